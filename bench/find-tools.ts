@@ -107,6 +107,8 @@ async function ask(key: number, query: string): Promise<number> {
   });
 }
 
+// As with the first question of a process, whose backends are asked meanwhile.
+merger.prepareCatalogues(SUBJECT);
 const parts: BackendPages<ReadPage>[] = [];
 for (const [n, backend] of [...virtualHost.backends.values()].entries())
   parts.push({ backend, pages: [await pageOf(n)] });

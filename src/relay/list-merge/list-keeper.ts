@@ -28,7 +28,7 @@ import {
   type ReadTask,
   type SentPage,
 } from './thread-tasks.js';
-import { ToolCatalogue } from './tool-catalogue.js';
+import { prepareCatalogues, ToolCatalogue } from './tool-catalogue.js';
 
 interface KeptList {
   readonly bytes: Buffer;
@@ -81,15 +81,21 @@ export class ListKeeper {
 
   catalogue(task: CatalogueTask): CatalogueOutcome {
     const { key, kind, unavailable } = task;
-    return this.#withPages(task, (rules, parts) => {
+    const { made, unreachable } = this.#withPages(task, (rules, parts) => {
       const { items, unreachable } = mergedItems({ kind: listKinds[kind], rules, parts });
       const isOwnName = (name: string): boolean => name === FIND_TOOLS || name === CALL_TOOL;
       const named = items.filter((item) => !isOwnName(item.key));
       const shadowed = items.filter((item) => isOwnName(item.key)).map((item) => item.key);
-      const catalogue = new ToolCatalogue(named, unavailable);
-      this.#catalogues.set(key, catalogue);
-      return { bytes: catalogue.size, unreachable: [...shadowed, ...unreachable] };
+      return { made: new ToolCatalogue(named, unavailable), unreachable: [...shadowed, ...unreachable] };
     });
+    this.#catalogues.set(key, made);
+    this.#garbageBytes = Math.max(0, this.#garbageBytes - made.pageBytes);
+    return { bytes: made.size, unreachable };
+  }
+
+  /** For catalogues that are to come. */
+  prepare(): void {
+    prepareCatalogues();
   }
 
   find({ key, query, count, frame }: FindTask): FindOutcome {

@@ -42,6 +42,8 @@ export class ListMerger {
   /** Encoded once for each compiled virtual host: an allow-list may have thousands of names. */
   readonly #rulesTexts = new WeakMap<ListRules, string>();
 
+  #isPrepared = false;
+
   /** What is answered from memory; `undefined` where nothing is. */
   readonly cache: ListCache | undefined;
   readonly catalogues: Catalogues;
@@ -117,6 +119,13 @@ export class ListMerger {
       for (const page of keptPages) this.#memory.give(subject, page.bytes);
       done({ key, ...outcome });
     });
+  }
+
+  /** A catalogue will be made for the first time, and lists are read before: meanwhile the thread gets ready to look through one. */
+  prepareCatalogues(subject: string): void {
+    if (this.#isPrepared) return;
+    this.#isPrepared = true;
+    this.#pool.run(subject, 'prepare', handOver(undefined), limits.listTaskMsMax, () => {});
   }
 
   /** The answer to a question about a catalogue. */

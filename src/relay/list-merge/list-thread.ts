@@ -30,6 +30,8 @@ export default function runTask(task: ThreadTask): unknown {
       return keeper.grant(task.task);
     case 'catalogue':
       return keeper.catalogue(task.task);
+    case 'prepare':
+      return keeper.prepare();
     case 'find':
       return withMemory(keeper.find(task.task));
     case 'next':

@@ -19,6 +19,7 @@ export interface ThreadTasks {
   readonly merge: { readonly task: MergeTask; readonly outcome: MergeOutcome };
   readonly grant: { readonly task: GrantTask; readonly outcome: boolean };
   readonly catalogue: { readonly task: CatalogueTask; readonly outcome: CatalogueOutcome };
+  readonly prepare: { readonly task: undefined; readonly outcome: undefined };
   readonly find: { readonly task: FindTask; readonly outcome: FindOutcome };
   readonly next: { readonly task: NextTask; readonly outcome: NextOutcome };
   readonly drop: { readonly task: DropTask; readonly outcome: undefined };

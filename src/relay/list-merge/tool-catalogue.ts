@@ -3,18 +3,11 @@
 // all tools takes longer to make, and to ask, than most questions that it is ever asked.
 import MiniSearch from 'minisearch';
 import { encodeEvent } from '../../protocol/event-stream.js';
-import { isKey, stringValue } from '../../protocol/json-member.js';
-import { JsonScanner, jsonKind } from '../../protocol/json-scanner.js';
 import { limits } from '../../shared/limits.js';
 import { unavailableMeta, type UnavailableBackend } from '../unavailable.js';
+import { JoinedTexts } from './joined-texts.js';
 import { itemBytes, writeItem, type AnswerFrame, type MergedItem } from './merge.js';
-
-/** The members of a tool. */
-const ITEM_DEPTH = 1;
-/** Of a tool that are looked at first. */
-const BEGINNING_BYTES = 512;
-/** Of one character in a JSON string. */
-const ESCAPE_BYTES_MAX = 6;
+import { textOf } from './tool-text.js';
 
 /** What a name says counts for more than what a description does. */
 const NAME_WEIGHT = 3;
@@ -24,8 +17,6 @@ const FUZZY_CHARS_MIN = 5;
 /** The end of a word is where its forms differ: `issues` finds `issue`. */
 const STEM_SHARE = 0.75;
 
-const tape = new JsonScanner();
-
 interface FoundText {
   readonly id: number;
   readonly name: string;
@@ -33,39 +24,25 @@ interface FoundText {
 }
 
 export class ToolCatalogue {
-  /** The tools as their list has them, one after the other. */
-  readonly #bytes: Buffer;
-  readonly #ends: Int32Array;
+  readonly #items: readonly MergedItem[];
   /** Of each tool, in small letters: the words of its name, and those of its title and description. */
-  readonly #names: string[] = [];
-  readonly #texts: string[] = [];
+  readonly #names: JoinedTexts;
+  readonly #texts: JoinedTexts;
   readonly #unavailable: readonly UnavailableBackend[];
+  /** Of the pages that it keeps. */
+  readonly pageBytes: number;
   /** What it takes in memory. */
   readonly size: number;
 
   /** @param unavailable whose tools are missing. */
   constructor(items: readonly MergedItem[], unavailable: readonly UnavailableBackend[]) {
     this.#unavailable = unavailable;
-    let length = 0;
-    for (const item of items) length += itemBytes(item);
-    this.#bytes = Buffer.allocUnsafeSlow(length);
-    this.#ends = new Int32Array(items.length);
-    let at = 0;
-    let chars = 0;
-    for (const [index, item] of items.entries()) {
-      const start = at;
-      at = this.#ends[index] = writeItem(this.#bytes, at, item);
-      const name = wordsOfName(item.key);
-      const text = textOf(this.#bytes.subarray(start, at));
-      this.#names.push(name);
-      this.#texts.push(text);
-      chars += name.length + text.length;
-    }
-    this.size = length + 2 * chars + limits.listToolBytesEach * items.length;
-  }
-
-  get toolCount(): number {
-    return this.#ends.length;
+    this.#names = new JoinedTexts(items.map(({ key }) => wordsOfName(key)));
+    this.#texts = new JoinedTexts(items.map(({ bytes, start, end }) => textOf(bytes, start, end)));
+    const kept = keptItems(items);
+    this.#items = kept.items;
+    this.pageBytes = kept.pageBytes;
+    this.size = kept.bytes + this.#names.size + this.#texts.size + limits.listToolBytesEach * items.length;
   }
 
   /** The whole answer. @param count how many tools at most. */
@@ -73,11 +50,12 @@ export class ToolCatalogue {
     const found: string[] = [];
     let bytesLeft: number = limits.foundToolsBytesMax;
     for (const index of this.find(query, count)) {
-      const tool = this.#bytes.subarray(index === 0 ? 0 : this.#ends[index - 1], this.#ends[index]);
-      bytesLeft -= tool.length;
-      if (bytesLeft >= 0) found.push(tool.toString());
+      const item = this.#items[index]!;
+      const bytes = itemBytes(item);
+      bytesLeft -= bytes;
+      if (bytesLeft >= 0) found.push(textOfItem(item, bytes));
       else if (found.length > 0) break;
-      else bytesLeft += tool.length;
+      else bytesLeft += bytes;
     }
     const result = `{"tools":[${found.join()}]}`;
     const content = [result, ...this.#notes(found.length)].map((text) => ({ type: 'text', text }));
@@ -94,7 +72,7 @@ export class ToolCatalogue {
     if (words.size === 0) return [];
     const candidates = this.#candidates([...words]);
     const ranking = new MiniSearch<FoundText>({ fields: ['name', 'text'], autoVacuum: false });
-    ranking.addAll(candidates.map((id) => ({ id, name: this.#names[id]!, text: this.#texts[id]! })));
+    ranking.addAll(candidates.map((id) => ({ id, name: this.#names.at(id), text: this.#texts.at(id) })));
     const ranked = ranking.search([...words].join(' '), {
       boost: { name: NAME_WEIGHT },
       prefix: (word) => word.length >= PREFIX_CHARS_MIN,
@@ -106,17 +84,28 @@ export class ToolCatalogue {
   /** Those that have most of the words, or what they begin with; of those that have as many, the first. */
   #candidates(words: readonly string[]): readonly number[] {
     const stems = words.map((word) => word.slice(0, Math.max(PREFIX_CHARS_MIN, Math.ceil(word.length * STEM_SHARE))));
-    const weights: number[] = [];
-    const found: number[] = [];
-    for (const [id, name] of this.#names.entries()) {
-      const text = this.#texts[id]!;
-      let weight = 0;
-      for (const stem of stems) weight += name.includes(stem) ? NAME_WEIGHT : text.includes(stem) ? 1 : 0;
-      weights.push(weight);
-      if (weight > 0) found.push(id);
+    const weights = new Uint8Array(this.#items.length);
+    const lastInName = new Uint8Array(this.#items.length);
+    stems.forEach((stem, at) => {
+      this.#names.forEachWith(stem, (id) => {
+        weights[id]! += NAME_WEIGHT;
+        lastInName[id] = at + 1;
+      });
+      this.#texts.forEachWith(stem, (id) => {
+        if (lastInName[id] !== at + 1) weights[id]! += 1;
+      });
+    });
+    const byWeight: number[][] = Array.from({ length: NAME_WEIGHT * stems.length + 1 }, () => []);
+    let count = 0;
+    for (let id = 0; id < weights.length; id += 1) {
+      if (weights[id] === 0) continue;
+      byWeight[weights[id]!]!.push(id);
+      count += 1;
     }
-    if (found.length <= limits.toolCandidatesMax) return found;
-    return found.sort((one, other) => weights[other]! - weights[one]!).slice(0, limits.toolCandidatesMax);
+    const found = byWeight.reverse().flat();
+    return count <= limits.toolCandidatesMax
+      ? found.sort((one, other) => one - other)
+      : found.slice(0, limits.toolCandidatesMax);
   }
 
   /** What the caller should know beside. */
@@ -144,29 +133,57 @@ function wordsOf(text: string): string[] {
     .filter((word) => word !== '');
 }
 
-/** What title and description say, as far as they are looked through. Most tools begin with them, and end with long schemas. */
-function textOf(tool: Buffer): string {
-  tape.begin(ITEM_DEPTH);
-  tape.push(tool.subarray(0, BEGINNING_BYTES));
-  // The last value may be cut.
-  const begun = memberText(tool, 'description', tape.count - 1);
-  if (begun !== undefined) return `${memberText(tool, 'title', tape.count - 1) ?? ''} ${begun}`.toLowerCase();
-  tape.push(tool.subarray(BEGINNING_BYTES));
-  return `${memberText(tool, 'title') ?? ''} ${memberText(tool, 'description') ?? ''}`.toLowerCase();
+/**
+ * What looks through tools is code that a thread has never run: the first question would be answered five times as slowly as the next. So it
+ * is run once on tools that are none.
+ */
+export function prepareCatalogues(): void {
+  const words = ['create', 'list', 'delete', 'update', 'search', 'archive', 'merge', 'export', 'review', 'assign'];
+  const items = Array.from({ length: limits.toolCandidatesMax }, (_, number): MergedItem => {
+    const [one, other] = [words[number % words.length]!, words[Math.floor(number / words.length) % words.length]!];
+    const name = `${one}_${other}_${number}`;
+    const description = `Use this to ${one} what was ${other}ed before, or all that others ${one} of it (${number}).`;
+    const bytes = Buffer.from(JSON.stringify({ name, title: one, description, inputSchema: {} }));
+    return { key: name, bytes, start: 0, end: bytes.length, insertions: NO_INSERTIONS };
+  });
+  const catalogue = new ToolCatalogue(items, []);
+  for (const word of words.slice(0, PREPARING_QUESTIONS))
+    catalogue.answer(`${word} this and reviews of others`, 1, { head: '', form: 'message' });
 }
 
-/** Of the first member with this name: it is looked through, and nothing else. */
-function memberText(tool: Buffer, name: string, past = tape.count): string | undefined {
-  for (let node = 1; node < past; node += 1) {
-    if (tape.kind(node) !== jsonKind.string || !isKey(tool, tape.keyStart(node), tape.keyEnd(node), name)) continue;
-    const [start, end] = [tape.start(node), tape.end(node)];
-    const charsMax = limits.toolTextCharsMax;
-    // Of one that is very long the escapes are not worth the decoding of all of it.
-    const text =
-      end - start > ESCAPE_BYTES_MAX * charsMax
-        ? tool.toString('utf8', start + 1, start + 1 + charsMax)
-        : stringValue(tool, start, end);
-    return text.slice(0, charsMax);
+const PREPARING_QUESTIONS = 3;
+
+/** On the pages on which they came, unless most of these is of no use any more. */
+function keptItems(items: readonly MergedItem[]): {
+  readonly items: readonly MergedItem[];
+  readonly bytes: number;
+  readonly pageBytes: number;
+} {
+  const pages = new Set<Buffer>();
+  let pageBytes = 0;
+  let ownBytes = 0;
+  for (const item of items) {
+    ownBytes += itemBytes(item);
+    if (pages.has(item.bytes)) continue;
+    pages.add(item.bytes);
+    pageBytes += item.bytes.length;
   }
-  return undefined;
+  if (pageBytes <= PAGE_BYTES_TIMES * ownBytes) return { items, bytes: pageBytes, pageBytes };
+  const bytes = Buffer.allocUnsafeSlow(ownBytes);
+  let at = 0;
+  const own = items.map((item) => {
+    const start = at;
+    at = writeItem(bytes, start, item);
+    return { key: item.key, bytes, start, end: at, insertions: NO_INSERTIONS };
+  });
+  return { items: own, bytes: ownBytes, pageBytes: 0 };
+}
+
+const PAGE_BYTES_TIMES = 2;
+const NO_INSERTIONS: MergedItem['insertions'] = [];
+
+function textOfItem(item: MergedItem, bytes: number): string {
+  const tool = Buffer.allocUnsafe(bytes);
+  writeItem(tool, 0, item);
+  return tool.toString();
 }

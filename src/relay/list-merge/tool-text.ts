@@ -1,0 +1,92 @@
+// What title and description of a tool say, as far as they are looked through. Most tools begin with them, as strings without escapes, and end
+// with long schemas: of these nothing is scanned.
+import { isKey, stringValue } from '../../protocol/json-member.js';
+import { JsonScanner, jsonKind } from '../../protocol/json-scanner.js';
+import { limits } from '../../shared/limits.js';
+
+/** The members of a tool. */
+const ITEM_DEPTH = 1;
+/** Of a tool that are looked at first. */
+const BEGINNING_BYTES = 512;
+/** Of one character in a JSON string. */
+const ESCAPE_BYTES_MAX = 6;
+
+const tape = new JsonScanner();
+
+/** In small letters. @param start where the tool, valid JSON, stands in the bytes. */
+export function textOf(bytes: Buffer, start: number, end: number): string {
+  const beginningEnd = Math.min(end, start + BEGINNING_BYTES);
+  const text = plainTextOf(bytes, start, beginningEnd) ?? scannedTextOf(bytes, start, beginningEnd, end);
+  return text.toLowerCase();
+}
+
+/** `undefined` where it takes a scanner to be sure. A title behind what is nested in the tool says nothing. */
+function plainTextOf(bytes: Buffer, start: number, end: number): string | undefined {
+  // A character a byte.
+  const beginning = bytes.toString('latin1', start, end);
+  const description = plainMember(beginning, '"description":"', nestedAt(beginning, 1));
+  if (typeof description === 'string') return undefined;
+  const title = plainMember(beginning, '"title":"', nestedAt(beginning, description.end));
+  if (title === 'unsure') return undefined;
+  const textAt = ({ start: from, end: to }: PlainString): string =>
+    ASCII.test(beginning.slice(from, to))
+      ? beginning.slice(from, to)
+      : bytes.toString('utf8', start + from, start + to);
+  return `${title === 'none' ? '' : textAt(title)} ${textAt(description)}`;
+}
+
+interface PlainString {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** The first member that begins so, where nothing nested comes before it. @returns where its value stands, without quotes. */
+function plainMember(tool: string, beginning: string, before: number): PlainString | 'none' | 'unsure' {
+  const at = tool.indexOf(beginning);
+  if (at === -1 || at > before) return 'none';
+  // Behind a backslash the quote is part of a longer name.
+  if (tool.charCodeAt(at - 1) === BACKSLASH) return 'unsure';
+  const start = at + beginning.length;
+  const end = tool.indexOf('"', start);
+  const escape = tool.indexOf('\\', start);
+  return end === -1 || (escape !== -1 && escape < end) ? 'unsure' : { start, end };
+}
+
+/** Where the first object or list could begin. */
+function nestedAt(tool: string, from: number): number {
+  const object = tool.indexOf('{', from);
+  const list = tool.indexOf('[', from);
+  return Math.min(object === -1 ? tool.length : object, list === -1 ? tool.length : list);
+}
+
+const BACKSLASH = 0x5c;
+const ASCII = /^[ -~]*$/;
+
+function scannedTextOf(bytes: Buffer, start: number, beginningEnd: number, end: number): string {
+  const tool = bytes.subarray(start, end);
+  tape.begin(ITEM_DEPTH);
+  tape.push(bytes.subarray(start, beginningEnd));
+  if (beginningEnd < end) {
+    // The last value may be cut.
+    const begun = memberText(tool, 'description', tape.count - 1);
+    if (begun !== undefined) return `${memberText(tool, 'title', tape.count - 1) ?? ''} ${begun}`;
+    tape.push(bytes.subarray(beginningEnd, end));
+  }
+  return `${memberText(tool, 'title') ?? ''} ${memberText(tool, 'description') ?? ''}`;
+}
+
+/** Of the first member with this name: it is looked through, and nothing else. */
+function memberText(tool: Buffer, name: string, past = tape.count): string | undefined {
+  for (let node = 1; node < past; node += 1) {
+    if (tape.kind(node) !== jsonKind.string || !isKey(tool, tape.keyStart(node), tape.keyEnd(node), name)) continue;
+    const [start, end] = [tape.start(node), tape.end(node)];
+    const charsMax = limits.toolTextCharsMax;
+    // Of one that is very long the escapes are not worth the decoding of all of it.
+    const text =
+      end - start > ESCAPE_BYTES_MAX * charsMax
+        ? tool.toString('utf8', start + 1, start + 1 + charsMax)
+        : stringValue(tool, start, end);
+    return text.slice(0, charsMax);
+  }
+  return undefined;
+}
