@@ -1,7 +1,7 @@
 // The one change that a request's bytes undergo: `<prefix>-<name>` becomes `<name>`, and a resource's URI the backend's own
 // (decisions 2.6). Few undergo others too, in what says which task they belong to, and in curated arguments. Hot.
 import type { ClientMessage } from '../protocol/json-rpc.js';
-import { partsOf, type Edit } from './edits.js';
+import { addInOrder, type Edit } from './edits.js';
 import type { NameRoute } from '../user-config/routing.js';
 import type { OutgoingMessage } from '../upstream/http-upstream.js';
 import type { UriRoute } from './uris.js';
@@ -38,10 +38,33 @@ export function withEdit(message: OutgoingMessage, edit: Edit | undefined): Outg
 export function withEdits(message: OutgoingMessage, edits: readonly Edit[]): OutgoingMessage {
   if (edits.length === 0) return message;
   const { body, leftOut, putIn = NOTHING, requestId, trace, head } = message;
-  const parts = partsOf(body, leftOut === undefined ? edits : [{ ...leftOut, putIn }, ...edits]);
-  const start = parts[0]!.length;
-  const end = body.length - parts[parts.length - 1]!.length;
-  return { body, leftOut: { start, end }, putIn: Buffer.concat(parts.slice(1, -1)), requestId, trace, head };
+  const ordered: Edit[] = [];
+  if (leftOut !== undefined) ordered.push({ start: leftOut.start, end: leftOut.end, putIn });
+  for (const edit of edits) addInOrder(ordered, edit);
+  const { start } = ordered[0]!;
+  const { end } = ordered[ordered.length - 1]!;
+  return { body, leftOut: { start, end }, putIn: asOne(body, ordered), requestId, trace, head };
+}
+
+/** What stands in place of everything from the first edit to the last. */
+function asOne(body: Buffer, ordered: readonly Edit[]): Buffer {
+  const from = ordered[0]!.start;
+  let length = 0;
+  let at = from;
+  for (const { start, end, putIn } of ordered) {
+    length += start - at + putIn.length;
+    at = end;
+  }
+  const bytes = Buffer.allocUnsafe(length);
+  let filled = 0;
+  at = from;
+  for (const { start, end, putIn } of ordered) {
+    filled += body.copy(bytes, filled, at, start);
+    bytes.set(putIn, filled);
+    filled += putIn.length;
+    at = end;
+  }
+  return bytes;
 }
 
 const NOTHING = Buffer.alloc(0);

@@ -7,15 +7,28 @@ export interface Edit {
   readonly putIn: Buffer;
 }
 
+/** Adds to a list that is in the order of the message, behind what begins at the same place. Lists are short: nothing is sorted. */
+export function addInOrder<Span extends { readonly start: number }>(spans: Span[], added: Span): void {
+  let at = spans.length;
+  spans.push(added);
+  for (let before = spans[at - 1]; before !== undefined && before.start > added.start; before = spans[at - 1]) {
+    spans[at] = before;
+    at -= 1;
+  }
+  spans[at] = added;
+}
+
 export function insertion({ at, putIn }: Insertion): Edit {
   return { start: at, end: at, putIn };
 }
 
 /** @param edits in any order; no two of them overlap. @returns the parts of the message that comes of them. */
 export function partsOf(bytes: Buffer, edits: readonly Edit[]): Buffer[] {
+  const ordered: Edit[] = [];
+  for (const edit of edits) addInOrder(ordered, edit);
   const parts: Buffer[] = [];
   let at = 0;
-  for (const { start, end, putIn } of [...edits].sort((one, other) => one.start - other.start)) {
+  for (const { start, end, putIn } of ordered) {
     parts.push(bytes.subarray(at, start), putIn);
     at = end;
   }

@@ -16,6 +16,7 @@ t.test('in any order, at the ends, beside each other', (t) => {
   t.equal(edited('abcdef', [edit(4, 5, 'XX'), edit(1, 2, '')]), 'acdXXf');
   t.equal(edited('abcdef', [edit(0, 1, 'X'), edit(6, 6, 'Y')]), 'XbcdefY');
   t.equal(edited('abcdef', [edit(2, 3, 'X'), edit(3, 4, 'Y')]), 'abXYef');
+  t.equal(edited('abcdef', [edit(3, 3, 'X'), edit(1, 1, '-'), edit(3, 3, 'Y')]), 'a-bcXYdef', 'the earlier first');
   t.equal(edited('abcdef', [insertion({ at: 3, putIn: Buffer.from('-') })]), 'abc-def');
   t.end();
 });

@@ -4,7 +4,7 @@ import type { ClientMessage } from '../../protocol/json-rpc.js';
 import type { ModernEnvelope } from '../../protocol/modern-envelope.js';
 import type { OutgoingMessage } from '../../upstream/http-upstream.js';
 import { withEdits } from '../bare-body.js';
-import type { Edit } from '../edits.js';
+import { addInOrder, type Edit } from '../edits.js';
 import { wholeMessage } from '../whole-message.js';
 
 const NOTHING = Buffer.alloc(0);
@@ -46,20 +46,23 @@ interface Span {
 
 /** Members that stand beside each other are one cut: each cut takes one comma with it. */
 function cutEnvelope(body: Buffer, envelope: ModernEnvelope, edits: Edit[]): void {
-  const values: Span[] = [
-    { start: envelope.protocolVersionStart, end: envelope.protocolVersionEnd },
-    { start: envelope.capabilitiesStart, end: envelope.capabilitiesEnd },
-    { start: envelope.clientInfoStart, end: envelope.clientInfoEnd },
-    { start: envelope.logLevelStart, end: envelope.logLevelEnd },
-  ];
+  const values: Span[] = [];
+  addMember(values, envelope.protocolVersionStart, envelope.protocolVersionEnd);
+  addMember(values, envelope.capabilitiesStart, envelope.capabilitiesEnd);
+  addMember(values, envelope.clientInfoStart, envelope.clientInfoEnd);
+  addMember(values, envelope.logLevelStart, envelope.logLevelEnd);
   let cut: Span | undefined;
-  for (const value of values.filter(({ start }) => start !== -1).sort((one, other) => one.start - other.start)) {
+  for (const value of values) {
     const start = memberStart(body, value.start);
     const isBeside = cut !== undefined && nextMember(body, cut.end) === start;
     if (cut !== undefined && !isBeside) edits.push(withComma(body, cut));
     cut = { start: isBeside && cut !== undefined ? cut.start : start, end: value.end };
   }
   if (cut !== undefined) edits.push(withComma(body, cut));
+}
+
+function addMember(values: Span[], start: number, end: number): void {
+  if (start !== -1) addInOrder(values, { start, end });
 }
 
 /** Where the key begins of the member that has its value here. None of these keys has a quote in it. */

@@ -218,8 +218,8 @@ export const relayMutants: readonly Mutant[] = [
     [
       {
         slip: 'edits are not in the order of the bytes',
-        text: '[...edits].sort((one, other) => one.start - other.start)',
-        becomes: 'edits',
+        text: 'before !== undefined && before.start > added.start;',
+        becomes: 'false;',
       },
       { slip: 'what an edit replaces stays', text: '    at = end;', becomes: '    at = start;' },
       { slip: 'the rest of the message is lost', text: '  parts.push(bytes.subarray(at));', becomes: '' },

@@ -100,10 +100,14 @@ export const taskMutants: readonly Mutant[] = [
     [
       {
         slip: 'edits are made in the order in which they come',
-        text: '[...edits].sort((one, other) => one.start - other.start)',
-        becomes: '[...edits]',
+        text: 'before !== undefined && before.start > added.start;',
+        becomes: 'false;',
       },
-      { slip: 'the caller’s edits are sorted', text: '[...edits].sort(', becomes: '(edits as Edit[]).sort(' },
+      {
+        slip: 'of edits at one place the later comes first',
+        text: 'before.start > added.start;',
+        becomes: 'before.start >= added.start;',
+      },
       { slip: 'what goes stays', text: '    at = end;', becomes: '    at = start;' },
       { slip: 'what stands behind the last edit is lost', text: 'parts.push(bytes.subarray(at));', becomes: '' },
       {
