@@ -1,6 +1,6 @@
 // What the `resultType` of a backend's result says, since MCP 2026-07-28. A result is searched for the word natively, and read only where
 // the word is followed by another than the usual one, which may be within something deeper. Warm: of such backends alone.
-import type { Buffer } from 'node:buffer';
+import { Buffer } from 'node:buffer';
 import { limits } from '../shared/limits.js';
 import { ABSENT, findMember, isString } from './json-member.js';
 import { jsonKind, JsonScanner } from './json-scanner.js';
@@ -10,7 +10,7 @@ import { readings, type Reading } from './reading-queue.js';
 export type ResultType = 'complete' | 'input_required' | 'other';
 
 /** With its quotes: in a string of the result they would be escaped. */
-const KEY = '"resultType"';
+const KEY = Buffer.from('"resultType"');
 const COMPLETE = '"complete"';
 
 const scanner = new JsonScanner();

@@ -100,10 +100,10 @@ function inMeta(body: Buffer, start: number, end: number, envelope: Buffer): Edi
   return { start, end, putIn: Buffer.concat([...members, CLOSE]) };
 }
 
-const ENVELOPE_PREFIX = 'io.modelcontextprotocol/';
+const ENVELOPE_PREFIX = Buffer.from('io.modelcontextprotocol/');
 /** Whether the client says itself what only the gateway may, which keeps the rounds of a client with a session. */
 function bringsRound(params: Buffer): boolean {
-  const isNamed = params.includes('"requestState"') || params.includes('"inputResponses"');
+  const isNamed = params.includes(REQUEST_STATE) || params.includes(INPUT_RESPONSES);
   if (!isNamed && !params.includes(BACKSLASH)) return false;
   if (params.length > limits.readAtOnceBytesMax || !scanner.scan(params, 1)) return isNamed;
   const past = scanner.next(0);
@@ -113,6 +113,8 @@ function bringsRound(params: Buffer): boolean {
 }
 
 const BACKSLASH = 0x5c;
+const REQUEST_STATE = Buffer.from('"requestState"');
+const INPUT_RESPONSES = Buffer.from('"inputResponses"');
 const ROUND_KEYS: ReadonlySet<string> = new Set(['requestState', 'inputResponses']);
 const ENVELOPE_KEYS: ReadonlySet<string> = new Set([
   CLIENT_CAPABILITIES_KEY,

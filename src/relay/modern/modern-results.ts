@@ -28,6 +28,8 @@ export function resultDress(): ListDress {
 }
 
 const RESULT_TYPE = '"resultType":"complete"';
+const TYPE_ALONE = Buffer.from(RESULT_TYPE);
+const TYPE_AND_MORE = Buffer.from(`${RESULT_TYPE},`);
 const FIRST_TYPE = Buffer.from('{"resultType":');
 /** With `_meta` behind it, in which servers say who they are. */
 const TAIL_BYTES = 512;
@@ -53,6 +55,7 @@ const scanner = new JsonScanner();
 export function resultEdits(bytes: Buffer, { bodyStart, bodyEnd }: BackendMessage, method: string): Edit[] {
   if (bytes[bodyStart] !== BRACE) return [];
   const result = bytes.subarray(bodyStart, bodyEnd);
+  if (method !== 'resources/read' && !result.includes(RESULT_TYPE_KEY)) return [typeBefore(result, bodyStart + 1)];
   const missing: string[] = [];
   for (const [name, member] of method === 'resources/read' ? MEMBERS_OF_READ : ALWAYS_THERE)
     if (!mayHaveMember(result, name)) missing.push(member);
@@ -72,9 +75,11 @@ export function passedEdits(bytes: Buffer, { bodyStart, bodyEnd }: BackendMessag
   const result = bytes.subarray(bodyStart, bodyEnd);
   const hasType = hasTypeAtAnEnd(result) || mayHaveMember(result, 'resultType');
   const scopes = method === 'resources/read' ? otherScopes(result, bodyStart) : NO_EDITS;
-  if (hasType) return scopes;
-  const start = bodyStart + 1;
-  return [{ start, end: start, putIn: Buffer.from(RESULT_TYPE + (isEmpty(result) ? '' : ',')) }, ...scopes];
+  return hasType ? scopes : [typeBefore(result, bodyStart + 1), ...scopes];
+}
+
+function typeBefore(result: Buffer, start: number): Edit {
+  return { start, end: start, putIn: isEmpty(result) ? TYPE_ALONE : TYPE_AND_MORE };
 }
 
 /**
@@ -140,7 +145,7 @@ function otherTypes(result: Buffer, bodyStart: number): Edit[] {
   return edits;
 }
 
-const RESULT_TYPE_KEY = '"resultType"';
+const RESULT_TYPE_KEY = Buffer.from('"resultType"');
 const RESULT_TYPE_NAME = Buffer.from('resultType');
 const COMPLETE = Buffer.from('"complete"');
 
