@@ -18,6 +18,8 @@ interface SubjectLeases {
   readonly byKey: Map<string, Session>;
   /** By the hash of the headers, the keys of those that have them. */
   readonly byHeaders: Map<string, Set<string>>;
+  /** Of those without headers, the one that was asked for last: a program mostly asks for the same one again. */
+  last: Session | undefined;
 }
 
 interface LeasePlan {
@@ -47,11 +49,19 @@ export class Leases {
    * @param headers as `ExchangeRequest.passthroughHeaders`.
    */
   of({ subject, virtualHost }: Caller, capabilities: Buffer, headers: readonly string[]): Session | Refusal {
+    const leases = this.#bySubject.get(subject);
+    const isBare = headers.length === 0;
+    const last = isBare ? leases?.last : undefined;
+    if (last !== undefined && isFor(last, virtualHost.id, capabilities)) {
+      this.#sessions.noteUse(last);
+      return last;
+    }
     const hash = headersHash(headers);
     const key = `${virtualHost.id}\n${hash}\n${capabilities.toString('latin1')}`;
-    const lease = this.#bySubject.get(subject)?.byKey.get(key);
+    const lease = leases?.byKey.get(key);
     if (lease === undefined)
       return this.#begin({ account: this.#accounts.of(subject), virtualHost, key, headers: hash, capabilities });
+    if (leases !== undefined && isBare) leases.last = lease;
     this.#sessions.noteUse(lease);
     return lease;
   }
@@ -74,6 +84,7 @@ export class Leases {
     const leases = this.#bySubject.get(subject) ?? {
       byKey: new Map<string, Session>(),
       byHeaders: new Map<string, Set<string>>(),
+      last: undefined,
     };
     this.#bySubject.set(subject, leases);
     const alike = leases.byHeaders.get(headers) ?? new Set<string>();
@@ -81,6 +92,7 @@ export class Leases {
     leases.byKey.set(key, lease);
     lease.onEnd = () => {
       leases.byKey.delete(key);
+      if (leases.last === lease) leases.last = undefined;
       alike.delete(key);
       if (alike.size === 0) leases.byHeaders.delete(headers);
       if (leases.byKey.size === 0) this.#bySubject.delete(subject);
@@ -117,4 +129,8 @@ export class Leases {
     void this.#sessions.end(idle);
     return true;
   }
+}
+
+function isFor({ identity }: Session, virtualHostId: string, capabilities: Buffer): boolean {
+  return identity.virtualHostId === virtualHostId && identity.introduction.capabilities.equals(capabilities);
 }

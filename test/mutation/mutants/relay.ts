@@ -1006,6 +1006,32 @@ export const relayedMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
+    'src/relay/modern/leases.ts',
+    ['relay/modern/leases'],
+    [
+      {
+        slip: 'requests with headers of their own get the lease of those without',
+        text: 'const last = isBare ? leases?.last : undefined;',
+        becomes: 'const last = leases?.last;',
+      },
+      {
+        slip: 'a lease with headers is kept for requests without',
+        text: 'if (leases !== undefined && isBare) leases.last = lease;',
+        becomes: 'if (leases !== undefined) leases.last = lease;',
+      },
+      {
+        slip: 'requests with other capabilities get the same lease',
+        text: ' && identity.introduction.capabilities.equals(capabilities);',
+        becomes: ' && capabilities.length > 0;',
+      },
+      {
+        slip: 'a lease that is over is given out',
+        text: '      if (leases.last === lease) leases.last = undefined;',
+        becomes: '',
+      },
+    ],
+  ),
+  ...mutantsOf(
     'src/relay/modern/modern-results.ts',
     ['relay/modern/modern-results'],
     [

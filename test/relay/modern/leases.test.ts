@@ -86,6 +86,34 @@ t.test('one program’s calls leave room for another program of the same subject
   t.equal(other.answer, undefined);
 });
 
+t.test('requests share a lease that come with the same capabilities and headers, and no others do', async (t) => {
+  const backend = await backendFor(t, { tools: ['echo'], withSessions: true });
+  const caller = new WiredRelay(t).caller({ b: backend.url });
+  const kinds: CallKind[] = [{}, { capabilities: { roots: {} } }, { key: 'one' }, {}, { key: 'two' }, { key: 'one' }];
+  for (const kind of kinds)
+    for (let time = 0; time < 2; time += 1) t.equal(await outcomeOf(call(caller, kind)), 'served');
+  const sessions = backend.requestsOf('tools/call').map(({ headers }) => headers['mcp-session-id']);
+  const [bare, , roots, , one, , again, , two, , oneAgain] = sessions;
+  t.equal(new Set([bare, roots, one, two]).size, 4, 'one for each kind');
+  t.same(
+    sessions.filter((_, n) => n % 2 === 1),
+    sessions.filter((_, n) => n % 2 === 0),
+    'the same at the second time',
+  );
+  t.same([again, oneAgain], [bare, one]);
+});
+
+t.test('a lease that gave way to others is begun anew', async (t) => {
+  const backend = await backendFor(t, { tools: ['echo'], withSessions: true });
+  const accounts = createAccounts({ subjectSessionsMax: 2 });
+  const caller = new WiredRelay(t, {}, {}, { accounts }).caller({ b: backend.url });
+  for (const kind of [{}, {}, { key: 'one' }, { key: 'two' }, {}])
+    t.equal(await outcomeOf(call(caller, kind)), 'served');
+  const sessions = backend.requestsOf('tools/call').map(({ headers }) => headers['mcp-session-id']);
+  t.equal(new Set(sessions).size, 4);
+  await until(() => backend.sessions.size === 2, 'the other two to be ended at the backend, too');
+});
+
 t.test('leases of one program leave room for those of another, and idle ones give way', async (t) => {
   const isHung = (text: string): boolean => text.includes('tools/call') && text.includes('"hang"');
   const backend = await backendFor(t, { tools: ['echo'], withSessions: true, onRequest: ({ text }) => isHung(text) });
