@@ -12,7 +12,6 @@ import { CALL_TOOL, FIND_TOOLS } from './list-merge/search-tool-names.js';
 
 const SPACE = 0x20;
 const COMMA = 0x2c;
-const NO_PARAMS: readonly string[] = [];
 
 /**
  * @param message a call of `call_tool`.
@@ -32,11 +31,11 @@ export function unwrapCall(
   const isLarge = body.length > limits.readAtOnceBytesMax;
   const finish = (reading: ReturnType<typeof readClientMessage>): void => {
     if (typeof reading === 'string' || reading.kind === 'batch') return done(WRONG);
-    // Whoever goes by the headers elsewhere finds in them what the body says now: no parameter of `call_tool` has one.
+    // Whoever goes by the headers elsewhere finds in them what the body says now.
     const { mirror } = request;
     if (mirror.name !== '') {
       const name = headText(stringValue(body, reading.nameStart, reading.nameEnd));
-      request.mirror = { ...mirror, name, params: NO_PARAMS };
+      request.mirror = { ...mirror, name };
     }
     done(reading);
   };

@@ -182,10 +182,11 @@ await forEachDeployment(t, { spread: 'two' }, async (t, deployment) => {
       onCall: async (call) => {
         if (call.name === 'wait') await never();
         if (call.name === 'work') return new JsonText('{"task":{"taskId":"t-1","status":"working","ttl":1.0}}');
-        const token = memberText(call.request.text, 'params', '_meta', 'progressToken');
-        await call.notify('notifications/progress', { progressToken: JSON.parse(token ?? '') as unknown, progress: 1 });
+        const token = memberText(call.request.text, 'params', '_meta', 'progressToken') ?? 'null';
+        await call.notify('notifications/progress', { progressToken: JSON.parse(token) as unknown, progress: 1 });
+        const answered = responsesTo(backend).length;
         await call.send(new JsonText(question));
-        await until(() => responsesTo(backend).length > 0, 'the answer');
+        await until(() => responsesTo(backend).length > answered, 'the answer');
         return { content: [] };
       },
     });
@@ -222,7 +223,15 @@ await forEachDeployment(t, { spread: 'two' }, async (t, deployment) => {
     // In the era without sessions who goes away has cancelled.
     const modern = await modernBackendFor(t, { tools: ['wait'], onCall: never });
     await caller.configure({ b: { url: backend.url }, m: { url: modern.url } }, SEARCH);
-    const wrapping = (name: string): string => `"name":"call_tool","arguments":{"name":"${name}"}`;
+    const wrapping = (name: string, more = ''): string => `"name":"call_tool","arguments":{"name":"${name}"}${more}`;
+    const capabilities = '{"elicitation":{"form":{}}}';
+    const held = await ask(caller, 'tools/call', { params: wrapping('b-ask'), capabilities });
+    const { requestState } = rpc(held).result as { readonly requestState?: string };
+    t.match(rpc(held).result, { inputRequests: { 1: { method: 'elicitation/create', params: { message: 'A' } } } });
+    const answers = `,"requestState":${JSON.stringify(requestState)},"inputResponses":{"1":{"action":"accept","content":{"n":2.0}}}`;
+    const retry = await ask(caller, 'tools/call', { params: wrapping('b-ask', answers), capabilities });
+    t.match(rpc(retry).result, { resultType: 'complete', content: [] }, 'and is asked by the answer');
+    t.match(memberText(responsesTo(backend)[1] ?? '', 'result'), /"n":2\.0/);
     const leaving = await sendAndKeep(caller, modernParts('tools/call', { params: wrapping('b-wait') }));
     await until(() => waiting() === 2, 'the call at the backend');
     leaving.close();

@@ -1047,4 +1047,58 @@ export const relayedMutants: readonly Mutant[] = [
       },
     ],
   ),
+  ...mutantsOf(
+    'src/relay/modern-leg.ts',
+    ['relay/wrapped-call'],
+    [
+      {
+        slip: 'what asks for more is asked of a client that is asked by the answer itself',
+        text: 'if (this.#hasEnvelope) return false;',
+        becomes: '',
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/relay/relayed-request.ts',
+    ['relay/wrapped-call'],
+    [
+      {
+        slip: 'a wrapped call of a client without a session has no headers of its own',
+        text: '(message.envelope !== undefined && !form.isWrapped)',
+        becomes: 'message.envelope !== undefined',
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/relay/list-merge/joined-texts.ts',
+    ['relay/list-merge/tool-catalogue'],
+    [
+      {
+        slip: 'a text that has a word twice is visited twice',
+        text: 'this.#all.indexOf(word, ends[index])',
+        becomes: 'this.#all.indexOf(word, at + 1)',
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/relay/list-merge/tool-text.ts',
+    ['relay/list-merge/tool-catalogue'],
+    [
+      {
+        slip: 'a longer name that ends so is taken for the member',
+        text: "if (tool.charCodeAt(at - 1) === BACKSLASH) return 'unsure';",
+        becomes: '',
+      },
+      {
+        slip: 'a title within the schema is taken for the tool’s',
+        text: "if (at === -1 || at > before) return 'none';",
+        becomes: "if (at === -1) return 'none';",
+      },
+      {
+        slip: 'a description that is cut passes as it is',
+        text: 'return end === -1 || (escape',
+        becomes: 'return (escape',
+      },
+    ],
+  ),
 ];
