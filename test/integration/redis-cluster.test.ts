@@ -17,7 +17,29 @@ const USER = 'dataplane';
 const PASSWORD = 'a-password';
 /** As docs/sessions.md has them, and what docs/clusters.md adds for a cluster. */
 const RIGHTS = '+get +set +pexpire +pttl +eval +ping +client|id +client|tracking +subscribe +cluster|slots +asking';
-const CALLERS = 12;
+const CALLERS_LEAST = 12;
+/** A node that has none of so many has none for another reason than chance. */
+const CALLERS_MOST = 200;
+
+async function contentOf(
+  node: RedisServer,
+  callers: readonly ConfiguredCaller[],
+): Promise<{ readonly hasUser: boolean; readonly hasSession: boolean }> {
+  const keys = await (await node.connect()).keysBuffer('*');
+  return {
+    hasUser: keys.some((key) => callers.some(({ subject }) => key.equals(Buffer.from(subject)))),
+    hasSession: keys.some((key) => key[0] === 0xff),
+  };
+}
+
+/** Whether each node has a user and a session. */
+async function areEverywhere(nodes: readonly RedisServer[], callers: readonly ConfiguredCaller[]): Promise<boolean> {
+  for (const node of nodes) {
+    const { hasUser, hasSession } = await contentOf(node, callers);
+    if (!hasUser || !hasSession) return false;
+  }
+  return true;
+}
 
 async function isEchoed(session: McpSession, backend = 'one'): Promise<boolean> {
   return 'result' in (rpc(await session.call(`${backend}-echo`)) as object);
@@ -64,21 +86,20 @@ t.test('a cluster of three nodes', async (t: Test) => {
   });
   const backend = await backendFor(t, { withSessions: true });
   const callers: ConfiguredCaller[] = [];
-  for (let n = 0; n < CALLERS; n++) callers.push(await deployment.caller({ one: { url: backend.url } }));
-  const sessions = await Promise.all(callers.map((caller) => caller.openSession()));
+  const sessions: McpSession[] = [];
+  // Where their keys go is left to chance.
+  while (callers.length < CALLERS_LEAST || (callers.length < CALLERS_MOST && !(await areEverywhere(nodes, callers)))) {
+    const caller = await deployment.caller({ one: { url: backend.url } });
+    callers.push(caller);
+    sessions.push(await caller.openSession());
+  }
   const told = (what: string): number => deployment.gateway.logs.filter(({ msg }) => msg === what).length;
 
   await t.test('each node has some of the users, and some of the sessions', async (t) => {
     for (const node of nodes) {
-      const keys = await (await node.connect()).keysBuffer('*');
-      t.ok(
-        keys.some((key) => callers.some(({ subject }) => key.equals(Buffer.from(subject)))),
-        'a user',
-      );
-      t.ok(
-        keys.some((key) => key[0] === 0xff),
-        'a session',
-      );
+      const { hasUser, hasSession } = await contentOf(node, callers);
+      t.ok(hasUser, 'a user');
+      t.ok(hasSession, 'a session');
     }
   });
 
