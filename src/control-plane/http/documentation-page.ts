@@ -1,7 +1,7 @@
 // The OpenAPI document as a page for people: one piece of HTML with its style in it, no script, nothing to load.
 import { html, Html, prose } from './html.js';
 import type { OpenApiDocument } from './open-api.js';
-import type { JsonSchema } from './schemas.js';
+import type { JsonSchema } from './schema-parts.js';
 
 export const pageStyle = `
 :root { color-scheme: light dark; --line: color-mix(in srgb, currentColor 18%, transparent); }

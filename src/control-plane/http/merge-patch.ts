@@ -6,7 +6,8 @@ import { ChangeCondition } from '../change-condition.js';
 import { limits } from '../../shared/limits.js';
 import { Refused } from './answered-error.js';
 import { readJsonBodies } from './json-body.js';
-import { schemas, shapeOf, type SchemaName } from './schemas.js';
+import { shapeOf } from './schema-forms.js';
+import { schemas, type SchemaName } from './schemas.js';
 import { describeViolation } from './violation.js';
 
 export const MERGE_PATCH = 'application/merge-patch+json';

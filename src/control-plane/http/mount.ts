@@ -5,7 +5,9 @@ import { ChangeNote, type AuditedRequest } from '../audit.js';
 import { answerTo } from './answered-error.js';
 import { UNPUBLISHED_HEADER } from './routes/change-answer.js';
 import { roleOf, routePath, type Operation } from './operation.js';
-import { schemas, shapeOf, type JsonSchema } from './schemas.js';
+import { shapeOf } from './schema-forms.js';
+import type { JsonSchema } from './schema-parts.js';
+import { schemas } from './schemas.js';
 import { withCamelCaseMembers } from './snake-case.js';
 
 /**

@@ -2,7 +2,8 @@
 import { PROGRAM_VERSION } from '../../shared/program-version.js';
 import { pathParameters, roleOf, type Answer, type Content, type Operation, type RefusalStatus } from './operation.js';
 import { operations } from './operations.js';
-import { schemas, type JsonSchema } from './schemas.js';
+import type { JsonSchema } from './schema-parts.js';
+import { schemas } from './schemas.js';
 
 export interface OpenApiDocument {
   readonly openapi: string;

@@ -1,7 +1,8 @@
 // One endpoint of the control plane as plain data: its route is mounted from it, and the OpenAPI document is written
 // from it.
 import type { Role } from '../../shared/roles.js';
-import type { JsonSchema, SchemaName } from './schemas.js';
+import type { JsonSchema } from './schema-parts.js';
+import type { SchemaName } from './schemas.js';
 
 export type OperationMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 

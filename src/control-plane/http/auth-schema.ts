@@ -1,0 +1,73 @@
+// The shape of a server's `auth`: what it wants to see before it answers, and where the secrets for it are.
+import { exactly, text } from './schema-parts.js';
+
+const secretReference = {
+  oneOf: [
+    exactly({
+      file: { ...text, description: 'The name of a file in `--secrets-directory`; what is in it is the value.' },
+    }),
+    exactly({
+      secret: { ...text, description: 'The name of a secret in the store, as `switchyard secrets` keeps them.' },
+    }),
+  ],
+};
+
+/** Which of these shapes an `auth` has is decided by its `type`: see `auth` below. */
+const headersAuth = {
+  properties: {
+    type: text,
+    headers: {
+      type: 'object',
+      additionalProperties: secretReference,
+      description: 'Header name → where its value is.',
+    },
+  },
+  required: ['headers'],
+  additionalProperties: false,
+};
+
+const clientCredentialsAuth = {
+  properties: {
+    type: text,
+    token_endpoint: { ...text, description: 'Of the authorization server.' },
+    client_id: text,
+    client_secret: secretReference,
+    client_authentication: {
+      ...text,
+      enum: ['basic', 'post'],
+      description: 'How the client shows its secret: `basic` unless said.',
+    },
+    scope: text,
+    resource: text,
+    audience: text,
+  },
+  required: ['token_endpoint', 'client_id', 'client_secret'],
+  additionalProperties: false,
+};
+
+const userAuth = {
+  properties: {
+    type: text,
+    issuer: { ...text, description: 'The authorization server; the one that the server names, unless said.' },
+    client_id: { ...text, description: 'With that issuer; the gateway registers itself there, unless said.' },
+    client_secret: secretReference,
+    client_authentication: { ...text, enum: ['basic', 'post'] },
+    scope: text,
+    resource: text,
+  },
+  additionalProperties: false,
+};
+
+export const auth = {
+  type: ['null', 'object'],
+  required: ['type'],
+  properties: { type: { type: 'string', enum: ['headers', 'oauth2-client-credentials', 'oauth2-user'] } },
+  if: { properties: { type: { const: 'headers' } } },
+  then: headersAuth,
+  else: {
+    if: { properties: { type: { const: 'oauth2-user' } } },
+    then: userAuth,
+    else: clientCredentialsAuth,
+  },
+  description: 'What the server wants to see before it answers. Secrets are named, never given. Null takes it away.',
+};

@@ -1,0 +1,43 @@
+// What is made of a schema: what people may say of a record, a patch of that, and a shape, which has no bounds.
+import type { JsonSchema, ObjectSchema } from './schema-parts.js';
+
+/** What people say, and for the rest of a record's members that they may come back and count for nothing. */
+export function inputOf(
+  record: ObjectSchema,
+  properties: Readonly<Record<string, JsonSchema>>,
+  required: readonly string[],
+): ObjectSchema {
+  const others = Object.keys(record.properties).filter((name) => !Object.hasOwn(properties, name));
+  const ignored = Object.fromEntries(others.map((name) => [name, { readOnly: true }]));
+  return { type: 'object', properties: { ...properties, ...ignored }, required, additionalProperties: false };
+}
+
+/** A merge patch of it (RFC 7396): any of its members, or null; what an object of them has is judged when it is put together. */
+export function patchOf(input: ObjectSchema): ObjectSchema {
+  const properties = Object.entries(input.properties).map(([name, schema]): [string, JsonSchema] => {
+    if (schema['readOnly'] === true) return [name, schema];
+    const types = [schema['type']].flat().filter((type) => type !== 'null');
+    if (types.includes('object')) return [name, { type: ['null', 'object'], additionalProperties: true }];
+    const choices = schema['enum'] as readonly unknown[] | undefined;
+    return [name, { ...schema, type: ['null', ...types], ...(choices && { enum: [null, ...choices] }) }];
+  });
+  return { type: 'object', properties: Object.fromEntries(properties), additionalProperties: false };
+}
+
+/** Keywords that say more than what kind of thing a value is. */
+const BOUNDS: ReadonlySet<string> = new Set(['minLength', 'maxLength', 'pattern', 'minItems', 'maxItems']);
+
+/** The schema without its bounds. */
+export function shapeOf(schema: JsonSchema): JsonSchema {
+  return withoutBounds(schema) as JsonSchema;
+}
+
+/** @param areNames whether the members' names are of a record's making, not keywords. */
+function withoutBounds(value: unknown, areNames = false): unknown {
+  if (Array.isArray(value)) return value.map((item) => withoutBounds(item));
+  if (typeof value !== 'object' || value === null) return value;
+  const kept = Object.entries(value).filter(([name]) => areNames || !BOUNDS.has(name));
+  return Object.fromEntries(
+    kept.map(([name, member]) => [name, withoutBounds(member, !areNames && name === 'properties')]),
+  );
+}

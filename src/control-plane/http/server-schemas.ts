@@ -1,0 +1,138 @@
+// The shapes of servers: what people say of one, what is told of it, what it lists, and what a probe finds.
+import { limits } from '../../shared/limits.js';
+import { auth } from './auth-schema.js';
+import { curation, description, name, owner, team } from './record-parts.js';
+import { inputOf, patchOf } from './schema-forms.js';
+import { anyObject, count, exactly, id, orNull, text, time, type JsonSchema } from './schema-parts.js';
+
+const status = { type: 'string', enum: ['active', 'inactive'] };
+
+const serverSaid = {
+  name: {
+    ...name,
+    description: 'Letters, digits, `_`, `.`, `-` and space, 64 at most. Unique without regard to case.',
+  },
+  url: {
+    ...text,
+    minLength: 1,
+    maxLength: limits.serverUrlCharsMax,
+    description: 'The MCP endpoint, http or https, without credentials. Link-local and metadata addresses are refused.',
+  },
+  description,
+  tags: {
+    type: 'array',
+    maxItems: limits.serverTagsMax,
+    items: { ...text, minLength: 1, maxLength: limits.serverTagCharsMax, pattern: '^[^,]+$' },
+  },
+  transport: {
+    type: 'string',
+    enum: ['STREAMABLEHTTP', 'SSE'],
+    description: 'How the server is spoken to. SSE is the older transport, whose URL is that of its event stream.',
+  },
+  enabled: { type: 'boolean', description: 'False takes the server out of service, whatever its status.' },
+  auth,
+  curation: {
+    ...curation,
+    type: ['null', 'object'],
+    description:
+      'Another prefix, and other names, descriptions and arguments of tools and prompts, for everybody who uses the server: as a backend in a user config has them. Null takes it away.',
+  },
+  team,
+};
+
+/** Of a server that an earlier version has read last the counts are not known. */
+const OPTIONAL_OF_SERVER = [
+  'era',
+  'eras',
+  'promptCount',
+  'resourceCount',
+  'templateCount',
+  'auth',
+  'curation',
+  'owner',
+  'team',
+];
+
+const server = exactly(
+  {
+    id,
+    ...serverSaid,
+    owner,
+    slug: { ...text, description: 'The name in the form of a path segment.' },
+    status,
+    reachable: { type: 'boolean', description: 'Whether the last probe reached it.' },
+    toolCount: count,
+    promptCount: count,
+    resourceCount: count,
+    templateCount: { ...count, description: 'Templates of resources.' },
+    era: {
+      type: 'string',
+      enum: ['legacy', 'modern'],
+      description:
+        'How it was spoken to when it was last reached: in a session of MCP 2025-11-25 or before (`legacy`), or without one, as of 2026-07-28 (`modern`). One that speaks both is spoken to in a session.',
+    },
+    eras: {
+      type: 'array',
+      items: { type: 'string', enum: ['legacy', 'modern'] },
+      description: 'All that it was found to speak then.',
+    },
+    capabilities: { ...anyObject, description: 'What the server declared when it was last reached.' },
+    serverInfo: orNull(anyObject, 'Who the server said it is; null when it was never reached.'),
+    createdAt: time,
+    updatedAt: time,
+    lastSeen: orNull(time, 'When a probe last reached it.'),
+    lastRefreshAt: orNull(time, 'When its lists were last read.'),
+    lastError: orNull(text, 'Why the last probe failed.'),
+  },
+  OPTIONAL_OF_SERVER,
+);
+
+const { id: _, ...unregistered } = server.properties;
+const previewed = exactly(unregistered, OPTIONAL_OF_SERVER);
+const tool = {
+  type: 'object',
+  description: 'As the server told it, with every member.',
+  properties: { name: text, description: text, inputSchema: {} },
+  required: ['name'],
+  additionalProperties: true,
+};
+
+/** The same of what else servers list. @param key what it is known by. */
+function listed(key: string): JsonSchema {
+  const { description, type, additionalProperties } = tool;
+  return { type, description, properties: { [key]: text }, required: [key], additionalProperties };
+}
+
+const serverInput = inputOf(server, serverSaid, ['name', 'url']);
+
+export const serverSchemas = {
+  Server: server,
+  ServerInput: serverInput,
+  ServerPatch: patchOf(serverInput),
+  ServerPreview: exactly({ server: previewed, tools: { type: 'array', items: tool } }),
+  Tool: tool,
+  Prompt: listed('name'),
+  Resource: listed('uri'),
+  ResourceTemplate: listed('uriTemplate'),
+  RefreshReport: exactly(
+    {
+      status,
+      toolsAdded: count,
+      toolsUpdated: count,
+      toolsRemoved: count,
+      promptsAdded: count,
+      promptsUpdated: count,
+      promptsRemoved: count,
+      resourcesAdded: count,
+      resourcesUpdated: count,
+      resourcesRemoved: count,
+      templatesAdded: count,
+      templatesUpdated: count,
+      templatesRemoved: count,
+      durationMs: { type: 'number', minimum: 0 },
+      refreshedAt: time,
+      error: { ...text, description: 'Why the server could not be read.' },
+    },
+    ['error'],
+  ),
+} as const satisfies Record<string, JsonSchema>;

@@ -1,0 +1,21 @@
+import t from 'tap';
+import { shapeOf } from '../../../src/control-plane/http/schema-forms.js';
+
+t.test('a shape has no bounds, and everything else', async (t) => {
+  const schema = {
+    type: 'object',
+    properties: {
+      pattern: { type: 'string', pattern: '^a$', minLength: 1 },
+      list: { type: 'array', maxItems: 3, items: { type: 'string', maxLength: 2, enum: ['a'] } },
+    },
+    required: ['pattern'],
+  };
+  t.same(shapeOf(schema), {
+    type: 'object',
+    properties: {
+      pattern: { type: 'string' },
+      list: { type: 'array', items: { type: 'string', enum: ['a'] } },
+    },
+    required: ['pattern'],
+  });
+});
