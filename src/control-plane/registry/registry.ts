@@ -4,7 +4,6 @@
 import { randomBytes } from 'node:crypto';
 import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
-import { RepeatedLog } from '../../shared/repeated-log.js';
 import type { RecordStore } from '../../store/record-store.js';
 import { retrySwap } from '../../store/retry-swap.js';
 import { HealthChecks } from '../prober/health-checks.js';
@@ -17,24 +16,16 @@ import type { Directory } from '../mirror/directory.js';
 import { cursorAfter, pageOf, type Page, type PageQuery } from '../page.js';
 import type { CredentialedProber } from '../prober/credentialed-prober.js';
 import type { Probe } from '../prober/prober.js';
-import { areChanged, compareItems } from './item-changes.js';
 import { notFound, refuseChanged, refuseGivenAway, refuseUnowned, RegistryFault } from './registry-fault.js';
 import { blankServer, contentsOf, isSamePlace } from './blank-server.js';
 import { checkServerInput } from './server-input.js';
 import type { KnownServer, ServerCounts } from './server-directory.js';
 import type { RefreshReport, ServerInput, ServerPreview, ServerRecord, ServerStatus } from './server-record.js';
-import { serverListNames, type ServerListName, type ServerLists } from './server-lists.js';
-import {
-  changesInNumbers,
-  compareLists,
-  NO_SERVER_CHANGES,
-  reportedCounts,
-  type ServerChanges,
-} from './server-changes.js';
+import type { ServerListName } from './server-lists.js';
 import { prefixOf, refuseTakenPrefix, withClientsPrefix } from './server-prefix.js';
-import { afterProbe, type Judgement, type StoredServer } from './server-state.js';
+import { afterProbe } from './server-state.js';
 import { ServerStorage, type ServerSnapshot } from './server-storage.js';
-import { slugsFor } from './slug.js';
+import { reportOf, Settlements } from './settlements.js';
 
 export interface RegistryOptions {
   readonly records: RecordStore;
@@ -57,19 +48,14 @@ export interface ServerQuery extends PageQuery {
  * anything, and the wait is how long whoever made the change waits for that. */
 export type ChangeListener = (job: PublicationJob | undefined, wait?: PublicationWait) => void | Promise<void>;
 
-/** What a probe made of a server; `unsettled` when it is no longer the server that was probed. */
-type Settlement =
-  | { readonly kind: 'settled'; readonly record: ServerRecord; readonly changes: ServerChanges }
-  | { readonly kind: 'unsettled'; readonly record: ServerRecord | undefined };
-
 export class Registry {
   readonly #storage: ServerStorage;
   readonly #directory: Directory;
   readonly #prober: Pick<CredentialedProber, 'probe' | 'close'>;
   readonly #logger: Logger;
-  readonly #repeated = new RepeatedLog();
   readonly #serversMax: number;
   readonly #healthChecks: HealthChecks<KnownServer>;
+  readonly #settlements: Settlements;
   readonly #listeners: ChangeListener[] = [];
   /** Ids of the servers whose refresh is under way. */
   readonly #refreshing = new Set<string>();
@@ -80,6 +66,7 @@ export class Registry {
     this.#directory = directory;
     this.#prober = prober;
     this.#logger = logger;
+    this.#settlements = new Settlements(this.#storage, directory, logger, (job, wait) => this.#tellChange(job, wait));
     this.#healthChecks = new HealthChecks({
       intervalMs: healthIntervalMs,
       logger,
@@ -149,7 +136,7 @@ export class Registry {
     const blank = blankServer(checked, '');
     const named = {
       ...blank,
-      record: withClientsPrefix({ ...blank.record, slug: await this.#findFreeSlug(checked.name) }),
+      record: withClientsPrefix({ ...blank.record, slug: await this.#storage.findFreeSlug(checked.name) }),
     };
     refuseTakenPrefix(named.record, this.#directory.servers.sorted);
     const probe = await this.#prober.probe(checked);
@@ -183,7 +170,7 @@ export class Registry {
       // Before names and slugs are looked up: what is newer than these is found by the swap.
       await this.#directory.sync();
       await this.#refuseTakenName(checked.name);
-      const slug = await this.#findFreeSlug(checked.name);
+      const slug = await this.#storage.findFreeSlug(checked.name);
       const named = { ...blank, record: withClientsPrefix({ ...blank.record, slug }) };
       refuseTakenPrefix(named.record, this.#directory.servers.sorted);
       const server = afterProbe(named, probe, 'at-once', blank.record.createdAt);
@@ -223,7 +210,7 @@ export class Registry {
       await this.#directory.sync();
       await this.#refuseTakenName(checked.name, id);
       const isSameName = before.record.name.toLowerCase() === checked.name.toLowerCase();
-      const slug = isSameName ? before.record.slug : await this.#findFreeSlug(checked.name);
+      const slug = isSameName ? before.record.slug : await this.#storage.findFreeSlug(checked.name);
       const { description, tags, transport, enabled, auth, curation } = before.record;
       const said = {
         ...checked,
@@ -300,7 +287,7 @@ export class Registry {
     try {
       const startedAtMs = performance.now();
       const probe = await this.#prober.probe(record);
-      const settlement = await this.#settle(record, probe, 'at-once', wait, note);
+      const settlement = await this.#settlements.settle(record, probe, 'at-once', wait, note);
       const report = reportOf(record, settlement, performance.now() - startedAtMs);
       const { id, name, status } = record;
       note.made({ id, name, status }, { id, name, ...report });
@@ -350,13 +337,6 @@ export class Registry {
     throw new RegistryFault('name-taken', `A server named ${name} is registered already`, 'name');
   }
 
-  async #findFreeSlug(name: string): Promise<string> {
-    const slugs = slugsFor(name);
-    let slug = slugs.next().value;
-    while (!(await this.#storage.isSlugFree(slug))) slug = slugs.next().value;
-    return slug;
-  }
-
   /** Those that are active come first, so that those that hang make no one else wait. */
   async #listForHealthCheck(): Promise<KnownServer[]> {
     await this.#directory.sync();
@@ -368,96 +348,10 @@ export class Registry {
   async #checkHealth(server: KnownServer): Promise<void> {
     // What the refresh finds out is newer.
     if (this.#refreshing.has(server.id)) return;
-    await this.#settle(server, await this.#prober.probe(server), 'patient');
-  }
-
-  /** Writes down what a probe of the server found. */
-  async #settle(
-    probed: Pick<ServerRecord, 'id' | 'url' | 'transport' | 'auth'>,
-    probe: Probe,
-    judgement: Judgement,
-    wait?: PublicationWait,
-    note = new ChangeNote(),
-  ): Promise<Settlement> {
-    return retrySwap(async () => {
-      const before = await this.#storage.load(probed.id);
-      // It was removed, or is another server by now: the probe says nothing of it.
-      if (before === undefined || !isSamePlace(before.record, probed))
-        return { kind: 'unsettled', record: before?.record };
-      const { bytes: _, ...known } = before;
-      const after = afterProbe(known, probe, judgement, new Date().toISOString());
-      if (probe.kind === 'failed') {
-        const swap = (): Promise<boolean> => this.#storage.tryUpdate(before, after);
-        if (!(await note.making(refreshed(before), refreshed(after, NO_SERVER_CHANGES), swap))) return undefined;
-        await this.#onSettled(before, after, NO_SERVER_CHANGES, undefined, wait);
-        return { kind: 'settled', record: after.record, changes: NO_SERVER_CHANGES };
-      }
-      const toolsBefore = await this.#storage.loadTools(probed.id);
-      const { tools, lists } = probe.findings;
-      const changes = {
-        ...(await compareLists(this.#storage, before, after, lists)),
-        tools: compareItems(toolsBefore.digests, tools.digests),
-      };
-      const contents = { toolsBefore, tools, lists };
-      if (areChanged(changes.tools)) await this.#directory.sync();
-      // Compositions have it from the first time on that it was reached, and those with patterns hear of other tools.
-      const isNew = before.record.lastSeen === null;
-      const isFollowed = areChanged(changes.tools) && this.#directory.compositions.areFollowing(before.record);
-      const { id, name } = before.record;
-      const job = isNew || isFollowed ? createJob({ servers: [id, name] }) : undefined;
-      const swap = (): Promise<boolean> => this.#storage.tryUpdate(before, after, contents, job);
-      if (!(await note.making(refreshed(before), refreshed(after, changes), swap))) return undefined;
-      this.#warnOfMissing(before.record.name, lists);
-      await this.#onSettled(before, after, changes, job, wait);
-      return { kind: 'settled', record: after.record, changes };
-    });
-  }
-
-  #warnOfMissing(server: string, found: ServerLists): void {
-    const lists = serverListNames.filter((name) => found[name] === undefined);
-    if (lists.length === 0) return;
-    const words = 'lists of a server were refused, or are too long: what was known of them stays';
-    this.#repeated.warn(this.#logger, server, { server, lists }, words);
-  }
-
-  async #onSettled(
-    before: StoredServer,
-    after: StoredServer,
-    changes: ServerChanges,
-    job: PublicationJob | undefined,
-    wait: PublicationWait | undefined,
-  ): Promise<void> {
-    const { name, status, lastError } = after.record;
-    const isStatusChanged = status !== before.record.status;
-    if (isStatusChanged) this.#logger.info({ server: name, status, error: lastError }, 'server status changed');
-    for (const { list, ...counts } of changesInNumbers(changes)) {
-      this.#logger.info({ server: name, ...counts }, `server ${list} changed`);
-    }
-    // Nothing is made of what is in the other lists.
-    if (isStatusChanged || areChanged(changes.tools) || job !== undefined) await this.#tellChange(job, wait);
+    await this.#settlements.settle(server, await this.#prober.probe(server), 'patient');
   }
 
   async #tellChange(job: PublicationJob | undefined, wait?: PublicationWait): Promise<void> {
     for (const listener of this.#listeners) await listener(job, wait);
   }
-}
-
-/** What is told of a refresh that is not over. */
-function refreshed({ record: { id, name, status } }: StoredServer, changes?: ServerChanges): object {
-  return { id, name, status, ...(changes && reportedCounts(changes)) };
-}
-
-function reportOf(probed: ServerRecord, settlement: Settlement, durationMs: number): RefreshReport {
-  if (settlement.record === undefined) throw notFound(probed.name);
-  const isSettled = settlement.kind === 'settled';
-  const error = isSettled
-    ? settlement.record.lastError
-    : 'it was given another URL or auth meanwhile: refresh it again';
-  return {
-    status: settlement.record.status,
-    ...reportedCounts(isSettled ? settlement.changes : NO_SERVER_CHANGES),
-    durationMs: Math.round(durationMs),
-    refreshedAt: new Date().toISOString(),
-    ...(error === null ? {} : { error }),
-  };
 }

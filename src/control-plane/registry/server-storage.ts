@@ -8,6 +8,7 @@ import type { ServerTool } from './server-record.js';
 import type { StoredServer } from './server-state.js';
 import type { ItemDigests } from './item-digest.js';
 import { listsChanged, NO_LISTS, type ServerListName, type ServerLists } from './server-lists.js';
+import { slugsFor } from './slug.js';
 import { NO_TOOLS, toolListOf, type ToolList } from './tool-list.js';
 
 /** A server as it was read: what a change of it expects to find. */
@@ -91,7 +92,15 @@ export class ServerStorage {
     return this.#text(nameKey(foldCase(name)));
   }
 
-  async isSlugFree(slug: string): Promise<boolean> {
+  /** The first of a name's slugs that is nobody's. */
+  async findFreeSlug(name: string): Promise<string> {
+    const slugs = slugsFor(name);
+    let slug = slugs.next().value;
+    while (!(await this.#isSlugFree(slug))) slug = slugs.next().value;
+    return slug;
+  }
+
+  async #isSlugFree(slug: string): Promise<boolean> {
     return (await this.#text(slugKey(slug))) === undefined;
   }
 

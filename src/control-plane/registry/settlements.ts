@@ -1,0 +1,134 @@
+// What probes found is settled: it is written down for the server that was probed, as long as it is still that server, and
+// whoever may depend on it is told.
+import type { Logger } from '../../shared/logger.js';
+import { RepeatedLog } from '../../shared/repeated-log.js';
+import { retrySwap } from '../../store/retry-swap.js';
+import { ChangeNote } from '../audit.js';
+import { createJob, type PublicationJob } from '../compositions/publication-job.js';
+import type { PublicationWait } from '../compositions/publication-wait.js';
+import type { Directory } from '../mirror/directory.js';
+import type { Probe } from '../prober/prober.js';
+import { isSamePlace } from './blank-server.js';
+import { areChanged, compareItems } from './item-changes.js';
+import { notFound } from './registry-fault.js';
+import {
+  changesInNumbers,
+  compareLists,
+  NO_SERVER_CHANGES,
+  reportedCounts,
+  type ServerChanges,
+} from './server-changes.js';
+import { serverListNames, type ServerLists } from './server-lists.js';
+import type { RefreshReport, ServerRecord } from './server-record.js';
+import { afterProbe, type Judgement, type StoredServer } from './server-state.js';
+import type { ServerStorage } from './server-storage.js';
+
+/** What a probe made of a server; `unsettled` when it is no longer the server that was probed. */
+export type Settlement =
+  | { readonly kind: 'settled'; readonly record: ServerRecord; readonly changes: ServerChanges }
+  | { readonly kind: 'unsettled'; readonly record: ServerRecord | undefined };
+
+/** Hears of a change; the job is what is to be published for it. */
+type TellChange = (job: PublicationJob | undefined, wait?: PublicationWait) => Promise<void>;
+
+export class Settlements {
+  readonly #storage: ServerStorage;
+  readonly #directory: Directory;
+  readonly #logger: Logger;
+  readonly #repeated = new RepeatedLog();
+  readonly #tellChange: TellChange;
+
+  constructor(storage: ServerStorage, directory: Directory, logger: Logger, tellChange: TellChange) {
+    this.#storage = storage;
+    this.#directory = directory;
+    this.#logger = logger;
+    this.#tellChange = tellChange;
+  }
+
+  /** Writes down what a probe of the server found. */
+  async settle(
+    probed: Pick<ServerRecord, 'id' | 'url' | 'transport' | 'auth'>,
+    probe: Probe,
+    judgement: Judgement,
+    wait?: PublicationWait,
+    note = new ChangeNote(),
+  ): Promise<Settlement> {
+    return retrySwap(async () => {
+      const before = await this.#storage.load(probed.id);
+      // It was removed, or is another server by now: the probe says nothing of it.
+      if (before === undefined || !isSamePlace(before.record, probed))
+        return { kind: 'unsettled', record: before?.record };
+      const { bytes: _, ...known } = before;
+      const after = afterProbe(known, probe, judgement, new Date().toISOString());
+      if (probe.kind === 'failed') {
+        const swap = (): Promise<boolean> => this.#storage.tryUpdate(before, after);
+        if (!(await note.making(refreshed(before), refreshed(after, NO_SERVER_CHANGES), swap))) return undefined;
+        await this.#onSettled(before, after, NO_SERVER_CHANGES, undefined, wait);
+        return { kind: 'settled', record: after.record, changes: NO_SERVER_CHANGES };
+      }
+      const toolsBefore = await this.#storage.loadTools(probed.id);
+      const { tools, lists } = probe.findings;
+      const changes = {
+        ...(await compareLists(this.#storage, before, after, lists)),
+        tools: compareItems(toolsBefore.digests, tools.digests),
+      };
+      const contents = { toolsBefore, tools, lists };
+      if (areChanged(changes.tools)) await this.#directory.sync();
+      // Compositions have it from the first time on that it was reached, and those with patterns hear of other tools.
+      const isNew = before.record.lastSeen === null;
+      const isFollowed = areChanged(changes.tools) && this.#directory.compositions.areFollowing(before.record);
+      const { id, name } = before.record;
+      const job = isNew || isFollowed ? createJob({ servers: [id, name] }) : undefined;
+      const swap = (): Promise<boolean> => this.#storage.tryUpdate(before, after, contents, job);
+      if (!(await note.making(refreshed(before), refreshed(after, changes), swap))) return undefined;
+      this.#warnOfMissing(before.record.name, lists);
+      await this.#onSettled(before, after, changes, job, wait);
+      return { kind: 'settled', record: after.record, changes };
+    });
+  }
+
+  #warnOfMissing(server: string, found: ServerLists): void {
+    const lists = serverListNames.filter((name) => found[name] === undefined);
+    if (lists.length === 0) return;
+    const words = 'lists of a server were refused, or are too long: what was known of them stays';
+    this.#repeated.warn(this.#logger, server, { server, lists }, words);
+  }
+
+  async #onSettled(
+    before: StoredServer,
+    after: StoredServer,
+    changes: ServerChanges,
+    job: PublicationJob | undefined,
+    wait: PublicationWait | undefined,
+  ): Promise<void> {
+    const { name, status, lastError } = after.record;
+    const isStatusChanged = status !== before.record.status;
+    if (isStatusChanged) this.#logger.info({ server: name, status, error: lastError }, 'server status changed');
+    for (const { list, ...counts } of changesInNumbers(changes)) {
+      this.#logger.info({ server: name, ...counts }, `server ${list} changed`);
+    }
+    // Nothing is made of what is in the other lists.
+    if (isStatusChanged || areChanged(changes.tools) || job !== undefined) await this.#tellChange(job, wait);
+  }
+}
+
+/** What is told of a refresh that is not over. */
+function refreshed({ record: { id, name, status } }: StoredServer, changes?: ServerChanges): object {
+  return { id, name, status, ...(changes && reportedCounts(changes)) };
+}
+
+/** What the refresh of a server has come to, for who asked for it. */
+export function reportOf(probed: ServerRecord, settlement: Settlement, durationMs: number): RefreshReport {
+  if (settlement.record === undefined) throw notFound(probed.name);
+  const isSettled = settlement.kind === 'settled';
+  const error = isSettled
+    ? settlement.record.lastError
+    : 'it was given another URL or auth meanwhile: refresh it again';
+  return {
+    status: settlement.record.status,
+    ...reportedCounts(isSettled ? settlement.changes : NO_SERVER_CHANGES),
+    durationMs: Math.round(durationMs),
+    refreshedAt: new Date().toISOString(),
+    ...(error === null ? {} : { error }),
+  };
+}
