@@ -14,7 +14,7 @@ import type { UpstreamSession } from '../upstream/upstream-session.js';
 import { uriInsertion, uriPrefix } from './uris.js';
 
 /** What of a session says what its client may be told. */
-export type HearingSession = Pick<Session, 'isSubscribed' | 'taskForm'>;
+export type HearingSession = Pick<Session, 'madeSubscriptions' | 'taskForm'>;
 
 /**
  * @param isOwnProgress whether it is progress of the call on whose stream it came, under the caller's own token.
@@ -87,5 +87,5 @@ function mayHearOf(session: HearingSession, backend: CompiledBackend, uri: strin
   // No list has such a one; and a URI is held against hundreds of templates.
   if (uri.length > limits.uriBytesMax) return false;
   const grant = grantByEntries(backend, uri);
-  return grant === 'granted' || (grant === 'unknown' && session.isSubscribed(backend.name, uri));
+  return grant === 'granted' || (grant === 'unknown' && session.madeSubscriptions?.cover(backend.name, uri) === true);
 }

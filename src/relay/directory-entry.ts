@@ -10,7 +10,7 @@ import type { LookUp, SessionDirectory, WriteOutcome } from '../session-director
 import type { SessionRecord, UpstreamRecord } from '../session-directory/session-record.js';
 import type { DeadlineWheel } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
-import type { SessionIdentity } from './session.js';
+import type { SessionIdentity } from './session-plan.js';
 
 /** A session, as far as it is written down. */
 export interface RecordedSession {

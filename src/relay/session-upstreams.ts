@@ -8,7 +8,7 @@ import type { UpstreamRecord } from '../session-directory/session-record.js';
 import type { UpstreamContext } from '../upstream/upstream-context.js';
 import { UpstreamSession } from '../upstream/upstream-session.js';
 import type { SessionMemory } from './session-memory.js';
-import type { SessionIdentity } from './session.js';
+import type { SessionIdentity } from './session-plan.js';
 
 /** What a newer config has made of an upstream session that was in use. */
 export interface AppliedConfig {

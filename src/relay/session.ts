@@ -1,28 +1,28 @@
 // A downstream session: who it belongs to, its upstream sessions, and the calls in flight. What it holds beyond its record
 // (session-directory/session-record.ts) can be lost without harm.
 import { ANY_TASKS, capability } from '../protocol/capabilities.js';
-import type { AnswerOptions } from '../config/dataplane-options.js';
 import type { Account } from '../shared/accounts.js';
 import type { Deadline } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
-import { canResume, type Era } from '../protocol/protocol-versions.js';
+import { canResume } from '../protocol/protocol-versions.js';
 import type { ShareBound } from '../shared/share.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../user-config/compiled-config.js';
 import { isOlder } from '../user-config/config-order.js';
 import type { SessionRecord, UpstreamRecord } from '../session-directory/session-record.js';
-import { allowListHash, allowListHashes } from './allow-list-hash.js';
+import { allowListHashes } from './allow-list-hash.js';
 import { BackendRequests } from './backend-requests.js';
 import type { DirectoryEntry } from './directory-entry.js';
+import { endUngranted } from './recorded-subscriptions.js';
 import { mergeUpstreams, restoreUpstreams } from './recorded-upstreams.js';
-import { OWN_INTRODUCTION, type ClientIntroduction } from '../upstream/client-introduction.js';
+import { OWN_INTRODUCTION } from '../upstream/client-introduction.js';
 import type { Exchange, ExchangeRequest } from './exchange.js';
 import { isTold, sendLogLevel } from './log-level.js';
 import { metadataFor } from './passthrough.js';
 import { ReadingsUnderWay } from './readings-under-way.js';
 import type { RequestInFlight } from './request-in-flight.js';
 import { RequestsInFlight } from './requests-in-flight.js';
+import type { SessionIdentity, SessionMeans } from './session-plan.js';
 import { SessionMemory } from './session-memory.js';
-import type { SlowRequests } from './slow-requests.js';
 import { StreamKeeper, type EventId } from './stream-keeper.js';
 import { Subscriptions } from './subscriptions.js';
 import type { TaskForm } from './task-ids.js';
@@ -34,25 +34,6 @@ import { SessionUpstreams } from './session-upstreams.js';
 import { NO_METADATA, type RequestMetadata } from '../upstream/request-metadata.js';
 
 const LIST_CHANGES = capability.toolsListChanged | capability.promptsListChanged | capability.resourcesListChanged;
-
-export interface SessionIdentity {
-  readonly id: string;
-  readonly subject: string;
-  readonly virtualHostId: string;
-  /** The version of MCP that it was opened with. */
-  readonly protocolVersion: string;
-  /** Of the requests that are served in it: a modern one is a lease, of which no client knows. */
-  readonly era: Era;
-  readonly introduction: ClientIntroduction;
-}
-
-/** What the sessions of a relay share, beside what their upstream sessions do. */
-export interface SessionMeans {
-  readonly slow: SlowRequests;
-  readonly answers: AnswerOptions;
-  /** Given a cancellation of what is not in flight here: it may be, in the process that this one has replaced. */
-  readonly passBack?: ((identity: SessionIdentity, request: ExchangeRequest) => void) | undefined;
-}
 
 export class Session {
   readonly identity: SessionIdentity;
@@ -95,6 +76,7 @@ export class Session {
   #isInitialized = false;
   #isEnded = false;
   #isRestoring = false;
+
   constructor(context: UpstreamContext, identity: SessionIdentity, account: Account, means: SessionMeans) {
     this.#context = context;
     this.identity = identity;
@@ -163,6 +145,11 @@ export class Session {
     }));
   }
 
+  /** The same; `undefined` as long as there was none. */
+  get madeSubscriptions(): Subscriptions | undefined {
+    return this.#subscriptions;
+  }
+
   /** The backend has taken it. @param before the backend as it was when it was asked. */
   onSubscribed(upstream: UpstreamSession, before: CompiledBackend, uri: string, metadata: RequestMetadata): void {
     this.subscriptions.add(before.name, uri);
@@ -173,21 +160,6 @@ export class Session {
   /** What of that which it wants to hear the backend does not tell of, as far as it has said. */
   unhonouredBy(upstream: UpstreamSession): Unhonoured | undefined {
     return this.#unasked?.unhonouredBy(upstream);
-  }
-
-  /** Whether the backend was seen to take subscriptions, and has one. */
-  hasSubscriptionAt(backendName: string): boolean {
-    return this.#subscriptions?.isAnyOf(backendName) === true;
-  }
-
-  /** The backend's own URIs of what its client has subscribed to. */
-  subscriptionsAt(backendName: string): readonly string[] {
-    return this.#subscriptions?.of(backendName) ?? [];
-  }
-
-  /** Whether a resource, or what it is a part of, has been subscribed to. */
-  isSubscribed(backendName: string, uri: string): boolean {
-    return this.#subscriptions?.cover(backendName, uri) === true;
   }
 
   /** What backends have asked of the client. */
@@ -237,20 +209,13 @@ export class Session {
   record(): SessionRecord {
     const { protocolVersion, introduction } = this.identity;
     const { clientInfo, capabilities } = introduction;
-    const logLevel = this.#logLevel;
-    const upstreams = this.upstreams.recorded();
     const subscriptions = this.#subscriptions?.recorded() ?? {};
-    const allowLists = allowListHashes(this.virtualHost?.backends, Object.keys(subscriptions));
-    const askingSecret = this.offersAnything ? this.backendRequests.secret : undefined;
     return {
-      protocolVersion,
-      clientInfo,
-      capabilities,
-      logLevel,
-      upstreams,
-      subscriptions,
-      allowLists,
-      askingSecret,
+      ...{ protocolVersion, clientInfo, capabilities, subscriptions },
+      logLevel: this.#logLevel,
+      upstreams: this.upstreams.recorded(),
+      allowLists: allowListHashes(this.virtualHost?.backends, Object.keys(subscriptions)),
+      askingSecret: this.offersAnything ? this.backendRequests.secret : undefined,
     };
   }
 
@@ -268,25 +233,9 @@ export class Session {
     const isThere = restoreUpstreams(this.#context, this, upstreams, virtualHost);
     const there = Object.entries(subscriptions).filter(([name]) => isThere(name));
     if (there.length > 0) this.subscriptions.merge(Object.fromEntries(there), false);
-    this.#endUngranted(
-      there.map(([name]) => name),
-      allowLists,
-      virtualHost,
-    );
+    const names = there.map(([name]) => name);
+    endUngranted(this.#context, this, names, allowLists, virtualHost);
     this.#isRestoring = false;
-  }
-
-  /** Where the allow-list is not the one that another process went by, subscriptions are held against it anew. */
-  #endUngranted(
-    backendNames: readonly string[],
-    theirs: SessionRecord['allowLists'] | undefined,
-    virtualHost: CompiledVirtualHost | undefined,
-  ): void {
-    for (const name of backendNames) {
-      const backend = virtualHost?.backends.get(name);
-      if (backend === undefined || allowListHash(backend) === theirs?.[name]) continue;
-      this.subscriptions.endUngranted(this.#context, this.upstream(backend), NO_METADATA);
-    }
   }
 
   /** For `DirectoryEntry`. */
@@ -301,7 +250,7 @@ export class Session {
       else this.#unasked.onReplaced(upstream, restore);
     });
     this.subscriptions.merge(subscriptions, !isChanged);
-    this.#endUngranted(Object.keys(subscriptions), allowLists, this.virtualHost);
+    endUngranted(this.#context, this, Object.keys(subscriptions), allowLists, this.virtualHost);
   }
 
   /**

@@ -14,7 +14,8 @@ import { limits } from '../shared/limits.js';
 import { DirectoryEntry } from './directory-entry.js';
 import { EntryRenewal } from './entry-renewal.js';
 import { sessionBytesOf } from './session-memory.js';
-import { Session, type SessionMeans } from './session.js';
+import { Session } from './session.js';
+import type { SessionMeans } from './session-plan.js';
 import type { UpstreamContext } from '../upstream/upstream-context.js';
 import type { UpstreamSession } from '../upstream/upstream-session.js';
 

@@ -222,7 +222,7 @@ export class Unasked implements Listener {
     const wanted = this.#session.wantedChanges;
     const changes = listChanges.filter(({ bit }) => (wanted & bit) !== 0 && upstream.declares(bit));
     const isSubscribable = upstream.declares(capability.resourcesSubscribe);
-    const uris = isSubscribable ? this.#session.subscriptionsAt(upstream.backend.name) : [];
+    const uris = isSubscribable ? (this.#session.madeSubscriptions?.of(upstream.backend.name) ?? []) : [];
     return changes.length === 0 && uris.length === 0 ? '' : filterJson({ changes, uris });
   }
 
@@ -245,7 +245,11 @@ export class Unasked implements Listener {
   /** Whether the backend can have anything to say. */
   #maySpeak(upstream: UpstreamSession): boolean {
     const { name } = upstream.backend;
-    return upstream.declares(SPEAKING) || this.#session.offersAnything || this.#session.hasSubscriptionAt(name);
+    return (
+      upstream.declares(SPEAKING) ||
+      this.#session.offersAnything ||
+      this.#session.madeSubscriptions?.isAnyOf(name) === true
+    );
   }
 
   /** Another process has opened the upstream session anew: its backend is listened to there. */

@@ -205,7 +205,7 @@ t.test('requests: up byte for byte, but for a URI with escapes, which means the 
 t.test('updates of resources: down byte for byte, and up again the original', async (t) => {
   const random = new Random(53);
   const noise = new Noise(random);
-  const session: HearingSession = { isSubscribed: () => false, taskForm: () => undefined };
+  const session: HearingSession = { madeSubscriptions: undefined, taskForm: () => undefined };
   for (let round = 0; round < INPUTS; round += 1) {
     const name = random.pick(NAMES);
     const method = '"method":"notifications/resources/updated"';
