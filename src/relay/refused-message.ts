@@ -3,9 +3,10 @@
 import type { ClientBatch } from '../protocol/client-batch.js';
 import type { ClientReading } from '../protocol/json-rpc.js';
 import { requestIdIn } from '../protocol/request-id.js';
+import { limits } from '../shared/limits.js';
 import { refusals, type Refusal } from '../shared/refusals.js';
 import { refuse } from './answers.js';
-import type { Exchange } from './exchange.js';
+import type { Exchange, ExchangeRequest } from './exchange.js';
 
 /** How the body of a refusal begins that is an error of JSON-RPC. */
 const RPC_HEAD = '{"jsonrpc":"2.0",';
@@ -20,6 +21,18 @@ export function refuseUnread(exchange: Exchange, reading: ClientBatch | 'not-jso
   if (typeof reading !== 'string') refuse(exchange, refusals.batchRefused);
   else if (reading === 'not-json') refuse(exchange, refusals.notJson);
   else refuseMessage(exchange, refusals.notJsonRpc, reading);
+}
+
+/**
+ * Whether a request that is refused for its head may be received for the id in its body, so that the refusal has it. Of a body whose
+ * length nobody knows, much could have to be received for it.
+ */
+export function hasReadableId(
+  method: ExchangeRequest['method'],
+  { isAmbiguous, contentLength }: { readonly isAmbiguous: boolean; readonly contentLength: string },
+): boolean {
+  if (method !== 'POST' || isAmbiguous || contentLength === '') return false;
+  return Number(contentLength) <= limits.readAtOnceBytesMax;
 }
 
 /** The same refusal if it is no error of JSON-RPC, or the body no request whose id can be told. */

@@ -244,12 +244,8 @@ export class Unasked implements Listener {
 
   /** Whether the backend can have anything to say. */
   #maySpeak(upstream: UpstreamSession): boolean {
-    const { name } = upstream.backend;
-    return (
-      upstream.declares(SPEAKING) ||
-      this.#session.offersAnything ||
-      this.#session.madeSubscriptions?.isAnyOf(name) === true
-    );
+    const isSubscribed = this.#session.madeSubscriptions?.isAnyOf(upstream.backend.name) === true;
+    return upstream.declares(SPEAKING) || this.#session.offersAnything || isSubscribed;
   }
 
   /** Another process has opened the upstream session anew: its backend is listened to there. */

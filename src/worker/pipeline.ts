@@ -10,17 +10,17 @@
 //   #toOwner       here, or one hop to the worker that owns the session
 //   relay.handle   session, JSON-RPC, backends        (relay/relay.ts)
 //
-// Steps follow each other without a promise once token and config are known to this worker.
+// Steps follow each other without a promise once token and config are known to this worker. The control plane's MCP endpoints have the
+// same steps under the same names: `control-plane/mcp/mcp-pipeline.ts`.
 import type { Endpoint } from '../shared/endpoint.js';
 import { refuse } from '../relay/answers.js';
 import type { Exchange } from '../relay/exchange.js';
-import { withRequestId } from '../relay/refused-message.js';
+import { hasReadableId, withRequestId } from '../relay/refused-message.js';
 import type { Caller } from '../relay/caller.js';
 import type { Relay } from '../relay/relay.js';
 import { wantedBy } from '../relay/era.js';
 import { checkTransport } from '../relay/transport.js';
 import type { HostPolicy } from '../shared/host-policy.js';
-import { limits } from '../shared/limits.js';
 import { metadataCorsHeaders, type ProtectedResource, type RequestOrigin } from '../shared/protected-resource.js';
 import { headerUnreadable, refusals, type Refusal } from '../shared/refusals.js';
 import type { Logger } from '../shared/logger.js';
@@ -186,12 +186,8 @@ export class Pipeline implements EdgeHandler {
 
   /** Under the id that is in the body of a POST, which is received for that where there is time and room. */
   #refuseByHead(exchange: EdgeExchange, { subject }: Caller, refusal: Refusal): void {
-    const { method } = exchange.request;
-    const { isAmbiguous, contentLength } = exchange.head;
-    // Of a body whose length nobody knows, much could have to be received for it.
-    const isShort = contentLength !== '' && Number(contentLength) <= limits.readAtOnceBytesMax;
-    const hasReadableId = method === 'POST' && !isAmbiguous && isShort;
-    if (!hasReadableId || this.#parts.overload.state !== 'serving') return this.#refuse(exchange, refusal, subject);
+    const isReceived = hasReadableId(exchange.request.method, exchange.head);
+    if (!isReceived || this.#parts.overload.state !== 'serving') return this.#refuse(exchange, refusal, subject);
     exchange.incoming.letIn(subject, 'json', []);
     exchange.incoming.receive((body) =>
       this.#refuse(exchange, body === 'complete' ? withRequestId(refusal, exchange.request.body) : refusal, subject),

@@ -20,6 +20,7 @@ export interface NodeExchangeContext {
 }
 
 const NO_BODY = Buffer.alloc(0);
+const relayedMethods = ['POST', 'DELETE', 'GET'] as const;
 
 type State = 'open' | 'streaming' | 'flushing' | 'done';
 
@@ -205,6 +206,11 @@ export class NodeExchange extends ExchangeHooks implements Exchange {
     this.#state = to;
     return true;
   }
+}
+
+/** The request's method, if it is one of those that the relay knows. */
+export function relayedMethod({ method }: IncomingMessage): ExchangeRequest['method'] | undefined {
+  return relayedMethods.find((each) => each === method);
 }
 
 /** Nobody traces without being asked to: what is there is read all the same, of the few requests here. */

@@ -339,12 +339,6 @@ export const workerMutants: readonly Mutant[] = [
         noticedBy: ['worker/pipeline'],
       },
       {
-        slip: 'who is refused for the head is asked for a body whose end nobody can tell',
-        text: ' && !isAmbiguous',
-        becomes: '',
-        noticedBy: ['worker/pipeline'],
-      },
-      {
         slip: 'who is refused for the head is told another reason when the body is too large',
         text: "body === 'complete' ? withRequestId(refusal, exchange.request.body) : refusal",
         becomes: "body === 'complete' ? withRequestId(refusal, exchange.request.body) : refusals.bodyTooLarge",
@@ -422,6 +416,17 @@ export const workerMutants: readonly Mutant[] = [
         text: "'owner-absent': refusals.sessionUnknown,",
         becomes: "'owner-absent': refusals.ownerLost,",
         noticedBy: ['integration/worker-death', 'worker/pipeline'],
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/relay/refused-message.ts',
+    ['worker/pipeline'],
+    [
+      {
+        slip: 'who is refused for the head is asked for a body whose end nobody can tell',
+        text: ' || isAmbiguous',
+        becomes: '',
       },
     ],
   ),
