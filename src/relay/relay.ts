@@ -1,7 +1,6 @@
 // The MCP multiplexer. It takes an admitted caller's exchange and gives it to the method's own file; here the
 // downstream side and the upstream side meet. It knows no HTTP server and no token.
 import { randomBytes } from 'node:crypto';
-import type { AnswerOptions, EraOptions, UpstreamOptions } from '../config/dataplane-options.js';
 import {
   readClientMessage,
   readLargeClientMessage,
@@ -10,10 +9,8 @@ import {
 } from '../protocol/json-rpc.js';
 import type { ModernEnvelope } from '../protocol/modern-envelope.js';
 import type { Accounts } from '../shared/accounts.js';
-import type { DeadlineWheel } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
-import { createMessageMemories, type MessageMemory } from '../shared/message-memory.js';
 import { LATEST_PROTOCOL_VERSION, PROTOCOL_VERSIONS } from '../protocol/protocol-versions.js';
 import { methodUnknown, refusals, type Refusal } from '../shared/refusals.js';
 import { answerError, refuse } from './answers.js';
@@ -22,7 +19,6 @@ import { eraOfMessage, type ServedEras } from './era.js';
 import type { Exchange } from './exchange.js';
 import { Farewells, type FarewellCount } from './farewells.js';
 import { SESSION_ENDED } from './listing.js';
-import { listsChangedBy } from './list-merge/kept-lists.js';
 import { ListCache } from './list-merge/list-cache.js';
 import { ListMerger } from './list-merge/list-merger.js';
 import type { Caller } from './caller.js';
@@ -35,29 +31,17 @@ import { ModernDoor } from './modern/modern-door.js';
 import { statusOf, versionUnsupported } from './modern/modern-errors.js';
 import { openSession, type OpeningMeans } from './open-session.js';
 import { openStream } from './open-stream.js';
+import { createUpstreamContext } from './create-upstream-context.js';
+import type { RelayOptions } from './relay-options.js';
 import { refuseMessage, refuseUnread } from './refused-message.js';
-import { SecretKeys } from '../secrets/secret-keys.js';
-import type { StoredSecrets } from '../secrets/stored-secrets.js';
-import type { UserGrants } from '../secrets/user-grants.js';
 import type { SessionDirectory } from '../session-directory/session-directory.js';
 import { Adoption } from './adoption.js';
 import { Sessions } from './sessions.js';
 import { Session } from './session.js';
-import type { SessionMeans } from './session-plan.js';
 import { SlowRequests } from './slow-requests.js';
-import type { ReadHost } from '../user-config/current-host.js';
 import { OWN_INTRODUCTION } from '../upstream/client-introduction.js';
-import type { HttpUpstream } from '../upstream/http-upstream.js';
-import { BackendLog } from '../upstream/backend-log.js';
-import { Notices } from '../upstream/notices.js';
-import { ConnectLinks } from '../upstream/credentials/connect-links.js';
-import { Tokens } from '../upstream/credentials/tokens.js';
-import { UserTokens } from '../upstream/credentials/user-tokens.js';
-import { Secrets } from '../upstream/secrets.js';
-import { OwnIds } from '../upstream/own-ids.js';
 import { LastFaults, type LastFault } from '../upstream/last-faults.js';
-import { Endpoints, type OriginView } from '../upstream/reach/endpoints.js';
-import type { UpstreamFaultKind } from '../upstream/upstream-fault.js';
+import type { OriginView } from '../upstream/reach/endpoints.js';
 import type { UpstreamContext } from '../upstream/upstream-context.js';
 
 /** What a body must have somewhere that says it needs no session. */
@@ -65,44 +49,6 @@ const VERSION_WORD = Buffer.from('protocolVersion');
 const postOnly: Refusal = { ...refusals.methodNotAllowed, headers: ['allow', 'POST, OPTIONS'] };
 
 const SECRET_BYTES = 32;
-
-export interface RelayOptions {
-  readonly http: HttpUpstream;
-  /** For backends' streams; the same when not given. */
-  readonly streams?: HttpUpstream;
-  /** For answers to backends and what they are told during calls; the same when not given. */
-  readonly replies?: HttpUpstream;
-  readonly deadlines: DeadlineWheel;
-  /** What is known of backends already; nothing when not given. */
-  readonly endpoints?: Endpoints;
-  readonly upstream: UpstreamOptions;
-  readonly answers: AnswerOptions;
-  readonly eras: EraOptions;
-  /** Of backends; those that are in the store cannot be had without it. */
-  readonly storedSecrets?: Pick<StoredSecrets, 'read'> | undefined;
-  /** What users have granted; without them backends that want it cannot be had. */
-  readonly userGrants?: UserGrants | undefined;
-  /** What each subject uses of this process. */
-  readonly accounts: Accounts;
-  /** Of large answers, where others count in it too; made of the accounts unless given. */
-  readonly answerMemory?: MessageMemory;
-  readonly sessionIdleTimeoutMs: number;
-  /** Where sessions are written down and those of other processes are found; without it they end with this process. */
-  readonly directory?: SessionDirectory | undefined;
-  /** Given a cancellation of what is not in flight here: it may be, in the process that this one has replaced. */
-  readonly passBack?: SessionMeans['passBack'];
-  /** A new session id that this process owns. */
-  mintSessionId(): string;
-  /** Whether a request without a session is served in one of its own, which ends with it; otherwise it is refused. */
-  readonly isSessionOptional?: boolean;
-  /** For figures: each failure of a backend, of a request or of opening a session. */
-  readonly onBackendFault?: (backend: string, kind: UpstreamFaultKind, during: 'request' | 'opening') => void;
-  /** How a request that is made again finds its call in another process; without it, there is none. */
-  readonly heldCalls?: Omit<HeldCallsOptions, 'deadlines'>;
-  /** What is allowed now, for streams that outlive configs; without it they are held against none but their first. */
-  readonly readHost?: ReadHost;
-  readonly logger: Logger;
-}
 
 export class Relay {
   readonly #context: UpstreamContext;
@@ -124,50 +70,11 @@ export class Relay {
   readonly #lastFaults = new LastFaults();
 
   constructor(options: RelayOptions) {
-    const { http, deadlines, upstream, logger } = options;
-    const log = new BackendLog(logger);
-    const nowMs = (): number => deadlines.nowMs();
-    const secrets = new Secrets(upstream.secretsDirectory, nowMs, options.storedSecrets);
-    const { mode } = upstream;
-    const links = new ConnectLinks(upstream.connectUrl, new SecretKeys(upstream.secretKeys));
-    const grants = options.userGrants;
-    const { listCacheMs } = upstream;
-    const lists = listCacheMs === 0 ? undefined : new ListCache(listCacheMs, deadlines, nowMs);
-    this.#context = {
-      http,
-      streams: options.streams ?? http,
-      deadlines,
-      options: upstream,
-      notices: new Notices(http, deadlines),
-      replies: new Notices(options.replies ?? http, deadlines, http),
-      ids: new OwnIds(),
-      credentials: {
-        secrets,
-        tokens: new Tokens({ http, deadlines }, { nowMs, random: Math.random }),
-        users: new UserTokens(
-          { http, deadlines, secrets, mode, links, grants },
-          { nowMs: Date.now, random: Math.random },
-        ),
-        mode,
-      },
-      endpoints:
-        options.endpoints ?? new Endpoints({ http, deadlines, connectTimeoutMs: upstream.connectTimeoutMs, nowMs }),
-      answerMemory: options.answerMemory ?? createMessageMemories(options.accounts, deadlines).answers,
-      nowMs,
-      onChanged: (backend, method) => this.#merger.onChanged(backend, listsChangedBy(method)),
-      onToolsLeftOut: (backend, tools) => log.onToolsLeftOut(backend, tools),
-      onAvailable: (backend) => log.onAvailable(backend),
-      onUnavailable: (backend, fault) => {
-        this.#lastFaults.note(backend, fault, 'opening');
-        log.onUnavailable(backend, fault);
-      },
-      onOpenFault: (backend, fault) => options.onBackendFault?.(backend.name, fault.kind, 'opening'),
-      onFailure: (backend, fault) => {
-        options.onBackendFault?.(backend.name, fault.kind, 'request');
-        this.#lastFaults.note(backend, fault, 'request');
-        log.onFailure(backend, fault);
-      },
-    };
+    const { deadlines, logger } = options;
+    const { listCacheMs } = options.upstream;
+    const lists = listCacheMs === 0 ? undefined : new ListCache(listCacheMs, deadlines, () => deadlines.nowMs());
+    this.#merger = new ListMerger(deadlines, options.accounts, logger, lists);
+    this.#context = createUpstreamContext(options, this.#merger, this.#lastFaults);
     this.#accounts = options.accounts;
     this.#sessions = new Sessions(this.#context, {
       idleTimeoutMs: options.sessionIdleTimeoutMs,
@@ -182,7 +89,6 @@ export class Relay {
     this.#means = { accounts: options.accounts, sessions: this.#sessions };
     this.#directory = options.directory;
     this.#adoption = options.directory && new Adoption(options.directory, this.#sessions, options.accounts);
-    this.#merger = new ListMerger(deadlines, options.accounts, logger, lists);
     this.#dispatcher = new Dispatcher(this.#context, this.#merger, logger);
     this.#isSessionOptional = options.isSessionOptional ?? false;
     this.#eras = options.eras.served;

@@ -1,7 +1,8 @@
 // A relay on real connections to real backends, in this process; the test is the caller.
 import type { UpstreamOptions } from '../../src/config/dataplane-options.js';
 import type { ExchangeRequest } from '../../src/relay/exchange.js';
-import { Relay, type RelayOptions } from '../../src/relay/relay.js';
+import type { RelayOptions } from '../../src/relay/relay-options.js';
+import { Relay } from '../../src/relay/relay.js';
 import { BackendConnections } from '../../src/upstream/backend-connections.js';
 import type { PoolBounds } from '../../src/upstream/http1/origin-pool.js';
 import { DeadlineWheel } from '../../src/shared/deadline-wheel.js';
