@@ -3,7 +3,8 @@
 import t, { type Test } from 'tap';
 import { readBackendMessage } from '../../src/protocol/json-rpc.js';
 import type { UpstreamFault, UpstreamFaultKind } from '../../src/upstream/upstream-fault.js';
-import { UpstreamSession, type UpstreamSessionState } from '../../src/upstream/upstream-session.js';
+import type { UpstreamSessionState } from '../../src/upstream/upstream-opening.js';
+import { UpstreamSession } from '../../src/upstream/upstream-session.js';
 import type { WordMemory } from '../../src/upstream/upstream-session-record.js';
 import { limits } from '../../src/shared/limits.js';
 import { backendOf, virtualHostOf } from '../relay/virtual-host.js';
