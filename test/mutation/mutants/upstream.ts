@@ -119,7 +119,7 @@ export const upstreamMutants: readonly Mutant[] = [
       {
         slip: 'what was refused for its era is sent a second time in the same one',
         text: 'if (upstream.record.era === this.#refusedEra) return',
-        becomes: 'if (this.#isDone) return',
+        becomes: 'if (this.isDone) return',
       },
     ],
   ),
@@ -131,20 +131,26 @@ export const upstreamMutants: readonly Mutant[] = [
     },
   ]),
   ...mutantsOf(
-    'src/relay/relayed-request.ts',
+    'src/relay/answered-request.ts',
     ['relay/relayed-request'],
     [
       {
         slip: 'a backend is not held back for a caller that takes nothing',
-        text: 'if (stream.isBlocked) this.#request?.pause();',
+        text: 'if (stream.isBlocked) this.request?.pause();',
         becomes: '',
       },
       {
         slip: 'a backend that was held back is not read on',
-        text: 'this.#request?.resume();',
+        text: 'this.request?.resume();',
         after: 'onRoom(): void {',
         becomes: '',
       },
+    ],
+  ),
+  ...mutantsOf(
+    'src/relay/relayed-request.ts',
+    ['relay/relayed-request'],
+    [
       {
         slip: 'a call whose session is lost again and again is sent each time',
         text: '!this.#isSecondTry && this.#cancelDeadline === undefined;',
