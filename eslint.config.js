@@ -1,7 +1,7 @@
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
-  { ignores: ['build/', 'dist/', 'dist-bootstrap/', 'node_modules/', 'data/', '.tap/'] },
+  { ignores: ['build/', 'dist/', 'dist-bootstrap/', 'dist-quickstart/', 'node_modules/', 'data/', '.tap/'] },
   ...tseslint.configs.recommendedTypeChecked.map((config) => ({ ...config, files: ['**/*.ts', '**/*.tsx'] })),
   {
     files: ['**/*.ts', '**/*.tsx'],

@@ -82,9 +82,9 @@ The control plane knows both backends, and has composed three of their tools for
   ${baseUrl}/servers/${compositionId}/mcp   the same, on the gateway
 
   export SWITCHYARD_TOKEN='${token}' SWITCHYARD_CONTROL_PLANE_URL='${controlPlaneUrl}'
-  node dist-bootstrap/main.js servers list
-  node dist-bootstrap/main.js servers show calculator
-  node dist-bootstrap/main.js compositions show desk
+  node dist-quickstart/main.js servers list
+  node dist-quickstart/main.js servers show calculator
+  node dist-quickstart/main.js compositions show desk
   curl -sS '${controlPlaneUrl}/mcp' -H "authorization: Bearer $SWITCHYARD_TOKEN" \\
     -H 'content-type: application/json' -d '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
 

@@ -1,4 +1,4 @@
-// `npm run quickstart`: two demo backends, the gateway's bootstrap build and its control plane on one embedded store,
+// `npm run quickstart`: two demo backends, the gateway with its bootstrap feature and its control plane on one embedded store,
 // and what to paste to use them. Everything it keeps is under data/.
 //
 //   npm run quickstart -- [the gateway's host:port [the control plane's host:port]]
@@ -14,7 +14,7 @@ import { ensureKeyPair, type KeyPairPaths } from './key-pair.js';
 import { Program } from './program.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const SCRIPT = join(root, 'dist-bootstrap/main.js');
+const SCRIPT = fileURLToPath(new URL('../main.js', import.meta.url));
 const SUBJECT = 'demo@example.com';
 const VIRTUAL_HOST_ID = 'd3m0d3m0d3m0d3m0d3m0d3m0d3m0d3m0';
 const PATH_PREFIX = '/gw-rs';

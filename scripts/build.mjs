@@ -1,14 +1,16 @@
-// Builds one of three trees with tsc, or all of them:
+// Builds one of four trees, or all of them:
 //   production  dist/            src/, and ui/ as static files in dist/ui, without src/bootstrap (the optional feature's code is not in it)
 //   bootstrap   dist-bootstrap/  all of src/
-//   test        build/           src/, test/, bench/ and demo/, for the test runner, the benches and the quick start
-// The two programs differ in the presence of src/bootstrap alone: main.ts looks for it when it starts. They are built from
+//   test        build/           src/, test/, bench/ and demo/, for the test runner and the benches
+//   quickstart  dist-quickstart/ all of src/, and demo/, within a second or two: by esbuild, without a look at the types
+// The others are tsc's. Its two programs differ in the presence of src/bootstrap alone: main.ts looks for it when it starts. They are built from
 // nothing each time; build/ is kept up to date, and rid of what has no source any more, so that no test outlives its file.
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, readdirSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { join } from 'node:path';
+import { buildSync } from 'esbuild';
 import { buildUi } from './build-ui.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -51,6 +53,30 @@ function copyProduction() {
   cpSync(from, to, { recursive: true, filter: (path) => path !== join(from, 'bootstrap') });
 }
 
+/** For who waits for it: each file by itself, as tsc would write it. */
+function buildQuickstart() {
+  const output = join(root, 'dist-quickstart');
+  rmSync(output, { recursive: true, force: true });
+  for (const [from, to] of [
+    ['src', output],
+    ['demo', join(output, 'demo')],
+  ]) {
+    const files = readdirSync(join(root, from), { recursive: true, encoding: 'utf8' });
+    buildSync({
+      absWorkingDir: root,
+      entryPoints: files.filter((file) => file.endsWith('.ts')).map((file) => join(from, file)),
+      outbase: from,
+      outdir: to,
+      format: 'esm',
+      platform: 'node',
+      target: 'node20',
+      sourcemap: true,
+      logLevel: 'warning',
+    });
+  }
+  buildUi(join(output, 'ui'));
+}
+
 const name = process.argv[2];
 if (name === 'all') {
   build(trees.test);
@@ -58,9 +84,12 @@ if (name === 'all') {
   // The types of these sources have just been checked, as a part of the tests' tree.
   build(trees.bootstrap, ['--noCheck']);
   copyProduction();
+  buildQuickstart();
+} else if (name === 'quickstart') {
+  buildQuickstart();
 } else if (name !== undefined && Object.hasOwn(trees, name)) {
   build(trees[name]);
 } else {
-  console.error(`build: name one of ${Object.keys(trees).join(', ')}, or all`);
+  console.error(`build: name one of ${Object.keys(trees).join(', ')}, quickstart, or all`);
   process.exit(64);
 }

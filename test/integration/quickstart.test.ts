@@ -1,18 +1,18 @@
 // The quick start as a newcomer meets it: started, its printed steps pasted into a shell, stopped with Ctrl-C.
 import { execFile, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t, { type Test } from 'tap';
 import { childPids } from '../support/child-pids.js';
-import { childEnvironment, programPath, projectRoot } from '../support/gateway.js';
+import { childEnvironment, projectRoot } from '../support/gateway.js';
 import { killWithProcess } from '../support/leftovers.js';
 import { connectSdkClient } from '../support/sdk-client.js';
 import { until } from '../support/until.js';
 
-/** Throws where the build that the quick start runs is not there. */
-programPath('bootstrap');
-const script = join(projectRoot, 'build/demo/quickstart.js');
+const script = join(projectRoot, 'dist-quickstart/demo/quickstart.js');
+if (!existsSync(script)) throw new Error('no build of the quick start; run: node scripts/build.mjs quickstart');
 const hasCurl = spawnSync('curl', ['--version']).status === 0;
 const skip = hasCurl ? false : 'curl is not installed';
 

@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Beside the program's own modules, in `dist/` and in `dist-bootstrap/`. */
+/** Beside the program's own modules, in `dist/` and its like. */
 export const CONSOLE_DIRECTORY = fileURLToPath(new URL('../../ui', import.meta.url));
 
 export type ContentEncoding = 'br' | 'gzip' | 'identity';
