@@ -1,10 +1,10 @@
 // `switchyard servers import` and `export`: files of clients, and the registry.
-import { createReadStream } from 'node:fs';
 import { z } from 'zod';
 import { exitStatus } from '../shared/exit-status.js';
 import { limits } from '../shared/limits.js';
 import { CliFault } from './cli-fault.js';
 import type { ControlPlaneConnection } from './control-plane-connection.js';
+import { readInput } from './input-file.js';
 import { readMcpFile, type FiledServer, type ImportWay, type NeededSecret } from './mcp-file.js';
 import { harmlessJson, type Outcome } from './outcome.js';
 import { printable, textTable } from './text-table.js';
@@ -139,26 +139,8 @@ function exported({
   };
 }
 
-/** `-` for standard input. No more is read than a file may have, and one byte. */
 async function readText(file: string): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  try {
-    for await (const chunk of file === '-' ? process.stdin : createReadStream(file)) {
-      chunks.push(Buffer.from(chunk as Buffer));
-      bytes += chunks.at(-1)!.length;
-      if (bytes > limits.importFileBytesMax) break;
-    }
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
-    throw new CliFault(
-      exitStatus.notFound,
-      `${file === '-' ? 'standard input' : file} cannot be read (${code})`,
-      error,
-    );
-  }
-  if (bytes > limits.importFileBytesMax) {
-    throw new CliFault(exitStatus.refused, `${file} has more than ${limits.importFileBytesMax} bytes`);
-  }
-  return Buffer.concat(chunks).toString();
+  const bytes = await readInput(file, limits.importFileBytesMax);
+  if (bytes.length <= limits.importFileBytesMax) return bytes.toString();
+  throw new CliFault(exitStatus.refused, `${file} has more than ${limits.importFileBytesMax} bytes`);
 }

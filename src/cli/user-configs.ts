@@ -1,7 +1,6 @@
 // `switchyard config …`: user configs in the store, by the store's own options and without a control plane. What is put there
 // was checked, and takes the place of what was seen there and of nothing else.
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import type { UserConfigAction, UserConfigRequest } from '../config/user-config-request.js';
 import type { StoreOptions } from '../config/dataplane-options.js';
 import { exitStatus } from '../shared/exit-status.js';
@@ -11,6 +10,7 @@ import { checkUserConfig, type UserConfigCheck } from '../user-config/check-user
 import { describeIssue } from '../user-config/config-issue.js';
 import { userConfigJsonSchema } from '../user-config/json-schema.js';
 import { CliFault } from './cli-fault.js';
+import { inputName, readInput } from './input-file.js';
 import { harmlessJson, printOutcome, type Outcome } from './outcome.js';
 import { printable } from './text-table.js';
 
@@ -28,11 +28,11 @@ export async function perform(action: UserConfigAction): Promise<Outcome> {
     case 'config schema':
       return { answer: userConfigJsonSchema(), text: '' };
     case 'config check': {
-      const check = checkUserConfig(await readInput(action.file));
+      const check = checkUserConfig(await readInput(action.file, limits.userConfigBytesMax));
       const isRight = check.errors.length === 0;
       return {
         answer: checkAnswer(check),
-        text: checkText(action.file === '-' ? 'standard input' : action.file, check),
+        text: checkText(inputName(action.file), check),
         exitStatus: isRight ? exitStatus.ok : exitStatus.refused,
       };
     }
@@ -63,16 +63,16 @@ async function get(store: ConfigStore, subject: string): Promise<Outcome> {
 }
 
 async function put({ subject, file, store: options, expectedDigest }: Put): Promise<Outcome> {
-  const value = await readInput(file);
+  const value = await readInput(file, limits.userConfigBytesMax);
   const check = checkUserConfig(value);
   if (check.errors.length > 0) {
-    const text = `${checkText(file === '-' ? 'standard input' : file, check)}Nothing was stored.\n`;
+    const text = `${checkText(inputName(file), check)}Nothing was stored.\n`;
     return { answer: { ...checkAnswer(check), isStored: false }, text, exitStatus: exitStatus.refused };
   }
   return withStore(options, true, async (store) => {
     await swap(store, subject, value, expectedDigest);
     const answer = { subject, digest: digestOf(value), ...checkAnswer(check), isStored: true };
-    const warnings = check.warnings.length > 0 ? checkText(file === '-' ? 'standard input' : file, check) : '';
+    const warnings = check.warnings.length > 0 ? checkText(inputName(file), check) : '';
     const text = `${warnings}Stored the user config of ${printable(subject)} in ${printable(store.place)}.\n`;
     return { answer, text };
   });
@@ -127,27 +127,6 @@ async function withStore(
     'name another with --store-path, or a Redis with --redis-address, --redis-sentinels or --redis-cluster';
   const place = options.kind === 'embedded' ? ` in ${options.path}` : '';
   throw new CliFault(exitStatus.notFound, `there is no embedded store${place}; ${advice}`);
-}
-
-/** @param file `-` for standard input. No more is read than a config may have, and one byte. */
-async function readInput(file: string): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  try {
-    for await (const chunk of file === '-' ? process.stdin : createReadStream(file)) {
-      chunks.push(Buffer.from(chunk as Buffer));
-      bytes += chunks.at(-1)!.length;
-      if (bytes > limits.userConfigBytesMax) break;
-    }
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
-    throw new CliFault(
-      exitStatus.notFound,
-      `${file === '-' ? 'standard input' : file} cannot be read (${code})`,
-      error,
-    );
-  }
-  return Buffer.concat(chunks);
 }
 
 function checkAnswer({ errors, warnings, untoldCount }: UserConfigCheck): object {

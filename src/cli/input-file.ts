@@ -1,0 +1,28 @@
+// What a command is given to read: a file, or standard input.
+import { createReadStream } from 'node:fs';
+import { exitStatus } from '../shared/exit-status.js';
+import { CliFault } from './cli-fault.js';
+
+const STANDARD_INPUT = '-';
+
+/** Throws a CliFault. @param bytesMax no more is read than that and a little: what is longer is the caller's to refuse. */
+export async function readInput(file: string, bytesMax: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  try {
+    for await (const chunk of file === STANDARD_INPUT ? process.stdin : createReadStream(file)) {
+      chunks.push(Buffer.from(chunk as Buffer));
+      bytes += chunks.at(-1)!.length;
+      if (bytes > bytesMax) break;
+    }
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
+    throw new CliFault(exitStatus.notFound, `${inputName(file)} cannot be read (${code})`, error);
+  }
+  return Buffer.concat(chunks);
+}
+
+/** For people. */
+export function inputName(file: string): string {
+  return file === STANDARD_INPUT ? 'standard input' : file;
+}
