@@ -139,16 +139,8 @@ export class Compositions {
     const servers = await this.#resolve(checked.servers, []);
     if (input.isForced !== true) await this.#refuseUnknownTools(servers, []);
     const ownership = ownershipOfNew(caller, team);
-    const said = {
-      ...checked,
-      description,
-      servers,
-      ...shownAs(exposure),
-      subjects,
-      maker: callerSubject,
-      ...ownership,
-    };
-    const composition = await this.#measured({ id, ...said, createdAt: now, updatedAt: now });
+    const said = { ...checked, description, servers, ...shownAs(exposure), subjects, ...ownership };
+    const composition = await this.#measured({ id, ...said, maker: callerSubject, createdAt: now, updatedAt: now });
     await this.#refuseUnpublishable(composition, []);
     const job = createJob({ subjects });
     const isDone = await note.making(undefined, composition, () => this.#storage.tryInsert(composition, job));
@@ -183,16 +175,9 @@ export class Compositions {
       if (input.isForced !== true) await this.#refuseUnknownTools(servers, known.servers);
       const { exposure = known.exposure, subjects = known.subjects, description = known.description } = checked;
       const ownership = ownershipAfter(snapshot.composition, team);
-      const said = {
-        ...checked,
-        description,
-        servers,
-        ...shownAs(exposure),
-        subjects,
-        maker: callerSubject,
-        ...ownership,
-      };
-      const next = await this.#measured({ ...known, ...said, updatedAt: new Date().toISOString() });
+      const said = { ...checked, description, servers, ...shownAs(exposure), subjects, ...ownership };
+      const updatedAt = new Date().toISOString();
+      const next = await this.#measured({ ...known, ...said, maker: callerSubject, updatedAt });
       await this.#refuseUnpublishable(next, known.subjects);
       const publication = createJob({ subjects: [...new Set([...known.subjects, ...subjects])] });
       const swap = (): Promise<boolean> => this.#storage.tryUpdate(snapshot, next, publication);
