@@ -1,50 +1,24 @@
 // Every operation that changes something has its line: who, what, before and after, and no secrets. The registry, the
 // compositions and the HTTP interface are real; nothing answers where the servers should be.
 import t, { type Test } from 'tap';
-import { TokenVerifier } from '../../src/auth/token-verifier.js';
 import { AuditTrail, ChangeNote } from '../../src/control-plane/audit.js';
-import { createHttpApp, type HttpApp } from '../../src/control-plane/http/http-app.js';
+import { type HttpApp } from '../../src/control-plane/http/http-app.js';
 import type { Operation } from '../../src/control-plane/http/operation.js';
 import { operations } from '../../src/control-plane/http/operations.js';
-import { RateLimiter } from '../../src/control-plane/http/rate-limiter.js';
-import { AccessLog } from '../../src/observation/access-log.js';
-import { Overload } from '../../src/process/overload.js';
-import { ProtectedResource } from '../../src/shared/protected-resource.js';
-import { HostPolicy } from '../../src/shared/host-policy.js';
 import { limits } from '../../src/shared/limits.js';
 import { subjectHash } from '../../src/shared/logger.js';
-import { RequestIds } from '../../src/shared/request-ids.js';
 import { RecordStoreFault } from '../../src/store/record-store.js';
-import { tokenOptions } from '../auth/token-options.js';
 import { logInto } from '../support/log-lines.js';
 import { startMcpBackend } from '../support/mcp-backend.js';
 import { mint } from '../support/tokens.js';
 import { setStage, stores, type Stage } from './stage.js';
+import { openApp, SECRET } from './http/app.js';
 
-const SECRET = Buffer.alloc(32, 7);
 const authorization = `Bearer ${await mint({ sub: 'alice', algorithm: 'HS256', key: SECRET })}`;
 type Line = Readonly<Record<string, unknown>>;
 
 async function createApp(t: Test, lines: string[], { registry, compositions, records }: Stage): Promise<HttpApp> {
-  const app = await createHttpApp({
-    ...{ registry, compositions, records },
-    console: { find: () => undefined },
-    mcp: { handleAggregate: () => {}, handleComposition: () => {} },
-    hosts: new HostPolicy({ listenHost: '127.0.0.1', allowedHosts: [], allowedOrigins: [] }),
-    resource: new ProtectedResource({ publicUrl: undefined, authorizationServers: [] }),
-    tokens: new TokenVerifier(tokenOptions({ secret: SECRET })),
-    rates: new RateLimiter(0),
-    bodyBytesMax: 100_000,
-    publicationWaitMs: 10_000,
-    requestIds: new RequestIds('make'),
-    accessLog: new AccessLog(logInto([]), false),
-    audit: new AuditTrail(logInto(lines), 'hash'),
-    changes: { list: async () => ({ items: [], cursor: undefined }) },
-    overload: new Overload(logInto([])),
-    logger: logInto([]),
-  });
-  t.teardown(() => app.close());
-  return app;
+  return openApp(t, { registry, compositions, records, audit: new AuditTrail(logInto(lines), 'hash') });
 }
 
 /** What each operation is asked, in an order in which each finds what it needs, and what its line must say. */

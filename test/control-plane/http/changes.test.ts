@@ -1,45 +1,17 @@
 // Two people who change one thing, and a look at a server before it is registered.
 import t, { type Test } from 'tap';
-import { TokenVerifier } from '../../../src/auth/token-verifier.js';
-import { createHttpApp, type HttpApp } from '../../../src/control-plane/http/http-app.js';
-import { RateLimiter } from '../../../src/control-plane/http/rate-limiter.js';
-import { AuditTrail } from '../../../src/control-plane/audit.js';
-import { AccessLog } from '../../../src/observation/access-log.js';
-import { Overload } from '../../../src/process/overload.js';
-import { HostPolicy } from '../../../src/shared/host-policy.js';
-import { ProtectedResource } from '../../../src/shared/protected-resource.js';
-import { RequestIds } from '../../../src/shared/request-ids.js';
+import { type HttpApp } from '../../../src/control-plane/http/http-app.js';
 import { createCalculator } from '../../../demo/demo-servers.js';
 import { startDemoBackend } from '../../../demo/demo-backend.js';
-import { tokenOptions } from '../../auth/token-options.js';
-import { logInto } from '../../support/log-lines.js';
 import { mint } from '../../support/tokens.js';
 import { setStage, stores } from '../stage.js';
+import { openApp, SECRET } from './app.js';
 
-const SECRET = Buffer.alloc(32, 7);
 const authorization = `Bearer ${await mint({ sub: 'alice', algorithm: 'HS256', key: SECRET })}`;
 
 async function createApp(t: Test): Promise<HttpApp> {
   const { registry, compositions, records } = await setStage(t, await stores['embedded']!(t));
-  const app = await createHttpApp({
-    ...{ registry, compositions, records },
-    console: { find: () => undefined },
-    mcp: { handleAggregate: () => {}, handleComposition: () => {} },
-    hosts: new HostPolicy({ listenHost: '127.0.0.1', allowedHosts: [], allowedOrigins: [] }),
-    resource: new ProtectedResource({ publicUrl: undefined, authorizationServers: [] }),
-    tokens: new TokenVerifier(tokenOptions({ secret: SECRET })),
-    rates: new RateLimiter(0),
-    bodyBytesMax: 100_000,
-    publicationWaitMs: 10_000,
-    requestIds: new RequestIds('make'),
-    accessLog: new AccessLog(logInto([]), false),
-    audit: new AuditTrail(logInto([]), 'hash'),
-    changes: { list: async () => ({ items: [], cursor: undefined }) },
-    overload: new Overload(logInto([])),
-    logger: logInto([]),
-  });
-  t.teardown(() => app.close());
-  return app;
+  return openApp(t, { registry, compositions, records });
 }
 
 interface Sent {

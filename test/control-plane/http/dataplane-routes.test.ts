@@ -5,26 +5,18 @@ import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
 import { TokenVerifier } from '../../../src/auth/token-verifier.js';
 import { parseClaimPath, parseRoleNames } from '../../../src/config/standing-claims.js';
-import { AuditTrail } from '../../../src/control-plane/audit.js';
 import { AdminListener } from '../../../src/control-plane/dataplane/admin-listener.js';
 import { DataplaneViews } from '../../../src/control-plane/dataplane/dataplane-views.js';
-import { createHttpApp, type HttpApp, type HttpAppParts } from '../../../src/control-plane/http/http-app.js';
-import { RateLimiter } from '../../../src/control-plane/http/rate-limiter.js';
-import { AccessLog } from '../../../src/observation/access-log.js';
+import { type HttpApp } from '../../../src/control-plane/http/http-app.js';
 import { RecentRequests } from '../../../src/observation/recent-requests.js';
-import { Overload } from '../../../src/process/overload.js';
-import { HostPolicy } from '../../../src/shared/host-policy.js';
 import { subjectHash } from '../../../src/shared/logger.js';
 import { limits } from '../../../src/shared/limits.js';
-import { ProtectedResource } from '../../../src/shared/protected-resource.js';
-import { RequestIds } from '../../../src/shared/request-ids.js';
 import { tokenOptions } from '../../auth/token-options.js';
 import { findFreePort } from '../../support/free-port.js';
-import { logInto } from '../../support/log-lines.js';
 import { mint } from '../../support/tokens.js';
 import { until } from '../../support/until.js';
+import { openApp, SECRET, type Kept } from './app.js';
 
-const SECRET = Buffer.alloc(32, 7);
 const standing = { role: parseClaimPath('role'), teams: undefined, roleNames: parseRoleNames('admin=admin') };
 const BOUNDS = { answerMsMax: 20_000, answerBytesMax: 100_000 };
 
@@ -50,29 +42,9 @@ function json(value: unknown, status = 200): Answer {
 }
 
 async function appOf(t: Test, views: DataplaneViews | undefined): Promise<HttpApp> {
-  const app = await createHttpApp({
-    ...({ registry: {}, compositions: {}, records: { kind: 'embedded', ping: async () => true } } as unknown as Pick<
-      HttpAppParts,
-      'registry' | 'compositions' | 'records'
-    >),
-    console: { find: () => undefined },
-    mcp: { handleAggregate: () => {}, handleComposition: () => {} },
-    dataplane: views,
-    hosts: new HostPolicy({ listenHost: '127.0.0.1', allowedHosts: [], allowedOrigins: [] }),
-    resource: new ProtectedResource({ publicUrl: undefined, authorizationServers: [] }),
-    tokens: new TokenVerifier({ ...tokenOptions({ secret: SECRET }), standing }),
-    rates: new RateLimiter(0),
-    bodyBytesMax: 100_000,
-    publicationWaitMs: 10_000,
-    requestIds: new RequestIds('make'),
-    accessLog: new AccessLog(logInto([]), false),
-    audit: new AuditTrail(logInto([]), 'hash'),
-    changes: { list: async () => ({ items: [], cursor: undefined }) },
-    overload: new Overload(logInto([])),
-    logger: logInto([]),
-  });
-  t.teardown(() => app.close());
-  return app;
+  const kept = { registry: {}, compositions: {}, records: { kind: 'embedded', ping: async () => true } };
+  const tokens = new TokenVerifier({ ...tokenOptions({ secret: SECRET }), standing });
+  return openApp(t, { ...(kept as unknown as Kept), dataplane: views, tokens });
 }
 
 interface Got {

@@ -6,15 +6,10 @@ import {
   CompositionFault,
   type CompositionFaultCode,
 } from '../../../src/control-plane/compositions/composition-fault.js';
-import { createHttpApp, type HttpApp, type HttpAppParts } from '../../../src/control-plane/http/http-app.js';
-import { RateLimiter } from '../../../src/control-plane/http/rate-limiter.js';
+import { type HttpApp, type HttpAppParts } from '../../../src/control-plane/http/http-app.js';
 import { RegistryFault, type RegistryFaultCode } from '../../../src/control-plane/registry/registry-fault.js';
 import { Overload } from '../../../src/process/overload.js';
-import { AuditTrail } from '../../../src/control-plane/audit.js';
 import { AccessLog } from '../../../src/observation/access-log.js';
-import { RequestIds } from '../../../src/shared/request-ids.js';
-import { ProtectedResource } from '../../../src/shared/protected-resource.js';
-import { HostPolicy } from '../../../src/shared/host-policy.js';
 import { RecordStoreFault } from '../../../src/store/record-store.js';
 import { tokenOptions } from '../../auth/token-options.js';
 import { limits } from '../../../src/shared/limits.js';
@@ -22,6 +17,7 @@ import { subjectHash } from '../../../src/shared/logger.js';
 import { createKeyPair } from '../../support/keys.js';
 import { logInto } from '../../support/log-lines.js';
 import { mint } from '../../support/tokens.js';
+import { openApp } from './app.js';
 
 const key = createKeyPair(t);
 const authorization = `Bearer ${await mint({ sub: 's', key: key.privateKey, algorithm: key.algorithm })}`;
@@ -45,7 +41,7 @@ async function setStage(
   const fail = async (): Promise<never> => {
     throw error;
   };
-  const app = await createHttpApp({
+  const app = await openApp(t, {
     records: { kind: 'embedded', ping: async () => true },
     registry: {
       list: fail,
@@ -59,23 +55,12 @@ async function setStage(
       count: fail,
     },
     compositions: { list: fail, find: fail, create: fail, replace: fail, remove: fail, countUnpublished: fail },
-    console: { find: () => undefined },
-    mcp: { handleAggregate: () => {}, handleComposition: () => {} },
-    hosts: new HostPolicy({ listenHost: '127.0.0.1', allowedHosts: [], allowedOrigins: [] }),
     tokens,
-    resource: new ProtectedResource({ publicUrl: undefined, authorizationServers: [] }),
-    rates: new RateLimiter(0),
     bodyBytesMax: 1_024,
-    publicationWaitMs: 10_000,
-    requestIds: new RequestIds('make'),
     accessLog: new AccessLog(logInto(requestLines), overrides.isOfAll === true),
-    audit: new AuditTrail(logInto([]), 'hash'),
-    changes: { list: async () => ({ items: [], cursor: undefined }) },
     logger: pino({ level: 'info' }, { write: (line: string) => void lines.push(line) }),
-    overload: new Overload(logInto([])),
     ...overrides,
   });
-  t.teardown(() => app.close());
   return { app, lines, requestLines };
 }
 

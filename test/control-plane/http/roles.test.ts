@@ -2,55 +2,33 @@
 import t, { type Test } from 'tap';
 import { TokenVerifier } from '../../../src/auth/token-verifier.js';
 import { parseClaimPath, parseRoleNames } from '../../../src/config/standing-claims.js';
-import { createHttpApp, type HttpApp, type HttpAppParts } from '../../../src/control-plane/http/http-app.js';
+import { type HttpApp } from '../../../src/control-plane/http/http-app.js';
 import { createOpenApiDocument } from '../../../src/control-plane/http/open-api.js';
 import type { Operation } from '../../../src/control-plane/http/operation.js';
 import { operations } from '../../../src/control-plane/http/operations.js';
-import { RateLimiter } from '../../../src/control-plane/http/rate-limiter.js';
-import { AuditTrail } from '../../../src/control-plane/audit.js';
 import { RegistryFault } from '../../../src/control-plane/registry/registry-fault.js';
-import { AccessLog } from '../../../src/observation/access-log.js';
-import { Overload } from '../../../src/process/overload.js';
-import { HostPolicy } from '../../../src/shared/host-policy.js';
 import { ProtectedResource } from '../../../src/shared/protected-resource.js';
-import { RequestIds } from '../../../src/shared/request-ids.js';
 import { tokenOptions } from '../../auth/token-options.js';
-import { logInto } from '../../support/log-lines.js';
 import { mint } from '../../support/tokens.js';
 import { setStage, stores } from '../stage.js';
+import { openApp, SECRET, type Kept } from './app.js';
 
-const SECRET = Buffer.alloc(32, 7);
 const STANDING = {
   role: parseClaimPath('realm_access.roles'),
   teams: parseClaimPath('https://example.com/teams'),
   roleNames: parseRoleNames('admin=platform'),
 };
 
-type Parts = Pick<HttpAppParts, 'registry' | 'compositions' | 'records'>;
-
-async function createApp(t: Test, parts: Parts, standing: typeof STANDING | undefined): Promise<HttpApp> {
-  const app = await createHttpApp({
-    ...parts,
-    console: { find: () => undefined },
+async function createApp(t: Test, kept: Kept, standing: typeof STANDING | undefined): Promise<HttpApp> {
+  return openApp(t, {
+    ...kept,
     mcp: {
       handleAggregate: (_subject, _request, response) => void response.writeHead(299).end(),
       handleComposition: (_reference, _subject, _request, response) => void response.writeHead(299).end(),
     },
-    hosts: new HostPolicy({ listenHost: '127.0.0.1', allowedHosts: [], allowedOrigins: [] }),
     resource: new ProtectedResource({ publicUrl: 'https://cp.example', authorizationServers: ['https://idp.example'] }),
     tokens: new TokenVerifier({ ...tokenOptions({ secret: SECRET }), standing }),
-    rates: new RateLimiter(0),
-    bodyBytesMax: 100_000,
-    publicationWaitMs: 10_000,
-    requestIds: new RequestIds('make'),
-    accessLog: new AccessLog(logInto([]), false),
-    audit: new AuditTrail(logInto([]), 'hash'),
-    changes: { list: async () => ({ items: [], cursor: undefined }) },
-    overload: new Overload(logInto([])),
-    logger: logInto([]),
   });
-  t.teardown(() => app.close());
-  return app;
 }
 
 /** An app that is let through to what there is not. */

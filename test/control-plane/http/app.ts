@@ -1,0 +1,40 @@
+// The control plane's HTTP interface for tests: on what each of them brings, and otherwise on what does nothing.
+import type { Test } from 'tap';
+import { TokenVerifier } from '../../../src/auth/token-verifier.js';
+import { AuditTrail } from '../../../src/control-plane/audit.js';
+import { createHttpApp, type HttpApp, type HttpAppParts } from '../../../src/control-plane/http/http-app.js';
+import { RateLimiter } from '../../../src/control-plane/http/rate-limiter.js';
+import { AccessLog } from '../../../src/observation/access-log.js';
+import { Overload } from '../../../src/process/overload.js';
+import { HostPolicy } from '../../../src/shared/host-policy.js';
+import { ProtectedResource } from '../../../src/shared/protected-resource.js';
+import { RequestIds } from '../../../src/shared/request-ids.js';
+import { tokenOptions } from '../../auth/token-options.js';
+import { logInto } from '../../support/log-lines.js';
+
+/** Of the tokens that it takes. */
+export const SECRET = Buffer.alloc(32, 7);
+
+export type Kept = Pick<HttpAppParts, 'registry' | 'compositions' | 'records'>;
+
+export async function openApp(t: Test, parts: Kept & Partial<HttpAppParts>): Promise<HttpApp> {
+  const app = await createHttpApp({
+    console: { find: () => undefined },
+    mcp: { handleAggregate: () => {}, handleComposition: () => {} },
+    hosts: new HostPolicy({ listenHost: '127.0.0.1', allowedHosts: [], allowedOrigins: [] }),
+    resource: new ProtectedResource({ publicUrl: undefined, authorizationServers: [] }),
+    tokens: new TokenVerifier(tokenOptions({ secret: SECRET })),
+    rates: new RateLimiter(0),
+    bodyBytesMax: 100_000,
+    publicationWaitMs: 10_000,
+    requestIds: new RequestIds('make'),
+    accessLog: new AccessLog(logInto([]), false),
+    audit: new AuditTrail(logInto([]), 'hash'),
+    changes: { list: async () => ({ items: [], cursor: undefined }) },
+    overload: new Overload(logInto([])),
+    logger: logInto([]),
+    ...parts,
+  });
+  t.teardown(() => app.close());
+  return app;
+}
