@@ -2,7 +2,6 @@
 // gateway is started again. Exit status 1 when a session was lost, a call failed that was not in flight in a killed process, one
 // was told late, or one was carried out twice. Calls that come while no worker lives are counted apart, and must not be carried out.
 import { parseArgs } from 'node:util';
-import { runProgram } from '../../bench/program.js';
 import { startDeployment, type Deployment, type SingleDeploymentSetup } from '../support/deployment.js';
 import { findFreePort } from '../support/free-port.js';
 import type { Gateway } from '../support/gateway.js';
@@ -10,7 +9,8 @@ import { Killer, PrimaryKiller } from '../support/killer.js';
 import { startMcpBackend } from '../support/mcp-backend.js';
 import { startRedis } from '../support/redis.js';
 import { carriedOut, carriedOutTwice, SessionsUnderLoad, type Death } from '../support/sessions-under-load.js';
-import { Scope } from './scope.js';
+import type { Scope } from './scope.js';
+import { runInScope, say } from './program.js';
 
 const CALLS_BETWEEN = 500;
 const TOLD_WITHIN_MS = 1_000;
@@ -120,15 +120,4 @@ function killerOf(
   return (slot) => killer.killWorkerOf(slot);
 }
 
-function say(line: string): void {
-  process.stdout.write(`${line}\n`);
-}
-
-await runProgram(usage, parseOptions, async (options) => {
-  const scope = new Scope();
-  try {
-    return await run(options, scope);
-  } finally {
-    await scope.end();
-  }
-});
+await runInScope(usage, parseOptions, run);

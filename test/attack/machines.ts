@@ -3,7 +3,6 @@
 // flight in the one that died, one was carried out twice, or a session that was ended is found at a machine that has heard of it.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { runProgram } from '../../bench/program.js';
 import type { RedisStoreOptions } from '../../src/store/redis-connection.js';
 import { startDeployment, type ConfiguredCaller, type Deployment } from '../support/deployment.js';
 import { startMcpBackend } from '../support/mcp-backend.js';
@@ -11,7 +10,8 @@ import { McpCaller, McpSession, rpc } from '../support/mcp-caller.js';
 import { startRedis } from '../support/redis.js';
 import { carriedOutTwice } from '../support/sessions-under-load.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
-import { Scope } from './scope.js';
+import type { Scope } from './scope.js';
+import { runInScope, say } from './program.js';
 
 const MACHINES = 3;
 const SUBJECTS = 20;
@@ -164,15 +164,4 @@ async function run({ sessionCount, callCount }: MachinesOptions, scope: Scope): 
     : 1;
 }
 
-function say(line: string): void {
-  process.stdout.write(`${line}\n`);
-}
-
-await runProgram(usage, parseOptions, async (options) => {
-  const scope = new Scope();
-  try {
-    return await run(options, scope);
-  } finally {
-    await scope.end();
-  }
-});
+await runInScope(usage, parseOptions, run);

@@ -7,6 +7,7 @@ import { AttackRun, type Outcome } from './attack-run.js';
 import { experiments } from './experiments.js';
 import type { Experiment } from './experiment.js';
 import { parseOptions, usage, type Arrangement, type AttackOptions } from './options.js';
+import { say } from './program.js';
 
 const MIB = 1_048_576;
 
@@ -82,8 +83,4 @@ function cellText(text: string): string {
 
 function nameOf({ workerCount, store }: Arrangement): string {
   return `${workerCount} ${workerCount === 1 ? 'worker' : 'workers'}, ${store === 'redis' ? 'Redis' : 'embedded store'}`;
-}
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`);
 }

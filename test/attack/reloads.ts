@@ -2,9 +2,8 @@
 // called twice; connections may be reset only where the kernel was not told otherwise (deploy/sysctl). Exit status 1 when it
 // is not so.
 import { parseArgs } from 'node:util';
-import { runProgram } from '../../bench/program.js';
 import { migratesConnections, runReloadLoad, type ReloadLoadPlan } from '../support/reload-load.js';
-import { Scope } from './scope.js';
+import { runInScope, say } from './program.js';
 
 const usage = `Usage: npm run reloads [-- --reloads n --sessions n --workers n]
   --reloads n    10 when not given
@@ -27,23 +26,14 @@ function parseOptions(words: readonly string[]): ReloadLoadPlan {
   return { reloadCount, sessionCount, workerCount, streamCount, answersBetween: ANSWERS_BETWEEN };
 }
 
-function say(line: string): void {
-  process.stdout.write(`${line}\n`);
-}
-
-await runProgram(usage, parseOptions, async (plan) => {
-  const scope = new Scope();
-  try {
-    const outcome = await runReloadLoad(scope, plan);
-    const { answers, wrong, resets, repeated, streamsOpened, wrongStreams, reloadMs } = outcome;
-    say(`${answers} answers in ${plan.sessionCount} sessions; reloads took ${reloadMs.join(', ')} ms`);
-    say(`streams opened ${streamsOpened}; refused ${wrongStreams.length}`);
-    say(`wrong answers ${wrong.length}, calls made twice ${repeated.length}`);
-    say(`connections reset ${resets.length}, with net.ipv4.tcp_migrate_req=${Number(migratesConnections())}`);
-    for (const fault of [...wrong, ...resets].slice(0, 10)) say(`  ${fault.slice(0, 200)}`);
-    const isFine = wrong.length + wrongStreams.length + repeated.length === 0;
-    return isFine && (resets.length === 0 || !migratesConnections()) ? 0 : 1;
-  } finally {
-    await scope.end();
-  }
+await runInScope(usage, parseOptions, async (plan, scope) => {
+  const outcome = await runReloadLoad(scope, plan);
+  const { answers, wrong, resets, repeated, streamsOpened, wrongStreams, reloadMs } = outcome;
+  say(`${answers} answers in ${plan.sessionCount} sessions; reloads took ${reloadMs.join(', ')} ms`);
+  say(`streams opened ${streamsOpened}; refused ${wrongStreams.length}`);
+  say(`wrong answers ${wrong.length}, calls made twice ${repeated.length}`);
+  say(`connections reset ${resets.length}, with net.ipv4.tcp_migrate_req=${Number(migratesConnections())}`);
+  for (const fault of [...wrong, ...resets].slice(0, 10)) say(`  ${fault.slice(0, 200)}`);
+  const isFine = wrong.length + wrongStreams.length + repeated.length === 0;
+  return isFine && (resets.length === 0 || !migratesConnections()) ? 0 : 1;
 });

@@ -3,18 +3,18 @@
 // wrong, memory is flat, and open files are as many as before. Exit status 1 when it is not so.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { runProgram } from '../../bench/program.js';
 import { startDeployment, type ConfiguredCaller, type Deployment } from '../support/deployment.js';
 import { startMcpBackend, type McpBackend } from '../support/mcp-backend.js';
 import { Random } from '../support/random.js';
 import { startRedis, type RedisServer } from '../support/redis.js';
 import { startVictim, type Victim } from '../support/victim.js';
 import { tally } from './experiment.js';
-import { Scope } from './scope.js';
+import type { Scope } from './scope.js';
 import { growthPerMinute, takeSample, type Sample } from './soak-samples.js';
 import { listen } from './soak-listener.js';
 import { visit, type Backends } from './soak-tenant.js';
 import { TalkingBackend } from './talking-backend.js';
+import { runInScope, say } from './program.js';
 
 const MINUTES_MAX = 1_440;
 /** Each of them comes again and again, with a config that was written anew: caches fill up in the first minutes. */
@@ -231,15 +231,4 @@ class Soak {
   }
 }
 
-function say(line: string): void {
-  process.stdout.write(`${line}\n`);
-}
-
-await runProgram(usage, parseOptions, async (options) => {
-  const scope = new Scope();
-  try {
-    return await new Soak(options, scope).run();
-  } finally {
-    await scope.end();
-  }
-});
+await runInScope(usage, parseOptions, async (options, scope) => new Soak(options, scope).run());
