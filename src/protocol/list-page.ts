@@ -116,7 +116,7 @@ function mirrorsOn(bytes: Buffer, spans: Int32Array, isModern: boolean): { left:
     const params = hasMirrors(item) ? readMirrors(item) : NO_PARAMS;
     const isLeftOut = typeof params === 'string' && isModern;
     if (!isLeftOut) for (let at = row; at < row + SPAN_LENGTH; at++) left.push(spans[at]!);
-    if (params.length === 0) continue;
+    if (params?.length === 0) continue;
     const name = stringValue(bytes, spans[row + span.keyStart]!, spans[row + span.keyEnd]!);
     if (typeof params !== 'string') tools.push([name, params]);
     else if (isLeftOut && invalid.length < limits.invalidMirrorsLoggedMax) invalid.push(`${name}: ${params}`);

@@ -39,8 +39,19 @@ export class ReadingQueue {
    * @param handler called once, never from within.
    */
   read(subject: string, bytes: Uint8Array, depthMax: number, handler: ReadingHandler, extras?: ReadingExtras): Reading {
+    return this.readPieces(subject, [bytes], depthMax, handler, extras);
+  }
+
+  /** The same of bytes that are not in one place: offsets are counted over all of them. @param pieces each ends with a whole character. */
+  readPieces(
+    subject: string,
+    pieces: readonly Uint8Array[],
+    depthMax: number,
+    handler: ReadingHandler,
+    extras?: ReadingExtras,
+  ): Reading {
     const line = this.#lineOf(subject);
-    const reading = new SlicedReading(bytes, depthMax, extras, handler, () => this.#remove(line, reading));
+    const reading = new SlicedReading(pieces, depthMax, extras, handler, () => this.#remove(line, reading));
     line.readings.push(reading);
     this.#plan();
     return reading;
@@ -163,20 +174,25 @@ class SlicedReading implements Reading {
   readonly handler: ReadingHandler;
   /** Once it was started. */
   scanner: JsonScanner | undefined;
-  readonly #bytes: Uint8Array;
+  readonly #pieces: readonly Uint8Array[];
+  readonly #bytesTotal: number;
   readonly #depthMax: number;
   readonly #extras: ReadingExtras | undefined;
   readonly #onCancel: () => void;
+  /** Which piece it is at, what those before it had, and how far in it. */
+  #index = 0;
+  #before = 0;
   #at = 0;
 
   constructor(
-    bytes: Uint8Array,
+    pieces: readonly Uint8Array[],
     depthMax: number,
     extras: ReadingExtras | undefined,
     handler: ReadingHandler,
     onCancel: () => void,
   ) {
-    this.#bytes = bytes;
+    this.#pieces = pieces;
+    this.#bytesTotal = pieces.reduce((bytes, { length }) => bytes + length, 0);
     this.#depthMax = depthMax;
     this.#extras = extras;
     this.handler = handler;
@@ -184,7 +200,7 @@ class SlicedReading implements Reading {
   }
 
   get bytesLeft(): number {
-    return this.#bytes.length - this.#at;
+    return this.#bytesTotal - this.#before - this.#at;
   }
 
   start(scanner: JsonScanner): void {
@@ -193,14 +209,22 @@ class SlicedReading implements Reading {
   }
 
   readSlice(): 'unfinished' | 'sound' | 'unsound' {
-    const end = characterStart(this.#bytes, this.#at + limits.readingSliceBytes);
-    const slice = this.#bytes.subarray(this.#at, end);
-    this.#extras?.onSlice?.(this.#at, end);
+    const piece = this.#pieces[this.#index]!;
+    const end = characterStart(piece, this.#at + limits.readingSliceBytes);
+    const slice = piece.subarray(this.#at, end);
+    this.#extras?.onSlice?.(this.#before + this.#at, this.#before + end);
     this.#at = end;
+    if (end === piece.length) this.#endPiece(piece);
     const { scanner } = this;
     if (scanner?.push(slice) !== true || !(scanner.isChunkAscii || isUtf8(slice))) return 'unsound';
-    if (end < this.#bytes.length) return 'unfinished';
+    if (this.#index < this.#pieces.length) return 'unfinished';
     return scanner.finish() ? 'sound' : 'unsound';
+  }
+
+  #endPiece({ length }: Uint8Array): void {
+    this.#before += length;
+    this.#index += 1;
+    this.#at = 0;
   }
 
   cancel(): void {

@@ -11,8 +11,8 @@ export interface MirroredParam {
   readonly path: readonly string[];
 }
 
-/** A tool as its backend calls it. */
-export type ToolMirrors = readonly [name: string, params: readonly MirroredParam[]];
+/** A tool as its backend calls it; `undefined` of one that is too large to be read. */
+export type ToolMirrors = readonly [name: string, params: readonly MirroredParam[] | undefined];
 
 /** What a page of a list says of such headers. */
 export interface PageMirrors {
@@ -33,10 +33,10 @@ export function hasMirrors(bytes: Buffer): boolean {
 
 /**
  * @param item a tool, as JSON.
- * @returns its parameters with headers, or why what it says of headers makes no sense. Of a tool that is too large to be read none.
+ * @returns its parameters with headers, or why what it says of headers makes no sense; `undefined` for a tool that is too large to be read.
  */
-export function readMirrors(item: Buffer): readonly MirroredParam[] | string {
-  if (item.length > limits.mirroredToolBytesMax) return [];
+export function readMirrors(item: Buffer): readonly MirroredParam[] | string | undefined {
+  if (item.length > limits.mirroredToolBytesMax) return undefined;
   const tool = JSON.parse(item.toString()) as { readonly inputSchema?: unknown };
   const params: MirroredParam[] = [];
   return readSchema(tool.inputSchema, [], params, true) ?? params;

@@ -20,8 +20,9 @@ export class MirrorRefresh {
     this.#merger = merger;
   }
 
-  /** @param done called once, whatever has come of it; from within as well. */
-  read(upstream: UpstreamSession, metadata: RequestMetadata, done: () => void): MirrorReading {
+  /** @param tool whose call was refused. @param done called once, whatever has come of it; from within as well. */
+  read(upstream: UpstreamSession, tool: string, metadata: RequestMetadata, done: () => void): MirrorReading {
+    upstream.missMirrors(tool);
     const reader = new ListPages(this.#context, this.#merger, listKinds.tools, upstream, metadata, (pages) => {
       this.#merger.dropPages(upstream.subject, pages);
       done();

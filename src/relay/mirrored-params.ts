@@ -11,22 +11,25 @@ import { partsOf } from './edits.js';
 
 const scanner = new JsonScanner();
 const WHOLE = /^-?\d+$/;
-/** `params` and `arguments` are so deep in a message. */
-const ARGUMENTS_DEPTH = 2;
+/** Where arguments are in a message. */
+export const ARGUMENTS_AT: readonly string[] = ['params', 'arguments'];
 
 /** What a call says, in the order of its tool's parameters; `undefined` for one that it does not say, or not as a word or a number. */
-export type MirroredValues = readonly (string | undefined)[];
+export type MirroredValues = readonly (string | typeof TOO_LONG | undefined)[];
+
+/** Of a large message: a text that is too long for any head is not decoded. */
+export const TOO_LONG = Symbol('too long');
 
 /** @returns `undefined` for a message that is too large to be read at once. */
 export function valuesIn(message: OutgoingMessage, params: readonly MirroredParam[]): MirroredValues | undefined {
   const { body, leftOut, putIn = NOTHING } = message;
   if (body.length + putIn.length > limits.readAtOnceBytesMax) return undefined;
   const bytes = leftOut === undefined ? body : Buffer.concat(partsOf(body, [{ ...leftOut, putIn }]));
-  const depth = ARGUMENTS_DEPTH + Math.max(...params.map(({ path }) => path.length));
+  const depth = ARGUMENTS_AT.length + Math.max(...params.map(({ path }) => path.length));
   if (!scanner.scan(bytes, depth)) return undefined;
   return params.map(({ path }) => {
     let node = 0;
-    for (const name of ['params', 'arguments', ...path]) {
+    for (const name of [...ARGUMENTS_AT, ...path]) {
       node = memberOf(bytes, node, name);
       if (node < 0) return undefined;
     }
@@ -45,9 +48,10 @@ export function headersOf(
 ): readonly string[] | undefined {
   const headers: string[] = [];
   let bytes = 0;
+  if (values.includes(TOO_LONG)) return undefined;
   params.forEach(({ header }, index) => {
     const value = values[index];
-    if (value === undefined) return;
+    if (typeof value !== 'string') return;
     const written = headText(value);
     bytes += header.length + written.length;
     headers.push(header, written);
@@ -78,7 +82,7 @@ export function disagreement(
     if (said === undefined) return `${header} is missing`;
     const decoded = decode(said);
     if (decoded === undefined) return `${header} is no valid base64 of UTF-8`;
-    if (value === undefined || !isSame(value, decoded)) return `${header} says something else than the body`;
+    if (typeof value !== 'string' || !isSame(value, decoded)) return `${header} says something else than the body`;
   }
   return undefined;
 }
@@ -103,8 +107,11 @@ function memberOf(bytes: Buffer, node: number, name: string): number {
 }
 
 function textOf(bytes: Buffer, node: number): string | undefined {
-  const [start, end] = [scanner.start(node), scanner.end(node)];
-  const kind = scanner.kind(node);
+  return scalarText(bytes, scanner.start(node), scanner.end(node), scanner.kind(node));
+}
+
+/** What a header says of a value; `undefined` of one that no header can say. */
+export function scalarText(bytes: Buffer, start: number, end: number, kind: number): string | undefined {
   if (kind === jsonKind.string) return stringValue(bytes, start, end);
   const text = bytes.toString('latin1', start, Math.min(end, start + NUMBER_CHARS_MAX));
   if (kind === jsonKind.boolean) return text;

@@ -5,6 +5,7 @@ import { errorCodeIn } from '../protocol/answer-outcome.js';
 import { readMember } from '../protocol/json-member-text.js';
 import type { BackendMessage } from '../protocol/json-rpc.js';
 import { LOG_LEVEL_KEY } from '../protocol/modern-envelope.js';
+import type { MirroredParam } from '../protocol/tool-mirrors.js';
 import type { Reading } from '../protocol/reading-queue.js';
 import { readResultType } from '../protocol/result-type.js';
 import { rpcCodes } from '../shared/refusals.js';
@@ -13,6 +14,7 @@ import { modernHead } from '../upstream/modern-request.js';
 import type { IdSpan } from '../upstream/rpc-request.js';
 import type { UpstreamSession } from '../upstream/upstream-session.js';
 import type { RpcError } from './answers.js';
+import { argumentsToRead, type ReadArguments } from './large-arguments.js';
 import type { MirrorReading } from './mirror-refresh.js';
 import { headersOf, valuesIn } from './mirrored-params.js';
 import { InputRounds, type InputOwner } from './input-rounds.js';
@@ -28,6 +30,11 @@ export const NOT_CHANGED: RpcError = {
 const PARAMS_TOO_LONG: RpcError = {
   code: rpcCodes.invalidParams,
   message: 'Arguments too long for the headers that the tool wants them in',
+};
+
+const TOOL_TOO_LARGE: RpcError = {
+  code: rpcCodes.invalidParams,
+  message: 'The tool cannot be called here: its schema is too large to be read for the headers that its backend wants',
 };
 
 export const NAME_TOO_LONG: RpcError = {
@@ -56,6 +63,8 @@ export class ModernLeg {
   #rounds: InputRounds | undefined;
   /** Those of the parameters that the head has said. */
   #sentParams = NO_PARAMS;
+  /** The same as they are known to be, of a large call. */
+  #sentKnown: readonly MirroredParam[] | undefined;
   /** The backend has refused them, and says anew what it wants. */
   #refresh: MirrorReading | undefined;
   #isRefreshed = false;
@@ -77,16 +86,21 @@ export class ModernLeg {
     return id === undefined ? callers : { bytes: id, start: 0, end: id.length };
   }
 
-  /** @returns an error where the message is too large for what would have to be changed in it, or for its head. */
-  outgoing(message: OutgoingMessage): OutgoingMessage | RpcError {
+  /**
+   * @param read of a large call whose arguments its head says again.
+   * @returns an error where the message is too large for what would have to be changed in it, or for its head.
+   */
+  outgoing(message: OutgoingMessage, read?: ReadArguments): OutgoingMessage | RpcError {
     const { session, upstream, bareName, message: call } = this.#plan;
     const changed = this.#hasEnvelope
       ? message
       : modernMessage(message, call, { envelope: envelopeIn(session, upstream), round: this.#rounds?.round });
     if (changed === undefined) return NOT_CHANGED;
-    const params = this.#params;
+    if (call.method === 'tools/call' && upstream.hasUnreadMirrors(bareName)) return TOOL_TOO_LARGE;
+    const params = this.#paramsOf(read);
     if (params === undefined) return PARAMS_TOO_LONG;
     this.#sentParams = params;
+    this.#sentKnown = read?.known;
     return withHead(changed, modernHead(call.method, bareName, params));
   }
 
@@ -95,12 +109,23 @@ export class ModernLeg {
     return this.#plan.message.envelope !== undefined;
   }
 
-  /** What the head says of the arguments (N03): nothing of a message that is too large to be read at once. */
-  get #params(): readonly string[] | undefined {
+  /** What the head says of the arguments (N03). */
+  #paramsOf(read?: ReadArguments): readonly string[] | undefined {
     const { upstream, bareName, message: call, outgoing } = this.#plan;
     const known = call.method === 'tools/call' ? upstream.mirrorsOf(bareName) : undefined;
-    const values = known && valuesIn(outgoing, known);
+    const values = known && (read?.known === known ? read.sent : valuesIn(outgoing, known));
     return known === undefined || values === undefined ? NO_PARAMS : headersOf(known, values);
+  }
+
+  /** Since the list was read again: whether the head would say something else. Of a large call, which has to be read for it, that it might. */
+  get #isRefreshUseful(): boolean {
+    const { upstream, bareName } = this.#plan;
+    const toRead = argumentsToRead(this.#plan);
+    if (toRead !== undefined) return JSON.stringify(toRead) !== JSON.stringify(this.#sentKnown);
+    const params = this.#paramsOf();
+    // Who cannot be told is told why.
+    if (params === undefined || upstream.hasUnreadMirrors(bareName)) return true;
+    return params.join('\n') !== this.#sentParams.join('\n');
   }
 
   /**
@@ -129,16 +154,14 @@ export class ModernLeg {
 
   /** Who has refused the headers with this status has not begun with the request: it goes out once more, with others (N04). */
   #tryRefresh(bytes: Buffer, message: BackendMessage): boolean {
-    const { upstream, metadata, mirrorRefresh, message: call } = this.#plan;
+    const { upstream, bareName, metadata, mirrorRefresh, message: call } = this.#plan;
     if (this.#isRefreshed || call.method !== 'tools/call') return false;
     if (errorCodeIn(bytes, message.bodyStart, message.bodyEnd) !== rpcCodes.headerMismatch) return false;
     this.#isRefreshed = true;
-    this.#refresh = mirrorRefresh.read(upstream, metadata, () => {
+    this.#refresh = mirrorRefresh.read(upstream, bareName, metadata, () => {
       if (this.#isOver) return;
-      const params = this.#params;
-      if (params === undefined || params.join('\n') === this.#sentParams.join('\n'))
-        this.#owner.onWhole(bytes, message);
-      else this.#owner.onInput();
+      if (this.#isRefreshUseful) this.#owner.onInput();
+      else this.#owner.onWhole(bytes, message);
     });
     return true;
   }

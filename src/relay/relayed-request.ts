@@ -4,6 +4,8 @@
 import { capability } from '../protocol/capabilities.js';
 import type { BackendMessage, ClientMessage } from '../protocol/json-rpc.js';
 import type { Era } from '../protocol/protocol-versions.js';
+import type { Reading } from '../protocol/reading-queue.js';
+import type { MirroredParam } from '../protocol/tool-mirrors.js';
 import type { Deadline } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
 import { joined } from '../shared/short-memory.js';
@@ -12,6 +14,7 @@ import { AnsweredRequest } from './answered-request.js';
 import { clientsNotification } from './backend-notifications.js';
 import { withEdit } from './bare-body.js';
 import type { Exchange } from './exchange.js';
+import { argumentsToRead, readArguments, type ReadArguments } from './large-arguments.js';
 import { metadataFor } from './passthrough.js';
 import { ModernLeg, NAME_TOO_LONG, NOT_CHANGED, type ModernLegOwner } from './modern-leg.js';
 import { failureOf } from './request-failure.js';
@@ -41,6 +44,8 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
   #isAsking = false;
   /** The same, asked on the backend's own stream, where nobody tells for which call. */
   #isExcused = false;
+  /** Of its arguments, before it goes out. */
+  #reading: Reading | undefined;
   #cancelDeadline: Deadline | undefined;
 
   start(): void {
@@ -250,7 +255,8 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     else this.#fail(obstacle);
   }
 
-  #send(): void {
+  /** @param read the arguments of a large call whose head says some of them again. */
+  #send(read?: ReadArguments): void {
     const { session, upstream, metadata, idleTimeoutMs } = this.plan;
     // While the request was at the gate the session may have been lost.
     if (upstream.record === undefined) {
@@ -263,7 +269,9 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     }
     // Whoever speaks it after all has refused the request for another reason.
     if (upstream.record.era === this.#refusedEra) return this.#fail(upstreamFault('era-refused'));
-    const obstacle = this.plan.form.obstacleAt(upstream, this.plan.bareName);
+    const toRead = argumentsToRead(this.plan);
+    if (toRead !== undefined && toRead !== read?.known) return this.#readFirst(toRead);
+    const obstacle = this.plan.form.obstacleAt(upstream, this.plan.bareName, read);
     if (obstacle !== undefined) {
       this.#refuse(obstacle);
       return;
@@ -272,7 +280,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     if (upstream.isModern && this.plan.onSettled !== undefined) return this.#settleHere(this.plan.onSettled);
     this.#sentIn = upstream.record;
     if (this.exchange.watcher !== undefined) this.#sentAtMs = performance.now();
-    const outgoing = this.#outgoing();
+    const outgoing = this.#outgoing(read);
     if ('code' in outgoing) return this.#refuse(outgoing);
     this.noteSent(upstream.request(outgoing, this.#sentId, metadata, idleTimeoutMs, true, this));
     // In the upstream session in which it goes out now: what was asked in one before is no excuse.
@@ -289,15 +297,24 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     this.#finish(resultMessage(this.callersId, '{}'));
   }
 
-  #outgoing(): OutgoingMessage | RpcError {
+  /** Its tool's parameters with headers may be others by then. */
+  #readFirst(known: readonly MirroredParam[]): void {
+    this.#reading = readArguments(this.plan, known, (read) => {
+      this.#reading = undefined;
+      if ('code' in read) this.#refuse(read);
+      else this.#send(read);
+    });
+  }
+
+  #outgoing(read: ReadArguments | undefined): OutgoingMessage | RpcError {
     const { form, upstream, bareName, message } = this.plan;
     if (upstream.isModern && isNameTooLong(bareName)) return NAME_TOO_LONG;
-    const formed = form.outgoing(this.plan.outgoing, upstream, bareName);
+    const formed = form.outgoing(this.plan.outgoing, upstream, bareName, read);
     if (formed === undefined) return NOT_CHANGED;
     const traced = tracedMessage(this.plan, formed, this.id);
     // Who has said so itself needs nothing put in; but what stood in a wrapping has no head of its own.
     if (!upstream.isModern || (message.envelope !== undefined && !form.isWrapped)) return traced;
-    return (this.#modern ??= new ModernLeg(this.plan, this)).outgoing(traced);
+    return (this.#modern ??= new ModernLeg(this.plan, this)).outgoing(traced, read);
   }
 
   /** As the backend knows it. */
@@ -340,6 +357,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     this.plan.onSettled?.(false);
     this.plan.gate?.abort();
     this.#modern?.end();
+    this.#reading?.cancel();
     this.#cancelDeadline?.cancel();
     this.answerCaller(message, parts, status, isPassing);
   }

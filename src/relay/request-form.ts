@@ -7,6 +7,7 @@ import type { UpstreamSession } from '../upstream/upstream-session.js';
 import { answerError, type RpcError } from './answers.js';
 import type { Edit } from './edits.js';
 import type { Exchange } from './exchange.js';
+import type { ReadArguments } from './large-arguments.js';
 import type { RelayedRequestPlan } from './relayed-request-plan.js';
 import type { ListDress } from './list-merge/merge.js';
 
@@ -27,13 +28,19 @@ export interface RequestForm {
   /** What a result of ours that may not be kept says of itself. */
   resultDress(): ListDress | undefined;
   /** Why the request is nothing for this backend, whose session is open. */
-  obstacleAt(upstream: UpstreamSession, bareName: string): RpcError | undefined;
+  obstacleAt(upstream: UpstreamSession, bareName: string, read?: ReadArguments): RpcError | undefined;
   /**
    * What goes to this backend, whose session is open, of what would go to any.
    * @param bareName what the request is about, as the backend calls it; `''` where the method has none.
+   * @param read of a large call whose arguments its head says again, as of `obstacleAt`.
    * @returns `undefined` where a large message would have to be changed within what was changed already.
    */
-  outgoing(message: OutgoingMessage, upstream: UpstreamSession, bareName: string): OutgoingMessage | undefined;
+  outgoing(
+    message: OutgoingMessage,
+    upstream: UpstreamSession,
+    bareName: string,
+    read?: ReadArguments,
+  ): OutgoingMessage | undefined;
   /** The id under which it has gone there. */
   sentId(callers: IdSpan): IdSpan;
   /** Whether the caller is told of what its backend says on the call's stream. @param message a notification. */

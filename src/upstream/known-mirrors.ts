@@ -6,8 +6,10 @@ import type { WordMemory } from './upstream-session-record.js';
 
 export class KnownMirrors {
   readonly #memory: WordMemory;
-  #byTool: ReadonlyMap<string, readonly MirroredParam[]> = new Map();
+  #byTool: ReadonlyMap<string, readonly MirroredParam[] | undefined> = new Map();
   #bytes = 0;
+  /** The tool of which they were missed last: it comes first where there is no room for all. */
+  #missed = '';
 
   constructor(memory: WordMemory) {
     this.#memory = memory;
@@ -18,7 +20,7 @@ export class KnownMirrors {
     this.drop();
     const kept: ToolMirrors[] = [];
     let text = '';
-    for (const tool of tools) {
+    for (const tool of this.#inOrder(tools)) {
       const words = JSON.stringify(tool);
       if (text.length + words.length > limits.mirrorsCharsMax) break;
       text += words;
@@ -29,6 +31,21 @@ export class KnownMirrors {
     this.#bytes = bytes;
     // Of two of one name a list has the first.
     this.#byTool = new Map(kept.reverse());
+  }
+
+  #inOrder(tools: readonly ToolMirrors[]): readonly ToolMirrors[] {
+    const missed = tools.find(([name]) => name === this.#missed);
+    return missed === undefined ? tools : [missed, ...tools.filter((tool) => tool !== missed)];
+  }
+
+  /** The tools are about to be listed for want of this one's. */
+  miss(tool: string): void {
+    this.#missed = tool;
+  }
+
+  /** Whether the tool has some that nobody knows: it was too large to be read. */
+  isUnread(tool: string): boolean {
+    return this.#byTool.has(tool) && this.#byTool.get(tool) === undefined;
   }
 
   /** @param tool as the backend calls it. */

@@ -91,6 +91,16 @@ export class UpstreamSession extends UpstreamOpening {
     this.#mirrors?.learn(tools);
   }
 
+  /** They are about to be listed, for the headers of this one. */
+  missMirrors(tool: string): void {
+    (this.#mirrors ??= new KnownMirrors(this.#memory)).miss(tool);
+  }
+
+  /** Whether the tool was too large to be read for its headers, and has some. */
+  hasUnreadMirrors(tool: string): boolean {
+    return this.#mirrors?.isUnread(tool) === true;
+  }
+
   /** @param tool as the backend calls it. @returns its parameters with headers; `undefined` where none are known. */
   mirrorsOf(tool: string): readonly MirroredParam[] | undefined {
     return this.#mirrors?.of(tool);

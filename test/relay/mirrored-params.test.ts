@@ -1,7 +1,7 @@
 // Parameters of tools that calls say again in headers: learnt from the lists of backends of MCP 2026-07-28, written for clients with a session,
 // and held against the body for those without one.
 import t, { type Test } from 'tap';
-import { readMirrors, type ToolMirrors } from '../../src/protocol/tool-mirrors.js';
+import type { ToolMirrors } from '../../src/protocol/tool-mirrors.js';
 import { limits } from '../../src/shared/limits.js';
 import { KnownMirrors } from '../../src/upstream/known-mirrors.js';
 import { backendFor } from '../support/deployment.js';
@@ -200,6 +200,104 @@ t.test('arguments that the config fixes are said again too, whatever the client 
   t.same(backend.refusals, []);
 });
 
+/** More than is read at once. */
+const PAD = 'ü"\\\n'.repeat(limits.readAtOnceBytesMax / 4);
+
+t.test('so are those of a call that is too large to be read at once, for clients of both eras', async (t) => {
+  const backend = await routing(t);
+  const config = { url: backend.url, tools: { route: { fixed_arguments: { isDry: true } } } };
+  const wired = new WiredRelay(t);
+  const caller = wired.caller({ b: backend.url, f: config });
+  await caller.open();
+  const refusedHeads = (): number => backend.refusals.filter(({ code }) => code === -32_020).length;
+  await caller.call('b-route', { text: PAD, region: 'eu' });
+  t.same([refusedHeads(), backend.calls.length], [1, 1], 'the list is read for it, and it goes out once');
+  await caller.list();
+  const before = (args: string): string => `{"text":${JSON.stringify(PAD)},"other":[{"region":1}],${args.slice(1)}`;
+  const behind = (args: string): string => `${args.slice(0, -1)},"text":${JSON.stringify(PAD)}}`;
+  const rows = VALUES.filter(([args]) => args !== '{}' && !args.includes('"text"')).flatMap(([args]) => [
+    ['b', before(args)],
+    ['b', behind(args)],
+    ...(args.includes('isDry') ? [] : [['f', behind(args)]]),
+  ]);
+  for (const [name, args] of rows as [string, string][]) {
+    for (const params of [`"name":"${name}-route","arguments":${args}`, `"arguments":${args},"name":"${name}-route"`]) {
+      const body = Buffer.from(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{${params}}}`);
+      t.equal((await answerOf(caller.request({ body }))).error, undefined, args.slice(-80));
+    }
+  }
+  t.equal(refusedHeads(), 1, 'the backend holds the headers against the arguments');
+  t.equal(backend.calls.length, 1 + 2 * rows.length);
+  const fixed = backend.calls.filter(({ argumentsText }) => argumentsText?.includes('"isDry":true'));
+  t.ok(fixed.length > 4 && fixed.every(({ received }) => received.headers['mcp-param-dry-run'] === 'true'));
+  t.match((await caller.call('b-route', { text: PAD, region: 'x'.repeat(limits.mirroredParamBytesMax) })).error, {
+    code: -32_602,
+    message: /too long/,
+  });
+  t.match((await caller.call('b-route', { region: PAD.repeat(4) })).error, { code: -32_602, message: /too long/ });
+  const many = Object.fromEntries(
+    Array.from({ length: limits.mirroredNodesMax }, (_, at) => [`a${at}`, 'x'.repeat(9)]),
+  );
+  t.match((await caller.call('b-route', many)).error, { code: -32_602, message: /Too many arguments/ });
+  const called = backend.calls.length;
+  await answerOf(post(caller, 'tools/list'));
+  for (const [name, args, headers, isRight] of [
+    ['b-route', { text: PAD, region: 'eu' }, [], false],
+    ['b-route', { text: PAD, region: 'eu' }, ['mcp-param-region', 'us'], false],
+    ['b-route', { text: PAD }, ['mcp-param-region', 'eu'], false],
+    ['b-route', { text: PAD, region: 'eu' }, ['mcp-param-region', 'eu'], true],
+    ['f-route', { text: PAD, region: 'eu' }, ['mcp-param-region', 'eu'], true],
+  ] as const) {
+    const params = { name, arguments: args };
+    const { error } = await answerOf(post(caller, 'tools/call', { params, headers: { params: headers } }));
+    t.match(error, isRight ? undefined : { code: -32_020, message: /mcp-param-region/ });
+  }
+  t.same([backend.calls.length - called, refusedHeads()], [2, 1]);
+  t.equal(backend.calls.at(-1)?.received.headers['mcp-param-dry-run'], 'true');
+  const text = JSON.stringify(PAD.repeat(40));
+  const call = `"method":"tools/call","params":{"name":"b-route","arguments":{"region":"eu","text":${text}}}`;
+  const cancelled = caller.request({ body: Buffer.from(`{"jsonrpc":"2.0","id":9,${call}}`) });
+  caller.request({
+    body: Buffer.from('{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":9}}'),
+  });
+  t.match((await answerOf(cancelled)).error, { message: /cancelled/i });
+  t.equal(backend.calls.length - called, 2, 'it has not gone out');
+});
+
+t.test('tools are read for it however large they are, and a call of one that is not is told so', async (t) => {
+  const wide = { ...ROUTE, name: 'wide', description: 'x'.repeat(200 * 1024) };
+  const giant = { ...ROUTE, name: 'giant', description: 'x'.repeat(limits.mirroredToolBytesMax) };
+  const properties = Object.fromEntries(
+    Array.from({ length: 40 }, (_, at) => [`${at}${'p'.repeat(500)}`, { type: 'string', 'x-mcp-header': `P${at}` }]),
+  );
+  const long = ['long', 'other'].map((name) => ({ name, inputSchema: { type: 'object', properties } }));
+  const backend = await routing(t, { tools: [wide, ...long] });
+  const giants = await routing(t, { tools: [giant] });
+  const caller = new WiredRelay(t).caller({ b: backend.url, g: giants.url });
+  await caller.open();
+  await caller.list();
+  t.equal((await caller.call('b-wide', { region: 'eu' })).error, undefined);
+  t.same([backend.calls.length, backend.refusals], [1, []]);
+  for (const name of ['b-long', 'b-other', 'b-long'])
+    t.equal((await caller.call(name, { [`0${'p'.repeat(500)}`]: 'v' })).error, undefined, name);
+  t.equal(backend.calls.length, 4, 'those for which there is no room are read when they are missed');
+  const { error } = await caller.call('g-giant', { region: 'eu' });
+  t.match(error, { code: -32_602, message: /schema is too large/ });
+  t.same([giants.calls.length, giants.refusals.length], [0, 0]);
+  t.equal(
+    (
+      await answerOf(
+        post(caller, 'tools/call', {
+          params: { name: 'g-giant', arguments: { region: 'eu' } },
+          headers: { params: ['mcp-param-region', 'eu'] },
+        }),
+      )
+    ).error,
+    undefined,
+    'who says them itself',
+  );
+});
+
 t.test('what is kept of such tools, read of them and said of them has bounds', async (t) => {
   const kept: number[] = [];
   const memory = {
@@ -226,8 +324,13 @@ t.test('what is kept of such tools, read of them and said of them has bounds', a
   mirrors.learn([small('five')]);
   t.equal(mirrors.of('five'), undefined, 'the session has no memory left');
 
-  const large = { ...ROUTE, description: 'x'.repeat(limits.mirroredToolBytesMax) };
-  t.strictSame(readMirrors(Buffer.from(JSON.stringify(large))), []);
+  mirrors.drop();
+  kept.length = 0;
+  mirrors.learn([half('six'), half('seven')]);
+  mirrors.miss('seven');
+  mirrors.learn([half('six'), half('seven')]);
+  t.same([mirrors.of('six'), mirrors.of('seven')?.length], [undefined, 1], 'what was missed last comes first');
+
   const inputSchema = { 'x-mcp-header': 'A' };
   const tools = Array.from({ length: limits.invalidMirrorsLoggedMax + 1 }, (_, at) => ({
     name: `t${at}`,

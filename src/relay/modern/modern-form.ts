@@ -19,6 +19,7 @@ import { partsOf, type Edit } from '../edits.js';
 import type { ListDress } from '../list-merge/merge.js';
 import type { Exchange } from '../exchange.js';
 import type { RelayedRequestPlan } from '../relayed-request-plan.js';
+import type { ReadArguments } from '../large-arguments.js';
 import { NO_EDITS, type AskedAside, type HoldableRequest, type RequestForm } from '../request-form.js';
 import { disagreement, headersOf, valuesIn } from '../mirrored-params.js';
 import { argumentsIn } from './call-arguments.js';
@@ -144,9 +145,9 @@ export class ModernForm implements RequestForm, AskedAside {
 
   /**
    * Nobody but us gives a state for a backend with sessions: one that does not open is of a call that is over. And whoever routes by
-   * the parameters that a head says must not be told others than the tool (M13); those of a large body are its backend's to check.
+   * the parameters that a head says must not be told others than the tool (M13).
    */
-  obstacleAt(upstream: UpstreamSession, bareName: string): RpcError | undefined {
+  obstacleAt(upstream: UpstreamSession, bareName: string, read?: ReadArguments): RpcError | undefined {
     const { isModern } = upstream;
     const { envelope } = this.#message;
     const isRetry =
@@ -155,7 +156,7 @@ export class ModernForm implements RequestForm, AskedAside {
     const known = this.isWrapped ? undefined : this.#mirrorsAt(upstream, bareName);
     if (known === undefined) return undefined;
     const { body, mirror } = this.#exchange.request;
-    const values = valuesIn({ body }, known);
+    const values = read?.known === known ? read.own : valuesIn({ body }, known);
     const fault = values && disagreement(known, values, mirror.params, headerText);
     return fault === undefined ? undefined : headerMismatch(fault);
   }
@@ -165,10 +166,15 @@ export class ModernForm implements RequestForm, AskedAside {
   }
 
   /** As they came, but for arguments that the config fixes. */
-  #paramsOf(message: OutgoingMessage, upstream: UpstreamSession, bareName: string): readonly string[] {
+  #paramsOf(
+    message: OutgoingMessage,
+    upstream: UpstreamSession,
+    bareName: string,
+    read: ReadArguments | undefined,
+  ): readonly string[] {
     const { params } = this.#exchange.request.mirror;
     const known = this.#mirrorsAt(upstream, bareName);
-    const values = known && valuesIn(message, known);
+    const values = known && (read?.known === known ? read.sent : valuesIn(message, known));
     return (known && values && headersOf(known, values, params)) ?? params;
   }
 
@@ -176,10 +182,15 @@ export class ModernForm implements RequestForm, AskedAside {
     return this.#own;
   }
 
-  outgoing(message: OutgoingMessage, upstream: UpstreamSession, bareName: string): OutgoingMessage | undefined {
+  outgoing(
+    message: OutgoingMessage,
+    upstream: UpstreamSession,
+    bareName: string,
+    read?: ReadArguments,
+  ): OutgoingMessage | undefined {
     if (upstream.isModern) {
       this.#own = undefined;
-      const params = this.#paramsOf(message, upstream, bareName);
+      const params = this.#paramsOf(message, upstream, bareName, read);
       return withHead(message, modernHead(this.#message.method, bareName, params));
     }
     // Anew for each try: no id is used twice in an upstream session (S32).

@@ -43,9 +43,15 @@ export const listLimits = {
    * What searches a longer text may take its length for each character of the URI.
    */
   templateTextCharsMax: 250,
-  /** a tool with `x-mcp-header`, whose schema is read for it → its parameters are not said again in headers */
-  mirroredToolBytesMax: 64 * KIB,
-  /** what is kept of such tools for an upstream session, in characters → the headers of further ones are not known */
+  /**
+   * a tool with `x-mcp-header`, whose schema is read for it, in the list thread where the list is larger than `listBytesInlineMax` → a call
+   * for whose headers the gateway answers fails with -32602, which says so
+   */
+  mirroredToolBytesMax: 4 * MIB,
+  /**
+   * what is kept of such tools for an upstream session, in characters → further ones are not known, but for the tool whose call was refused last:
+   * it comes first when the list is read for it
+   */
   mirrorsCharsMax: 32 * KIB,
   /** tools that a log line names as left out for their headers, of each page → further ones are not named */
   invalidMirrorsLoggedMax: 20,

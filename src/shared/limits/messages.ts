@@ -35,6 +35,11 @@ export const messageLimits = {
    */
   uriNodesMax: 32_768,
   /**
+   * of these, in a large call whose head says some of its arguments again: members of `arguments`, and of what these are in → the call
+   * fails with -32602, which says so
+   */
+  mirroredNodesMax: 16_384,
+  /**
    * places in a large result of a read that say how it may be kept and are made to say `private` → the rest stays: only the first one means
    * anything
    */
