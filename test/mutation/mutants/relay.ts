@@ -979,8 +979,24 @@ export const relayedMutants: readonly Mutant[] = [
       },
       {
         slip: 'it goes out once more as it was',
-        text: "params === undefined || params.join('\\n') === this.#sentParams.join('\\n')",
-        becomes: 'params === undefined',
+        text: "return params.join('\\n') !== this.#sentParams.join('\\n');",
+        becomes: 'return true;',
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/relay/large-arguments.ts',
+    ['relay/mirrored-params'],
+    [
+      {
+        slip: 'a large call goes out without its headers',
+        text: 'return upstream.isModern || message.envelope !== undefined ? upstream.mirrorsOf(bareName) : undefined;',
+        becomes: 'return undefined;',
+      },
+      {
+        slip: 'what the config fixes is taken for the caller’s',
+        text: 'return start >= leftOut.start && start < leftOut.start + length;',
+        becomes: 'return false;',
       },
     ],
   ),
@@ -995,8 +1011,8 @@ export const relayedMutants: readonly Mutant[] = [
       },
       {
         slip: 'a header without its argument agrees',
-        text: 'if (value === undefined || !isSame(value, decoded))',
-        becomes: 'if (value !== undefined && !isSame(value, decoded))',
+        text: "if (typeof value !== 'string' || !isSame(value, decoded))",
+        becomes: "if (typeof value === 'string' && !isSame(value, decoded))",
       },
       {
         slip: 'what the tool does not name is kept back',
