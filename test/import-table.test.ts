@@ -83,7 +83,7 @@ const packageHomes: Readonly<Record<string, string | readonly string[]>> = {
   'prom-client': 'primary/metrics-page.ts',
   fastify: 'control-plane/http/',
   ajv: 'control-plane/http/',
-  zod: ['user-config/', 'cli/', 'control-plane/prober/', 'control-plane/dataplane/'],
+  zod: ['user-config/', 'cli/', 'control-plane/prober/', 'shared/dataplane-answers.ts'],
   '@modelcontextprotocol/sdk': 'control-plane/prober/',
 };
 

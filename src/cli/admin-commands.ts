@@ -1,7 +1,14 @@
 // The commands that ask a running dataplane, by its admin listener: who has sessions, what became of a request, and why somebody
 // has a tool or not.
-import { z } from 'zod';
+import type { z } from 'zod';
 import type { AdminAction, AdminRequest } from '../config/admin-request.js';
+import {
+  explanationShape,
+  requestsShape,
+  sessionsShape,
+  type DataplaneRequest,
+  type DataplaneSessions,
+} from '../shared/dataplane-answers.js';
 import { exitStatus } from '../shared/exit-status.js';
 import { AdminConnection } from './admin-connection.js';
 import { CliFault } from './cli-fault.js';
@@ -59,74 +66,14 @@ export async function performAdmin(
   }
 }
 
-const backendShape = z.object({ name: z.string(), state: z.string(), reason: z.string().optional() });
-const sessionShape = z.object({
-  slot: z.number(),
-  session: z.string(),
-  subject: z.string(),
-  virtualHost: z.string(),
-  client: z.string(),
-  ageS: z.number(),
-  idleS: z.number(),
-  backends: z.array(backendShape),
-});
-const sessionsShape = z.object({
-  sessions: z.array(sessionShape),
-  total: z.number(),
-  next: z.string().optional(),
-  silent: z.array(z.number()),
-});
-const requestShape = z.object({
-  slot: z.number(),
-  requestId: z.string(),
-  subject: z.string(),
-  virtualHost: z.string(),
-  method: z.string(),
-  backend: z.string(),
-  tool: z.string(),
-  outcome: z.string(),
-  detail: z.union([z.string(), z.number()]).optional(),
-  status: z.number(),
-  durationMs: z.number(),
-  backendMs: z.number().optional(),
-  endedAt: z.string(),
-});
-const explainedBackendShape = z.object({
-  name: z.string(),
-  origin: z.string(),
-  circuit: z.string(),
-  obstacle: z.string().optional(),
-  reason: z.string().optional(),
-  lastFault: z.object({ reason: z.string(), at: z.string() }).nullable(),
-  allowedTools: z.union([z.literal('all'), z.array(z.string())]),
-  sessions: z.array(z.object({ state: z.string() })),
-});
-const explanationShape = z.object({
-  workers: z.array(
-    z.object({
-      slot: z.number(),
-      config: z.string().optional(),
-      oddities: z.string().optional(),
-      verdict: z.string().optional(),
-      error: z.string().optional(),
-      virtualHosts: z.array(z.string()).optional(),
-      backends: z.array(explainedBackendShape).default([]),
-    }),
-  ),
-  silent: z.array(z.number()),
-});
-
-type Sessions = Pick<z.infer<typeof sessionsShape>, 'sessions' | 'silent'>;
+type Sessions = Pick<DataplaneSessions, 'sessions' | 'silent'>;
 
 async function allSessions(subject: string | undefined, admin: Pick<AdminConnection, 'get'>): Promise<Sessions> {
-  const sessions: z.infer<typeof sessionShape>[] = [];
+  const sessions: DataplaneSessions['sessions'] = [];
   let silent: readonly number[] = [];
   for (let cursor: string | undefined = '0.0'; cursor !== undefined;) {
     const query = new URLSearchParams({ cursor, ...(subject !== undefined && { subject }) });
-    const page: z.infer<typeof sessionsShape> = understood(
-      sessionsShape,
-      await admin.get(`/sessions?${query.toString()}`),
-    );
+    const page: DataplaneSessions = understood(sessionsShape, await admin.get(`/sessions?${query.toString()}`));
     sessions.push(...page.sessions);
     silent = page.silent;
     cursor = page.next;
@@ -151,7 +98,7 @@ async function explainId(
 ): Promise<Outcome> {
   const found = await admin.find(`/requests/${encodeURIComponent(id)}`);
   if (found !== undefined) {
-    const { requests } = understood(z.object({ requests: z.array(requestShape) }), found);
+    const { requests } = understood(requestsShape, found);
     return { answer: found, text: requests.map(requestText).join('\n') };
   }
   const answer = await admin.find(`/sessions?${new URLSearchParams({ session: id }).toString()}`);
@@ -175,7 +122,7 @@ async function explainId(
   return { answer: session, text: `${lines}\n${textTable(['BACKEND', 'STATE', 'WHY'], rows, columns)}` };
 }
 
-function requestText(request: z.infer<typeof requestShape>): string {
+function requestText(request: DataplaneRequest): string {
   const { detail = '', backendMs } = request;
   return textLines([
     ['request', request.requestId],

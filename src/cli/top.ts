@@ -1,8 +1,9 @@
 // `switchyard top`: what a running dataplane does at the moment, worker by worker, method by method and backend by backend, again
 // and again on a terminal, and once where the output is none.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { z } from 'zod';
-import { loadOf, type LoadRow, type TopAnswer } from '../shared/dataplane-load.js';
+import type { z } from 'zod';
+import { figuresShape, workersShape } from '../shared/dataplane-answers.js';
+import { loadOf, type LoadRow, type TopAnswer, type WorkerReading } from '../shared/dataplane-load.js';
 import { exitStatus } from '../shared/exit-status.js';
 import { Figures, Interval } from '../shared/figures.js';
 import type { AdminConnection } from './admin-connection.js';
@@ -10,26 +11,9 @@ import { CliFault } from './cli-fault.js';
 import type { Outcome } from './outcome.js';
 import { textTable } from './text-table.js';
 
-const sampleShape = z.object({
-  metricName: z.string().optional(),
-  labels: z.record(z.string(), z.union([z.string(), z.number()])),
-  value: z.number(),
-});
-/** Of all metrics; those that a dataplane of another version has besides are ignored. */
-const figuresShape = z.array(z.object({ name: z.string(), values: z.array(sampleShape) }));
-
-const workerShape = z.object({
-  slot: z.number(),
-  pid: z.number().nullable(),
-  state: z.string(),
-  health: z.string(),
-  sessions: z.number().optional(),
-  requestsInFlight: z.number().optional(),
-  memory: z.object({ rssBytes: z.number() }).optional(),
-});
 interface Reading {
   readonly figures: Figures;
-  readonly workers: readonly z.infer<typeof workerShape>[];
+  readonly workers: readonly WorkerReading[];
 }
 
 type Admin = Pick<AdminConnection, 'get' | 'find'>;
@@ -57,7 +41,7 @@ async function read(admin: Admin): Promise<Reading> {
   }
   return {
     figures: new Figures(understood(figuresShape, figures), performance.now()),
-    workers: understood(z.object({ workers: z.array(workerShape) }), workers).workers,
+    workers: understood(workersShape, workers).workers,
   };
 }
 

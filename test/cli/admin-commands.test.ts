@@ -9,9 +9,11 @@ const session = {
     session: '0123456789ab',
     subject: 'ba9876543210',
     virtualHost: 'vh',
+    protocolVersion: '2025-11-25',
     client: HOSTILE,
     ageS: 7_300,
     idleS: 5,
+    isBusy: false,
   },
   backends: [{ name: HOSTILE, state: 'unavailable', reason: 'connection refused' }],
 };
@@ -61,11 +63,13 @@ t.test('an id is that of a request, or else of a session, or of nothing', async 
 });
 
 t.test('why somebody has a tool or not', async (t) => {
-  const backend = { name: 'b', origin: 'http://b', circuit: 'open', reason: 'connection refused', lastFault: null };
+  const known = { name: 'b', origin: 'http://b', prefix: 'b-', circuit: 'open', reason: 'connection refused' };
+  const sessions = [{ session: '0123456789ab', state: 'open' }];
+  const backend = { ...known, lastFault: null, allowedTools: ['add'], sessions };
   const worker = { slot: 0, config: 'read', verdict: 'not allowed: …' };
   const admin = adminWith({
     '/explain?subject=s&virtual_host=v&tool=b-x': {
-      workers: [{ ...worker, backends: [{ ...backend, allowedTools: ['add'], sessions: [{ state: 'open' }] }] }],
+      workers: [{ ...worker, backends: [backend] }],
       silent: [],
     },
   });

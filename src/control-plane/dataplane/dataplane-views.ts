@@ -11,7 +11,7 @@ import {
   type DataplaneRequest,
   type DataplaneSessions,
   type Explanation,
-} from './view-shapes.js';
+} from '../../shared/dataplane-answers.js';
 
 /** A request that one of the planes has answered of late. */
 export type ToldRequest = Omit<DataplaneRequest, 'slot'> & {

@@ -8,7 +8,7 @@ import { limits } from '../../shared/limits.js';
 import type { AdminListener } from './admin-listener.js';
 import { DataplaneFault } from './dataplane-fault.js';
 import { understood } from './dataplane-views.js';
-import { figuresShape, readyShape, workersShape } from './view-shapes.js';
+import { figuresShape, readyShape, workersShape } from '../../shared/dataplane-answers.js';
 
 interface Watcher {
   readonly subject: string;

@@ -1,4 +1,4 @@
-// What is told of the dataplane, out of what its admin listener says: members that are not here are left out, so that a dataplane of
+// What the admin listener of a dataplane answers, for those who ask it: members that are not here are left out, so that a dataplane of
 // another version tells nothing that nobody has thought of.
 import { z } from 'zod';
 
