@@ -1,6 +1,8 @@
 // Large lists through the relay: what comes in pieces from the backends goes out as one list, and what breaks half-way
 // costs its own backend alone.
+import type { Worker } from 'node:worker_threads';
 import t, { type Test } from 'tap';
+import type { ExchangeRequest } from '../../src/relay/exchange.js';
 import { limits } from '../../src/shared/limits.js';
 import { roomyShares } from '../support/shares.js';
 import type { RecordedExchange } from '../support/recorded-exchange.js';
@@ -75,6 +77,79 @@ t.test('answers in pieces, as JSON and as events, page by page, are one list', a
   const tools = [tool('events-e'), tool('json-a'), tool('json-z'), tool('small-s', '')];
   t.equal(await listOf(exchange), `{"jsonrpc":"2.0","id":7,"result":{"tools":[${tools.join()}]}}`);
   t.equal(exchange.body?.bodyBytes, exchange.writtenBytes);
+});
+
+t.test('--list-cache keeps large lists, for as long as nothing is different for their caller', async (t) => {
+  const threads: Worker[] = [];
+  const onWorker = (thread: Worker): void => void threads.push(thread);
+  process.on('worker', onWorker);
+  t.teardown(() => process.off('worker', onWorker));
+  const host = virtualHostOf({ b: { passthrough_headers: ['x-tenant'] }, c: {} });
+  const capabilities = { tools: { listChanged: true } };
+  const result = { protocolVersion: '2025-11-25', capabilities };
+  const opening = JSON.stringify({ jsonrpc: '2.0', id: REQUEST_ID, result });
+  const scene = new RelayScene(t, host, {}, undefined, { listCacheMs: 60_000 }).open({}, opening).open({}, opening);
+  t.teardown(() => stop(scene));
+  const body = Buffer.from('{"jsonrpc":"2.0","id":7,"method":"tools/list"}');
+  const begin = (parts: Partial<ExchangeRequest> = {}): Asked => {
+    const sentBefore = scene.http.calls.length;
+    const exchange = scene.request({ body, ...parts });
+    return { scene, exchange, calls: scene.http.calls.slice(sentBefore) };
+  };
+  const answer = (call: ScriptedCall, name: string): void =>
+    void feed(call.head(200, 'application/json'), answerWith([tool(name), tool(`${name}2`)])).end();
+  /** How many backends were asked, and the list. */
+  const list = async (name: string, parts?: Partial<ExchangeRequest>): Promise<readonly [number, string]> => {
+    const { exchange, calls } = begin(parts);
+    for (const call of calls) answer(call, name);
+    const text = await listOf(exchange);
+    return [calls.length, text.replaceAll(BULK, '')];
+  };
+  const says = (...names: string[]): string => names.map((name) => `"name":"${name}"`).join('.*');
+  const changed = 'data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n\n';
+  const onChanged = (name: string): void => {
+    scene.post('tools/call', { name }, name);
+    scene.http.last.head(200, 'text/event-stream').data(changed);
+  };
+
+  const [count, first] = await list('one');
+  t.equal(count, 2);
+  t.match(first, new RegExp(says('b-one', 'b-one2', 'c-one', 'c-one2'), 's'));
+  t.same(await list('two'), [0, first], 'the same bytes');
+  t.same(await list('two', { sessionId: 'a-session-2' }), [0, first], 'another session of the same client');
+  const both = [begin(), begin({ sessionId: 'a-session-2' })];
+  for (const { exchange } of both) t.equal((await listOf(exchange)).replaceAll(BULK, ''), first, 'two at once');
+  await until(() => scene.accounts.held('listBytes') === 0, 'what is kept has a share of its own');
+  const tenant = { passthroughHeaders: ['x-tenant', '7'] };
+  const [others, theirs] = await list('three', tenant);
+  t.equal(others, 1, 'who shows something else is given no list of these');
+  t.match(theirs, new RegExp(says('b-three', 'b-three2', 'c-one'), 's'));
+  t.same(
+    [await list('x', tenant), await list('x')],
+    [
+      [0, theirs],
+      [0, first],
+    ],
+  );
+
+  onChanged('c-x');
+  const late = begin();
+  t.equal(late.calls.length, 1, 'the other one is lent');
+  onChanged('b-x');
+  t.ok(scene.accounts.held('listBytes') > BULK.length, 'it is used still, and counts');
+  answer(at(late.calls, 0), 'four');
+  t.match((await listOf(late.exchange)).replaceAll(BULK, ''), new RegExp(says('b-one', 'c-four'), 's'));
+  await until(() => scene.accounts.held('listBytes') === 0, 'room');
+  const [again, fresh] = await list('five');
+  t.equal(again, 1, 'what was dropped is asked for');
+  t.match(fresh, new RegExp(says('b-five', 'c-four'), 's'));
+  t.same(await list('x'), [0, fresh]);
+
+  await threads.at(-1)?.terminate();
+  t.match(await list('six'), [2, new RegExp(says('b-six', 'c-six'), 's')], 'what a thread kept goes with it');
+  t.match(await list('x'), [0, new RegExp(says('b-six', 'c-six'), 's')]);
+  scene.context.advance(61_000);
+  t.match(await list('seven'), [2, new RegExp(says('b-seven', 'c-seven'), 's')], 'too old');
 });
 
 t.test('a large message before the list is not taken for it', async (t) => {

@@ -5,6 +5,7 @@ import type { PageMirrors } from '../../protocol/tool-mirrors.js';
 import { readListAnswer, type ListAnswer, type ListPage } from '../../protocol/list-page.js';
 import { limits } from '../../shared/limits.js';
 import type { ShareBound } from '../../shared/share.js';
+import type { LentPage } from './lent-page.js';
 import type { ListMemory } from './list-memory.js';
 import type { ListPool, ThreadFailure } from './list-pool.js';
 import { handOver, inOwnMemory, joined, type ReadOutcome } from './thread-tasks.js';
@@ -15,7 +16,8 @@ export interface KeptPage {
   readonly bytes: number;
 }
 
-export type ReadPage = ListPage | KeptPage;
+/** As a backend's list is handed on: small pages are here, those of large lists in the thread, where others may use them too. */
+export type ReadPage = ListPage | KeptPage | LentPage;
 
 export type ReadAnswer =
   | Exclude<ListAnswer, { kind: 'page' }>

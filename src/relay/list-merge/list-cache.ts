@@ -1,12 +1,14 @@
 // Lists as backends gave them last (`--list-cache`), for the next request of the same caller: pages of one backend's list by who
-// asked, what was shown to the backend, and what the config says of it. Never another subject's. Small lists alone, which are on the
-// event loop.
+// asked, what was shown to the backend, and what the config says of it. Never another subject's. Small lists are on the event loop, large ones in
+// the list thread.
 import type { ListKindName } from '../../protocol/list-kinds.js';
 import type { ListPage } from '../../protocol/list-page.js';
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import type { CompiledBackend } from '../../user-config/compiled-config.js';
+import type { KeptPage, ReadPage } from './answer-reading.js';
 import { KeptLists, type KeptRead } from './kept-lists.js';
+import { LentPage } from './lent-page.js';
 import { ObjectNumbers } from './object-numbers.js';
 
 /** What a list is kept for. */
@@ -22,18 +24,28 @@ export interface ListIdentity {
 /** A list that is being read to be kept. Exactly one of `keep` and `giveUp` is called, once. */
 export class ListRead {
   readonly #key: string;
-  readonly #read: KeptRead<readonly ListPage[]>;
+  readonly #read: KeptRead<readonly CachedPage[]>;
 
-  constructor(key: string, read: KeptRead<readonly ListPage[]>) {
+  constructor(key: string, read: KeptRead<readonly CachedPage[]>) {
     this.#key = key;
     this.#read = read;
   }
 
-  keep(pages: readonly ListPage[]): void {
+  /**
+   * @param lend makes a page of the list thread one that is lent; called when the list is kept.
+   * @returns the pages as whoever has read them has them now.
+   */
+  keep(pages: readonly ReadPage[], lend: (page: KeptPage) => LentPage): readonly ReadPage[] {
     let bytes: number = limits.listCacheEntryBytes;
-    for (const page of pages) bytes += page.bytes.length + page.spans.byteLength;
-    if (bytes > limits.listCacheBytesPerSubjectMax) this.#read.giveUp();
-    else this.#read.keep(this.#key, pages.map(ownPage), bytes);
+    for (const page of pages) bytes += isHere(page) ? page.bytes.length + page.spans.byteLength : page.bytes;
+    if (this.#read.isStale || bytes > limits.listCacheBytesPerSubjectMax) {
+      this.#read.giveUp();
+      return pages;
+    }
+    const lent = pages.map((page) => (isHere(page) ? page : lend(page)));
+    const kept = lent.map((page) => (isHere(page) ? ownPage(page) : page));
+    this.#read.keep(this.#key, kept, bytes);
+    return lent;
   }
 
   giveUp(): void {
@@ -41,14 +53,20 @@ export class ListRead {
   }
 }
 
+/** Small pages are copies that nobody hands over. */
+export type CachedPage = ListPage | LentPage;
+
 export class ListCache {
-  readonly #kept: KeptLists<readonly ListPage[]>;
+  readonly #kept: KeptLists<readonly CachedPage[]>;
   readonly #configs = new ObjectNumbers<CompiledBackend>();
 
   /** @param ageMs after which a list is read anew, whatever was heard. */
   constructor(ageMs: number, deadlines: DeadlineWheel, nowMs: () => number) {
     const { listCacheBytesMax: bytesMax, listCacheBytesPerSubjectMax: bytesPerSubjectMax } = limits;
-    this.#kept = new KeptLists({ ageMs, bytesMax, bytesPerSubjectMax }, deadlines, nowMs);
+    const onDropped = (_subject: string, pages: readonly CachedPage[]): void => {
+      for (const page of pages) if (page instanceof LentPage) page.onDropped();
+    };
+    this.#kept = new KeptLists({ ageMs, bytesMax, bytesPerSubjectMax, onDropped }, deadlines, nowMs);
   }
 
   /** What is kept takes, in bytes. */
@@ -56,9 +74,11 @@ export class ListCache {
     return this.#kept.bytes;
   }
 
-  /** @returns pages that are not the finder's own: they stay as they are. */
-  find(identity: ListIdentity): readonly ListPage[] | undefined {
-    return this.#kept.find(identity.subject, this.#keyOf(identity));
+  /** @returns pages that are not the finder's own: they stay as they are, and those that are lent are given back. */
+  find(identity: ListIdentity): readonly CachedPage[] | undefined {
+    const pages = this.#kept.find(identity.subject, this.#keyOf(identity));
+    for (const page of pages ?? []) if (page instanceof LentPage) page.borrow();
+    return pages;
   }
 
   /** The list is asked for now. */
@@ -80,6 +100,10 @@ export class ListCache {
   #keyOf({ backend, kind, shown }: ListIdentity): string {
     return `${this.#configs.of(backend)} ${kind} ${shown}`;
   }
+}
+
+function isHere(page: ReadPage): page is ListPage {
+  return 'spans' in page;
 }
 
 /** In memory of its own: what it came in may be larger, and is handed over where lists are merged elsewhere. */

@@ -19,6 +19,7 @@ import {
   type FindOutcome,
   type FindTask,
   type GrantTask,
+  type LentRef,
   type MergeOutcome,
   type MergeTask,
   type NextOutcome,
@@ -29,6 +30,10 @@ import {
   type SentPage,
 } from './thread-tasks.js';
 import { prepareCatalogues, ToolCatalogue } from './tool-catalogue.js';
+
+function isLent(page: number | LentRef | SentPage): page is LentRef {
+  return typeof page === 'object' && 'lentKey' in page;
+}
 
 interface KeptList {
   readonly bytes: Buffer;
@@ -72,24 +77,26 @@ export class ListKeeper {
 
   merge(task: MergeTask): MergeOutcome {
     const { key, kind, unavailable, frame } = task;
-    const { bytes, unreachable } = this.#withPages(task, (rules, parts) =>
+    const { made } = this.#withPages(task, (rules, parts) =>
       mergeLists({ kind: listKinds[kind], rules, parts, unavailable, frame }),
     );
+    const { bytes, unreachable } = made;
     this.#lists.set(key, { bytes, at: 0 });
     return { bytes: bytes.length, unreachable };
   }
 
   catalogue(task: CatalogueTask): CatalogueOutcome {
     const { key, kind, unavailable } = task;
-    const { made, unreachable } = this.#withPages(task, (rules, parts) => {
+    const { made: catalogue, freedBytes } = this.#withPages(task, (rules, parts) => {
       const { items, unreachable } = mergedItems({ kind: listKinds[kind], rules, parts });
       const isOwnName = (name: string): boolean => name === FIND_TOOLS || name === CALL_TOOL;
       const named = items.filter((item) => !isOwnName(item.key));
       const shadowed = items.filter((item) => isOwnName(item.key)).map((item) => item.key);
       return { made: new ToolCatalogue(named, unavailable), unreachable: [...shadowed, ...unreachable] };
     });
+    const { made, unreachable } = catalogue;
     this.#catalogues.set(key, made);
-    this.#garbageBytes = Math.max(0, this.#garbageBytes - made.pageBytes);
+    this.#garbageBytes = Math.max(0, this.#garbageBytes - Math.min(freedBytes, made.pageBytes));
     return { bytes: made.size, unreachable };
   }
 
@@ -104,10 +111,11 @@ export class ListKeeper {
     return { memory: inOwnMemory(catalogue.answer(query, count, frame)) };
   }
 
+  /** @returns what is made of them, too: how much memory is of no use any more, but for what refers to it. */
   #withPages<Made>(
     { rules: rulesText, parts: sentParts }: PagesTask,
     make: (rules: ListRules, parts: readonly BackendPages[]) => Made,
-  ): Made {
+  ): { readonly made: Made; readonly freedBytes: number } {
     this.#tidy();
     const rules = decodeRules(rulesText);
     const parts = sentParts.map(({ backend, pages }) => ({
@@ -115,8 +123,11 @@ export class ListKeeper {
       pages: pages.map((page) => this.#takePage(page)),
     }));
     const made = make(rules, parts);
-    for (const { pages } of parts) for (const page of pages) this.#garbageBytes += page.bytes.length;
-    return made;
+    let freedBytes = 0;
+    for (const [part, { pages }] of sentParts.entries())
+      for (const [at, page] of pages.entries()) if (!isLent(page)) freedBytes += parts[part]!.pages[at]!.bytes.length;
+    this.#garbageBytes += freedBytes;
+    return { made, freedBytes };
   }
 
   grant({ kind, rules, pages, uri }: GrantTask): boolean {
@@ -159,15 +170,15 @@ export class ListKeeper {
     this.#collectGarbage();
   }
 
-  #takePage(page: number | SentPage): ListPage {
+  #takePage(page: number | LentRef | SentPage): ListPage {
     const found = this.#findPage(page);
     if (typeof page === 'number') this.#pages.delete(page);
     return found;
   }
 
-  #findPage(page: number | SentPage): ListPage {
-    if (typeof page !== 'number') return receivedPage(page);
-    const kept = this.#pages.get(page);
+  #findPage(page: number | LentRef | SentPage): ListPage {
+    if (typeof page === 'object' && !isLent(page)) return receivedPage(page);
+    const kept = this.#pages.get(typeof page === 'number' ? page : page.lentKey);
     if (kept === undefined) throw new Error('a page was lost');
     return kept;
   }

@@ -6,9 +6,10 @@ import type { Accounts } from '../../shared/accounts.js';
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
-import { AnswerReading, type ReadPage } from './answer-reading.js';
+import { AnswerReading, type KeptPage, type ReadPage } from './answer-reading.js';
 import { Catalogues } from './catalogues.js';
-import type { ListCache } from './list-cache.js';
+import { LentPage } from './lent-page.js';
+import type { ListCache, ListRead } from './list-cache.js';
 import { ListMemory } from './list-memory.js';
 import { ListPool, type ThreadFailure } from './list-pool.js';
 import { isGranted, type GrantJob } from './grant.js';
@@ -25,6 +26,7 @@ import {
   type CatalogueOutcome,
   type FindTask,
   type Handover,
+  type LentRef,
   type MergeTask,
   type PagesTask,
   type SentPage,
@@ -51,7 +53,8 @@ export class ListMerger {
   constructor(deadlines: DeadlineWheel, accounts: Accounts, logger: Logger, cache?: ListCache) {
     this.cache = cache;
     this.catalogues = new Catalogues(deadlines, (subject, key) => this.dropCatalogue(subject, key));
-    this.#pool = new ListPool(deadlines, logger);
+    // What it kept is gone with it.
+    this.#pool = new ListPool(deadlines, logger, () => cache?.clear());
     this.#memory = new ListMemory(accounts);
   }
 
@@ -90,7 +93,7 @@ export class ListMerger {
         return;
       }
       this.#memory.take(subject, outcome.bytes);
-      for (const page of keptPages) this.#memory.give(subject, page.bytes);
+      for (const page of keptPages) this.#giveBack(subject, page);
       const parts = { pool: this.#pool, memory: this.#memory, partMemory: this.#partMemory };
       done(new LargeList(parts, { subject, key, form: job.frame.form, ...outcome }));
     });
@@ -116,7 +119,7 @@ export class ListMerger {
         done(outcome);
         return;
       }
-      for (const page of keptPages) this.#memory.give(subject, page.bytes);
+      for (const page of keptPages) this.#giveBack(subject, page);
       done({ key, ...outcome });
     });
   }
@@ -161,12 +164,36 @@ export class ListMerger {
 
   /** Nobody wants these pages any more. */
   dropPages(subject: string, pages: readonly ReadPage[]): void {
-    const keptPages = pages.filter(isKept);
+    const keptPages: KeptPage[] = [];
+    for (const page of pages) {
+      if (page instanceof LentPage) page.giveBack();
+      else if (isKept(page)) keptPages.push(page);
+    }
     if (keptPages.length === 0) return;
     const keys = keptPages.map(({ key }) => key);
     this.#pool.drop(subject, keys, () => {
       for (const page of keptPages) this.#memory.give(subject, page.bytes);
     });
+  }
+
+  /**
+   * A list stays in memory, if there is room for it.
+   * @returns its pages, as whoever has read them has them now: those of the list thread are lent.
+   */
+  keep(subject: string, read: ListRead, pages: readonly ReadPage[]): readonly ReadPage[] {
+    return read.keep(pages, (page) => {
+      this.#memory.give(subject, page.bytes);
+      return new LentPage(page, {
+        onUsedStill: (bytes) => this.#memory.take(subject, bytes),
+        onFree: (key, bytes) => this.#pool.drop(subject, [key], () => this.#memory.give(subject, bytes)),
+      });
+    });
+  }
+
+  /** The thread has them no more, or they go on being lent. */
+  #giveBack(subject: string, page: KeptPage): void {
+    if (page instanceof LentPage) page.giveBack();
+    else this.#memory.give(subject, page.bytes);
   }
 
   close(): Promise<void> {
@@ -198,7 +225,7 @@ export class ListMerger {
   }
 }
 
-function isKept(page: ReadPage): page is Extract<ReadPage, { key: number }> {
+function isKept(page: ReadPage): page is KeptPage {
   return 'key' in page;
 }
 
@@ -207,7 +234,8 @@ function isOnLoop(job: GrantJob<ReadPage>): job is GrantJob {
 }
 
 /** What the thread is told of a page. @param views takes the memory that goes with it. */
-function sentOrKept(page: ReadPage, views: ArrayBufferView[]): number | SentPage {
+function sentOrKept(page: ReadPage, views: ArrayBufferView[]): number | LentRef | SentPage {
+  if (page instanceof LentPage) return { lentKey: page.key };
   if (isKept(page)) return page.key;
   const sent = sentPage(page.isShared === true ? copied(page) : page);
   views.push(sent.bytes, sent.spans);

@@ -230,9 +230,10 @@ export class ListPages implements RequestHandler {
   #finish(pages: readonly ReadPage[], fault: UpstreamFault | undefined, ttlMs = 0): void {
     this.#isOver = true;
     this.#patience?.cancel();
-    const small = pages.filter((page) => 'spans' in page);
-    if (fault === undefined && small.length === pages.length) this.#kept?.keep(small);
-    else this.#kept?.giveUp();
+    const kept = this.#kept;
+    if (kept === undefined) return this.#done(pages, fault, ttlMs);
+    if (fault === undefined) return this.#done(this.#merger.keep(this.#upstream.subject, kept, pages), fault, ttlMs);
+    kept.giveUp();
     this.#done(pages, fault, ttlMs);
   }
 

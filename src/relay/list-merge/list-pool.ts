@@ -26,6 +26,7 @@ const THREAD_FILE = fileURLToPath(new URL('./list-thread.js', import.meta.url));
 export class ListPool {
   readonly #deadlines: DeadlineWheel;
   readonly #logger: Logger;
+  readonly #onLost: () => void;
   #piscina: Piscina | undefined;
   /** Has no bound of its own: each list that tasks wait for has its bytes in its subject's share, until it is dropped. */
   readonly #waiting = new FairQueue<Job>({
@@ -37,9 +38,11 @@ export class ListPool {
   #lastKey = 0;
   #isClosed = false;
 
-  constructor(deadlines: DeadlineWheel, logger: Logger) {
+  /** @param onLost a thread has died, and what it kept is lost. */
+  constructor(deadlines: DeadlineWheel, logger: Logger, onLost: () => void = () => {}) {
     this.#deadlines = deadlines;
     this.#logger = logger;
+    this.#onLost = onLost;
   }
 
   /** A key for something that the thread is to keep. */
@@ -104,6 +107,10 @@ export class ListPool {
     piscina.on('error', (error) => {
       // What a thread says at its end is of a task that nobody waits for any more.
       if (!this.#isClosed) this.#logger.error({ err: error as unknown }, 'the idle list thread died');
+    });
+    // Once the next thread is there: nothing can be posted from within.
+    piscina.on('workerDestroy', () => {
+      if (!this.#isClosed) queueMicrotask(this.#onLost);
     });
     return piscina;
   }

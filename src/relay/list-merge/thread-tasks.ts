@@ -58,14 +58,14 @@ export type ReadOutcome =
   | { readonly kind: 'error'; readonly code: number | undefined }
   | { readonly kind: 'invalid' };
 
-/** Pages of all backends that become one thing, which is kept under the key; the pages are not kept any longer. */
+/** Pages of all backends that become one thing, which is kept under the key; the pages are not kept any longer, but for those that are lent. */
 export interface PagesTask {
   readonly key: number;
   readonly kind: ListKindName;
   /** Encoded. */
   readonly rules: string;
-  /** `backend` is its place in the rules; a page is the key of a kept one, or comes with the task. */
-  readonly parts: readonly { readonly backend: number; readonly pages: readonly (number | SentPage)[] }[];
+  /** `backend` is its place in the rules; a page is the key of a kept one, or is lent, or comes with the task. */
+  readonly parts: readonly { readonly backend: number; readonly pages: readonly (number | LentRef | SentPage)[] }[];
   readonly unavailable: readonly UnavailableBackend[];
 }
 
@@ -103,8 +103,13 @@ export interface GrantTask {
   /** Encoded, of the one backend. */
   readonly rules: string;
   /** As of a merge. */
-  readonly pages: readonly (number | SentPage)[];
+  readonly pages: readonly (number | LentRef | SentPage)[];
   readonly uri: string;
+}
+
+/** A page that stays where it is. */
+export interface LentRef {
+  readonly lentKey: number;
 }
 
 export interface SentPage {

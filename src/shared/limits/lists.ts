@@ -82,9 +82,9 @@ export const listLimits = {
   /** what `--list-cache` may say → the option is refused */
   listCacheMsMax: 3_600_000,
   /** lists in memory (`--list-cache`) of one worker → those of the subject that has most of them go, the oldest first */
-  listCacheBytesMax: 64 * MIB,
-  /** the same of one subject; a list that is larger, or that the list thread reads, is not kept → its oldest go */
-  listCacheBytesPerSubjectMax: 4 * MIB,
+  listCacheBytesMax: 128 * MIB,
+  /** the same of one subject; a list that is larger is not kept → its oldest go */
+  listCacheBytesPerSubjectMax: 16 * MIB,
   /** what each of them counts for on top of its bytes → as above */
   listCacheEntryBytes: KIB,
   /**

@@ -40,6 +40,17 @@ export const relayMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
+    'src/relay/list-merge/lent-page.ts',
+    ['relay/list-merge/list-cache'],
+    [
+      {
+        slip: 'a page goes while somebody uses it',
+        text: 'if (this.#userCount === 0) this.#owner.onFree(this.key, 0);',
+        becomes: 'if (this.#userCount >= 0) this.#owner.onFree(this.key, 0);',
+      },
+    ],
+  ),
+  ...mutantsOf(
     'src/relay/list-merge/kept-lists.ts',
     ['relay/list-merge/list-cache'],
     [

@@ -2,8 +2,10 @@
 import t, { type Test } from 'tap';
 import type { ListKindName } from '../../../src/protocol/list-kinds.js';
 import type { ListPage } from '../../../src/protocol/list-page.js';
+import type { KeptPage } from '../../../src/relay/list-merge/answer-reading.js';
 import { Catalogues, type CatalogueIdentity } from '../../../src/relay/list-merge/catalogues.js';
 import { ListCache, type ListIdentity } from '../../../src/relay/list-merge/list-cache.js';
+import { LentPage } from '../../../src/relay/list-merge/lent-page.js';
 import { listsChangedBy } from '../../../src/relay/list-merge/kept-lists.js';
 import { limits } from '../../../src/shared/limits.js';
 import { ScriptedContext } from '../../upstream/scripted-context.js';
@@ -28,6 +30,11 @@ function page(text: string): ListPage {
   return { bytes: Buffer.from(text), spans: Int32Array.of(1, 2) };
 }
 
+/** Of small pages nothing is lent. */
+const NEVER = (): never => {
+  throw new Error('lent');
+};
+
 function textIn(cache: ListCache, of: ListIdentity): string | undefined {
   return cache
     .find(of)
@@ -38,12 +45,11 @@ function textIn(cache: ListCache, of: ListIdentity): string | undefined {
 t.test('a list is found by who asked, the config, the kind, and what was shown; and by nothing less', async (t) => {
   const { cache } = scene(t);
   const original = page('list');
-  cache.begin(identity()).keep([original]);
+  cache.begin(identity()).keep([original], NEVER);
   original.bytes.fill('!');
   original.spans.fill(0);
   t.equal(textIn(cache, identity()), 'list');
-  t.same(cache.find(identity())?.[0]?.spans, Int32Array.of(1, 2));
-  t.equal(cache.find(identity())?.[0]?.isShared, true);
+  t.match(cache.find(identity())?.[0], { spans: Int32Array.of(1, 2), isShared: true });
   for (const other of [{ subject: 'bob' }, { backend: SAME_PLACE }, { kind: 'prompts' as const }, { shown: 'y' }]) {
     t.equal(cache.find(identity(other)), undefined, JSON.stringify(Object.keys(other)));
   }
@@ -51,9 +57,9 @@ t.test('a list is found by who asked, the config, the kind, and what was shown; 
 
 t.test('a list is too old at the moment that was said, and goes then, asked for or not', async (t) => {
   const { cache, context } = scene(t);
-  cache.begin(identity()).keep([page('a')]);
+  cache.begin(identity()).keep([page('a')], NEVER);
   context.advance(AGE_MS / 2);
-  cache.begin(identity({ kind: 'prompts' })).keep([page('b')]);
+  cache.begin(identity({ kind: 'prompts' })).keep([page('b')], NEVER);
   context.advance(AGE_MS / 2 - 1);
   t.equal(textIn(cache, identity()), 'a');
   context.advance(1);
@@ -75,13 +81,13 @@ t.test('a change at a backend drops what is kept for everybody, and what is bein
   for (const [method, left] of rows) {
     const { cache } = scene(t);
     for (const kind of kinds) {
-      cache.begin(identity({ kind })).keep([page(kind)]);
-      cache.begin(identity({ kind, subject: 'bob', backend: SAME_PLACE })).keep([page(kind)]);
-      cache.begin(identity({ kind, backend: ELSEWHERE })).keep([page(kind)]);
+      cache.begin(identity({ kind })).keep([page(kind)], NEVER);
+      cache.begin(identity({ kind, subject: 'bob', backend: SAME_PLACE })).keep([page(kind)], NEVER);
+      cache.begin(identity({ kind, backend: ELSEWHERE })).keep([page(kind)], NEVER);
     }
     const reads = kinds.map((kind) => [kind, cache.begin(identity({ kind, shown: 'late' }))] as const);
     cache.onChanged(BACKEND, listsChangedBy(method));
-    for (const [kind, read] of reads) read.keep([page(kind)]);
+    for (const [kind, read] of reads) read.keep([page(kind)], NEVER);
     const found = (parts: Partial<ListIdentity>): ListKindName[] =>
       kinds.filter((kind) => cache.find(identity({ kind, ...parts })) !== undefined);
     t.same(found({}), left, method);
@@ -92,10 +98,10 @@ t.test('a change at a backend drops what is kept for everybody, and what is bein
   const { cache } = scene(t);
   cache.begin(identity()).giveUp();
   t.equal(cache.find(identity()), undefined);
-  for (const backend of [BACKEND, ELSEWHERE]) cache.begin(identity({ backend })).keep([page('a')]);
+  for (const backend of [BACKEND, ELSEWHERE]) cache.begin(identity({ backend })).keep([page('a')], NEVER);
   const late = cache.begin(identity({ shown: 'late' }));
   cache.clear();
-  late.keep([page('b')]);
+  late.keep([page('b')], NEVER);
   t.equal(cache.bytes, 0, 'any list may be another');
 });
 
@@ -103,7 +109,7 @@ t.test('a subject has a share: its own oldest lists go, and what is larger than 
   const { cache } = scene(t);
   const each = limits.listCacheBytesPerSubjectMax / 4;
   const keep = (shown: string, bytes = each - limits.listCacheEntryBytes - 8, subject = 'alice'): void =>
-    cache.begin(identity({ shown, subject })).keep([page('x'.repeat(bytes))]);
+    void cache.begin(identity({ shown, subject })).keep([page('x'.repeat(bytes))], NEVER);
   for (const shown of ['1', '2', '3', '4']) keep(shown);
   t.equal(cache.bytes, limits.listCacheBytesPerSubjectMax);
   keep('5');
@@ -123,6 +129,39 @@ t.test('a subject has a share: its own oldest lists go, and what is larger than 
   t.ok(cache.bytes <= limits.listCacheBytesMax);
   keep('2', undefined, 'small');
   t.same(found('small'), ['1', '2']);
+});
+
+t.test('a large list is lent, and goes when it is dropped and nobody uses it any more', async (t) => {
+  const events: string[] = [];
+  const lend = (page: KeptPage): LentPage =>
+    new LentPage(page, {
+      onUsedStill: (bytes) => events.push(`used ${page.key} ${bytes}`),
+      onFree: (key, bytes) => events.push(`free ${key} ${bytes}`),
+    });
+  const { cache } = scene(t);
+  const bytes = limits.listCacheBytesPerSubjectMax / 2;
+  const [first, small] = cache.begin(identity()).keep([{ key: 1, bytes }, page('small')], lend);
+  t.equal(small !== undefined && 'spans' in small && small.isShared !== true, true, 'who has read it has its own');
+  t.ok(cache.bytes > bytes);
+  (first as LentPage).giveBack();
+  t.same(events, []);
+  const [lent] = cache.find(identity()) ?? [];
+  cache.onChanged(BACKEND);
+  t.same([events, cache.bytes], [[`used 1 ${bytes}`], 0]);
+  (lent as LentPage).giveBack();
+  t.same(events.splice(0), [`used 1 ${bytes}`, `free 1 ${bytes}`]);
+  for (const key of [2, 3]) {
+    const [read] = cache.begin(identity({ shown: `${key}` })).keep([{ key, bytes }], lend);
+    (read as LentPage).giveBack();
+  }
+  t.same(events.splice(0), ['free 2 0'], 'the oldest makes room');
+  const late = cache.begin(identity());
+  cache.clear();
+  for (const read of [late, cache.begin(identity())]) {
+    const pages = [{ key: 4, bytes: read === late ? 1 : 2 * bytes }];
+    t.equal(read.keep(pages, NEVER), pages, 'what is stale or too large stays its reader’s');
+  }
+  t.same(events, ['free 3 0']);
 });
 
 t.test(

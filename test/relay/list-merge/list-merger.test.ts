@@ -3,7 +3,8 @@ import type { Worker } from 'node:worker_threads';
 import t, { type Test } from 'tap';
 import { listKinds } from '../../../src/protocol/list-kinds.js';
 import type { AnswerReading, ReadAnswer, ReadFailure, ReadPage } from '../../../src/relay/list-merge/answer-reading.js';
-import { ListMerger } from '../../../src/relay/list-merge/list-merger.js';
+import { ListCache } from '../../../src/relay/list-merge/list-cache.js';
+import { ListMerger, type MadeCatalogue } from '../../../src/relay/list-merge/list-merger.js';
 import type { ThreadFailure } from '../../../src/relay/list-merge/list-pool.js';
 import type { AnswerFrame, MergeJob } from '../../../src/relay/list-merge/merge.js';
 import type { MergedList } from '../../../src/relay/list-merge/merged-list.js';
@@ -23,9 +24,9 @@ const WITHIN_MS = 60_000;
 const [ADA, BOB, CLEO] = ['ada', 'bob', 'cleo'] as const;
 const MESSAGE: AnswerFrame = { head: '{"jsonrpc":"2.0","id":7,"result":', form: 'message' };
 
-function startMerger(t: Test, accounts: Accounts = createAccounts()): ListMerger {
+function startMerger(t: Test, accounts: Accounts = createAccounts(), cache?: ListCache): ListMerger {
   const deadlines = new DeadlineWheel();
-  const merger = new ListMerger(deadlines, accounts, logInto([]));
+  const merger = new ListMerger(deadlines, accounts, logInto([]), cache);
   t.teardown(async () => {
     deadlines.stop();
     await merger.close();
@@ -331,6 +332,45 @@ t.test('a merged list counts until its caller has read it or is gone', async (t)
   slow.drain();
   await until(() => slow.outcome === 'ended', 'the whole list');
   t.equal(accounts.size, 0);
+});
+
+t.test('pages that are lent serve lists and catalogues, again and again, until they are dropped', async (t) => {
+  const accounts = createAccounts();
+  const deadlines = new DeadlineWheel();
+  const cache = new ListCache(WITHIN_MS, deadlines, () => 0);
+  t.teardown(() => deadlines.stop());
+  const merger = startMerger(t, accounts, cache);
+  const rules = virtualHostOf({ b: {} });
+  const backend = backendOf(rules, 'b');
+  const answer = answerOf(2 * limits.listBytesInlineMax);
+  const identity = { subject: ADA, backend, kind: 'tools', shown: '' } as const;
+  const jobOf = (pages: readonly ReadPage[]): MergeJob<ReadPage> => ({
+    ...{ kind: listKinds.tools, rules, parts: [{ backend, pages }], unavailable: [], frame: MESSAGE },
+  });
+  const read = await readPage(merger, answer);
+  let pages = merger.keep(ADA, cache.begin(identity), [read]);
+  t.equal(accounts.size, 0, 'what is kept counts in its own share');
+  for (const what of ['merged', 'catalogue', 'merged again', 'dropped', 'merged at last']) {
+    if (what === 'catalogue') {
+      const made = await new Promise<MadeCatalogue | ThreadFailure>((resolve) => {
+        merger.catalogue(ADA, jobOf(pages), resolve);
+      });
+      t.ok(typeof made === 'object' && made.bytes > answer.length, what);
+    } else if (what === 'dropped') {
+      merger.dropPages(ADA, pages);
+    } else {
+      const exchange = new RecordedExchange();
+      (await merge(merger, jobOf(pages))).respondTo(exchange);
+      await until(() => exchange.outcome === 'ended', what);
+      t.ok(exchange.written.equals(await expectedBytes(rules, [answer])), what);
+    }
+    pages = cache.find(identity) ?? [];
+    t.equal(pages.length, 1, 'it is still there');
+  }
+  merger.forgetLists();
+  t.equal(accounts.of(ADA).listBytes.held, 'key' in read ? read.bytes : 0, 'it is lent still');
+  merger.dropPages(ADA, pages);
+  await until(() => accounts.size === 0, 'its end');
 });
 
 t.test('a list that outlives all else of its subject counts with what the subject does next', async (t) => {
