@@ -14,11 +14,10 @@ import { EventStreamParser, type LargeEventTaker } from '../protocol/event-strea
 import { readBackendAnswer, readBackendMessage, type BackendMessage } from '../protocol/json-rpc.js';
 import { readLargeBackendMessage, readLargeBackendMessageLater } from '../protocol/large-backend-message.js';
 import type { Reading } from '../protocol/reading-queue.js';
-import type { Deadline, DeadlineWheel } from '../shared/deadline-wheel.js';
+import type { DeadlineWheel } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
-import type { MessageHold, RoomWaiter } from '../shared/message-memory.js';
-import type { ShareBound } from '../shared/share.js';
-import type { HttpUpstream, UpstreamCall, UpstreamHandler } from './http-upstream.js';
+import type { HttpUpstream, UpstreamCall } from './http-upstream.js';
+import { PacedReading } from './paced-reading.js';
 import { isAnswerTo, type RequestHandler, type RequestPlan } from './request-plan.js';
 import { readRefusal, statusFault } from './refused-request.js';
 import { resumptionOf, type Resumption, type ResumptionReader } from './resumption.js';
@@ -29,19 +28,8 @@ export type { IdSpan, RequestHandler, RequestPlan } from './request-plan.js';
 
 type State = 'waiting' | 'json' | 'reading' | 'event-stream' | 'resuming' | 'refused' | 'answered' | 'done';
 
-interface Ration {
-  bytesLeft: number;
-  /** What reading has taken so far. */
-  spentMs: number;
-}
-
-export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter {
-  readonly #plan: RequestPlan;
-  readonly #handler: RequestHandler;
-  readonly #answerBytesMax: number;
-  readonly #deadlines: DeadlineWheel;
-  readonly #deadline: Deadline;
-  #call: UpstreamCall;
+export class RpcRequest extends PacedReading implements ResumptionReader {
+  protected override call: UpstreamCall;
   /** The call, once that is one. */
   #resumption: Resumption | undefined;
   #state: State = 'waiting';
@@ -59,75 +47,48 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
   #chunk: Buffer | undefined;
   /** A large message is being read, or has been and is on its way to the handler. */
   #reading: Reading | undefined;
-  /** The handler wants no more for now. */
-  #isHeld = false;
-  #isExcused = false;
-  /** What may be read before the handler is asked for more; all there is without one. */
-  #ration: Ration | undefined;
   /** Events that wait until the reading is over, and the handler wants them; and how the stream has ended behind them. */
   #events: Buffer[] | undefined;
   #ending: UpstreamFault | 'end' | undefined;
-  /** Of a large answer or event, until the handler has it. */
-  #room: MessageHold | undefined;
 
   /** Sends the request. The handler is never called from within the constructor. */
   constructor(http: HttpUpstream, deadlines: DeadlineWheel, plan: RequestPlan, handler: RequestHandler) {
-    this.#plan = plan;
-    this.#answerBytesMax = plan.answerBytesMax ?? limits.upstreamMessageBytesMax;
-    this.#received = new BodyCollector(this.#answerBytesMax, true);
-    this.#handler = handler;
+    super(deadlines, plan, handler);
+    this.#received = new BodyCollector(this.answerBytesMax, true);
     this.#unread =
       handler.onUnread === undefined ? undefined : new UnreadAnswer((...part) => handler.onUnread?.(...part));
-    this.#deadlines = deadlines;
-    this.#deadline = deadlines.after(plan.deadlineMs, () => this.#onDeadline());
-    const { subject, target, headers, body, leftOut, putIn, requestId, trace, head } = plan;
-    this.#call = http.dispatch(
-      { subject, target, method: 'POST', headers, body, leftOut, putIn, requestId, trace, head },
-      this,
-    );
+    this.call = this.dispatch(http);
   }
 
   /** Whether nothing reads the body's memory any more, as far as is known. */
   get isSent(): boolean {
-    return this.#call.isSent;
+    return this.call.isSent;
   }
 
   /** Gives up without a word to the handler. The backend is not told: see `UpstreamSession.cancel`. */
   abort(): void {
-    if (this.#finish()) this.#call.abort();
+    if (this.#finish()) this.call.abort();
   }
 
-  /** Stops reading the answer until `resume`; the silence is ours, so a deadline that counts silence rests too. */
-  pause(): void {
-    if (this.#state === 'done' || this.#state === 'reading') return;
-    this.#isHeld = true;
-    this.#unread?.pause();
-    this.#rest();
+  protected override get isOver(): boolean {
+    return this.#state === 'done';
   }
 
-  resume(): void {
-    if (this.#state === 'done' || !this.#isHeld) return;
-    this.#isHeld = false;
-    this.#unread?.resume();
-    this.#goOn();
+  protected override get isAnswered(): boolean {
+    return this.#state === 'answered';
   }
 
-  /** Whether the handler wants no more for now. */
-  get isHeld(): boolean {
-    return this.#isHeld;
+  protected override get isAllHere(): boolean {
+    return this.#state === 'reading';
   }
 
-  /** Reads so much from now on, and then pauses and tells the handler (`onRationRead`); `undefined`: all there is, as at first. */
-  ration(bytes: number | undefined): void {
-    this.#ration = bytes === undefined ? undefined : { bytesLeft: bytes, spentMs: 0 };
+  protected override get isReadingLarge(): boolean {
+    return this.#reading !== undefined;
   }
 
-  /** Whether it is the caller's turn to say something: then the backend's silence does not count. */
-  excuseSilence(isExcused: boolean): void {
-    this.#isExcused = isExcused;
-    if (this.#state === 'done' || this.#state === 'answered' || this.#isHeld || this.#reading !== undefined) return;
-    if (!isExcused) this.#touch();
-    else if (this.#plan.isSilenceDeadline) this.#deadline.cancel();
+  protected override onPaused(isPaused: boolean): void {
+    if (isPaused) this.#unread?.pause();
+    else this.#unread?.resume();
   }
 
   /** Of HTTP, of what has come; 0 before. */
@@ -137,8 +98,8 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
 
   onHead(status: number, contentType: string, sessionId: string, bodyBytes: number, location: string): void {
     if (this.#state !== 'waiting') return;
-    this.#touch();
-    this.#plan.endpoint.onAnswer(this.#deadlines.recentMs);
+    this.touch();
+    this.plan.endpoint.onAnswer(this.deadlines.recentMs);
     this.#bodyBytes = bodyBytes;
     this.#status = status;
     this.#sessionId = sessionId;
@@ -150,41 +111,25 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
       this.#transition('waiting', 'refused');
     } else {
       // A redirect is not followed, and no other success can carry the answer to a request (S07).
-      this.#fail(status >= 300 ? redirectFault(status, location, this.#plan.target) : upstreamFault('answer-invalid'));
+      this.fail(status >= 300 ? redirectFault(status, location, this.plan.target) : upstreamFault('answer-invalid'));
     }
   }
 
-  onData(chunk: Buffer): void {
-    if (this.#ration === undefined) this.#take(chunk);
-    else this.#takeOf(this.#ration, chunk);
-  }
-
-  #takeOf(ration: Ration, chunk: Buffer): void {
-    const startMs = performance.now();
-    this.#take(chunk);
-    ration.spentMs += performance.now() - startMs;
-    ration.bytesLeft -= chunk.length;
-    // Behind the answer nobody would ask for more: the stream has a moment to end by itself.
-    if (ration.bytesLeft > 0 || this.#state === 'answered' || this.#state === 'done') return;
-    this.pause();
-    this.#handler.onRationRead?.(ration.spentMs);
-  }
-
-  #take(chunk: Buffer): void {
+  protected override take(chunk: Buffer): void {
     switch (this.#state) {
       case 'json':
-        this.#touch();
+        this.touch();
         if (this.#unread !== undefined) this.#passOn(this.#unread, chunk);
         else if (this.#isReadInPlace(chunk)) this.#whole = chunk;
-        else this.#collect(chunk, this.#answerBytesMax);
+        else this.#collect(chunk, this.answerBytesMax);
         break;
       case 'event-stream':
-        if (this.#resumption?.isFurther(this.#parser?.lastEventId) !== false) this.#touch();
+        if (this.#resumption?.isFurther(this.#parser?.lastEventId) !== false) this.touch();
         this.#chunk = chunk;
         if (this.#parser?.push(chunk) === false) this.#onStreamEnd(upstreamFault('answer-too-large'));
         this.#chunk = undefined;
         // What is waited for may have paused another call than this one.
-        if (this.#events?.length) this.#call.pause();
+        if (this.#events?.length) this.call.pause();
         this.#countEvent();
         break;
       case 'refused':
@@ -196,19 +141,15 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
 
   /** Whether the chunk is the answer, and need not be copied for who has it next. What counts as memory is in the way of others. */
   #isReadInPlace({ length }: Buffer): boolean {
-    if (this.#handler.readsInPlace !== true || length !== this.#bodyBytes) return false;
-    return length < limits.countedFromBytes && length <= this.#answerBytesMax;
+    if (this.handler.readsInPlace !== true || length !== this.#bodyBytes) return false;
+    return length < limits.countedFromBytes && length <= this.answerBytesMax;
   }
 
   /** For calls whose stream is several requests': see `UpstreamHandler`. */
   onEvent(data: Buffer): void {
-    if (data.length > this.#answerBytesMax) return this.#fail(upstreamFault('answer-too-large'));
-    const { memory, subject } = this.#plan;
-    if (memory !== undefined && data.length >= limits.countedFromBytes) {
-      this.#room ??= memory.hold(subject, this);
-      this.#room.take(data.length);
-    }
-    this.#touch();
+    if (data.length > this.answerBytesMax) return this.fail(upstreamFault('answer-too-large'));
+    this.countWhole(data.length);
+    this.touch();
     this.#onEvent(data);
     this.#countEvent();
   }
@@ -228,18 +169,18 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
         this.#onStreamEnd('end');
         break;
       case 'waiting':
-        this.#fail(upstreamFault('answer-incomplete'));
+        this.fail(upstreamFault('answer-incomplete'));
         break;
       default:
     }
   }
 
   onFault(fault: UpstreamFault): void {
-    this.#plan.endpoint.onFault(fault);
+    this.plan.endpoint.onFault(fault);
     // Once the answer is there, how its stream ends is of no interest.
     if (this.#state === 'answered') this.#finish();
     else if (this.#state === 'event-stream') this.#onStreamEnd(fault);
-    else this.#fail(fault);
+    else this.fail(fault);
   }
 
   /** Behind the events that still wait. */
@@ -253,39 +194,39 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
     if (this.#ending === undefined || this.#reading !== undefined || this.#events?.length) return;
     if (this.#state === 'answered') this.#finish();
     else if (this.#state === 'event-stream' && !this.#tryResume(this.#ending))
-      this.#fail(this.#ending === 'end' ? upstreamFault('answer-incomplete') : this.#ending);
+      this.fail(this.#ending === 'end' ? upstreamFault('answer-incomplete') : this.#ending);
   }
 
   #onStream(): void {
     if (!this.#transition('waiting', 'event-stream')) this.#transition('resuming', 'event-stream');
     const taker = this.#unread && this.#unreadTaker(this.#unread);
-    this.#parser = new EventStreamParser((data) => this.#onEvent(data), this.#answerBytesMax, taker);
+    this.#parser = new EventStreamParser((data) => this.#onEvent(data), this.answerBytesMax, taker);
   }
 
   /** The deadline goes on meanwhile: that a backend lets itself be asked is no sign of life. */
   #tryResume(ending: UpstreamFault | 'end'): boolean {
     if (this.#parser === undefined || this.#unread?.tryRestart() === false) return false;
-    const resumption = resumptionOf(this.#call, ending, this.#parser, this.#plan, this.#deadlines, this);
+    const resumption = resumptionOf(this.call, ending, this.#parser, this.plan, this.deadlines, this);
     if (resumption === undefined) return false;
-    this.#call = this.#resumption = resumption;
+    this.call = this.#resumption = resumption;
     this.#transition('event-stream', 'resuming');
     this.#ending = undefined;
-    const isRested = this.#room?.isWaiting === true;
-    this.#room?.release();
+    const isRested = this.room?.isWaiting === true;
+    this.room?.release();
     // Who holds the request has paused a call that is over; who waited for room takes back no pause.
-    if (this.#isHeld) resumption.pause();
+    if (this.isHeld) resumption.pause();
     else resumption.resume();
-    if (isRested) this.#touch();
+    if (isRested) this.touch();
     return true;
   }
 
   onResumed(): void {
-    this.#plan.endpoint.onAnswer(this.#deadlines.recentMs);
+    this.plan.endpoint.onAnswer(this.deadlines.recentMs);
     this.#onStream();
   }
 
   onNotResumed(fault: UpstreamFault): void {
-    this.#fail(fault);
+    this.fail(fault);
   }
 
   #onJson(): void {
@@ -299,72 +240,72 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
       return;
     }
     // All of it is here: how long it takes from now on is not the backend's doing.
-    this.#deadline.cancel();
+    this.deadline.cancel();
     this.#transition('json', 'reading');
     this.#reading = readLargeBackendMessage(
-      this.#plan.subject,
+      this.plan.subject,
       bytes,
       (message) => this.#onJsonMessage(bytes, message),
-      this.#plan.hasTasks,
+      this.plan.hasTasks,
     );
   }
 
   #onJsonMessage(bytes: Buffer, message: BackendMessage | undefined): void {
-    if (message === undefined || !isAnswerTo(this.#plan.id, bytes, message)) {
-      this.#fail(upstreamFault('answer-invalid'));
+    if (message === undefined || !isAnswerTo(this.plan.id, bytes, message)) {
+      this.fail(upstreamFault('answer-invalid'));
       return;
     }
     // Until whoever has the answer next has counted it.
-    const room = this.#room;
-    this.#room = undefined;
+    const room = this.room;
+    this.room = undefined;
     this.#finish();
-    this.#handler.onAnswer(bytes, message, this.#sessionId, this.#whole !== undefined);
+    this.handler.onAnswer(bytes, message, this.#sessionId, this.#whole !== undefined);
     room?.release();
   }
 
   #onEvent(data: Buffer): void {
     if (this.#state !== 'event-stream') return;
     this.#resumption?.noteEvent();
-    if (this.#resumption !== undefined && this.#reading === undefined) this.#touch();
-    if (this.#reading !== undefined || this.#isHeld) (this.#events ??= []).push(this.#owned(data));
+    if (this.#resumption !== undefined && this.#reading === undefined) this.touch();
+    if (this.#reading !== undefined || this.isHeld) (this.#events ??= []).push(this.#owned(data));
     else if (data.length <= limits.readAtOnceBytesMax) this.#onEventMessage(data, readBackendMessage(data));
     else this.#readLarge(this.#owned(data));
   }
 
   #readLarge(data: Buffer): void {
-    this.#rest();
+    this.rest();
     // Later: this may be within the parser, whose chunk has more events.
     const onRead = (message: BackendMessage | undefined): void => {
       this.#reading = undefined;
       this.#onEventMessage(data, message);
       this.#countEvent();
-      this.#goOn();
+      this.goOn();
     };
-    this.#reading = readLargeBackendMessageLater(this.#plan.subject, data, onRead, this.#plan.hasTasks);
+    this.#reading = readLargeBackendMessageLater(this.plan.subject, data, onRead, this.plan.hasTasks);
   }
 
   #onEventMessage(data: Buffer, message: BackendMessage | undefined): void {
-    if (message === undefined || (message.kind === 'response' && !isAnswerTo(this.#plan.id, data, message))) {
-      this.#fail(upstreamFault('answer-invalid'));
+    if (message === undefined || (message.kind === 'response' && !isAnswerTo(this.plan.id, data, message))) {
+      this.fail(upstreamFault('answer-invalid'));
     } else if (message.kind === 'response') {
       this.#tellAnswer(this.#owned(data), message);
     } else {
-      this.#handler.onMessage(data, message);
+      this.handler.onMessage(data, message);
     }
   }
 
   #tellAnswer(bytes: Buffer, message: BackendMessage): void {
     if (this.#unread === undefined || bytes.length <= limits.readAtOnceBytesMax) {
       this.#onStreamAnswer();
-      this.#handler.onAnswer(bytes, message, this.#sessionId);
+      this.handler.onAnswer(bytes, message, this.#sessionId);
       return;
     }
-    this.#rest();
+    this.rest();
     this.#reading = this.#unread.passOnWhole(bytes, () => {
       this.#reading = undefined;
       this.#onStreamAnswer();
       this.#countEvent();
-      this.#goOn();
+      this.goOn();
     });
   }
 
@@ -373,93 +314,68 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
     return data.buffer === this.#chunk?.buffer ? Buffer.from(data) : data;
   }
 
-  /** The silence from now on is ours, so a deadline that counts silence rests too. */
-  #rest(): void {
-    if (this.#plan.isSilenceDeadline && this.#state !== 'answered') this.#deadline.cancel();
-    this.#call.pause();
-  }
-
   /** Gives the events that waited to the handler, as long as it wants them, and reads on behind the last. */
-  #goOn(): void {
-    while (this.#reading === undefined && !this.#isHeld && this.#state === 'event-stream') {
+  protected override goOn(): void {
+    while (this.#reading === undefined && !this.isHeld && this.#state === 'event-stream') {
       const event = this.#events?.shift();
       if (event === undefined) break;
       this.#onEvent(event);
     }
     if (this.#state === 'answered') this.#events = undefined;
     this.#tryEnd();
-    if (this.#state === 'done' || this.#reading !== undefined || this.#isHeld) return;
-    if (this.#room?.isWaiting === true) return;
-    if (this.#state !== 'answered') this.#touch();
-    this.#call.resume();
+    if (this.#state === 'done' || this.#reading !== undefined || this.isHeld) return;
+    if (this.room?.isWaiting === true) return;
+    if (this.#state !== 'answered') this.touch();
+    this.call.resume();
   }
 
   /** The stream should end now (S10). It may do so in its own time, so that the connection can be used again. */
   #onStreamAnswer(): void {
     this.#transition('event-stream', 'answered');
-    this.#deadline.restartAfter(limits.answeredStreamMsMax);
+    this.deadline.restartAfter(limits.answeredStreamMsMax);
   }
 
-  #onDeadline(): void {
+  protected override onDeadline(): void {
     if (this.#state === 'answered') this.abort();
-    else this.#fail(upstreamFault('answer-timeout'));
+    else this.fail(upstreamFault('answer-timeout'));
   }
 
   /** A backend may put a JSON-RPC error of its own on an HTTP error status; then that is the answer (R24). */
   #onRefusal(): void {
     const { bytes } = this.#received;
-    const { carriesSession, era, id } = this.#plan;
+    const { carriesSession, era, id } = this.plan;
     const isAnswer = (message: BackendMessage): boolean => isAnswerTo(id, bytes, message);
     const { error, fault } = readRefusal({ status: this.#status, carriesSession, body: bytes, era, isAnswer });
-    const isFault = this.#status === 401 && this.#plan.isUnauthorizedFault === true;
+    const isFault = this.#status === 401 && this.plan.isUnauthorizedFault === true;
     if (isFault || error === undefined || !isAnswer(error)) {
-      this.#fail((error && this.#handler.faultOfError?.(bytes.subarray(error.bodyStart, error.bodyEnd))) ?? fault);
+      this.fail((error && this.handler.faultOfError?.(bytes.subarray(error.bodyStart, error.bodyEnd))) ?? fault);
     } else {
       this.#finish();
-      this.#handler.onAnswer(bytes, error, this.#sessionId);
+      this.handler.onAnswer(bytes, error, this.#sessionId);
     }
   }
 
   #collect(chunk: Buffer, bytesMax: number): void {
     const bytes = Math.max(this.#received.length + chunk.length, this.#bodyBytes);
     if (bytes > bytesMax)
-      this.#fail(
+      this.fail(
         this.#state === 'refused'
-          ? statusFault(this.#status, this.#plan.carriesSession)
+          ? statusFault(this.#status, this.plan.carriesSession)
           : upstreamFault('answer-too-large'),
       );
     else this.#received.add(chunk, this.#bodyBytes);
-    if (bytes >= limits.countedFromBytes && this.#state === 'json') this.#makeRoom(bytes);
+    if (bytes >= limits.countedFromBytes && this.#state === 'json') this.makeRoom(bytes);
   }
 
   /** An event whose end has not come, which the parser keeps. One that has come is the handler's. */
   #countEvent(): void {
     const bytes = this.#parser?.keptBytes ?? 0;
-    if (bytes >= limits.countedFromBytes && this.#state === 'event-stream') this.#makeRoom(bytes);
-    else if (this.#reading === undefined && !this.#events?.length) this.#room?.release();
-  }
-
-  /** Reads no more until there is room for so much; of a length that is not known, for more than there is. */
-  #makeRoom(bytes: number): void {
-    const { memory, subject } = this.#plan;
-    if (memory === undefined || bytes <= (this.#room?.heldBytes ?? 0)) return;
-    this.#room ??= memory.hold(subject, this);
-    const outcome = this.#room.grow(bytes, Math.min(2 * this.#room.heldBytes, this.#answerBytesMax));
-    if (outcome === 'wait') this.#rest();
-    else if (outcome !== 'room') this.onNoRoom(outcome);
-  }
-
-  /** For `MessageHold`, as the next one. */
-  onRoom(): void {
-    this.#goOn();
-  }
-
-  onNoRoom(bound: ShareBound): void {
-    this.#fail(upstreamFault(bound === 'subjectMax' ? 'answers-share-used' : 'answers-full'));
+    if (bytes >= limits.countedFromBytes && this.#state === 'event-stream') this.makeRoom(bytes);
+    else if (this.#reading === undefined && !this.#events?.length) this.room?.release();
   }
 
   #passOn(unread: UnreadAnswer, piece: Buffer): void {
-    if (!unread.tryAdd(piece)) this.#fail(upstreamFault('answer-too-large'));
+    if (!unread.tryAdd(piece)) this.fail(upstreamFault('answer-too-large'));
   }
 
   #unreadTaker(unread: UnreadAnswer): LargeEventTaker {
@@ -470,23 +386,19 @@ export class RpcRequest implements UpstreamHandler, ResumptionReader, RoomWaiter
     );
   }
 
-  #touch(): void {
-    if (this.#plan.isSilenceDeadline && !this.#isExcused && !this.#isHeld) this.#deadline.restart();
-  }
-
-  #fail(fault: UpstreamFault): void {
+  protected override fail(fault: UpstreamFault): void {
     if (!this.#finish()) return;
-    this.#call.abort();
-    this.#handler.onFault(fault);
+    this.call.abort();
+    this.handler.onFault(fault);
   }
 
   #finish(): boolean {
     if (this.#state === 'done' || !this.#transition(this.#state, 'done')) return false;
-    this.#deadline.cancel();
+    this.deadline.cancel();
     this.#reading?.cancel();
     this.#events = undefined;
     this.#received.clear();
-    this.#room?.release();
+    this.room?.release();
     this.#unread?.drop();
     return true;
   }
