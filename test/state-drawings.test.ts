@@ -29,8 +29,11 @@ const machines: readonly Machine[] = [
   { file: 'upstream/backend-stream.ts', last: ['over'] },
   { file: 'upstream/resumption.ts', last: ['over'] },
   { file: 'upstream/rpc-request.ts', last: ['done'] },
+  { file: 'upstream/sse/sse-call.ts', last: ['over'] },
+  { file: 'upstream/sse/sse-stream.ts', last: ['over'] },
   { file: 'store/redis-records.ts', last: ['closed'] },
   { file: 'store/redis-link.ts', last: ['lost'] },
+  { file: 'store/redis-cluster-link.ts', last: ['lost'] },
   { file: 'upstream/http1/http1-connection.ts', last: ['lost'] },
   { file: 'upstream/http1/response-parser.ts', isUnguarded: true },
 ];
@@ -97,3 +100,17 @@ for (const machine of machines) {
     t.same([...called].sort(), [...drawn].sort(), 'each call is drawn, and each arrow is some call');
   });
 }
+
+t.test('upstream/upstream-opening.ts, whose states are drawn as a table', async (t) => {
+  const source = readFileSync(new URL('../../src/upstream/upstream-opening.ts', import.meta.url), 'utf8');
+  const guarded = [...source.matchAll(/^ {2}(\w+): \[(.*)\],$/gm)].map(
+    ([, from = '', targets = '']) => [from, wordsIn(targets).sort()] as const,
+  );
+  const states = guarded.map(([from]) => from);
+  t.ok(states.length > 2, 'the guard was read');
+  for (const [from, targets] of guarded) {
+    const [, cells = ''] = new RegExp(`^//   ${from} +(\\S.*)$`, 'm').exec(source) ?? [];
+    const drawn = new Set(states.filter((to) => to !== from && new RegExp(`\\b${to}\\b`).test(cells)));
+    t.same([...drawn].sort(), targets, `what ${from} may become is what its row says`);
+  }
+});

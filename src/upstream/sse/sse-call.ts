@@ -4,7 +4,7 @@
 //   posting ── 2xx ──> taken
 //   posting ── 3xx, 4xx, 5xx ──> refused ── end ──> over
 //   posting, taken ── answer on the stream, loss of the stream ──> over
-//   any ── fault of the POST before 2xx, abort ──> over
+//   posting, taken, refused ── fault of the POST before 2xx, abort ──> over
 import type { Deadline } from '../../shared/deadline-wheel.js';
 import type { HttpUpstream, UpstreamCall, UpstreamHandler, UpstreamRequest } from '../http-upstream.js';
 import { upstreamFault, type UpstreamFault } from '../upstream-fault.js';
@@ -68,10 +68,10 @@ export class SseCall implements UpstreamCall, UpstreamHandler {
   onHead(status: number, contentType: string, _sessionId: string, bodyBytes: number, location: string): void {
     if (this.#state !== 'posting') return;
     if (status < 300) {
-      this.#state = 'taken';
+      this.#transition('posting', 'taken');
       return;
     }
-    this.#state = 'refused';
+    this.#transition('posting', 'refused');
     this.#stream.forget(this);
     this.#reader.onHead(status, contentType, '', bodyBytes, location);
   }
@@ -84,9 +84,7 @@ export class SseCall implements UpstreamCall, UpstreamHandler {
   onEnd(): void {
     this.#isPosted = true;
     this.#cut?.cancel();
-    if (this.#state !== 'refused') return;
-    this.#state = 'over';
-    this.#reader.onEnd();
+    if (this.#transition('refused', 'over')) this.#reader.onEnd();
   }
 
   onFault(fault: UpstreamFault): void {
@@ -124,9 +122,15 @@ export class SseCall implements UpstreamCall, UpstreamHandler {
   }
 
   #end(): boolean {
-    if (this.#state === 'over') return false;
-    this.#state = 'over';
+    if (this.#state === 'over' || !this.#transition(this.#state, 'over')) return false;
     this.#stream.forget(this);
+    return true;
+  }
+
+  /** The one writer of the state. */
+  #transition(from: State, to: State): boolean {
+    if (this.#state !== from) return false;
+    this.#state = to;
     return true;
   }
 }

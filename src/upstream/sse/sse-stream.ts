@@ -62,7 +62,7 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
   /** Their readers want no more for now. */
   readonly #paused = new Set<SseCall>();
   /** Who wants to hear what answers nothing. */
-  #listener: Listening | undefined;
+  #listener: SaidBody | undefined;
   /** A large event is being read, and those behind it wait. */
   #reading: Reading | undefined;
   #events: Buffer[] = [];
@@ -119,7 +119,7 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
    * @param reader hears it in place of who has before.
    */
   listen(reader: UpstreamHandler): UpstreamCall {
-    const listening = new Listening(reader, () => {
+    const listening = new SaidBody(reader, () => {
       if (this.#listener === listening) this.#listener = undefined;
     });
     process.nextTick(() => {
@@ -143,7 +143,7 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
   onHead(status: number, contentType: string, _sessionId: string, _bodyBytes: number, location: string): void {
     if (this.#state !== 'asking') return;
     this.#plan.endpoint.onAnswer(this.#context.deadlines.recentMs);
-    if (status === 200 && contentType === 'text/event-stream') this.#state = 'naming';
+    if (status === 200 && contentType === 'text/event-stream') this.#transition('asking', 'naming');
     else if (status >= 400) this.#lose(httpStatusFault(status));
     else if (status >= 300) this.#lose(redirectFault(status, location, this.#plan.target));
     else this.#lose(upstreamFault('answer-invalid'));
@@ -207,7 +207,7 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
   #onNamed(data: Buffer): void {
     const target = endpointTarget(data, this.#plan.target);
     if ('kind' in target) return this.#lose(target);
-    this.#state = 'open';
+    this.#transition('naming', 'open');
     this.#target = target;
     this.owner.onNamed?.();
   }
@@ -285,8 +285,7 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
   }
 
   #end(fault: UpstreamFault, told?: SseStreamOwner): boolean {
-    if (this.#state === 'over') return false;
-    this.#state = 'over';
+    if (this.#state === 'over' || !this.#transition(this.#state, 'over')) return false;
     this.#reading?.cancel();
     this.#events = [];
     this.#room?.release();
@@ -295,10 +294,17 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
     this.#listener?.fail(fault);
     return true;
   }
+
+  /** The one writer of the state. */
+  #transition(from: State, to: State): boolean {
+    if (this.#state !== from) return false;
+    this.#state = to;
+    return true;
+  }
 }
 
 /** What the server says by itself, as the body of a stream that it would have for that. */
-class Listening implements UpstreamCall {
+class SaidBody implements UpstreamCall {
   readonly isSent = true;
   #reader: UpstreamHandler | undefined;
   readonly #onOver: () => void;
