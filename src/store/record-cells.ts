@@ -5,6 +5,7 @@
 //
 //   free ──put: the body first, then the head──> live ──cleared, or its time is over──> free
 import { closeSync, constants, fstatSync, ftruncateSync, openSync, readSync, writeSync } from 'node:fs';
+import { limits } from '../shared/limits.js';
 
 /** A head: when it expires, on the wall clock, and 0 for a free cell; version; length of the body; key. */
 const VERSION_AT = 8;
@@ -18,7 +19,6 @@ const BUCKET_BYTES = CELLS_PER_BUCKET * HEAD_BYTES;
 /** Of the first file; each has four times as many as the one before it, until the largest. */
 const CELLS_MIN = 4_096;
 const CELLS_MAX = 65_536;
-const FILES_MAX = 64;
 const FILE_MODE = 0o600;
 
 /** Where a live record is. It holds until something is written. */
@@ -64,7 +64,7 @@ export class RecordCells {
 
   /** Opens files that another process has made. */
   openOthers(): void {
-    while (this.#files.length < FILES_MAX && this.#tryOpen(constants.O_RDWR));
+    while (this.#files.length < limits.sessionRecordFilesMax && this.#tryOpen(constants.O_RDWR));
   }
 
   /** Adds every live record with that key: there are two where a process was killed between a write and what it replaced. */
@@ -98,7 +98,7 @@ export class RecordCells {
    * @throws when there is no room: nothing of it is there then.
    */
   put(key: Buffer, version: number, body: Buffer, expiresAtMs: number): void {
-    for (let number = 0; number < FILES_MAX; number += 1) {
+    for (let number = 0; number < limits.sessionRecordFilesMax; number += 1) {
       const file = this.#files[number] ?? this.#make();
       const cell = freeCell(file, key);
       if (cell === undefined) continue;

@@ -86,6 +86,11 @@ export const sessionLimits = {
   /** records that such a look takes in: a millisecond or so → the next look goes on behind them */
   sessionRecordsPerSweep: 256,
   /**
+   * files of one slot with records of one size, in a directory of the gateway's own; the largest have room for 65,536 records
+   * each → a record for which all of them are full is not written
+   */
+  sessionRecordFilesMax: 64,
+  /**
    * what each upstream session of it counts for, beside the backend's instructions and session id: an estimate; the
    * same with five backends was 12.7 KiB → the same
    */
