@@ -1,10 +1,10 @@
 // `find_tools`: the tools of a virtual host that fit a question. All of them are read as for a list, and kept in the list thread for
 // the next question of the same subject; there they are looked through, too.
-import { createHash } from 'node:crypto';
 import { listKinds } from '../protocol/list-kinds.js';
 import type { ClientMessage } from '../protocol/json-rpc.js';
 import { limits } from '../shared/limits.js';
 import { rpcCodes } from '../shared/refusals.js';
+import { hashOfShown } from '../upstream/client-introduction.js';
 import type { UpstreamContext } from '../upstream/upstream-context.js';
 import type { CompiledVirtualHost } from '../user-config/compiled-config.js';
 import { answer, answerInForm, type RpcError } from './answers.js';
@@ -138,8 +138,5 @@ function identityOf({ session, virtualHost, exchange }: FindToolsPlan): Catalogu
   const headers = Array.from(virtualHost.backends.values(), (backend) =>
     session.upstream(backend).shownHeaders(metadataFor(backend, exchange.request)),
   );
-  const { capabilities, clientInfo } = introduction;
-  const hash = createHash('sha256').update(JSON.stringify([era, protocolVersion, capabilities.length, headers]));
-  const shown = hash.update(capabilities).update(clientInfo).digest('base64');
-  return { subject, virtualHost, shown };
+  return { subject, virtualHost, shown: hashOfShown(introduction, [era, protocolVersion, headers]) };
 }

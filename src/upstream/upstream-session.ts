@@ -1,13 +1,12 @@
 // One MCP session with one backend, on behalf of one downstream session: what is sent in it, what is known of the backend, and
 // what becomes of it when the backend has forgotten it. How it comes to be open is its base class: `upstream-opening.ts`.
-import { createHash } from 'node:crypto';
 import type { CompiledBackend } from '../user-config/compiled-config.js';
 import { isLimited, mayHaveTasks } from '../user-config/list-rules.js';
 import type { Era } from '../protocol/protocol-versions.js';
 import { ANY_TASKS, type ExperimentalCapability } from '../protocol/capabilities.js';
 import type { BackendMessage } from '../protocol/json-rpc.js';
 import { limits } from '../shared/limits.js';
-import type { ClientIntroduction } from './client-introduction.js';
+import { hashOfShown, type ClientIntroduction } from './client-introduction.js';
 import { listeningHeaders, sessionHeaders, type HandshakeResult } from './handshake.js';
 import { plainRequest, type OutgoingMessage, type UpstreamCall, type UpstreamHandler } from './http-upstream.js';
 import type { UpstreamContext } from './upstream-context.js';
@@ -302,11 +301,8 @@ export class UpstreamSession extends UpstreamOpening {
    * which version. Callers that differ in nothing of this get the same of it, as far as it knows.
    */
   shown(metadata: RequestMetadata): string {
-    const { capabilities, clientInfo } = this.introduction;
-    const headers = this.shownHeaders(metadata);
     const { era, protocolVersion } = this.record ?? {};
-    const hash = createHash('sha256').update(JSON.stringify([era, protocolVersion, capabilities.length, headers]));
-    return hash.update(capabilities).update(clientInfo).digest('base64');
+    return hashOfShown(this.introduction, [era, protocolVersion, this.shownHeaders(metadata)]);
   }
 
   /** The headers that make the difference, as far as they are known by now. */

@@ -83,8 +83,8 @@ export const relayMutants: readonly Mutant[] = [
     [
       {
         slip: 'lists from memory are given to callers whose headers differ',
-        text: 'capabilities.length, headers]));',
-        becomes: 'capabilities.length]));',
+        text: 'protocolVersion, this.shownHeaders(metadata)]',
+        becomes: 'protocolVersion]',
       },
       {
         slip: 'a changed list is answered from memory',
