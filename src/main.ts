@@ -3,6 +3,7 @@
 // command is made of is loaded for it alone: most of them are short, and nobody should wait for the others' parts.
 import { existsSync } from 'node:fs';
 import { loadAdminRequest, type AdminCommandName } from './config/admin-request.js';
+import { loadCompletionRequest } from './config/completion-request.js';
 import { loadCliRequest, type CliCommandName } from './config/cli-request.js';
 import { readCommandLine, type CommandWords } from './config/command-line.js';
 import { childEnvironment, serviceManager, workerEnvironment } from './config/environment.js';
@@ -22,6 +23,12 @@ import { exitStatus } from './shared/exit-status.js';
 import { flushLog } from './shared/logger.js';
 
 async function main(args: readonly string[]): Promise<number> {
+  // Asked by a shell, of words that need not be a right command line yet.
+  if (args[0] === 'complete' && args[1] === '--') {
+    const { printCompletions } = await import('./cli/completion.js');
+    printCompletions(args.slice(2));
+    return exitStatus.ok;
+  }
   const commandLine = readCommandLine(args);
   switch (commandLine.command) {
     case 'answer':
@@ -40,6 +47,12 @@ async function main(args: readonly string[]): Promise<number> {
     case 'config delete':
     case 'config schema':
       return runUserConfigCommand({ ...commandLine, command: commandLine.command });
+    case 'completion': {
+      const shell = loadCompletionRequest(commandLine);
+      const { printCompletionScript } = await import('./cli/completion.js');
+      printCompletionScript(shell);
+      return exitStatus.ok;
+    }
     case 'sessions':
     case 'explain':
     case 'log-level':

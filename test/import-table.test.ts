@@ -80,6 +80,7 @@ const packageHomes: Readonly<Record<string, string | readonly string[]>> = {
   pino: 'shared/logger.ts',
   piscina: ['relay/list-merge/', 'user-config/config-thread.ts', 'shared/task-thread.ts'],
   commander: 'config/',
+  '@bomb.sh/tab': 'cli/completion.ts',
   'prom-client': 'primary/metrics-page.ts',
   fastify: 'control-plane/http/',
   ajv: 'control-plane/http/',

@@ -31,7 +31,8 @@ import {
   tokenOptionTable,
 } from './option-table.js';
 
-const DEFAULT_COMMAND = 'dataplane';
+/** Of a line without a command's name. */
+export const DEFAULT_COMMAND = 'dataplane';
 
 export interface CommandDeclaration {
   readonly summary: string;
@@ -133,6 +134,11 @@ export const commands = {
     options: adminRequestOptionTable,
     operands: ['level'],
   },
+  completion: {
+    summary: 'print what makes a shell complete commands and options: bash, zsh or fish',
+    options: {},
+    operands: ['shell'],
+  },
   'config schema': { summary: 'print the JSON Schema of user configs', options: {} },
   'secrets set': {
     summary: 'seal what standard input says into the store, as the secret of that name',
@@ -144,7 +150,8 @@ export const commands = {
   'secrets rotate': { summary: 'seal every secret anew under the first key', options: secretsSealOptionTable },
 } as const satisfies Record<string, CommandDeclaration>;
 
-const groups: Readonly<Record<string, string>> = {
+/** Of the commands with names of two words: the first one, and what they are about. */
+export const groups: Readonly<Record<string, string>> = {
   servers: 'the registry of servers of a running control plane',
   compositions: 'the compositions of a running control plane',
   config: 'the user configs in the store',

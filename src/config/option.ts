@@ -13,7 +13,7 @@ export interface Option<Value> {
   /** Leaving the option out is a fault. */
   readonly required?: true;
   /** Throws InvalidValue. */
-  parse(text: string): Value;
+  readonly parse: (text: string) => Value;
 }
 
 export type OptionTable = Readonly<Record<string, Option<unknown>>>;

@@ -27,12 +27,23 @@ export function parseSwitch(text: string): boolean {
   throw new InvalidValue('expects true or false');
 }
 
-export function oneOf<Choice extends string>(...choices: readonly Choice[]): (text: string) => Choice {
-  return (text) => {
+export function oneOf<Choice extends string>(...choices: readonly Choice[]): OneOf<Choice> {
+  const parse = (text: string): Choice => {
     const choice = choices.find((candidate) => candidate === text);
     if (choice === undefined) throw new InvalidValue(`expects one of ${choices.join(', ')}`);
     return choice;
   };
+  return Object.assign(parse, { choices });
+}
+
+/** The texts that a value may have; `undefined` where they are not listed. */
+export function choicesOf(parse: (text: string) => unknown): readonly string[] | undefined {
+  return 'choices' in parse ? (parse as OneOf<string>).choices : undefined;
+}
+
+interface OneOf<Choice extends string> {
+  (text: string): Choice;
+  readonly choices: readonly Choice[];
 }
 
 export function wholeNumber(bounds: { readonly min: number; readonly max: number }): (text: string) => number {

@@ -1,0 +1,16 @@
+// The `completion` command: for which shell.
+import type { CommandWords } from './command-line.js';
+import { OptionFaults } from './faults.js';
+
+const shells = ['bash', 'zsh', 'fish'] as const;
+
+export type Shell = (typeof shells)[number];
+
+/** Throws OptionFaults with every fault. */
+export function loadCompletionRequest({ operands, faults }: CommandWords): Shell {
+  const shell = shells.find((each) => each === operands[0]);
+  const unknown = shell === undefined && operands.length > 0 ? [`<shell>: expects one of ${shells.join(', ')}`] : [];
+  const all = [...faults, ...unknown];
+  if (all.length > 0 || shell === undefined) throw new OptionFaults(all, '`switchyard completion --help` explains it.');
+  return shell;
+}
