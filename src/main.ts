@@ -11,6 +11,7 @@ import { OptionFaults } from './config/faults.js';
 import { loadControlPlaneOptions } from './config/load-control-plane-options.js';
 import { loadDataplaneOptions } from './config/load-dataplane-options.js';
 import { loadSecretsRequest, type SecretsCommandName } from './config/load-secrets-request.js';
+import { loadStoreCopyRequest } from './config/store-copy-request.js';
 import { loadTokenRequest } from './config/load-token-request.js';
 import { hasKeys } from './config/has-keys.js';
 import type { DataplaneOptions } from './config/dataplane-options.js';
@@ -47,6 +48,11 @@ async function main(args: readonly string[]): Promise<number> {
     case 'config delete':
     case 'config schema':
       return runUserConfigCommand({ ...commandLine, command: commandLine.command });
+    case 'store copy': {
+      const request = loadStoreCopyRequest(commandLine);
+      const { runStoreCopy } = await import('./cli/store-copy.js');
+      return runStoreCopy(request);
+    }
     case 'completion': {
       const shell = loadCompletionRequest(commandLine);
       const { printCompletionScript } = await import('./cli/completion.js');

@@ -194,6 +194,11 @@ export const configCheckOptionTable = jsonOptions;
 
 export const configStoreOptionTable = { ...jsonOptions, ...storeOptions } as const satisfies OptionTable;
 
+export const storeCopyOptionTable = {
+  ...jsonOptions,
+  'store-path': storeOptions['store-path'],
+} as const satisfies OptionTable;
+
 export const configChangeOptionTable = {
   'expected-digest': {
     placeholder: '<digest>',

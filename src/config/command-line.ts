@@ -18,6 +18,7 @@ import {
   serversListOptionTable,
   serversUpdateOptionTable,
   sessionsOptionTable,
+  storeCopyOptionTable,
   topOptionTable,
 } from './cli-option-table.js';
 import { OptionFaults } from './faults.js';
@@ -134,6 +135,11 @@ export const commands = {
     options: adminRequestOptionTable,
     operands: ['level'],
   },
+  'store copy': {
+    summary: 'copy the embedded store as it is now, while it is used, to an empty directory',
+    options: storeCopyOptionTable,
+    operands: ['directory'],
+  },
   completion: {
     summary: 'print what makes a shell complete commands and options: bash, zsh or fish',
     options: {},
@@ -155,6 +161,7 @@ export const groups: Readonly<Record<string, string>> = {
   servers: 'the registry of servers of a running control plane',
   compositions: 'the compositions of a running control plane',
   config: 'the user configs in the store',
+  store: 'the embedded store as a whole',
   secrets: 'the secrets in the store, which `auth` of a backend names',
 };
 

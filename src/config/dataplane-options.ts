@@ -93,6 +93,8 @@ export interface KeyPaths {
 export interface UpstreamOptions {
   readonly mode: 'tls-only' | 'plain-text-or-tls';
   readonly connectTimeoutMs: number;
+  /** PEM of authorities that vouch for backends, beside those that Node.js knows. */
+  readonly authorities?: string | undefined;
   readonly initializeTimeoutMs: number;
   /** How long a caller's `initialize` waits for a backend that has not answered its own. */
   readonly initializePatienceMs: number;

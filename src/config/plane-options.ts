@@ -179,6 +179,7 @@ export function arrangeUpstream(values: Values): UpstreamOptions {
   return {
     mode: values['upstream-connection-mode'],
     connectTimeoutMs: values['connect-timeout'],
+    authorities: values['upstream-ca']?.pem,
     initializeTimeoutMs: values['initialize-timeout'],
     initializePatienceMs: values['initialize-patience'],
     listTimeoutMs: values['list-timeout'],

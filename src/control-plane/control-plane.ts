@@ -86,7 +86,13 @@ export class ControlPlane {
       records,
       directory,
       prober: new CredentialedProber(
-        new ProbeThread({ deadlineMs: options.probeTimeoutMs, mode: upstream.mode, nameServers, allowedNetworks }),
+        new ProbeThread({
+          deadlineMs: options.probeTimeoutMs,
+          mode: upstream.mode,
+          authorities: upstream.authorities,
+          nameServers,
+          allowedNetworks,
+        }),
         new ProbeCredentials({ ...upstream, names: new Names(connections.names), storedSecrets, userGrants }),
       ),
       logger,

@@ -13,6 +13,7 @@ export interface BackendConnectionsOptions {
   /** Of calls. */
   readonly pool?: Partial<PoolBounds>;
   readonly names?: Names;
+  readonly authorities?: string | undefined;
 }
 
 /** One stream more fails at once, and is tried again later. */
@@ -41,8 +42,8 @@ export class BackendConnections {
   /** For answers to backends, and whatever else they are told during calls. */
   readonly replies: Http1Upstream;
 
-  constructor({ connectTimeoutMs, pool, names }: BackendConnectionsOptions) {
-    const shared = { connectTimeoutMs, turns: new ReadTurns(), ...(names !== undefined && { names }) };
+  constructor({ connectTimeoutMs, pool, names, authorities }: BackendConnectionsOptions) {
+    const shared = { connectTimeoutMs, authorities, turns: new ReadTurns(), ...(names !== undefined && { names }) };
     this.calls = new Http1Upstream({ ...shared, ...(pool !== undefined && { pool }) });
     const callsMax = this.calls.shares.bounds.connectionsMax;
     const streamsMax = Math.min(limits.backendStreamsMax, Math.floor(callsMax / 2));

@@ -105,6 +105,7 @@ export class Worker {
       connectTimeoutMs: options.upstream.connectTimeoutMs,
       pool: options.connections,
       names,
+      authorities: options.upstream.authorities,
     });
     const sealedSessions = await openSealedSessions(options, hopDirectory, slot, logger);
     const directory =

@@ -60,6 +60,7 @@ export function commonDefaults(memoryBytes: number, mode: 'tls-only' | 'plain-te
       listTimeoutMs: 30_000,
       listCacheMs: 0,
       callIdleTimeoutMs: 300_000,
+      authorities: undefined,
       clientAnswerTimeoutMs: 600_000,
       secretsDirectory: undefined,
       secretKeys: [],

@@ -45,7 +45,9 @@ t.test('it asks for every package that it imports', async (t) => {
   const asked = new Set(Object.keys(manifest.dependencies));
   const missing = files
     .filter((file) => file.endsWith('.js') && !file.startsWith('dist/ui/'))
-    .flatMap((file) => [...readFileSync(join(unpacked, file), 'utf8').matchAll(/(?:from|import\() ?'([^'.\s][^'\s]*)'/g)])
+    .flatMap((file) => [
+      ...readFileSync(join(unpacked, file), 'utf8').matchAll(/(?:from|import\() ?'([^'.\s][^'\s]*)'/g),
+    ])
     .map(([, specifier = '']) => /^(?:@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? specifier)
     .filter((name) => !name.startsWith('node:') && !builtinModules.includes(name) && !asked.has(name));
   t.strictSame([...new Set(missing)], []);

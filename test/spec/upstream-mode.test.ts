@@ -1,4 +1,5 @@
-// `--upstream-connection-mode` (specification "Process options", decisions 2.6): which backend URLs are accepted.
+// `--upstream-connection-mode` (specification "Process options", decisions 2.6): which backend URLs are accepted; and `--upstream-ca`: who
+// vouches for them.
 import t from 'tap';
 import { createCertificates } from '../support/certificates.js';
 import { backendFor, Deployment } from '../support/deployment.js';
@@ -11,7 +12,9 @@ const key = createKeyPair(t);
 const certificates = createCertificates(t);
 const strangers = createCertificates(t);
 const { certificate: cert, privateKey } = certificates.server;
-const trust = { NODE_EXTRA_CA_CERTS: certificates.authority.certificatePath };
+/** What Node.js itself reads, and the option. */
+const nodesTrust = { NODE_EXTRA_CA_CERTS: certificates.authority.certificatePath };
+const trust = { SWITCHYARD_UPSTREAM_CA: certificates.authority.certificatePath };
 
 async function deploy(setup: Pick<GatewaySetup, 'upstreamConnectionMode' | 'environment'>): Promise<Deployment> {
   const storeOptions = { kind: 'embedded', path: createScratchDirectory(t) } as const;
@@ -39,7 +42,7 @@ await t.test(
 );
 
 await t.test('plain-text-or-tls: both', async (t) => {
-  const deployment = await deploy({ environment: trust, upstreamConnectionMode: 'plain-text-or-tls' });
+  const deployment = await deploy({ environment: nodesTrust, upstreamConnectionMode: 'plain-text-or-tls' });
   const plain = await backendFor(t, { tools: ['x'] });
   const tls = await backendFor(t, { tools: ['y'], tls: { cert, key: privateKey } });
   const session = await (await deployment.caller({ plain: { url: plain.url }, tls: { url: tls.url } })).openSession();

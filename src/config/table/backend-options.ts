@@ -25,6 +25,13 @@ export const secretsKeyFileOption = {
 
 export const upstreamOptions = {
   'upstream-connection-mode': upstreamModeOption('tls-only'),
+  'upstream-ca': {
+    placeholder: '<path>',
+    meaning:
+      'PEM file of authorities that vouch for backends and authorization servers, beside those that Node.js knows: of a company, say',
+    fallback: undefined,
+    parse: files.readCertificates,
+  },
   'secrets-directory': {
     placeholder: '<path>',
     meaning: 'where the secrets are, a file each, that `auth` of a backend names',

@@ -76,6 +76,7 @@ export class McpEndpoints {
       connectTimeoutMs: upstream.connectTimeoutMs,
       pool: options.connections,
       names: options.names,
+      authorities: upstream.authorities,
     });
     const accounts = new Accounts(shareTable(options.shares));
     this.#relay = new Relay({

@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { Agent as HttpAgent, request as requestHttp, type IncomingMessage, type RequestOptions } from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import type { LookupFunction } from 'node:net';
+import type { SecureContext } from 'node:tls';
 import type { AddressGuard } from '../../names/address-guard.js';
 import { limits } from '../../shared/limits.js';
 import { redirectPath } from '../../upstream/redirect-place.js';
@@ -16,7 +17,7 @@ export class BoundedFetch {
   readonly #signal: AbortSignal;
   readonly #authHeaders: readonly string[];
   readonly #httpAgent = new HttpAgent({ keepAlive: true });
-  readonly #httpsAgent = new HttpsAgent({ keepAlive: true });
+  readonly #httpsAgent: HttpsAgent;
   #bytesLeft: number = limits.probeBytesMax;
   #valuesLeft: number = limits.probeValuesMax;
   #fault: ProbeFault | undefined;
@@ -25,6 +26,8 @@ export class BoundedFetch {
     readonly lookup: LookupFunction;
     /** Of addresses that stand in the URL. */
     readonly guard: AddressGuard;
+    /** Who vouches for servers; Node.js's own authorities unless given. */
+    readonly trust?: SecureContext | undefined;
     readonly signal: AbortSignal;
     /** Name, value, …: of every request. */
     readonly authHeaders?: readonly string[];
@@ -33,6 +36,7 @@ export class BoundedFetch {
     this.#lookup = options.lookup;
     this.#guard = options.guard;
     this.#signal = options.signal;
+    this.#httpsAgent = new HttpsAgent({ keepAlive: true, ...(options.trust && { secureContext: options.trust }) });
   }
 
   get fault(): ProbeFault | undefined {

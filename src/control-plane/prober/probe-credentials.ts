@@ -15,7 +15,7 @@ import { Secrets } from '../../upstream/secrets.js';
 
 export interface ProbeCredentialsOptions extends Pick<
   UpstreamOptions,
-  'connectTimeoutMs' | 'mode' | 'secretsDirectory' | 'secretKeys' | 'connectUrl'
+  'connectTimeoutMs' | 'authorities' | 'mode' | 'secretsDirectory' | 'secretKeys' | 'connectUrl'
 > {
   readonly names: Names;
   readonly storedSecrets?: StoredSecrets | undefined;
@@ -33,7 +33,7 @@ export class ProbeCredentials implements OAuthSourceMeans {
   constructor(options: ProbeCredentialsOptions) {
     const { connectTimeoutMs, mode, secretsDirectory, names, storedSecrets, userGrants: grants } = options;
     const nowMs = (): number => performance.now();
-    this.#http = new Http1Upstream({ connectTimeoutMs, names });
+    this.#http = new Http1Upstream({ connectTimeoutMs, names, authorities: options.authorities });
     this.secrets = new Secrets(secretsDirectory, nowMs, storedSecrets);
     const means = { http: this.#http, deadlines: this.#deadlines };
     this.tokens = new Tokens(means, { nowMs, random: Math.random });

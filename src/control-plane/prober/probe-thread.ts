@@ -8,7 +8,10 @@ import { ProbeFault } from './probe-fault.js';
 import type { Probe, ProberOptions } from './prober.js';
 import { ProberClosedError } from './prober-closed-error.js';
 
-export type ProbeThreadOptions = Pick<ProberOptions, 'deadlineMs' | 'mode' | 'nameServers' | 'allowedNetworks'>;
+export type ProbeThreadOptions = Pick<
+  ProberOptions,
+  'deadlineMs' | 'mode' | 'authorities' | 'nameServers' | 'allowedNetworks'
+>;
 
 export type ToProbeThread =
   | {

@@ -6,6 +6,7 @@ import { StreamableHTTPClientTransport, StreamableHTTPError } from '@modelcontex
 import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import { setMaxListeners } from 'node:events';
 import type { LookupFunction } from 'node:net';
+import type { SecureContext } from 'node:tls';
 import type { UpstreamOptions } from '../../config/dataplane-options.js';
 import type { AddressGuard } from '../../names/address-guard.js';
 import { guardedLookupOf } from '../../names/guarded-lookup.js';
@@ -16,6 +17,7 @@ import type { ServerLists } from '../registry/server-lists.js';
 import type { ServerTransport } from '../registry/server-record.js';
 import { toolListOf, type ToolList } from '../registry/tool-list.js';
 import { BoundedFetch } from './bounded-fetch.js';
+import { trustOf } from '../../upstream/http1/authorities.js';
 import type { Era } from '../../protocol/protocol-versions.js';
 import { isDeeperThan } from './depth.js';
 import { readLists } from './item-reader.js';
@@ -51,6 +53,8 @@ export interface ProberOptions {
   readonly nameServers?: readonly string[] | undefined;
   /** The only networks that servers may be in; all when not given. */
   readonly allowedNetworks?: readonly string[] | undefined;
+  /** PEM of authorities that vouch for servers, beside those that Node.js knows. */
+  readonly authorities?: string | undefined;
   /** In place of these, and of the guard of addresses. */
   readonly lookup?: LookupFunction;
 }
@@ -63,6 +67,7 @@ export class Prober {
   readonly #mode: UpstreamOptions['mode'];
   readonly #guard: AddressGuard;
   readonly #lookup: LookupFunction;
+  readonly #trust: SecureContext | undefined;
   /** Of the probes under way. */
   readonly #endings = new Set<AbortController>();
   #isClosed = false;
@@ -73,6 +78,7 @@ export class Prober {
     const { nameServers, allowedNetworks } = options;
     const names = new Names({ nameServers, allowedNetworks });
     this.#guard = names.guard;
+    this.#trust = trustOf(options.authorities);
     this.#lookup = options.lookup ?? guardedLookupOf(names, PROBER);
   }
 
@@ -95,7 +101,13 @@ export class Prober {
     setMaxListeners(0, ending.signal);
     this.#endings.add(ending);
     const deadline = setTimeout(() => ending.abort(new ProbeFault('out-of-time')), this.#deadlineMs);
-    const bounded = new BoundedFetch({ lookup: this.#lookup, guard: this.#guard, signal: ending.signal, authHeaders });
+    const bounded = new BoundedFetch({
+      lookup: this.#lookup,
+      guard: this.#guard,
+      trust: this.#trust,
+      signal: ending.signal,
+      authHeaders,
+    });
     try {
       return { kind: 'reached', findings: await this.#find(url, transport, bounded, ending, authHeaders) };
     } catch (error) {

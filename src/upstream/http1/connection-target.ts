@@ -1,6 +1,6 @@
 // Where the connections of one origin go, and how a socket is opened there. Cold.
 import { connect as connectPlain, isIP, type OnReadOpts, type Socket } from 'node:net';
-import { connect as connectTls, type ConnectionOptions } from 'node:tls';
+import { connect as connectTls, type ConnectionOptions, type SecureContext } from 'node:tls';
 import type { Names } from '../../names/names.js';
 import type { ReadTurns } from './read-turns.js';
 import type { TlsSessions } from './tls-sessions.js';
@@ -11,6 +11,8 @@ export interface ConnectionMeans {
   readonly connectTimeoutMs: number;
   readonly names: Names;
   readonly tlsSessions: TlsSessions;
+  /** Who vouches for backends; Node.js's own authorities unless given. */
+  readonly trust?: SecureContext | undefined;
   readonly turns: ReadTurns;
 }
 
@@ -41,7 +43,8 @@ export class ConnectionTarget {
     const common = { host: address, port: this.#port, noDelay: true, onread };
     if (!this.isTls) return connectPlain(common);
     const options: ConnectionOptions & { onread: OnReadOpts } = { ...common, ALPNProtocols: ['http/1.1'] };
-    const { tlsSessions } = this.means;
+    const { tlsSessions, trust } = this.means;
+    if (trust !== undefined) options.secureContext = trust;
     const session = tlsSessions.find(this.name);
     if (session !== undefined) options.session = session;
     // The certificate must be that of the name, not of the address that it was found at.

@@ -4,6 +4,7 @@ import { Names } from '../../names/names.js';
 import { limits } from '../../shared/limits.js';
 import type { HttpUpstream, UpstreamCall, UpstreamHandler, UpstreamRequest } from '../http-upstream.js';
 import type { UpstreamFaultKind } from '../upstream-fault.js';
+import { trustOf } from './authorities.js';
 import { BackendShares, type ShareBounds, type SubjectUse } from './backend-shares.js';
 import { ConnectionTarget, type ConnectionMeans } from './connection-target.js';
 import { Http1Call } from './http1-call.js';
@@ -22,6 +23,8 @@ export interface Http1UpstreamOptions {
   readonly names?: Names;
   /** Those of all connections that share an event loop; turns of its own when not given. */
   readonly turns?: ReadTurns;
+  /** PEM of authorities that vouch for backends, beside those that Node.js knows. */
+  readonly authorities?: string | undefined;
 }
 
 const POOL_BOUNDS: PoolBounds = {
@@ -42,8 +45,8 @@ export class Http1Upstream implements HttpUpstream, PoolOwner {
   #isClosed = false;
 
   constructor(options: Http1UpstreamOptions) {
-    const { connectTimeoutMs, names = new Names(), turns = new ReadTurns() } = options;
-    this.#means = { connectTimeoutMs, names, tlsSessions: new TlsSessions(), turns };
+    const { connectTimeoutMs, names = new Names(), turns = new ReadTurns(), authorities } = options;
+    this.#means = { connectTimeoutMs, names, tlsSessions: new TlsSessions(), turns, trust: trustOf(authorities) };
     this.#poolBounds = { ...POOL_BOUNDS, ...options.pool };
     this.shares = new BackendShares(options.shares);
     this.#sweep = setInterval(() => this.#closeUnused(), limits.upstreamSweepMs).unref();

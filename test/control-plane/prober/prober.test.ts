@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
@@ -503,9 +504,15 @@ t.test('connections that fail', async (t) => {
     request.reset();
   });
   t.match(await prober.probe(broken.url), { kind: 'failed', reason: /closed the connection/ });
-  const { server } = createCertificates(t);
+  const { server, authority } = createCertificates(t);
   const untrusted = await startMcp(t, { tls: { key: server.privateKey, cert: server.certificate } });
   t.match(await prober.probe(untrusted.url), { kind: 'failed', reason: /^TLS failed [A-Z_]+$/ });
+  const authorities = readFileSync(authority.certificatePath, 'utf8');
+  t.equal(
+    (await createProber(t, { authorities }).probe(untrusted.url)).kind,
+    'reached',
+    'its authority is the operators',
+  );
   const unknown = createProber(t, {
     lookup: createGuardedLookup((_name, _options, callback) => {
       callback(Object.assign(new Error('no'), { code: 'ENOTFOUND' }), []);

@@ -8,6 +8,7 @@ import {
   type ApiRequest,
 } from '../../support/control-plane.js';
 import { listingBackend } from './listing-backend.js';
+import { createCertificates } from '../../support/certificates.js';
 import { backendFor } from '../../support/deployment.js';
 import { startMcpBackend } from '../../support/mcp-backend.js';
 import type { HeaderList, HttpAnswer } from '../../support/raw-http.js';
@@ -281,6 +282,20 @@ await forEachStore(t, {}, async (t, controlPlane) => {
     t.match((await rpc(caller, path, 'resources/read', { uri: uris[0] })).json(), { error: { code: -32002 } });
   });
 });
+
+await t.test(
+  '--upstream-ca: servers with certificates of the operators own authority are active, and called',
+  async (t) => {
+    const { authority, server } = createCertificates(t);
+    const controlPlane = await startControlPlane(t, { options: ['--upstream-ca', authority.certificatePath] });
+    const caller = await controlPlane.caller(t);
+    const tls = { cert: server.certificate, key: server.privateKey };
+    const answer = await caller.post('/servers', { name: 'inner', url: (await backendFor(t, { tls })).url });
+    t.match(answer.json(), { status: 'active' });
+    const [name] = await toolNames(caller, '/mcp');
+    t.match((await rpc(caller, '/mcp', 'tools/call', { name, arguments: {} })).json(), { result: {} });
+  },
+);
 
 await t.test('--upstream-connection-mode tls-only: servers over plain http are inactive, and told why', async (t) => {
   const controlPlane = await startControlPlane(t, { options: ['--upstream-connection-mode', 'tls-only'] });

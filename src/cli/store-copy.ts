@@ -1,0 +1,30 @@
+// `switchyard store copy`: what an operator keeps of an embedded store.
+import type { StoreCopyRequest } from '../config/store-copy-request.js';
+import { exitStatus } from '../shared/exit-status.js';
+import { copyEmbedded } from '../store/embedded-copy.js';
+import { CliFault } from './cli-fault.js';
+import { printOutcome, type Outcome } from './outcome.js';
+import { printable } from './text-table.js';
+
+/** Resolves with the program's exit status, when everything is printed. */
+export async function runStoreCopy({ isJson, from, to }: StoreCopyRequest): Promise<number> {
+  return printOutcome(isJson, () => copy(from, to));
+}
+
+/** Throws a CliFault. */
+export async function copy(from: string, to: string): Promise<Outcome> {
+  const outcome = await copyEmbedded(from, to).catch((error: unknown) => {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new CliFault(exitStatus.unavailable, `the store cannot be copied to ${to}: ${reason}`, error);
+  });
+  if (outcome === 'no-store') {
+    throw new CliFault(exitStatus.notFound, `there is no embedded store in ${from}; name another with --store-path`);
+  }
+  if (outcome === 'not-empty') {
+    throw new CliFault(exitStatus.refused, `${to} is not empty; name a directory that is, or one that is not there`);
+  }
+  if (typeof outcome === 'object') {
+    throw new CliFault(exitStatus.unavailable, `the embedded store in ${from} is damaged: ${outcome.damage}`);
+  }
+  return { answer: { from, to }, text: `Copied the embedded store in ${printable(from)} to ${printable(to)}.\n` };
+}

@@ -1,0 +1,20 @@
+// The `store copy` command: what is to be copied where.
+import { storeCopyOptionTable } from './cli-option-table.js';
+import type { CommandWords } from './command-line.js';
+import { OptionReader } from './option-reader.js';
+
+export interface StoreCopyRequest {
+  readonly isJson: boolean;
+  /** Directories. */
+  readonly from: string;
+  readonly to: string;
+}
+
+/** Throws OptionFaults with every fault. */
+export function loadStoreCopyRequest(
+  words: CommandWords,
+  environment: NodeJS.ProcessEnv = process.env,
+): StoreCopyRequest {
+  const values = new OptionReader(storeCopyOptionTable, words, environment).finish();
+  return { isJson: values.json, from: values['store-path'], to: words.operands[0] ?? '' };
+}

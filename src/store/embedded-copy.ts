@@ -1,0 +1,27 @@
+// A copy of an embedded store as it is at one moment, beside processes that have it open. Cold.
+import { chmodSync, mkdirSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { findObviousDamage, isEmbeddedThere } from './check-embedded.js';
+import { openRoot } from './embedded-databases.js';
+
+export type CopyOutcome = 'copied' | 'no-store' | 'not-empty' | { readonly damage: string };
+
+/**
+ * @param to a directory that is not there, or empty: it is made for its owner alone, as the store is. Rejects when it cannot be
+ *   written; what is there then is no store.
+ */
+export async function copyEmbedded(from: string, to: string): Promise<CopyOutcome> {
+  if (!isEmbeddedThere(from)) return 'no-store';
+  const damage = findObviousDamage(from);
+  if (damage !== undefined) return { damage };
+  mkdirSync(to, { recursive: true, mode: 0o700 });
+  if (readdirSync(to).length > 0) return 'not-empty';
+  const root = openRoot(from);
+  try {
+    await root.backup(to, false);
+  } finally {
+    await root.close();
+  }
+  chmodSync(join(to, 'data.mdb'), 0o600);
+  return 'copied';
+}
