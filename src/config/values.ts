@@ -73,10 +73,15 @@ export function size(bounds: { readonly minBytes: number; readonly maxBytes: num
     const [, digits, unit] = /^(\d+)(B|KiB|MiB|GiB)?$/.exec(text) ?? [];
     const value = Number(digits) * (UNIT_BYTES[unit ?? ''] ?? Number.NaN);
     if (value >= bounds.minBytes && value <= bounds.maxBytes) return value;
-    throw new InvalidValue(
-      `expects a size, as in 4MiB, 512KiB or plain bytes, from ${bounds.minBytes} to ${bounds.maxBytes} bytes`,
-    );
+    const [least, most] = [sizeText(bounds.minBytes), sizeText(bounds.maxBytes)];
+    throw new InvalidValue(`expects a size, as in 4MiB, 512KiB or plain bytes, from ${least} to ${most}`);
   };
+}
+
+/** In the largest unit in which it is whole. */
+function sizeText(bytes: number): string {
+  const [unit = 'B', unitBytes = 1] = Object.entries(UNIT_BYTES).findLast(([, each]) => bytes % each === 0) ?? [];
+  return `${bytes / unitBytes}${unit}`;
 }
 
 /** Port 0 stands for any free port. */

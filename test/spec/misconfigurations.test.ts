@@ -1,0 +1,154 @@
+// What an operator gets to read who has written something wrong: what it is and what to do, in a line, before anything listens. By the
+// real program; its exit status tells a supervisor that trying again is of no use.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { runProgram } from '../support/gateway.js';
+import { createKeyPair } from '../support/keys.js';
+import { createScratchDirectory } from '../support/scratch-directory.js';
+
+const CONTENT = 'content-of-a-file-that-nobody-should-see';
+const directory = createScratchDirectory(t);
+const key = createKeyPair(t);
+
+function file(name: string, content: string | Buffer): string {
+  const path = join(directory, name);
+  writeFileSync(path, content);
+  return path;
+}
+
+const junk = file('junk', `${CONTENT}\n`);
+const unknownMember = file(
+  'config.json',
+  '{"virtual_hosts":{"v":{"backends":{"b":{"url":"https://b.example/mcp","allowed_tools":["x"]}}}}}',
+);
+const damagedStore = createScratchDirectory(t);
+writeFileSync(join(damagedStore, 'data.mdb'), CONTENT.repeat(300));
+
+interface Misconfiguration {
+  readonly words: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+  /** 64 for the command line and the environment, unless given. */
+  readonly exitStatus?: number;
+  readonly said: RegExp;
+}
+
+const check = (...words: string[]): string[] => ['dataplane', '--check', ...words];
+
+const misconfigurations: Readonly<Record<string, Misconfiguration>> = {
+  'a command that is misspelt': {
+    words: ['dataplan'],
+    said: /dataplan: unknown command; the commands are dataplane, /,
+  },
+  'an option that is misspelt': {
+    words: check('--adress', '127.0.0.1:1'),
+    said: /--adress: .*correct it to --address/,
+  },
+  'a variable that is misspelt': {
+    words: check(),
+    environment: { SWITCHYARD_REDIS_ADRESS: 'redis' },
+    said: /SWITCHYARD_REDIS_ADRESS: no option reads it; correct it to SWITCHYARD_REDIS_ADDRESS/,
+  },
+  'an option without its value': {
+    words: check('--address'),
+    said: /--address: needs a value; write --address <host:port>/,
+  },
+  'an address without a port': { words: check('--address', 'localhost'), said: /--address: expects host:port, as in / },
+  'a duration without its unit': {
+    words: check('--session-idle-timeout', '5'),
+    said: /expects a duration with its unit, as in /,
+  },
+  'a size that is too small': {
+    words: check('--worker-memory', '1MiB'),
+    said: /expects a size, .* from 192MiB to 1024GiB/,
+  },
+  'a number out of range': {
+    words: check('--number-of-cpus', '0'),
+    said: /--number-of-cpus: expects a whole number from 1 to 1024/,
+  },
+  'a word that is none of a few': {
+    words: check('--log-level', 'loud'),
+    said: /--log-level: expects one of fatal, error, /,
+  },
+  'a key that is not there': {
+    words: check('--token-verification-public-key', join(directory, 'nothing.pem')),
+    said: /--token-verification-public-key: the file cannot be read \(ENOENT\)/,
+  },
+  'a file that is no key': {
+    words: check('--token-verification-public-key', junk),
+    said: /is not a public key in PEM; write one with `openssl pkey -pubout`/,
+  },
+  'the private key in place of the public one': {
+    words: check('--token-verification-public-key', key.privateKeyPath),
+    said: /holds a private key; name the file of its public key/,
+  },
+  'TLS without a certificate': {
+    words: check('--tls-address', '127.0.0.1:8443'),
+    said: /--server-certificate: is needed by --tls-address[^]*--server-private-key: is needed by --tls-address/,
+  },
+  'how a Redis is spoken to, and no Redis': {
+    words: check('--redis-mode', 'tls'),
+    said: /--redis-mode: has no use without --redis-address, --redis-sentinels or --redis-cluster/,
+  },
+  'a Redis, and sentinels that know another': {
+    words: check('--redis-address', 'a', '--redis-sentinels', 'b:1'),
+    said: /--redis-address: contradicts --redis-sentinels; give one of them/,
+  },
+  'a network that is none': {
+    words: check('--upstream-allowed-networks', '10.0.0.0/33'),
+    said: /entry 1 is not a network, as in /,
+  },
+  'authorities that are none': {
+    words: check('--upstream-ca', junk),
+    said: /--upstream-ca: holds no certificate in PEM/,
+  },
+  'keys of secrets that are none': {
+    words: check('--secrets-key-file', junk),
+    said: /holds a line that is no key of 32 bytes; write one with `openssl rand -base64 32`/,
+  },
+  'keys of issuers over plain http': {
+    words: check('--token-jwks-url', 'http://issuer.example/keys'),
+    said: /--token-jwks-url: entry 1 is not .*write an https URL/,
+  },
+  'a share that is larger than the whole': {
+    words: check('--upstream-connections', '10', '--upstream-connections-per-subject', '20'),
+    said: /--upstream-connections-per-subject: is more than --upstream-connections; give at most as many/,
+  },
+  'an address of the console with a path': {
+    words: ['control-plane', '--check', '--connect-url', 'https://gateway.example/path'],
+    said: /--connect-url: expects scheme, host and port, as in /,
+  },
+  'a token without a key': {
+    words: ['token', '--subject', 'a'],
+    said: /--token-verification-private-key: is required; give it, or set SWITCHYARD_/,
+  },
+  'a member of a user config that is misspelt': {
+    words: ['config', 'check', unknownMember],
+    exitStatus: 65,
+    said: /backends\.b\.allowed_tools: is not known; is it allowed_tool_names\?/,
+  },
+  'a store that is damaged': {
+    words: ['dataplane', '--address', '127.0.0.1:0', '--number-of-cpus', '1', '--store-path', damagedStore],
+    exitStatus: 73,
+    said: /the embedded store in .* is damaged: .*Put a copy of its files back, or move them away/,
+  },
+  'an address of another machine': {
+    words: ['dataplane', '--address', '198.51.100.7:8001', '--store-path', join(directory, 'store')],
+    exitStatus: 69,
+    said: /cannot listen on 198\.51\.100\.7:8001: no interface of this machine has that address/,
+  },
+};
+
+t.jobs = 2;
+
+for (const [name, { words, environment, exitStatus = 64, said }] of Object.entries(misconfigurations)) {
+  t.test(name, async (t) => {
+    const { code, output, errorOutput } = await runProgram(words, environment && { environment });
+    const text = output + errorOutput;
+    t.equal(code, exitStatus);
+    t.match(text, said);
+    t.notMatch(text, CONTENT, 'nothing of a file that was not what it should be');
+    t.notMatch(text, /^ +at /m, 'no stack');
+    t.notMatch(text, /"listening"|listening on/, 'nothing listened');
+  });
+}
