@@ -1,0 +1,53 @@
+// Links between the documents of this repository lead somewhere: to a file that is there, and to a heading in it.
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import t from 'tap';
+import { projectRoot } from '../support/gateway.js';
+
+const FOLDERS = ['', 'docs', 'bench', 'deploy', 'test/attack', 'test/fleet'];
+
+function documentsIn(folder: string): string[] {
+  const path = join(projectRoot, folder);
+  return existsSync(path)
+    ? readdirSync(path)
+        .filter((name) => name.endsWith('.md'))
+        .map((name) => join(path, name))
+    : [];
+}
+
+/** Without what stands between fences and backticks: examples link to nothing. */
+function proseOf(path: string): string {
+  return readFileSync(path, 'utf8')
+    .replace(/^```[^]*?^```/gm, '')
+    .replace(/`[^`\n]*`/g, 'x');
+}
+
+/** As a page of the repository makes them of headings; the second of the same text has a number behind it. */
+function anchorsOf(path: string): ReadonlySet<string> {
+  const text = readFileSync(path, 'utf8').replace(/^```[^]*?^```/gm, '');
+  const anchors = new Set<string>();
+  for (const [, heading = ''] of text.matchAll(/^#{1,6} (.*)$/gm)) {
+    const base = heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+      .trim()
+      .replace(/\s/g, '-');
+    let anchor = base;
+    for (let count = 1; anchors.has(anchor); count += 1) anchor = `${base}-${count}`;
+    anchors.add(anchor);
+  }
+  return anchors;
+}
+
+for (const path of FOLDERS.flatMap(documentsIn)) {
+  t.test(relative(projectRoot, path), async (t) => {
+    const links = [...proseOf(path).matchAll(/\]\((?![a-z]+:)([^)\s]+)\)/g)].map(([, link = '']) => link);
+    for (const link of links) {
+      const [file = '', anchor] = link.split('#', 2);
+      const target = file === '' ? path : join(dirname(path), file);
+      if (!existsSync(target)) t.fail(`${link}: there is no such file`);
+      else if (anchor !== undefined && !anchorsOf(target).has(anchor)) t.fail(`${link}: there is no such heading`);
+    }
+    t.pass(`${links.length} links`);
+  });
+}
