@@ -17,7 +17,7 @@ export const ARGUMENTS_AT: readonly string[] = ['params', 'arguments'];
 /** What a call says, in the order of its tool's parameters; `undefined` for one that it does not say, or not as a word or a number. */
 export type MirroredValues = readonly (string | typeof TOO_LONG | undefined)[];
 
-/** Of a large message: a text that is too long for any head is not decoded. */
+/** A text that is too long for any head is not decoded, nor is a number that has more digits than any that is a whole one. */
 export const TOO_LONG = Symbol('too long');
 
 /** @returns `undefined` for a message that is too large to be read at once. */
@@ -90,7 +90,9 @@ export function disagreement(
 /** Whole numbers may be written in several ways. */
 function isSame(value: string, said: string): boolean {
   if (value === said) return true;
-  return WHOLE.test(value) && /^-?\d+(?:\.0+)?$/.test(said) && Number(value) === Number(said);
+  const [, whole] = /^(-?\d+)(?:\.0+)?$/.exec(said) ?? [];
+  // Numbers of JavaScript are alike where they have more digits than these tell apart.
+  return whole !== undefined && WHOLE.test(value) && BigInt(value) === BigInt(whole);
 }
 
 /** Two of one name are none: nobody knows which of them the backend takes. */
@@ -106,20 +108,22 @@ function memberOf(bytes: Buffer, node: number, name: string): number {
   return found;
 }
 
-function textOf(bytes: Buffer, node: number): string | undefined {
+function textOf(bytes: Buffer, node: number): MirroredValues[number] {
   return scalarText(bytes, scanner.start(node), scanner.end(node), scanner.kind(node));
 }
 
 /** What a header says of a value; `undefined` of one that no header can say. */
-export function scalarText(bytes: Buffer, start: number, end: number, kind: number): string | undefined {
+export function scalarText(bytes: Buffer, start: number, end: number, kind: number): MirroredValues[number] {
   if (kind === jsonKind.string) return stringValue(bytes, start, end);
-  const text = bytes.toString('latin1', start, Math.min(end, start + NUMBER_CHARS_MAX));
+  if (kind !== jsonKind.boolean && kind !== jsonKind.number) return undefined;
+  // What a part of it says is another number.
+  if (end - start > NUMBER_CHARS_MAX) return TOO_LONG;
+  const text = bytes.toString('latin1', start, end);
   if (kind === jsonKind.boolean) return text;
-  if (kind !== jsonKind.number) return undefined;
   if (WHOLE.test(text)) return text;
   const value = Number(text);
   return Number.isSafeInteger(value) ? String(value) : undefined;
 }
 
-/** No number is written longer that could be a whole one. */
+/** No whole number that anybody means is written longer. */
 const NUMBER_CHARS_MAX = 64;

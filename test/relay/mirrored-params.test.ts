@@ -13,7 +13,7 @@ import {
   type ModernBackendOptions,
 } from '../support/modern-backend.js';
 import { encodeMirrored } from '../support/modern-ladder.js';
-import { post } from './modern/modern-request.js';
+import { bodyOf, post } from './modern/modern-request.js';
 import { answerOf, WiredRelay } from './wired-relay.js';
 
 const ROUTE = {
@@ -33,6 +33,9 @@ const ROUTE = {
 function routing(t: Test, options: ModernBackendOptions = {}): Promise<ModernBackend> {
   return modernBackendFor(t, { tools: [ROUTE, 'echo'], ...options });
 }
+
+/** Behind another digit: a number that is longer than any that a head says. */
+const ZEROS = '0'.repeat(70);
 
 const VALUES: readonly (readonly [string, string | undefined])[] = [
   ['{"region":"us west","place":{"größe":42},"isDry":false,"text":"t"}', undefined],
@@ -69,6 +72,13 @@ t.test('arguments of a client with a session are said again in headers (N03)', a
   t.same([large.calls.length, large.refusals], [1, []], 'learnt from a list that the list thread has read');
   const { error } = await caller.call('b-route', { region: 'x'.repeat(limits.mirroredParamBytesMax) });
   t.match(error, { code: -32_602, message: /too long/ });
+  const called = backend.calls.length;
+  for (const size of [`1.${ZEROS}e5`, `1${ZEROS}`]) {
+    const params = `{"name":"b-route","arguments":{"place":{"größe":${size}}}}`;
+    const body = Buffer.from(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`);
+    t.match((await answerOf(caller.request({ body }))).error, { code: -32_602, message: /too long/ }, size);
+  }
+  t.equal(backend.calls.length, called, 'no head says a part of a number');
 });
 
 t.test('a refused header has the list read again, and the call goes out once more (N04)', async (t) => {
@@ -177,6 +187,17 @@ t.test(
     for (const name of ['l-route', 'm-route'])
       for (const size of ['42', '42.0', '042'])
         t.equal((await answerOf(call(name, [...right.slice(0, 3), size]))).error, undefined, size);
+    for (const [size, said] of [
+      ['9007199254740993', '9007199254740992'],
+      ['9007199254740993', '9007199254740992.0'],
+      [`1.${ZEROS}e5`, '1'],
+      [`1${ZEROS}`, `1${'0'.repeat(63)}`],
+    ] as const) {
+      const params = { name: 'm-route', arguments: { place: { größe: 0 } } };
+      const body = bodyOf('tools/call', { params }).replace('"größe":0', `"größe":${size}`);
+      const exchange = post(caller, 'tools/call', { params, body, headers: { params: ['mcp-param-size', said] } });
+      t.match((await answerOf(exchange)).error, { code: -32_020, message: /mcp-param-size/ }, size);
+    }
     await answerOf(call('m-route', [...right, 'mcp-param-other', 'o']));
     t.match(modern.calls.at(-1)?.received.headers, { 'mcp-param-other': 'o', 'mcp-param-size': '42' });
     t.same(modern.refusals, []);

@@ -1,5 +1,5 @@
 // What a modern result says beside what it is about: in ours all of it, in a backend's what a legacy one does not know to say.
-import { findMember, isString } from '../../protocol/json-member.js';
+import { findMember, isKey, isString } from '../../protocol/json-member.js';
 import type { BackendMessage } from '../../protocol/json-rpc.js';
 import { JsonScanner, jsonKind } from '../../protocol/json-scanner.js';
 import { limits } from '../../shared/limits.js';
@@ -55,7 +55,7 @@ const scanner = new JsonScanner();
 export function resultEdits(bytes: Buffer, { bodyStart, bodyEnd }: BackendMessage, method: string): Edit[] {
   if (bytes[bodyStart] !== BRACE) return [];
   const result = bytes.subarray(bodyStart, bodyEnd);
-  if (method !== 'resources/read' && !result.includes(RESULT_TYPE_KEY)) return [typeBefore(result, bodyStart + 1)];
+  if (method !== 'resources/read' && !mayName(result, RESULT_TYPE_KEY)) return [typeBefore(result, bodyStart + 1)];
   const missing: string[] = [];
   for (const [name, member] of method === 'resources/read' ? MEMBERS_OF_READ : ALWAYS_THERE)
     if (!mayHaveMember(result, name)) missing.push(member);
@@ -99,7 +99,7 @@ function hasTypeAtAnEnd(result: Buffer): boolean {
  * no string can have in it; of those the first ones, and one that stands deeper as well, where it means nothing.
  */
 function otherScopes(result: Buffer, bodyStart: number): readonly Edit[] {
-  if (!result.includes(SCOPE_KEY)) return NO_EDITS;
+  if (!mayName(result, SCOPE_KEY)) return NO_EDITS;
   const edits: Edit[] = [];
   const put = (start: number, end: number): void => {
     edits.push({ start: bodyStart + start, end: bodyStart + end, putIn: PRIVATE });
@@ -115,7 +115,7 @@ function otherScopes(result: Buffer, bodyStart: number): readonly Edit[] {
     const past = scanner.next(0);
     for (let node = 1; node < past; node = scanner.next(node)) {
       const [start, end] = [scanner.start(node), scanner.end(node)];
-      const isScope = result.subarray(scanner.keyStart(node), scanner.keyEnd(node)).equals(SCOPE_NAME);
+      const isScope = isKey(result, scanner.keyStart(node), scanner.keyEnd(node), 'cacheScope');
       if (isScope && !result.subarray(start, end).equals(PRIVATE)) put(start, end);
     }
   }
@@ -123,7 +123,6 @@ function otherScopes(result: Buffer, bodyStart: number): readonly Edit[] {
 }
 
 const SCOPE_KEY = '"cacheScope"';
-const SCOPE_NAME = Buffer.from('cacheScope');
 const PRIVATE = Buffer.from('"private"');
 const PUBLIC_BEHIND = /^\s*:\s*"public"/;
 const PUBLIC_BYTES = '"public"'.length;
@@ -132,13 +131,13 @@ const SCOPE_LOOK_BYTES = 64;
 
 /** In place of each type that is not the usual one, and is a word. What is too large to be read is left as it is. */
 function otherTypes(result: Buffer, bodyStart: number): Edit[] {
-  if (result.length > limits.readAtOnceBytesMax || !result.includes(RESULT_TYPE_KEY) || !scanner.scan(result, 1))
+  if (result.length > limits.readAtOnceBytesMax || !mayName(result, RESULT_TYPE_KEY) || !scanner.scan(result, 1))
     return [];
   const edits: Edit[] = [];
   const past = scanner.next(0);
   for (let node = 1; node < past; node = scanner.next(node)) {
     const [start, end] = [scanner.start(node), scanner.end(node)];
-    if (!result.subarray(scanner.keyStart(node), scanner.keyEnd(node)).equals(RESULT_TYPE_NAME)) continue;
+    if (!isKey(result, scanner.keyStart(node), scanner.keyEnd(node), 'resultType')) continue;
     if (scanner.kind(node) === jsonKind.string && !result.subarray(start, end).equals(COMPLETE))
       edits.push({ start: bodyStart + start, end: bodyStart + end, putIn: COMPLETE });
   }
@@ -146,7 +145,6 @@ function otherTypes(result: Buffer, bodyStart: number): Edit[] {
 }
 
 const RESULT_TYPE_KEY = Buffer.from('"resultType"');
-const RESULT_TYPE_NAME = Buffer.from('resultType');
 const COMPLETE = Buffer.from('"complete"');
 
 /** Whether a call has become a task: its result says so. One that is too large to be read at once is none. */
@@ -177,13 +175,26 @@ const INVALID_PARAMS = Buffer.from(String(rpcCodes.invalidParams));
 
 /** What is too large to be read may have what it names: without it a result is complete, and is not kept. */
 function mayHaveMember(result: Buffer, name: string): boolean {
-  if (!result.includes(`"${name}"`)) return false;
-  return result.length > limits.readAtOnceBytesMax || hasMember(result, name);
+  const isNamed = result.includes(`"${name}"`);
+  if (result.length > limits.readAtOnceBytesMax) return isNamed;
+  return (isNamed || result.includes(ESCAPED)) && hasMember(result, name);
 }
+
+/** Whether a small result could have a member with this key, written with escapes or without: clients read both alike. */
+function mayName(result: Buffer, key: Buffer | string): boolean {
+  return result.includes(key) || result.includes(ESCAPED);
+}
+
+/** How an escape of a letter begins. */
+const ESCAPED = Buffer.from('\\u00');
 
 /** One that is there twice is there. */
 function hasMember(result: Buffer, name: string): boolean {
-  return scanner.scan(result, 1) && scanner.kind(0) === jsonKind.object && findMember(scanner, result, 0, name) !== -1;
+  if (!scanner.scan(result, 1) || scanner.kind(0) !== jsonKind.object) return false;
+  const past = scanner.next(0);
+  for (let node = 1; node < past; node = scanner.next(node))
+    if (isKey(result, scanner.keyStart(node), scanner.keyEnd(node), name)) return true;
+  return false;
 }
 
 function isEmpty(object: Buffer): boolean {

@@ -17,6 +17,8 @@ export interface ModernRequest {
   readonly sessionId?: string;
   readonly answerForms?: ExchangeRequest['answerForms'];
   readonly passthroughHeaders?: readonly string[];
+  /** In place of all of it. */
+  readonly body?: string;
 }
 
 export function bodyOf(method: string, { id = 1, params = {}, meta = {} }: ModernRequest = {}): string {
@@ -35,6 +37,6 @@ export function post(caller: WiredCaller, method: string, request: ModernRequest
       ...{ protocolVersion: VERSION, method, name: typeof name === 'string' ? name : '', params: [] },
       ...headers,
     },
-    body: Buffer.from(bodyOf(method, request)),
+    body: Buffer.from(request.body ?? bodyOf(method, request)),
   });
 }

@@ -34,23 +34,28 @@ t.test('codes and members of before are put into those of now', async (t) => {
 });
 
 t.test('a backend of before cannot ask for a retry by what it calls its result', async (t) => {
-  const types = [
-    '"input_required"',
-    ' "complete"',
-    '"input\\u005frequired"',
-    '"input_required","resultType":"partial"',
+  const own = '"structuredContent":{"resultType":"mine"}';
+  const rows: readonly (readonly [members: string, says?: object])[] = [
+    [`"resultType":"input_required",${own}`, { structuredContent: { resultType: 'mine' } }],
+    [`"resultType": "complete",${own}`],
+    [`"resultType":"input\\u005frequired",${own}`],
+    [`"resultType":"input_required","resultType":"partial",${own}`],
+    [`${own},"result\\u0054ype":"input_required"`],
+    ['"\\u0072esultType":"input_required"'],
+    ['"resultType":"complete","result\\u0054ype":"input_required"'],
+    ['"ResultType":"other","text":"\\u001b"', { ResultType: 'other', text: '\u001b' }],
   ];
   const backend = await backendFor(t, {
     tools: ['echo'],
     onCall: ({ argumentsText }) => {
-      const { type } = JSON.parse(argumentsText ?? '{}') as { type: string };
-      return new JsonText(`{"requestState":"s","resultType":${type},"structuredContent":{"resultType":"mine"}}`);
+      const { members } = JSON.parse(argumentsText ?? '{}') as { members: string };
+      return new JsonText(`{"requestState":"s",${members}}`);
     },
   });
   const caller = new WiredRelay(t).caller({ b: backend.url });
-  for (const type of types) {
-    const answer = await answerOf(post(caller, 'tools/call', { params: { name: 'b-echo', arguments: { type } } }));
-    t.match(answer, { result: { resultType: 'complete', structuredContent: { resultType: 'mine' } } }, type);
+  for (const [members, says] of rows) {
+    const answer = await answerOf(post(caller, 'tools/call', { params: { name: 'b-echo', arguments: { members } } }));
+    t.match(answer, { result: { resultType: 'complete', ...says } }, members);
   }
 });
 
@@ -109,7 +114,9 @@ t.test('what a modern backend lets anybody keep may be kept by its reader alone'
   const text = 'x'.repeat(limits.readAtOnceBytesMax);
   const rows: readonly (readonly [string, string])[] = [
     ['"ttlMs":5,"cacheScope":"public"', '"ttlMs":5,"cacheScope":"private"'],
-    ['"cache\\u0053cope":1,"cacheScope" : "private"', '"cache\\u0053cope":1,"cacheScope" : "private"'],
+    ['"cache\\u0053cope":1,"cacheScope" : "private"', '"cache\\u0053cope":"private","cacheScope" : "private"'],
+    ['"cacheScope":"private","\\u0063acheScope":"public"', '"cacheScope":"private","\\u0063acheScope":"private"'],
+    ['"cacheScop\\u0065" :"public"', '"cacheScop\\u0065" :"private"'],
     ['"cacheScope":"public","cacheScope":{}', '"cacheScope":"private","cacheScope":"private"'],
     [
       `"contents":[{"text":"${text}"}],"cacheScope": "public"`,
