@@ -80,7 +80,7 @@ export class WiredRelay {
 
   /**
    * @param backends URLs by name, or all that a config says; one virtual host is made of them, always the same one.
-   * @param host what else the config says of the virtual host.
+   * @param host what else the config says of the virtual host, and its `id` where that is not `vh`.
    */
   caller(backends: WiredBackends, subject = 'alice', host: object = {}): WiredCaller {
     const key = JSON.stringify([backends, host]);
@@ -146,13 +146,14 @@ function compile(backends: WiredBackends, host: object): CompiledVirtualHost {
     name,
     typeof said === 'string' ? { url: said } : said,
   ]);
-  const vh = { ...host, backends: Object.fromEntries(members) as unknown };
-  const text = JSON.stringify({ virtual_hosts: { vh } });
+  const { id = 'vh', ...said } = host as { readonly id?: string };
+  const virtualHosts = { [id]: { ...said, backends: Object.fromEntries(members) as unknown } };
+  const text = JSON.stringify({ virtual_hosts: virtualHosts });
   const decoding = decodeUserConfig(Buffer.from(text));
   if (!decoding.ok) throw new Error(decoding.issues);
   const config = compileUserConfig(decoding.config, 'plain-text-or-tls');
   numberConfig(config, nextConfigNumber());
-  const virtualHost = config.virtualHosts.get('vh');
+  const virtualHost = config.virtualHosts.get(id);
   if (virtualHost === undefined) throw new Error('no virtual host');
   return virtualHost;
 }

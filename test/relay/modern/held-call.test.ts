@@ -161,6 +161,8 @@ t.test('a state is used once', async (t) => {
   t.ok(scene.retry(retryOf(2, requestState, { 1: { action: 'decline' } })));
   const replayed = scene.retry(retryOf(3, requestState, { 1: { action: 'accept' } }));
   t.match(replayed && answerOf(replayed), { id: 3, error: { code: -32602, message: /call again without/ } });
+  const bare = scene.retry(retryOf(3, requestState));
+  t.match(bare && answerOf(bare), { id: 3, error: { code: -32602 } }, 'nor without answers');
   t.equal(scene.passed.length, 1, 'the backend hears nothing of it');
 
   const next = await roundOf(scene, call, question('x3'));
@@ -169,6 +171,48 @@ t.test('a state is used once', async (t) => {
   t.ok(scene.retry(retryOf(5, next.requestState, { 2: { action: 'accept' } })));
   t.equal(scene.passed.length, 2);
 });
+
+t.test('of two retries that are read at the same time one goes on with the call', async (t) => {
+  const scene = new Scene(t);
+  const { requestState } = await roundOf(scene, scene.begin(), question('x1'));
+  const large = `{"1":{"x":[${'0,'.repeat(4 * 1024 * 1024)}0]}}`;
+  const body = request(2, `,"requestState":"${requestState}","inputResponses":${large}`);
+  const retries = [scene.retry(body), scene.retry(body)];
+  t.same([scene.passed.length, retries.map((retry) => retry?.outcome === 'responded')], [0, [false, false]]);
+  await until(() => scene.passed.length === 1, 'the first one to go on');
+  await until(() => retries.some((retry) => retry?.outcome === 'responded'), 'the other one to be told');
+  t.equal(scene.exchange, retries[0]);
+  t.match(retries[1] && answerOf(retries[1]), { error: { code: -32602, message: /call again without/ } });
+});
+
+t.test('a client is asked so often in one request, and no more', async (t) => {
+  const scene = new Scene(t);
+  const call = scene.begin();
+  for (let round = 1; round <= limits.heldCallRoundsMax; round += 1) {
+    const { requestState } = await roundOf(scene, call, question(`x${round}`));
+    scene.retry(retryOf(round + 1, requestState, { [round]: {} }));
+  }
+  t.equal(scene.passed.length, limits.heldCallRoundsMax);
+  t.match(call?.ask(...question('more')), { code: -32603, message: /too often/ });
+});
+
+t.test(
+  'what is kept of a large call, and an answer that waits, are in the share of the subject until its end',
+  async (t) => {
+    const scene = new Scene(t);
+    const held = (): number => scene.accounts.held('requestBytes');
+    const args = JSON.stringify('x'.repeat(limits.countedFromBytes));
+    const call = scene.begin('alice', request(1, '', args));
+    const { length } = request(1, '', args);
+    t.equal(held(), length);
+    await roundOf(scene, call, question('x1'));
+    const message = '{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete"}}';
+    scene.exchange.respond(200, 'application/json', message);
+    t.equal(held(), length + message.length);
+    scene.advance(limits.heldCallMsMax + 100);
+    t.equal(held(), 0);
+  },
+);
 
 t.test('the state opens for its own request alone; what else comes is not ours', async (t) => {
   const scene = new Scene(t);
@@ -289,6 +333,7 @@ t.test(
     scene.calls.giveUpAll();
     t.equal(scene.gaveUp, 1);
     t.equal(scene.calls.count, 1, 'what nobody waits for an answer to goes on');
+    t.equal(scene.begin(), undefined, 'and no more are held');
     served?.onRequestOver();
     const late = scene.retry(retryOf(2, requestState, { 1: {} }));
     t.match(late && answerOf(late), { error: { code: -32602 } });

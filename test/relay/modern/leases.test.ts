@@ -103,6 +103,16 @@ t.test('requests share a lease that come with the same capabilities and headers,
   t.same([again, oneAgain], [bare, one]);
 });
 
+t.test('a subject’s virtual hosts have leases of their own', async (t) => {
+  const [one, other] = await Promise.all([1, 2].map(() => backendFor(t, { tools: ['echo'], withSessions: true })));
+  const relay = new WiredRelay(t);
+  const callers = [relay.caller({ b: one!.url }), relay.caller({ b: other!.url }, 'alice', { id: 'other' })];
+  for (let time = 1; time <= 2; time += 1)
+    for (const caller of callers) for (const kind of [{}, {}, { key: 'one' }]) await outcomeOf(call(caller, kind));
+  t.same([one!.calls.length, other!.calls.length], [6, 6], 'each request is served by what its own virtual host has');
+  t.same([one!.sessions.size, other!.sessions.size], [2, 2]);
+});
+
 t.test('a lease that gave way to others is begun anew', async (t) => {
   const backend = await backendFor(t, { tools: ['echo'], withSessions: true });
   const accounts = createAccounts({ subjectSessionsMax: 2 });

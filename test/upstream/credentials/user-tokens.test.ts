@@ -13,7 +13,7 @@ import type { Store, StoreRead } from '../../../src/store/store.js';
 import { ConnectLinks } from '../../../src/upstream/credentials/connect-links.js';
 import type { CredentialRead } from '../../../src/upstream/credentials/token.js';
 import { userGrantKey } from '../../../src/upstream/credentials/user-refresh.js';
-import { UserTokens, type WantedGrant } from '../../../src/upstream/credentials/user-tokens.js';
+import { UserTokens, type UserTokensMeans, type WantedGrant } from '../../../src/upstream/credentials/user-tokens.js';
 import { Http1Upstream } from '../../../src/upstream/http1/http1-upstream.js';
 import { Secrets } from '../../../src/upstream/secrets.js';
 import { upstreamFault } from '../../../src/upstream/upstream-fault.js';
@@ -70,7 +70,7 @@ class Scene {
     this.#grants = grantsOf(this);
   }
 
-  static async set(t: Test, processCount: number): Promise<Scene> {
+  static async set(t: Test, processCount: number, mode: UserTokensMeans['mode'] = 'plain-text-or-tls'): Promise<Scene> {
     const server = createServer((request, response) => {
       let body = '';
       request.on('data', (chunk: Buffer) => (body += chunk.toString()));
@@ -100,7 +100,7 @@ class Scene {
         deadlines,
         grants,
         secrets: new Secrets(undefined, () => 0),
-        mode: 'plain-text-or-tls' as const,
+        mode,
       };
       const links = new ConnectLinks(undefined, scene.keys);
       scene.processes.push(new UserTokens({ ...means, links }, { nowMs: () => scene.nowMs, random: () => 0 }));
@@ -221,10 +221,21 @@ t.test('a server that is not there takes nothing away', async (t) => {
   t.equal(scene.asked, 1, 'and the server left alone');
   scene.nowMs += LIFE_MS;
   t.match(await scene.read(), { kind: 'token-unavailable' });
+  t.equal(scene.asked, 2);
+  t.match(await scene.read(), { kind: 'token-unavailable' });
+  t.equal(scene.asked, 2, 'nor by each request that has no other token');
   scene.status = 200;
   scene.nowMs += 2 * limits.tokenRetryDelayMsMax;
   t.match(await scene.read(), ['authorization', /^Bearer access-/]);
   t.equal(scene.thefts, 0);
+});
+
+t.test('with tls-only nothing is shown to a server in plain text', async (t) => {
+  const scene = await Scene.set(t, 1, 'tls-only');
+  await scene.grant();
+  scene.expire();
+  t.match(await scene.read(), { kind: 'plain-text-refused' });
+  t.same([scene.asked, scene.stored?.refreshToken, scene.stored?.lease], [0, 'refresh-0', undefined]);
 });
 
 t.test('a grant that has ended is asked for again, and so is one that cannot be renewed', async (t) => {
