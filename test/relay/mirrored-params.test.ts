@@ -192,6 +192,7 @@ t.test(
       ['9007199254740993', '9007199254740992.0'],
       [`1.${ZEROS}e5`, '1'],
       [`1${ZEROS}`, `1${'0'.repeat(63)}`],
+      ['1,"größe":2', '2'],
     ] as const) {
       const params = { name: 'm-route', arguments: { place: { größe: 0 } } };
       const body = bodyOf('tools/call', { params }).replace('"größe":0', `"größe":${size}`);

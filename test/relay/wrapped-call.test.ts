@@ -1,6 +1,7 @@
 // Calls through `call_tool`: they count as calls do, and a backend of MCP 2026-07-28 is told in headers what its tool wants there, which the
 // client cannot have said, since its own call is that of another tool.
 import t, { type Test } from 'tap';
+import { limits } from '../../src/shared/limits.js';
 import { backendFor } from '../support/deployment.js';
 import { modernBackendFor, RefusedWith, type ModernBackend } from '../support/modern-backend.js';
 import { encodeMirrored } from '../support/modern-ladder.js';
@@ -10,6 +11,7 @@ import { post } from './modern/modern-request.js';
 import { answerOf, WiredRelay, type RpcAnswer, type WiredCaller } from './wired-relay.js';
 
 const SEARCH = { exposure: 'search' };
+const KEY = 'x-api-key';
 const ROUTE = {
   name: 'route',
   inputSchema: {
@@ -70,6 +72,47 @@ for (const [kind, call] of Object.entries(clients)) {
     t.equal(backend.calls.at(-1)?.name, 'route');
   });
 }
+
+t.test('what is no call of one tool is told in words, and neither tool is called', async (t) => {
+  const backend = await backendFor(t, { tools: ['echo', 'other'] });
+  const caller = new WiredRelay(t).caller({ b: backend.url }, 'alice', SEARCH);
+  await caller.open();
+  const rows: readonly (readonly [params: string, words: RegExp])[] = [
+    ['"name":"call_tool","arguments":{"name":"b-echo","arguments":{},"arguments":{}}', /once each/],
+    ['"name":"call_tool","arguments":{"name":"b-echo","Arguments":{},"arguments":{}}', /once each/],
+    ['"name":"call_tool","arguments":{"name":"b-echo","n\\u0061me":"b-other"}', /once each/],
+    ['"name":"call_tool","arguments":{"name":"b-echo","x":1}', /nothing else/],
+    ['"name":"call_tool","arguments":{"name":"b-echo","arguments":{},"_meta":{}}', /nothing else/],
+    ['"name":"call_tool","arguments":{"name":"call\\u005ftool","arguments":{"name":"b-echo"}}', /cannot call itself/],
+    ['"name":"find_tools","arguments":{"query":"echo","other":1}', /and nothing else/],
+    [`"name":"find_tools","arguments":{"query":"echo","limit":${limits.foundToolsMax + 1}}`, /whole number/],
+  ];
+  for (const [params, words] of rows) {
+    const body = Buffer.from(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{${params}}}`);
+    t.match((await answerOf(caller.request({ body }))).result, { isError: true, content: [{ text: words }] }, params);
+  }
+  t.equal(backend.calls.length, 0);
+});
+
+t.test('who shows a backend something else finds what the backend lists for that', async (t) => {
+  const tools: string[] = [];
+  const backend = await backendFor(t, {
+    tools,
+    onRequest: ({ headers }) => {
+      tools[0] = `look_${String(headers[KEY])}`;
+      return false;
+    },
+  });
+  const shown = { url: backend.url, passthrough_headers: [KEY] };
+  const caller = new WiredRelay(t).caller({ b: shown }, 'alice', SEARCH);
+  const find = async (key: string): Promise<unknown> => {
+    const params = { name: 'find_tools', arguments: { query: 'look' } };
+    const { result } = await answerOf(post(caller, 'tools/call', { params, passthroughHeaders: [KEY, key] }));
+    return (result?.['structuredContent'] as { tools: { name: string }[] }).tools.map(({ name }) => name);
+  };
+  for (const key of ['one', 'two', 'one', 'two']) t.same(await find(key), [`b-look_${key}`]);
+  t.equal(backend.requestsOf('tools/list').length, 2, 'each is read once');
+});
 
 t.test('headers that a client has put to call_tool itself go nowhere', async (t) => {
   const backend = await routing(t);
