@@ -4,7 +4,7 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type Socket } from 'node:net';
 import { Confirmations } from './confirmations.js';
-import { TOKEN_ANSWER, TOKEN_PATH, WANTED_LINES } from './credentials.js';
+import { COLLECTOR_PATH, TOKEN_ANSWER, TOKEN_PATH, WANTED_LINES } from './credentials.js';
 import { MODERN_VERSION } from './modern-message.js';
 import { resourceAnswerTail, resourceUri } from './resource.js';
 import { listAnswer, toolTexts } from './tool-list.js';
@@ -93,6 +93,7 @@ function answer(head: string, body: string, socket: Socket): string {
   const [method, path = ''] = head.slice(0, head.indexOf('\r\n')).split(' ');
   if (method === 'DELETE') return emptyAnswer('200 OK');
   if (path === TOKEN_PATH) return messageAnswer(TOKEN_ANSWER, 'json');
+  if (path === COLLECTOR_PATH) return messageAnswer('{}', 'json');
   const [, backend, style, toolCount, offer = ''] = path.split('/');
   const wanted = WANTED_LINES[offer];
   if (wanted !== undefined && !head.includes(wanted)) return emptyAnswer('401 Unauthorized');

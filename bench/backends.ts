@@ -2,6 +2,7 @@
 import { fileURLToPath } from 'node:url';
 import { calledBackendNames, listedBackendNames, type BackendName } from './backend-names.js';
 import type { ChildProcesses } from './child-processes.js';
+import { COLLECTOR_PATH } from './credentials.js';
 import type { Target } from './targets.js';
 import { backendPath } from './virtual-hosts.js';
 
@@ -38,6 +39,11 @@ async function startProcess(
 
 export function backendUrl({ ports }: Backends, ...[virtualHost, backend]: Parameters<typeof backendPath>): string {
   return `http://127.0.0.1:${ports.get(backend)}${backendPath(virtualHost, backend)}`;
+}
+
+/** Of spans. Not where the calls go: no backend's connections are shared with it. */
+export function collectorUrl({ ports }: Backends): string {
+  return `http://127.0.0.1:${ports.get(listedBackendNames[0])}${COLLECTOR_PATH}`;
 }
 
 /** Every called backend answers for all of them: the path says which one is meant. */

@@ -1,4 +1,4 @@
-// What backends of a bench want to see, and where an access token is had: known to them and to the gateway's configs.
+// What backends of a bench want to see, where an access token is had, and where spans go: known to them and to the gateways.
 
 /** In the secrets directory. */
 export const SECRET_FILE = 'bench-secret';
@@ -6,6 +6,8 @@ export const SECRET = 'a secret of forty characters for a bench';
 export const SECRET_HEADER = 'x-api-key';
 export const ACCESS_TOKEN = 'an-access-token-of-a-bench';
 export const TOKEN_PATH = '/token';
+/** Spans are taken here, and forgotten. */
+export const COLLECTOR_PATH = '/v1/traces';
 
 /** What an authorization server says, by whose word the token is good for longer than a bench takes. */
 export const TOKEN_ANSWER = JSON.stringify({ access_token: ACCESS_TOKEN, token_type: 'Bearer', expires_in: 86_400 });

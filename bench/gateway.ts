@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import type { StoreOptions } from '../src/config/dataplane-options.js';
 import { createLogger } from '../src/shared/logger.js';
 import { openStore } from '../src/store/open-store.js';
-import { backendUrl, type Backends } from './backends.js';
+import { backendUrl, collectorUrl, type Backends } from './backends.js';
 import { authOf, SECRET, SECRET_FILE } from './credentials.js';
 import type { ChildProcesses } from './child-processes.js';
 import { freePort, waitUntilAnswering } from './loopback.js';
@@ -32,6 +32,10 @@ export interface GatewaySetup {
   readonly nodeWords?: readonly string[];
   /** Lists of backends are answered from memory. */
   readonly isListing?: boolean;
+  /** Figures are kept, as they are by default: the gateways that are compared with others have none. */
+  readonly isCounting?: boolean;
+  /** Spans of every request go to a collector, one of the backends' processes. */
+  readonly isTracing?: boolean;
 }
 
 export interface StartedGateway extends Target {
@@ -46,13 +50,20 @@ export class Gateways {
   readonly #keyPath: string;
   readonly #configs: readonly UserConfig[];
   readonly #secretsPath: string;
+  readonly #collectorUrl: string;
 
-  private constructor(children: ChildProcesses, directory: string, configs: readonly UserConfig[]) {
+  private constructor(
+    children: ChildProcesses,
+    directory: string,
+    configs: readonly UserConfig[],
+    collectorUrl: string,
+  ) {
     this.#children = children;
     this.#configs = configs;
     this.#storePath = join(directory, 'store');
     this.#keyPath = join(directory, 'public-key.pem');
     this.#secretsPath = join(directory, 'secrets');
+    this.#collectorUrl = collectorUrl;
   }
 
   static async prepare(
@@ -61,7 +72,7 @@ export class Gateways {
     backends: Backends,
     users: Users,
   ): Promise<Gateways> {
-    const gateways = new Gateways(children, directory, userConfigs(backends, users));
+    const gateways = new Gateways(children, directory, userConfigs(backends, users), collectorUrl(backends));
     writeFileSync(gateways.#keyPath, users.publicKey);
     mkdirSync(gateways.#secretsPath);
     writeFileSync(join(gateways.#secretsPath, SECRET_FILE), SECRET);
@@ -76,6 +87,7 @@ export class Gateways {
 
   async start(setup: GatewaySetup): Promise<StartedGateway> {
     const { name, workers, program = ownProgram, nodeWords = [], directory, redis, isListing = false } = setup;
+    const { isCounting = false, isTracing = false } = setup;
     const { place = workers === 1 ? 'gateway' : 'two-workers' } = setup;
     const address = `127.0.0.1:${await freePort()}`;
     const child = await this.#children.start({
@@ -91,7 +103,9 @@ export class Gateways {
       ],
       // Not on the command line, where an earlier build would refuse it.
       environment: {
-        ...{ SWITCHYARD_ADMIN_ADDRESS: 'off', SWITCHYARD_SECRETS_DIRECTORY: this.#secretsPath },
+        SWITCHYARD_ADMIN_ADDRESS: isCounting ? `127.0.0.1:${await freePort()}` : 'off',
+        SWITCHYARD_SECRETS_DIRECTORY: this.#secretsPath,
+        ...(isTracing && { SWITCHYARD_TRACES_ENDPOINT: this.#collectorUrl }),
         ...(isListing && { SWITCHYARD_LIST_CACHE: '1h' }),
       },
     });

@@ -30,6 +30,8 @@ export const scenarioNames = [
   'call-headers',
   'call-token',
   'list-kept',
+  'call-metrics',
+  'call-traces',
 ] as const;
 
 export type ScenarioName = (typeof scenarioNames)[number];

@@ -19,6 +19,9 @@ const STORE_DIRECTORY_GOAL = 1.15;
 /** Of a first call where the session was opened, and of the one read that a machine which does not know it cannot do without. */
 const ADOPT_GOAL = 1.3;
 
+/** Of a call whose two spans are both made and sent. */
+const TRACES_GOAL = 1.5;
+
 const gateway = load('gateway');
 const nginx = load('nginx');
 const direct = load('direct');
@@ -69,6 +72,9 @@ const credentialed = {
   goal: 1.03,
   measures: [gateway, { ...gateway, target: 'unasked', createScript: callScript('calls') }],
 } as const satisfies Partial<Scenario>;
+
+/** What an operator pays who looks: the same calls, to gateways that differ in this alone. */
+const observed = { ...call, goal: 1.03, connectionCounts: [16, 64], quickConnectionCounts: [64] } as const;
 
 export const scenarios: Readonly<Record<ScenarioName, Scenario>> = {
   call: { ...call, name: 'call' },
@@ -268,6 +274,26 @@ export const scenarios: Readonly<Record<ScenarioName, Scenario>> = {
     connectionCounts: [4],
     quickConnectionCounts: [4],
     createScript: listScript('kept-lists'),
+  },
+  'call-metrics': {
+    ...observed,
+    name: 'call-metrics',
+    yardstick: 'uncounted',
+    measures: [
+      { ...gateway, place: 'counting' },
+      { ...gateway, target: 'uncounted' },
+    ],
+  },
+  'call-traces': {
+    ...observed,
+    name: 'call-traces',
+    // Every request has a span, which no gateway under such a load is asked for: what is looked for is what one costs.
+    goal: TRACES_GOAL,
+    yardstick: 'untraced',
+    measures: [
+      { ...gateway, place: 'tracing' },
+      { ...gateway, target: 'untraced' },
+    ],
   },
 };
 

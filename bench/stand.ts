@@ -41,6 +41,8 @@ export async function startStand(setup: StandSetup): Promise<BenchParts> {
     'two-workers': () => gateways.start({ name: 'gateway-of-two', workers: 2, nodeWords }),
     remembering: () =>
       gateways.start({ name: 'gateway-with-lists', place: 'remembering', workers: 1, nodeWords, isListing: true }),
+    counting: () => gateways.start({ ...ofOne('counting'), nodeWords, isCounting: true }),
+    tracing: () => gateways.start({ ...ofOne('tracing'), nodeWords, isTracing: true }),
     before: () => gateways.start({ name: 'gateway-before', workers: 1, ...before(programBefore) }),
     'two-workers-before': () => gateways.start({ name: 'gateway-of-two-before', workers: 2, ...before(programBefore) }),
     'gateway-without-directory': () => gateways.start({ ...ofOne('gateway-without-directory'), directory: 'none' }),

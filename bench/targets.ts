@@ -17,6 +17,8 @@ export const targetNames = [
   'no directory',
   'a read',
   'unasked',
+  'uncounted',
+  'untraced',
 ] as const;
 
 /** Another gateway, by the name that it was given. */
@@ -29,6 +31,8 @@ export const placeNames = [
   'gateway',
   'two-workers',
   'remembering',
+  'counting',
+  'tracing',
   'before',
   'two-workers-before',
   'nginx',

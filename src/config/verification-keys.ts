@@ -93,8 +93,13 @@ export function checked(keys: readonly VerificationKey[]): readonly Verification
   return keys;
 }
 
+const MEND_KEY = 'write it again with `openssl pkey -pubout`, or remove it';
+
 function keyOfBlock(block: string, which: string): VerificationKey {
-  const key = tryRead(() => createPublicKey(block), `${which === '' ? 'holds a key that' : which}cannot be parsed`);
+  const key = tryRead(
+    () => createPublicKey(block),
+    `${which === '' ? 'holds a key that ' : which}cannot be parsed; ${MEND_KEY}`,
+  );
   const kind = keyKind(key);
   if (kind !== undefined) return verificationKey(key, ALGORITHMS[kind], undefined);
   const what = which === '' ? 'holds a key that' : `${which}is one that`;

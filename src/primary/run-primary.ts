@@ -77,7 +77,11 @@ async function checkStore({ store }: DataplaneOptions, entry: PrimaryEntry): Pro
     await entry.checkStore(store);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new StartFault(exitStatus.cannotCreate, reason, error);
+    // What is told of damage says by itself what to do; other errors are the file system's.
+    const isOfFiles = error instanceof Error && 'code' in error;
+    const advice = 'give --store-path a directory that this user may write';
+    const message = isOfFiles ? `the store cannot be opened: ${reason}; ${advice}` : reason;
+    throw new StartFault(exitStatus.cannotCreate, message, error);
   }
 }
 

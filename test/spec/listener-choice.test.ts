@@ -7,9 +7,12 @@ import { rpc } from '../support/mcp-caller.js';
 import { RawConnection, send } from '../support/raw-http.js';
 import { until } from '../support/until.js';
 
-/** A loader as where the machine's C library is older than the binary. */
+/** What the package throws where the machine's C library is older than its binary: its own words first, whatever the cause. */
+const LOADER_WORDS =
+  'This version of uWS.js supports only Node.js versions 18, 20, 21 and 22.\n\n' +
+  "Error: libc.so.6: version 'GLIBC_2.38' not found (required by uws.node)\nRequire stack:\n- uws.mjs";
 const HOOKS = `export async function resolve(name, context, next) {
-  if (name === 'uWebSockets.js') throw new Error("libc.so.6: version 'GLIBC_2.38' not found");
+  if (name === 'uWebSockets.js') throw new Error(${JSON.stringify(LOADER_WORDS)});
   return next(name, context);
 }`;
 const dataUrl = (source: string): string => `data:text/javascript,${encodeURIComponent(source)}`;

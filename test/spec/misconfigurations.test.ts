@@ -22,6 +22,7 @@ const unknownMember = file(
   'config.json',
   '{"virtual_hosts":{"v":{"backends":{"b":{"url":"https://b.example/mcp","allowed_tools":["x"]}}}}}',
 );
+const halfKeys = file('two.pem', `${key.publicKeyPem}-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n`);
 const damagedStore = createScratchDirectory(t);
 writeFileSync(join(damagedStore, 'data.mdb'), CONTENT.repeat(300));
 
@@ -82,6 +83,26 @@ const misconfigurations: Readonly<Record<string, Misconfiguration>> = {
     words: check('--token-verification-public-key', key.privateKeyPath),
     said: /holds a private key; name the file of its public key/,
   },
+  'a second key that is broken': {
+    words: check('--token-verification-public-key', halfKeys),
+    said: /key 2 in the file cannot be parsed; write it again with `openssl pkey -pubout`, or remove it/,
+  },
+  'one address for callers and operators': {
+    words: check('--address', '127.0.0.1:8001', '--admin-address', '127.0.0.1:8001'),
+    said: /--admin-address: is the same as --address; give it a port of its own, or off/,
+  },
+  'a Redis as a URL with a password': {
+    words: check('--redis-address', `redis://:${CONTENT}@redis.internal:6379`),
+    said: /--redis-address: expects a host name or address alone, .*; the port is an option of its own/,
+  },
+  'a password on the command line': {
+    words: check('--redis-password', CONTENT),
+    said: /--redis-password: unknown option; correct it to --redis-password-file/,
+  },
+  'a command that wants a token': {
+    words: ['servers', 'list'],
+    said: /SWITCHYARD_TOKEN: is not set; put an access token into it, as `switchyard token` mints them/,
+  },
   'TLS without a certificate': {
     words: check('--tls-address', '127.0.0.1:8443'),
     said: /--server-certificate: is needed by --tls-address[^]*--server-private-key: is needed by --tls-address/,
@@ -131,6 +152,17 @@ const misconfigurations: Readonly<Record<string, Misconfiguration>> = {
     words: ['dataplane', '--address', '127.0.0.1:0', '--number-of-cpus', '1', '--store-path', damagedStore],
     exitStatus: 73,
     said: /the embedded store in .* is damaged: .*Put a copy of its files back, or move them away/,
+  },
+  'a store that is a file': {
+    words: ['dataplane', '--address', '127.0.0.1:0', '--number-of-cpus', '1', '--store-path', junk],
+    exitStatus: 73,
+    said: /the store cannot be opened: ENOTDIR.*; give --store-path a directory that this user may write/,
+  },
+  'an admin listener that is not there': {
+    words: ['sessions', '--admin-address', '127.0.0.1:1'],
+    environment: {},
+    exitStatus: 69,
+    said: /no admin listener answers at http:\/\/127\.0\.0\.1:1; start a dataplane, or name its --admin-address/,
   },
   'an address of another machine': {
     words: ['dataplane', '--address', '198.51.100.7:8001', '--store-path', join(directory, 'store')],

@@ -30,11 +30,20 @@ export async function loadUws(): Promise<Uws> {
   }
 }
 
-/** The first line that says something, as in `GLIBC_2.38 not found`; a loader may say it in the cause of what it throws. */
+/**
+ * The line that says something, as in `GLIBC_2.38 not found`: a loader may say it in the cause of what it throws, or, as the package does,
+ * as the last paragraph behind words of its own that are the same for every cause.
+ */
 export function causeInWords(error: unknown): string {
   const words: string[] = [];
   for (let one = error, depth = 0; one instanceof Error && depth < 3; one = one.cause, depth++) {
-    words.push(one.message.split('\n')[0] ?? '');
+    words.push(
+      one.message
+        .split('\n\n')
+        .at(-1)
+        ?.split('\n')[0]
+        ?.replace(/^Error: /, '') ?? '',
+    );
   }
   const text = words.length > 0 ? words.join(': ') : String(error);
   return text.replace(/\.$/, '').slice(0, CAUSE_CHARS_MAX);
