@@ -7,7 +7,7 @@ import type { FromWorker } from '../ipc/messages.js';
 import type { Logger, LogLevel } from '../shared/logger.js';
 import { ForgetRounds } from './forget-rounds.js';
 import { HangWatch } from './hang-watch.js';
-import { Figures, type GatheredFigures } from './figures.js';
+import { FleetFigures, type GatheredFigures } from './fleet-figures.js';
 import type { SlotStanding } from './readiness.js';
 import type { SlotState } from './slot-state.js';
 import { Slot, type FleetBounds, type WorkerPlan } from './slot.js';
@@ -33,7 +33,7 @@ export class Fleet {
   /** What a reload adds: the successor that starts, and predecessors that finish what they have. */
   readonly #others = new Set<Slot>();
   readonly #forgetRounds: ForgetRounds<ChildProcess>;
-  readonly #figures: Figures;
+  readonly #figures: FleetFigures;
   readonly #views = new Views(sendToWorker);
   readonly #hangWatch: HangWatch<ChildProcess>;
   readonly #logger: Logger;
@@ -53,7 +53,7 @@ export class Fleet {
     this.#logger = logger;
     this.#bounds = plan.bounds;
     this.#forgetRounds = new ForgetRounds(sendToWorker, plan.bounds.forgetRoundMsMax, logger);
-    this.#figures = new Figures(sendToWorker, plan.bounds);
+    this.#figures = new FleetFigures(sendToWorker, plan.bounds);
     this.#hangWatch = new HangWatch({
       hangTimeoutMs: plan.start.options.workerHangTimeoutMs,
       atOnceMax: plan.bounds.workerStartsAtOnceMax,

@@ -6,7 +6,7 @@ import { MODERN_PROTOCOL_VERSION, PROTOCOL_VERSIONS, type Era } from '../protoco
 import { rpcCodes } from '../shared/refusals.js';
 import { httpStatusFault, upstreamFault, type UpstreamFault } from './upstream-fault.js';
 
-export interface Refusal {
+export interface ReadRefusal {
   readonly fault: UpstreamFault;
   readonly error?: BackendMessage;
 }
@@ -16,7 +16,7 @@ export function statusFault(status: number, carriesSession: boolean): UpstreamFa
   return status === 404 && carriesSession ? upstreamFault('session-lost') : httpStatusFault(status);
 }
 
-export interface Refused {
+export interface RefusedRequest {
   readonly status: number;
   readonly carriesSession: boolean;
   readonly body: Buffer;
@@ -27,7 +27,7 @@ export interface Refused {
 }
 
 /** @returns the JSON-RPC error in it, which may be the answer to the request (R24), and the fault if it is not. */
-export function readRefusal(refused: Refused): Refusal {
+export function readRefusal(refused: RefusedRequest): ReadRefusal {
   const { status, carriesSession, body, era } = refused;
   const message = readBackendMessage(body);
   const error = message?.isError === true ? message : undefined;
@@ -42,7 +42,10 @@ export function readRefusal(refused: Refused): Refusal {
  * Backends made after the SDK's examples answer 400 in place of 404, with an error that belongs to no request and
  * speaks of the session: a refusal just as definite.
  */
-function isSessionRefused({ status, carriesSession, body }: Refused, error: BackendMessage | undefined): boolean {
+function isSessionRefused(
+  { status, carriesSession, body }: RefusedRequest,
+  error: BackendMessage | undefined,
+): boolean {
   return status === 400 && carriesSession && error?.idStart === -1 && /session/i.test(body.toString());
 }
 
@@ -53,7 +56,7 @@ const REFUSING_STATUSES: ReadonlySet<number> = new Set([400, 404, 405]);
  * Whether a backend that has spoken the modern era refuses a request because it does not speak it any more: it says so, or answers
  * as servers of before do to whom has no session, without the request's id.
  */
-function isModernRefused(refused: Refused, error: BackendMessage | undefined): boolean {
+function isModernRefused(refused: RefusedRequest, error: BackendMessage | undefined): boolean {
   const { status, body } = refused;
   if (!REFUSING_STATUSES.has(status)) return false;
   if (error === undefined) return status !== 400 || /session|protocol.version/i.test(body.toString());
@@ -68,7 +71,7 @@ function isModernRefused(refused: Refused, error: BackendMessage | undefined): b
  * Whether a backend that has spoken a legacy version refuses a request as only servers of 2026-07-28 do, before they look at what it
  * is about: for its version, or for the headers and the envelope that it does not have.
  */
-function isLegacyRefused({ status, body }: Refused, error: BackendMessage | undefined): boolean {
+function isLegacyRefused({ status, body }: RefusedRequest, error: BackendMessage | undefined): boolean {
   if (status !== 400 || error === undefined) return false;
   const { code, versions } = saidIn(body, error);
   if (code === modernCodes.versionUnsupported) return !versions.some((version) => PROTOCOL_VERSIONS.has(version));

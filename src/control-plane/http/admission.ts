@@ -1,7 +1,6 @@
 // Who is let in, before anything else is looked at: Host and Origin (403), token (401), rate (429), then whether there is
-// such a path and method at all (404, 405), whether the caller's role is enough for it (403), and whether the process can do with
-// more work (503). An unknown path says
-// nothing to who has no token.
+// such a path and method at all (404, 405), whether the caller's role is enough for it (403), and whether the process can do
+// with more work (503). An unknown path says nothing to who has no token.
 import type { FastifyContextConfig, FastifyRequest } from 'fastify';
 import type { TokenVerifier, Verified } from '../../auth/token-verifier.js';
 import type { Overload } from '../../process/overload.js';

@@ -31,7 +31,7 @@ export interface LargeListParts {
 }
 
 /** A list that the thread keeps. */
-export interface KeptList extends MergeOutcome {
+export interface ListInThread extends MergeOutcome {
   readonly subject: string;
   readonly key: number;
   readonly form: AnswerFrame['form'];
@@ -66,7 +66,7 @@ type State = 'asking' | 'waiting' | 'over';
  */
 export class LargeList implements MergedList {
   readonly #parts: LargeListParts;
-  readonly #list: KeptList;
+  readonly #list: ListInThread;
   #exchange: Exchange | undefined;
   /** Of the part that waits for room. */
   #memory: Uint8Array = NO_MEMORY;
@@ -74,7 +74,7 @@ export class LargeList implements MergedList {
   #state: State = 'asking';
 
   /** @param list its bytes are taken already. */
-  constructor(parts: LargeListParts, list: KeptList) {
+  constructor(parts: LargeListParts, list: ListInThread) {
     this.#parts = parts;
     this.#list = list;
   }

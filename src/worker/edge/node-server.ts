@@ -7,7 +7,7 @@ import { Server as NetServer, type Socket } from 'node:net';
 import { limits } from '../../shared/limits.js';
 import { refusals, type Refusal } from '../../shared/refusals.js';
 import type { HttpApp, HttpHandler, HttpLibrary, HttpListener, TlsFiles } from './http-library.js';
-import { NodeRequest, NodeResponse } from './node-exchange.js';
+import { NodeRequest, NodeResponse } from './node-response.js';
 import { statusLine } from './status-line.js';
 
 const OPTIONS: ServerOptions = {

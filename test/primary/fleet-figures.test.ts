@@ -3,7 +3,7 @@ import { setTimeout } from 'node:timers/promises';
 import t from 'tap';
 import type { ToWorker } from '../../src/ipc/messages.js';
 import type { Series } from '../../src/metrics/series.js';
-import { Figures } from '../../src/primary/figures.js';
+import { FleetFigures } from '../../src/primary/fleet-figures.js';
 
 const worker = (): ChildProcess => ({}) as unknown as ChildProcess;
 const hops = (value: number): Series => ({ name: 'switchyard_hops_total', labels: ['passed'], value });
@@ -15,12 +15,12 @@ const delay = (counts: number[]): Series => {
 function scene(
   metricReportMsMax = 60_000,
   metricGatheringAgeMsMax = 0,
-): { figures: Figures; asked: { to: ChildProcess; ticket: number }[] } {
+): { figures: FleetFigures; asked: { to: ChildProcess; ticket: number }[] } {
   const asked: { to: ChildProcess; ticket: number }[] = [];
   const send = (to: ChildProcess, message: ToWorker): void => {
     if (message.kind === 'report') asked.push({ to, ticket: message.ticket });
   };
-  return { figures: new Figures(send, { metricReportMsMax, metricGatheringAgeMsMax }), asked };
+  return { figures: new FleetFigures(send, { metricReportMsMax, metricGatheringAgeMsMax }), asked };
 }
 
 function valueOf(series: readonly Series[], name: string): number | undefined {

@@ -23,7 +23,7 @@ export interface GatheredFigures {
 /** Of shared/limits. */
 export type FigureBounds = Readonly<Record<'metricReportMsMax' | 'metricGatheringAgeMsMax', number>>;
 
-export class Figures {
+export class FleetFigures {
   readonly #send: (worker: ChildProcess, message: ToWorker) => void;
   readonly #bounds: FigureBounds;
   readonly #latest = new Map<ChildProcess, readonly Series[]>();
