@@ -4,7 +4,7 @@
 import { Buffer } from 'node:buffer';
 import { limits } from '../shared/limits.js';
 import { clientBatchIn, type ClientBatch } from './client-batch.js';
-import { ABSENT, AMBIGUOUS, findIn, findMembers, isString, MemberNames, stringValue } from './json-member.js';
+import { ABSENT, AMBIGUOUS, findIn, findMembers, isString, MemberNames } from './json-member.js';
 import { JsonScanner, jsonKind } from './json-scanner.js';
 import { methodName } from './method-name.js';
 import { PROTOCOL_VERSION_KEY, readModernEnvelope, type ModernEnvelope } from './modern-envelope.js';
@@ -262,22 +262,6 @@ export function beginsWithResult(bytes: Buffer): boolean {
     if (scanner.depth(node) === 1 && scanner.keyStart(node) !== -1 && key.equals(RESULT)) return true;
   }
   return false;
-}
-
-/** Whether two ids are one: the same JSON value, type included. */
-export function sameId(a: Buffer, aStart: number, aEnd: number, b: Buffer, bStart: number, bEnd: number): boolean {
-  if (aEnd - aStart === bEnd - bStart) {
-    let at = aStart;
-    while (at < aEnd && a[at] === b[at - aStart + bStart]) at++;
-    if (at === aEnd) return true;
-  }
-  return idKey(a, aStart, aEnd) === idKey(b, bStart, bEnd);
-}
-
-/** Equal exactly where `sameId` is true: for `1` and `1.0`, and not for `1` and `"1"`. */
-export function idKey(bytes: Buffer, start: number, end: number): string {
-  if (bytes[start] === 0x22) return `"${stringValue(bytes, start, end)}`;
-  return String(Number(bytes.toString('latin1', start, end)));
 }
 
 /** Fills the envelope. @returns false unless the document is an object of JSON-RPC 2.0 whose members are unambiguous. */

@@ -3,7 +3,8 @@
 import type { Buffer } from 'node:buffer';
 import { limits } from '../shared/limits.js';
 import { ABSENT, findMember, isString, stringValue } from './json-member.js';
-import { messageTape as tape, readBackendMessage, sameId } from './json-rpc.js';
+import { messageTape as tape, readBackendMessage } from './json-rpc.js';
+import { sameId } from './message-id.js';
 import { JsonScanner, jsonKind } from './json-scanner.js';
 import type { ListKind } from './list-kinds.js';
 import { hasMirrors, readMirrors, type MirroredParam, type PageMirrors, type ToolMirrors } from './tool-mirrors.js';

@@ -1,6 +1,7 @@
 // A relayed request from its caller's side: who hears of it, on what stream, and what becomes of it when nobody does. What it is at
 // its backend is `relayed-request.ts`. A base class, because a call is one object. Hot.
-import { sameId, type BackendMessage } from '../protocol/json-rpc.js';
+import type { BackendMessage } from '../protocol/json-rpc.js';
+import { sameId } from '../protocol/message-id.js';
 import { limits } from '../shared/limits.js';
 import { rpcCodes } from '../shared/refusals.js';
 import { copied, joined } from '../shared/short-memory.js';

@@ -1,7 +1,7 @@
 // The requests of backends that the client of one session has not answered yet: under our ids, each with its time, in the session's
 // share of memory. Cold: a call whose backend asks nothing never comes here.
 import { rpcCodes } from '../shared/refusals.js';
-import { idKey } from '../protocol/json-rpc.js';
+import { idKey } from '../protocol/message-id.js';
 import type { Deadline, DeadlineWheel } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
 import type { SessionShare } from '../upstream/session-share.js';

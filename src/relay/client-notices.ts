@@ -1,6 +1,7 @@
 // What a client says without asking: cancellations, progress, answers to what backends asked, changed roots, how tasks of its
 // own are doing. Cold.
-import { idKey, type ClientMessage } from '../protocol/json-rpc.js';
+import type { ClientMessage } from '../protocol/json-rpc.js';
+import { idKey } from '../protocol/message-id.js';
 import { limits } from '../shared/limits.js';
 import type { Refusal } from '../shared/refusals.js';
 import { backendTurns } from './backend-turns.js';

@@ -1,6 +1,7 @@
 // A request of the caller's that its session is working on: in the session's list, so that it can be found by the
 // caller's id for it, and ended with the session.
-import { idKey, type BackendMessage, type ClientMessage } from '../protocol/json-rpc.js';
+import type { BackendMessage, ClientMessage } from '../protocol/json-rpc.js';
+import { idKey } from '../protocol/message-id.js';
 import { ListNode } from '../shared/list-node.js';
 import type { Exchange } from './exchange.js';
 import type { IdSpan } from '../upstream/rpc-request.js';

@@ -1,5 +1,6 @@
 // What a JSON-RPC request to a backend is made of, and who hears of its answer (rpc-request.ts).
-import { sameId, type BackendMessage } from '../protocol/json-rpc.js';
+import type { BackendMessage } from '../protocol/json-rpc.js';
+import { sameId } from '../protocol/message-id.js';
 import type { Era } from '../protocol/protocol-versions.js';
 import type { MessageMemory } from '../shared/message-memory.js';
 import type { UpstreamTarget } from '../user-config/upstream-target.js';

@@ -5,7 +5,8 @@
 //   asking ── 200 ──> naming ── `endpoint` event ──> open
 //   asking, naming, open ── any other answer, end, fault, close ──> over
 import { EventStreamParser, encodeEvent } from '../../protocol/event-stream.js';
-import { idKey, readBackendMessage, type BackendMessage } from '../../protocol/json-rpc.js';
+import { readBackendMessage, type BackendMessage } from '../../protocol/json-rpc.js';
+import { idKey } from '../../protocol/message-id.js';
 import { readLargeBackendMessageLater } from '../../protocol/large-backend-message.js';
 import type { Reading } from '../../protocol/reading-queue.js';
 import type { Deadline } from '../../shared/deadline-wheel.js';
