@@ -15,6 +15,7 @@ import { killWithProcess } from '../support/leftovers.js';
 import { shareOptions } from '../support/shares.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 import { ERAS } from '../support/eras.js';
+import { upstreamOptions } from '../support/upstream-options.js';
 
 /** A busy machine takes seconds to start a process. */
 const patienceMs = 60_000;
@@ -47,18 +48,7 @@ export function stubOptions(changes: Partial<DataplaneOptions> = {}): DataplaneO
       connectionsPerSubjectMax: 256,
       names: { nameServers: undefined, allowedNetworks: undefined, lookUpsMax: 1_024, lookUpsPerSubjectMax: 64 },
     },
-    upstream: {
-      mode: 'tls-only',
-      connectTimeoutMs: 5_000,
-      initializeTimeoutMs: 10_000,
-      initializePatienceMs: 1_000,
-      listTimeoutMs: 30_000,
-      listCacheMs: 0,
-      callIdleTimeoutMs: 300_000,
-      clientAnswerTimeoutMs: 600_000,
-      secretsDirectory: undefined,
-      secretKeys: [],
-    },
+    upstream: { ...upstreamOptions, mode: 'tls-only' },
     eras: ERAS,
     answers: answerOptions,
     shares: shareOptions(),

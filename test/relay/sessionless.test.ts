@@ -16,6 +16,8 @@ import type { ReceivedRequest } from '../support/raw-backend.js';
 import { until } from '../support/until.js';
 import { createAccounts } from '../support/shares.js';
 import { ERAS } from '../support/eras.js';
+import { answerOptions } from '../support/answer-options.js';
+import { upstreamOptions } from '../support/upstream-options.js';
 
 /** Takes one answer; once the caller is gone it takes nothing, as the contract of `Exchange` has it. */
 class KeptExchange extends ExchangeHooks implements Exchange {
@@ -112,25 +114,9 @@ class Stage {
       accounts: createAccounts(),
       http,
       deadlines,
-      upstream: {
-        mode: 'plain-text-or-tls',
-        connectTimeoutMs: 5_000,
-        initializeTimeoutMs: 5_000,
-        initializePatienceMs: 1_000,
-        listTimeoutMs: 5_000,
-        listCacheMs: 0,
-        callIdleTimeoutMs: 5_000,
-        clientAnswerTimeoutMs: 600_000,
-        secretsDirectory: undefined,
-        secretKeys: [],
-      },
+      upstream: { ...upstreamOptions, initializeTimeoutMs: 5_000, listTimeoutMs: 5_000, callIdleTimeoutMs: 5_000 },
       eras: ERAS,
-      answers: {
-        slowAnswerMs: 5_000,
-        streamKeepAliveMs: 14_000,
-        resumptionTimeMs: 300_000,
-        resumptionBytesMax: 4 * 1024 * 1024,
-      },
+      answers: answerOptions,
       sessionIdleTimeoutMs: 60_000,
       mintSessionId: () => 'a session that nobody is told of',
       isSessionOptional,

@@ -16,6 +16,8 @@ import { until } from '../support/until.js';
 import { RecordedExchange } from '../support/recorded-exchange.js';
 import { createAccounts } from '../support/shares.js';
 import { ERAS } from '../support/eras.js';
+import { answerOptions } from '../support/answer-options.js';
+import { upstreamOptions } from '../support/upstream-options.js';
 
 export interface RpcAnswer {
   readonly id?: unknown;
@@ -38,19 +40,7 @@ export class WiredRelay {
     more: Partial<RelayOptions> = {},
   ) {
     const deadlines = new DeadlineWheel();
-    const upstream: UpstreamOptions = {
-      mode: 'plain-text-or-tls',
-      connectTimeoutMs: 5_000,
-      initializeTimeoutMs: 10_000,
-      initializePatienceMs: 1_000,
-      listTimeoutMs: 30_000,
-      listCacheMs: 0,
-      callIdleTimeoutMs: 30_000,
-      clientAnswerTimeoutMs: 600_000,
-      secretsDirectory: undefined,
-      secretKeys: [],
-      ...options,
-    };
+    const upstream: UpstreamOptions = { ...upstreamOptions, callIdleTimeoutMs: 30_000, ...options };
     const backends = new BackendConnections({ connectTimeoutMs: upstream.connectTimeoutMs, pool });
     this.relay = new Relay({
       accounts: createAccounts(),
@@ -60,12 +50,7 @@ export class WiredRelay {
       deadlines,
       upstream,
       eras: ERAS,
-      answers: {
-        slowAnswerMs: 5_000,
-        streamKeepAliveMs: 14_000,
-        resumptionTimeMs: 300_000,
-        resumptionBytesMax: 4 * 1024 * 1024,
-      },
+      answers: answerOptions,
       sessionIdleTimeoutMs: 60_000,
       mintSessionId: () => `session-${(this.#sessionCount += 1)}`,
       logger: logInto(this.logLines),

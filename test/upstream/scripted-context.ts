@@ -19,24 +19,14 @@ import { createMessageMemories, type MessageMemory } from '../../src/shared/mess
 import { createAccounts } from '../support/shares.js';
 import type { CompiledBackend } from '../../src/user-config/compiled-config.js';
 import { ScriptedUpstream } from './scripted-upstream.js';
+import { upstreamOptions } from '../support/upstream-options.js';
 
 const TICK_MS = 10;
 
 export class ScriptedContext implements UpstreamContext {
   readonly http = new ScriptedUpstream();
   readonly streams = this.http;
-  options: UpstreamOptions = {
-    mode: 'plain-text-or-tls',
-    connectTimeoutMs: 5_000,
-    initializeTimeoutMs: 10_000,
-    initializePatienceMs: 1_000,
-    listTimeoutMs: 30_000,
-    listCacheMs: 0,
-    callIdleTimeoutMs: 300_000,
-    clientAnswerTimeoutMs: 600_000,
-    secretsDirectory: undefined,
-    secretKeys: [],
-  };
+  options: UpstreamOptions = upstreamOptions;
   readonly answers: AnswerOptions = answerOptions;
   /** What was said for the log, in order: a fault's kind, or `available`. */
   readonly reports: (UpstreamFaultKind | 'available')[] = [];

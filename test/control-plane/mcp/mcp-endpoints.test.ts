@@ -23,6 +23,8 @@ import { setStage, type Stage } from '../stage.js';
 import { shareOptions } from '../../support/shares.js';
 import { ERAS } from '../../support/eras.js';
 import { bodyOf } from '../../relay/modern/modern-request.js';
+import { answerOptions } from '../../support/answer-options.js';
+import { upstreamOptions } from '../../support/upstream-options.js';
 
 const BODY_BYTES_MAX = 10_000;
 const INITIALIZE =
@@ -57,25 +59,9 @@ class Front {
         connectionsPerSubjectMax: 256,
         names: { nameServers: undefined, allowedNetworks: undefined, lookUpsMax: 1_024, lookUpsPerSubjectMax: 64 },
       },
-      upstream: {
-        mode: 'plain-text-or-tls',
-        connectTimeoutMs: 5_000,
-        initializeTimeoutMs: 5_000,
-        initializePatienceMs: 1_000,
-        listTimeoutMs: 5_000,
-        listCacheMs: 0,
-        callIdleTimeoutMs: 5_000,
-        clientAnswerTimeoutMs: 600_000,
-        secretsDirectory: undefined,
-        secretKeys: [],
-      },
+      upstream: { ...upstreamOptions, initializeTimeoutMs: 5_000, listTimeoutMs: 5_000, callIdleTimeoutMs: 5_000 },
       eras: ERAS,
-      answers: {
-        slowAnswerMs: 5_000,
-        streamKeepAliveMs: 14_000,
-        resumptionTimeMs: 300_000,
-        resumptionBytesMax: 4 * 1024 * 1024,
-      },
+      answers: answerOptions,
       shares: shareOptions(),
       sessionIdleTimeoutMs: 60_000,
       bodyBytesMax,
