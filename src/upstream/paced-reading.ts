@@ -64,6 +64,11 @@ export abstract class PacedReading implements UpstreamHandler, RoomWaiter {
   protected abstract goOn(): void;
   protected abstract fail(fault: UpstreamFault): void;
 
+  /** Whether nothing reads the request's memory any more, as far as is known. */
+  get isSent(): boolean {
+    return this.call.isSent;
+  }
+
   /** Whether the handler wants no more for now. */
   get isHeld(): boolean {
     return this.#isHeld;

@@ -4,19 +4,18 @@ import { modernCodes, readSaidError, type SaidError } from '../protocol/modern-e
 import { readBackendMessage, type BackendMessage } from '../protocol/json-rpc.js';
 import { MODERN_PROTOCOL_VERSION, PROTOCOL_VERSIONS, type Era } from '../protocol/protocol-versions.js';
 import { rpcCodes } from '../shared/refusals.js';
+import { isAnswerTo, type RequestHandler, type RequestPlan } from './request-plan.js';
 import { httpStatusFault, upstreamFault, type UpstreamFault } from './upstream-fault.js';
 
-export interface ReadRefusal {
-  readonly fault: UpstreamFault;
-  readonly error?: BackendMessage;
-}
+/** The answer after all, or why there is none. */
+export type ReadRefusal = { readonly answer: BackendMessage } | { readonly fault: UpstreamFault };
 
 /** What the status alone says. 404 to a session id means the backend no longer has it, whatever the body (C11). */
 export function statusFault(status: number, carriesSession: boolean): UpstreamFault {
   return status === 404 && carriesSession ? upstreamFault('session-lost') : httpStatusFault(status);
 }
 
-export interface RefusedRequest {
+interface RefusedRequest {
   readonly status: number;
   readonly carriesSession: boolean;
   readonly body: Buffer;
@@ -26,8 +25,18 @@ export interface RefusedRequest {
   isAnswer(message: BackendMessage): boolean;
 }
 
-/** @returns the JSON-RPC error in it, which may be the answer to the request (R24), and the fault if it is not. */
-export function readRefusal(refused: RefusedRequest): ReadRefusal {
+/** A backend may put a JSON-RPC error of its own on an HTTP error status; then that is the answer (R24). */
+export function readRefusal(plan: RequestPlan, handler: RequestHandler, status: number, body: Buffer): ReadRefusal {
+  const { id, carriesSession, era } = plan;
+  const isAnswer = (message: BackendMessage): boolean => isAnswerTo(id, body, message);
+  const { error, fault } = judge({ status, carriesSession, body, era, isAnswer });
+  const isUnauthorized = status === 401 && plan.isUnauthorizedFault === true;
+  if (!isUnauthorized && error !== undefined && isAnswer(error)) return { answer: error };
+  return { fault: (error && handler.faultOfError?.(body.subarray(error.bodyStart, error.bodyEnd))) ?? fault };
+}
+
+/** @returns the JSON-RPC error in it, which may be the answer to the request, and the fault if it is not. */
+function judge(refused: RefusedRequest): { readonly fault: UpstreamFault; readonly error?: BackendMessage } {
   const { status, carriesSession, body, era } = refused;
   const message = readBackendMessage(body);
   const error = message?.isError === true ? message : undefined;

@@ -60,11 +60,6 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
     this.call = this.dispatch(http);
   }
 
-  /** Whether nothing reads the body's memory any more, as far as is known. */
-  get isSent(): boolean {
-    return this.call.isSent;
-  }
-
   /** Gives up without a word to the handler. The backend is not told: see `UpstreamSession.cancel`. */
   abort(): void {
     if (this.#finish()) this.call.abort();
@@ -340,30 +335,19 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
     else this.fail(upstreamFault('answer-timeout'));
   }
 
-  /** A backend may put a JSON-RPC error of its own on an HTTP error status; then that is the answer (R24). */
   #onRefusal(): void {
     const { bytes } = this.#received;
-    const { carriesSession, era, id } = this.plan;
-    const isAnswer = (message: BackendMessage): boolean => isAnswerTo(id, bytes, message);
-    const { error, fault } = readRefusal({ status: this.#status, carriesSession, body: bytes, era, isAnswer });
-    const isFault = this.#status === 401 && this.plan.isUnauthorizedFault === true;
-    if (isFault || error === undefined || !isAnswer(error)) {
-      this.fail((error && this.handler.faultOfError?.(bytes.subarray(error.bodyStart, error.bodyEnd))) ?? fault);
-    } else {
-      this.#finish();
-      this.handler.onAnswer(bytes, error, this.#sessionId);
-    }
+    const read = readRefusal(this.plan, this.handler, this.#status, bytes);
+    if ('fault' in read) return this.fail(read.fault);
+    this.#finish();
+    this.handler.onAnswer(bytes, read.answer, this.#sessionId);
   }
 
   #collect(chunk: Buffer, bytesMax: number): void {
     const bytes = Math.max(this.#received.length + chunk.length, this.#bodyBytes);
-    if (bytes > bytesMax)
-      this.fail(
-        this.#state === 'refused'
-          ? statusFault(this.#status, this.plan.carriesSession)
-          : upstreamFault('answer-too-large'),
-      );
-    else this.#received.add(chunk, this.#bodyBytes);
+    if (bytes <= bytesMax) this.#received.add(chunk, this.#bodyBytes);
+    else if (this.#state !== 'refused') this.fail(upstreamFault('answer-too-large'));
+    else this.fail(statusFault(this.#status, this.plan.carriesSession));
     if (bytes >= limits.countedFromBytes && this.#state === 'json') this.makeRoom(bytes);
   }
 
