@@ -5,6 +5,7 @@ import { Failure } from '../support/mcp-backend.js';
 import { modernBackendFor, type ModernBackend, type ModernBackendOptions } from '../support/modern-backend.js';
 import { ModernSdkServer } from '../support/modern-sdk-server.js';
 import { startRawBackend, type RawBackend, type ReceivedRequest } from '../support/raw-backend.js';
+import { post as postModern } from './modern/modern-request.js';
 import { answerOf, WiredRelay, type WiredCaller } from './wired-relay.js';
 import type { RecordedExchange } from '../support/recorded-exchange.js';
 import { readEvents } from '../support/event-stream.js';
@@ -503,8 +504,17 @@ t.test('a backend that asks without end is asked no more', async (t) => {
     reply(caller, questions[round - 1]!, '"result":{"action":"decline"}');
   }
   t.match((await answerOf(exchange)).error?.message, /has asked for more 8 times/);
-  const calls = backend.requests.filter(({ text }) => text.includes('tools/call'));
-  t.equal(calls.length, limits.inputRoundsMax + 1, 'the call, and once more with each answer');
+  const calls = (): number => backend.requests.filter(({ text }) => text.includes('tools/call')).length;
+  t.equal(calls(), limits.inputRoundsMax + 1, 'the call, and once more with each answer');
+  for (let times = 1; times <= 2 * limits.inputRoundsMax; times += 1) {
+    const asked = postModern(caller, 'tools/call', { params: { name: 'one-x', requestState: ASKED.requestState } });
+    t.match((await answerOf(asked)).result, { resultType: 'input_required' });
+    t.equal(
+      calls(),
+      limits.inputRoundsMax + 1 + times,
+      'a client without a session decides itself, and each of its calls goes out once',
+    );
+  }
 });
 
 t.test('several questions go out at once; a call that ends takes them back', async (t) => {

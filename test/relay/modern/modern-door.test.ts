@@ -81,6 +81,51 @@ t.test('what a request says of itself is checked in order, before any backend is
   t.equal(backend.raw.requests.length, 0);
 });
 
+t.test('where headers and body disagree, in whatever pair, nothing is carried out: the backends count', async (t) => {
+  const modern = await modernBackendFor(t, { capabilities: { tools: {}, prompts: {}, resources: {} } });
+  const legacy = await backendFor(t, { tools: ['echo'], withSessions: true });
+  const caller = new WiredRelay(t).caller({ m: modern.url, l: legacy.url });
+  const call = (name: string, headers = {}): ReturnType<typeof post> =>
+    post(caller, 'tools/call', { params: { name, arguments: {} }, headers });
+  for (const name of ['m-echo', 'l-echo']) t.equal((await answerOf(call(name))).error, undefined);
+  const asked = (): number => modern.raw.requests.length + legacy.raw.requests.length;
+  const before = asked();
+  const base64 = (text: string): string => `=?base64?${Buffer.from(text).toString('base64')}?=`;
+  const methods = { 'tools/call': 'echo', 'prompts/get': 'p', 'resources/read': 'x://y' };
+  for (const [method, bare] of Object.entries(methods)) {
+    for (const backend of ['m', 'l']) {
+      const isUri = method === 'resources/read';
+      const [name, other] = [backend, backend === 'm' ? 'l' : 'm'].map((b) =>
+        isUri ? `${b}+${bare}` : `${b}-${bare}`,
+      );
+      const wrong = [
+        ...['', '2025-11-25', `${VERSION}, ${VERSION}`, VERSION.slice(1)].map((protocolVersion) => ({
+          protocolVersion,
+        })),
+        ...['', 'tools/list', method.toUpperCase(), `${method}, ${method}`, base64(method)].map((said) => ({
+          method: said,
+        })),
+        ...[
+          '',
+          other,
+          bare,
+          `${name}, ${name}`,
+          name?.toUpperCase(),
+          base64(other ?? ''),
+          `${base64(name ?? '')}x`,
+        ].map((said) => ({ name: said ?? '' })),
+        { method: 'tools/list', name: other ?? '' },
+      ];
+      for (const headers of wrong) {
+        const exchange = post(caller, method, { params: isUri ? { uri: name } : { name }, headers });
+        t.match([exchange.answer?.status, await answerOf(exchange)], [400, { error: { code: -32020 } }], `${name}`);
+      }
+    }
+  }
+  t.equal(asked(), before);
+  t.same([modern.calls.length, legacy.calls.length], [1, 1]);
+});
+
 t.test('a header alone makes nothing modern, and no header is one', async (t) => {
   const caller = new WiredRelay(t).caller({});
   const plain = '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}';
