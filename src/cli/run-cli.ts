@@ -76,9 +76,14 @@ async function perform(action: CliAction, connection: ControlPlaneConnection, te
       const answer = await connection.request('POST', pathOf('servers', server, 'connect'), { probes });
       return { answer, text: `${printable((answer as { readonly url: string }).url)}\n` };
     }
-    case 'servers disconnect':
-      await connection.request('DELETE', pathOf('connect', action.name));
-      return { answer: undefined, text: `Disconnected ${printable(action.name)}.\n` };
+    case 'servers disconnect': {
+      const answer = await connection.request('DELETE', pathOf('connect', action.name));
+      const isWithdrawn = (answer as { readonly revocation: string }).revocation === 'revoked';
+      const advice = isWithdrawn
+        ? ''
+        : ' Its authorization server was not told, or did not take it: withdraw the consent there, too.';
+      return { answer, text: `Disconnected ${printable(action.name)}.${advice}\n` };
+    }
     case 'compositions list': {
       const answer = await connection.list('/compositions');
       return { answer, text: compositionsView(answer, terminal) };

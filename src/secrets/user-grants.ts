@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import { limits } from '../shared/limits.js';
 import { RecentMap } from '../shared/recent-map.js';
+import type { SecretReference } from '../user-config/auth.js';
 import type { Store, StoreRead } from '../store/store.js';
 import type { SecretKey, SecretKeys } from './secret-keys.js';
 import { openText, sealText } from './sealed-text.js';
@@ -20,6 +21,8 @@ export interface GrantClient {
   readonly id: string;
   /** Of one that was registered by itself; another one's is where the backend's `auth` says. */
   readonly secret?: string | undefined;
+  /** Where that is, for when the backend's `auth` is not at hand. */
+  readonly reference?: SecretReference | undefined;
   readonly authentication: ClientAuthentication;
 }
 
@@ -38,6 +41,8 @@ export interface UserGrant {
   readonly backendUrl: string;
   readonly issuer: string;
   readonly tokenEndpoint: string;
+  /** Where it is withdrawn; `undefined` where its server does not say. */
+  readonly revocationEndpoint?: string | undefined;
   readonly client: GrantClient;
   readonly resource: string;
   readonly scope: string;

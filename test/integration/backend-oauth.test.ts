@@ -140,7 +140,9 @@ t.test('two users at one backend never have each other’s token, whatever becom
         i % 4 === 0
           ? session.call('own-who', args)
           : session.call('call_tool', `{"name":"own-who","arguments":${args}}`);
-      const answer = await (i % 2 === 0 ? own() : session.call('machine-who'));
+      const machines = (): Promise<HttpAnswer> =>
+        i % 4 === 1 ? session.call('machine-who') : session.call('call_tool', '{"name":"machine-who","arguments":{}}');
+      const answer = await (i % 2 === 0 ? own() : machines());
       answers.push(answer.body.toString());
       calls += 1;
       const { result } = rpc(answer);

@@ -14,6 +14,7 @@ import { SecretKeys } from '../../src/secrets/secret-keys.js';
 import { SecretRecords } from '../../src/secrets/secret-records.js';
 import { openRecordStore } from '../../src/store/open-record-store.js';
 import { axeFindings, startBrowser } from '../support/browser.js';
+import { limits } from '../../src/shared/limits.js';
 import { writeConfig } from '../support/config-writer.js';
 import { ConsentBrowser, ticketIn } from '../support/consent-browser.js';
 import { startConsentServer } from '../support/consent-server.js';
@@ -410,12 +411,25 @@ t.test('on the embedded store', async (t) => {
     const headers = { authorization: `Bearer ${await tokenOf('grace')}` };
     const list = await (await fetch(`${connectUrl}/connect`, { headers })).json();
     t.match(list, [{ server: 'b', url: backend.url, issuer: server.issuer, scope: SCOPE }]);
-    t.equal((await fetch(`${connectUrl}/connect/b`, { method: 'DELETE', headers })).status, 204);
+    const disconnect = async (): Promise<unknown> =>
+      (await fetch(`${connectUrl}/connect/b`, { method: 'DELETE', headers })).json();
+    t.equal(await server.tokensOf('grace-there'), 1);
+    t.same(await disconnect(), { revocation: 'revoked' });
+    t.equal(await server.tokensOf('grace-there'), 0, 'there, too');
     t.equal((await callOf(session)).error?.code, -32042);
+    for (const revocation of ['refused', 'silent'] as const) {
+      await new ConsentBrowser('grace-there').connect(linkIn(await callOf(session)));
+      server.revocation = revocation;
+      const beganAtMs = performance.now();
+      t.same(await disconnect(), { revocation: 'failed' }, revocation);
+      t.ok(performance.now() - beganAtMs < 2 * limits.revocationMsMax);
+      server.revocation = 'served';
+      t.equal((await callOf(session)).error?.code, -32042, 'here it is gone all the same');
+    }
     t.equal((await fetch(`${connectUrl}/connect/b`, { method: 'DELETE', headers })).status, 404);
     const audited = stage.controlPlane.logs.filter(({ audit }) => audit === 'disconnect');
     t.match(audited, [{ msg: 'changed', name: 'b' }], 'the one that was has a line');
-    t.equal(audited.length, 1);
+    t.equal(audited.length, 3);
   });
 
   await t.test('a registered server is probed in its own name, and connected ahead of a call', async (t) => {

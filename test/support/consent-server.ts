@@ -20,6 +20,10 @@ export interface ConsentServer {
   readonly issuer: string;
   /** By what they are about: `token`, `reg`, `auth`. */
   readonly requests: Readonly<Record<'token' | 'reg' | 'auth', number>>;
+  /** What is asked for at the place where tokens are revoked is not answered as it should be, or not at all. */
+  revocation: 'served' | 'refused' | 'silent';
+  /** What is left of all that was granted by a user. */
+  tokensOf(who: string): Promise<number>;
   /** Bodies of requests for tokens, and of the answers. */
   readonly said: readonly string[];
   /** Everything that the user has consented to ends. */
@@ -38,6 +42,10 @@ export async function startConsentServer(
     const [path = ''] = (request.url ?? '').slice(1).split(/[/?]/);
     if (path === 'token' || path === 'reg' || path === 'auth') requests[path] += 1;
     if (path === 'token') overhear(request, response, said);
+    if (request.url?.startsWith('/token/revocation') === true && self.revocation !== 'served') {
+      if (self.revocation === 'refused') response.writeHead(503).end();
+      return;
+    }
     if (path === 'interaction') void interact(request, response);
     else listener(request, response);
   });
@@ -65,6 +73,7 @@ export async function startConsentServer(
     features: {
       devInteractions: { enabled: false },
       registration: { enabled: true },
+      revocation: { enabled: true },
       resourceIndicators: {
         enabled: true,
         useGrantedResource: () => true,
@@ -102,7 +111,12 @@ export async function startConsentServer(
   const revoke = async (who: string): Promise<void> => {
     for (const id of grants.get(who) ?? []) await (await provider.Grant.find(id))?.destroy();
   };
-  return { issuer, requests, said, revoke };
+  const tokensOf = async (who: string): Promise<number> => {
+    const found = await Promise.all([...(grants.get(who) ?? [])].map((id) => provider.Grant.find(id)));
+    return found.filter((grant) => grant !== undefined).length;
+  };
+  const self: ConsentServer = { issuer, requests, said, revoke, tokensOf, revocation: 'served' };
+  return self;
 }
 
 function overhear(request: IncomingMessage, response: ServerResponse, said: string[]): void {

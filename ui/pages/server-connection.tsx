@@ -38,9 +38,11 @@ export function ServerConnection({ server, isChangeable }: ConnectionProps): JSX
   };
   const disconnect = (name: string): Promise<void> =>
     run(async () => {
-      await ask(`/connect/${encodeURIComponent(name)}`, { method: 'DELETE' });
+      const path = `/connect/${encodeURIComponent(name)}`;
+      const { revocation } = (await ask<{ revocation: string }>(path, { method: 'DELETE' })).value;
       await connections.reload();
-      announce(`What you have granted at ${name} is forgotten`);
+      const there = revocation === 'revoked' ? '' : ': withdraw it at its authorization server, too';
+      announce(`What you have granted at ${name} is forgotten${there}`);
     });
   return (
     <section aria-labelledby="connection">

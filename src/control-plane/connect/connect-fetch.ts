@@ -29,12 +29,13 @@ export interface AnswerHead {
 export class ConnectFetch {
   readonly #means: ConnectFetchMeans;
   readonly #subject: string;
-  readonly #signal = AbortSignal.timeout(limits.connectMsMax);
+  readonly #signal: AbortSignal;
 
   /** Good for one step of one consent. @param subject whose share of look-ups it is. */
-  constructor(means: ConnectFetchMeans, subject: string) {
+  constructor(means: ConnectFetchMeans, subject: string, withinMs: number = limits.connectMsMax) {
     this.#means = means;
     this.#subject = subject;
+    this.#signal = AbortSignal.timeout(withinMs);
   }
 
   /** As the OAuth library makes its requests. */

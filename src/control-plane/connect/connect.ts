@@ -19,6 +19,7 @@ import { ConnectFetch, type ConnectFetchMeans } from './connect-fetch.js';
 import { ConnectRecords, type BegunConsent } from './connect-records.js';
 import { discover, type Discovered } from './discovery.js';
 import { RegisteredClients } from './registered-clients.js';
+import { revokeGrant, type Revocation } from './revocation.js';
 
 export interface ConnectOptions extends ConnectFetchMeans {
   /** Scheme, host and port of this control plane for browsers. */
@@ -147,8 +148,11 @@ export class Connect {
     }));
   }
 
-  /** @returns false when there was nothing of this name. */
-  async disconnect(subject: string, server: string): Promise<boolean> {
+  /**
+   * What was granted is gone here, whatever its authorization server says to it.
+   * @returns what comes of it there; `missing` when there was nothing of this name.
+   */
+  async disconnect(subject: string, server: string): Promise<Revocation | 'missing'> {
     const grants = (await this.#grantsOf(subject)).filter(({ grant }) => grant.backendName === server);
     for (const { key } of grants) {
       await retrySwap(async () => {
@@ -156,7 +160,22 @@ export class Connect {
         return seen === undefined || (await this.#options.grants.remove(key, seen)) || undefined;
       });
     }
-    return grants.length > 0;
+    const revocations = await Promise.all(
+      grants.map(({ grant }) => revokeGrant(this.#options, grant, () => this.#secretOfGrant(grant))),
+    );
+    if (revocations.length === 0) return 'missing';
+    const outcome = (['failed', 'unoffered'] as const).find((each) => revocations.includes(each)) ?? 'revoked';
+    this.#options.logger.info({ backend: server, revocation: outcome }, 'a user has disconnected a backend');
+    return outcome;
+  }
+
+  /** Rejects where the secret cannot be used there. */
+  async #secretOfGrant({ client, backendUrl, revocationEndpoint = '' }: UserGrant): Promise<string | undefined> {
+    if (client.reference === undefined) return client.secret;
+    const [endpoint, backend] = [new URL(revocationEndpoint), new URL(backendUrl)];
+    const text = await this.#options.secrets.textOf(client.reference, endpoint.origin, backend.origin);
+    if (typeof text === 'string') return text;
+    throw new Error(text.kind);
   }
 
   #ticketOf(server: string, text: string): Ticket {
@@ -178,7 +197,8 @@ export class Connect {
   }
 
   async #clientFor(fetch: ConnectFetch, { auth, ...target }: Ticket, { server }: Discovered): Promise<GrantClient> {
-    if (auth.client_id !== undefined) return { id: auth.client_id, authentication: authenticationOf(auth) };
+    const { client_id: id, client_secret: reference } = auth;
+    if (id !== undefined) return { id, reference, authentication: authenticationOf(auth) };
     return this.#clients.find(fetch, target, server, this.#redirectUri);
   }
 
@@ -222,6 +242,7 @@ export class Connect {
     const grant: UserGrant = {
       ...{ subject, backendName, backendUrl: origin + path, client, resource, scope },
       ...{ issuer: server.issuer, tokenEndpoint: server.token_endpoint, grantedAtMs: issued.issuedAtMs },
+      revocationEndpoint: server.revocation_endpoint,
       ...issued,
     };
     await retrySwap(async () => grants.replace(key, await records.read({ space: 'records', key }), grant));

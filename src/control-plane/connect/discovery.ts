@@ -13,6 +13,7 @@ export interface AuthorizationServer {
   readonly authorization_endpoint: string;
   readonly token_endpoint: string;
   readonly registration_endpoint?: string;
+  readonly revocation_endpoint?: string;
   readonly token_endpoint_auth_methods_supported?: string[];
   readonly authorization_response_iss_parameter_supported?: boolean;
 }
@@ -110,11 +111,13 @@ function checkedServer(fetch: ConnectFetch, metadata: Metadata, issuer: string):
     throw new ConnectFault(502, 'The authorization server does not take PKCE with S256.');
   const registration = textIn(metadata, 'registration_endpoint');
   const methods = textsIn(metadata, 'token_endpoint_auth_methods_supported');
+  const revocation = revocationIn(fetch, metadata);
   return {
     issuer: named,
     authorization_endpoint: endpointIn(fetch, metadata, 'authorization_endpoint'),
     token_endpoint: endpointIn(fetch, metadata, 'token_endpoint'),
     ...(registration !== undefined && { registration_endpoint: endpointIn(fetch, metadata, 'registration_endpoint') }),
+    ...(revocation !== undefined && { revocation_endpoint: revocation }),
     ...(methods.length > 0 && { token_endpoint_auth_methods_supported: methods }),
     ...(metadata['authorization_response_iss_parameter_supported'] === true && {
       authorization_response_iss_parameter_supported: true,
@@ -128,6 +131,16 @@ function endpointIn(fetch: ConnectFetch, metadata: Metadata, name: string): stri
     throw new ConnectFault(502, 'The authorization server does not say where it is asked.');
   fetch.check(new URL(text));
   return text;
+}
+
+/** No consent fails for want of it. */
+function revocationIn(fetch: ConnectFetch, metadata: Metadata): string | undefined {
+  if (textIn(metadata, 'revocation_endpoint') === undefined) return undefined;
+  try {
+    return endpointIn(fetch, metadata, 'revocation_endpoint');
+  } catch {
+    return undefined;
+  }
 }
 
 function textIn(metadata: Metadata | undefined, name: string): string | undefined {

@@ -1,6 +1,6 @@
 // The part of the endpoint table that is about the consents of users to servers that want one.
 import type { Operation } from './operation.js';
-import { json, jsonList, removed } from './operation-parts.js';
+import { json, jsonList } from './operation-parts.js';
 
 export const connectionOperations = {
   linkConnection: {
@@ -34,8 +34,9 @@ export const connectionOperations = {
     tag: 'connections',
     isAudited: true,
     summary: 'Forget what the caller has granted at a server',
-    description: 'By the name that the list has. The next call asks for consent again.',
-    answers: [removed],
+    description:
+      'By the name that the list has. The next call asks for consent again. It is withdrawn at the authorization server, too, where that says how.',
+    answers: [json(200, 'It is gone here, and what became of it there.', 'Disconnection')],
     refusals: [404, 503],
   },
   showConsent: {

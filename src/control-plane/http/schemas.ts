@@ -36,6 +36,14 @@ export const schemas = {
     additionalProperties: false,
   },
   ConnectionLink: exactly({ url: { ...text, description: 'To be opened in a browser.' } }),
+  Disconnection: exactly({
+    revocation: {
+      type: 'string',
+      enum: ['revoked', 'unoffered', 'failed'],
+      description:
+        'What the authorization server made of it: it is withdrawn there; it names no place for that; or it could not be asked, or refused. Then the user withdraws it there.',
+    },
+  }),
   Connection: exactly({
     server: { ...text, description: 'As it was called when it was connected.' },
     url: text,

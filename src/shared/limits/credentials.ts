@@ -68,6 +68,8 @@ export const credentialLimits = {
   connectStartsMax: 16,
   /** finding out where a backend's consent is given, or ending it, all of it → the page says so */
   connectMsMax: 20_000,
+  /** withdrawing at its authorization server what a user disconnects, all of it → the answer says that it was not; here it is gone all the same */
+  revocationMsMax: 5_000,
   /** an answer to that, of a backend or an authorization server → the page says so */
   connectAnswerBytesMax: 64 * KIB,
   /** consents begun and not ended that are looked through for old ones with each new one → the next ones look further */

@@ -5,6 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { limits } from '../../../shared/limits.js';
 import { ConnectFault } from '../../connect/connect-fault.js';
 import { CALLBACK_PATH, type Connect } from '../../connect/connect.js';
+import type { Revocation } from '../../connect/revocation.js';
 import { isRoleEnough } from '../../../shared/roles.js';
 import type { Registry } from '../../registry/registry.js';
 import { refuseUnowned } from '../../registry/registry-fault.js';
@@ -31,9 +32,14 @@ export async function mountConnectRoutes(
   mount(app, operations.disconnect, async (request, _reply, note) => {
     const { server } = request.params as { readonly server: string };
     const connections = there(connect);
-    const forget = (): Promise<boolean> => connections.disconnect(request.subject, server);
+    let revocation: Revocation | 'missing' = 'missing';
+    const forget = async (): Promise<boolean> => {
+      revocation = await connections.disconnect(request.subject, server);
+      return revocation !== 'missing';
+    };
     if (!(await note.making({ name: server }, undefined, forget)))
       throw new Refused(404, 'You have connected no server of this name');
+    return { revocation };
   });
 
   mount(app, operations.linkConnection, async (request) => {

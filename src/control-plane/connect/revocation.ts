@@ -1,0 +1,38 @@
+// Withdraws at the authorization server what a user has disconnected here (RFC 7009): the refresh token, with which most servers end all that came of
+// the same consent. Bounded in time; what comes of it is told, and nothing waits for another try. Cold.
+import type { UserGrant } from '../../secrets/user-grants.js';
+import { limits } from '../../shared/limits.js';
+import { clientAuth } from '../../upstream/credentials/user-refresh.js';
+import { ConnectFetch, type ConnectFetchMeans } from './connect-fetch.js';
+
+/** `unoffered`: the server names no place for it. */
+export type Revocation = 'revoked' | 'unoffered' | 'failed';
+
+/** Never rejects. @param secret of the client; `undefined` where it has none. */
+export async function revokeGrant(
+  means: ConnectFetchMeans,
+  { subject, issuer, revocationEndpoint, client, refreshToken, accessToken }: UserGrant,
+  secret: () => Promise<string | undefined>,
+): Promise<Revocation> {
+  if (revocationEndpoint === undefined) return 'unoffered';
+  const { fetch } = new ConnectFetch(means, subject, limits.revocationMsMax);
+  try {
+    const oauth = await import('oauth4webapi');
+    const hint = refreshToken === undefined ? 'access_token' : 'refresh_token';
+    const answer = await oauth.revocationRequest(
+      { issuer, revocation_endpoint: revocationEndpoint },
+      { client_id: client.id },
+      await clientAuth(client.authentication, await secret()),
+      refreshToken ?? accessToken,
+      {
+        additionalParameters: { token_type_hint: hint },
+        [oauth.customFetch]: fetch,
+        [oauth.allowInsecureRequests]: true,
+      },
+    );
+    await oauth.processRevocationResponse(answer);
+    return 'revoked';
+  } catch {
+    return 'failed';
+  }
+}
