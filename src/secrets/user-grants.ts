@@ -3,7 +3,6 @@
 import { createHash } from 'node:crypto';
 import { limits } from '../shared/limits.js';
 import { RecentMap } from '../shared/recent-map.js';
-import type { SecretReference } from '../user-config/auth.js';
 import type { Store, StoreRead } from '../store/store.js';
 import type { SecretKey, SecretKeys } from './secret-keys.js';
 import { openText, sealText } from './sealed-text.js';
@@ -22,7 +21,7 @@ export interface GrantClient {
   /** Of one that was registered by itself; another one's is where the backend's `auth` says. */
   readonly secret?: string | undefined;
   /** Where that is, for when the backend's `auth` is not at hand. */
-  readonly reference?: SecretReference | undefined;
+  readonly reference?: { readonly file: string } | { readonly secret: string } | undefined;
   readonly authentication: ClientAuthentication;
 }
 
