@@ -1,10 +1,14 @@
 // `--listener`: the dataplane over `node:http`, chosen, or because uWebSockets.js does not load.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import t from 'tap';
 import { canSharePort } from '../../src/worker/edge/node-server.js';
 import { backendFor, startDeployment } from '../support/deployment.js';
 import { runProgram } from '../support/gateway.js';
 import { rpc } from '../support/mcp-caller.js';
 import { RawConnection, send } from '../support/raw-http.js';
+import { createScratchDirectory } from '../support/scratch-directory.js';
 import { until } from '../support/until.js';
 
 /** What the package throws where the machine's C library is older than its binary: its own words first, whatever the cause. */
@@ -16,9 +20,10 @@ const HOOKS = `export async function resolve(name, context, next) {
   return next(name, context);
 }`;
 const dataUrl = (source: string): string => `data:text/javascript,${encodeURIComponent(source)}`;
-const WITHOUT_UWS = {
-  NODE_OPTIONS: `--import ${dataUrl(`import { register } from 'node:module'; register(${JSON.stringify(dataUrl(HOOKS))});`)}`,
-};
+const withHooks = (hooks: string): Record<string, string> => ({
+  NODE_OPTIONS: `--import ${dataUrl(`import { register } from 'node:module'; register(${JSON.stringify(dataUrl(hooks))});`)}`,
+});
+const WITHOUT_UWS = withHooks(HOOKS);
 
 await t.test(
   'auto: where uWebSockets.js does not load, node:http serves, with one warning and the cause',
@@ -70,6 +75,28 @@ await t.test(
     await until(() => backend.deletedSessions.length === 1, 'its upstream session to be ended');
   },
 );
+
+await t.test('uws: a build under the same name whose module names less than ours', async (t) => {
+  const wrapper = join(createScratchDirectory(t), 'wrapper.mjs');
+  const names = ['App', 'SSLApp', 'us_listen_socket_close', 'us_socket_local_port'];
+  const real = import.meta.resolve('uWebSockets.js');
+  const exported = names.map((name) => `export const ${name} = uws.${name};`).join('\n');
+  writeFileSync(wrapper, `import * as uws from ${JSON.stringify(real)};\nexport default uws;\n${exported}\n`);
+  const hooks = `export async function resolve(name, context, next) {
+    return name === 'uWebSockets.js' ? next(${JSON.stringify(pathToFileURL(wrapper).href)}, context) : next(name, context);
+  }`;
+  const { gateway } = await startDeployment(t, {
+    workerCount: 1,
+    environment: withHooks(hooks),
+    options: ['--listener', 'uws'],
+  });
+  const health = await send(gateway.origin, { method: 'GET', path: '/gw-rs/health', headers: [] });
+  t.equal(health.status, 200);
+  t.notOk(
+    health.headers.some(([name]) => name.toLowerCase() === 'uwebsockets'),
+    'it is kept from announcing itself all the same',
+  );
+});
 
 await t.test('uws: where it does not load the program ends with the cause', async (t) => {
   const { code, output } = await runProgram(['dataplane', '--listener', 'uws', '--address', '127.0.0.1:0'], {

@@ -6,9 +6,10 @@ import type { HttpLibrary } from './http-library.js';
 
 export type Uws = typeof uWebSockets;
 
-/** A setting that the package's types leave out. */
+/** A setting that the package's types leave out. Other builds of the library have it in their default export alone. */
 interface Configurable {
-  _cfg(setting: 'silent'): void;
+  _cfg?(setting: 'silent'): void;
+  readonly default?: Configurable;
 }
 
 /** Of what a loader says about one failure. */
@@ -18,7 +19,8 @@ const CAUSE_CHARS_MAX = 300;
 export async function loadUws(): Promise<Uws> {
   try {
     const uws = await import('uWebSockets.js');
-    (uws as unknown as Configurable)._cfg('silent');
+    const named = uws as unknown as Configurable;
+    (named._cfg === undefined ? named.default : named)?._cfg?.('silent');
     return uws;
   } catch (cause) {
     throw new Error(
