@@ -165,6 +165,14 @@ t.test('what was begun and is old is cleared away with what is begun next', asyn
   t.equal(await begun.end('grants/x/1', 'grants/x/1', 1_500), undefined, 'once');
   await begun.begin('t2', consent('grants/x/2', 2_000), 1_000);
   t.equal(await begun.end('grants/x/2', 'grants/x/2', 2_000), undefined, 'in time');
+  await begun.begin('t3', { ...consent('grants/x/3', 2_000), nonce: 'earlier' }, 1_000);
+  await begun.begin('t4', { ...consent('grants/x/3', 2_000), nonce: 'later' }, 1_000);
+  t.equal(
+    await begun.end('grants/x/3', 'earlier', 1_500),
+    undefined,
+    'nor with the state of one that was begun before',
+  );
+  t.equal((await begun.end('grants/x/3', 'later', 1_500))?.nonce, 'later', 'which takes nothing from it');
   const far = Date.now() + 10 * limits.connectTicketMs;
   const before = await countOf();
   for (let i = 0; i < Math.ceil(before / limits.connectsSweptMax) + 1; i++)

@@ -250,6 +250,31 @@ t.test('what is no filter is refused', async (t) => {
 
 t.test('streams are bounded, each subject for itself', async (t) => {
   const scene = new Scene(t);
-  for (let count = 0; count < limits.listensPerSubjectMax; count += 1) scene.listen({ toolsListChanged: true }, count);
+  const first = scene.listen({ toolsListChanged: true });
+  for (let count = 1; count < limits.listensPerSubjectMax; count += 1) scene.listen({ toolsListChanged: true }, count);
   t.match(messages(scene.listen({ toolsListChanged: true })), [{ error: { code: -32603, message: /Too many/ } }]);
+  first.isForgiving = true;
+  first.abort();
+  const next = scene.listen({ toolsListChanged: true });
+  t.same(messages(next), [], 'in the place of one that is over');
+});
+
+t.test('what is said before the acknowledgement comes behind it', async (t) => {
+  const scene = new Scene(t);
+  const exchange = scene.listen({ toolsListChanged: true });
+  scene.greet('b');
+  scene.begin('b').data(changed('tools/list_changed'));
+  scene.context.advance(limits.listChangesMs + 200);
+  t.same(messages(exchange), []);
+  scene.greet('c', {});
+  t.match(messages(exchange), [
+    { method: 'notifications/subscriptions/acknowledged' },
+    { method: 'notifications/tools/list_changed', params: { _meta: { [TAG]: 'l' } } },
+  ]);
+});
+
+t.test('who declares no tasks hears of none', async (t) => {
+  const scene = new Scene(t);
+  t.match(messages(scene.listen({ taskIds: ['b-t'] })), [{ error: { code: -32_021 } }]);
+  t.equal(scene.relay.sessionCount, 0);
 });

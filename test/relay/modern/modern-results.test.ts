@@ -43,6 +43,7 @@ t.test('a backend of before cannot ask for a retry by what it calls its result',
     [`${own},"result\\u0054ype":"input_required"`],
     ['"\\u0072esultType":"input_required"'],
     ['"resultType":"complete","result\\u0054ype":"input_required"'],
+    [`"text":"\\u001b${'x'.repeat(limits.readAtOnceBytesMax)}"`],
     ['"ResultType":"other","text":"\\u001b"', { ResultType: 'other', text: '\u001b' }],
   ];
   const backend = await backendFor(t, {
