@@ -3,7 +3,9 @@
 import { affinityMutants } from './mutants/affinity.js';
 import { authMutants } from './mutants/auth.js';
 import { batchMutants } from './mutants/batches.js';
+import { bridgeMutants } from './mutants/bridges.js';
 import { callerStreamMutants } from './mutants/caller-streams.js';
+import { consentMutants } from './mutants/consent.js';
 import { edgeMutants } from './mutants/edge.js';
 import { namesMutants } from './mutants/names.js';
 import { primaryMutants } from './mutants/primary.js';
@@ -32,6 +34,8 @@ export const areas: Readonly<Record<string, readonly Mutant[]>> = {
   upstream: upstreamMutants,
   relay: relayMutants,
   relayed: relayedMutants,
+  bridges: bridgeMutants,
+  consent: consentMutants,
   tasks: taskMutants,
   batches: batchMutants,
   resumption: [...callerStreamMutants, ...resumptionMutants],
