@@ -163,16 +163,6 @@ export const bridgeMutants: readonly Mutant[] = [
       text: 'countMembers(tape, wrapped) > (values === ABSENT ? 1 : 2)',
       becomes: 'countMembers(tape, wrapped) > 9',
     },
-    {
-      slip: 'call_tool takes arguments twice',
-      text: ' || values === AMBIGUOUS) return WRONG;',
-      becomes: ') return WRONG;',
-    },
-    {
-      slip: 'the head goes on naming call_tool',
-      text: "if (mirror.name !== '') {",
-      becomes: "if (mirror.name === '') {",
-    },
     { slip: 'a comma too many is left', text: 'end = body.indexOf(COMMA, end) + 1;', becomes: 'end += 0;' },
   ]),
   ...mutantsOf('src/relay/find-tools.ts', SEARCHING, [
@@ -185,11 +175,6 @@ export const bridgeMutants: readonly Mutant[] = [
       slip: 'find_tools gives as many tools as it is asked for',
       text: ' && limit >= 1 && limit <= limits.foundToolsMax;',
       becomes: ' && limit >= 1;',
-    },
-    {
-      slip: 'what headers a caller brings makes no difference to a catalogue',
-      text: 'capabilities.length, headers]));',
-      becomes: 'capabilities.length]));',
     },
   ]),
   ...mutantsOf(
