@@ -1,10 +1,13 @@
 // The one door to uWebSockets.js. The package is a native binary that fits certain Node.js versions only, and is not in
 // the npm registry under its own name: when it does not load, this says why, and exactly what to do.
 
+import { createRequire } from 'node:module';
 import type * as uWebSockets from 'uWebSockets.js';
 import type { HttpLibrary } from './http-library.js';
 
 export type Uws = typeof uWebSockets;
+
+const require = createRequire(import.meta.url);
 
 /** A setting that the package's types leave out. Other builds of the library have it in their default export alone. */
 interface Configurable {
@@ -18,8 +21,8 @@ const CAUSE_CHARS_MAX = 300;
 /** Loads the library and keeps it from announcing itself in a response header. Rejects with words for a person. */
 export async function loadUws(): Promise<Uws> {
   try {
-    const uws = await import('uWebSockets.js');
-    const named = uws as unknown as Configurable;
+    const uws = await findUws();
+    const named = uws as Configurable;
     (named._cfg === undefined ? named.default : named)?._cfg?.('silent');
     return uws;
   } catch (cause) {
@@ -30,6 +33,19 @@ export async function loadUws(): Promise<Uws> {
       { cause },
     );
   }
+}
+
+/**
+ * A build that can be required is: imported, it names a part of what it has, and it would end the process besides where it does not load. The
+ * one that the program comes with can be imported alone.
+ */
+async function findUws(): Promise<Uws> {
+  try {
+    return require('uWebSockets.js') as Uws;
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ERR_PACKAGE_PATH_NOT_EXPORTED')) throw error;
+  }
+  return import('uWebSockets.js');
 }
 
 /**
