@@ -79,7 +79,8 @@ export class ModernBackend {
   }
 
   get url(): string {
-    return this.raw.url;
+    // Not where a backend of sessions may have listened at this port: what a gateway knows of that it knows by URL.
+    return `${this.raw.origin}/modern`;
   }
 
   /** Every `tools/call` that was not refused. */

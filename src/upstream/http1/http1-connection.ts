@@ -61,6 +61,8 @@ export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConn
   #faultKind: UpstreamFaultKind | undefined;
   /** Whether any byte has come since the request was written. */
   #hasAnswerBegun = false;
+  /** Whether its caller has had it read on since it last rested. */
+  #isResumed = false;
   /** Whether it broke before the kernel had taken all of the request: then the backend cannot have it whole. */
   #isCutOff = false;
   #isEndedByBackend = false;
@@ -171,7 +173,9 @@ export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConn
   }
 
   resume(): void {
-    if (this.#state === 'busy') this.#pace.resume();
+    if (this.#state !== 'busy') return;
+    this.#isResumed = true;
+    this.#pace.resume();
   }
 
   /** For `ReadPace`, as the next ones. */
@@ -234,8 +238,12 @@ export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConn
     const subject = this.#state === 'busy' ? this.#call?.subject : undefined;
     if (subject === undefined || !this.#pace.tryKeep(read, subject)) this.onBytes(read);
     noteReturned(read);
+    if (!this.#pace.isResting) return true;
+    // What the stream does after a `resume` from within would start the reads again.
+    if (this.#isResumed) this.#socket?.pause();
+    this.#isResumed = false;
     // False stops the reads, which costs less than `pause` does.
-    return !this.#pace.isResting;
+    return false;
   }
 
   onBytes(read: Buffer): void {

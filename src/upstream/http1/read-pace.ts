@@ -98,7 +98,8 @@ export class ReadPace implements TurnReader {
     if (this.#connection.isPaused) return;
     this.takeKept();
     // By what was kept it may have been paused, or its turn used; or the answer is over, and another on its way.
-    if (this.#isStopped && !this.#connection.isPaused && !this.isResting) this.#readOn();
+    if (this.isResting) this.stopReading();
+    else if (this.#isStopped && !this.#connection.isPaused) this.#readOn();
   }
 
   #readOn(): void {

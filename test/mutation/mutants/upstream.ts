@@ -8,6 +8,11 @@ const SSE = ['upstream/sse/sse-session'];
 export const upstreamMutants: readonly Mutant[] = [
   ...mutantsOf('src/upstream/http1/http1-connection.ts', CONNECTION, [
     {
+      slip: 'who stops and goes on in a read is read on though it rests',
+      text: '    if (this.#isResumed) this.#socket?.pause();',
+      becomes: '',
+    },
+    {
       slip: 'one with bytes left over behind its answer is used again',
       text: 'const canReuse = isClean && isSent',
       becomes: 'const canReuse = isSent',
@@ -265,6 +270,17 @@ export const upstreamMutants: readonly Mutant[] = [
         slip: 'who says nothing is waited for',
         text: 'Math.min(this.#plan.dueMs, nowMs + limits.eraAskedMsMax)',
         becomes: 'this.#plan.dueMs',
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/upstream/http1/read-pace.ts',
+    ['upstream/http1/read-turns'],
+    [
+      {
+        slip: 'who goes on while what was kept is dealt with is read on though it rests',
+        text: '    if (this.isResting) this.stopReading();\n    else if (',
+        becomes: '    if (!this.isResting && ',
       },
     ],
   ),

@@ -3,6 +3,7 @@
 import t, { type Test } from 'tap';
 import { plainRequest, type UpstreamHandler } from '../../../src/upstream/http-upstream.js';
 import { Http1Upstream } from '../../../src/upstream/http1/http1-upstream.js';
+import { ReadPace } from '../../../src/upstream/http1/read-pace.js';
 import { ReadPlace, ReadTurns } from '../../../src/upstream/http1/read-turns.js';
 import { limits } from '../../../src/shared/limits.js';
 import { startRawBackend, type RawBackend, type RawHandler, type ReceivedRequest } from '../../support/raw-backend.js';
@@ -408,4 +409,46 @@ t.test('those whose answer ends in what they kept are as many in one turn as the
   t.ok(letGo() > 10 && letGo() <= 20, `${letGo()} in the first turn`);
   await new Promise(setImmediate);
   t.ok(letGo() > 25 && letGo() <= 40, `${letGo()} in both`);
+});
+
+t.test('who goes on while what was kept is dealt with, and has used its slice by that, rests', async (t) => {
+  let nowMs = 0;
+  const turns = new ReadTurns(() => nowMs);
+  const kept = Buffer.alloc(limits.upstreamReadBytes, 'x');
+  let dealtWith = 0;
+  /** Of those who rested behind it: whether they were read from. */
+  const resting: boolean[] = [];
+  // So many that none of them is given more than one read.
+  const connections = Array.from({ length: 6 }, () => {
+    const connection = {
+      isPaused: false,
+      isReading: true,
+      pace: undefined as ReadPace | undefined,
+      onBytes({ length }: Buffer) {
+        dealtWith += 1;
+        connection.pace!.resume();
+        connection.pace!.onPiece(length, 'alice');
+        // Behind the turn.
+        queueMicrotask(() => {
+          if (connection.pace!.isResting) resting.push(connection.isReading);
+        });
+      },
+      stopReading: () => void (connection.isReading = false),
+      readOn: () => void (connection.isReading = true),
+    };
+    const pace = new ReadPace(turns, connection);
+    pace.begin();
+    connection.pace = pace;
+    return { connection, pace };
+  });
+  connections[0]!.pace.onPiece(1, 'alice');
+  nowMs = limits.upstreamTurnMsMax + 1;
+  for (const { connection, pace } of connections) {
+    t.ok(pace.tryKeep(kept, 'alice'), 'kept: the turn is used up');
+    connection.isReading = false;
+  }
+  await until(() => dealtWith === connections.length, 'all that was kept to be dealt with');
+  t.ok(resting.length > 0, 'some rest');
+  t.notOk(resting.includes(true), 'and are not read from');
+  for (const { pace } of connections) pace.leave();
 });
