@@ -279,8 +279,8 @@ export const upstreamMutants: readonly Mutant[] = [
     [
       {
         slip: 'who goes on while what was kept is dealt with is read on though it rests',
-        text: '    if (this.isResting) this.stopReading();\n    else if (',
-        becomes: '    if (!this.isResting && ',
+        text: '    if (this.isResting) this.stopReading();',
+        becomes: '    if (this.isResting && this.#connection.isPaused) this.stopReading();',
       },
     ],
   ),
