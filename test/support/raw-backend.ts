@@ -29,6 +29,9 @@ export interface AnswerOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+/** Until a port is tried again that somebody else has. */
+const PORT_TAKEN_WAIT_MS = 100;
+
 export async function startRawBackend(handler: RawHandler, options: RawBackendOptions = {}): Promise<RawBackend> {
   const backend = new RawBackend(handler, options);
   await backend.listenAgain();
@@ -106,9 +109,16 @@ export class RawBackend {
     // A failed TLS handshake is the other side's affair.
     server.on('tlsClientError', () => undefined);
     await new Promise<void>((resolve, reject) => {
-      server.once('error', reject);
-      server.listen(this.#port, '127.0.0.1', resolve);
+      server.on('error', (error: Error) => {
+        // The system may have given the port to somebody's outgoing connection meanwhile.
+        const isTaken = this.#port !== 0 && 'code' in error && error.code === 'EADDRINUSE';
+        if (isTaken) setTimeout(() => server.listen(this.#port, '127.0.0.1'), PORT_TAKEN_WAIT_MS);
+        else reject(error);
+      });
+      server.once('listening', resolve);
+      server.listen(this.#port, '127.0.0.1');
     });
+    server.removeAllListeners('error');
     this.#server = server;
     this.#port = (server.address() as AddressInfo).port;
   }
