@@ -21,6 +21,8 @@ const REHEARSED_REQUESTS = 4_000;
 const REHEARSAL_MS = 300;
 /** Of a scenario whose requests take long. */
 const REHEARSALS_MAX = 50;
+/** Of turns within a round, which follow each other soon. */
+const TURN_WARM_UP_MS = 400;
 /** The one who asks for long lists begins this much earlier than the measured calls, and stays until after them. */
 const LISTS_LEAD_MS = 500;
 
@@ -43,6 +45,14 @@ export interface BenchParts {
   readonly gateways: Gateways;
 }
 
+/** One measure of one point, once. */
+interface Take {
+  readonly point: Point;
+  readonly measure: Measure;
+  readonly round: number;
+  readonly times: RunTimes;
+}
+
 export class Bench {
   readonly #parts: BenchParts;
   #halfRequestsPerSecond = 0;
@@ -55,20 +65,19 @@ export class Bench {
   async run(points: readonly Point[], options: BenchOptions): Promise<Run[]> {
     const measures = points.flatMap((point) => point.scenario.measures.map((measure) => ({ point, measure })));
     const rehearsed = measures.filter(({ measure }) => measure.kind !== 'idle');
-    const progress = new Progress(rehearsed.length + options.rounds * measures.length);
+    const rounds = Array.from({ length: options.rounds }, (_, round) =>
+      points.flatMap((each) => takesOf(each, round, options)),
+    );
+    const progress = new Progress(rehearsed.length + rounds.flat().length);
     // Compiles hot code before anything counts, and ends a bench that cannot succeed before it takes its minutes.
     for (const { point, measure } of rehearsed) {
       progress.step(`rehearsal: ${describe(point, measure)}`);
       await this.#rehearse(point, measure);
     }
     const runs: Run[] = [];
-    for (let round = 1; round <= options.rounds; round += 1) {
-      // A build and its earlier self take turns in being the first.
-      const inOrder = options.programBefore !== undefined && round % 2 === 0 ? [...measures].reverse() : measures;
-      for (const { point, measure } of inOrder) {
-        progress.step(`round ${round}: ${describe(point, measure)}`);
-        runs.push(await this.#measure(round, point, measure, options));
-      }
+    for (const { point, measure, round, times } of rounds.flat()) {
+      progress.step(`round ${round}: ${describe(point, measure)}`);
+      runs.push(await this.#measure(round, point, measure, times));
     }
     progress.end();
     return runs;
@@ -209,6 +218,22 @@ export class Bench {
     const targetPids = rootPid === undefined ? [] : processTree(rootPid);
     return { origin, targetPids, backendPids: this.#parts.backendPids };
   }
+}
+
+/**
+ * One round of a point. Where CPU time is compared, the targets take turns in it, and who is the first of one is the last of the
+ * next: what the machine does meanwhile favours neither. Each turn counts as a round of its own.
+ */
+function takesOf(point: Point, roundIndex: number, options: Pick<BenchOptions, keyof RunTimes | 'cpuTurns'>): Take[] {
+  const { measures, figure } = point.scenario;
+  const turns = figure === 'cpu' ? options.cpuTurns : 1;
+  const warmUpMs = turns === 1 ? options.warmUpMs : TURN_WARM_UP_MS;
+  const times = { warmUpMs, measureMs: options.measureMs / turns };
+  return Array.from({ length: turns }, (_, turn) => {
+    const round = roundIndex * turns + turn + 1;
+    const takes = measures.map((measure) => ({ point, measure, round, times }));
+    return figure === 'cpu' && round % 2 === 0 ? takes.reverse() : takes;
+  }).flat();
 }
 
 /** Without what else the options say: a plan crosses to another process. */

@@ -16,6 +16,8 @@ export interface BenchOptions extends RunTimes {
   readonly scenarios: readonly ScenarioName[];
   readonly mode: 'quick' | 'full';
   readonly rounds: number;
+  /** Into so many a round is divided where CPU time is compared. */
+  readonly cpuTurns: number;
   /** What is done with the results once they are written. */
   readonly then: 'report' | 'report and save baseline' | 'report and check';
   /** Results that were written before, to take in place of new ones. */
@@ -74,7 +76,9 @@ export function parseOptions(words: readonly string[]): BenchOptions {
     programBefore: against === undefined ? undefined : join(resolve(against), 'dist', 'main.js'),
     mode: values.quick ? 'quick' : 'full',
     rounds: values.rounds === undefined ? (values.quick ? 3 : 5) : parseWhole('--rounds', values.rounds, 1, ROUNDS_MAX),
-    ...(values.quick ? { warmUpMs: 300, measureMs: 800 } : { warmUpMs: 1_000, measureMs: 3_000 }),
+    ...(values.quick
+      ? { warmUpMs: 300, measureMs: 800, cpuTurns: 1 }
+      : { warmUpMs: 1_000, measureMs: 3_000, cpuTurns: 5 }),
     then: values['save-baseline'] ? 'report and save baseline' : values.check ? 'report and check' : 'report',
     keptResultsPath: values.results,
     peers,

@@ -139,7 +139,7 @@ ${machineLine(results)}.
 
 ## What counts
 
-Minimum / median / maximum of the rounds. A ratio is taken within each round.
+Minimum / median / maximum of the rounds. A ratio is taken within each round; where CPU time is compared, within each of its turns.
 
 ${figureTable(results)}
 

@@ -5,6 +5,7 @@ import type { ScenarioName, Unit } from './scenario.js';
 import type { TargetName } from './targets.js';
 
 export interface Run {
+  /** Runs of one point with the same are compared. */
   readonly round: number;
   readonly scenario: ScenarioName;
   readonly unit: Unit;

@@ -55,7 +55,7 @@ Step by step with curl (paste into a second terminal):
 
 MCP Inspector:
 
-  npx @modelcontextprotocol/inspector --cli '${url}' --transport http \\
+  ${inspector()} --cli '${url}' --transport http \\
     --header 'Authorization: Bearer ${token}' --method tools/list
 
 Claude Code:
@@ -91,6 +91,15 @@ The control plane knows both backends, and has composed three of their tools for
 The token lasts a day. A new one:  ${tokenCommand}
 Stop with Ctrl-C.
 ────────────────────────────────────────────────────────────────────────────────`;
+}
+
+/** On an older Node.js npx would choose an Inspector of long ago, which takes no headers: it brings a newer one then. */
+function inspector(): string {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  const isEnough = major > 22 || (major === 22 && minor >= 19);
+  return isEnough
+    ? 'npx -y @modelcontextprotocol/inspector@2'
+    : 'npx -y -p node@22 -p @modelcontextprotocol/inspector@2 mcp-inspector';
 }
 
 function indent(text: string): string {

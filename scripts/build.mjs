@@ -3,8 +3,10 @@
 //   bootstrap   dist-bootstrap/  all of src/
 //   test        build/           src/, test/, bench/ and demo/, for the test runner and the benches
 //   quickstart  dist-quickstart/ all of src/, and demo/, within a second or two: by esbuild, without a look at the types
-// The others are tsc's. Its two programs differ in the presence of src/bootstrap alone: main.ts looks for it when it starts. They are built from
-// nothing each time; build/ is kept up to date, and rid of what has no source any more, so that no test outlives its file.
+//   by-file     the first three, with a file for each source in the first two as well: for who looks at, or changes, one at a time
+// tsc looks at the types, and builds what has a file for each source. The first two are bundled (bundle.mjs), and differ in the presence of
+// src/bootstrap alone: main.ts looks for it when it starts. They are built from nothing each time; build/ is kept up to date, and rid of what
+// has no source any more, so that no test outlives its file.
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, readdirSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -12,28 +14,45 @@ import { fileURLToPath } from 'node:url';
 import { join } from 'node:path';
 import { buildSync } from 'esbuild';
 import { buildUi } from './build-ui.mjs';
+import { bundle } from './bundle.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc');
 const trees = {
-  production: { project: 'tsconfig.production.json', output: 'dist' },
+  production: { project: 'tsconfig.production.json', output: 'dist', hasFolder: (name) => name !== 'bootstrap' },
   bootstrap: { project: 'tsconfig.bootstrap.json', output: 'dist-bootstrap' },
-  test: { project: 'tsconfig.json', output: undefined },
+  test: { project: 'tsconfig.json' },
 };
 
-function build({ project, output }, options = []) {
-  if (output === undefined) removeOrphans();
-  else rmSync(join(root, output), { recursive: true, force: true });
-  const words = [tsc, '-p', join(root, project), ...options];
-  const { status } = spawnSync(process.execPath, words, { stdio: 'inherit', cwd: root });
+function runTsc(words) {
+  const { status } = spawnSync(process.execPath, [tsc, ...words], { stdio: 'inherit', cwd: root });
   if (status !== 0) process.exit(status ?? 1);
-  if (output !== undefined) buildUi(join(root, output, 'ui'));
+}
+
+function buildTests() {
+  removeOrphans();
+  runTsc(['-p', join(root, trees.test.project)]);
+}
+
+/** Without a look at the types. */
+async function bundleProgram({ output, hasFolder }) {
+  rmSync(join(root, output), { recursive: true, force: true });
+  await bundle(root, join(root, output), hasFolder);
+  buildUi(join(root, output, 'ui'));
+}
+
+/** Without a look at the types, either. */
+function buildByFile() {
+  const { project, output } = trees.bootstrap;
+  rmSync(join(root, output), { recursive: true, force: true });
+  runTsc(['-p', join(root, project), '--noCheck']);
+  buildUi(join(root, output, 'ui'));
+  copyProduction();
 }
 
 /** The console is built without a look at its types, as a build must be quick. */
 function checkUi() {
-  const { status } = spawnSync(process.execPath, [tsc, '-p', join(root, 'ui')], { stdio: 'inherit', cwd: root });
-  if (status !== 0) process.exit(status ?? 1);
+  runTsc(['-p', join(root, 'ui')]);
 }
 
 function removeOrphans() {
@@ -78,18 +97,32 @@ function buildQuickstart() {
 }
 
 const name = process.argv[2];
-if (name === 'all') {
-  build(trees.test);
-  checkUi();
-  // The types of these sources have just been checked, as a part of the tests' tree.
-  build(trees.bootstrap, ['--noCheck']);
-  copyProduction();
-  buildQuickstart();
-} else if (name === 'quickstart') {
-  buildQuickstart();
-} else if (name !== undefined && Object.hasOwn(trees, name)) {
-  build(trees[name]);
-} else {
-  console.error(`build: name one of ${Object.keys(trees).join(', ')}, quickstart, or all`);
-  process.exit(64);
+switch (name) {
+  case 'all':
+  case 'by-file':
+    buildTests();
+    checkUi();
+    // The types of these sources have just been checked, as a part of the tests' tree.
+    if (name === 'by-file') {
+      buildByFile();
+      break;
+    }
+    await bundleProgram(trees.bootstrap);
+    await bundleProgram(trees.production);
+    buildQuickstart();
+    break;
+  case 'quickstart':
+    buildQuickstart();
+    break;
+  case 'test':
+    buildTests();
+    break;
+  case 'production':
+  case 'bootstrap':
+    runTsc(['-p', join(root, trees[name].project), '--noEmit']);
+    await bundleProgram(trees[name]);
+    break;
+  default:
+    console.error(`build: name one of ${Object.keys(trees).join(', ')}, quickstart, by-file, or all`);
+    process.exit(64);
 }

@@ -74,7 +74,7 @@ const roomsMayImport: Readonly<Record<string, readonly string[]>> = {
 const packageHomes: Readonly<Record<string, string | readonly string[]>> = {
   'uWebSockets.js': 'worker/edge/',
   jose: 'auth/',
-  oauth4webapi: ['upstream/credentials/', 'control-plane/connect/'],
+  oauth4webapi: ['upstream/credentials/', 'control-plane/connect/', 'control-plane/sign-in/'],
   ioredis: 'store/',
   lmdb: 'store/',
   pino: 'shared/logger.ts',

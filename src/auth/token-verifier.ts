@@ -6,6 +6,7 @@ import * as errors from 'jose/errors';
 import { decodeJwt } from 'jose/jwt/decode';
 import { jwtVerify } from 'jose/jwt/verify';
 import type { StandingClaims, TokenOptions } from '../config/dataplane-options.js';
+import { bearerToken } from '../shared/bearer-token.js';
 import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import { RecentMap } from '../shared/recent-map.js';
@@ -244,9 +245,4 @@ function bytesOf({ authorization, verified }: Remembered): number {
 function isCanonical(token: string): boolean {
   const parts = token.split('.', 4);
   return parts.length === 3 && parts.every((part) => Buffer.from(part, 'base64url').toString('base64url') === part);
-}
-
-/** RFC 6750 section 2.1; `''` when there is no token or the scheme is another. */
-function bearerToken(authorization: string): string {
-  return /^bearer +(.*)$/i.exec(authorization)?.[1]?.trim() ?? '';
 }

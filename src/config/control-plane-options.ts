@@ -26,12 +26,27 @@ export interface ComposerShares {
   readonly makerConfigBytesMax: number;
 }
 
+/** How people sign in to the console by OpenID Connect. */
+export interface SignInOptions {
+  readonly issuer: string;
+  readonly clientId: string;
+  /** `undefined`: a public client. */
+  readonly clientSecret: string | undefined;
+  readonly scope: string;
+  /** `undefined`: nothing is said of it. */
+  readonly resource: string | undefined;
+  /** Scheme, host and port of this control plane for browsers. */
+  readonly consoleUrl: string;
+}
+
 export interface ControlPlaneOptions {
   /** What clients without a token are told. */
   readonly protectedResource: DataplaneOptions['protectedResource'];
   readonly address: ListenAddress;
   readonly store: StoreOptions;
   readonly token: TokenOptions;
+  /** `undefined`: the console asks for a token. */
+  readonly signIn: SignInOptions | undefined;
   readonly upstream: UpstreamOptions;
   readonly answers: AnswerOptions;
   readonly eras: EraOptions;

@@ -1,7 +1,7 @@
 // Options that name files: each is read and checked before anything listens, so that a wrong key is a fault of the
 // start and not of the thousandth request.
 import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { limits } from '../shared/limits.js';
 import { InvalidValue } from './faults.js';
 import { keyKind } from './key-kind.js';
@@ -28,6 +28,18 @@ export interface TextFile {
 
 /** Says nothing of what is in the file: another try may read it. */
 export class UnreadableFile extends InvalidValue {}
+
+/** A folder whose files are read later, whenever they are needed. */
+export function parseDirectory(path: string): string {
+  try {
+    readdirSync(path);
+    return path;
+  } catch (error) {
+    throw new UnreadableFile(`the directory cannot be read (${codeOf(error)}); give the path of a readable one`, {
+      cause: error,
+    });
+  }
+}
 
 /** One key to verify tokens with, or several while they are renewed. */
 export function readTokenPublicKey(path: string): PemFile {
@@ -129,9 +141,14 @@ function readFile(path: string): Buffer {
   try {
     return readFileSync(path);
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
-    throw new UnreadableFile(`the file cannot be read (${code}); give the path of a readable file`, { cause: error });
+    throw new UnreadableFile(`the file cannot be read (${codeOf(error)}); give the path of a readable file`, {
+      cause: error,
+    });
   }
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
 }
 
 function tryRead<Value>(read: () => Value, problem: string): Value {

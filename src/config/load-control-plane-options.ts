@@ -9,6 +9,7 @@ import type { OptionValues } from './option.js';
 import { OptionReader } from './option-reader.js';
 import { controlPlaneOptionTable } from './option-table.js';
 import { arrangeShares } from './share-options.js';
+import { arrangeSignIn, checkSignIn } from './sign-in-check.js';
 import {
   arrangeAnswers,
   arrangeConnections,
@@ -32,6 +33,7 @@ export function loadControlPlaneOptions(
   checkStore(reader);
   checkToken(reader);
   checkStanding(reader);
+  checkSignIn(reader);
   checkConnections(reader);
   const values = reader.finish();
   const memoryBytes = values['control-plane-memory'] ?? defaultWorkerMemoryBytes(1);
@@ -39,6 +41,7 @@ export function loadControlPlaneOptions(
     address: values.address,
     store: arrangeStore(values),
     token: { ...arrangeToken(values), ...arrangeStanding(values) },
+    signIn: arrangeSignIn(values),
     protectedResource: arrangeProtectedResource(values),
     upstream: arrangeUpstream(values),
     answers: arrangeAnswers(values),

@@ -22,6 +22,7 @@ import {
   workerOptions,
 } from './table/process-options.js';
 import { composerOptions, shareOptions } from './table/share-options.js';
+import { signInOptions } from './table/sign-in-options.js';
 import { storeOptions } from './table/store-options.js';
 import {
   issuerKeyOptions,
@@ -61,6 +62,7 @@ export const controlPlaneOptionTable = {
   address: { ...addressOptions.address, fallback: '127.0.0.1:4444' },
   ...planeOptionTable,
   ...standingOptions,
+  ...signInOptions,
   // Registered servers may be http or https (decisions 3).
   'upstream-connection-mode': upstreamModeOption('plain-text-or-tls'),
   ...registryOptions,

@@ -12,7 +12,7 @@ const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, 
 const UNIT_BYTES: Readonly<Record<string, number>> = { '': 1, B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 };
 
 export function parseText(text: string): string {
-  if (text === '') throw new InvalidValue('expects a text that is not empty');
+  if (text === '') throw new InvalidValue('must not be empty');
   return text;
 }
 

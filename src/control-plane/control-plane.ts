@@ -45,6 +45,7 @@ import { ProbeCredentials } from './prober/probe-credentials.js';
 import { CredentialedProber } from './prober/credentialed-prober.js';
 import { ProbeThread } from './prober/probe-thread.js';
 import { Registry } from './registry/registry.js';
+import { SignIn } from './sign-in/sign-in.js';
 
 interface ControlPlaneParts {
   readonly overloadWatch: OverloadWatch;
@@ -144,6 +145,7 @@ export class ControlPlane {
       connect: openConnect(options, { records, keys, grants: userGrants, storedSecrets, logger }),
       dataplane: new DataplaneViews(listener, recent),
       live,
+      signIn: openSignIn(options, tokens, logger),
       console: ConsoleFiles.read(CONSOLE_DIRECTORY),
       hosts: new HostPolicy({
         listenHost: options.address.host,
@@ -189,6 +191,21 @@ export class ControlPlane {
     await records.close();
     await tracer?.close(limits.traceFlushMsMax);
   }
+}
+
+/** @returns `undefined` where people sign in with a token alone. */
+function openSignIn(options: ControlPlaneOptions, tokens: TokenVerifier, logger: Logger): SignIn | undefined {
+  const { signIn, upstream, connections, token } = options;
+  if (signIn === undefined) return undefined;
+  const { mode, secretKeys: keys } = upstream;
+  return new SignIn(signIn, {
+    tokens,
+    audience: token.audience,
+    keys,
+    mode,
+    names: new Names(connections.names),
+    logger,
+  });
 }
 
 interface ConnectParts extends Pick<ConnectOptions, 'records' | 'keys' | 'logger'> {

@@ -1,4 +1,4 @@
-// Which addresses the gateway connects to for nobody: those from which a cloud machine's own credentials are read, and
+// Addresses that the gateway never connects to, whoever asks (SSRF): those from which a cloud machine's own credentials are read, and
 // what else is only reached from that machine (decisions 3, "URLs"). Asked at each connection, after resolution: a name
 // may mean something else by then. Loopback and private networks are where backends live, and are allowed.
 import type { LookupAddress, LookupAllOptions } from 'node:dns';

@@ -69,7 +69,7 @@ class Entry {
   /** Whose look-ups of it are waiting for their turn. */
   readonly queuedFor = new Set<string>();
   isAsking = false;
-  /** Until an answer comes: its name servers have been silent for too long to wait for them each time. */
+  /** Until an answer comes: its name servers have been silent, or other look-ups before it, for too long to wait each time. */
   isSilent = false;
 
   constructor(name: string) {
@@ -115,9 +115,9 @@ export class Names {
     const own = this.#ownAddresses(name);
     if (own !== undefined) return own;
     const entry = this.#entries.get(name);
-    const nowMs = this.#nowMs();
     if (entry?.outcome === undefined) return undefined;
-    return nowMs < entry.freshUntilMs || this.#servesStale(entry, nowMs) ? entry.outcome : undefined;
+    if (this.#nowMs() < entry.freshUntilMs) return entry.outcome;
+    return entry.isSilent ? this.#oldAddresses(entry) : undefined;
   }
 
   /**
@@ -136,7 +136,7 @@ export class Names {
     entry.waits.append(wait);
     if (!entry.isAsking) {
       const refusal = this.#ask(entry, subject);
-      if (refusal !== undefined) process.nextTick(() => this.#tell(wait, refusal));
+      if (refusal !== undefined) process.nextTick(() => this.#tell(wait, this.#oldAddresses(entry) ?? refusal));
     }
     return wait;
   }
@@ -163,7 +163,7 @@ export class Names {
   close(): void {
     this.#resolver?.cancel();
     this.#resolver = undefined;
-    this.#queue.takeAll();
+    for (const { entry, subject } of this.#queue.takeAll()) entry.queuedFor.delete(subject);
     this.#entries.clear();
   }
 
@@ -173,10 +173,6 @@ export class Names {
     const listed = this.#hosts.content.get(bare);
     if (listed !== undefined) return listed;
     return bare === 'localhost' || bare.endsWith('.localhost') ? ['::1', '127.0.0.1'] : undefined;
-  }
-
-  #servesStale(entry: Entry, nowMs: number): boolean {
-    return entry.isSilent && typeof entry.outcome === 'object' && nowMs < entry.staleUntilMs;
   }
 
   #entryOf(name: string): Entry {
@@ -209,6 +205,10 @@ export class Names {
     if (!(place instanceof FairPlace)) return place === 'key-full' ? 'share-used' : 'busy';
     entry.queuedFor.add(subject);
     if (isAtShare) this.#queue.hold(subject);
+    // Nor is a turn waited for.
+    if (this.#oldAddresses(entry) === undefined) return undefined;
+    const serve = (): unknown => entry.queuedFor.has(subject) && this.#serveStale(entry);
+    setTimeout(serve, limits.nameStaleAfterMs).unref();
     return undefined;
   }
 
@@ -246,16 +246,16 @@ export class Names {
       const next = this.#queue.take();
       if (next === undefined) return;
       next.entry.queuedFor.delete(next.subject);
-      // Another subject's look-up of the name may have been sooner, and who waited may be gone.
-      if (next.entry.waits.isLinked && !next.entry.isAsking) this.#start(next.entry, next.subject);
+      // Another subject's look-up of the name may have been sooner, and who waited may be gone, or have had old addresses.
+      const isWanted = next.entry.waits.isLinked || next.entry.isSilent;
+      if (isWanted && !next.entry.isAsking) this.#start(next.entry, next.subject);
       if ((this.#asking.get(next.subject) ?? 0) >= this.#lookUpsPerSubjectMax) this.#queue.hold(next.subject);
     }
   }
 
   #take(entry: Entry, answer: NameAnswer): void {
     const nowMs = this.#nowMs();
-    const hasOld = typeof entry.outcome === 'object' && nowMs < entry.staleUntilMs;
-    entry.isSilent = answer.kind === 'failed' && hasOld;
+    entry.isSilent = answer.kind === 'failed' && this.#oldAddresses(entry) !== undefined;
     if (answer.kind === 'found') {
       entry.outcome = orderAddresses(answer.addresses);
       const keptMs = Math.min(Math.max(answer.ttlMs, limits.nameKeptMsMin), limits.nameKeptMsMax);
@@ -268,11 +268,16 @@ export class Names {
     if (entry.outcome !== undefined) this.#tellAll(entry, entry.outcome);
   }
 
+  /** What served a while ago, and may serve again when nothing newer is to be had in time. */
+  #oldAddresses({ outcome, staleUntilMs }: Entry): readonly string[] | undefined {
+    return typeof outcome === 'object' && this.#nowMs() < staleUntilMs ? outcome : undefined;
+  }
+
   #serveStale(entry: Entry): void {
-    const { outcome } = entry;
-    if (typeof outcome !== 'object' || this.#nowMs() >= entry.staleUntilMs) return;
+    const addresses = this.#oldAddresses(entry);
+    if (addresses === undefined) return;
     entry.isSilent = true;
-    this.#tellAll(entry, outcome);
+    this.#tellAll(entry, addresses);
   }
 
   #tellAll(entry: Entry, outcome: NameOutcome): void {

@@ -44,9 +44,9 @@ export interface SlotObserver {
 }
 
 /**
- * For a worker's Node. V8 makes objects old at once where those made before lived long, and the objects of a call live as
- * long as its backend takes. But what is old is not looked at by the frequent collections, and a dead old object keeps
- * the whole call that it refers to: they had half of all memory to copy, and took a third of the worker's time.
+ * For a worker's Node: no pretenuring. Where objects made at one place have lived long, V8 puts the next ones into old space at once.
+ * Those of a call live as long as its backend takes, so this happens to them; and a dead object in old space keeps alive the whole call
+ * that it refers to until the next full collection. Scavenges then copied half of all memory and took a third of a worker's time.
  */
 const WORKER_NODE_OPTIONS = ['--no-allocation-site-pretenuring'];
 

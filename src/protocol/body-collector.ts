@@ -52,7 +52,7 @@ export class BodyCollector {
   #grow(filledBytes: number, bodyBytes: number): void {
     const before = this.#memory;
     if (filledBytes === 0) {
-      // No more than that on the word of who may never send it.
+      // Its length is only announced: whoever announced it may never send it, so little is reserved ahead.
       this.#memory = this.#take(Math.max(this.#length, Math.min(bodyBytes, limits.bodyReservedBytesMax)));
       return;
     }

@@ -5,7 +5,7 @@ import { Buffer } from 'node:buffer';
 
 /** At each multiple of this number of pieces the last so many are joined, if they are small. */
 const PIECES_TO_JOIN = 1_024;
-/** So many bytes in them are worth their objects; and no byte is copied often. */
+/** Above this size the cost of an object for each piece no longer matters, and no byte is copied often. */
 const WORTHWHILE_BYTES = 64 * 1024;
 
 /** Appends a copy of the piece. */

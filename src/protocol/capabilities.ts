@@ -25,6 +25,10 @@ export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks';
 export const TASK_CAPABILITIES =
   capability.tasks | capability.tasksList | capability.tasksCancel | capability.tasksOfToolCalls;
 
+/** That the backend says when a list of its is another. */
+export const LIST_CHANGES =
+  capability.toolsListChanged | capability.promptsListChanged | capability.resourcesListChanged;
+
 /** Tasks of either form: both have ids. */
 export const ANY_TASKS = TASK_CAPABILITIES | capability.tasksExtension;
 
@@ -64,9 +68,7 @@ const RELAYED =
   capability.resources |
   capability.completions |
   capability.logging |
-  capability.toolsListChanged |
-  capability.promptsListChanged |
-  capability.resourcesListChanged |
+  LIST_CHANGES |
   capability.resourcesSubscribe |
   TASK_CAPABILITIES |
   capability.tasksExtension;

@@ -4,7 +4,7 @@ import type { ClientMessage } from '../protocol/json-rpc.js';
 import { idKey } from '../protocol/message-id.js';
 import { limits } from '../shared/limits.js';
 import type { Refusal } from '../shared/refusals.js';
-import { backendTurns } from './backend-turns.js';
+import { backendTurns } from './turns.js';
 import type { Exchange } from './exchange.js';
 import { metadataFor } from './passthrough.js';
 import type { Session } from './session.js';
@@ -56,7 +56,7 @@ function onRootsChanged(session: Session, exchange: Exchange): void {
   const { length } = exchange.request.body;
   // Nobody counts what waits to be sent.
   const body = length < limits.countedFromBytes ? exchange.request.body : ROOTS_CHANGED;
-  backendTurns.visitAll(session.identity.subject, virtualHost.backends, {
+  backendTurns.visitAll(session.identity.subject, virtualHost.backends.values(), {
     visit: (backend) => {
       const upstream = session.upstreams.open(backend.name);
       upstream?.tellRootsChanged(body, metadataFor(backend, exchange.request));

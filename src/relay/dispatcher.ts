@@ -22,7 +22,7 @@ import type { Exchange } from './exchange.js';
 import { backendOfMethod, unheardBackends } from './experimental.js';
 import { answerToolError, findTools, readQuestion } from './find-tools.js';
 import { Gate } from './gate.js';
-import { ListInFlight, listAll } from './listing.js';
+import { ListInFlight, listAll, SESSION_ENDED } from './listing.js';
 import { MirrorRefresh } from './mirror-refresh.js';
 import type { ListMerger } from './list-merge/list-merger.js';
 import { CALL_TOOL, FIND_TOOLS } from './list-merge/search-tool-names.js';
@@ -222,12 +222,11 @@ export class Dispatcher {
       session.finish(work);
       if (typeof list === 'string') {
         const error = list === 'undeclared' ? methodNotFound(kind.method) : LIST_FAILED;
-        if (!session.isEnded) work.fail(error);
+        if (!work.isEnded) work.fail(session.isEnded ? SESSION_ENDED : error);
         return;
       }
       this.#reportUnreachable(virtualHost, list.unreachable);
-      // With the session's end the caller has been told.
-      if (session.isEnded) list.drop();
+      if (work.isEnded) list.drop();
       else list.respondTo(exchange, work.isStreaming);
     });
   }

@@ -1,6 +1,6 @@
-// The downstream side as the relay sees it: one HTTP request of a caller and its answer. The relay knows no HTTP
-// server; the edge implements this over uWebSockets.js, the hop over a Unix socket, the control plane over Node's own
-// server. Hot: one object per request.
+// The downstream side as the relay sees it: one HTTP request of a caller and its answer. The relay knows no HTTP server. The edge
+// implements this over its HTTP library, the hop over a Unix socket, the control plane over Node's own server, a batch for each of its
+// messages. Hot: one object per request.
 import type { ClientReading } from '../protocol/json-rpc.js';
 import type { RoomWaiter } from '../shared/message-memory.js';
 import type { ShareBound } from '../shared/share.js';
@@ -50,7 +50,8 @@ export const NO_MIRROR: MirrorHeaders = Object.freeze({
 
 /** What the relay needs to know of a request. Values are copies: they stay valid after the handler returned. */
 export interface ExchangeRequest {
-  readonly method: 'POST' | 'DELETE' | 'GET';
+  /** `other` is none that reaches the relay. */
+  readonly method: 'POST' | 'DELETE' | 'GET' | 'other';
   /** `mcp-session-id`, or `''` when the header is absent. */
   readonly sessionId: string;
   /** `last-event-id` of a GET, or `''`. */
@@ -68,7 +69,7 @@ export interface ExchangeRequest {
   readonly passthroughHeaders: readonly string[];
   /** With the body it changes where a call becomes another one (wrapped-call.ts). */
   mirror: MirrorHeaders;
-  /** The whole request body; empty when there is none. Owned by the exchange, must not be changed but as above. */
+  /** The whole request body; empty when there is none. Owned by the exchange; `wrapped-call.ts` alone replaces it. */
   readonly body: Buffer;
 }
 

@@ -11,7 +11,7 @@ import { answer, answerInForm, type RpcError } from './answers.js';
 import type { Exchange } from './exchange.js';
 import type { CatalogueIdentity } from './list-merge/catalogues.js';
 import type { ListMerger } from './list-merge/list-merger.js';
-import { readLists, type ListInFlight } from './listing.js';
+import { readLists, SESSION_ENDED, type ListInFlight } from './listing.js';
 import { argumentsIn } from './modern/call-arguments.js';
 import { metadataFor } from './passthrough.js';
 import type { RequestForm } from './request-form.js';
@@ -119,8 +119,7 @@ function ask(
   merger.find(session.identity.subject, { key, ...question, frame }, (message) => {
     if (typeof message === 'string') return done(false);
     session.finish(work);
-    // With the session's end the caller has been told.
-    if (!session.isEnded) {
+    if (!work.isEnded) {
       exchange.watcher?.onOutcome('ok', '', -1);
       answerInForm(exchange, message, undefined, work.isStreaming);
     }
@@ -130,7 +129,7 @@ function ask(
 
 function fail({ session, work }: FindToolsPlan): void {
   session.finish(work);
-  if (!session.isEnded) work.fail(NOT_FOUND);
+  if (!work.isEnded) work.fail(session.isEnded ? SESSION_ENDED : NOT_FOUND);
 }
 
 function identityOf({ session, virtualHost, exchange }: FindToolsPlan): CatalogueIdentity {

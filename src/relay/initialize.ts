@@ -9,7 +9,7 @@ import { limits } from '../shared/limits.js';
 import { PROGRAM_VERSION } from '../shared/program-version.js';
 import { LATEST_PROTOCOL_VERSION, PROTOCOL_VERSIONS } from '../protocol/protocol-versions.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../user-config/compiled-config.js';
-import { backendTurns } from './backend-turns.js';
+import { backendTurns } from './turns.js';
 import type { ClientIntroduction } from '../upstream/client-introduction.js';
 import type { Exchange } from './exchange.js';
 import { experimentalJson } from './experimental.js';
@@ -103,7 +103,7 @@ export function openUpstreams(
     for (const backend of [...pending]) settle(backend, NOT_READY);
   });
   if (pending.size === 0) finish();
-  backendTurns.visitAll(session.identity.subject, virtualHost.backends, {
+  backendTurns.visitAll(session.identity.subject, virtualHost.backends.values(), {
     visit: (backend) => {
       // Of the later ones: whoever needs it opens it.
       if (!session.hasConfig(virtualHost)) return settle(backend, NOT_READY);

@@ -10,7 +10,8 @@ import { limits } from '../shared/limits.js';
 import { rpcCodes } from '../shared/refusals.js';
 import type { RpcError } from './answers.js';
 import { partsOf } from './edits.js';
-import { ARGUMENTS_AT, scalarText, TOO_LONG, type MirroredValues } from './mirrored-params.js';
+import { MirroredPaths, type KeyText } from './mirrored-nodes.js';
+import { scalarText, TOO_LONG, type MirroredValues } from './mirrored-params.js';
 import type { RelayedRequestPlan } from './relayed-request-plan.js';
 
 /** What was read of a call, in the order of its tool's parameters. */
@@ -30,7 +31,6 @@ const TOO_MANY: RpcError = {
 
 /** Of one UTF-16 unit, or one byte of UTF-8, in a JSON string. */
 const ESCAPE_BYTES_MAX = 6;
-const BACKSLASH = 0x5c;
 
 /** The parameters for which a call has to be read before it goes out; `undefined` where it need not be, or is read at once. */
 export function argumentsToRead({
@@ -54,17 +54,17 @@ export function readArguments(
   const { body, leftOut, putIn = Buffer.alloc(0) } = outgoing;
   const parts = leftOut === undefined ? [body] : partsOf(body, [{ ...leftOut, putIn }]);
   const text = new PartedText(parts.filter(({ length }) => length > 0));
-  const depth = ARGUMENTS_AT.length + Math.max(...known.map(({ path }) => path.length));
-  const names = [...ARGUMENTS_AT, ...known.flatMap(({ path }) => path.slice(0, -1))];
-  const filter = new PathFilter(text, names);
+  const paths = MirroredPaths.of(known);
+  const keyText: KeyText = (start, end) => text.key(start, end);
+  const filter = new PathFilter(paths, keyText);
   const handler = (tape: JsonScanner | undefined): void => {
     if (tape === undefined) return done(TOO_MANY);
-    const nodes = known.map(({ path }) => nodeAt(tape, text, path));
+    const nodes = paths.nodesIn(tape, keyText);
     const sent = nodes.map((node) => valueOf(tape, text, node));
     const own = sent.map((value, index) => (isPutIn(tape, nodes[index]!, outgoing.leftOut, putIn) ? undefined : value));
     done({ known, own, sent });
   };
-  return readings.readPieces(session.identity.subject, text.parts, depth, handler, { filter });
+  return readings.readPieces(session.identity.subject, text.parts, paths.depth, handler, { filter });
 }
 
 /** A text in parts. No token that is looked at goes from one into the next. */
@@ -85,55 +85,30 @@ class PartedText {
     return Buffer.alloc(0);
   }
 
-  /** Whether the key between the offsets, which leave out its quotes, is this name. */
-  isKey(start: number, end: number, name: string): boolean {
-    if (end - start > ESCAPE_BYTES_MAX * name.length) return false;
+  /** The text of the key between the offsets, which leave out its quotes. */
+  key(start: number, end: number): string {
     const token = this.slice(start - 1, end + 1);
-    const isPlain = !token.includes(BACKSLASH);
-    if (isPlain && end - start !== Buffer.byteLength(name)) return false;
-    return stringValue(token, 0, token.length) === name;
+    return stringValue(token, 0, token.length);
   }
 }
 
 /** Writes down what is on the way to the parameters, and no other argument's members. */
 class PathFilter implements NodeFilter {
   readonly nodesMax = limits.mirroredNodesMax;
-  readonly #text: PartedText;
-  readonly #names: readonly string[];
+  readonly #paths: MirroredPaths;
+  readonly #keyText: KeyText;
   #isRoot = true;
 
-  constructor(text: PartedText, names: readonly string[]) {
-    this.#text = text;
-    this.#names = [...new Set(names)];
+  constructor(paths: MirroredPaths, keyText: KeyText) {
+    this.#paths = paths;
+    this.#keyText = keyText;
   }
 
   wants(keyStart: number, keyEnd: number): boolean {
     const isRoot = this.#isRoot;
     this.#isRoot = false;
-    return isRoot || (keyStart !== -1 && this.#names.some((name) => this.#text.isKey(keyStart, keyEnd, name)));
+    return isRoot || (keyStart !== -1 && this.#paths.mayLead(keyStart, keyEnd, this.#keyText));
   }
-}
-
-function nodeAt(tape: JsonScanner, text: PartedText, path: readonly string[]): number {
-  let node = 0;
-  for (const name of [...ARGUMENTS_AT, ...path]) {
-    node = memberOf(tape, text, node, name);
-    if (node < 0) return -1;
-  }
-  return node;
-}
-
-/** Two of one name are none: nobody knows which of them the backend takes. */
-function memberOf(tape: JsonScanner, text: PartedText, node: number, name: string): number {
-  if (tape.kind(node) !== jsonKind.object) return -1;
-  let found = -1;
-  const past = tape.next(node);
-  for (let member = node + 1; member < past; member = tape.next(member)) {
-    if (!text.isKey(tape.keyStart(member), tape.keyEnd(member), name)) continue;
-    if (found !== -1) return -1;
-    found = member;
-  }
-  return found;
 }
 
 function valueOf(tape: JsonScanner, text: PartedText, node: number): MirroredValues[number] {

@@ -5,7 +5,7 @@ import type { ListKind } from '../protocol/list-kinds.js';
 import { rpcCodes } from '../shared/refusals.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../user-config/compiled-config.js';
 import { answerFrame, errorMessage, type RpcError } from './answers.js';
-import { backendTurns } from './backend-turns.js';
+import { backendTurns } from './turns.js';
 import type { Exchange } from './exchange.js';
 import type { ListMerger } from './list-merge/list-merger.js';
 import type { ThreadFailure } from './list-merge/list-pool.js';
@@ -45,6 +45,7 @@ export class ListInFlight extends RequestInFlight {
   readonly #form: RequestForm;
   #isStreaming = false;
   #isMerging = false;
+  #isEnded = false;
 
   constructor(id: IdSpan, exchange: Exchange, form: RequestForm) {
     super();
@@ -97,7 +98,17 @@ export class ListInFlight extends RequestInFlight {
     // It is answered all the same, and soon.
   }
 
+  /** Whether its caller has been told that the session is over. */
+  get isEnded(): boolean {
+    return this.#isEnded;
+  }
+
+  override get mayEndLater(): true {
+    return true;
+  }
+
   endWithSession(): void {
+    this.#isEnded = true;
     this.fail(SESSION_ENDED);
     this.#abortReaders();
   }
@@ -171,7 +182,7 @@ export function readLists(
     settle();
   };
   settle();
-  backendTurns.visitAll(subject, virtualHost.backends, {
+  backendTurns.visitAll(subject, virtualHost.backends.values(), {
     visit: (backend) => {
       if (!session.hasConfig(virtualHost)) return leaveOut(backend, NOT_READY);
       const metadata = metadataFor(backend, exchange.request);

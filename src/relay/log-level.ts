@@ -9,7 +9,7 @@ import { limits } from '../shared/limits.js';
 import { rpcCodes } from '../shared/refusals.js';
 import type { CompiledVirtualHost } from '../user-config/compiled-config.js';
 import { answer, answerError, resultMessage, type RpcError } from './answers.js';
-import { backendTurns } from './backend-turns.js';
+import { backendTurns } from './turns.js';
 import type { Exchange } from './exchange.js';
 import { metadataFor } from './passthrough.js';
 import { RequestInFlight } from './request-in-flight.js';
@@ -100,7 +100,7 @@ class SettingLogLevel extends RequestInFlight {
   start(): void {
     const { session, virtualHost, exchange } = this.#plan;
     session.begin(this);
-    backendTurns.visitAll(session.identity.subject, virtualHost.backends, {
+    backendTurns.visitAll(session.identity.subject, virtualHost.backends.values(), {
       visit: (backend) => {
         const upstream = session.upstreams.open(backend.name);
         const { logLevel } = session;

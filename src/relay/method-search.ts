@@ -6,7 +6,7 @@ import type { CompiledBackend } from '../user-config/compiled-config.js';
 import type { IdSpan } from '../upstream/rpc-request.js';
 import type { UpstreamContext } from '../upstream/upstream-context.js';
 import { answerError, CANCELLED, type RpcError } from './answers.js';
-import { backendTurns } from './backend-turns.js';
+import { backendTurns } from './turns.js';
 import type { Exchange } from './exchange.js';
 import { metadataFor } from './passthrough.js';
 import { RequestInFlight } from './request-in-flight.js';
@@ -50,7 +50,7 @@ export class MethodSearch extends RequestInFlight {
     const { deadlines, options } = this.#context;
     session.begin(this);
     this.#patience = deadlines.after(options.initializePatienceMs, () => this.#onSearchOver());
-    backendTurns.visitAll(session.identity.subject, backends, {
+    backendTurns.visitAll(session.identity.subject, backends.values(), {
       visit: (backend) => this.#open(backend),
       onNoRoom: (backend) => this.#settle(backend),
     });

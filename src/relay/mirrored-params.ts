@@ -8,12 +8,10 @@ import { limits } from '../shared/limits.js';
 import type { OutgoingMessage } from '../upstream/http-upstream.js';
 import { headText } from '../upstream/modern-request.js';
 import { partsOf } from './edits.js';
+import { MirroredPaths, type KeyText } from './mirrored-nodes.js';
 
 const scanner = new JsonScanner();
 const WHOLE = /^-?\d+$/;
-/** Where arguments are in a message. */
-export const ARGUMENTS_AT: readonly string[] = ['params', 'arguments'];
-
 /** What a call says, in the order of its tool's parameters; `undefined` for one that it does not say, or not as a word or a number. */
 export type MirroredValues = readonly (string | typeof TOO_LONG | undefined)[];
 
@@ -25,16 +23,10 @@ export function valuesIn(message: OutgoingMessage, params: readonly MirroredPara
   const { body, leftOut, putIn = NOTHING } = message;
   if (body.length + putIn.length > limits.readAtOnceBytesMax) return undefined;
   const bytes = leftOut === undefined ? body : Buffer.concat(partsOf(body, [{ ...leftOut, putIn }]));
-  const depth = ARGUMENTS_AT.length + Math.max(...params.map(({ path }) => path.length));
-  if (!scanner.scan(bytes, depth)) return undefined;
-  return params.map(({ path }) => {
-    let node = 0;
-    for (const name of [...ARGUMENTS_AT, ...path]) {
-      node = memberOf(bytes, node, name);
-      if (node < 0) return undefined;
-    }
-    return textOf(bytes, node);
-  });
+  const paths = MirroredPaths.of(params);
+  if (!scanner.scan(bytes, paths.depth)) return undefined;
+  const keyText: KeyText = (start, end) => stringValue(bytes, start - 1, end + 1);
+  return paths.nodesIn(scanner, keyText).map((node) => (node < 0 ? undefined : textOf(bytes, node)));
 }
 
 /**
@@ -93,19 +85,6 @@ function isSame(value: string, said: string): boolean {
   const [, whole] = /^(-?\d+)(?:\.0+)?$/.exec(said) ?? [];
   // Numbers of JavaScript are alike where they have more digits than these tell apart.
   return whole !== undefined && WHOLE.test(value) && BigInt(value) === BigInt(whole);
-}
-
-/** Two of one name are none: nobody knows which of them the backend takes. */
-function memberOf(bytes: Buffer, node: number, name: string): number {
-  if (scanner.kind(node) !== jsonKind.object) return -1;
-  let found = -1;
-  const past = scanner.next(node);
-  for (let member = node + 1; member < past; member = scanner.next(member)) {
-    if (stringValue(bytes, scanner.keyStart(member) - 1, scanner.keyEnd(member) + 1) !== name) continue;
-    if (found !== -1) return -1;
-    found = member;
-  }
-  return found;
 }
 
 function textOf(bytes: Buffer, node: number): MirroredValues[number] {

@@ -1,5 +1,6 @@
 // Which of the caller's headers go to a backend (decisions 2.6). The config's compiler has taken out what may never be
 // copied; the exchange has brought what some backend of the virtual host lists; here each backend gets its own. Hot.
+import { bearerToken } from '../shared/bearer-token.js';
 import { NO_METADATA, type RequestMetadata } from '../upstream/request-metadata.js';
 import type { CompiledBackend } from '../user-config/compiled-config.js';
 import type { ExchangeRequest } from './exchange.js';
@@ -18,7 +19,7 @@ export function metadataFor(backend: CompiledBackend, request: ExchangeRequest):
 
 function tokenIn(offered: readonly string[]): string {
   const at = offered.findIndex((name, index) => index % 2 === 0 && name === 'authorization');
-  return /^bearer +(\S+)$/i.exec(offered[at + 1] ?? '')?.[1] ?? '';
+  return at === -1 ? '' : bearerToken(offered[at + 1] ?? '');
 }
 
 /** @returns name, value, name, value, … */

@@ -325,7 +325,7 @@ export class Relay {
     else this.#answerWhen(removed, exchange);
   }
 
-  /** Who asks another machine behind this answer shall be told that there is no such session. */
+  /** Answers once the entry is removed, so that other machines answer 404 to whoever asks them after this answer. */
   #answerWhen(removed: Promise<void>, exchange: Exchange): void {
     let isDue = true;
     const answer = (): void => {

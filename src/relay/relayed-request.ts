@@ -1,5 +1,5 @@
-// One request for a single backend on its way, as `tools/call`: there with only the name changed, and back as it came. The
-// caller's going away does not end it (S12), a cancellation does (C16). This is its way to the backend and what comes of it there;
+// One request for a single backend on its way, as `tools/call`: there and back byte for byte, but for names, ids, URIs and what the config or the
+// backend's era says of it. The caller's going away does not end it (S12), a cancellation does (C16). This is its way to the backend and what comes of it there;
 // its caller's side is `answered-request.ts`. Hot: one object per call, nothing awaited.
 import { capability } from '../protocol/capabilities.js';
 import type { BackendMessage, ClientMessage } from '../protocol/json-rpc.js';
@@ -89,6 +89,10 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
   #endCancelled(): void {
     this.request?.abort();
     this.#refuse(CANCELLED);
+  }
+
+  override get mayEndLater(): true {
+    return true;
   }
 
   /** The session was ended under the call. */

@@ -60,6 +60,14 @@ export abstract class RequestInFlight extends ListNode {
     return false;
   }
 
+  /**
+   * Whether it may hear of its session's end a few turns of the event loop later: whatever comes of it until then, its caller has one
+   * answer.
+   */
+  get mayEndLater(): boolean {
+    return false;
+  }
+
   /** The session was ended under it: it answers its caller. */
   abstract endWithSession(): void;
 }

@@ -5,8 +5,12 @@ import { limits } from '../shared/limits.js';
 import { ListNode } from '../shared/list-node.js';
 import { RequestInFlight } from './request-in-flight.js';
 import type { SlowRequests } from './slow-requests.js';
+import { endingTurnRules, Turns } from './turns.js';
 import type { BackendMessage } from '../protocol/json-rpc.js';
 import type { UpstreamSession } from '../upstream/upstream-session.js';
+
+/** Of this process. */
+const endingTurns = new Turns<RequestInFlight>(endingTurnRules);
 
 export class RequestsInFlight extends ListNode {
   readonly #account: Account;
@@ -101,13 +105,37 @@ export class RequestsInFlight extends ListNode {
     for (const work of slow) if (work.isLinked) work.onSlow();
   }
 
-  /** The session was ended under them. */
-  endAll(): void {
-    const ended = new ListNode();
-    ended.takeAll(this.#head);
-    for (let work = ended.next; work instanceof RequestInFlight; work = ended.next) {
-      this.finish(work);
-      work.endWithSession();
+  /**
+   * The session was ended under them. Those that may hear of it later do, beyond the first few.
+   * @param subject whose turns they have; `undefined` where nothing comes after this one.
+   */
+  endAll(subject: string | undefined): void {
+    const end = (work: RequestInFlight): void => this.#end(work);
+    const later = new ListNode();
+    for (const work of linkedTo(this.#takeAll())) {
+      if (subject === undefined || !work.mayEndLater) {
+        end(work);
+      } else {
+        work.unlink();
+        later.append(work);
+      }
     }
+    if (subject !== undefined) endingTurns.visitAll(subject, linkedTo(later), { visit: end, onNoRoom: end });
   }
+
+  #takeAll(): ListNode {
+    const taken = new ListNode();
+    taken.takeAll(this.#head);
+    return taken;
+  }
+
+  #end(work: RequestInFlight): void {
+    this.finish(work);
+    work.endWithSession();
+  }
+}
+
+/** One after the other, each of which is taken out before the next is looked for. */
+function* linkedTo(head: ListNode): IterableIterator<RequestInFlight> {
+  for (let work = head.next; work instanceof RequestInFlight; work = head.next) yield work;
 }

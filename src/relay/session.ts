@@ -1,6 +1,6 @@
 // A downstream session: who it belongs to, its upstream sessions, and the calls in flight. What it holds beyond its record
 // (session-directory/session-record.ts) can be lost without harm.
-import { ANY_TASKS, capability } from '../protocol/capabilities.js';
+import { ANY_TASKS, LIST_CHANGES } from '../protocol/capabilities.js';
 import type { Account } from '../shared/accounts.js';
 import type { Deadline } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
@@ -32,8 +32,6 @@ import type { UpstreamContext } from '../upstream/upstream-context.js';
 import type { UpstreamSession } from '../upstream/upstream-session.js';
 import { SessionUpstreams } from './session-upstreams.js';
 import { NO_METADATA, type RequestMetadata } from '../upstream/request-metadata.js';
-
-const LIST_CHANGES = capability.toolsListChanged | capability.promptsListChanged | capability.resourcesListChanged;
 
 export class Session {
   readonly identity: SessionIdentity;
@@ -194,7 +192,7 @@ export class Session {
     this.inFlight.retire();
   }
 
-  /** Whether this caller may use the session here; who may not learns nothing of it (X02, X03). */
+  /** Whether this caller may use the session here. Others are answered as if there were no such session (X02, X03). */
   belongsTo(subject: string, virtualHostId: string): boolean {
     return this.identity.subject === subject && this.identity.virtualHostId === virtualHostId;
   }
@@ -211,7 +209,10 @@ export class Session {
     const { clientInfo, capabilities } = introduction;
     const subscriptions = this.#subscriptions?.recorded() ?? {};
     return {
-      ...{ protocolVersion, clientInfo, capabilities, subscriptions },
+      protocolVersion,
+      clientInfo,
+      capabilities,
+      subscriptions,
       logLevel: this.#logLevel,
       upstreams: this.upstreams.recorded(),
       allowLists: allowListHashes(this.virtualHost?.backends, Object.keys(subscriptions)),
@@ -380,12 +381,15 @@ export class Session {
     }
   }
 
-  /** Ends the session but for its upstream sessions. @returns these, to be closed; the first time only. */
-  release(): readonly UpstreamSession[] {
+  /**
+   * Ends the session, `isNow` with all its requests in this turn, but for its upstream sessions.
+   * @returns these, to be closed; the first time only.
+   */
+  release(isNow = false): readonly UpstreamSession[] {
     if (this.#isEnded) return [];
     this.#isEnded = true;
     this.onEnd?.();
-    this.inFlight.endAll();
+    this.inFlight.endAll(isNow ? undefined : this.identity.subject);
     this.#unasked?.end();
     this.#streamKeeper?.end();
     this.#backendRequests?.clear();

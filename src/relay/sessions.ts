@@ -1,6 +1,6 @@
-// The sessions that this worker owns, by id. It mints ids, ends what is idle, and keeps to the shares of sessions and of
-// their memory. Where there is a directory, each has an entry there, which is renewed while the session is used. No session is ended to make room for another: an idle one has a client behind it, which would lose its
-// place to a client of the same subject that opens sessions without end.
+// The sessions that this worker owns, by id. It mints ids, ends idle sessions, and keeps to the shares of sessions and of their memory.
+// Where there is a directory, each session has an entry in it, renewed while the session is used. No session is ended to make room for
+// another: its client would lose it to a client of the same subject that opens sessions without end.
 import type { Account } from '../shared/accounts.js';
 import { fullSessionShare } from '../shared/full-share.js';
 import type { Refusal } from '../shared/refusals.js';
@@ -198,7 +198,7 @@ export class Sessions {
       session.entry?.letGo();
       session.idleDeadline?.cancel();
       session.account.sessions.give(1);
-      const upstreams = session.release();
+      const upstreams = session.release(true);
       return goesOn ? upstreams.filter(({ state }) => state !== 'open') : upstreams;
     });
   }

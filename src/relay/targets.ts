@@ -168,8 +168,8 @@ export function isSessionTarget(method: string): method is TargetMethod {
   return isTargetMethod(method) && method !== 'tasks/update';
 }
 
-/** Which member says what the request is about, for who has left it out. */
-const MEMBERS: Readonly<Record<TargetMethod, string>> = {
+/** What is said to callers whose request does not say what it is about. */
+const TARGET_MISSING: Readonly<Record<TargetMethod, string>> = {
   'tools/call': 'name must be a string',
   'prompts/get': 'name must be a string',
   'resources/read': 'uri must be a string',
@@ -182,7 +182,7 @@ const MEMBERS: Readonly<Record<TargetMethod, string>> = {
   'tasks/update': 'taskId must be a string',
 };
 
-/** Whatever of a name the caller writes as escapes, and its prefix in it. */
+/** Room for escapes, of which one character may take six bytes, and for the prefix. */
 const TOKEN_BYTES_TIMES = 8;
 
 export function readTarget(
@@ -194,7 +194,7 @@ export function readTarget(
   const { nameStart, nameEnd, isUri } = message;
   const rules = rulesOf(method, message);
   if (nameStart === -1) {
-    const error = { code: rpcCodes.invalidParams, message: `Invalid params of ${method}: ${MEMBERS[method]}` };
+    const error = { code: rpcCodes.invalidParams, message: `Invalid params of ${method}: ${TARGET_MISSING[method]}` };
     return { target: { error, capability: rules.capability }, name: '' };
   }
   const bytesMax = isUri ? limits.uriBytesMax : limits.toolNameBytesMax;

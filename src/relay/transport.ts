@@ -3,7 +3,7 @@
 import { limits } from '../shared/limits.js';
 import { MODERN_PROTOCOL_VERSION, PROTOCOL_VERSIONS } from '../protocol/protocol-versions.js';
 import { refusals, type Refusal } from '../shared/refusals.js';
-import type { AnswerForms } from './exchange.js';
+import type { AnswerForms, ExchangeRequest } from './exchange.js';
 
 export interface TransportHead {
   readonly accept: string;
@@ -15,7 +15,7 @@ export interface TransportHead {
 }
 
 /** @returns the answer forms that the caller takes, or why the request is refused. */
-export function checkTransport(method: 'POST' | 'DELETE' | 'GET', head: TransportHead): AnswerForms | Refusal {
+export function checkTransport(method: ExchangeRequest['method'], head: TransportHead): AnswerForms | Refusal {
   const forms = answerForms(head.accept);
   if (method === 'GET' && (forms === undefined || forms === 'json')) return refusals.streamNotAcceptable;
   if (method === 'POST') {

@@ -1,12 +1,12 @@
 // What the backends of one session say unasked, on streams of theirs that are open for as long as the client's own is: one
 // with each backend that has something to say. A backend that loses its session meanwhile gets another. Cold.
-import { capability } from '../protocol/capabilities.js';
+import { capability, LIST_CHANGES } from '../protocol/capabilities.js';
 import { readBackendMessage, type BackendMessage } from '../protocol/json-rpc.js';
 import type { Unhonoured } from '../protocol/listen-acknowledgement.js';
 import type { Deadline, DeadlineWheel } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
 import { clientsNotification } from './backend-notifications.js';
-import { backendTurns } from './backend-turns.js';
+import { backendTurns } from './turns.js';
 import type { Exchange, ExchangeRequest } from './exchange.js';
 import { metadataFor } from './passthrough.js';
 import { Reopening } from './reopening.js';
@@ -28,13 +28,7 @@ const CHANGES: ReadonlySet<string> = new Set([
   'notifications/resources/list_changed',
 ]);
 
-const SPEAKING =
-  capability.logging |
-  capability.toolsListChanged |
-  capability.promptsListChanged |
-  capability.resourcesListChanged |
-  capability.resourcesSubscribe |
-  capability.tasks;
+const SPEAKING = capability.logging | LIST_CHANGES | capability.resourcesSubscribe | capability.tasks;
 
 /** What is done about what the backends say: `Unasked` itself, for each of them. */
 interface Listener {
@@ -184,7 +178,7 @@ export class Unasked implements Listener {
   #listenToAll(request: ExchangeRequest): void {
     const { virtualHost, identity } = this.#session;
     if (virtualHost === undefined) return;
-    backendTurns.visitAll(identity.subject, virtualHost.backends, {
+    backendTurns.visitAll(identity.subject, virtualHost.backends.values(), {
       visit: (backend) => {
         // It may have ended since, or obey another config.
         if (this.#isOver || !this.#session.hasConfig(virtualHost)) return;

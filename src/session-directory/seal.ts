@@ -44,9 +44,12 @@ export function seal(keys: SessionKeys, owner: SessionOwner, bytes: Buffer): Buf
   const nonce = nonces.next();
   const cipher = createCipheriv(CIPHER, keys.cipher, nonce);
   cipher.setAAD(associatedData(owner));
-  const sealed = cipher.update(bytes);
+  const sealed = Buffer.allocUnsafe(NONCE_BYTES + TAG_BYTES + bytes.length);
+  nonce.copy(sealed);
+  cipher.update(bytes).copy(sealed, NONCE_BYTES + TAG_BYTES);
   cipher.final();
-  return Buffer.concat([nonce, cipher.getAuthTag(), sealed]);
+  cipher.getAuthTag().copy(sealed, NONCE_BYTES);
+  return sealed;
 }
 
 /** @returns `undefined` for what is another owner's, of another form, or was tampered with. */

@@ -145,11 +145,11 @@ export class RecordCells {
     return file;
   }
 
-  /** @returns `undefined` where the file, or its folder, is not there. */
+  /** Never what a link leads to: whatever that is, it is no file of records. @returns `undefined` where the file, or its folder, is not there. */
   #tryOpen(flags: number): CellFile | undefined {
     const number = this.#files.length;
     try {
-      const descriptor = openSync(`${this.#path}.${number}`, flags, FILE_MODE);
+      const descriptor = openSync(`${this.#path}.${number}`, flags | constants.O_NOFOLLOW, FILE_MODE);
       const file = { descriptor, cellCount: Math.min(CELLS_MIN * 4 ** number, CELLS_MAX), isWritten: false };
       this.#files.push(file);
       return file;

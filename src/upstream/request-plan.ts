@@ -39,8 +39,8 @@ export interface RequestHandler {
   /** What an error means that came with an HTTP error, and belongs to no request: nothing more than its status, without this. */
   faultOfError?(error: Buffer): UpstreamFault | undefined;
   /**
-   * In place of `onAnswer`, for who reads large answers elsewhere: what is the answer, or nothing that could be one. It is
-   * for the handler to find out.
+   * Called in place of `onAnswer` where the handler reads large answers elsewhere, with bytes that nobody has looked at: whether they
+   * are an answer is for the handler to find out.
    * @param pieces of the message, which may be kept. Large messages come in several calls, and a fault may come between.
    */
   onUnread?(pieces: readonly Buffer[], isLast: boolean): void;

@@ -134,7 +134,7 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
     }
   }
 
-  /** Whether the chunk is the answer, and need not be copied for who has it next. What counts as memory is in the way of others. */
+  /** Whether the chunk is the whole answer and is read where it lies. Larger answers are copied, as their memory is counted. */
   #isReadInPlace({ length }: Buffer): boolean {
     if (this.handler.readsInPlace !== true || length !== this.#bodyBytes) return false;
     return length < limits.countedFromBytes && length <= this.answerBytesMax;

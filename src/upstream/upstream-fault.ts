@@ -27,7 +27,7 @@ const FAULT_REASONS = {
   'answers-full': 'no room for its answer: too many bytes of large answers in flight',
   'lists-share-used': 'no room for its list: too many bytes of large lists of yours at once',
   'lists-full': 'no room for its list: too many bytes of large lists at once',
-  'answer-unread': 'its answer could not be read: too much at once',
+  'answer-unread': 'its answer could not be read in time: too many large answers at once',
   'http-status': 'refused with HTTP status',
   redirected: 'redirects, which is not followed, to',
   'session-lost': 'session lost',

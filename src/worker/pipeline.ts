@@ -1,16 +1,15 @@
 // The way of a request through a worker, a step a method, in the order of decisions 2.1:
 //
 //   onRequest      Host and Origin                    → 403
-//   #onAdmission   token, user config, virtual host   → 401, 400, 500, 404
-//                  (another method: token only        → 401, 405)
-//                  headers of the transport           → 406, 415, 400
+//                  token, user config, virtual host   → 401, 400, 500, 404
+//   #onAdmission   headers of the transport           → 406, 415, 400
 //                  overload                           → 429, 503
 //   #onReceived    size of the body, room for it      → 413, 429, 503
 //                  its turn, where many come at once  → 429, 503
-//   #toOwner       here, or one hop to the worker that owns the session
+//   #toOwner       here, or one hop to the worker that owns the session → 404, 429, 503
 //   relay.handle   session, JSON-RPC, backends        (relay/relay.ts)
 //
-// Steps follow each other without a promise once token and config are known to this worker. The control plane's MCP endpoints have the
+// Another method than POST, GET and DELETE: `onOtherMethod`, Host, Origin and token, then 405. Steps follow each other without a promise once token and config are known to this worker. The control plane's MCP endpoints have the
 // same steps under the same names: `control-plane/mcp/mcp-pipeline.ts`.
 import type { Endpoint } from '../shared/endpoint.js';
 import { refuse } from '../relay/answers.js';
@@ -85,7 +84,7 @@ export class Pipeline implements EdgeHandler {
 
   onRequest(exchange: EdgeExchange): void {
     const { head } = exchange;
-    if (!this.#letIn(exchange)) return;
+    if (!this.#passesHost(exchange)) return;
     const outcome = this.#parts.admission.admit(head.authorization, head.virtualHostId);
     if (outcome instanceof Promise) {
       exchange.incoming.hold();
@@ -97,7 +96,7 @@ export class Pipeline implements EdgeHandler {
 
   /** Whoever has no token is told that first: clients take a 405 without one for a server that needs none. */
   onOtherMethod(exchange: EdgeExchange): void {
-    if (!this.#letIn(exchange)) return;
+    if (!this.#passesHost(exchange)) return;
     const { methodNotAllowed } = refusals;
     const refusal = this.#parts.admission.refusalOfToken(exchange.head.authorization);
     if (refusal instanceof Promise) {
@@ -113,7 +112,7 @@ export class Pipeline implements EdgeHandler {
   }
 
   onPreflight(exchange: EdgeExchange): void {
-    if (!this.#letIn(exchange)) return;
+    if (!this.#passesHost(exchange)) return;
     exchange.respond(204, '', '', undefined, this.#parts.hosts.preflightHeaders(askedHeaders(exchange)));
   }
 
@@ -130,7 +129,7 @@ export class Pipeline implements EdgeHandler {
   }
 
   onEndpoint(endpoint: Endpoint, exchange: EdgeExchange, parameter: string): void {
-    if (!this.#letIn(exchange)) return;
+    if (!this.#passesHost(exchange)) return;
     exchange.incoming.receive((outcome) => {
       if (outcome !== 'complete') this.#refuse(exchange, REFUSED_BY_OUTCOME[outcome]);
       else void this.#answerFrom(endpoint, exchange, parameter);
@@ -138,25 +137,25 @@ export class Pipeline implements EdgeHandler {
   }
 
   /** A request that another worker let in, because this one owns its session. */
-  onHop(address: ForwardedIdentity, exchange: Exchange): void {
-    const outcome = this.#parts.admission.admitSubject(address.subject, address.virtualHostId);
-    if (outcome instanceof Promise) void outcome.then((late) => this.#onHopAdmission(address, exchange, late));
-    else this.#onHopAdmission(address, exchange, outcome);
+  onHop(identity: ForwardedIdentity, exchange: Exchange): void {
+    const outcome = this.#parts.admission.admitSubject(identity.subject, identity.virtualHostId);
+    if (outcome instanceof Promise) void outcome.then((late) => this.#onHopAdmission(identity, exchange, late));
+    else this.#onHopAdmission(identity, exchange, outcome);
   }
 
   /** What concerns a request that is in flight here, and came to the successor. */
-  onPassedBack(address: ForwardedIdentity, exchange: Exchange): void {
+  onPassedBack(identity: ForwardedIdentity, exchange: Exchange): void {
     const onOutcome = (outcome: AdmissionOutcome): void => {
       if (outcome.kind === 'refused') refuse(exchange, outcome.refusal);
       else this.#parts.relay.handle(outcome.caller, exchange);
     };
-    const outcome = this.#parts.admission.admitSubject(address.subject, address.virtualHostId);
+    const outcome = this.#parts.admission.admitSubject(identity.subject, identity.virtualHostId);
     if (outcome instanceof Promise) void outcome.then(onOutcome);
     else onOutcome(outcome);
   }
 
   /** The guard against rebound names, and what a browser needs to read the answer. */
-  #letIn(exchange: EdgeExchange): boolean {
+  #passesHost(exchange: EdgeExchange): boolean {
     const { host, origin } = exchange.head;
     const hosts = this.#hostsOf(exchange);
     const refusal = hosts.check(host, origin);
@@ -180,7 +179,7 @@ export class Pipeline implements EdgeHandler {
     if (refusal !== undefined) return this.#refuse(exchange, refusal, subject);
     const headers = selectHeaders(exchange.head.headers, caller.virtualHost.passthroughHeaders);
     const unreadable = typeof headers === 'string' ? headerUnreadable(headers) : undefined;
-    exchange.incoming.letIn(subject, forms, typeof headers === 'string' ? [] : headers);
+    exchange.incoming.admit(subject, forms, typeof headers === 'string' ? [] : headers);
     exchange.incoming.receive((body) => this.#onReceived(exchange, caller, unreadable, body));
   }
 
@@ -188,7 +187,7 @@ export class Pipeline implements EdgeHandler {
   #refuseByHead(exchange: EdgeExchange, { subject }: Caller, refusal: Refusal): void {
     const isReceived = hasReadableId(exchange.request.method, exchange.head);
     if (!isReceived || this.#parts.overload.state !== 'serving') return this.#refuse(exchange, refusal, subject);
-    exchange.incoming.letIn(subject, 'json', []);
+    exchange.incoming.admit(subject, 'json', []);
     exchange.incoming.receive((body) =>
       this.#refuse(exchange, body === 'complete' ? withRequestId(refusal, exchange.request.body) : refusal, subject),
     );
@@ -224,8 +223,8 @@ export class Pipeline implements EdgeHandler {
     // The successor watches what waited here for its turn until there was one.
     watch?.leave(exchange);
     if (figures !== undefined) figures.passedHops += 1;
-    const address = { subject: caller.subject, virtualHostId: caller.virtualHost.id };
-    hops.forward(owner, address, exchange, (failure) => this.#onHopFailure(owner, address, exchange, failure));
+    const identity = { subject: caller.subject, virtualHostId: caller.virtualHost.id };
+    hops.forward(owner, identity, exchange, (failure) => this.#onHopFailure(owner, identity, exchange, failure));
   }
 
   /**
@@ -253,7 +252,7 @@ export class Pipeline implements EdgeHandler {
   /** @param sinceMs when it was first passed on. */
   #onHopFailure(
     owner: number,
-    address: ForwardedIdentity,
+    identity: ForwardedIdentity,
     exchange: Exchange,
     failure: HopFailure,
     sinceMs = performance.now(),
@@ -261,24 +260,24 @@ export class Pipeline implements EdgeHandler {
     const { hops, ownerWaits, figures } = this.#parts;
     const isToCome = failure === 'owner-absent' && ownerWaits !== undefined && !hops.isClosed;
     const again = (): void =>
-      hops.forward(owner, address, exchange, (next) => this.#onHopFailure(owner, address, exchange, next, sinceMs));
-    if (isToCome && ownerWaits.tryWait(address.subject, sinceMs, again)) return;
+      hops.forward(owner, identity, exchange, (next) => this.#onHopFailure(owner, identity, exchange, next, sinceMs));
+    if (isToCome && ownerWaits.tryWait(identity.subject, sinceMs, again)) return;
     figures?.failedHops.count(failure);
     const refusal = isToCome ? refusals.ownerStarting : REFUSED_BY_FAILURE[failure];
     const answer = withRequestId(refusal, exchange.request.body);
-    const { subject, virtualHostId } = address;
+    const { subject, virtualHostId } = identity;
     this.#parts.watch?.refused(exchange.request, virtualHostId, { refusal: answer, subject });
     refuse(exchange, answer);
   }
 
-  #onHopAdmission(address: ForwardedIdentity, exchange: Exchange, outcome: AdmissionOutcome): void {
+  #onHopAdmission(identity: ForwardedIdentity, exchange: Exchange, outcome: AdmissionOutcome): void {
     const { request } = exchange;
     const refusal =
       outcome.kind === 'refused'
         ? outcome.refusal
-        : this.#parts.door.refusalOf(request.method, wantedBy(request), address.subject);
+        : this.#parts.door.refusalOf(request.method, wantedBy(request), identity.subject);
     if (refusal !== undefined) {
-      const { subject, virtualHostId } = address;
+      const { subject, virtualHostId } = identity;
       this.#parts.watch?.refused(exchange.request, virtualHostId, { refusal, subject });
       refuse(exchange, refusal);
     } else if (outcome.kind === 'admitted') {

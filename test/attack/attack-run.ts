@@ -7,7 +7,7 @@ import type { NameServer } from '../support/name-server.js';
 import { startRedis } from '../support/redis.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 import { startVictim, type Victim, type VictimReport } from '../support/victim.js';
-import type { Experiment } from './experiment.js';
+import type { Control, Experiment } from './experiment.js';
 import type { Arrangement } from './options.js';
 import { Scope } from './scope.js';
 import { Stage } from './stage.js';
@@ -31,6 +31,9 @@ const WORKER_MEMORY_MIB = 1_024;
 const CLOSING_MS_MAX = 40_000;
 /** Open files that come and go without an attack, per worker. */
 const OPEN_FILES_SLACK = 16;
+
+/** Faults that controls look for. Those of the victim begin with its name. */
+export const faultWords = { seen: 'not what must be seen', death: 'a worker died', victim: 'the victim' } as const;
 
 export interface Outcome {
   readonly experiment: Experiment;
@@ -61,11 +64,13 @@ export class AttackRun {
     this.#isShort = isShort;
   }
 
-  async run(experiment: Experiment): Promise<Outcome> {
+  /** @param control a gateway that lacks what the experiment is about, in place of its own or of the shared one. */
+  async run(experiment: Experiment, control?: Control): Promise<Outcome> {
     const beganMs = performance.now();
     const scope = new Scope();
     try {
-      const { deployment, victim } = await this.#cast(experiment, scope);
+      const options = control?.options ?? experiment.gateway?.options;
+      const { deployment, victim } = await this.#cast(experiment, scope, options);
       const outcome = await this.#perform(experiment, deployment, victim, beganMs);
       // What one experiment has broken must not be counted against the next.
       if (outcome.faults.length > 0) await this.end();
@@ -82,9 +87,13 @@ export class AttackRun {
   }
 
   /** The shared gateway, or one for this experiment alone. */
-  async #cast(experiment: Experiment, scope: Scope): Promise<{ deployment: Deployment; victim: Victim | undefined }> {
-    if (experiment.gateway !== undefined) {
-      const deployment = await this.#start(scope, experiment.gateway.options);
+  async #cast(
+    experiment: Experiment,
+    scope: Scope,
+    options: readonly string[] | undefined,
+  ): Promise<{ deployment: Deployment; victim: Victim | undefined }> {
+    if (experiment.gateway !== undefined || options !== undefined) {
+      const deployment = await this.#start(scope, options);
       return {
         deployment,
         victim: experiment.endsProcesses === true ? undefined : await this.#startVictim(scope, deployment),
@@ -135,7 +144,7 @@ export class AttackRun {
       );
     } catch (error) {
       seen = error instanceof Error ? error.message : String(error);
-      faults.push('not what must be seen');
+      faults.push(faultWords.seen);
     }
     const besideMs = performance.now() - attackedAtMs;
     if (victim !== undefined && besideMs < BESIDE_MS_MIN) await sleep(BESIDE_MS_MIN - besideMs);
@@ -145,7 +154,7 @@ export class AttackRun {
     if (watch.residentBytesMax > WORKER_MEMORY_MIB * MIB) faults.push('too much memory');
     if (experiment.endsProcesses !== true) {
       const pids = gateway.workerPids();
-      if (pids.join() !== pidsBefore.join()) faults.push('a worker died');
+      if (pids.join() !== pidsBefore.join()) faults.push(faultWords.death);
       else if (!(await this.#isBack(pids, filesBefore))) {
         faults.push(`open files: ${filesBefore} before, ${openFiles(pids)} after`);
       }

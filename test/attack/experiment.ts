@@ -1,6 +1,14 @@
 // One experiment of the attack: what it does to a gateway, and what must be seen.
 import type { Stage } from './stage.js';
 
+/** What shows that an experiment can fail: it runs against a gateway that lacks what it is about. */
+export interface Control {
+  /** In place of the experiment's own: they switch the share or the bound off, or set it far beyond what it protects. */
+  readonly options: readonly string[];
+  /** Who has to notice: the experiment itself, by what it sees; the victim; or the watch over the workers. */
+  readonly noticedBy: 'experiment' | 'victim' | 'watch';
+}
+
 export interface Experiment {
   readonly name: string;
   /** What must be seen beside the victim's being well, in a line. */
@@ -18,6 +26,8 @@ export interface Experiment {
   readonly isLong?: boolean;
   /** In the short form on one arrangement alone: it goes the same way however many workers there are, and takes its time. */
   readonly isOnceInShort?: boolean;
+  /** None where no option switches off what it is about. */
+  readonly control?: Control;
   /** Answers what was seen. Throws {@link Unexpected}, or any other error, when it is not what must be. */
   run(stage: Stage): Promise<string>;
 }

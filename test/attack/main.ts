@@ -4,6 +4,7 @@ import { runProgram } from '../../bench/program.js';
 import { renderTable } from '../../bench/table.js';
 import { startNameServer } from '../support/name-server.js';
 import { AttackRun, type Outcome } from './attack-run.js';
+import { controlledOf, isNoticed, runControl } from './controls.js';
 import { experiments } from './experiments.js';
 import type { Experiment } from './experiment.js';
 import { parseOptions, usage, type Arrangement, type AttackOptions } from './options.js';
@@ -18,12 +19,36 @@ await runProgram(
       words,
       experiments.map(({ name }) => name),
     ),
-  async (options) => (options === 'list' ? list() : attack(options)),
+  async (options) => (options === 'list' ? list() : options.isOfControls ? tryControls(options) : attack(options)),
 );
 
 function list(): number {
-  for (const { name, expected } of experiments) say(`${name.padEnd(26)} ${expected}`);
+  for (const { name, control, expected } of experiments)
+    say(`${name.padEnd(26)} ${(control === undefined ? '' : 'control').padEnd(7)} ${expected}`);
   return 0;
+}
+
+/** Exit status 1 when an experiment did not notice that what it is about was not there. */
+async function tryControls({ only, arrangements }: AttackOptions): Promise<number> {
+  let unnoticed = 0;
+  const nameServer = await startNameServer();
+  try {
+    for (const controlled of controlledOf(experiments, only)) {
+      const { experiment, control } = controlled;
+      const outcome = await runControl(controlled, arrangements[0]!, nameServer);
+      const isWell = isNoticed(control, outcome);
+      if (!isWell) unnoticed += 1;
+      const words = `${experiment.name} (${control.options.join(' ') || experiment.expected})`;
+      say(`  ${isWell ? 'noticed' : 'MISSED '} ${words}: ${cellText([outcome.seen, ...outcome.faults].join('; '))}`);
+    }
+  } finally {
+    nameServer.close();
+  }
+  const without = experiments.filter(({ control }) => control === undefined).map(({ name }) => name);
+  if (only.length === 0)
+    say(`\nWithout a control, as no option takes away what they are about: ${without.join(', ')}.`);
+  say(`\n${unnoticed === 0 ? 'Each was noticed' : `${unnoticed} were not noticed`}.`);
+  return unnoticed === 0 ? 0 : 1;
 }
 
 async function attack(options: AttackOptions): Promise<number> {

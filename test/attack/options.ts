@@ -14,6 +14,8 @@ export interface AttackOptions {
   /** All when empty. */
   readonly only: readonly string[];
   readonly isShort: boolean;
+  /** Not the experiments, but whether they can fail. */
+  readonly isOfControls: boolean;
   readonly arrangements: readonly Arrangement[];
 }
 
@@ -28,6 +30,7 @@ export function parseOptions(words: readonly string[], names: readonly string[])
     args: [...words],
     options: {
       short: { type: 'boolean', default: false },
+      controls: { type: 'boolean', default: false },
       only: { type: 'string', multiple: true, default: [] },
       workers: { type: 'string' },
       store: { type: 'string' },
@@ -37,10 +40,15 @@ export function parseOptions(words: readonly string[], names: readonly string[])
   if (values.list) return 'list';
   const unknown = values.only.filter((name) => !names.includes(name));
   if (unknown.length > 0) throw new Error(`no such experiment: ${unknown.join(', ')}`);
+  const [workers, store] = [parseWorkers(values.workers), parseStore(values.store)];
   return {
     only: values.only,
-    isShort: values.short,
-    arrangements: arrangementsOf(values.short, parseWorkers(values.workers), parseStore(values.store)),
+    // Who fails does so at smaller counts, too.
+    isShort: values.short || values.controls,
+    isOfControls: values.controls,
+    arrangements: values.controls
+      ? [{ workerCount: workers ?? 1, store: store ?? 'embedded' }]
+      : arrangementsOf(values.short, workers, store),
   };
 }
 

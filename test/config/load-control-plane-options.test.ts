@@ -29,6 +29,7 @@ t.test('the defaults are those of the decisions', async (t) => {
     requestIds: 'make',
     auditSubjects: 'hash',
     dataplaneAdmin: undefined,
+    signIn: undefined,
   });
   t.ok(Object.isFrozen(options.store));
 });
@@ -52,6 +53,38 @@ t.test('where a dataplane is asked is a place to connect to', async (t) => {
   for (const wrong of ['8002', '127.0.0.1:0', 'off', 'http://127.0.0.1:8002']) {
     t.match(faults(['--dataplane-admin-address', wrong]), [/^--dataplane-admin-address: expects host:port/]);
   }
+});
+
+t.test('signing in by OpenID Connect is whole, or refused at the start', async (t) => {
+  const issuer = 'https://idp.example/realms/one';
+  const whole = {
+    ...{ '--sign-in-issuer': issuer, '--sign-in-client-id': 'console' },
+    ...{ '--connect-url': 'https://gateway.example', '--token-jwks-url': issuer },
+  };
+  const words = (options: object): string[] => Object.entries(options).flat() as string[];
+  t.strictSame(load(words(whole)).signIn, {
+    ...{ issuer, clientId: 'console', consoleUrl: 'https://gateway.example' },
+    ...{ clientSecret: undefined, scope: 'openid', resource: undefined },
+  });
+  const rows: readonly (readonly [object, RegExp])[] = [
+    [{ '--sign-in-issuer': 'http://idp.example' }, /^--sign-in-issuer: is not an issuer, .*an https URL/],
+    [{ '--sign-in-client-secret-file': '/nowhere' }, /^--sign-in-client-secret-file: the file cannot be read/],
+    [{ '--sign-in-scope': 'profile' }, /^--sign-in-scope: expects scopes .*openid among them/],
+    [{ '--token-jwks-url': 'https://other.example' }, /^--sign-in-issuer: is named by neither --token-jwks-url/],
+  ];
+  for (const [change, fault] of rows) t.match(faults(words({ ...whole, ...change })), [fault]);
+  const loopback = { '--sign-in-issuer': 'http://127.0.0.1:9', '--token-issuer': 'http://127.0.0.1:9' };
+  t.match(load(words({ ...whole, ...loopback })), { signIn: { issuer: 'http://127.0.0.1:9' } });
+  t.match(faults(words({ ...whole, ...loopback, '--upstream-connection-mode': 'tls-only' })), [
+    /^--sign-in-issuer: is an http URL, which --upstream-connection-mode plain-text-or-tls allows/,
+  ]);
+  t.strictSame(faults(['--sign-in-issuer', issuer, '--token-jwks-url', issuer]), [
+    '--sign-in-issuer: needs --sign-in-client-id; give that, too',
+    '--sign-in-issuer: needs --connect-url; give that, too',
+  ]);
+  t.strictSame(faults(['--sign-in-client-id', 'console']), [
+    '--sign-in-client-id: means nothing without --sign-in-issuer; give that, too',
+  ]);
 });
 
 t.test('the store is checked as the dataplane checks it', async (t) => {

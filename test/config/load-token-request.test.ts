@@ -38,5 +38,5 @@ t.test('what is required and missing is reported together', async (t) => {
     /^--token-verification-private-key: is required/,
   ]);
   t.equal(error.faults.length, 3);
-  t.throws(() => load(['--subject=']), { message: /--subject: expects a text that is not empty/ });
+  t.throws(() => load(['--subject=']), { message: /--subject: must not be empty/ });
 });

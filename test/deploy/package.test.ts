@@ -46,7 +46,7 @@ t.test('it asks for every package that it imports', async (t) => {
   const missing = files
     .filter((file) => file.endsWith('.js') && !file.startsWith('dist/ui/'))
     .flatMap((file) => [
-      ...readFileSync(join(unpacked, file), 'utf8').matchAll(/(?:from|import\() ?'([^'.\s][^'\s]*)'/g),
+      ...readFileSync(join(unpacked, file), 'utf8').matchAll(/(?:from|import\(|\bimport) ?["']([^"'.\s][^"'\s]*)["']/g),
     ])
     .map(([, specifier = '']) => /^(?:@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? specifier)
     .filter((name) => !name.startsWith('node:') && !builtinModules.includes(name) && !asked.has(name));

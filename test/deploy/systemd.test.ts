@@ -225,11 +225,14 @@ t.test('systemd never hears READY=1 when one worker does not listen', { skip }, 
   t.same(notices(), ['STOPPING=1']);
 });
 
-t.test('systemd hears READY=1 when the control plane listens, and STOPPING=1 at the drain', { skip }, async (t) => {
-  const { socket, notices } = await listenForNotices(t);
+t.test('systemd hears READY=1 when the control plane listens, signs of life, and STOPPING=1', { skip }, async (t) => {
+  const { socket, notices, signs } = await listenForNotices(t);
   const words = ['control-plane', '--address', '127.0.0.1:0', '--store-path', createScratchDirectory(t)];
-  const program = await startProgram(t, words, { environment: { NOTIFY_SOCKET: socket } });
+  // As systemd has it of `WatchdogSec=`, in microseconds.
+  const environment = { NOTIFY_SOCKET: socket, WATCHDOG_USEC: '200000' };
+  const program = await startProgram(t, words, { environment });
   await until('READY=1 comes', () => notices().length > 0);
+  await until('it gives signs of life', () => signs() > 2);
   program.signal('SIGTERM');
   await until('STOPPING=1 comes', () => notices().length > 1);
   t.same(notices(), ['READY=1', 'STOPPING=1']);

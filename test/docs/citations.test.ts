@@ -12,12 +12,15 @@ const sectionNumbers = new Set(Array.from(specification.matchAll(/^#+ (\d(?:\.\d
 const headings = new Set(Array.from(specification.matchAll(/^#+ (?:\d\S* )?(.+)$/gm), ([, heading]) => heading));
 const topics = new Set(Array.from(specification.matchAll(/^\*\*(\w+)\.\*\*/gm), ([, topic]) => topic));
 
-const folders = ['src', 'test', 'bench', 'demo'];
+const folders = ['src', 'ui', 'test', 'bench', 'demo'];
 const files = folders.flatMap((folder) =>
   readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.ts') && !file.includes('node_modules'))
     .map((file) => join(folder, file)),
 );
+
+/** Files that stand for any. */
+const EXAMPLES = new Set(['src/a/b.ts', 'test/a/b.test.ts']);
 
 interface Citation {
   readonly file: string;
@@ -72,4 +75,25 @@ t.test('tests and experiments that show a defect', async (t) => {
     t.ok(readFileSync(join(root, file), 'utf8').includes(title), `${file}: ${title}`);
     if (experiment !== undefined) t.ok(experiments.includes(`name: '${experiment}'`), experiment);
   }
+});
+
+t.test('files of the repository', async (t) => {
+  const documents = ['.', 'docs', 'bench', 'test/attack', 'deploy'].flatMap((folder) =>
+    readdirSync(join(root, folder))
+      .filter((file) => file.endsWith('.md') && file !== 'CHANGELOG.md')
+      .map((file) => join(folder, file)),
+  );
+  const isThere = (path: string): boolean => files.some((file) => file === path || file.endsWith(`/${path}`));
+  const cited = [...documents, ...files].flatMap((file) => {
+    const comments = file.endsWith('.md')
+      ? /`((?:[\w-]+\/)*[\w.-]+\.ts)`/g
+      : /^\s*(?:\/\/|\/?\*).*?`?\b((?:[\w-]+\/)+[\w.-]+\.ts)\b/gm;
+    return Array.from(readFileSync(join(root, file), 'utf8').matchAll(comments), ([, words = '']) => ({ file, words }));
+  });
+  t.ok(cited.length > 100, `${cited.length} citations`);
+  const dead = cited.filter(({ words }) => !isThere(words) && !EXAMPLES.has(words));
+  t.strictSame(
+    dead.map(({ file, words }) => `${file} cites ${words}`),
+    [],
+  );
 });

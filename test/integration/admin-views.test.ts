@@ -2,6 +2,7 @@
 // and why somebody has a tool or not.
 import t from 'tap';
 import { backendFor, startDeployment } from '../support/deployment.js';
+import { runProgram } from '../support/gateway.js';
 import { findFreePort } from '../support/free-port.js';
 import { send } from '../support/raw-http.js';
 import { subjectHash } from '../../src/shared/logger.js';
@@ -119,6 +120,37 @@ t.test('the views of the admin listener', async (t) => {
     t.match(await explained('x', caller.subject, 'nowhere'), /no such virtual host/);
     t.match(await explained('x', 'nobody@example.com'), /no user config of this subject/);
     t.equal((await get('/explain?subject=x')).status, 400);
+  });
+
+  t.test('the commands of the program print it', async (t) => {
+    const words = ['--admin-address', `127.0.0.1:${port}`];
+    const told = async (...asked: readonly string[]): Promise<string> => {
+      const { code, output, errorOutput } = await runProgram([...asked, ...words]);
+      t.match({ code, errorOutput }, { code: 0, errorOutput: '' }, asked.join(' '));
+      t.notMatch(output, /secret-key|\/secret-path/);
+      return output;
+    };
+    const why = ['explain', '--subject', caller.subject, '--virtual-host', caller.virtualHostId, '--tool', 'calc-sub'];
+    t.match(await told(...why), /^verdict +not allowed: "sub" is not in allowed_tool_names of calc/m);
+    t.match(JSON.parse(await told(...why, '--json')), { workers: [{ verdict: /^not allowed/ }, {}] });
+    t.match(await told('explain', requestId), /^outcome +ok$/m);
+    const { sessions } = JSON.parse(await told('sessions', '--subject', caller.subject, '--json')) as {
+      sessions: readonly { session: string }[];
+    };
+    t.match(await told('explain', sessions[0]?.session ?? ''), /^calc +open$/m);
+    t.match(JSON.parse(await told('log-level', 'info', '--json')), { level: 'info' });
+  });
+
+  t.test('a member that looks like a known one is warned of, once in each worker, and explained', async (t) => {
+    const other = await deployment.caller({ calc: { url: backend.url, allowed_tools: ['add'] } });
+    const session = await other.openSession();
+    for (let look = 0; look < 8; look++) t.same(await session.toolNames(), ['calc-add', 'calc-sub']);
+    const warnings = deployment.gateway.logs.filter(({ msg }) => msg === 'user config has members to look at');
+    t.ok(warnings.length === 1 || warnings.length === 2, `${warnings.length} warnings`);
+    const oddities = /backends\.calc\.allowed_tools: is not known; is it allowed_tool_names\?/;
+    for (const warning of warnings) t.match(warning, { level: 40, subject: subjectHash(other.subject), oddities });
+    const query = new URLSearchParams({ subject: other.subject, virtual_host: other.virtualHostId, tool: 'calc-sub' });
+    t.match((await get(`/explain?${query.toString()}`)).body, { workers: [{ oddities, verdict: /^allowed/ }] });
   });
 
   t.test('the log level changes in all processes, and nothing else does', async (t) => {

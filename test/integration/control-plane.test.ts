@@ -13,6 +13,7 @@ import { until } from '../support/until.js';
 const WORKERS = 2;
 const CONSUMER = 'consumer@example.com';
 /** Over connections of their own: that one of two workers is left out of so many is one case in 500,000. */
+const WORD = '{"text":"up"}';
 const REQUESTS = 20;
 const OPTIONS = ['--health-check-interval', '200ms'];
 const PAUSE_MS = 5;
@@ -202,11 +203,29 @@ await forEachStore(t, { options: OPTIONS }, async (t, firstControlPlane) => {
     await until(async () => (await sessions[1]!.toolNames()).join() === named, 'the session to have it back');
   });
 
+  await t.test('a server that is switched off gets no call behind the answer, from any worker', async (t) => {
+    const { url } = wordsmith;
+    const switchTo = async (enabled: boolean): Promise<number> =>
+      (await operator.put('/servers/wordsmith', { name: 'wordsmith', url, enabled })).status;
+    t.equal(await switchTo(false), 200);
+    const answers = await Promise.all(
+      Array.from({ length: REQUESTS }, (_, n) => sessions[n % sessions.length]!.call('wordsmith-reverse', WORD)),
+    );
+    t.same(
+      answers.filter((answer) => rpc(answer).result !== undefined),
+      [],
+    );
+    t.equal(await switchTo(true), 200);
+    const isBack = async (): Promise<boolean> =>
+      rpc(await sessions[0]!.call('wordsmith-reverse', WORD)).result !== undefined;
+    await until(isBack, 'the server to be called again');
+  });
+
   await t.test('everything is there after kill -9', async (t) => {
     const before = [await registered(operator), (await operator.get('/compositions')).json()];
     controlPlane.program.signal('SIGKILL');
     await controlPlane.program.exit;
-    t.match(rpc(await sessions[2]!.call('wordsmith-reverse', '{"text":"up"}')), {
+    t.match(rpc(await sessions[2]!.call('wordsmith-reverse', WORD)), {
       result: { content: [{ text: 'pu' }] },
     });
     await startControlPlaneAgain();

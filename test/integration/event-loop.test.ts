@@ -4,14 +4,19 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
+import { limits } from '../../src/shared/limits.js';
 import { ownerOf } from '../../src/worker/session-id.js';
+import { Scope } from '../attack/scope.js';
+import { UnansweredCalls } from '../support/attacker.js';
 import { createCertificates } from '../support/certificates.js';
 import { backendFor, startDeployment } from '../support/deployment.js';
 import { JsonText } from '../support/json-text.js';
+import { modernBackendFor } from '../support/modern-backend.js';
 import { KeptCaller } from '../support/kept-caller.js';
 import { rpc, type McpCaller, type McpSession } from '../support/mcp-caller.js';
 import type { HttpAnswer } from '../support/raw-http.js';
 import { TurnLog } from '../support/turn-log.js';
+import { until } from '../support/until.js';
 
 const MIB = 1024 * 1024;
 /** What `--max-body-bytes` is unless it is set. */
@@ -21,6 +26,35 @@ const ANSWER_BYTES = 12 * MIB;
 const UPLOAD_BYTES = 24 * MIB;
 const CHUNK_BYTES = 256 * 1024;
 const WORKERS = 2;
+
+/** The first of its parameters' names, and how many keys of arguments are written down at most, with those around them. */
+const SAID = { prefix: 'q', keys: limits.mirroredNodesMax - 20 };
+/** A tool with as many parameters as its calls may say in their heads, each with as many names on the way as there is room for. */
+const MIRRORED = {
+  name: 'said',
+  inputSchema: {
+    type: 'object',
+    properties: Object.fromEntries(
+      Array.from({ length: limits.mirroredParamsMax }, (_, n) => {
+        const leaf = { type: 'string', 'x-mcp-header': `X${n}` };
+        const inner = [7, 6, 5, 4, 3, 2, 1].reduce<object>(
+          (schema, depth) => ({ type: 'object', properties: { [saidName(n, depth)]: schema } }),
+          leaf,
+        );
+        return [saidName(n, 0), inner];
+      }),
+    ),
+  },
+};
+
+function saidName(param: number, depth: number): string {
+  return SAID.prefix + String(param * 8 + depth).padStart(3, '0');
+}
+
+/** Keys as long as the parameters' names, in a message that is too large to be read at once. */
+function manyKeys(value: string): string {
+  return `{${`"${SAID.prefix}zzz":${value},`.repeat(SAID.keys)}"x":"${'x'.repeat(BODY_BYTES / 2)}"}`;
+}
 
 t.test('no large message holds up a worker', async (t) => {
   const certificates = createCertificates(t);
@@ -44,17 +78,23 @@ t.test('no large message holds up a worker', async (t) => {
     answerAs: 'event-stream',
     onCall: ({ name }) => (name === 'text' ? text : objects),
   });
+  const mirrored = await modernBackendFor(t, { tools: [MIRRORED], onCall: () => ({ content: [] }) });
   const caller = await deployment.caller({
+    mirrored: { url: mirrored.url },
     quiet: { url: quiet.url },
     json: { url: json.url },
     events: { url: events.url },
     upload: { url: await startUploadBackend(t) },
   });
   const { atHome, hopping } = await openBoth(t, caller);
+  // What its tool wants in the head is known from a list.
+  for (const session of [atHome, hopping]) await session.list();
 
   const kinds: Readonly<Record<string, (session: McpSession) => Promise<HttpAnswer>>> = {
     'arguments of plain text': (own) => own.call('quiet-x', `{"x":"${'x'.repeat(BODY_BYTES - 400)}"}`),
     'arguments of small tokens': (own) => own.call('quiet-x', `{"x":{"y":[${'1,'.repeat(BODY_BYTES / 2 - 400)}1]}}`),
+    'arguments of small objects that the head may say': (own) => own.call('mirrored-said', manyKeys('{}')),
+    'arguments of small values that the head may say': (own) => own.call('mirrored-said', manyKeys('0')),
     'an answer of text': (own) => own.call('json-text', '{}'),
     'an answer of objects': (own) => own.call('json-objects', '{}'),
     'an event of text': (own) => own.call('events-text', '{}'),
@@ -76,6 +116,36 @@ t.test('no large message holds up a worker', async (t) => {
       );
     }
   }
+});
+
+t.test('the end of a session with as many calls under way as it may have holds up no worker', async (t) => {
+  const turns = new TurnLog(t);
+  const deployment = await startDeployment(t, {
+    workerCount: 1,
+    options: ['--upstream-connections', '2048', '--upstream-connections-per-subject', '2048'],
+    environment: turns.environment,
+  });
+  const { sessionRequestsInFlightMax: count } = limits;
+  const backend = await backendFor(t, { onCall: (call) => void call.takeOver() });
+  const what = `the end of a session with ${count} calls under way`;
+  await turns.check(
+    t,
+    what,
+    () => deployment.gateway.workerPids(),
+    async () => {
+      const session = await (await deployment.caller({ hung: { url: backend.url } })).openSession();
+      const scope = new Scope();
+      const calls = new UnansweredCalls(scope);
+      const before = backend.calls.length;
+      await calls.send([session], count, 'hung-echo');
+      await until(() => backend.calls.length === before + count, 'all calls at the backend');
+      t.equal((await session.delete()).status, 200);
+      await until(() => calls.answers.length === count, 'every caller is answered');
+      const errors = calls.answers.map(({ text }) => JSON.parse(text) as { error?: { message?: string } });
+      t.same([...new Set(errors.map(({ error }) => error?.message))], ['Backend "hung" failed: session ended']);
+      await scope.end();
+    },
+  );
 });
 
 /** Two sessions over one connection: one of the worker that has the connection, one of the other. */

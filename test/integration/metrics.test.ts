@@ -57,6 +57,16 @@ t.test('what callers did is counted as what it was', async (t) => {
   t.ok((await sumOf('switchyard_memory_bytes{worker="1",kind="resident"')) > 1e6);
   t.ok((await sumOf('switchyard_event_loop_delay_seconds_count{')) > 0);
   t.ok((await sumOf('switchyard_upstream_connections{use="calls"')) >= 1);
+  t.ok((await sumOf('switchyard_hops_total{result="passed"')) > 0);
+  t.ok((await sumOf('switchyard_cpu_seconds_total{worker="1"')) > 0);
+  const leaving = new AbortController();
+  const { headers } = caller.request({ method: 'GET', accept: 'text/event-stream', session: session.id });
+  const url = `${gateway.origin}${caller.path}`;
+  const stream = await fetch(url, { headers: Object.fromEntries(headers), signal: leaving.signal });
+  t.equal(stream.status, 200);
+  await until(async () => (await sumOf('switchyard_streams ')) === 1, 'the stream to be counted');
+  leaving.abort();
+  await until(async () => (await sumOf('switchyard_streams ')) === 0, 'its end to be counted');
   const { text } = await page();
   for (const secret of [caller.subject, caller.virtualHostId, session.id]) t.notOk(text.includes(secret), secret);
 

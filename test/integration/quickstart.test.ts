@@ -89,6 +89,19 @@ t.test('it prints a URL and a token that work, and Ctrl-C ends all of it with st
   const processes = descendants(quickstart.pid);
   t.ok(processes.length >= 2, 'a primary and its workers');
 
+  t.notMatch(quickstart.output, /^ *#/m, 'a shell that knows no comments, as zsh at its prompt, takes every line');
+  // It wants Node.js 22.19. That npx brings one is tried by hand: it takes a network.
+  const isOld = process.versions.node.startsWith('20.');
+  const inspector = isOld ? '-p node@22 -p @modelcontextprotocol/inspector@2 mcp-inspector' : 'inspector@2';
+  t.match(quickstart.output, `${inspector} --cli '${url}' --transport http`);
+  const taken = `127.0.0.1:${new URL(url).port}`;
+  const second = spawnSync(process.execPath, [script, taken, '127.0.0.1:0'], {
+    env: childEnvironment(),
+    encoding: 'utf8',
+  });
+  t.equal(second.status, 1, 'a second one on the same address ends');
+  t.match(second.stdout + second.stderr, new RegExp(`cannot listen on ${taken}: it is in use; .*another address`));
+
   const answer = await fetch(url, {
     method: 'POST',
     headers: {

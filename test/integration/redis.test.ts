@@ -33,7 +33,7 @@ for (const mode of ['tls', 'mtls'] as const) {
     const redis = await startRedis(t, { tls: { mode, certificates }, users });
     const key = createKeyPair(t);
     const words = ['dataplane', '--address', '127.0.0.1:0', '--number-of-cpus', String(WORKERS), ...verifyWith(key)];
-    words.push('--upstream-connection-mode', 'plain-text-or-tls');
+    words.push('--upstream-connection-mode', 'plain-text-or-tls', '--admin-address', '127.0.0.1:0');
     words.push('--redis-address', redis.host, '--redis-port', String(redis.port), '--redis-mode', mode);
     words.push('--redis-tls-trust-bundle', certificates.authority.certificatePath);
     if (mode === 'mtls') {
@@ -51,6 +51,9 @@ for (const mode of ['tls', 'mtls'] as const) {
     t.match(rpc(await session.call('one-a', '{"n":1}')), { result: { structuredContent: { n: 1 } } });
     await caller.configure({ one: { url: backend.url, allowed_tool_names: ['b'] } });
     await until(async () => (await session.toolNames()).join() === 'one-b', 'the change to be heard of');
+    const { address } = await gateway.waitForLog(({ msg }) => msg === 'admin listener');
+    const page = await (await fetch(`http://${String(address)}/metrics`)).text();
+    t.match(page, /^switchyard_store_invalidations_total [1-9]/m, 'and is counted');
 
     const connections = String(await (await redis.connect()).call('CLIENT', 'LIST'));
     const own = connections.split('\n').filter((line) => line.includes(` user=${USER} `));

@@ -1,6 +1,7 @@
 // One subject takes all that a share lets it have, at full force, beside a victim with a steady load: the attacker is told
 // which share is full and when to try again, and the victim notices nothing. Shares are small here, so that they are full at
-// once; each scene shows that its share was. `tenants-bytes` has what is counted in bytes.
+// once; each scene shows that its share was. `tenants-bytes` has what is counted in bytes, `tenants-totals` what many subjects take
+// together, `tenants-connections` what no share counts: connections, heads, hops.
 import t from 'tap';
 import { checkRefusals, flood, UnansweredCalls } from '../support/attacker.js';
 import { checkBeside, startScene } from '../support/beside.js';

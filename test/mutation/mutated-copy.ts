@@ -72,11 +72,18 @@ export class MutatedCopy {
     for (const path of this.#builtFiles(file)) writeFileSync(join(this.path, path), outputText);
   }
 
-  /** A file of the optional feature is not in every tree. */
+  /**
+   * A file of the optional feature is not in every tree.
+   * @throws when another is not, as in what is bundled: a mutant that no program has would survive.
+   */
   #builtFiles(file: string): string[] {
     const [, ...parts] = file.replace(/\.ts$/, '.js').split('/');
     const paths = Object.values(TREES).map((folder) => join(folder, parts.join(sep)));
-    return paths.filter((path) => existsSync(join(this.#root, path)));
+    const built = paths.filter((path) => existsSync(join(this.#root, path)));
+    if (built.length < paths.length && parts[0] !== 'bootstrap') {
+      throw new Error(`${file} is not in each of ${paths.join(', ')}: run npm run build:by-file`);
+    }
+    return built;
   }
 }
 

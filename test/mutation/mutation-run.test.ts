@@ -1,5 +1,5 @@
 // The run itself, over a small built tree: what is noticed, what is not, and what cannot be judged.
-import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import t, { type Test } from 'tap';
 import { projectRoot } from '../support/gateway.js';
@@ -69,6 +69,12 @@ t.test('a test that fails without a mutant proves nothing: it is named', async (
   const run = createRun(t, createRoot(t));
   await t.rejects(run.check([mutant('= 3', '= 5', 'limit', 'fails')]), /fails without a mutant: fails \(failed\)/);
   await t.rejects(run.check([mutant('= 3', '= 5', 'absent')]), /fails without a mutant: absent/);
+});
+
+t.test('a source that a program has no file of cannot be mutated: the programs are built by file', async (t) => {
+  const root = createRoot(t);
+  rmSync(join(root, 'dist/limit.js'));
+  await t.rejects(createRun(t, root).check([mutant('= 3', '= 5', 'limit')]), /src\/limit\.ts .*npm run build:by-file/);
 });
 
 t.test('mutants that no longer fit are all named, before any test runs', async (t) => {

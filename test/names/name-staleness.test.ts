@@ -43,6 +43,41 @@ t.test('old addresses serve while the grace lasts, and not after it', async (t) 
   t.equal(outcomes.length, 1, 'the grace is over');
 });
 
+t.test('old addresses serve who has to wait for a turn, and newer ones are asked for when it comes', async (t) => {
+  const records = { 'a.test': { addresses: ['127.0.0.1'], ttl: 1 } };
+  const { names, nameServer, lookUp, pass } = await start(t, records, { lookUpsMax: 1, lookUpsPerSubjectMax: 1 });
+  await lookUp('a.test');
+  pass(60_000);
+  nameServer.records['a.test'] = { addresses: ['127.0.0.2'], ttl: 1 };
+  nameServer.isHeld = ({ name }) => name === 'silent.test';
+  names.lookUp('silent.test', 'mallory', () => undefined);
+  await turnsUntil(() => nameServer.countOf('silent.test') === 2);
+  const outcomes: NameOutcome[] = [];
+  names.lookUp('a.test', 'alice', (outcome) => outcomes.push(outcome));
+  mock.timers.tick(limits.nameStaleAfterMs - 1);
+  t.same(outcomes, []);
+  mock.timers.tick(1);
+  t.same(outcomes, [['127.0.0.1']]);
+  t.same(names.known('a.test'), ['127.0.0.1'], 'nor does the next one wait');
+  t.equal(nameServer.countOf('a.test'), 2, 'it has not had its turn');
+
+  nameServer.release(() => true);
+  await turnsUntil(() => String(names.known('a.test')) === '127.0.0.2');
+});
+
+t.test('old addresses serve who may not even wait', async (t) => {
+  const records = { 'a.test': { addresses: ['127.0.0.1'], ttl: 1 } };
+  const { names, nameServer, lookUp, pass } = await start(t, records, { lookUpsMax: 1, lookUpsPerSubjectMax: 1 });
+  await lookUp('a.test');
+  pass(60_000);
+  nameServer.isHeld = () => true;
+  for (let index = 0; index <= limits.nameLookUpsWaitingPerSubjectMax; index += 1) {
+    names.lookUp(`n${index}.test`, 'mallory', () => undefined);
+  }
+  t.same(await lookUp('a.test', 'mallory'), ['127.0.0.1']);
+  t.equal(await lookUp('b.test', 'mallory'), 'share-used');
+});
+
 t.test('a name server that fails after the grace leaves nothing of the old addresses', async (t) => {
   const { nameServer, lookUp, pass } = await start(t, { 'a.test': { addresses: ['127.0.0.1'], ttl: 1 } });
   await lookUp('a.test');

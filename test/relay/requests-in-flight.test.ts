@@ -4,7 +4,9 @@ import { RequestInFlight } from '../../src/relay/request-in-flight.js';
 import { RequestsInFlight } from '../../src/relay/requests-in-flight.js';
 import { SlowRequests } from '../../src/relay/slow-requests.js';
 import { DeadlineWheel } from '../../src/shared/deadline-wheel.js';
+import { limits } from '../../src/shared/limits.js';
 import { createAccounts } from '../support/shares.js';
+import { until } from '../support/until.js';
 
 const SLOW_MS = 4_000;
 const TOLD_MAX = 10;
@@ -39,6 +41,7 @@ class Work extends RequestInFlight {
   readonly id = { bytes: Buffer.from('1'), start: 0, end: 1 };
   readonly isCancellable = false;
   onTold = (): void => undefined;
+  mayWait = false;
   readonly #name: string;
   readonly #told: string[];
 
@@ -64,13 +67,17 @@ class Work extends RequestInFlight {
     throw new Error('nobody cancels it');
   }
 
+  override get mayEndLater(): boolean {
+    return this.mayWait;
+  }
+
   endWithSession(): void {
-    throw new Error('nobody ends its session');
+    this.#tell();
   }
 
   #tell(): void {
     this.#told.push(this.#name);
-    if (this.#told.length > TOLD_MAX) throw new Error('told for ever');
+    if (this.#told.filter((name) => name === this.#name).length > TOLD_MAX) throw new Error('told for ever');
     this.onTold();
   }
 }
@@ -120,4 +127,31 @@ t.test('one that is slow ends what other sessions have in flight, and begins som
   scene.told.length = 0;
   scene.waitUntilSlow();
   t.same(scene.told, ['c'], 'again with the next turn');
+});
+
+t.test('the end of a session: at once what has to be, and of the others the first', async (t) => {
+  const { requestsEndedAtOnceMax: atOnce } = limits;
+  const scene = new Scene(t);
+  const requests = scene.session();
+  const names = Array.from({ length: atOnce + 50 }, (_, n) => `w${n}`);
+  const works = begun(scene, requests, ...names, 'list');
+  for (const work of works.slice(0, -1)) work.mayWait = true;
+  requests.endAll('ada');
+  t.same(scene.told, ['list', ...names.slice(0, atOnce)]);
+  t.equal(requests.count, 50, 'the others count until they have ended');
+  // As if its backend had answered.
+  requests.finish(works[atOnce + 5]!);
+  await until(() => requests.isEmpty, 'the others');
+  t.same(scene.told, ['list', ...names.filter((_, n) => n !== atOnce + 5)]);
+  t.equal(scene.account.requests.held, 0);
+});
+
+t.test('the end of a process: all at once', async (t) => {
+  const scene = new Scene(t);
+  const requests = scene.session();
+  const names = Array.from({ length: limits.requestsEndedAtOnceMax + 50 }, (_, n) => `w${n}`);
+  for (const work of begun(scene, requests, ...names)) work.mayWait = true;
+  requests.endAll(undefined);
+  t.same(scene.told, names);
+  t.ok(requests.isEmpty);
 });

@@ -25,7 +25,9 @@ export interface RpcAnswer {
   readonly error?: { readonly code: number; readonly message: string };
 }
 
-export type WiredBackends = Readonly<Record<string, string | { readonly url: string; readonly tools?: object }>>;
+export type WiredBackends = Readonly<
+  Record<string, string | { readonly url: string; readonly prefix?: string; readonly tools?: object }>
+>;
 
 export class WiredRelay {
   readonly relay: Relay;

@@ -1,13 +1,20 @@
-// Calls through `call_tool`: they count as calls do, and a backend of MCP 2026-07-28 is told in headers what its tool wants there, which the
+// Tools that are searched for. What `find_tools` finds is kept for who may have it. Calls through `call_tool` count as calls do, and a backend of MCP 2026-07-28 is told in headers what its tool wants there, which the
 // client cannot have said, since its own call is that of another tool.
 import t, { type Test } from 'tap';
+import type { Caller } from '../../src/relay/caller.js';
+import type { Exchange } from '../../src/relay/exchange.js';
+import { ListMerger } from '../../src/relay/list-merge/list-merger.js';
+import { DeadlineWheel } from '../../src/shared/deadline-wheel.js';
 import { limits } from '../../src/shared/limits.js';
+import { answerOptions } from '../support/answer-options.js';
 import { backendFor } from '../support/deployment.js';
+import { memberText } from '../support/json-text.js';
 import { modernBackendFor, RefusedWith, type ModernBackend } from '../support/modern-backend.js';
 import { encodeMirrored } from '../support/modern-ladder.js';
 import { createAccounts } from '../support/shares.js';
 import { until } from '../support/until.js';
 import { post } from './modern/modern-request.js';
+import type { RecordedExchange } from '../support/recorded-exchange.js';
 import { answerOf, WiredRelay, type RpcAnswer, type WiredCaller } from './wired-relay.js';
 
 const SEARCH = { exposure: 'search' };
@@ -164,4 +171,159 @@ t.test('they count in their subject’s share while they are under way, and are 
   for (const release of waiting) release();
   for (const exchange of [...calls, other]) t.equal((await answerOf(exchange)).error, undefined);
   t.equal(backend.calls.length, 3, 'what was refused has reached nobody');
+});
+
+/** Asks for tools, of a client with a session. */
+function search(caller: WiredCaller): RecordedExchange {
+  return caller.post('tools/call', { name: 'find_tools', arguments: { query: 'look' } }, 7);
+}
+
+async function foundBy(caller: WiredCaller): Promise<string[]> {
+  const { result } = await answerOf(search(caller));
+  return (result?.['structuredContent'] as { tools: { name: string }[] }).tools.map(({ name }) => name);
+}
+
+/** A relay whose time goes on when the test says so. */
+function timed(t: Test): { readonly wired: WiredRelay; readonly advance: (ms: number) => void } {
+  let nowMs = 0;
+  const deadlines = new DeadlineWheel(10, () => nowMs);
+  t.teardown(() => deadlines.stop());
+  const advance = (ms: number): void => {
+    nowMs += ms;
+    deadlines.tick();
+  };
+  return { wired: new WiredRelay(t, {}, {}, { deadlines }), advance };
+}
+
+t.test('what lacks a server’s tools is read again soon, and what is whole is kept for longer', async (t) => {
+  const [whole, partial] = [await backendFor(t, { tools: ['look'] }), await backendFor(t, { tools: ['look'] })];
+  const { wired, advance } = timed(t);
+  const callers = [
+    wired.caller({ b: whole.url }, 'alice', SEARCH),
+    wired.caller({ b: partial.url, gone: 'http://127.0.0.1:9/mcp' }, 'alice', SEARCH),
+  ];
+  const find = async (): Promise<unknown> => {
+    for (const caller of callers) t.same(await foundBy(caller), ['b-look']);
+    return [whole, partial].map((backend) => backend.requestsOf('tools/list').length);
+  };
+  for (const caller of callers) await caller.open();
+  t.same(
+    [await find(), await find()],
+    [
+      [1, 1],
+      [1, 1],
+    ],
+  );
+  advance(limits.partialCatalogueAgeMs);
+  t.same(await find(), [1, 2]);
+});
+
+t.test('a client finds what a backend lists for such clients, whatever it lists for others of its user', async (t) => {
+  const tools: string[] = [];
+  const backend = await backendFor(t, {
+    tools,
+    onRequest: ({ text }) => {
+      const params = (name: string): string => memberText(text, 'params', name) ?? '';
+      if (memberText(text, 'method') === '"initialize"')
+        tools[0] = params('capabilities').includes('elicitation') ? 'look_asking' : 'look_plain';
+      return false;
+    },
+  });
+  const wired = new WiredRelay(t);
+  const callers = [{}, { elicitation: { form: {} } }].map((capabilities) => ({
+    caller: wired.caller({ b: backend.url }, 'alice', SEARCH),
+    capabilities,
+  }));
+  const names: unknown[] = [];
+  for (const { caller, capabilities } of callers) {
+    await caller.open(capabilities);
+    names.push(await foundBy(caller));
+  }
+  for (const { caller } of callers) names.push(await foundBy(caller));
+  t.same(names, [['b-look_plain'], ['b-look_asking'], ['b-look_plain'], ['b-look_asking']]);
+  t.equal(backend.requestsOf('tools/list').length, 2, 'each is read once');
+});
+
+t.test('tools that may be others by now are read again, and what was made of them is kept nowhere', async (t) => {
+  let onList = (): void => {};
+  const backend = await backendFor(t, {
+    tools: ['look'],
+    onRequest: ({ text }) => {
+      if (memberText(text, 'method') === '"tools/list"') onList();
+      return false;
+    },
+  });
+  const drops = t.capture(ListMerger.prototype, 'dropCatalogue');
+  const wired = new WiredRelay(t);
+  const caller = wired.caller({ b: backend.url }, 'alice', SEARCH);
+  await caller.open();
+  const reads = (): number => backend.requestsOf('tools/list').length;
+  onList = () => wired.relay.forgetLists();
+  t.same(await foundBy(caller), ['b-look'], 'its question is answered all the same');
+  t.equal(drops().length, 1, 'whatever was read before it was known');
+  onList = () => {};
+  for (const _ of [1, 2]) t.same(await foundBy(caller), ['b-look']);
+  t.same([reads(), drops().length], [2, 0], 'kept this time');
+  wired.relay.forgetLists();
+  t.equal(drops().length, 1, 'nor does what was kept stay');
+  t.same(await foundBy(caller), ['b-look']);
+  t.equal(reads(), 3);
+});
+
+t.test('who has waited for long is answered on the stream that has begun', async (t) => {
+  let release = (): void => {};
+  const backend = await backendFor(t, {
+    tools: ['look', 'find_tools'],
+    onRequest: async ({ text }) => {
+      if (memberText(text, 'method') === '"tools/list"') await new Promise<void>((resolve) => (release = resolve));
+      return false;
+    },
+  });
+  const { wired, advance } = timed(t);
+  const caller = wired.caller({ b: { url: backend.url, prefix: '' } }, 'alice', SEARCH);
+  await caller.open();
+  const exchange = search(caller);
+  await until(() => backend.requestsOf('tools/list').length === 1, 'the list to be asked for');
+  await until(() => {
+    advance(answerOptions.slowAnswerMs);
+    return exchange.outcome === 'streaming';
+  }, 'the stream to begin');
+  release();
+  const { result } = await answerOf(exchange);
+  t.match(result?.['structuredContent'], { tools: [{ name: 'look' }] });
+  t.equal(exchange.outcome, 'ended');
+  t.match(wired.logLines.join('\n'), /find_tools/, 'a tool that nobody can call is told of');
+});
+
+t.test('a retry that belongs to another worker is there what it was made to be here', async (t) => {
+  const question = { message: 'A', requestedSchema: { type: 'object', properties: {} } };
+  const backend = await backendFor(t, {
+    framing: 'chunked',
+    tools: ['ask'],
+    onCall: async (call) => {
+      await call.send({ jsonrpc: '2.0', id: 'q1', method: 'elicitation/create', params: question });
+      await until(() => backend.raw.requests.some(({ text }) => text.includes('"action"')), 'the answer');
+      return { content: [] };
+    },
+  });
+  const secret = Buffer.alloc(32, 7);
+  const holding = new WiredRelay(t, {}, {}, { heldCalls: { secret, slot: 0 } });
+  let passedOn = 0;
+  const passOn = (slot: number, caller: Caller, exchange: Exchange): void => {
+    passedOn += 1;
+    t.equal(slot, 0);
+    holding.relay.handle(caller, exchange);
+  };
+  const other = new WiredRelay(t, {}, {}, { heldCalls: { secret, slot: 1, passOn } });
+  const ask = async (wired: WiredRelay, more: object = {}): Promise<RpcAnswer> => {
+    const params = { ...wrapped('b-ask', {}), ...more };
+    const meta = { 'io.modelcontextprotocol/clientCapabilities': { elicitation: { form: {} } } };
+    return answerOf(post(wired.caller({ b: backend.url }, 'alice', SEARCH), 'tools/call', { params, meta }));
+  };
+  const { result } = await ask(holding);
+  t.match(result, { resultType: 'input_required', inputRequests: { 1: { method: 'elicitation/create' } } });
+  const inputResponses = { 1: { action: 'accept', content: {} } };
+  const retry = await ask(other, { requestState: result?.['requestState'], inputResponses });
+  t.match(retry, { result: { resultType: 'complete', content: [] } });
+  t.same([passedOn, backend.calls.length], [1, 1]);
 });

@@ -4,6 +4,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { killWithProcess } from '../support/leftovers.js';
 
@@ -56,11 +57,12 @@ async function runProcess(
   setup: TestFileSetup,
 ): Promise<TestFileRun> {
   const beganMs = performance.now();
+  const TEST_KEYS = join(dirname(setup.outputPath), 'keys');
   // A file and no pipe: a process that outlives its test holds nobody up, and nothing of what was written is lost.
   const output = openSync(setup.outputPath, 'w');
   const child = spawn(process.execPath, [module], {
     cwd: setup.root,
-    env: { ...process.env, ...environment, NODE_OPTIONS, TAP: '1', TAP_TIMEOUT: String(FILE_S_MAX) },
+    env: { ...process.env, ...environment, NODE_OPTIONS, TEST_KEYS, TAP: '1', TAP_TIMEOUT: String(FILE_S_MAX) },
     stdio: ['ignore', output, output],
   });
   closeSync(output);

@@ -55,6 +55,22 @@ t.test('every file runs with memory that is poisoned when it comes back', async 
   t.equal((await run(t, { 'poisoned.mjs': text })).isPassed, true);
 });
 
+t.test('files of a run share RSA keys, and none has one twice', async (t) => {
+  const keys = new URL('../support/keys.js', import.meta.url).href;
+  const text = `
+    import { createKeyPair } from '${keys}';
+    const t = { teardown() {} };
+    const pems = [createKeyPair(t), createKeyPair(t)].map((pair) => pair.publicKeyPem);
+    console.log((pems[0] !== pems[1] ? 'ok' : 'not ok') + ' 1 - ' + pems.join(' ').replaceAll('\\n', ' ') + '\\n1..1');`;
+  // One after the other: while two make their keys at once, each has its own.
+  const { results, tap } = await run(t, { 'one.mjs': text, 'other.mjs': text }, { isMeasuring: () => true });
+  t.same(results, { 'one.mjs': true, 'other.mjs': true });
+  const [one, other] = [...tap.matchAll(/ok 1 - (-----BEGIN.*)/g)].map(([, pems]) => pems);
+  t.equal(one, other);
+  const { tap: another } = await run(t, { 'one.mjs': text });
+  t.not(/ok 1 - (-----BEGIN.*)/.exec(another)?.[1], one, 'another run has others');
+});
+
 const bad: Readonly<Record<string, string>> = {
   'an assertion fails': "console.log('not ok 1 - does not hold\\n1..1'); process.exitCode = 1;",
   'an assertion fails and the exit status does not say so': "console.log('not ok 1 - does not hold\\n1..1');",
@@ -179,6 +195,12 @@ t.test(
 t.test('the files that measure are there, come first and are known', async (t) => {
   const files = testFiles(projectRoot, []);
   const measuring = files.filter(isMeasuring);
-  t.same(measuring.map((name) => basename(name, '.test.js')).sort(), ['hostile-backends', 'tenants', 'tenants-bytes']);
+  t.same(measuring.map((name) => basename(name, '.test.js')).sort(), [
+    'hostile-backends',
+    'tenants',
+    'tenants-bytes',
+    'tenants-connections',
+    'tenants-totals',
+  ]);
   t.same(files.slice(0, measuring.length), measuring);
 });

@@ -67,7 +67,7 @@ const orders: readonly (readonly [small: string | number, large: string | number
     'upstreamRequestsWaitingMax',
     'one session alone does not use up the share of its subject',
   ],
-  ['backendTurnsWaitingPerSubjectMax', 'backendTurnsWaitingMax', 'a share is a part'],
+  ['sessionTurnsWaitingPerSubjectMax', 'sessionTurnsWaitingMax', 'a share is a part'],
   ['nameLookUpsWaitingPerSubjectMax', 'nameLookUpsWaitingMax', 'a share is a part'],
   ['upstreamOriginsMax', 'namesMax', 'the name of every backend in use is kept'],
   ['nameStaleAfterMs', 'nameLookUpMsMax', 'what is out of date serves before the look-up has failed'],

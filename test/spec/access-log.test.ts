@@ -122,7 +122,13 @@ await t.test(
     const line = await deployment.gateway.waitForLog(({ msg }) => msg === 'request not served');
     t.match(line, { level: 30, outcome: 'refused', refusal: 'token-invalid', cause: 'form', status: 401 });
     await fetch(`${deployment.gateway.origin}/no/such/path`);
-    t.match(await deployment.gateway.waitForLog(({ refusal }) => refusal === 'path-unknown'), { status: 404 });
+    const unknown = await deployment.gateway.waitForLog(({ refusal }) => refusal === 'path-unknown');
+    t.match(unknown, { status: 404, method: 'GET' });
+    // A method is the caller's own word: none but those that mean something is written down.
+    const { authorization } = { authorization: `Bearer ${caller.token}` };
+    await fetch(caller.origin + caller.path, { method: 'PUT', headers: { authorization } });
+    const other = await deployment.gateway.waitForLog(({ refusal }) => refusal === 'method-not-allowed');
+    t.match(other, { status: 405, method: 'other' });
     t.notOk(deployment.gateway.logs.some(({ msg }) => msg === 'request'));
   },
 );

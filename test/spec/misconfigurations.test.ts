@@ -123,6 +123,14 @@ const misconfigurations: Readonly<Record<string, Misconfiguration>> = {
     words: check('--upstream-ca', junk),
     said: /--upstream-ca: holds no certificate in PEM/,
   },
+  'a directory of secrets that is not there': {
+    words: check('--secrets-directory', join(directory, 'secrets')),
+    said: /--secrets-directory: the directory cannot be read \(ENOENT\); give the path of a readable one/,
+  },
+  'a file in the place of the directory of secrets': {
+    words: check('--secrets-directory', junk),
+    said: /--secrets-directory: the directory cannot be read \(ENOTDIR\)/,
+  },
   'keys of secrets that are none': {
     words: check('--secrets-key-file', junk),
     said: /holds a line that is no key of 32 bytes; write one with `openssl rand -base64 32`/,

@@ -1,5 +1,6 @@
 // What time brings by itself. `--session-idle-timeout` (decisions section 1): idle sessions end, and their upstream sessions with
 // them. `--stream-keep-alive`: silence on a stream is interrupted (S41).
+import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { backendFor, forEachDeployment } from '../support/deployment.js';
 import { readEvents } from '../support/event-stream.js';
@@ -15,7 +16,11 @@ const WITH_PROGRESS =
   '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"one-echo","_meta":{"progressToken":1}}}';
 const PING = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
 
-const options = ['--session-idle-timeout', `${IDLE_TIMEOUT_MS}ms`, '--stream-keep-alive', `${KEEP_ALIVE_MS}ms`];
+const options = [
+  ...['--session-idle-timeout', `${IDLE_TIMEOUT_MS}ms`, '--stream-keep-alive', `${KEEP_ALIVE_MS}ms`],
+  // Longer than a session may be idle.
+  ...['--initialize-patience', `${4 * IDLE_TIMEOUT_MS}ms`],
+];
 
 await forEachDeployment(t, { options, spread: 'two' }, async (t, deployment) => {
   await t.test('an idle session ends: 404, and its upstream sessions are ended', async (t) => {
@@ -34,8 +39,21 @@ await forEachDeployment(t, { options, spread: 'two' }, async (t, deployment) => 
     t.match(rpc(await next.call('one-echo', '{"n":1}')), { result: { structuredContent: { n: 1 } } });
   });
 
-  await t.test('a session that is used, or that waits for a backend, is not idle', async (t) => {
+  await t.test('a session that opens, is used, or waits for a backend is not idle', async (t) => {
     let release: (() => void) | undefined;
+    const slow = await backendFor(t, {
+      withSessions: true,
+      onRequest: async ({ text }) => {
+        if (text.includes('"initialize"')) await sleep(1.5 * IDLE_TIMEOUT_MS);
+        return false;
+      },
+    });
+    const patient = await deployment.caller({ slow: { url: slow.url } });
+    const beganMs = performance.now();
+    const opening = patient.openSession().then(async (session) => {
+      const tookMs = performance.now() - beganMs;
+      return { tookMs, answer: rpc(await session.call('slow-echo', '{"n":2}')) };
+    });
     const backend = await backendFor(t, {
       withSessions: true,
       onCall: () => new Promise<void>((resolve) => (release = resolve)),
@@ -50,6 +68,9 @@ await forEachDeployment(t, { options, spread: 'two' }, async (t, deployment) => 
     }
     t.same([...statuses], [200]);
     t.same(backend.deletedSessions, []);
+    const { tookMs, answer } = await opening;
+    t.ok(tookMs >= 1.5 * IDLE_TIMEOUT_MS, 'one was opened for longer than it may be idle');
+    t.match(answer, { result: { structuredContent: { n: 2 } } }, 'and was there for its first call');
     release?.();
     t.match(rpc(await pending), { result: { structuredContent: { n: 1 } } });
     t.equal((await waiting.send(PING)).status, 200, 'its time starts when the answer is given');

@@ -1,6 +1,6 @@
 // Where records of sessions are kept: the same for all places, and what is each one's own.
 import { randomBytes } from 'node:crypto';
-import { readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { mock } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -296,4 +296,18 @@ t.test('a place that cannot be used is done without, loudly', async (t) => {
   t.equal(await openSealedSessions({ sessionDirectory: 'process', store }, file, 0, logInto(lines)), undefined);
   t.match(lines.join(''), /cannot be written down/);
   t.equal(await openSealedSessions({ sessionDirectory: 'none', store }, file, 0, logInto(lines)), undefined);
+});
+
+t.test('a link in the place of a file of records is not followed: what it leads to stays as it is', async (t) => {
+  const folder = createScratchDirectory(t);
+  const first = new FileSessions(folder);
+  await write(first, newKey(), 1, 'one');
+  await first.close();
+  const foreign = join(createScratchDirectory(t), 'foreign');
+  writeFileSync(foreign, 'not ours');
+  const [file = ''] = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.0'));
+  rmSync(join(folder, file));
+  symlinkSync(foreign, join(folder, file));
+  t.throws(() => new FileSessions(folder), { code: 'ELOOP' });
+  t.equal(readFileSync(foreign, 'utf8'), 'not ours');
 });

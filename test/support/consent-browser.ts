@@ -26,13 +26,18 @@ export class ConsentBrowser {
     const { text } = await this.open(link);
     const begun = await this.submit(link, ticketIn(text));
     const [, address = ''] = /id="onward" href="([^"]*)"/.exec(begun.text) ?? [];
-    let next = address.replaceAll('&amp;', '&');
+    return this.sentBack(address.replaceAll('&amp;', '&'));
+  }
+
+  /** @param address at the authorization server. @returns where the browser is sent back to, which nobody has opened yet. */
+  async sentBack(address: string): Promise<string> {
+    let next = address;
     for (let i = 0; i < 10; i++) {
       const answer = await this.#fetch(next);
       const location = answer.headers.get('location');
       if (location === null) throw new Error(`not sent back: ${answer.status} ${await answer.text()}`);
       next = new URL(location, next).href;
-      if (next.includes('/connect/callback')) return next;
+      if (/\/callback\?/.test(next)) return next;
     }
     throw new Error('sent around for ever');
   }

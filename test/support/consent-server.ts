@@ -22,6 +22,12 @@ export interface ConsentServer {
   readonly requests: Readonly<Record<'token' | 'reg' | 'auth', number>>;
   /** What is asked for at the place where tokens are revoked is not answered as it should be, or not at all. */
   revocation: 'served' | 'refused' | 'silent';
+  /** It closes every connection without an answer. */
+  isDown: boolean;
+  /** Of the access tokens that come. */
+  lifetimeSeconds: number;
+  /** What these are for, if that is not the resource that is asked for. */
+  audience: string | undefined;
   /** What is left of all that was granted by a user. */
   tokensOf(who: string): Promise<number>;
   /** Bodies of requests for tokens, and of the answers. */
@@ -39,6 +45,7 @@ export async function startConsentServer(
   const grants = new Map<string, Set<string>>();
   let listener: RequestListener = (_request, response) => response.destroy();
   const server = createServer((request, response) => {
+    if (self.isDown) return void request.socket.destroy();
     const [path = ''] = (request.url ?? '').slice(1).split(/[/?]/);
     if (path === 'token' || path === 'reg' || path === 'auth') requests[path] += 1;
     if (path === 'token') overhear(request, response, said);
@@ -69,7 +76,13 @@ export async function startConsentServer(
     issueRefreshToken: async () => true,
     findAccount: async (_context: unknown, id: string) => ({ accountId: id, claims: async () => ({ sub: id }) }),
     interactions: { url: (_context: unknown, { uid }: { readonly uid: string }) => `/interaction/${uid}` },
-    ttl: { AccessToken: () => lifetimeSeconds, RefreshToken: 3_600, Session: 3_600, Interaction: 600, Grant: 3_600 },
+    ttl: {
+      AccessToken: () => self.lifetimeSeconds,
+      RefreshToken: 3_600,
+      Session: 3_600,
+      Interaction: 600,
+      Grant: 3_600,
+    },
     features: {
       devInteractions: { enabled: false },
       registration: { enabled: true },
@@ -78,7 +91,8 @@ export async function startConsentServer(
         enabled: true,
         useGrantedResource: () => true,
         getResourceServerInfo: (_context: unknown, resource: string) => ({
-          ...{ scope, audience: resource, accessTokenTTL: lifetimeSeconds, accessTokenFormat: 'jwt' },
+          ...{ scope, audience: self.audience ?? resource, accessTokenFormat: 'jwt' },
+          accessTokenTTL: self.lifetimeSeconds,
           jwt: { sign: { alg: 'RS256' } },
         }),
       },
@@ -100,6 +114,7 @@ export async function startConsentServer(
     const accountId = session?.accountId ?? who;
     const known = grantId === undefined ? undefined : await provider.Grant.find(grantId);
     const grant = known ?? new provider.Grant({ accountId, clientId: params['client_id'] });
+    if (prompt.details.missingOIDCScope !== undefined) grant.addOIDCScope(prompt.details.missingOIDCScope.join(' '));
     for (const [resource, scopes] of Object.entries(prompt.details.missingResourceScopes ?? {}))
       grant.addResourceScope(resource, scopes.join(' '));
     const id = await grant.save();
@@ -115,7 +130,10 @@ export async function startConsentServer(
     const found = await Promise.all([...(grants.get(who) ?? [])].map((id) => provider.Grant.find(id)));
     return found.filter((grant) => grant !== undefined).length;
   };
-  const self: ConsentServer = { issuer, requests, said, revoke, tokensOf, revocation: 'served' };
+  const self: ConsentServer = {
+    ...{ issuer, requests, said, revoke, tokensOf, revocation: 'served' },
+    ...{ isDown: false, lifetimeSeconds, audience: undefined },
+  };
   return self;
 }
 

@@ -1,7 +1,7 @@
 // Key material of a test file: pairs of each kind that the gateway accepts, as objects to sign with and as PEM files to
 // name on its command line.
-import { generateKeyPairSync, type KeyObject } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
 import { createScratchDirectory } from './scratch-directory.js';
@@ -38,10 +38,30 @@ export function createKeyPair(t: Pick<Test, 'teardown'>, kind: KeyKind = 'rsa'):
 function generate(kind: KeyKind): { algorithm: string; publicKey: KeyObject; privateKey: KeyObject } {
   switch (kind) {
     case 'rsa':
-      return { algorithm: 'RS256', ...generateKeyPairSync('rsa', { modulusLength: 2048 }) };
+      return { algorithm: 'RS256', ...rsaPair() };
     case 'ec':
       return { algorithm: 'ES256', ...generateKeyPairSync('ec', { namedCurve: 'P-256' }) };
     case 'ed25519':
       return { algorithm: 'EdDSA', ...generateKeyPairSync('ed25519') };
   }
+}
+
+/** The folder of RSA keys that the processes of one run share: to make one takes up to a second. */
+const { TEST_KEYS: sharedKeys } = process.env;
+let rsaCount = 0;
+
+/** The second of a process is the second of every other one, and never its first. */
+function rsaPair(): { publicKey: KeyObject; privateKey: KeyObject } {
+  if (sharedKeys === undefined) return generateKeyPairSync('rsa', { modulusLength: 2048 });
+  rsaCount += 1;
+  const path = join(sharedKeys, `rsa-${rsaCount}.pem`);
+  if (!existsSync(path)) {
+    const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+    mkdirSync(sharedKeys, { recursive: true });
+    // Whole at once: others may look for it.
+    writeFileSync(`${path}.${process.pid}`, privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 });
+    renameSync(`${path}.${process.pid}`, path);
+  }
+  const privateKey = createPrivateKey(readFileSync(path));
+  return { publicKey: createPublicKey(privateKey), privateKey };
 }

@@ -8,6 +8,7 @@ declare module 'oidc-provider' {
   }
 
   interface ConsentGrant {
+    addOIDCScope(scope: string): void;
     addResourceScope(resource: string, scope: string): void;
     save(): Promise<string>;
     destroy(): Promise<void>;
@@ -16,7 +17,10 @@ declare module 'oidc-provider' {
   interface Interaction {
     readonly prompt: {
       readonly name: string;
-      readonly details: { readonly missingResourceScopes?: Readonly<Record<string, readonly string[]>> };
+      readonly details: {
+        readonly missingOIDCScope?: readonly string[];
+        readonly missingResourceScopes?: Readonly<Record<string, readonly string[]>>;
+      };
     };
     readonly params: Readonly<Record<string, string>>;
     readonly session?: { readonly accountId: string };

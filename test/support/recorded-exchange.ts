@@ -3,6 +3,7 @@
 import type { HopFailure } from '../../src/worker/hop/call.js';
 import { NO_MIRROR, type BodyType, type Exchange, type ExchangeRequest } from '../../src/relay/exchange.js';
 import { ExchangeHooks } from '../../src/relay/exchange-hooks.js';
+import type { RoomWaiter } from '../../src/shared/message-memory.js';
 
 export interface RecordedAnswer {
   readonly status: number;
@@ -20,6 +21,10 @@ export class RecordedExchange extends ExchangeHooks implements Exchange {
   isForgiving = false;
 
   isBodyReleased = false;
+
+  /** Without it whoever wants room for an answer has to wait. */
+  hasRoom = true;
+  roomAsked: { readonly bytes: number; readonly waiter: RoomWaiter } | undefined;
 
   /** While true each `write` answers false. */
   isSlow = false;
@@ -119,8 +124,9 @@ export class RecordedExchange extends ExchangeHooks implements Exchange {
 
   onRead(): void {}
 
-  makeRoom(): 'room' {
-    return 'room';
+  makeRoom(bytes: number, waiter: RoomWaiter): 'room' | 'wait' {
+    this.roomAsked = { bytes, waiter };
+    return this.hasRoom ? 'room' : 'wait';
   }
 
   countInPieces(): void {}

@@ -7,6 +7,7 @@ import { startDemoBackend } from '../../demo/demo-backend.js';
 import { createCalculator, createWordsmith } from '../../demo/demo-servers.js';
 import { axeFindings, startBrowser } from '../support/browser.js';
 import { startControlPlane } from '../support/control-plane.js';
+import { tabTo } from '../support/keyboard.js';
 import { startMcpBackend } from '../support/mcp-backend.js';
 
 const EVIL = `<img src=x onerror="globalThis.evil=1"><script>globalThis.evil=1</script>\u202egnp.exe"'&`;
@@ -149,6 +150,45 @@ t.test('the console', async (t) => {
     t.match(await page.locator('.call').textContent(), 'accept: Ada');
   });
 
+  await t.test('a tool is picked, called, cancelled, and its question answered, by keyboard alone', async (t) => {
+    await open('/playground');
+    await page.getByRole('button', { name: /wordsmith-countdown/ }).waitFor();
+    await tabTo(page, /^What to try/);
+    await page.keyboard.type('Server wordsmith');
+    await page.getByRole('button', { name: /asker/ }).first().waitFor({ state: 'detached' });
+    await tabTo(page, /^Search .*tools$/);
+    await page.keyboard.type('count');
+    await page.getByRole('button', { name: /reverse/ }).waitFor({ state: 'detached' });
+    await tabTo(page, /countdown/);
+    await page.keyboard.press('Enter');
+    await tabTo(page, /^from needed$/);
+    await page.keyboard.type('50');
+    await page.keyboard.press('Enter');
+    await page.getByRole('progressbar').first().waitFor();
+    await tabTo(page, /^Cancel the request$/);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: /^Cancelled/ }).waitFor();
+    t.equal(await page.locator(':focus').textContent(), 'Cancelled', 'the focus is on what became of it');
+
+    await open('/playground');
+    await tabTo(page, /^What to try/);
+    await page.keyboard.type('Server asker');
+    await page.getByRole('button', { name: /countdown/ }).waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: /greet/ }).waitFor();
+    await tabTo(page, /greet/);
+    await page.keyboard.press('Enter');
+    await tabTo(page, /^Call the tool$/);
+    await page.keyboard.press('Enter');
+    await page.getByRole('form', { name: 'The server asks' }).waitFor();
+    await tabTo(page, /^Your name needed$/);
+    await page.keyboard.type('Grace');
+    await tabTo(page, /^Answer$/);
+    await page.keyboard.press('Space');
+    await page.getByRole('heading', { name: /^Answered/ }).waitFor();
+    t.equal(await page.locator(':focus').textContent(), 'Answered', 'and after an answer');
+    t.match(await page.locator('.call').textContent(), 'accept: Grace');
+  });
+
   await t.test('tools are composed and published; of two people who change it the second is told', async (t) => {
     await open('/compose/new');
     await page.getByLabel('Name', { exact: true }).fill('desk');
@@ -172,6 +212,66 @@ t.test('the console', async (t) => {
       [],
     );
   });
+
+  await t.test(
+    'a server is read again, taken out of service and back, renamed, and deleted with what uses it',
+    async (t) => {
+      await caller.post('/servers', { name: 'sums', url: `${backends.calculator.url}?sums` });
+      await open('/servers/sums');
+      await page.getByRole('button', { name: 'Refresh' }).click();
+      await page.getByText(/^Read in \d+ ms\. Tools: /).waitFor();
+      await page.getByRole('button', { name: 'Disable' }).click();
+      await page.getByRole('button', { name: 'Enable' }).waitFor();
+      t.match((await caller.get('/servers/sums')).json(), { enabled: false });
+      await page.getByRole('button', { name: 'Enable' }).click();
+      await page.getByRole('button', { name: 'Disable' }).waitFor();
+      t.match((await caller.get('/servers/sums')).json(), { enabled: true });
+      const { id } = (await caller.get('/servers/sums')).json() as { readonly id: string };
+      await open(`/servers/${id}`);
+
+      await page.getByRole('button', { name: 'Change' }).click();
+      const form = page.getByRole('form', { name: 'Change the server' });
+      await form.getByLabel('Name', { exact: true }).fill('totals');
+      const url = `${backends.calculator.url}?sums`;
+      await caller.put('/servers/sums', { name: 'sums', url, description: 'of somebody else' });
+      await form.getByRole('button', { name: 'Save' }).click();
+      t.match(await form.getByRole('alert').textContent(), /changed since it was read/, 'the second is told');
+      t.match(
+        (await caller.get('/servers/sums')).json(),
+        { description: 'of somebody else' },
+        'nothing was overwritten',
+      );
+      await form.getByRole('button', { name: /^Read it again/ }).click();
+      await page.locator('main').getByText('of somebody else').waitFor();
+      t.equal(await form.getByLabel('Name', { exact: true }).inputValue(), 'totals', 'nothing typed is lost');
+      await form.getByRole('button', { name: 'Save' }).click();
+      await page.getByRole('heading', { name: 'totals', level: 1 }).waitFor();
+      t.equal((await caller.get('/servers/sums')).status, 404);
+
+      await caller.post('/compositions', {
+        name: 'books',
+        servers: [{ name: 'totals', tools: ['add'] }],
+        subjects: ['alice@example.com'],
+      });
+      await page.getByRole('button', { name: 'Delete' }).click();
+      const question = page.getByRole('dialog', { name: 'Delete totals?' });
+      await question.getByText('books, for 1 subject').waitFor();
+      await page.keyboard.press('Escape');
+      await question.waitFor({ state: 'detached' });
+      t.equal((await caller.get('/servers/totals')).status, 200, 'Escape means no');
+      await page.getByRole('button', { name: 'Delete' }).click();
+      await question.getByText('books, for 1 subject').waitFor();
+      await question.getByRole('button', { name: 'Delete' }).click();
+      await page.getByRole('heading', { name: 'Servers', level: 1 }).waitFor();
+      t.equal((await caller.get('/servers/totals')).status, 404);
+      await open('/compose');
+      await page.getByText('Not there now: totals add').waitFor();
+      t.same(
+        complaints.splice(0).filter((words) => !words.includes('412')),
+        [],
+      );
+    },
+  );
 
   await t.test('a hostile server’s texts run nothing and load nothing', async (t) => {
     const server = (await caller.get('/servers/hostile')).json() as { readonly id: string };

@@ -10,6 +10,7 @@ import { hostReader } from '../../src/user-config/current-host.js';
 import { UserConfigs } from '../../src/user-config/user-configs.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 
+const TRIES_MAX = 3;
 const url = 'https://b.example/mcp';
 const oneBackend = configBytes({ b: { url } });
 
@@ -230,20 +231,23 @@ t.test('a config as large as may be does not hold up the event loop', async (t) 
     backends: `{"virtual_hosts":{"vh":{"backends":{${fill((index) => `"b${index}":{"url":"${url}"}`)}}}}}`,
     tools: `{"virtual_hosts":{"vh":{"backends":{"b":{"url":"${url}","allowed_tool_names":[${fill((index) => `"t${index}"`)}]}}}}}`,
   };
-  const { store, configs } = configsOf(t);
   for (const [what, text] of Object.entries(kinds)) {
-    store.answer = { kind: 'found', value: Buffer.from(text) };
-    let read: UserConfigRead | undefined;
-    const dearestMs = await dearestTurnMs(
-      () => void Promise.resolve(configs.read('alice')).then((settled) => (read = settled)),
-      () => read !== undefined,
-    );
-    t.match(read, { kind: 'found' }, what);
-    const boundMs = dearestMs < 50 ? 50 : 50 * slownessNow();
-    t.ok(
-      dearestMs < boundMs,
-      `${what}: the dearest turn cost ${Math.round(dearestMs)} ms of ${Math.round(boundMs)} at most`,
-    );
+    // What a config costs it costs each time; what others do to the machine they do not.
+    for (let tries = 1; ; tries += 1) {
+      const { store, configs } = configsOf(t);
+      store.answer = { kind: 'found', value: Buffer.from(text) };
+      let read: UserConfigRead | undefined;
+      const dearestMs = await dearestTurnMs(
+        () => void Promise.resolve(configs.read('alice')).then((settled) => (read = settled)),
+        () => read !== undefined,
+      );
+      t.match(read, { kind: 'found' }, what);
+      const boundMs = dearestMs < 50 ? 50 : 50 * slownessNow();
+      if (dearestMs >= boundMs && tries < TRIES_MAX) continue;
+      const words = `${what}: the dearest turn cost ${Math.round(dearestMs)} ms of ${Math.round(boundMs)} at most`;
+      t.ok(dearestMs < boundMs, words);
+      break;
+    }
   }
 });
 

@@ -1,6 +1,7 @@
 // What operators are told of a call is what routing makes of it, whatever the config says of prefixes and names.
 import t from 'tap';
 import { routeName } from '../../src/user-config/routing.js';
+import { upstreamFault } from '../../src/upstream/upstream-fault.js';
 import { explain } from '../../src/worker/explanation.js';
 import { virtualHostOf } from '../relay/virtual-host.js';
 
@@ -22,10 +23,10 @@ const backends = {
 const virtualHost = virtualHostOf(backends as unknown as Parameters<typeof virtualHostOf>[0]);
 const relay = { origins: [], sessions: [], lastFaultAt: () => undefined };
 
-function explained(tool: string, host = virtualHost): Record<string, unknown> {
+function explained(tool: string, host = virtualHost, seen = relay): Record<string, unknown> {
   const question = { view: 'explain', subject: 'alice', virtualHost: 'vh', tool } as const;
   const config = { virtualHosts: new Map([['vh', host]]) };
-  return explain(question, { kind: 'found', config }, relay) as Record<string, unknown>;
+  return explain(question, { kind: 'found', config }, seen) as Record<string, unknown>;
 }
 
 t.test('the verdict is what becomes of the call', async (t) => {
@@ -53,6 +54,28 @@ t.test('the verdict is what becomes of the call', async (t) => {
   const { files, docs } = backends;
   const some = virtualHostOf({ files, docs } as unknown as Parameters<typeof virtualHostOf>[0]);
   t.match(explained('files-read', some)['verdict'], /^unknown backend: .*there is files, docs\./);
+});
+
+t.test('a backend that nobody reaches says why, in the verdict and beside it', async (t) => {
+  const told = virtualHostOf({
+    down: { url: 'https://down.example/mcp' },
+    plain: { url: 'http://plain.example/mcp' },
+    program: { transport: 'STDIO' },
+  } as unknown as Parameters<typeof virtualHostOf>[0]);
+  const origin = 'https://down.example';
+  const fault = upstreamFault('connection-refused', true);
+  const seen = { ...relay, origins: [{ origin, state: 'open', fault }] as unknown as typeof relay.origins };
+  t.match(
+    explained('down-x', told, seen)['verdict'],
+    /^down cannot be reached now: connection refused\. .*-32603 at once/,
+  );
+  t.match(explained('plain-x', told, seen)['verdict'], /^plain is never reached: .*plain-text HTTP.*-32603$/);
+  t.match(explained('program-x', told, seen)['verdict'], /^program is never reached: .*-32603$/);
+  t.match(explained('', told, seen)['backends'], [
+    { name: 'down', circuit: 'open', reason: 'connection refused' },
+    { name: 'plain', obstacle: /./, circuit: 'unused' },
+    { name: 'program', obstacle: /./ },
+  ]);
 });
 
 t.test('of a backend its prefix is told, and how much of it is curated', async (t) => {

@@ -108,7 +108,7 @@ function createExchange(
     request,
     incoming: {
       hold: () => steps.push('held'),
-      letIn: (subject: string) => steps.push(`let in for ${subject}`),
+      admit: (subject: string) => steps.push(`let in for ${subject}`),
       receive: (receiver: (outcome: BodyOutcome) => void) => {
         steps.push('body awaited');
         onReceived = receiver;

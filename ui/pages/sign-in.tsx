@@ -1,14 +1,28 @@
-// Signing in: a token is tried before it is kept, and what is wrong with it is said in the control plane's own words.
+// Signing in: at the issuer, where the control plane has one, or with a token. A token is tried before it is kept, and what is wrong with it is said in the control plane's own words.
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { faultWords } from '../api/api.js';
-import { refusal, signIn } from '../api/session.js';
+import { isComing, leaveUrl, refusal, signIn } from '../api/session.js';
+import { goToIssuer, issuerHost } from '../api/sign-in.js';
 import { tokenIn } from '../model/token-claims.js';
 import { Fault } from '../parts/notices.js';
 
 export function SignInPage(): JSX.Element {
   const [text, setText] = useState('');
   const [isTrying, setTrying] = useState(false);
+  const [issuer, setIssuer] = useState('');
+  useEffect(() => {
+    document.title = 'Sign in · Switchyard';
+    // Without an answer the field for a token is there all the same, and says what is wrong once it is used.
+    void issuerHost().then(setIssuer, () => {});
+  }, []);
+  const leave = async (): Promise<void> => {
+    setTrying(true);
+    await goToIssuer().catch((error: unknown) => {
+      refusal.value = faultWords(error);
+      setTrying(false);
+    });
+  };
   const submit = async (event: Event): Promise<void> => {
     event.preventDefault();
     const token = tokenIn(text);
@@ -24,6 +38,23 @@ export function SignInPage(): JSX.Element {
   return (
     <main class="sign-in">
       <h1>Switchyard</h1>
+      {issuer !== '' && (
+        <section aria-labelledby="at-issuer">
+          <h2 id="at-issuer">With your account</h2>
+          <p>
+            <button type="button" class="main" disabled={isTrying || isComing.value} onClick={() => void leave()}>
+              {isComing.value ? 'Signing in …' : `Sign in at ${issuer}`}
+            </button>
+          </p>
+          <Fault words={refusal.value} />
+          {leaveUrl.value !== '' && (
+            <p>
+              You are signed out here. <a href={leaveUrl.value}>Sign out at {issuer}, too</a>
+            </p>
+          )}
+          <h2>With a token</h2>
+        </section>
+      )}
       <form onSubmit={(event) => void submit(event)}>
         <label for="token">Token</label>
         <input
@@ -32,7 +63,7 @@ export function SignInPage(): JSX.Element {
           autocomplete="off"
           spellcheck={false}
           value={text}
-          autofocus
+          autofocus={issuer === ''}
           aria-describedby="token-help"
           onInput={({ currentTarget }) => setText(currentTarget.value)}
         />
@@ -40,8 +71,8 @@ export function SignInPage(): JSX.Element {
           Whoever runs this gateway gives you one, or makes it with <code>switchyard token</code>. It stays in this tab
           until you close it.
         </p>
-        <Fault words={refusal.value} />
-        <button class="main" disabled={isTrying}>
+        {issuer === '' && <Fault words={refusal.value} />}
+        <button class={issuer === '' ? 'main' : ''} disabled={isTrying}>
           {isTrying ? 'Trying it …' : 'Sign in'}
         </button>
       </form>

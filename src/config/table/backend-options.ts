@@ -37,7 +37,7 @@ export const upstreamOptions = {
     meaning: 'where the secrets are, a file each, that `auth` of a backend names',
     fallback: undefined,
     fallbackText: 'backends with `auth` are unavailable',
-    parse: values.parseText,
+    parse: files.parseDirectory,
   },
   'secrets-key-file': secretsKeyFileOption,
   'connect-url': {

@@ -1,6 +1,7 @@
-// Who is let in, before anything else is looked at: Host and Origin (403), token (401), rate (429), then whether there is
-// such a path and method at all (404, 405), whether the caller's role is enough for it (403), and whether the process can do
-// with more work (503). An unknown path says nothing to who has no token.
+// Who is let in, before anything else is looked at: Host and Origin (403), headers that must not be repeated (400), rate (429), token
+// (401), then whether there is such a path and method at all (404, 405), whether the caller's role is enough for it (403), and whether
+// the process can do with more work (503). The token is verified before the rate is counted, which goes by its subject, or else by the
+// address; without a good token nothing is told about paths.
 import type { FastifyContextConfig, FastifyRequest } from 'fastify';
 import type { TokenVerifier, Verified } from '../../auth/token-verifier.js';
 import type { Overload } from '../../process/overload.js';
@@ -28,7 +29,7 @@ export interface Known {
 
 const NOBODY: Known = { subject: '', caller: undefined };
 
-/** Sent twice, each of two programs on the way may go by another one. */
+/** Must not be repeated: two programs on the way might each go by a different copy. */
 const SINGLE_HEADERS = new Set(['host', 'content-length', 'authorization', 'mcp-session-id']);
 
 const HEAD_AMBIGUOUS = { outcome: 'refused', code: 'head-ambiguous' } as const;

@@ -1,7 +1,7 @@
 // The control plane's HTTP interface: the order of what happens to a request, from its head to its answer.
 //
-//   onRequest     security headers; Host and Origin (403), token (401), rate (429); unknown path or method (404, 405);
-//                 role (403); overload (503)
+//   onRequest     security headers; Host and Origin (403), repeated headers (400), rate (429), token (401); unknown path or
+//                 method (404, 405); role (403); overload (503)
 //   preValidation members in camelCase
 //   validation    body (415, 413, 400), then its and the query's schemas (422)
 //   handler       registry, compositions, MCP endpoints
@@ -21,6 +21,7 @@ import type { Connect } from '../connect/connect.js';
 import { DataplaneViews } from '../dataplane/dataplane-views.js';
 import type { LiveFigures } from '../dataplane/live-figures.js';
 import type { ProtectedResource } from '../../shared/protected-resource.js';
+import type { SignIn } from '../sign-in/sign-in.js';
 import { Admission, isPreflight } from './admission.js';
 import { answerTo, Refused } from './answered-error.js';
 import type { ConsoleFiles } from './console-files.js';
@@ -43,6 +44,7 @@ import { mountMetadataRoutes } from './routes/metadata-routes.js';
 import { mountMcpRoutes, type ServedMcp } from './routes/mcp-routes.js';
 import { mountCompositionPatch, mountServerPatch } from './routes/patch-routes.js';
 import { mountServerRoutes, type ServedRegistry } from './routes/server-routes.js';
+import { mountSignInRoutes } from './routes/sign-in-routes.js';
 import { mountStatusRoutes, type StatusParts } from './routes/status-routes.js';
 import { readJsonBodies } from './json-body.js';
 import { securityHeaders } from './security-headers.js';
@@ -54,6 +56,8 @@ export interface HttpAppParts extends StatusParts {
   readonly mcp: ServedMcp;
   /** `undefined` where no server can be connected. */
   readonly connect?: Connect | undefined;
+  /** `undefined` where people sign in to the console with a token alone. */
+  readonly signIn?: SignIn | undefined;
   /** `undefined` where nothing is known of a dataplane, nor of requests. */
   readonly dataplane?: DataplaneViews | undefined;
   /** `undefined` where no dataplane is known. */
@@ -116,6 +120,7 @@ export async function createHttpApp(parts: HttpAppParts): Promise<HttpApp> {
   mountAuditRoutes(app, parts.changes);
   mountDataplaneRoutes(app, parts.dataplane ?? new DataplaneViews(undefined, undefined), parts.live);
   mountDocumentationRoutes(app);
+  mountSignInRoutes(app, parts.signIn);
   mountConsoleRoutes(app, parts.console);
   mountMetadataRoutes(app, admission);
   await mountMcpRoutes(app, parts.mcp);

@@ -6,6 +6,7 @@ import { mcpOperations } from './mcp-operations.js';
 import type { Operation } from './operation.js';
 import { json, resourceMetadata } from './operation-parts.js';
 import { serverOperations } from './server-operations.js';
+import { signInOperations } from './sign-in-operations.js';
 import { viewOperations } from './view-operations.js';
 
 export const operations = {
@@ -73,6 +74,8 @@ export const operations = {
     ],
     refusals: [404],
   },
+
+  ...signInOperations,
 
   resourceMetadata: {
     ...resourceMetadata,

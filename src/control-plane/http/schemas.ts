@@ -35,6 +35,13 @@ export const schemas = {
     },
     additionalProperties: false,
   },
+  SignIn: exactly({ issuer: orNull(text, 'Its host; null where people sign in with a token alone.') }),
+  SignInBeginning: exactly({ url: { ...text, description: 'To be opened in the same browser.' } }),
+  SignInAnswer: exactly({ query: { ...text, description: 'Of the address that the issuer has sent the browser to.' } }),
+  SignedIn: exactly({
+    token: text,
+    sign_out_url: orNull(text, 'Where the session at the issuer is ended; null where it does not say so.'),
+  }),
   ConnectionLink: exactly({ url: { ...text, description: 'To be opened in a browser.' } }),
   Disconnection: exactly({
     revocation: {

@@ -1,4 +1,4 @@
-// A server of which only is known what people say, and what makes it the same server as before. Cold.
+// A server that has not been probed yet: what people say of it, and what makes it the same server as before. Cold.
 import type { Probe } from '../prober/prober.js';
 import type { Ownership } from '../caller.js';
 import type { CheckedInput } from './server-input.js';

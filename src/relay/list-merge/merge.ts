@@ -13,6 +13,7 @@ import { callersUri, uriInsertion, uriPrefix, type Insertion, type UriPrefix } f
 import type { ListRules, RuledBackend } from '../../user-config/list-rules.js';
 import { insertion, partsOf } from '../edits.js';
 import { curatedEdits } from './curated-item.js';
+import { writeItems, type MergedItem } from './item-writer.js';
 
 /** One backend's part of the list. */
 export interface BackendPages<Page = ListPage> {
@@ -80,16 +81,6 @@ export function mergedItems({ kind, rules, parts }: Pick<MergeJob, 'kind' | 'rul
   }
   items.sort((one, other) => (one.key < other.key ? -1 : one.key > other.key ? 1 : 0));
   return { items, unreachable };
-}
-
-export interface MergedItem {
-  /** The caller's. */
-  readonly key: string;
-  readonly bytes: Buffer;
-  readonly start: number;
-  readonly end: number;
-  /** In the order in which they stand. */
-  readonly insertions: Insertion | readonly Insertion[];
 }
 
 function collectNamed(
@@ -202,42 +193,3 @@ function nameOf(bytes: Buffer, spans: Int32Array, row: number): string | undefin
   const start = spans[row + span.nameStart]!;
   return start === -1 ? undefined : stringValue(bytes, start, spans[row + span.nameEnd]!);
 }
-
-function writeItems(head: string, items: readonly MergedItem[], tail: string): Buffer {
-  let length = Buffer.byteLength(head) + Math.max(0, items.length - 1) + Buffer.byteLength(tail);
-  for (const item of items) length += itemBytes(item);
-  const message = Buffer.allocUnsafe(length);
-  let at = message.write(head);
-  for (const [index, item] of items.entries()) {
-    if (index > 0) message[at++] = COMMA;
-    at = writeItem(message, at, item);
-  }
-  message.write(tail, at);
-  return message;
-}
-
-/** As its callers have it. */
-export function itemBytes({ start, end, insertions }: MergedItem): number {
-  return end - start + bytesOf(insertions);
-}
-
-/** @returns where the item ends in the message. */
-export function writeItem(message: Buffer, from: number, { bytes, start, end, insertions }: MergedItem): number {
-  let at = from;
-  let done = start;
-  const put = (insertion: Insertion): void => {
-    at += bytes.copy(message, at, done, insertion.at);
-    at += insertion.putIn.copy(message, at);
-    done = insertion.at;
-  };
-  if ('putIn' in insertions) put(insertions);
-  else insertions.forEach(put);
-  return at + bytes.copy(message, at, done, end);
-}
-
-function bytesOf(insertions: Insertion | readonly Insertion[]): number {
-  if ('putIn' in insertions) return insertions.putIn.length;
-  return insertions.reduce((bytes, { putIn }) => bytes + putIn.length, 0);
-}
-
-const COMMA = 0x2c;

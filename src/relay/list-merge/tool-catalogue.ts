@@ -6,7 +6,8 @@ import { encodeEvent } from '../../protocol/event-stream.js';
 import { limits } from '../../shared/limits.js';
 import { unavailableMeta, type UnavailableBackend } from '../unavailable.js';
 import { JoinedTexts } from './joined-texts.js';
-import { itemBytes, writeItem, type AnswerFrame, type MergedItem } from './merge.js';
+import { itemBytes, writeItem, type MergedItem } from './item-writer.js';
+import type { AnswerFrame } from './merge.js';
 import { textOf } from './tool-text.js';
 
 /** What a name says counts for more than what a description does. */

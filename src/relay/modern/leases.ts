@@ -1,7 +1,8 @@
-// The sessions in which modern requests are served: nobody is told of them, and each is shared by all requests of one subject to one
-// virtual host that declare the same capabilities and bring the same headers for backends, which may be credentials. They count among their subject's sessions. One that is idle ends in time, or
-// when the subject has no room for another session; nobody else's ever does for it. Of what a subject may have of them, those with
-// the same headers may only have a part: one program does not keep another one out. Hot: two looks into maps a request.
+// Leases: the sessions in which modern requests are served. Clients are never told their ids. Each is shared by all requests of one
+// subject to one virtual host that declare the same capabilities and bring the same headers for backends, which may be credentials.
+// They count among their subject's sessions. One that is idle ends in time, or when its subject has no room for another session, but
+// never for another subject. Of the leases that a subject may have, those with the same headers may only have a part: one program does
+// not keep another one out. Hot: two looks into maps a request.
 import type { Account, Accounts } from '../../shared/accounts.js';
 import { limits } from '../../shared/limits.js';
 import { refusals, type Refusal } from '../../shared/refusals.js';

@@ -13,7 +13,7 @@ import type { CurrentHost, ReadHost } from '../../user-config/current-host.js';
 import type { IdSpan } from '../../upstream/rpc-request.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
 import { answer, refuse, resultMessage } from '../answers.js';
-import { backendTurns } from '../backend-turns.js';
+import { backendTurns } from '../turns.js';
 import type { Caller } from '../caller.js';
 import type { Dispatcher } from '../dispatcher.js';
 import { encodeEvent } from '../../protocol/event-stream.js';
@@ -91,7 +91,7 @@ export class Listening extends RequestInFlight {
     }
     const { backends } = caller.virtualHost;
     for (const backend of backends.values()) this.#backends.add(backend);
-    backendTurns.visitAll(caller.subject, backends, {
+    backendTurns.visitAll(caller.subject, backends.values(), {
       visit: (backend) => this.#await(backend),
       onNoRoom: (backend) => this.#onReady(backend),
     });

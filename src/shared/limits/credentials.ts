@@ -74,4 +74,14 @@ export const credentialLimits = {
   connectAnswerBytesMax: 64 * KIB,
   /** consents begun and not ended that are looked through for old ones with each new one → the next ones look further */
   connectsSweptMax: 32,
+  /** signing in to the console by OpenID Connect, from its start to its end → the page says so: it is begun again */
+  signInMs: 600_000,
+  /** beginnings and ends of these that are under way at once, each asking the issuer → 503, in words */
+  signInsAtOnceMax: 64,
+  /** of these from one address → 503, in words */
+  signInsAtOncePerAddressMax: 16,
+  /** of these that have ended within that time, remembered so that none ends twice → the oldest is forgotten; its issuer takes no code twice */
+  signInsEndedMax: 10_000,
+  /** what the issuer sends the browser back with → 422, in words */
+  signInAnswerCharsMax: 8_192,
 } as const;

@@ -118,12 +118,18 @@ export const sessionLimits = {
   /** backends of one session in a row, subjects and sessions in turn → another session has its turn */
   backendsPerStep: 4,
   /**
-   * sessions and lists whose further backends wait for their turns, per worker → they are named as `not ready yet`, and
-   * opened when needed
+   * sessions and lists whose further backends wait for their turns, and sessions that end whose further requests do, each per
+   * worker → such backends are named as `not ready yet`, and opened when needed; such requests end at once
    */
-  backendTurnsWaitingMax: 16_384,
+  sessionTurnsWaitingMax: 16_384,
   /** those of one subject → the same */
-  backendTurnsWaitingPerSubjectMax: 1_024,
+  sessionTurnsWaitingPerSubjectMax: 1_024,
+  /** requests of a session that end with it at once, a tenth of a millisecond each → those beyond have turns */
+  requestsEndedAtOnceMax: 64,
+  /** what ending those takes of one turn of the event loop, all sessions together → others have their turn */
+  requestEndTurnMs: 5,
+  /** requests of one session that end in a row, subjects and sessions in turn → another session has its turn */
+  requestsEndedPerStep: 8,
   /**
    * calls of one session at once: one caller must not hold every connection to a backend → JSON-RPC error -32000, `Too
    * many requests in flight in this session`

@@ -77,7 +77,7 @@ export class BackendShares {
     this.#connections -= 1;
   }
 
-  /** Forgets who has nothing. From time to time, and not with each request: see `shared/link.ts`. */
+  /** Forgets subjects that have nothing. From time to time, not with each request: `shared/list-node.ts` says why. */
   sweep(): void {
     for (const [subject, use] of this.#uses) if (use.isNothing) this.#uses.delete(subject);
   }

@@ -1,6 +1,6 @@
 // Finds a socket for a connection: looks the host up, and tries its addresses in turn (RFC 8305). The next one is tried
 // when one fails, and also when one takes long; the first that is connected is taken, the others are closed. An address
-// that the gateway connects to for nobody is refused here, at each connection, whatever the name meant before. Cold.
+// that the gateway never connects to is refused here, at each connection, whatever the name meant before. Cold.
 //
 //   looking up ──addresses──> trying ──connected──> over, with a socket
 //        └──no address, refused──────┴──all failed──> over, with a fault

@@ -14,7 +14,7 @@ export const CONTENT_HEADERS: readonly string[] = Object.freeze([
 
 export class Endpoint {
   readonly circuit: OriginCircuit;
-  /** The content headers, in an array of its own: a request's head is remembered with its array (http1/request-head.ts). */
+  /** The content headers, in an array of its own: a request's head is remembered with its array (http1/request-bytes.ts). */
   readonly contentHeaders = [...CONTENT_HEADERS];
   readonly eras = new EraMemory();
   #answeredAtMs = -Infinity;

@@ -1,4 +1,4 @@
-// One HTTP request and its answer over uWebSockets.js. It keeps that library's rules so that nobody else has to: nothing
+// One HTTP request and its answer over the HTTP library, uWebSockets.js by its rules. It keeps them so that nobody else has to: nothing
 // is touched after an abort, every write is corked, bytes handed to a callback are copied before it returns. Hot.
 //
 //   open ── respond, and all of it is handed over ──> done
@@ -12,16 +12,15 @@
 // the library still holds would be lost with the process.
 import assert from 'node:assert';
 import type { BodyType, Exchange, ExchangeEnding, ExchangeRequest } from '../../relay/exchange.js';
-import { ExchangeHooks } from '../../relay/exchange-hooks.js';
 import { AnswerRoom } from '../../shared/answer-room.js';
 import type { Deadline } from '../../shared/deadline-wheel.js';
 import type { RoomWaiter } from '../../shared/message-memory.js';
 import type { ShareBound } from '../../shared/share.js';
 import { LENT_BYTES_MAX } from '../../shared/short-memory.js';
-import { NO_HEADERS, STREAM_HEADERS, writeHead, writeHeaders } from './answer-head.js';
+import { NO_HEADERS, STREAM_HEADERS } from './answer-head.js';
 import type { EdgeContext } from './edge-context.js';
+import { EdgeHeads } from './edge-heads.js';
 import type { HttpResponse } from './http-library.js';
-import { IncomingRequest } from './incoming-request.js';
 import { PartWriter, type Handover } from './part-writer.js';
 import { ReaderWatch } from './reader-watch.js';
 import { forgetHeaders, type RequestHead } from './request-head.js';
@@ -33,15 +32,7 @@ const NO_BODY = Buffer.alloc(0);
 /** With their head they fit into the 16 KiB that the library gathers, and into the kernel's buffer. More must go by `tryEnd`. */
 const FLUSHED_BYTES_MAX = LENT_BYTES_MAX;
 
-export class EdgeExchange extends ExchangeHooks implements Exchange {
-  readonly head: RequestHead;
-  readonly incoming: IncomingRequest;
-  readonly isTls: boolean;
-  readonly isPart = false;
-  readonly #context: EdgeContext;
-  readonly #res: HttpResponse;
-  readonly #isHead: boolean;
-  #corsHeaders: readonly string[] = [];
+export class EdgeExchange extends EdgeHeads implements Exchange {
   #state: State = 'open';
   #isAborted = false;
   /** As in the answer's head; 0 before there is one. */
@@ -56,7 +47,6 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
   #headDue: BodyType | undefined;
   #watch: ReaderWatch | undefined;
 
-  /** @param isHead the answer has the headers that it would have, and no body (RFC 9110, 9.3.2). */
   constructor(
     context: EdgeContext,
     res: HttpResponse,
@@ -65,40 +55,13 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
     head: RequestHead,
     isHead = false,
   ) {
-    super();
-    this.#context = context;
-    this.#res = res;
-    this.#isHead = isHead;
-    this.isTls = isTls;
-    this.head = head;
+    super(context, res, isTls, method, head, isHead);
     context.openCount += 1;
     res.onAborted(() => this.#abort());
-    this.incoming = new IncomingRequest(context, res, method, head);
   }
 
   get isAborted(): boolean {
     return this.#isAborted;
-  }
-
-  get request(): ExchangeRequest {
-    return this.incoming.request;
-  }
-
-  /** A response of what may be ambiguous is given later. */
-  override get takesLent(): boolean {
-    return this.#context.isCopiedAtOnce && !this.head.isAmbiguous;
-  }
-
-  /** Headers for an origin that may read the answer: name, value, … */
-  allowOrigin(corsHeaders: readonly string[]): void {
-    this.#corsHeaders = corsHeaders;
-  }
-
-  /** A request that comes by itself is read by the relay alone. */
-  onRead(): void {}
-
-  releaseBody(): void {
-    this.incoming.releaseBody();
   }
 
   respond(
@@ -122,7 +85,7 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
     sessionId: string | undefined,
     headers: readonly string[],
   ): void {
-    if (this.#isHead || status === 204) {
+    if (this.isHead || status === 204) {
       this.#respondWithoutBody(status, contentType, body, sessionId, headers);
       return;
     }
@@ -132,9 +95,9 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
       return;
     }
     this.#finish('open', 'whole');
-    this.#res.cork(() => {
-      this.#writeHead(status, contentType, sessionId, headers);
-      this.#res.end(body, this.#context.isDraining);
+    this.res.cork(() => {
+      this.writeHead(status, contentType, sessionId, headers);
+      this.res.end(body, this.context.isDraining);
     });
   }
 
@@ -146,10 +109,10 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
   #respondBehind(status: number, contentType: string, body: Uint8Array | string, headers: readonly string[]): void {
     setImmediate(() => {
       if (!this.#finish('open', 'whole')) return;
-      this.#res.cork(() => {
-        this.#writeHead(status, contentType, undefined, headers);
-        if (this.#isHead) this.#res.endWithoutBody();
-        else this.#res.end(body, true);
+      this.res.cork(() => {
+        this.writeHead(status, contentType, undefined, headers);
+        if (this.isHead) this.res.endWithoutBody();
+        else this.res.end(body, true);
       });
     });
   }
@@ -157,23 +120,23 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
   openStream(sessionId?: string): void {
     if (!this.#begin(200) || !this.#transition('open', 'streaming')) return;
     forgetHeaders(this.head);
-    this.#stream = new StreamWriter(this.#res, () => {
-      this.#writeHead(200, 'text/event-stream', sessionId, STREAM_HEADERS);
-      this.#writeCloseHeader();
+    this.#stream = new StreamWriter(this.res, () => {
+      this.writeHead(200, 'text/event-stream', sessionId, STREAM_HEADERS);
+      this.writeCloseHeader();
     });
-    this.#res.onWritable(() => {
+    this.res.onWritable(() => {
       this.#onStreamWritable();
       return true;
     });
-    this.#keepAlive = this.#context.deadlines.after(this.#context.streamKeepAliveMs, () => this.#onSilence());
+    this.#keepAlive = this.context.deadlines.after(this.context.streamKeepAliveMs, () => this.#onSilence());
   }
 
   openBody(contentType: BodyType, bodyBytes: number): void {
     if (!this.#begin(200) || !this.#transition('open', 'body')) return;
     this.#answerBytes = bodyBytes;
     this.#headDue = contentType;
-    this.#parts = new PartWriter(this.#res, bodyBytes);
-    this.#res.onWritable((offset) => this.#onBodyWritable(offset));
+    this.#parts = new PartWriter(this.res, bodyBytes);
+    this.res.onWritable((offset) => this.#onBodyWritable(offset));
   }
 
   write(bytes: Uint8Array): boolean {
@@ -199,7 +162,7 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
     else if (this.#stream.isLeftToLibrary || this.#watched(this.#stream.writeComment())) this.#endStream(NO_BODY);
   }
 
-  /** Ends a stream that has begun, for a caller that opens it again elsewhere; whoever writes it hears that he is gone. */
+  /** Ends a stream that has begun, for a caller that opens it again elsewhere; its writer is told that the caller is gone. */
   leaveStream(): void {
     if (this.#state !== 'streaming') return;
     this.end();
@@ -212,7 +175,7 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
     this.tellDone(0, 0, this.#isAborted ? 'unheard' : 'cut');
     if (!isReset) return;
     this.#isAborted = true;
-    this.#res.close();
+    this.res.close();
   }
 
   /** A 204 has no length either (RFC 9110, 8.6). */
@@ -224,12 +187,12 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
     headers: readonly string[],
   ): void {
     this.#finish('open', 'whole');
-    this.#res.cork(() => {
-      this.#writeHead(status, contentType, sessionId, headers);
-      this.#writeCloseHeader();
-      if (status !== 204) this.#res.writeHeader('content-length', String(Buffer.byteLength(body)));
+    this.res.cork(() => {
+      this.writeHead(status, contentType, sessionId, headers);
+      this.writeCloseHeader();
+      if (status !== 204) this.res.writeHeader('content-length', String(Buffer.byteLength(body)));
       // Without arguments: of a length the library would wait for the body, and `undefined` it takes for 2^63.
-      this.#res.endWithoutBody();
+      this.res.endWithoutBody();
     });
   }
 
@@ -241,13 +204,13 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
     sessionId: string | undefined,
     headers: readonly string[],
   ): void {
-    const parts = (this.#parts = new PartWriter(this.#res, body.length));
+    const parts = (this.#parts = new PartWriter(this.res, body.length));
     this.#transition('open', 'flushing');
-    this.#res.onWritable((offset) => this.#onBodyWritable(offset));
+    this.res.onWritable((offset) => this.#onBodyWritable(offset));
     let isTaken = true;
-    this.#res.cork(() => {
-      this.#writeHead(status, contentType, sessionId, headers);
-      this.#writeCloseHeader();
+    this.res.cork(() => {
+      this.writeHead(status, contentType, sessionId, headers);
+      this.writeCloseHeader();
       isTaken = this.#onHandover(parts.write(body));
     });
     if (!isTaken) this.#roomOfAnswer().countUnread(body.length);
@@ -262,16 +225,16 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
   }
 
   #roomOfAnswer(): AnswerRoom {
-    return (this.#answerRoom ??= new AnswerRoom(this.#context.answerMemory, this.incoming.subject));
+    return (this.#answerRoom ??= new AnswerRoom(this.context.answerMemory, this.incoming.subject));
   }
 
   #writePart(part: Uint8Array): boolean {
     let hasRoom = true;
-    this.#res.cork(() => {
+    this.res.cork(() => {
       if (this.#headDue !== undefined) {
         const headers = this.#headDue === 'text/event-stream' ? STREAM_HEADERS : NO_HEADERS;
-        this.#writeHead(200, this.#headDue, undefined, headers);
-        this.#writeCloseHeader();
+        this.writeHead(200, this.#headDue, undefined, headers);
+        this.writeCloseHeader();
         this.#headDue = undefined;
       }
       hasRoom = this.#onHandover(this.#parts?.write(part) ?? 'room');
@@ -324,23 +287,23 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
 
   #watchReader(): void {
     if (this.#watch !== undefined) return this.#watch.start();
-    const { deadlines, slowReaderTimeoutMs } = this.#context;
+    const { deadlines, slowReaderTimeoutMs } = this.context;
     const tryMore = (): boolean => (this.#stream === undefined ? this.#tryMoreOfBody() : this.#tryMoreOfStream());
     this.#watch = new ReaderWatch(deadlines, slowReaderTimeoutMs, tryMore, () => this.#onStalled());
   }
 
   #tryMoreOfBody(): boolean {
-    const offset = this.#res.getWriteOffset();
+    const offset = this.res.getWriteOffset();
     let hasRoom = false;
-    this.#res.cork(() => {
+    this.res.cork(() => {
       hasRoom = this.#onHandover(this.#parts?.tryMore(offset) ?? 'room');
     });
     if (hasRoom && this.#state === 'body') this.onDrain?.();
-    return hasRoom || this.#state === 'done' || this.#res.getWriteOffset() > offset;
+    return hasRoom || this.#state === 'done' || this.res.getWriteOffset() > offset;
   }
 
   #onStalled(): void {
-    const { logger, slowReaderTimeoutMs } = this.#context;
+    const { logger, slowReaderTimeoutMs } = this.context;
     const { virtualHostId } = this.head;
     logger.warn({ virtualHostId, slowReaderTimeoutMs }, 'caller cut off: it took nothing of its answer for too long');
     const { onAbort } = this;
@@ -353,18 +316,6 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
   #endStream(last: Uint8Array): void {
     this.#stream?.end(last);
     this.#finish('flushing', 'whole');
-  }
-
-  #writeHead(status: number, contentType: string, sessionId: string | undefined, headers: readonly string[]): void {
-    writeHead(this.#res, status, contentType, sessionId, headers);
-    const { requestId } = this.incoming.request;
-    if (requestId !== '') this.#res.writeHeader('x-request-id', requestId);
-    writeHeaders(this.#res, this.#corsHeaders);
-  }
-
-  /** While draining, for the answers that the library cannot close the connection after by itself. */
-  #writeCloseHeader(): void {
-    if (this.#context.isDraining) this.#res.writeHeader('connection', 'close');
   }
 
   #abort(): void {
@@ -391,15 +342,15 @@ export class EdgeExchange extends ExchangeHooks implements Exchange {
     this.#answerRoom?.release();
     this.#keepAlive?.cancel();
     this.#watch?.stop();
-    this.#context.openCount -= 1;
-    if (this.#context.gets.size > 0) this.#context.gets.delete(this);
+    this.context.openCount -= 1;
+    if (this.context.gets.size > 0) this.context.gets.delete(this);
     if (this.#status !== 0) this.tellDone(this.#status, this.#handedBytes(ending), ending);
-    if (this.#context.openCount === 0) this.#context.onIdle?.();
+    if (this.context.openCount === 0) this.context.onIdle?.();
     return true;
   }
 
   #handedBytes(ending: ExchangeEnding): number {
-    if (this.#isHead) return 0;
+    if (this.isHead) return 0;
     if (this.#stream !== undefined) return this.#stream.writtenBytes;
     return ending === 'whole' ? this.#answerBytes : (this.#parts?.takenBytes ?? 0);
   }

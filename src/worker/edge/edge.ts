@@ -1,5 +1,5 @@
 // The listeners of one worker: routes of an HTTP library on the shared port, plain and TLS, and their drain. It hands
-// MCP requests to the pipeline and the optional feature's requests to their endpoints, and answers the rest itself.
+// MCP requests to the pipeline and requests of the bootstrap build to their endpoints, and answers the rest itself.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataplaneOptions, ListenAddress } from '../../config/dataplane-options.js';
 import type { ExchangeRequest } from '../../relay/exchange.js';
@@ -199,7 +199,7 @@ export class Edge {
       case 'delete':
         return this.#handler.onRequest(this.#exchange(res, req, isTls, 'DELETE'));
       case 'options':
-        return this.#handler.onPreflight(this.#exchange(res, req, isTls, 'GET'));
+        return this.#handler.onPreflight(this.#exchange(res, req, isTls, 'other'));
       default:
         return this.#handler.onOtherMethod(this.#exchangeOfAny(res, req, isTls));
     }
@@ -229,10 +229,26 @@ export class Edge {
 
   /** For what never reaches the relay, whose exchanges have a body in each answer. */
   #exchangeOfAny(res: HttpResponse, req: HttpRequest, isTls: boolean): EdgeExchange {
-    return new EdgeExchange(this.#context, res, isTls, 'GET', readHead(req), req.getMethod() === 'head');
+    const isHead = req.getMethod() === 'head';
+    return new EdgeExchange(this.#context, res, isTls, methodOf(req), readHead(req), isHead);
   }
 
   #exchange(res: HttpResponse, req: HttpRequest, isTls: boolean, method: ExchangeRequest['method']): EdgeExchange {
     return new EdgeExchange(this.#context, res, isTls, method, readHead(req));
+  }
+}
+
+/** For logs and figures. */
+function methodOf(req: HttpRequest): ExchangeRequest['method'] {
+  switch (req.getMethod()) {
+    case 'post':
+      return 'POST';
+    case 'delete':
+      return 'DELETE';
+    case 'get':
+    case 'head':
+      return 'GET';
+    default:
+      return 'other';
   }
 }

@@ -54,7 +54,7 @@ export class IncomingRequest implements BodyReceiver {
     return this.#body.length;
   }
 
-  /** Reads no more of the body than has come: nobody knows yet whether the caller is let in. Ends with `letIn`. */
+  /** Stops reading the body until `admit` says that the caller may send it. */
   hold(): void {
     this.#body.hold();
   }
@@ -64,11 +64,11 @@ export class IncomingRequest implements BodyReceiver {
    * @param subject in whose share a large body counts, and a large answer that is not read.
    * @param passthroughHeaders name, value, … as they go on the wire again.
    */
-  letIn(subject: string, answerForms: AnswerForms, passthroughHeaders: readonly string[]): void {
+  admit(subject: string, answerForms: AnswerForms, passthroughHeaders: readonly string[]): void {
     this.#subject = subject;
     this.#request.answerForms = answerForms;
     this.#request.passthroughHeaders = passthroughHeaders;
-    this.#body.letIn(this.#context.requestMemory, subject);
+    this.#body.admit(this.#context.requestMemory, subject);
   }
 
   /** Calls back when the request is complete, or its body was thrown away: at once if it is; never after an abort or an answer. */

@@ -67,7 +67,7 @@ export class RequestBody implements RoomWaiter {
    * Ends `hold`. The request must not be answered yet.
    * @param subject in whose share a large body counts from now on: it is read as there is room for it.
    */
-  letIn(memory: MessageMemory, subject: string): void {
+  admit(memory: MessageMemory, subject: string): void {
     this.#memory = memory;
     this.#subject = subject;
     if (this.#outcome === 'complete') this.#countWhole();

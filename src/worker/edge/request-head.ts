@@ -1,4 +1,4 @@
-// The head of a request, copied out of uWebSockets.js while its handler runs: afterwards nothing of it can be read.
+// The head of a request, copied out of the HTTP library while its handler runs: afterwards nothing of it can be read.
 // Hot: one pass over the headers, which also finds those that must not come twice.
 import { NO_MIRROR, type MirrorHeaders } from '../../relay/exchange.js';
 import { joined, mirrorIn, mirrorOfVersion } from '../../relay/mirror-headers.js';
@@ -62,7 +62,7 @@ export function readHead(req: HttpRequest): RequestHead {
   return head;
 }
 
-/** Of a request whose answer may go on for hours: what nobody asks for once it has begun, and the token above all. */
+/** Drops what nobody needs once a long stream has begun, above all the token. */
 export function forgetHeaders(head: RequestHead): void {
   head.headers = NO_HEADERS;
   head.authorization = '';
@@ -85,7 +85,7 @@ const SESSION_ID = 4;
 const CONTENT_LENGTH = 8;
 const ORIGIN = 16;
 
-/** @returns the value that stands: the first that is not empty, so that who may not ask at all is told that first. */
+/** @returns the value that counts: the first that is not empty, so that a caller without a good token hears 401 before 400. */
 function single(header: number, present: string, value: string): string {
   if ((seen & header) !== 0) current.isAmbiguous = true;
   seen |= header;

@@ -1,5 +1,5 @@
 // The streams of a link: their numbers, and who is behind each. No `Map`, because streams come and go with every hop
-// (shared/link.ts says what that costs): a number names a place in an array, and which use of that place it is. Hot.
+// (shared/list-node.ts says what that costs): a number names a place in an array, and which use of that place it is. Hot.
 //
 //   stream = use (u16, from 1) · place (u16)
 

@@ -52,6 +52,7 @@ function answerFat(request: ReceivedRequest, capabilities: Buffer): void {
 
 export const hungBackend: Experiment = {
   name: 'hung-backend',
+  control: { options: ['--initialize-patience', '8s'], noticedBy: 'experiment' },
   isOnceInShort: true,
   expected: `new sessions with a silent backend beside a healthy one open within ${OPENING_MS_MAX / 1_000} s, also their first list`,
   async run(stage) {

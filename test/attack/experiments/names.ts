@@ -5,6 +5,7 @@ import { expect, tally, type Experiment } from '../experiment.js';
 
 export const silentNameServer: Experiment = {
   name: 'silent-name-server',
+  control: { options: ['--name-look-ups', '2', '--name-look-ups-per-subject', '2'], noticedBy: 'victim' },
   isOnceInShort: true,
   expected: 'names that no server answers for, and then none for any name: backends with a name are reached as before',
   async run(stage) {

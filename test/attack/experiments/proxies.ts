@@ -14,6 +14,7 @@ const MESSAGE = '{"jsonrpc":"2.0","method":"notifications/message","params":{"le
 
 export const slowAnswers: Experiment = {
   name: 'proxied-slow-answers',
+  control: { options: ['--slow-answer', '10m'], noticedBy: 'experiment' },
   isLong: true,
   workersMin: 2,
   expected: `a call and a GET stream through nginx that are silent for ${SILENCE_MS / 1_000} s: both arrive, though it waits ${READ_TIMEOUT_MS / 1_000} s`,

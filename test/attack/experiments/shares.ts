@@ -12,6 +12,7 @@ const LANES = 8;
 
 export const sessionFlood: Experiment = {
   name: 'session-flood',
+  control: { options: ['--max-sessions-per-subject', '200000'], noticedBy: 'experiment' },
   expected: 'one subject is refused further sessions with 429 and a time to try again; others open theirs',
   async run(stage) {
     const caller = await stage.caller({});
@@ -28,6 +29,10 @@ export const sessionFlood: Experiment = {
 
 export const fatSessions: Experiment = {
   name: 'fat-sessions',
+  control: {
+    options: ['--max-session-bytes', '1GiB', '--max-session-bytes-per-subject', '1GiB'],
+    noticedBy: 'experiment',
+  },
   expected:
     'sessions with 15 KiB of clientInfo and 30 KiB of instructions: who opens them has its own share used up (429), and never what all have (503)',
   async run(stage) {
@@ -66,6 +71,10 @@ async function openMany(
 
 export const allConnections: Experiment = {
   name: 'all-connections',
+  control: {
+    options: ['--upstream-connections', '64', '--upstream-connections-per-subject', '64'],
+    noticedBy: 'victim',
+  },
   expected:
     "calls that hang at the victim's own backend leave connections to it; who asks for more than a share is told",
   async run(stage) {
@@ -155,6 +164,7 @@ export const largeCalls: Experiment = {
 
 export const slowReader: Experiment = {
   name: 'slow-reader',
+  control: { options: ['--slow-reader-timeout', '2s'], noticedBy: 'experiment' },
   isOnceInShort: true,
   expected: 'a reader that stops for 13 s and then goes on slowly gets every byte',
   async run(stage) {

@@ -12,6 +12,7 @@ const ANSWERED_MS_MAX = 60_000;
 
 export const workerStopped: Experiment = {
   name: 'worker-stopped',
+  control: { options: ['--worker-hang-timeout', '0ms', '--log-level', 'debug'], noticedBy: 'experiment' },
   expected: 'a worker that is stopped is killed after --worker-hang-timeout and said so, and sessions open again',
   gateway: { kind: 'own', options: ['--worker-hang-timeout', `${HANG_MS}ms`, '--log-level', 'debug'] },
   endsProcesses: true,

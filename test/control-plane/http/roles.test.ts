@@ -70,6 +70,7 @@ async function bearer(sub: string, claims: Claims): Promise<string> {
 /** The lowest role that does; `open`: no token is asked for, `none`: any will do. */
 const NEEDED: Readonly<Record<string, 'open' | (typeof ROLES)[number]>> = {
   ...{ getHealth: 'open', getVersion: 'open', getOpenApi: 'open', getDocs: 'open', getConsole: 'open' },
+  ...{ getSignIn: 'open', beginSignIn: 'open', endSignIn: 'open' },
   ...{ getResourceMetadata: 'open', getAggregateMetadata: 'open', getCompositionMetadata: 'open', getCaller: 'none' },
   ...{ listServers: 'reader', readServer: 'reader', listTools: 'reader', previewServer: 'editor' },
   ...{ listPrompts: 'reader', listResources: 'reader', listTemplates: 'reader' },
@@ -89,6 +90,7 @@ const NEEDED: Readonly<Record<string, 'open' | (typeof ROLES)[number]>> = {
 const BODIES: Readonly<Record<string, object>> = {
   ServerInput: { name: 'x', url: 'http://127.0.0.1:1/mcp' },
   ConnectionLinkInput: {},
+  SignInAnswer: { query: '' },
   CompositionInput: { name: 'x', servers: [{ name: 'x', tools: ['y'] }] },
   ServerPatch: {},
   CompositionPatch: {},

@@ -3,6 +3,11 @@ import { mutantsOf, type Mutant } from '../mutant.js';
 
 export const authMutants: readonly Mutant[] = [
   ...mutantsOf(
+    'src/shared/bearer-token.ts',
+    ['auth/token-verifier'],
+    [{ slip: 'the scheme is a matter of capitals', text: '/^bearer +(.*)$/i', becomes: '/^Bearer +(.*)$/' }],
+  ),
+  ...mutantsOf(
     'src/auth/token-verifier.ts',
     ['auth/token-verifier'],
     [
@@ -59,7 +64,6 @@ export const authMutants: readonly Mutant[] = [
         text: "if (!isCanonical(token)) return this.#counted(invalid('form'));",
         becomes: '',
       },
-      { slip: 'the scheme is a matter of capitals', text: '/^bearer +(.*)$/i', becomes: '/^Bearer +(.*)$/' },
       {
         slip: 'each spelling of the scheme is remembered',
         text: 'const spelling = `Bearer ${token}`;',

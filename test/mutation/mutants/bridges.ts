@@ -163,6 +163,11 @@ export const bridgeMutants: readonly Mutant[] = [
       text: 'countMembers(tape, wrapped) > (values === ABSENT ? 1 : 2)',
       becomes: 'countMembers(tape, wrapped) > 9',
     },
+    {
+      slip: 'a retry in another process is about something else than its head',
+      text: 'request.mirror = { ...mirror, name };',
+      becomes: 'request.mirror = mirror.name === name ? { ...mirror, name } : mirror;',
+    },
     { slip: 'a comma too many is left', text: 'end = body.indexOf(COMMA, end) + 1;', becomes: 'end += 0;' },
   ]),
   ...mutantsOf('src/relay/find-tools.ts', SEARCHING, [
@@ -175,6 +180,38 @@ export const bridgeMutants: readonly Mutant[] = [
       slip: 'find_tools gives as many tools as it is asked for',
       text: ' && limit >= 1 && limit <= limits.foundToolsMax;',
       becomes: ' && limit >= 1;',
+    },
+    {
+      slip: 'what lacks a server’s tools is kept as if it were whole',
+      text: 'unavailable.length === 0);',
+      becomes: 'unavailable.length >= 0);',
+    },
+    {
+      slip: 'a catalogue that is not kept stays in its thread',
+      text: 'if (!isKept) merger.dropCatalogue(subject, made.key);',
+      becomes: '',
+    },
+    {
+      slip: 'one client is told what a backend lists for another',
+      text: 'hashOfShown(introduction, [',
+      becomes: "hashOfShown({ ...introduction, capabilities: '{}' }, [",
+    },
+    {
+      slip: 'what is found after long is answered as if no stream had begun',
+      text: 'answerInForm(exchange, message, undefined, work.isStreaming);',
+      becomes: 'answerInForm(exchange, message, undefined, false);',
+    },
+    {
+      slip: 'nobody is told of tools that nobody can call',
+      text: 'plan.onUnreachable(made.unreachable);',
+      becomes: '',
+    },
+  ]),
+  ...mutantsOf('src/relay/list-merge/list-merger.ts', SEARCHING, [
+    {
+      slip: 'catalogues stay when any list may be another',
+      text: 'this.catalogues.clear();',
+      becomes: '',
     },
   ]),
   ...mutantsOf(
@@ -191,10 +228,21 @@ export const bridgeMutants: readonly Mutant[] = [
         text: 'BigInt(value) === BigInt(whole)',
         becomes: 'Number(value) === Number(whole)',
       },
+    ],
+  ),
+  ...mutantsOf(
+    'src/relay/mirrored-nodes.ts',
+    ['relay/mirrored-params'],
+    [
       {
         slip: 'of an argument that is there twice the head says one',
-        text: 'if (found !== -1) return -1;',
-        becomes: '',
+        text: 'found.has(next) ? -1 : member',
+        becomes: 'member',
+      },
+      {
+        slip: 'members on the way to no parameter are written down',
+        text: 'this.#containers.has(keyText(keyStart, keyEnd))',
+        becomes: 'true',
       },
     ],
   ),
@@ -275,7 +323,26 @@ export const bridgeMutants: readonly Mutant[] = [
       becomes: 'uris.length >= 0',
     },
   ]),
+  ...mutantsOf('src/relay/modern/listening.ts', LISTENING, [
+    {
+      slip: 'a stream that there is no room for keeps its session',
+      after: 'refusals.subjectSessionBytesFull : refusals.sessionBytesFull);',
+      text: 'this.#letGo();',
+      becomes: '',
+    },
+    {
+      slip: 'a subject is told that all others are to blame',
+      text: "bound === 'subjectMax' ? refusals",
+      becomes: 'bound === undefined ? refusals',
+    },
+  ]),
   ...mutantsOf('src/relay/modern/listenings.ts', LISTENING, [
+    {
+      slip: 'a stream that has no session goes on counting',
+      after: 'if (!(session instanceof Session)) {',
+      text: 'this.#counts.remove(subject);',
+      becomes: '',
+    },
     {
       slip: 'a stream that is over goes on counting',
       after: 'const onOver = (): void => {',

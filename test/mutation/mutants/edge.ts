@@ -115,9 +115,16 @@ export const edgeMutants: readonly Mutant[] = [
       },
     ],
   ),
+  ...mutantsOf('src/worker/edge/edge-heads.ts', EXCHANGE, [
+    {
+      slip: 'a kept connection stays open while draining',
+      text: "if (this.context.isDraining) this.res.writeHeader('connection', 'close');",
+      becomes: '',
+    },
+  ]),
   ...mutantsOf('src/worker/edge/edge-exchange.ts', EXCHANGE, [
     { slip: 'a stream keeps the token that opened it', text: '    forgetHeaders(this.head);', becomes: '' },
-    { slip: 'an aborted exchange goes on counting', text: '    this.#context.openCount -= 1;', becomes: '' },
+    { slip: 'an aborted exchange goes on counting', text: '    this.context.openCount -= 1;', becomes: '' },
     {
       slip: 'room for an answer is never given back',
       after: '#finish(from: State, ending: ExchangeEnding): boolean {',
@@ -137,25 +144,20 @@ export const edgeMutants: readonly Mutant[] = [
     },
     {
       slip: 'who waits for the end of all is not told',
-      text: 'if (this.#context.openCount === 0) this.#context.onIdle?.();',
+      text: 'if (this.context.openCount === 0) this.context.onIdle?.();',
       becomes: '',
       noticedBy: ['spec/drain'],
     },
     {
-      slip: 'a kept connection stays open while draining',
-      text: "if (this.#context.isDraining) this.#res.writeHeader('connection', 'close');",
-      becomes: '',
-    },
-    {
       slip: 'an answer to HEAD has a body',
-      text: 'if (this.#isHead || status === 204) {',
+      text: 'if (this.isHead || status === 204) {',
       becomes: 'if (status === 204) {',
       noticedBy: ['spec/methods', 'spec/endpoints'],
     },
     {
       slip: 'a 204 has a length',
-      text: "if (status !== 204) this.#res.writeHeader('content-length', String(Buffer.byteLength(body)));",
-      becomes: "this.#res.writeHeader('content-length', String(Buffer.byteLength(body)));",
+      text: "if (status !== 204) this.res.writeHeader('content-length', String(Buffer.byteLength(body)));",
+      becomes: "this.res.writeHeader('content-length', String(Buffer.byteLength(body)));",
       noticedBy: ['spec/methods'],
     },
     {
@@ -177,7 +179,7 @@ export const edgeMutants: readonly Mutant[] = [
     },
     {
       slip: 'nothing keeps a silent stream alive',
-      text: 'this.#keepAlive = this.#context.deadlines.after(this.#context.streamKeepAliveMs, () => this.#onSilence());',
+      text: 'this.#keepAlive = this.context.deadlines.after(this.context.streamKeepAliveMs, () => this.#onSilence());',
       becomes: '',
       noticedBy: ['integration/slow-backend', ...EXCHANGE],
     },

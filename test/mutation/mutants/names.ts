@@ -43,23 +43,23 @@ export const namesMutants: readonly Mutant[] = [
     },
     {
       slip: 'a name is asked for although nobody waits any more',
-      text: 'if (next.entry.waits.isLinked && !next.entry.isAsking)',
+      text: 'if (isWanted && !next.entry.isAsking)',
       becomes: 'if (!next.entry.isAsking)',
     },
     {
       slip: 'a name that is being asked for is asked for once more',
-      text: 'if (next.entry.waits.isLinked && !next.entry.isAsking)',
-      becomes: 'if (next.entry.waits.isLinked)',
+      text: 'if (isWanted && !next.entry.isAsking)',
+      becomes: 'if (isWanted)',
     },
     {
       slip: 'old addresses serve for ever while name servers are silent',
-      text: "const hasOld = typeof entry.outcome === 'object' && nowMs < entry.staleUntilMs;",
-      becomes: "const hasOld = typeof entry.outcome === 'object';",
+      text: "return typeof outcome === 'object' && this.#nowMs() < staleUntilMs ? outcome : undefined;",
+      becomes: "return typeof outcome === 'object' ? outcome : undefined;",
     },
     {
       slip: 'old addresses serve although the name is gone',
-      text: "entry.isSilent = answer.kind === 'failed' && hasOld;",
-      becomes: "entry.isSilent = answer.kind !== 'found' && hasOld;",
+      text: "entry.isSilent = answer.kind === 'failed' &&",
+      becomes: "entry.isSilent = answer.kind !== 'found' &&",
     },
     {
       slip: 'a name that was answered counts as silent a moment later',
@@ -119,9 +119,19 @@ export const namesMutants: readonly Mutant[] = [
       becomes: 'if (!entry.isAsking) this.#ask(entry, subject);',
     },
     {
-      slip: 'addresses whose grace is over are served to who waits',
-      text: "if (typeof outcome !== 'object' || this.#nowMs() >= entry.staleUntilMs) return;",
-      becomes: "if (typeof outcome !== 'object') return;",
+      slip: 'who waits for a turn is not served old addresses',
+      text: 'setTimeout(serve, limits.nameStaleAfterMs).unref();',
+      becomes: '',
+    },
+    {
+      slip: 'who may not wait is not served old addresses',
+      text: 'this.#tell(wait, this.#oldAddresses(entry) ?? refusal)',
+      becomes: 'this.#tell(wait, refusal)',
+    },
+    {
+      slip: 'newer addresses are not asked for once old ones have served',
+      text: 'next.entry.waits.isLinked || next.entry.isSilent',
+      becomes: 'next.entry.waits.isLinked',
     },
     {
       slip: 'who waits for a look-up of another begins one more',

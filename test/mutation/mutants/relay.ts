@@ -29,6 +29,27 @@ export const relayMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
+    'src/relay/list-merge/item-writer.ts',
+    ['relay/list-merge/merge'],
+    [
+      {
+        slip: 'two items with more than a comma between them are written in one piece',
+        text: 'if (bytes === this.#source && start === this.#end + 1) this.#end = start;',
+        becomes: 'if (bytes === this.#source) this.#end = start;',
+      },
+      {
+        slip: 'pieces of two sources are taken for one',
+        text: 'if (source === this.#source && start === this.#end) {',
+        becomes: 'if (start === this.#end) {',
+      },
+      {
+        slip: 'the last byte of a short piece is lost',
+        text: 'from < end; from += 1',
+        becomes: 'from < end - 1; from += 1',
+      },
+    ],
+  ),
+  ...mutantsOf(
     'src/relay/list-merge/list-cache.ts',
     ['relay/list-merge/list-cache'],
     [

@@ -73,7 +73,7 @@ export const redisStoreMutants: readonly Mutant[] = [
       {
         slip: 'changes are not asked for',
         text: "await data.client('TRACKING', 'ON', 'REDIRECT', id);",
-        becomes: '',
+        becomes: ';',
       },
     ],
   ),

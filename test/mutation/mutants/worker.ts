@@ -346,7 +346,7 @@ export const workerMutants: readonly Mutant[] = [
       },
       {
         slip: 'the overload is not looked at behind a hop',
-        text: ': this.#parts.door.refusalOf(request.method, wantedBy(request), address.subject);',
+        text: ': this.#parts.door.refusalOf(request.method, wantedBy(request), identity.subject);',
         becomes: ': undefined;',
         noticedBy: ['worker/pipeline'],
       },
@@ -395,8 +395,8 @@ export const workerMutants: readonly Mutant[] = [
       },
       {
         slip: 'the hop is for another virtual host',
-        text: 'const address = { subject: caller.subject, virtualHostId: caller.virtualHost.id };',
-        becomes: "const address = { subject: caller.subject, virtualHostId: '' };",
+        text: 'const identity = { subject: caller.subject, virtualHostId: caller.virtualHost.id };',
+        becomes: "const identity = { subject: caller.subject, virtualHostId: '' };",
         noticedBy: ['spec/sessions'],
       },
       {

@@ -95,7 +95,9 @@ function answersOf({ kind, backends }: Lists): { readonly host: CompiledVirtualH
   const parts = [...backends].map(([name, { pages }]) => ({
     backend: backendOf(host, name),
     answers: pages.map((items) => {
-      const list = backendsText(items.map(({ text }) => text).join(' , '));
+      const list = backendsText(
+        items.map(({ text }, at) => (at === 0 ? text : `${at % 2 === 0 ? ' , ' : ','}${text}`)).join(''),
+      );
       return Buffer.from(`{"jsonrpc":"2.0","id":${LIST_ID},"result":{"${KINDS[kind].member}":[${list}]}}`);
     }),
   }));

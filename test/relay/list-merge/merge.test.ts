@@ -3,6 +3,7 @@ import t, { type Test } from 'tap';
 import type { AnswerFrame, MergeResult } from '../../../src/relay/list-merge/merge.js';
 import type { UnavailableBackend } from '../../../src/relay/unavailable.js';
 import type { BackendConfig } from '../../../src/user-config/user-config-schema.js';
+import { largeMemory } from '../../../src/shared/large-memory.js';
 import { printable } from '../../support/printable.js';
 import { Random } from '../../support/random.js';
 import { escapedToken, randomJson } from '../../support/random-json.js';
@@ -27,10 +28,16 @@ function merge(way: MergeWay, { backends, lists, unavailable = [], frame = FRAME
   const parts = Object.entries(lists).map(([name, pages]) => ({
     backend: backendOf(rules, name),
     answers: pages.map((tools) =>
-      Buffer.from(`{"jsonrpc":"2.0","id":${LIST_ID},"result":{ "tools" : [ ${tools.join(' , ')} ] }}`),
+      Buffer.from(`{"jsonrpc":"2.0","id":${LIST_ID},"result":{ "tools" : [ ${separated(tools)} ] }}`),
     ),
   }));
   return way({ rules, parts, unavailable, frame });
+}
+
+/** As backends write lists: what is between two tools is theirs, and one comma in the merged list. */
+function separated(tools: readonly string[]): string {
+  const separators = [',', ' , ', ',\n', ' ,', ','];
+  return tools.map((tool, at) => (at === 0 ? tool : `${separators[at % separators.length]}${tool}`)).join('');
 }
 
 /** The result of the answer, as JSON text. */
@@ -42,6 +49,20 @@ function namesOf(list: MergeResult): string[] {
   const { tools } = JSON.parse(resultOf(list)) as { tools: { name: string }[] };
   return tools.map((tool) => tool.name);
 }
+
+t.test('a list of tens of KiB is in memory that the next one has once its answer was taken', async (t) => {
+  const tools = Array.from({ length: 100 }, (_, n) => `{"name":"x${n}","description":"${'d'.repeat(1_000)}"}`);
+  const merging: Merging = { backends: { b: {} }, lists: { b: [tools] } };
+  const first = await merge(onLoop, merging);
+  const other = await merge(onLoop, merging);
+  t.not(other.bytes.buffer, first.bytes.buffer, 'not before');
+  const text = first.bytes.toString();
+  t.equal(other.bytes.toString(), text);
+  largeMemory.giveBack(first.bytes);
+  const next = await merge(onLoop, merging);
+  t.equal(next.bytes.buffer, first.bytes.buffer);
+  t.equal(next.bytes.toString(), text);
+});
 
 t.test('how many backends there are costs a list of many tools nothing', async (t) => {
   const names = Array.from({ length: 200 }, (_, number) => `backend-${number}`);
@@ -81,6 +102,17 @@ async function rules(t: Test, way: MergeWay): Promise<void> {
     for (const name of ['"', '\\', '\n', 'é', '🚂', '\u2028', '\u0001']) {
       const list = await merge(way, { backends: { [name]: {} }, lists: { [name]: [['{"name":"x","é":"🚂"}']] } });
       t.same(JSON.parse(resultOf(list)), { tools: [{ name: `${name}-x`, é: '🚂' }] }, printable(name));
+    }
+  });
+
+  await t.test('a prefix of any length, before names that stand anywhere', async (t) => {
+    for (let length = 1; length < 150; length += 1) {
+      const name = 'b'.repeat(length);
+      const list = await merge(way, {
+        backends: { [name]: {} },
+        lists: { [name]: [['{"name":"x"}', '{"name":"y"}']] },
+      });
+      t.equal(resultOf(list), `{"tools":[{"name":"${name}-x"},{"name":"${name}-y"}]}`, String(length));
     }
   });
 

@@ -3,7 +3,7 @@ import t from 'tap';
 import { ToolCatalogue } from '../../../src/relay/list-merge/tool-catalogue.js';
 import { JoinedTexts } from '../../../src/relay/list-merge/joined-texts.js';
 import { textOf } from '../../../src/relay/list-merge/tool-text.js';
-import type { MergedItem } from '../../../src/relay/list-merge/merge.js';
+import type { MergedItem } from '../../../src/relay/list-merge/item-writer.js';
 import { ListMerger } from '../../../src/relay/list-merge/list-merger.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
 import { limits } from '../../../src/shared/limits.js';

@@ -1,7 +1,11 @@
 // `subscriptions/listen` in front of legacy backends, through a real relay; the backends are scripted.
 import t, { type Test } from 'tap';
+import type { ShareOptions } from '../../../src/config/dataplane-options.js';
 import type { RpcError } from '../../../src/relay/answers.js';
+import { sessionBytesOf } from '../../../src/relay/session-memory.js';
 import { limits } from '../../../src/shared/limits.js';
+import { refusals, type Refusal } from '../../../src/shared/refusals.js';
+import { OWN_INTRODUCTION } from '../../../src/upstream/client-introduction.js';
 import { readEvents } from '../../support/event-stream.js';
 import { until } from '../../support/until.js';
 import type { RecordedExchange } from '../../support/recorded-exchange.js';
@@ -32,8 +36,8 @@ const SPEAKING = { tools: { listChanged: true }, resources: { subscribe: true } 
 
 /** Two backends: `b` tells of changes and of resources, `c` of nothing. */
 class Scene extends RelayScene {
-  constructor(t: Test) {
-    super(t, virtualHostOf({ b: {}, c: {} }));
+  constructor(t: Test, shares: Partial<ShareOptions> = {}) {
+    super(t, virtualHostOf({ b: {}, c: {} }), shares);
   }
 
   listen(notifications: unknown, id: unknown = 'l'): RecordedExchange {
@@ -257,6 +261,27 @@ t.test('streams are bounded, each subject for itself', async (t) => {
   first.abort();
   const next = scene.listen({ toolsListChanged: true });
   t.same(messages(next), [], 'in the place of one that is over');
+});
+
+t.test('whose sessions take too much memory listens to nothing, and nothing is held for it', (t) => {
+  // Room for the session with all of its backends, which is a little less than its stream needs beside it.
+  const sessionBytes = sessionBytesOf(virtualHostOf({ b: {}, c: {} }), OWN_INTRODUCTION);
+  const rows: readonly (readonly [shares: Partial<ShareOptions>, refusal: Refusal])[] = [
+    [{ subjectSessionBytesMax: sessionBytes - 1 }, refusals.subjectSessionBytesFull],
+    [{ subjectSessionBytesMax: sessionBytes }, refusals.subjectSessionBytesFull],
+    [{ sessionBytesMax: sessionBytes }, refusals.sessionBytesFull],
+    [{ subjectSessionsMax: 0 }, refusals.subjectSessionsFull],
+  ];
+  for (const [shares, refusal] of rows) {
+    const scene = new Scene(t, shares);
+    // More often than one subject may listen at once.
+    for (let count = 0; count <= limits.listensPerSubjectMax; count += 1) {
+      const { answer } = scene.listen({ toolsListChanged: true, resourceSubscriptions: ['b+x:1'] }, count);
+      t.match(answer, { status: refusal.status, body: Buffer.from(refusal.body) }, JSON.stringify(shares));
+    }
+    t.same([scene.relay.sessionCount, scene.accounts.size, scene.http.calls.length], [0, 0, 0]);
+  }
+  t.end();
 });
 
 t.test('what is said before the acknowledgement comes behind it', async (t) => {

@@ -91,6 +91,7 @@ await t.test('on either store', async (t) => {
         'GET /servers/{server}/templates',
         'GET /servers/{server}/tools',
         'GET /ui',
+        'GET /ui/sign-in',
         'GET /version',
         'GET /whoami',
         'PATCH /compositions/{composition}',
@@ -103,6 +104,8 @@ await t.test('on either store', async (t) => {
         'POST /servers/{composition}/mcp',
         'POST /servers/{server}/connect',
         'POST /servers/{server}/refresh',
+        'POST /ui/sign-in',
+        'POST /ui/sign-in/token',
         'PUT /compositions/{composition}',
         'PUT /servers/{server}',
       ]);

@@ -218,7 +218,7 @@ t.test('a body that is held is read no further until it is let in', async (t) =>
     t.equal((await answerOf(other)).body.toString(), 'x');
   }
   t.ok(socket.writableLength > 0, 'the caller waits');
-  exchange?.incoming.letIn('ada', 'both', []);
+  exchange?.incoming.admit('ada', 'both', []);
   t.equal(await new Promise((resolve) => exchange?.incoming.receive(resolve)), 'complete');
   t.ok(exchange?.request.body.equals(large));
   exchange?.respond(200, 'text/plain', 'x');
@@ -255,7 +255,7 @@ t.test('a body that is held for longer than an upload may be silent is read to i
   // The library closes a silent upload after 8 to 12 s: nothing but that time shows that it does not close this one.
   await new Promise((resolve) => setTimeout(resolve, 13_000));
   t.equal(aborts, 0, 'it is not closed');
-  held?.incoming.letIn('ada', 'both', []);
+  held?.incoming.admit('ada', 'both', []);
   await until(() => text.split('complete true.').length > 4, 'the answer');
   t.equal(text.split('HTTP/1.1 200').length, 5);
 });
@@ -269,7 +269,7 @@ t.test('a connection goes on behind a body that was held and came whole all the 
       exchange.respond(200, 'text/plain', `${outcome} ${exchange.request.body.length}`),
     );
     void until(() => exchange.incoming.receivedBytes + exchange.request.body.length > 0, 'some of the body').then(() =>
-      exchange.incoming.letIn('ada', 'both', []),
+      exchange.incoming.admit('ada', 'both', []),
     );
   };
   const edge = await startEdge(t, onRequest, { bodyBytesMax: BODY_BYTES });
@@ -417,7 +417,7 @@ t.test(
         let exchange: EdgeExchange | undefined;
         const onRequest = (arrived: EdgeExchange): void => {
           exchange = arrived;
-          arrived.incoming.letIn('ada', answerForms, []);
+          arrived.incoming.admit('ada', answerForms, []);
           answerInParts(arrived, parts);
         };
         const edge = await startEdge(t, onRequest, {

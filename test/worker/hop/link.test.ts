@@ -188,3 +188,53 @@ t.test('a request goes no further than its window, and to its end after its call
   await until(() => sentBytes() === limits.hopWindowBytes + 10, 'the rest');
   t.equal(downstream.outcome, 'none');
 });
+
+t.test('the number of a stream that has ended is given out again', async (t) => {
+  const { pair, links } = await startRawOwner(t);
+  const downstream = new RecordedExchange();
+  const link = await ask(pair, links, downstream);
+  link.send('open-stream', FIRST);
+  link.send('data', FIRST, 'data: 1\n\n');
+  link.send('end', FIRST);
+  await until(() => downstream.outcome === 'ended', 'the end');
+  pair.forward(new RecordedExchange());
+  const asked = (): number[] => link.frames.filter(({ kind }) => kind === 'request').map(({ stream }) => stream);
+  await until(() => asked().length === 2, 'the second request');
+  const itsNumbers = new StreamNumbers();
+  itsNumbers.giveBack(itsNumbers.take());
+  t.same(asked(), [FIRST, itsNumbers.take()], 'the same place, used once more');
+});
+
+t.test('of a large answer without room no more than a window comes, and the rest once there is room', async (t) => {
+  const { pair, links } = await startRawOwner(t);
+  const downstream = new RecordedExchange();
+  downstream.hasRoom = false;
+  const link = await ask(pair, links, downstream);
+  const bytes = Math.max(limits.countedFromBytes, 2 * limits.hopWindowBytes);
+  const part = Buffer.alloc(limits.hopPartBytesMax, 'x');
+  const sendWindow = (): void => {
+    for (let sent = 0; sent < limits.hopWindowBytes; sent += part.length) link.send('data', FIRST, part);
+  };
+  link.send('respond', FIRST, respondHead(bytes));
+  sendWindow();
+  const other = pair.forward(new RecordedExchange());
+  await until(() => link.told(SECOND).length === 2, 'another request');
+  link.send('respond', SECOND, respondHead(0));
+  await until(() => other.outcome === 'responded', 'its answer, behind all of that');
+  t.equal(downstream.roomAsked?.bytes, bytes);
+  t.notOk(link.told(FIRST).includes('credit'), 'nothing more may come');
+  downstream.roomAsked?.waiter.onRoom();
+  await until(() => link.told(FIRST).includes('credit'), 'the credit');
+  for (let left = bytes - limits.hopWindowBytes; left > 0; left -= limits.hopWindowBytes) sendWindow();
+  await until(() => downstream.outcome === 'responded', 'the answer');
+  t.ok(downstream.answer?.body.equals(Buffer.alloc(bytes, 'x')));
+});
+
+t.test('a large body is let go of once all of it was sent, and not before', async (t) => {
+  const { pair, links } = await startRawOwner(t);
+  const downstream = new RecordedExchange({ body: Buffer.alloc(limits.hopWindowBytes + limits.largeMemoryFromBytes) });
+  const link = await ask(pair, links, downstream);
+  t.notOk(downstream.isBodyReleased);
+  link.send('credit', FIRST, u32(limits.hopWindowBytes));
+  await until(() => downstream.isBodyReleased, 'the body to be let go of');
+});

@@ -10,6 +10,8 @@ import type { Question, Run } from './run.js';
 interface QuestionProps {
   readonly run: Run;
   readonly question: Question;
+  /** Takes the focus from the button that is pressed, which goes with the form. */
+  readonly onReply: () => void;
 }
 
 export function QuestionForm(props: QuestionProps): JSX.Element {
@@ -18,7 +20,11 @@ export function QuestionForm(props: QuestionProps): JSX.Element {
 
 const NO_FAULTS: FieldFaults = new Map();
 
-function Elicitation({ run, question }: QuestionProps): JSX.Element {
+function Elicitation({ run, question, onReply }: QuestionProps): JSX.Element {
+  const reply = (answer: Parameters<Run['reply']>[1]): void => {
+    onReply();
+    void run.reply(question, answer);
+  };
   const { message, requestedSchema, mode, url } = question.params;
   const fields = useMemo(() => formOf(requestedSchema), [requestedSchema]);
   const [entries, setEntries] = useState(() => blankEntries(fields));
@@ -28,8 +34,7 @@ function Elicitation({ run, question }: QuestionProps): JSX.Element {
     event.preventDefault();
     const { value, faults } = valueOf(fields, entries);
     setFaults(faults);
-    if (faults.size === 0)
-      void run.reply(question, { result: { action: 'accept', ...(!isUrl && { content: value }) } });
+    if (faults.size === 0) reply({ result: { action: 'accept', ...(!isUrl && { content: value }) } });
   };
   return (
     <form class="card question" aria-label="The server asks" onSubmit={accept}>
@@ -45,10 +50,10 @@ function Elicitation({ run, question }: QuestionProps): JSX.Element {
       )}
       <div class="actions">
         <button class="main">{isUrl ? 'I have opened it' : 'Answer'}</button>
-        <button type="button" onClick={() => void run.reply(question, { result: { action: 'decline' } })}>
+        <button type="button" onClick={() => reply({ result: { action: 'decline' } })}>
           Decline
         </button>
-        <button type="button" onClick={() => void run.reply(question, { result: { action: 'cancel' } })}>
+        <button type="button" onClick={() => reply({ result: { action: 'cancel' } })}>
           Dismiss
         </button>
       </div>
@@ -56,12 +61,16 @@ function Elicitation({ run, question }: QuestionProps): JSX.Element {
   );
 }
 
-function Sampling({ run, question }: QuestionProps): JSX.Element {
+function Sampling({ run, question, onReply }: QuestionProps): JSX.Element {
+  const reply = (answer: Parameters<Run['reply']>[1]): void => {
+    onReply();
+    void run.reply(question, answer);
+  };
   const [text, setText] = useState('');
   const answer = (event: Event): void => {
     event.preventDefault();
     const content = { type: 'text', text };
-    void run.reply(question, { result: { role: 'assistant', content, model: 'a person', stopReason: 'endTurn' } });
+    reply({ result: { role: 'assistant', content, model: 'a person', stopReason: 'endTurn' } });
   };
   const decline = { error: { code: -1, message: 'User rejected sampling request' } };
   return (
@@ -75,7 +84,7 @@ function Sampling({ run, question }: QuestionProps): JSX.Element {
       </div>
       <div class="actions">
         <button class="main">Answer</button>
-        <button type="button" onClick={() => void run.reply(question, decline)}>
+        <button type="button" onClick={() => reply(decline)}>
           Decline
         </button>
       </div>

@@ -1,5 +1,6 @@
 // What became of a request: progress as it comes, questions, the answer, and both to the byte.
 import type { JSX } from 'preact';
+import { useRef } from 'preact/hooks';
 import type { RpcMessage } from '../../api/mcp.js';
 import { curlText } from '../../model/curl-text.js';
 import { announce } from '../../parts/announcements.js';
@@ -13,6 +14,9 @@ const STATE_WORDS = { underway: 'Under way', answered: 'Answered', failed: 'Fail
 
 export function RunView({ run }: { readonly run: Run }): JSX.Element {
   const { state, headMs, totalMs, split, fault, questions, notices } = run;
+  const outcome = useRef<HTMLHeadingElement>(null);
+  /** A button that goes away when it is pressed leaves the focus to what becomes of the request. */
+  const focusOutcome = (): void => outcome.current?.focus();
   const told = [
     headMs.value !== undefined && `first byte after ${Math.round(headMs.value)} ms`,
     totalMs.value !== undefined && `all of it after ${Math.round(totalMs.value)} ms`,
@@ -20,17 +24,25 @@ export function RunView({ run }: { readonly run: Run }): JSX.Element {
   return (
     <section aria-labelledby="outcome">
       <div role="status">
-        <h2 id="outcome">{STATE_WORDS[state.value]}</h2>
+        <h2 id="outcome" ref={outcome} tabIndex={-1}>
+          {STATE_WORDS[state.value]}
+        </h2>
         {told.length > 0 && <p class="note">{told.join(', ')}</p>}
         {split.value !== '' && <p class="note">As the control plane has timed it, {split.value}</p>}
       </div>
       {state.value === 'underway' && (
-        <button type="button" onClick={() => void run.cancel()}>
+        <button
+          type="button"
+          onClick={() => {
+            focusOutcome();
+            void run.cancel();
+          }}
+        >
           Cancel the request
         </button>
       )}
       {questions.value.map((question) => (
-        <QuestionForm key={question.id} run={run} question={question} />
+        <QuestionForm key={question.id} run={run} question={question} onReply={focusOutcome} />
       ))}
       {notices.value.length > 0 && (
         <ol class="notices" aria-label="What came before the answer">

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { BackendTurns } from '../../src/relay/backend-turns.js';
+import { backendTurnRules, Turns } from '../../src/relay/turns.js';
 import { limits } from '../../src/shared/limits.js';
 import type { CompiledBackend } from '../../src/user-config/compiled-config.js';
 import { until } from '../support/until.js';
@@ -15,11 +15,11 @@ function backendsOf(count: number): ReadonlyMap<string, CompiledBackend> {
 
 /** Says who is visited, and who is not for want of room. */
 function scene(nowMs?: () => number) {
-  const turns = new BackendTurns(ROOM, nowMs);
+  const turns = new Turns<CompiledBackend>({ ...backendTurnRules, waiting: ROOM }, nowMs);
   const visited: string[] = [];
   const refused: string[] = [];
   const visitAll = (subject: string, count: number): void => {
-    turns.visitAll(subject, backendsOf(count), {
+    turns.visitAll(subject, backendsOf(count).values(), {
       visit: ({ name }) => void visited.push(`${subject} ${name}`),
       onNoRoom: ({ name }) => void refused.push(`${subject} ${name}`),
     });

@@ -1,0 +1,60 @@
+// What ships is bundled: a file for each program and each thread, and some for what they share, as a process that loads some three
+// hundred files takes twice as long to start. Packages stay outside, and names stay as they are, for who reads a trace.
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative, sep } from 'node:path';
+import { build } from 'esbuild';
+
+/** Stands for the way from a file of the bundle to the bundle's root, until it is known which file that is. */
+const ROOT = '@bundle-root@';
+/** A module that another one names, to start it as a process or as a thread. */
+const STARTED = /new URL\('(?<path>[\w./-]+)\.js', import\.meta\.url\)/g;
+
+/**
+ * @param root of the repository.
+ * @param output folder in which each program stands where it stands in `src/`.
+ * @param hasFolder says which folders of `src/` may have a program.
+ */
+export async function bundle(root, output, hasFolder = () => true) {
+  const source = join(root, 'src');
+  const texts = new Map(
+    readdirSync(source, { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.ts'))
+      .map((file) => [file, readFileSync(join(source, file), 'utf8')]),
+  );
+  const started = [...texts].flatMap(([file, text]) =>
+    [...text.matchAll(STARTED)].map(({ groups }) => join(dirname(file), `${groups.path}.ts`)),
+  );
+  const programs = [...new Set(['main.ts', ...started])].filter((file) => hasFolder(file.split(sep)[0]));
+  const { outputFiles } = await build({
+    absWorkingDir: root,
+    entryPoints: programs.map((file) => join(source, file)),
+    outbase: source,
+    outdir: output,
+    // What programs share, and what they load when it is first needed.
+    chunkNames: 'parts/[name]-[hash]',
+    bundle: true,
+    splitting: true,
+    packages: 'external',
+    format: 'esm',
+    platform: 'node',
+    target: 'node20',
+    sourcemap: true,
+    logLevel: 'warning',
+    write: false,
+    plugins: [{ name: 'own places', setup: (setup) => keepPlaces(setup, source) }],
+  });
+  for (const { path, text } of outputFiles) {
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, text.replaceAll(ROOT, relative(dirname(path), output) || '.'));
+  }
+}
+
+/** A module finds what stands beside it from where it would stand by itself, wherever its text has come to. */
+function keepPlaces(setup, source) {
+  setup.onLoad({ filter: /\.ts$/ }, ({ path }) => {
+    const text = readFileSync(path, 'utf8');
+    if (!text.includes('import.meta.url')) return undefined;
+    const place = `${ROOT}/${relative(source, path).replaceAll(sep, '/').replace(/ts$/, 'js')}`;
+    return { contents: text.replaceAll('import.meta.url', `new URL('${place}', import.meta.url).href`), loader: 'ts' };
+  });
+}

@@ -1,0 +1,65 @@
+// Signing in to the console by OpenID Connect: the options of it, held against the others. What could only fail at the first
+// sign-in is refused at the start, where it can be seen.
+import type { SignInOptions } from './control-plane-options.js';
+import { InvalidValue } from './faults.js';
+import { isKeyUrl } from './issuer-key-sources.js';
+import type { OptionReader } from './option-reader.js';
+import type { controlPlaneOptionTable } from './option-table.js';
+import type { OptionValues } from './option.js';
+
+type Table = typeof controlPlaneOptionTable;
+
+/** As tokens name it: not a character is changed. */
+export function parseSignInIssuer(text: string): string {
+  if (isKeyUrl(text, true) && !/[?#]/.test(text)) return text;
+  throw new InvalidValue(
+    'is not an issuer, as in https://idp.example/realms/one: an https URL, or an http one of a loopback address, without user, query and fragment',
+  );
+}
+
+export function parseSignInScope(text: string): string {
+  const scopes = text.trim().split(/\s+/);
+  if (scopes.includes('openid') && scopes.every((scope) => /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope)))
+    return scopes.join(' ');
+  throw new InvalidValue('expects scopes with spaces between, openid among them, as in "openid profile"');
+}
+
+/** Adds the faults that no single option shows. */
+export function checkSignIn(reader: OptionReader<Table>): void {
+  if (!reader.isGiven('sign-in-issuer')) {
+    for (const name of DETAILS) {
+      if (reader.isGiven(name)) reader.fault(name, 'means nothing without --sign-in-issuer; give that, too');
+    }
+    return;
+  }
+  for (const name of ['sign-in-client-id', 'connect-url'] as const) {
+    if (!reader.isGiven(name)) reader.fault('sign-in-issuer', `needs --${name}; give that, too`);
+  }
+  const issuer = reader.value('sign-in-issuer');
+  if (issuer === undefined) return;
+  if (issuer.startsWith('http:') && reader.value('upstream-connection-mode') === 'tls-only')
+    reader.fault('sign-in-issuer', 'is an http URL, which --upstream-connection-mode plain-text-or-tls allows');
+  const trusted = [
+    ...(reader.value('token-issuer') ?? []),
+    ...(reader.value('token-jwks-url') ?? []).map((source) => source.issuer),
+  ];
+  if (trusted.includes(issuer)) return;
+  reader.fault(
+    'sign-in-issuer',
+    'is named by neither --token-jwks-url nor --token-issuer: its tokens would be refused; name it there, character by character the same',
+  );
+}
+
+/** `undefined` where nobody signs in so. */
+export function arrangeSignIn(values: OptionValues<Table>): SignInOptions | undefined {
+  const { 'sign-in-issuer': issuer, 'sign-in-client-id': clientId, 'connect-url': consoleUrl } = values;
+  if (issuer === undefined || clientId === undefined || consoleUrl === undefined) return undefined;
+  return {
+    ...{ issuer, clientId, consoleUrl },
+    clientSecret: values['sign-in-client-secret-file'],
+    scope: values['sign-in-scope'],
+    resource: values['sign-in-resource'],
+  };
+}
+
+const DETAILS = ['sign-in-client-id', 'sign-in-client-secret-file', 'sign-in-scope', 'sign-in-resource'] as const;

@@ -1,0 +1,61 @@
+// Where the console's page begins and ends a sign-in at an OpenID Connect issuer. Open: who comes has no token yet. What was begun is
+// bound to the browser by a cookie that no script reads and no other site's page sends.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { limits } from '../../../shared/limits.js';
+import { SignInFault } from '../../sign-in/sign-in-fault.js';
+import type { SignIn } from '../../sign-in/sign-in.js';
+import { Refused } from '../answered-error.js';
+import { mount } from '../mount.js';
+import { operations } from '../operations.js';
+
+const COOKIE = 'switchyard-sign-in';
+const KEPT = /^[\w-]{1,2048}$/;
+
+/** @param signIn `undefined` where people sign in with a token alone. */
+export function mountSignInRoutes(app: FastifyInstance, signIn: SignIn | undefined): void {
+  mount(app, operations.getSignIn, async () => ({ issuer: signIn?.issuerHost ?? null }));
+
+  mount(app, operations.beginSignIn, async (request, reply) => {
+    const there = required(signIn);
+    const { url, kept } = await there.begin(request.ip).catch(refuse);
+    setCookie(reply, there, kept, limits.signInMs / 1_000);
+    return { url };
+  });
+
+  mount(app, operations.endSignIn, async (request, reply) => {
+    const there = required(signIn);
+    const { query } = request.body as { readonly query: string };
+    const forget = (): void => setCookie(reply, there, '', 0);
+    const { token, signOutUrl } = await there.end(query, keptBy(request, there), request.ip, forget).catch(refuse);
+    return { token, sign_out_url: signOutUrl ?? null };
+  });
+}
+
+function refuse(error: unknown): never {
+  if (!(error instanceof SignInFault)) throw error;
+  throw new Refused(error.status, error.message, {}, { outcome: 'error', code: 'not-signed-in' });
+}
+
+function required(signIn: SignIn | undefined): SignIn {
+  if (signIn === undefined)
+    throw new Refused(404, 'The console has no issuer to sign in at: that needs --sign-in-issuer');
+  return signIn;
+}
+
+/** With TLS nobody but this very host can have set it. */
+function cookieName({ isTls }: SignIn): string {
+  return isTls ? `__Host-${COOKIE}` : COOKIE;
+}
+
+function setCookie(reply: FastifyReply, signIn: SignIn, value: string, maxAgeS: number): void {
+  const rules = `Path=/; Max-Age=${maxAgeS}; HttpOnly; SameSite=Strict${signIn.isTls ? '; Secure' : ''}`;
+  reply.header('set-cookie', `${cookieName(signIn)}=${value}; ${rules}`);
+}
+
+function keptBy({ headers: { cookie = '' } }: FastifyRequest, signIn: SignIn): string {
+  for (const pair of cookie.split(/; */)) {
+    const [name, value = ''] = pair.split('=', 2);
+    if (name === cookieName(signIn) && KEPT.test(value)) return value;
+  }
+  return '';
+}

@@ -1,0 +1,57 @@
+// What an OpenID Connect issuer says of itself, as far as signing in needs it. It is asked each time, so that whoever begins to sign in
+// hears in words that it is down. Cold.
+import type { AuthorizationServer } from 'oauth4webapi';
+import { limits } from '../../shared/limits.js';
+import { ConnectFault } from '../connect/connect-fault.js';
+import type { ConnectFetch } from '../connect/connect-fetch.js';
+import { SignInFault } from './sign-in-fault.js';
+
+export interface Issuer {
+  /** As the OAuth library has it. */
+  readonly server: AuthorizationServer;
+  readonly authorizationEndpoint: string;
+  /** Where a session at the issuer ends; `undefined` when it does not say. */
+  readonly endSessionEndpoint: string | undefined;
+}
+
+/** Rejects with a `SignInFault`. */
+export async function askIssuer(fetch: ConnectFetch, issuer: string): Promise<Issuer> {
+  const oauth = await import('oauth4webapi');
+  const url = new URL(issuer);
+  try {
+    fetch.check(url);
+    const answer = await oauth.discoveryRequest(url, {
+      algorithm: 'oidc',
+      [oauth.customFetch]: fetch.fetch,
+      [oauth.allowInsecureRequests]: true,
+    });
+    const server = await oauth.processDiscoveryResponse(url, answer);
+    return {
+      server,
+      authorizationEndpoint: endpointOf(fetch, server.authorization_endpoint, url),
+      endSessionEndpoint:
+        server.end_session_endpoint === undefined ? undefined : endpointOf(fetch, server.end_session_endpoint, url),
+    };
+  } catch (error) {
+    throw issuerFault(error, url);
+  }
+}
+
+/** What its asking came to, in words. */
+export function issuerFault(error: unknown, { host }: URL): SignInFault {
+  if (error instanceof SignInFault) return error;
+  if (error instanceof ConnectFault)
+    return new SignInFault(503, `The issuer ${host} cannot be asked. ${error.message}`, { cause: error });
+  return new SignInFault(
+    503,
+    `The issuer ${host} does not say of itself what OpenID Connect wants: whoever runs the gateway looks at --sign-in-issuer.`,
+    { cause: error },
+  );
+}
+
+function endpointOf(fetch: ConnectFetch, text: string | undefined, { host }: URL): string {
+  if (text === undefined || !URL.canParse(text) || text.length > limits.oauthMemberCharsMax)
+    throw new SignInFault(503, `The issuer ${host} does not say where one signs in.`);
+  fetch.check(new URL(text));
+  return text;
+}

@@ -1,0 +1,238 @@
+// Signing in to the console at an OpenID Connect issuer: authorization code with PKCE, state and nonce. What comes of it is an access
+// token that this interface takes as anybody's; none is kept here, nor a refresh token, and none is ever in an address. Cold.
+import { randomBytes } from 'node:crypto';
+import type { TokenEndpointResponse } from 'oauth4webapi';
+import type { RefusalReason, TokenFault, TokenVerifier } from '../../auth/token-verifier.js';
+import type { SignInOptions } from '../../config/control-plane-options.js';
+import { limits } from '../../shared/limits.js';
+import type { Logger } from '../../shared/logger.js';
+import { clientAuth } from '../../upstream/credentials/user-refresh.js';
+import { ConnectFetch, type ConnectFetchMeans } from '../connect/connect-fetch.js';
+import { BegunSignIns, type BegunSignIn } from './begun-sign-ins.js';
+import { askIssuer, issuerFault, type Issuer } from './issuer.js';
+import { SignInFault } from './sign-in-fault.js';
+
+export interface SignInMeans extends ConnectFetchMeans {
+  readonly tokens: Pick<TokenVerifier, 'verify'>;
+  /** Of tokens that are taken. */
+  readonly audience: string;
+  /** That seal what browsers keep. */
+  readonly keys: readonly string[];
+  readonly logger: Logger;
+}
+
+/** Of a sign-in that begins. */
+export interface Beginning {
+  /** Where it goes on. */
+  readonly url: string;
+  /** For the browser to keep. */
+  readonly kept: string;
+}
+
+/** Of one that has ended. */
+export interface SignedIn {
+  readonly token: string;
+  /** Where the session at the issuer is ended, if it says so. */
+  readonly signOutUrl: string | undefined;
+}
+
+export const SIGN_IN_CALLBACK_PATH = '/ui/sign-in/callback';
+
+const RANDOM_BYTES = 32;
+const CLOCK_TOLERANCE_S = 30;
+
+export class SignIn {
+  readonly #options: SignInOptions;
+  readonly #means: SignInMeans;
+  readonly #begun: BegunSignIns;
+  readonly #issuer: URL;
+  /** Address → what it has under way. */
+  readonly #underWay = new Map<string, number>();
+  #underWayCount = 0;
+
+  constructor(options: SignInOptions, means: SignInMeans) {
+    this.#options = options;
+    this.#means = means;
+    this.#begun = new BegunSignIns(means.keys);
+    this.#issuer = new URL(options.issuer);
+  }
+
+  get issuerHost(): string {
+    return this.#issuer.host;
+  }
+
+  get isTls(): boolean {
+    return this.#options.consoleUrl.startsWith('https:');
+  }
+
+  /** Rejects with a `SignInFault`, here and below. @param address that it is begun from. */
+  async begin(address: string): Promise<Beginning> {
+    return this.#withRoom(address, async () => {
+      const oauth = await import('oauth4webapi');
+      const { clientId, scope, resource } = this.#options;
+      const { authorizationEndpoint } = await askIssuer(this.#fetch(), this.#options.issuer);
+      const verifier = oauth.generateRandomCodeVerifier();
+      const begun = { state: random(), nonce: random(), verifier, untilMs: Date.now() + limits.signInMs };
+      const url = new URL(authorizationEndpoint);
+      const parameters = {
+        ...{ response_type: 'code', client_id: clientId, redirect_uri: this.#redirectUri, scope },
+        ...{ code_challenge: await oauth.calculatePKCECodeChallenge(verifier), code_challenge_method: 'S256' },
+        ...{ state: begun.state, nonce: begun.nonce },
+        ...(resource !== undefined && { resource }),
+      };
+      for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
+      return { url: url.href, kept: this.#begun.seal(begun) };
+    });
+  }
+
+  /**
+   * @param query of the address that the issuer has sent the browser to.
+   * @param kept what the browser has kept.
+   * @param onTaken called when it is this browser's own, and ends here, well or not.
+   */
+  async end(query: string, kept: string, address: string, onTaken: () => void): Promise<SignedIn> {
+    if (query.length > limits.signInAnswerCharsMax)
+      throw new SignInFault(422, 'The issuer has sent the browser back with more than is read: sign in again.');
+    return this.#withRoom(address, async () => {
+      const parameters = new URLSearchParams(query);
+      const begun = this.#begun.take(kept, parameters.get('state') ?? '', Date.now());
+      onTaken();
+      const fetch = this.#fetch();
+      const issuer = await askIssuer(fetch, this.#options.issuer);
+      const { access_token: token } = await this.#exchange(fetch, issuer, parameters, begun);
+      await this.#check(token);
+      this.#means.logger.info('somebody has signed in to the console');
+      return { token, signOutUrl: this.#signOutUrl(issuer) };
+    });
+  }
+
+  /** The ID token is checked with it: issuer, audience, times and nonce; its signature is TLS's, as it comes from the issuer itself. */
+  async #exchange(
+    fetch: ConnectFetch,
+    { server }: Issuer,
+    query: URLSearchParams,
+    { state, nonce, verifier }: BegunSignIn,
+  ): Promise<TokenEndpointResponse> {
+    const oauth = await import('oauth4webapi');
+    const { clientId, clientSecret, resource } = this.#options;
+    const client = { client_id: clientId, [oauth.clockTolerance]: CLOCK_TOLERANCE_S };
+    const methods = server.token_endpoint_auth_methods_supported ?? [];
+    const isPosted = methods.includes('client_secret_post') && !methods.includes('client_secret_basic');
+    const authentication = clientSecret === undefined ? 'none' : isPosted ? 'post' : 'basic';
+    try {
+      const parameters = oauth.validateAuthResponse(server, client, query, state);
+      const answer = await oauth.authorizationCodeGrantRequest(
+        server,
+        client,
+        await clientAuth(authentication, clientSecret),
+        parameters,
+        this.#redirectUri,
+        verifier,
+        {
+          ...(resource !== undefined && { additionalParameters: { resource } }),
+          [oauth.customFetch]: fetch.fetch,
+          [oauth.allowInsecureRequests]: true,
+        },
+      );
+      return await oauth.processAuthorizationCodeResponse(server, client, answer, {
+        expectedNonce: nonce,
+        requireIdToken: true,
+      });
+    } catch (error) {
+      throw this.#exchangeFault(error);
+    }
+  }
+
+  /** Of what an issuer says nothing is told but a code. */
+  #exchangeFault(error: unknown): SignInFault {
+    const { error: code, name } = error as { readonly error?: unknown; readonly name?: string };
+    if (code === 'access_denied')
+      return new SignInFault(403, `You are not signed in: it was refused at ${this.issuerHost}.`, { cause: error });
+    const told = typeof code === 'string' && /^[a-z_]{1,40}$/.test(code) ? ` (${code})` : '';
+    if (told === '' && !OAUTH_ERRORS.has(name ?? '')) return issuerFault(error, this.#issuer);
+    this.#means.logger.warn({ err: error }, 'the issuer of the console’s sign-in did not give what it should have');
+    const advice =
+      code === 'invalid_client'
+        ? ': whoever runs the gateway looks at --sign-in-client-id and --sign-in-client-secret-file'
+        : '';
+    return new SignInFault(503, `The issuer ${this.issuerHost} did not sign you in${told}${advice}.`, { cause: error });
+  }
+
+  /** What this interface would refuse is told here, and why: only whoever runs the issuer or the gateway can mend it. */
+  async #check(token: string): Promise<void> {
+    if (token.length > limits.requestHeaderBytesMax / 2)
+      throw this.#refusal('is longer than the headers of requests may be: have the issuer put fewer claims into it');
+    const verified = await this.#means.tokens.verify(`Bearer ${token}`);
+    if (verified.kind === 'subject') return;
+    throw this.#refusal(this.#wordsOf(verified.reason, verified.cause));
+  }
+
+  #refusal(what: string): SignInFault {
+    return new SignInFault(503, `You are known at ${this.issuerHost}, but the access token that it gives ${what}.`);
+  }
+
+  #wordsOf(reason: RefusalReason, cause: TokenFault | undefined): string {
+    if (reason === 'expired') return 'has expired already: have both clocks set right';
+    if (reason === 'unavailable') return 'cannot be verified, as the keys of the issuer cannot be fetched: try again';
+    const { audience } = this.#means;
+    switch (cause) {
+      case 'audience':
+        return `is not for the audience ${audience}: have the issuer say so in aud, or the gateway in --token-audience`;
+      case 'issuer':
+        return 'is of another issuer: have that named in --token-jwks-url';
+      case 'not-yet':
+        return 'is not valid yet: have both clocks set right';
+      case 'claims':
+        return 'says no subject (sub) or no end (exp), or has a claim of a wrong type: have the issuer put them in';
+      case 'key':
+      case 'algorithm':
+      case 'signature':
+        return 'is signed with a key that the gateway does not have for this issuer: look at --token-jwks-url';
+      default:
+        return 'is no JWT: have the issuer make JWTs for this client, which may want --sign-in-resource';
+    }
+  }
+
+  /** Without the ID token, which would stand in histories: the issuer asks its user. */
+  #signOutUrl({ endSessionEndpoint }: Issuer): string | undefined {
+    if (endSessionEndpoint === undefined) return undefined;
+    const url = new URL(endSessionEndpoint);
+    url.searchParams.set('client_id', this.#options.clientId);
+    return url.href;
+  }
+
+  #fetch(): ConnectFetch {
+    return new ConnectFetch(this.#means, '');
+  }
+
+  get #redirectUri(): string {
+    return this.#options.consoleUrl + SIGN_IN_CALLBACK_PATH;
+  }
+
+  async #withRoom<Value>(address: string, work: () => Promise<Value>): Promise<Value> {
+    const own = this.#underWay.get(address) ?? 0;
+    if (own >= limits.signInsAtOncePerAddressMax || this.#underWayCount >= limits.signInsAtOnceMax)
+      throw new SignInFault(503, 'Too many people sign in at this moment: try again.');
+    this.#underWay.set(address, own + 1);
+    this.#underWayCount += 1;
+    try {
+      return await work();
+    } finally {
+      this.#underWayCount -= 1;
+      const left = (this.#underWay.get(address) ?? 1) - 1;
+      if (left > 0) this.#underWay.set(address, left);
+      else this.#underWay.delete(address);
+    }
+  }
+}
+
+const OAUTH_ERRORS: ReadonlySet<string> = new Set([
+  'OperationProcessingError',
+  'ResponseBodyError',
+  'AuthorizationResponseError',
+  'WWWAuthenticateChallengeError',
+]);
+
+function random(): string {
+  return randomBytes(RANDOM_BYTES).toString('base64url');
+}

@@ -1,0 +1,76 @@
+// The two heads of an exchange: that of its request, as it came, and that of its response, as it is written. Hot.
+import type { ExchangeRequest } from '../../relay/exchange.js';
+import { ExchangeHooks } from '../../relay/exchange-hooks.js';
+import { NO_HEADERS, writeHead, writeHeaders } from './answer-head.js';
+import type { EdgeContext } from './edge-context.js';
+import type { HttpResponse } from './http-library.js';
+import { IncomingRequest } from './incoming-request.js';
+import type { RequestHead } from './request-head.js';
+
+export abstract class EdgeHeads extends ExchangeHooks {
+  readonly head: RequestHead;
+  readonly incoming: IncomingRequest;
+  readonly isTls: boolean;
+  readonly isPart = false;
+  protected readonly context: EdgeContext;
+  protected readonly res: HttpResponse;
+  protected readonly isHead: boolean;
+  #corsHeaders: readonly string[] = NO_HEADERS;
+
+  /** @param isHead the answer has the headers that it would have, and no body (RFC 9110, 9.3.2). */
+  constructor(
+    context: EdgeContext,
+    res: HttpResponse,
+    isTls: boolean,
+    method: ExchangeRequest['method'],
+    head: RequestHead,
+    isHead: boolean,
+  ) {
+    super();
+    this.context = context;
+    this.res = res;
+    this.isHead = isHead;
+    this.isTls = isTls;
+    this.head = head;
+    this.incoming = new IncomingRequest(context, res, method, head);
+  }
+
+  get request(): ExchangeRequest {
+    return this.incoming.request;
+  }
+
+  /** A response of what may be ambiguous is given later. */
+  override get takesLent(): boolean {
+    return this.context.isCopiedAtOnce && !this.head.isAmbiguous;
+  }
+
+  /** Headers for an origin that may read the answer: name, value, … */
+  allowOrigin(corsHeaders: readonly string[]): void {
+    this.#corsHeaders = corsHeaders;
+  }
+
+  /** A request that comes by itself is read by the relay alone. */
+  onRead(): void {}
+
+  releaseBody(): void {
+    this.incoming.releaseBody();
+  }
+
+  /** Within a `cork`. */
+  protected writeHead(
+    status: number,
+    contentType: string,
+    sessionId: string | undefined,
+    headers: readonly string[],
+  ): void {
+    writeHead(this.res, status, contentType, sessionId, headers);
+    const { requestId } = this.incoming.request;
+    if (requestId !== '') this.res.writeHeader('x-request-id', requestId);
+    writeHeaders(this.res, this.#corsHeaders);
+  }
+
+  /** While draining, for the answers that the library cannot close the connection after by itself. */
+  protected writeCloseHeader(): void {
+    if (this.context.isDraining) this.res.writeHeader('connection', 'close');
+  }
+}

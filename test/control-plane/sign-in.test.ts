@@ -1,0 +1,188 @@
+// Signing in at an issuer: what browsers keep of it is good once and not for long, and how much of it there may be at once. The whole
+// of it is tried in a browser (`test/ui/signing-in.test.ts`).
+import { randomBytes } from 'node:crypto';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { pino } from 'pino';
+import t, { type Test } from 'tap';
+import type { Verified } from '../../src/auth/token-verifier.js';
+import { BegunSignIns, type BegunSignIn } from '../../src/control-plane/sign-in/begun-sign-ins.js';
+import { SignInFault } from '../../src/control-plane/sign-in/sign-in-fault.js';
+import { SignIn } from '../../src/control-plane/sign-in/sign-in.js';
+import { Names } from '../../src/names/names.js';
+import { limits } from '../../src/shared/limits.js';
+
+const NOW_MS = 1_000_000;
+
+function begunWith(state: string, untilMs = NOW_MS + limits.signInMs): BegunSignIn {
+  return { state, nonce: 'n', verifier: 'v', untilMs };
+}
+
+t.test(
+  'what a browser keeps is good once, in time, for its own state, and under the keys that sealed it',
+  async (t) => {
+    const key = randomBytes(32).toString('base64');
+    const [one, other, stranger] = [new BegunSignIns([key]), new BegunSignIns([key]), new BegunSignIns([])];
+    const begun = begunWith('s');
+    const kept = one.seal(begun);
+    const notHere = { name: 'SignInFault', status: 403, message: /was not begun in this browser/ };
+    t.throws(() => one.take('', 's', NOW_MS), notHere);
+    t.throws(() => one.take(kept.slice(0, -4), 's', NOW_MS), notHere, 'changed');
+    t.throws(() => one.take(kept, 'another', NOW_MS), notHere);
+    t.throws(() => stranger.take(kept, 's', NOW_MS), notHere);
+    t.throws(() => stranger.take(kept, '', NOW_MS), notHere);
+    t.throws(() => one.take(kept, 's', begun.untilMs), { status: 403, message: /begun too long ago/ });
+    t.strictSame(
+      other.take(kept, 's', begun.untilMs - 1),
+      begun,
+      'none of these has used it up, and others with the key take it',
+    );
+    t.throws(() => other.take(kept, 's', NOW_MS), { status: 403, message: /has ended already/ });
+  },
+);
+
+t.test('those that have ended are remembered until they are too old, and so many of them', async (t) => {
+  const begun = new BegunSignIns([]);
+  const take = (state: string): BegunSignIn => begun.take(begun.seal(begunWith(state)), state, NOW_MS);
+  take('first');
+  for (let i = 1; i < limits.signInsEndedMax; i++) take(`s${i}`);
+  t.throws(() => take('first'), SignInFault, 'all of them are');
+  take('one more');
+  t.throws(() => take('s1'), SignInFault);
+  t.equal(take('first').state, 'first', 'the oldest was forgotten');
+});
+
+t.test('so many are under way at once, and so many of them from one address', async (t) => {
+  const silent = createServer(() => {});
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  const issuer = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+  const signIn = new SignIn(
+    { issuer, clientId: 'c', clientSecret: undefined, scope: 'openid', resource: undefined, consoleUrl: issuer },
+    {
+      ...{ tokens: { verify: () => ({ kind: 'refused', reason: 'missing' }) }, audience: 'a', keys: [] },
+      ...{ names: new Names(), mode: 'plain-text-or-tls', logger: pino({ level: 'silent' }) },
+    },
+  );
+  const full = { name: 'SignInFault', status: 503, message: /^Too many people sign in/ };
+  const waiting: Promise<unknown>[] = [];
+  const begin = (address: string): void => void waiting.push(signIn.begin(address).catch((error: unknown) => error));
+  const addresses = limits.signInsAtOnceMax / limits.signInsAtOncePerAddressMax;
+  for (let address = 0; address < addresses; address++) {
+    for (let i = 0; i < limits.signInsAtOncePerAddressMax; i++) begin(`a${address}`);
+    if (address === 0) await t.rejects(signIn.begin('a0'), full, 'one address has its share');
+  }
+  await t.rejects(signIn.begin('another'), full, 'and all of them a bound');
+  await t.rejects(
+    signIn.end('x'.repeat(limits.signInAnswerCharsMax + 1), '', 'a', () => {}),
+    {
+      status: 422,
+      message: /more than is read/,
+    },
+  );
+  const closed = new Promise<void>((resolve) => silent.close(() => resolve()));
+  const cut = setInterval(() => silent.closeAllConnections(), 20);
+  for (const fault of await Promise.all(waiting))
+    t.match(fault, { status: 503, message: /^The issuer .* cannot be asked/ });
+  clearInterval(cut);
+  await closed;
+  await t.rejects(signIn.begin('a0'), { message: /cannot be asked/ }, 'there is room again');
+});
+
+interface FakeIssuer {
+  readonly url: string;
+  /** Of its metadata. */
+  methods: readonly string[];
+  /** In place of what the ID token should say; `null`: there is none. */
+  claims: Readonly<Record<string, unknown>> | null;
+  /** In place of tokens. */
+  refusal: string | undefined;
+  nonce: string;
+  readonly asked: { readonly headers: IncomingHttpHeaders; readonly body: URLSearchParams }[];
+}
+
+/** One that says what a real one would not. */
+async function startIssuer(t: Test): Promise<FakeIssuer> {
+  const server = createServer((request, response) => void answer(request, response));
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    let body = '';
+    for await (const piece of request) body += String(piece);
+    const { url, methods, claims, refusal, nonce } = issuer;
+    const nowS = Math.floor(Date.now() / 1_000);
+    const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+    const said = { iss: url, aud: 'c', sub: 'alice', iat: nowS, exp: nowS + 60, nonce, ...claims };
+    const idToken = claims === null ? {} : { id_token: `${part({ alg: 'RS256' })}.${part(said)}.c2ln` };
+    const isToken = request.url === '/token';
+    if (isToken) issuer.asked.push({ headers: request.headers, body: new URLSearchParams(body) });
+    const metadata = {
+      ...{ issuer: url, authorization_endpoint: `${url}/auth`, token_endpoint: `${url}/token` },
+      token_endpoint_auth_methods_supported: methods,
+    };
+    const tokens = { access_token: 'the-token', token_type: 'Bearer', refresh_token: 'r', ...idToken };
+    const isRefused = isToken && refusal !== undefined;
+    response.writeHead(isRefused ? 400 : 200, { 'content-type': 'application/json' });
+    response.end(JSON.stringify(isRefused ? { error: refusal } : isToken ? tokens : metadata));
+  };
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => void server.close());
+  const issuer: FakeIssuer = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    ...{ methods: ['client_secret_basic'], claims: {}, refusal: undefined, nonce: '', asked: [] },
+  };
+  return issuer;
+}
+
+t.test('what the issuer gives is held against what was asked, and told in words', async (t) => {
+  const issuer = await startIssuer(t);
+  let verified: Verified = { kind: 'subject', subject: 'alice' };
+  const signInWith = (clientSecret: string | undefined): SignIn =>
+    new SignIn(
+      { issuer: issuer.url, clientId: 'c', clientSecret, scope: 'openid', resource: 'r:r', consoleUrl: issuer.url },
+      {
+        ...{ tokens: { verify: () => verified }, audience: 'the-gateway', keys: [], names: new Names() },
+        ...{ mode: 'plain-text-or-tls', logger: pino({ level: 'silent' }) },
+      },
+    );
+  const signIn = signInWith('secret');
+  const through = async (by = signIn): Promise<string> => {
+    const { url, kept } = await by.begin('a');
+    const { searchParams } = new URL(url);
+    issuer.nonce = searchParams.get('nonce') ?? '';
+    const query = new URLSearchParams({ code: 'x', state: searchParams.get('state') ?? '' });
+    return (await by.end(String(query), kept, 'a', () => {})).token;
+  };
+
+  t.equal(await through(), 'the-token');
+  t.match(issuer.asked.at(-1)?.headers.authorization, /^Basic /);
+  t.equal(issuer.asked.at(-1)?.body.get('resource'), 'r:r');
+  t.ok((issuer.asked.at(-1)?.body.get('code_verifier') ?? '').length >= 43);
+  issuer.methods = ['client_secret_post'];
+  await through();
+  t.equal(issuer.asked.at(-1)?.body.get('client_secret'), 'secret');
+  await through(signInWith(undefined));
+  const { headers, body } = issuer.asked.at(-1)!;
+  t.strictSame([headers.authorization, body.get('client_id'), body.get('client_secret')], [undefined, 'c', null]);
+
+  for (const claims of [{ nonce: 'another' }, { aud: 'another' }, { iss: 'https://another' }, { exp: 1 }, null]) {
+    issuer.claims = claims;
+    await t.rejects(through(), { status: 503, message: /did not sign you in/ }, JSON.stringify(claims));
+  }
+  issuer.claims = {};
+  issuer.refusal = 'invalid_client';
+  await t.rejects(through(), { status: 503, message: /\(invalid_client\).*--sign-in-client-secret-file/ });
+  issuer.refusal = undefined;
+
+  const words: readonly (readonly [Verified, RegExp])[] = [
+    [{ kind: 'refused', reason: 'expired' }, /has expired already/],
+    [{ kind: 'refused', reason: 'unavailable' }, /keys of the issuer cannot be fetched/],
+    [{ kind: 'refused', reason: 'invalid', cause: 'audience' }, /not for the audience the-gateway/],
+    [{ kind: 'refused', reason: 'invalid', cause: 'issuer' }, /--token-jwks-url/],
+    [{ kind: 'refused', reason: 'invalid', cause: 'not-yet' }, /not valid yet/],
+    [{ kind: 'refused', reason: 'invalid', cause: 'claims' }, /no subject \(sub\)/],
+    [{ kind: 'refused', reason: 'invalid', cause: 'signature' }, /a key that the gateway does not have/],
+    [{ kind: 'refused', reason: 'invalid', cause: 'form' }, /is no JWT.*--sign-in-resource/],
+  ];
+  for (const [refused, message] of words) {
+    verified = refused;
+    await t.rejects(through(), { status: 503, message });
+  }
+});

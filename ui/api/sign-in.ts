@@ -1,0 +1,57 @@
+// Signing in at an OpenID Connect issuer: the control plane does it, this page only goes there and comes back. Neither a token nor
+// what it is made of stays in an address.
+import { faultWords } from './api.js';
+import { isComing, refusal, signedInAtIssuer, token } from './session.js';
+
+/** Where the issuer sends the browser back to. */
+const CALLBACK = '/ui/sign-in/callback';
+const PLACE_KEY = 'switchyard.place';
+
+/** The host of the issuer; `''` where there is none. */
+export async function issuerHost(): Promise<string> {
+  const { issuer } = await answerOf<{ readonly issuer: string | null }>('/ui/sign-in');
+  return issuer ?? '';
+}
+
+/** Leaves the page, or rejects with words. */
+export async function goToIssuer(): Promise<void> {
+  const { url } = await answerOf<{ readonly url: string }>('/ui/sign-in', { method: 'POST' });
+  sessionStorage.setItem(PLACE_KEY, location.pathname + location.search + location.hash);
+  location.assign(url);
+}
+
+/** Whether the issuer has sent the browser here: then signing in ends, and the page goes on where it was. */
+export function comeBack(): void {
+  if (location.pathname !== CALLBACK) return;
+  const query = location.search.slice(1);
+  const place = sessionStorage.getItem(PLACE_KEY) ?? '';
+  sessionStorage.removeItem(PLACE_KEY);
+  history.replaceState(null, '', /^\/ui(?:[/?#]|$)/.test(place) && !place.startsWith(CALLBACK) ? place : '/ui/');
+  isComing.value = true;
+  void endSignIn(query).finally(() => (isComing.value = false));
+}
+
+async function endSignIn(query: string): Promise<void> {
+  try {
+    const body = JSON.stringify({ query });
+    const headers = { 'content-type': 'application/json' };
+    const answer = await answerOf<{ readonly token: string; readonly sign_out_url: string | null }>(
+      '/ui/sign-in/token',
+      { method: 'POST', headers, body },
+    );
+    signedInAtIssuer(answer.token, answer.sign_out_url ?? '');
+  } catch (error) {
+    // Who is signed in already, and came here by an old address, stays so.
+    if (token.value === '') refusal.value = faultWords(error);
+  }
+}
+
+/** Rejects with words. */
+async function answerOf<Value>(path: string, init: RequestInit = {}): Promise<Value> {
+  const response = await fetch(path, init).catch(() => undefined);
+  if (response === undefined)
+    throw new Error('The control plane does not answer: see that it runs and can be reached, then try again');
+  const answer = (await response.json().catch(() => ({}))) as Value & { readonly detail?: string };
+  if (response.ok) return answer;
+  throw new Error(answer.detail ?? `Answered with status ${response.status}, and not by the control plane`);
+}
