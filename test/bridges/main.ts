@@ -31,6 +31,9 @@ const CALLS = [
   { name: 'get-tiny-image', arguments: {} },
 ];
 
+/** Then the registry is not to be reached; it takes half a minute on a slow machine. */
+const INSTALL_MS_MAX = 300_000;
+
 await runProgram(usage, parse, tryAll);
 
 function parse(words: readonly string[]): readonly string[] {
@@ -65,7 +68,7 @@ function print(line: string): void {
 async function install(): Promise<void> {
   if (BRIDGES.every((bridge) => existsSync(join(tools, 'node_modules', '.bin', bridge)))) return;
   const words = ['ci', '--no-audit', '--no-fund', '--ignore-scripts', '--engine-strict=false'];
-  const npm = spawn('npm', words, { cwd: tools, stdio: 'ignore' });
+  const npm = spawn('npm', words, { cwd: tools, stdio: 'ignore', timeout: INSTALL_MS_MAX });
   const [code] = (await once(npm, 'exit')) as [number | null];
   if (code !== 0) throw new Error('the bridges could not be installed');
 }

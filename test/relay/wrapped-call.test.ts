@@ -280,6 +280,10 @@ t.test('who has waited for long is answered on the stream that has begun', async
     },
   });
   const { wired, advance } = timed(t);
+  // The thread starts in real time. It must be there before the clock is moved, or it is taken for stuck.
+  const other = wired.caller({ b: (await backendFor(t, { tools: ['look'] })).url }, 'bob', SEARCH);
+  await other.open();
+  t.same(await foundBy(other), ['b-look']);
   const caller = wired.caller({ b: { url: backend.url, prefix: '' } }, 'alice', SEARCH);
   await caller.open();
   const exchange = search(caller);

@@ -28,11 +28,17 @@ const names = testFiles(root, words);
 if (names.length === 0) exitWithUsage(`no test file has any of these in its name: ${words.join(', ')}`);
 const report = new FailureReport();
 report.pipe(process.stdout);
+const running = new Set<string>();
+// Whoever ends a run that takes too long is told where it was. What the files have started ends with the process.
+process.once('SIGTERM', () => {
+  process.stdout.write(`ended while these ran: ${[...running].join(', ') || 'none'}\n`, () => process.exit(1));
+});
 const isPassed = await runTestFiles(names, {
   root,
   jobs,
   isStrict,
   isMeasuring,
+  running,
   groupFiles: (others) => groupFiles(root, others),
   write: (tap) => report.write(tap),
 });

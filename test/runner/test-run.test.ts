@@ -25,7 +25,7 @@ function treeOf(t: Test, files: Readonly<Record<string, string>>): string {
 async function run(
   t: Test,
   files: Readonly<Record<string, string>>,
-  setup: Partial<Pick<TestRunSetup, 'isStrict' | 'isMeasuring'>> = {},
+  setup: Partial<Pick<TestRunSetup, 'isStrict' | 'isMeasuring' | 'running' | 'groupFiles'>> = {},
 ) {
   let tap = '';
   const root = treeOf(t, files);
@@ -44,6 +44,22 @@ t.test('good files', async (t) => {
   t.equal(isPassed, true);
   t.equal(isTapGood, true);
   t.same(results, { 'a.mjs': true, 'b.mjs': true, 'c.mjs': true });
+});
+
+t.test('a run that is ended can say in what: each file is named while it runs', async (t) => {
+  const named: string[] = [];
+  class Running extends Set<string> {
+    override add(name: string): this {
+      named.push(name);
+      return super.add(name);
+    }
+  }
+  const running = new Running();
+  const groupFiles = ([first = '', ...others]: readonly string[]) => [[first], others];
+  await run(t, { 'a.mjs': GOOD, 'b.mjs': 'process.exit(1)', 'c.mjs': GOOD }, { running, groupFiles });
+  t.same(named.slice(0, 3).sort(), ['a.mjs', 'b.mjs', 'c.mjs']);
+  t.same(named.slice(3), ['c.mjs', 'b.mjs'], 'and what runs by itself, and what runs once more');
+  t.same([...running], []);
 });
 
 t.test('every file runs with memory that is poisoned when it comes back', async (t) => {

@@ -27,12 +27,15 @@ export interface TestRunSetup {
   readonly isMeasuring?: (name: string) => boolean;
   /** Which files run together in one process; each has one of its own unless given. */
   readonly groupFiles?: (names: readonly string[]) => readonly (readonly string[])[];
+  /** Holds the files that run now, so that a run which is ended can say in what. */
+  readonly running?: Set<string>;
   readonly write: (tap: string) => void;
 }
 
 /** Answers whether all have passed, if need be the second time. */
 export async function runTestFiles(names: readonly string[], setup: TestRunSetup): Promise<boolean> {
   const { root, jobs, isStrict = false, isMeasuring = () => false, groupFiles = each, write } = setup;
+  const { running = new Set() } = setup;
   const outputs = mkdtempSync(join(tmpdir(), 'switchyard-tests-'));
   removeWithProcess(outputs);
   const failed: { readonly name: string; readonly run: TestFileRun; isPassedAlone: boolean }[] = [];
@@ -53,11 +56,14 @@ export async function runTestFiles(names: readonly string[], setup: TestRunSetup
   const runOnce = async (group: readonly string[]): Promise<void> => {
     const [first = ''] = group;
     const where = { root, outputPath: join(outputs, String(names.indexOf(first))) };
-    if (group.length === 1) return take(first, await runTestFile(first, where));
-    const runs = splitGroup(group, await runTestGroup(group, where));
+    for (const name of group) running.add(name);
+    const run = await (group.length === 1 ? runTestFile(first, where) : runTestGroup(group, where));
+    for (const name of group) running.delete(name);
+    if (group.length === 1) return take(first, run);
+    const runs = splitGroup(group, run);
     for (const name of group) {
-      const run = runs.get(name);
-      if (run !== undefined) take(name, run);
+      const own = runs.get(name);
+      if (own !== undefined) take(name, own);
       else await runOnce([name]);
     }
   };
@@ -66,7 +72,9 @@ export async function runTestFiles(names: readonly string[], setup: TestRunSetup
   const repeatable = failed.filter(({ name }) => !isMeasuring(name));
   if (!isStrict && repeatable.length <= SECOND_RUNS_MAX) {
     for (const file of repeatable) {
+      running.add(file.name);
       const again = await runTestFile(file.name, { root, outputPath: join(outputs, 'again') });
+      running.delete(file.name);
       file.isPassedAlone = hasPassed(again);
     }
   }
