@@ -1,4 +1,4 @@
-// A reverse proxy of Debian's as a child process, until the test ends.
+// A reverse proxy as a child process, until the test ends.
 import { spawn } from 'node:child_process';
 import type { Test } from 'tap';
 import { killWithProcess } from './leftovers.js';
@@ -7,8 +7,8 @@ import { until } from './until.js';
 export interface ProxyProgram {
   readonly command: string;
   readonly words: readonly string[];
-  /** What to install where the command is not there. */
-  readonly debianPackage: string;
+  /** What to install where the command is not there, and Debian has it. */
+  readonly debianPackage?: string;
 }
 
 /** Resolved when it is up; rejects with what it has said when it ends before that. */
@@ -30,7 +30,8 @@ export async function startProxy(
   });
   await until(async () => {
     if (fault !== undefined) {
-      throw new Error(`${command} is not installed: apt-get install ${debianPackage}`, { cause: fault });
+      const remedy = debianPackage === undefined ? '' : `: apt-get install ${debianPackage}`;
+      throw new Error(`${command} is not installed${remedy}`, { cause: fault });
     }
     if (hasEnded()) throw new Error(`${command} ended with exit status ${child.exitCode}: ${said}`);
     return isUp().catch(() => false);

@@ -1,5 +1,6 @@
 // The load balancers' configurations from deploy/ as they are shipped, but for the places in them: a line that is not there as
 // it is known here ends the test, so that nobody tests what nobody ships.
+import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
@@ -15,6 +16,7 @@ import { createScratchDirectory } from './scratch-directory.js';
 export const PUBLIC_HOST = 'gateway.example';
 const MACHINES = ['10.0.0.11:8001', '10.0.0.12:8001', '10.0.0.13:8001'] as const;
 const HEALTH = '/gw-rs/health';
+const { SWITCHYARD_TEST_ENVOY: ENVOY = 'envoy' } = process.env;
 
 /** What callers need. */
 export interface Balancer {
@@ -55,6 +57,27 @@ export async function startShippedHaproxy(t: Pick<Test, 'teardown'>, machines: r
   const balancer = balancerAt(t, 'HAProxy', `http://${PUBLIC_HOST}:${port}`);
   const program = { command: 'haproxy', words: ['-db', '-f', path], debianPackage: 'haproxy' };
   await startProxy(t, program, () => isHealthy(balancer));
+  return balancer;
+}
+
+/** Whether there is an Envoy to run: no package of Debian's has it. */
+export function hasEnvoy(): boolean {
+  return spawnSync(ENVOY, ['--version'], { stdio: 'ignore' }).status === 0;
+}
+
+/** @param machines three addresses. */
+export async function startShippedEnvoy(t: Pick<Test, 'teardown'>, machines: readonly string[]): Promise<Balancer> {
+  const port = await findFreePort();
+  const place = (address: string): string => `socket_address: { address: ${address.replace(':', ', port_value: ')} }`;
+  const text = shipped('envoy/envoy.yaml', [
+    ...placesOf(machines, place),
+    [place('0.0.0.0:8080'), place(`127.0.0.1:${port}`)],
+  ]);
+  const path = join(createScratchDirectory(t), 'envoy.yaml');
+  writeFileSync(path, text);
+  const balancer = balancerAt(t, 'Envoy', `http://${PUBLIC_HOST}:${port}`);
+  const words = ['--config-path', path, '--concurrency', '1', '--disable-hot-restart', '--log-level', 'error'];
+  await startProxy(t, { command: ENVOY, words }, () => isHealthy(balancer));
   return balancer;
 }
 
