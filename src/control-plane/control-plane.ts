@@ -173,6 +173,11 @@ export class ControlPlane {
     return controlPlane;
   }
 
+  /** Who asks whether the store is there. */
+  get records(): Pick<RecordStore, 'kind' | 'ping'> {
+    return this.#parts.records;
+  }
+
   /** Takes no more connections, lets what is in flight finish for so long, then ends everything. */
   async drain(timeoutMs: number): Promise<void> {
     const { overloadWatch, app, mcp, compositions, registry, records, changes, live, tokens, store, tracer } =

@@ -12,6 +12,7 @@ import { exitStatus } from '../shared/exit-status.js';
 import { StopSignals } from '../process/stop-signals.js';
 import { createLogger } from '../shared/logger.js';
 import { ControlPlane } from './control-plane.js';
+import { ReadinessWatch } from './readiness-watch.js';
 
 export interface ControlPlaneEntry {
   readonly serviceManager: ServiceManager;
@@ -29,10 +30,13 @@ export async function runControlPlane(options: ControlPlaneOptions, entry: Contr
   try {
     const controlPlane = await ControlPlane.start(options, logger);
     logger.info({ address: formatAddress(controlPlane.address), store: options.store.kind }, 'listening');
-    notice.ready();
+    const { records } = controlPlane;
+    const readiness = new ReadinessWatch({ hasKeys: hasKeys(options.token), records, notice, logger });
+    void readiness.start();
 
     const signal = await signals.first;
     logger.info({ signal }, 'draining');
+    readiness.stop();
     notice.stopping();
     const cutShortBy = await Promise.race([signals.second, controlPlane.drain(options.drainTimeoutMs)]);
     if (cutShortBy !== undefined) {

@@ -1,13 +1,15 @@
-// What shells offer: the words that fit, by the real program, and what a real bash makes of them.
+// What shells offer: the words that fit, by the real program, and what real shells make of them; zsh and fish where they are installed.
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { programPath } from '../support/gateway.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 
 const NO_FILES = ':4';
 const FILES = ':0';
+/** Only a shell that offers nothing takes so long. */
+const LINE_MS_MAX = 60_000;
 
 function run(...words: string[]) {
   return spawnSync(process.execPath, [programPath('production'), ...words], { encoding: 'utf8' });
@@ -69,4 +71,65 @@ t.test('bash completes with the script', async (t) => {
     printf '%s\\n' "\${COMPREPLY[@]}"`;
   const { stdout, stderr } = spawnSync('bash', ['-c', line], { encoding: 'utf8' });
   t.match(stdout.trim(), /^enable\b/, stderr);
+});
+
+/** A folder with the program under its name, and the script of a shell. */
+function installed(t: Test, shell: string): { directory: string; script: string } {
+  const directory = createScratchDirectory(t);
+  const program = join(directory, 'switchyard');
+  writeFileSync(program, `#!/bin/sh\nexec '${process.execPath}' '${programPath('production')}' "$@"\n`, {
+    mode: 0o755,
+  });
+  const script = join(directory, `completion.${shell}`);
+  writeFileSync(script, run('completion', shell).stdout);
+  return { directory, script };
+}
+
+function reasonToSkip(shell: string): string | false {
+  return spawnSync(shell, ['-c', 'true']).status === 0 ? false : `${shell} is not installed`;
+}
+
+t.test('fish completes with the script', { skip: reasonToSkip('fish') }, async (t) => {
+  const { directory, script } = installed(t, 'fish');
+  const complete = (line: string): string[] => {
+    const words = `set -x PATH '${directory}' $PATH; source '${script}'; complete -C '${line}'`;
+    const env = { PATH: process.env['PATH'], HOME: directory };
+    const { stdout, stderr } = spawnSync('fish', ['--no-config', '-c', words], {
+      encoding: 'utf8',
+      env,
+      cwd: directory,
+    });
+    t.equal(stderr, '', line);
+    return stdout.split('\n').flatMap((found) => (found === '' ? [] : [found.split('\t', 1)[0] ?? '']));
+  };
+  t.same(complete('switchyard servers en'), ['enable']);
+  t.same(complete('switchyard dataplane --log-level f'), ['fatal']);
+  t.ok(complete('switchyard config put alice c').includes('completion.fish'), 'a file');
+});
+
+t.test('zsh completes with the script', { skip: reasonToSkip('zsh') }, async (t) => {
+  const { directory, script } = installed(t, 'zsh');
+  // In a terminal of its own, as zsh completes nowhere else; it is read until what fits stands there.
+  const complete = (line: string, rest: string): string => {
+    const session = `
+      zmodload zsh/zpty
+      zpty shell env TERM=dumb zsh -f -i
+      zpty -w shell "PS1=; PROMPT=; unsetopt promptsp; path=('${directory}' \\$path); autoload -Uz compinit; compinit -u -D; source '${script}'; print LOAD''ED"
+      zpty -r -m shell loaded '*LOADED*'
+      zpty -w -n shell $'${line}\\t'
+      zpty -r -m shell offered '*${line}${rest}*'
+      print -r -- "$offered"`;
+    const env = { PATH: process.env['PATH'], HOME: directory };
+    const { stdout, stderr } = spawnSync('zsh', ['-f', '-c', session], {
+      encoding: 'utf8',
+      env,
+      cwd: directory,
+      timeout: LINE_MS_MAX,
+    });
+    t.equal(stderr, '', line);
+    return stdout;
+  };
+  t.match(complete('switchyard servers en', 'able'), 'switchyard servers enable');
+  t.match(complete('switchyard dataplane --log-level f', 'atal'), '--log-level fatal');
+  t.match(complete('switchyard config put alice completion.z', 'sh'), 'alice completion.zsh', 'a file');
 });

@@ -11,8 +11,10 @@ import { environmentVariable } from '../../src/config/option.js';
 import { controlPlaneOptionTable, dataplaneOptionTable } from '../../src/config/option-table.js';
 import { limits } from '../../src/shared/limits.js';
 import { startPrimary, stubOptions, until } from '../primary/stub-fleet.js';
-import { startProgram } from '../support/gateway.js';
+import { startProgram, storeOptionWords, verifyWith } from '../support/gateway.js';
+import { createKeyPair } from '../support/keys.js';
 import { killWithProcess, removeNow, removeWithProcess } from '../support/leftovers.js';
+import { startRedis } from '../support/redis.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 
 const deployed = fileURLToPath(new URL('../../../deploy/systemd/', import.meta.url));
@@ -225,16 +227,53 @@ t.test('systemd never hears READY=1 when one worker does not listen', { skip }, 
   t.same(notices(), ['STOPPING=1']);
 });
 
-t.test('systemd hears READY=1 when the control plane listens, signs of life, and STOPPING=1', { skip }, async (t) => {
-  const { socket, notices, signs } = await listenForNotices(t);
-  const words = ['control-plane', '--address', '127.0.0.1:0', '--store-path', createScratchDirectory(t)];
+t.test('systemd hears READY=1 when the control plane can serve, signs of life, and STOPPING=1', { skip }, async (t) => {
+  const { socket, notices, statuses, signs } = await listenForNotices(t);
+  const store = ['--store-path', createScratchDirectory(t)];
+  const words = ['control-plane', '--address', '127.0.0.1:0', ...store, ...verifyWith(createKeyPair(t))];
   // As systemd has it of `WatchdogSec=`, in microseconds.
   const environment = { NOTIFY_SOCKET: socket, WATCHDOG_USEC: '200000' };
   const program = await startProgram(t, words, { environment });
   await until('READY=1 comes', () => notices().length > 0);
+  t.same(statuses(), ['ready']);
   await until('it gives signs of life', () => signs() > 2);
   program.signal('SIGTERM');
   await until('STOPPING=1 comes', () => notices().length > 1);
   t.same(notices(), ['READY=1', 'STOPPING=1']);
   t.same(await program.exit, { code: 0, signal: null });
+});
+
+t.test('systemd is told what the control plane lacks, and READY=1 when its Redis comes', { skip }, async (t) => {
+  const { socket, notices, statuses, signs } = await listenForNotices(t);
+  const redis = await startRedis(t);
+  await redis.kill();
+  const words = ['control-plane', '--address', '127.0.0.1:0', ...verifyWith(createKeyPair(t))];
+  const environment = { NOTIFY_SOCKET: socket, WATCHDOG_USEC: '200000' };
+  const program = await startProgram(t, [...words, ...storeOptionWords(redis.storeOptions)], { environment });
+  await until('it says what is missing', () => statuses().length > 0);
+  t.same(statuses(), ['not ready: the redis store cannot be reached']);
+  t.match(await program.waitForLog(({ msg }) => msg === 'not ready'), {
+    obstacles: ['the redis store cannot be reached'],
+  });
+  const before = signs();
+  await until('it gives signs of life', () => signs() > before + 2);
+  t.same(notices(), [], 'and is not ready yet');
+  await redis.start();
+  await until('READY=1 comes', () => notices().length > 0);
+  t.same(notices(), ['READY=1']);
+  t.equal(statuses().at(-1), 'ready');
+  await redis.kill();
+  await until('it says what is missing again', () => statuses().at(-1) !== 'ready');
+  t.equal(statuses().at(-1), 'not ready: the redis store cannot be reached');
+});
+
+t.test('systemd never hears READY=1 of a control plane that has no key for tokens', { skip }, async (t) => {
+  const { socket, notices, statuses } = await listenForNotices(t);
+  const words = ['control-plane', '--address', '127.0.0.1:0', '--store-path', createScratchDirectory(t)];
+  const program = await startProgram(t, words, { environment: { NOTIFY_SOCKET: socket } });
+  await until('it says what is missing', () => statuses().length > 0);
+  t.match(statuses(), [/^not ready: no token verification key or secret is configured: /]);
+  program.signal('SIGTERM');
+  await until('STOPPING=1 comes', () => notices().length > 0);
+  t.same(notices(), ['STOPPING=1']);
 });

@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
 import { backendFor, startDeployment } from '../support/deployment.js';
+import { memberText } from '../support/json-text.js';
 import { until } from '../support/until.js';
 
 interface Span {
@@ -71,5 +72,48 @@ t.test(
       t.equal(atBackend[n]?.['traceparent'], `00-${traceId}-${client?.spanId}-01`);
       t.equal(atBackend[n]?.['tracestate'], 'vendor=1');
     }
+  },
+);
+
+t.test(
+  "a trace that stands in `_meta` alone, and beside a header's, which counts for less, comes to the collector and the backend",
+  async (t) => {
+    const collector = await startCollector(t);
+    const options = ['--traces-endpoint', collector.url, '--traces-sample-ratio', '0'];
+    const deployment = await startDeployment(t, { workerCount: 2, options });
+    const backend = await backendFor(t, { tools: ['x'] });
+    const caller = await deployment.caller({ one: { url: backend.url } });
+    const session = await caller.openSession();
+    const [inMeta, inHeader] = ['b'.repeat(32), 'c'.repeat(32)];
+    const params = (isSampled: boolean): string =>
+      `{"name":"one-x","arguments":{},"_meta":{"k":1,"traceparent":"00-${inMeta}-00f067aa0ba902b8-0${isSampled ? 1 : 0}"}}`;
+    const call = async (isSampled: boolean, headers: readonly (readonly [string, string])[]): Promise<void> => {
+      const body = `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":${params(isSampled)}}`;
+      t.equal((await session.send(body, { headers })).status, 200);
+    };
+    await call(true, []);
+    await call(true, [['traceparent', `00-${inHeader}-00f067aa0ba902b7-01`]]);
+    await call(false, [['traceparent', `00-${inHeader}-00f067aa0ba902b7-01`]]);
+    await deployment.gateway.stop();
+    await until(() => collector.spans.length >= 4, 'two spans for each that is recorded');
+    t.equal(collector.spans.length, 4, 'and none for the third, as its message says');
+    t.same([...new Set(collector.spans.map(({ traceId }) => traceId))], [inMeta]);
+    const servers = collector.spans.filter(({ kind }) => kind === 2);
+    t.match(servers, [{ parentSpanId: '00f067aa0ba902b8' }, { parentSpanId: '00f067aa0ba902b8' }]);
+    const ofGateway = collector.spans.filter(({ kind }) => kind === 3).map(({ spanId }) => `00-${inMeta}-${spanId}-01`);
+    const told = backend.calls.map(({ request }) => ({
+      header: request.headers['traceparent'],
+      meta: JSON.parse(memberText(request.text, 'params', '_meta') ?? 'null') as unknown,
+    }));
+    t.same(
+      told
+        .slice(0, 2)
+        .map(({ header }) => header)
+        .sort(),
+      [...ofGateway].sort(),
+      'in the header',
+    );
+    for (const { header, meta } of told) t.same(meta, { k: 1, traceparent: header }, 'and where the client has it');
+    t.equal(told[2]?.header, `00-${inMeta}-00f067aa0ba902b8-00`, 'of the third, what the client has said');
   },
 );

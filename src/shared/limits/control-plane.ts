@@ -12,6 +12,8 @@ export const controlPlaneLimits = {
   pathParameterCharsMax: 512,
   /** subjects and addresses whose requests are counted at once → the oldest begins to count anew */
   rateLimitKeysMax: 100_000,
+  /** between two looks whether the control plane is ready: a store comes and goes without a word → systemd and the log are told so much later */
+  controlPlaneReadinessMs: 1_000,
   /** a command for people waiting for the control plane: probes take their time → the command fails */
   commandAnswerMsMax: 120_000,
   /** a server's name: it is the prefix of its tools → refused, naming the member */

@@ -1,0 +1,63 @@
+// Whether the control plane can serve, as systemd and the log are told: its store answers, and there is a key for tokens. Looked at
+// again and again, because a store comes and goes without a word. Cold.
+import type { ServiceNotice } from '../process/service-notice.js';
+import { limits } from '../shared/limits.js';
+import type { Logger } from '../shared/logger.js';
+import type { RecordStore } from '../store/record-store.js';
+
+export interface ReadinessParts {
+  readonly hasKeys: boolean;
+  readonly records: Pick<RecordStore, 'kind' | 'ping'>;
+  readonly notice: Pick<ServiceNotice, 'ready' | 'status'>;
+  readonly logger: Logger;
+  readonly intervalMs?: number;
+}
+
+export class ReadinessWatch {
+  readonly #parts: ReadinessParts;
+  #timer: NodeJS.Timeout | undefined;
+  #isStopped = false;
+  /** What is in the way, as it was last told; `undefined` before that. */
+  #told: string | undefined;
+
+  constructor(parts: ReadinessParts) {
+    this.#parts = parts;
+  }
+
+  /** Resolves when it has been looked at once. */
+  async start(): Promise<void> {
+    const { records, intervalMs = limits.controlPlaneReadinessMs } = this.#parts;
+    const isStoreThere = await records.ping();
+    if (this.#isStopped) return;
+    this.#tell(isStoreThere);
+    this.#timer = setTimeout(() => void this.start(), intervalMs).unref();
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    clearTimeout(this.#timer);
+  }
+
+  #tell(isStoreThere: boolean): void {
+    const { hasKeys, notice, logger, records } = this.#parts;
+    const obstacles = [
+      ...(isStoreThere ? [] : [`the ${records.kind} store cannot be reached`]),
+      ...(hasKeys ? [] : [KEYS_MISSING]),
+    ];
+    const words = obstacles.join('; ');
+    const before = this.#told;
+    if (words === before) return;
+    this.#told = words;
+    notice.status(words === '' ? 'ready' : `not ready: ${words}`);
+    if (words === '') {
+      logger.info('ready');
+      // Said again it would change nothing.
+      notice.ready();
+    } else {
+      logger.warn({ obstacles }, 'not ready');
+    }
+  }
+}
+
+const KEYS_MISSING =
+  'no token verification key or secret is configured: every request that needs a token is answered 401';
