@@ -3,13 +3,19 @@
 import { createHash } from 'node:crypto';
 import type { UserConfigAction, UserConfigRequest } from '../config/user-config-request.js';
 import type { StoreOptions } from '../config/dataplane-options.js';
+import { operatorName } from '../config/environment.js';
 import { exitStatus } from '../shared/exit-status.js';
 import { limits } from '../shared/limits.js';
+import { createLogger } from '../shared/logger.js';
+import { CHANGE_NOT_LISTED, listChange, type CommandChange } from '../store/command-change.js';
 import { ConfigStoreFault, openConfigStore, type ConfigStore } from '../store/config-store.js';
+import { openRecordStore } from '../store/open-record-store.js';
+import type { RecordStore } from '../store/record-store.js';
 import { checkUserConfig, type UserConfigCheck } from '../user-config/check-user-config.js';
 import { describeIssue } from '../user-config/config-issue.js';
 import { userConfigJsonSchema } from '../user-config/json-schema.js';
 import { CliFault } from './cli-fault.js';
+import { configInBrief } from './config-in-brief.js';
 import { inputName, readInput } from './input-file.js';
 import { harmlessJson, printOutcome, type Outcome } from './outcome.js';
 import { printable } from './text-table.js';
@@ -70,32 +76,69 @@ async function put({ subject, file, store: options, expectedDigest }: Put): Prom
     return { answer: { ...checkAnswer(check), isStored: false }, text, exitStatus: exitStatus.refused };
   }
   return withStore(options, true, async (store) => {
-    await swap(store, subject, value, expectedDigest);
-    const answer = { subject, digest: digestOf(value), ...checkAnswer(check), isStored: true };
+    const before = await swap(store, subject, value, expectedDigest);
+    const { isListed, words } = await listed(options, 'putUserConfig', subject, before, value);
+    const answer = { subject, digest: digestOf(value), ...checkAnswer(check), isStored: true, isListed };
     const warnings = check.warnings.length > 0 ? checkText(inputName(file), check) : '';
-    const text = `${warnings}Stored the user config of ${printable(subject)} in ${printable(store.place)}.\n`;
+    const text = `${warnings}Stored the user config of ${printable(subject)} in ${printable(store.place)}.\n${words}`;
     return { answer, text };
   });
 }
 
-async function remove(store: ConfigStore, { subject, expectedDigest }: Delete): Promise<Outcome> {
-  await swap(store, subject, undefined, expectedDigest);
-  return { answer: { subject, isDeleted: true }, text: `Deleted the user config of ${printable(subject)}.\n` };
+async function remove(store: ConfigStore, { subject, store: options, expectedDigest }: Delete): Promise<Outcome> {
+  const before = await swap(store, subject, undefined, expectedDigest);
+  const { isListed, words } = await listed(options, 'deleteUserConfig', subject, before, undefined);
+  const text = `Deleted the user config of ${printable(subject)}.\n${words}`;
+  return { answer: { subject, isDeleted: true, isListed }, text };
 }
 
-/** @param value `undefined`: nothing is to be there. */
+/** In the list of changes, of a change that is made: what cannot be told there is said here. */
+async function listed(
+  store: StoreOptions,
+  operation: CommandChange['operation'],
+  name: string,
+  before: Buffer | undefined,
+  after: Buffer | undefined,
+): Promise<{ readonly isListed: boolean; readonly words: string }> {
+  const isListed = await withRecords(store, (records) =>
+    listChange(records, {
+      ...{ operator: operatorName(), operation, kind: 'user-configs', name },
+      before: before && configInBrief(before),
+      after: after && configInBrief(after),
+    }),
+  );
+  return { isListed, words: isListed ? '' : `${CHANGE_NOT_LISTED}\n` };
+}
+
+/** False when the store does not let its records be seen: the user of a Redis may be one for user configs alone. */
+async function withRecords(store: StoreOptions, work: (records: RecordStore) => Promise<boolean>): Promise<boolean> {
+  let records: RecordStore | undefined;
+  try {
+    records = await openRecordStore(store, createLogger('silent', {}));
+    return await work(records);
+  } catch {
+    return false;
+  } finally {
+    await records?.close();
+  }
+}
+
+/**
+ * @param value `undefined`: nothing is to be there.
+ * @returns what was there.
+ */
 async function swap(
   store: ConfigStore,
   subject: string,
   value: Buffer | undefined,
   expectedDigest: string | undefined,
-): Promise<void> {
+): Promise<Buffer | undefined> {
   const stored = await store.read(subject);
   if (value === undefined) found(stored, store, subject);
   if (expectedDigest !== undefined && expectedDigest !== (stored === undefined ? 'none' : digestOf(stored))) {
     throw new CliFault(exitStatus.tryAgain, `the user config of ${subject} is not what you expect; get it again`);
   }
-  if (await store.swap(subject, stored, value)) return;
+  if (await store.swap(subject, stored, value)) return stored;
   throw new CliFault(
     exitStatus.tryAgain,
     `somebody else changes the user config of ${subject} at this moment; get it again`,

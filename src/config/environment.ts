@@ -1,5 +1,6 @@
 // What the environment says beside the options, and what of it the workers get. `process.env` is read in this folder
 // and nowhere else.
+import { hostname, userInfo } from 'node:os';
 import { limits } from '../shared/limits.js';
 
 /** What systemd wants to be told, and where; nothing when it did not start us. */
@@ -35,4 +36,20 @@ export function workerEnvironment(environment: NodeJS.ProcessEnv = process.env):
     ...childEnvironment(environment),
     UWS_HTTP_MAX_HEADERS_SIZE: String(limits.requestHeaderBytesMax),
   };
+}
+
+/** Who runs a command, for those who look later: the user of this machine, and behind sudo the one who asked it. */
+export function operatorName(environment: NodeJS.ProcessEnv = process.env): string {
+  const { SUDO_USER: sudoer = '' } = environment;
+  const user = `${localUser()}@${hostname()}`;
+  return `${sudoer === '' ? user : `${sudoer} as ${user}`} (command line)`;
+}
+
+/** In a container it need not have a name. */
+function localUser(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `uid ${process.getuid?.() ?? 'unknown'}`;
+  }
 }

@@ -1,10 +1,10 @@
-// A line in the log for each change that somebody makes, and an entry in the store's list of them (audit-records.ts): who, what, and how it was before and after. No secrets: of a URL its
+// A line in the log for each change that somebody makes, and an entry in the store's list of them (store/audit-records.ts): who, what, and how it was before and after. No secrets: of a URL its
 // origin, of what may be large its beginning, of fixed arguments their names, and of each a hash, so that it is seen whether
 // they are others. Cold.
 import { createHash } from 'node:crypto';
 import { limits } from '../shared/limits.js';
 import { subjectHash, type Logger } from '../shared/logger.js';
-import type { AuditEntry, AuditRecords } from './audit-records.js';
+import type { AuditEntry, AuditRecords } from '../store/audit-records.js';
 
 export interface NotedChange {
   readonly before: object | undefined;

@@ -25,7 +25,7 @@ import { openRecordStore } from '../store/open-record-store.js';
 import { openStore } from '../store/open-store.js';
 import type { RecordStore } from '../store/record-store.js';
 import { Secrets } from '../upstream/secrets.js';
-import { AuditRecords } from './audit-records.js';
+import { AuditRecords } from '../store/audit-records.js';
 import { AuditTrail } from './audit.js';
 import type { Store } from '../store/store.js';
 import { SecretKeys } from '../secrets/secret-keys.js';

@@ -1,15 +1,17 @@
 // The commands that keep the secrets of the store: they open it themselves, as both planes do, so that no secret goes over
 // anybody's interface. Prints what was done, and nothing of a secret.
 import type { SecretsAction, SecretsRequest } from '../config/load-secrets-request.js';
+import { operatorName } from '../config/environment.js';
 import { exitStatus } from '../shared/exit-status.js';
 import { limits } from '../shared/limits.js';
 import { createLogger } from '../shared/logger.js';
 import { isSecretValue } from '../shared/secret-name.js';
 import { isEmbeddedThere, StoreDamage } from '../store/check-embedded.js';
+import { CHANGE_NOT_LISTED, listChange, type CommandChange } from '../store/command-change.js';
 import { openRecordStore } from '../store/open-record-store.js';
 import { RecordStoreFault, type RecordStore } from '../store/record-store.js';
 import { resealGrants } from './reseal.js';
-import { SecretKeys, type SecretKey } from './secret-keys.js';
+import { SecretKeys } from './secret-keys.js';
 import { SecretRecords } from './secret-records.js';
 import type { SecretOrigins } from './sealed-secret.js';
 
@@ -47,7 +49,7 @@ export async function outcomeOf({ store, keys, action }: SecretsRequest, input: 
   try {
     const all = new SecretKeys(keys);
     if (action.command === 'secrets rotate') return await rotate(records, all);
-    return await perform(action, new SecretRecords(records, all), all.first, value);
+    return await perform(action, records, all, value);
   } catch (error) {
     if (error instanceof RecordStoreFault) return unavailable(`${error.message}; try again when the store is there`);
     throw error;
@@ -58,21 +60,38 @@ export async function outcomeOf({ store, keys, action }: SecretsRequest, input: 
 
 async function perform(
   action: Exclude<SecretsAction, { readonly command: 'secrets rotate' }>,
-  secrets: SecretRecords,
-  key: SecretKey | undefined,
+  records: RecordStore,
+  keys: SecretKeys,
   value: { readonly text: string } | undefined,
 ): Promise<Outcome> {
+  const secrets = new SecretRecords(records, keys);
+  const key = keys.first;
   switch (action.command) {
-    case 'secrets set':
+    case 'secrets set': {
       if (key === undefined || value === undefined) throw new Error('nothing to seal, or nothing to seal it with');
+      const before = await secrets.look(action.name);
       await secrets.set(action.name, { value: value.text, origins: action.origins }, key);
-      return done(`Set ${action.name}, for ${originsText(action.origins)}.\n`);
-    case 'secrets delete':
-      if (await secrets.delete(action.name)) return done(`Deleted ${action.name}.\n`);
+      const change = { name: action.name, before, after: await secrets.look(action.name) };
+      const words = await listed(records, { operation: 'setSecret', ...change });
+      return done(`Set ${action.name}, for ${originsText(action.origins)}.\n${words}`);
+    }
+    case 'secrets delete': {
+      const before = await secrets.look(action.name);
+      if (await secrets.delete(action.name)) {
+        const change = { name: action.name, before, after: undefined };
+        return done(`Deleted ${action.name}.\n${await listed(records, { operation: 'deleteSecret', ...change })}`);
+      }
       return { text: `switchyard: there is no secret ${action.name} in the store\n`, exitStatus: exitStatus.notFound };
+    }
     case 'secrets list':
       return done(await listText(secrets));
   }
+}
+
+/** @returns what is to be said when the list of changes has not taken it. */
+async function listed(records: RecordStore, change: Omit<CommandChange, 'operator' | 'kind'>): Promise<string> {
+  const isListed = await listChange(records, { operator: operatorName(), kind: 'secrets', ...change });
+  return isListed ? '' : `${CHANGE_NOT_LISTED}\n`;
 }
 
 async function listText(secrets: SecretRecords): Promise<string> {
@@ -93,13 +112,15 @@ async function rotate(records: RecordStore, keys: SecretKeys): Promise<Outcome> 
   const grants = await resealGrants(records, keys, keys.first);
   const count = counted(resealed.length, 'secret');
   const all = grants.resealed === 0 ? count : `${count} and ${counted(grants.resealed, 'user’s grant')}`;
+  const after = { keyId: keys.first.id, secrets: resealed, grants: grants.resealed };
+  const words = await listed(records, { operation: 'rotateSecrets', before: undefined, after });
   const lines = failed.map(([name, reason]) => `switchyard: ${name}: ${reason}\n`);
   if (grants.failed > 0)
     lines.push(
       `switchyard: ${counted(grants.failed, 'user’s grant')} could not be sealed anew: no key opens what is there\n`,
     );
-  if (lines.length === 0) return done(`Sealed ${all} anew.\n`);
-  return { text: `${lines.join('')}switchyard: sealed ${all} anew\n`, exitStatus: exitStatus.refused };
+  if (lines.length === 0) return done(`Sealed ${all} anew.\n${words}`);
+  return { text: `${lines.join('')}switchyard: sealed ${all} anew\n${words}`, exitStatus: exitStatus.refused };
 }
 
 /** @param thing of which more are called so with an s. */

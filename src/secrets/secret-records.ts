@@ -54,6 +54,14 @@ export class SecretRecords {
     });
   }
 
+  /** What may be told of one. */
+  async look(name: string): Promise<Pick<ListedSecret, 'origins' | 'updatedAt' | 'keyId'> | undefined> {
+    const sealed = await this.#records.read(recordKey(name));
+    if (sealed === undefined) return undefined;
+    const { origins = [], updatedAt = '', keyId = '' } = readSealed(sealed) ?? {};
+    return { origins, updatedAt, keyId };
+  }
+
   async list(): Promise<ListedSecret[]> {
     const secrets: ListedSecret[] = [];
     for await (const [name, bytes] of this.#all()) {

@@ -1,14 +1,28 @@
 // What the commands about user configs do in each store, without a program around them.
+import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { CliFault } from '../../src/cli/cli-fault.js';
 import { perform } from '../../src/cli/user-configs.js';
+import { operatorName } from '../../src/config/environment.js';
 import type { StoreOptions } from '../../src/config/dataplane-options.js';
+import { AuditRecords, type AuditEntry } from '../../src/store/audit-records.js';
+import { openRecordStore } from '../../src/store/open-record-store.js';
+import { logInto } from '../support/log-lines.js';
 import { startRedis } from '../support/redis.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 
-const url = 'https://b.example/mcp';
+const url = 'https://b.example/mcp/hunter2?key=hunter2';
+
+/** What the store's list of changes says, the newest first. */
+async function changesIn(options: StoreOptions): Promise<readonly AuditEntry[]> {
+  const records = await openRecordStore(options, logInto([]));
+  const query = { record: '', limit: 100, cursor: undefined };
+  const { items } = await new AuditRecords(records, logInto([])).list(query, () => true);
+  await records.close();
+  return items;
+}
 
 function writeFile(t: Test, backend: object): string {
   const path = join(createScratchDirectory(t), 'config.json');
@@ -57,6 +71,24 @@ for (const [kind, start] of Object.entries(stores)) {
     await perform({ ...remove, expectedDigest: undefined });
     await t.rejects(perform({ ...remove, expectedDigest: undefined }), { name: 'CliFault', exitStatus: 66 });
     await t.rejects(perform({ command: 'config get', subject, store }), { name: 'CliFault', exitStatus: 66 });
+
+    const changes = await changesIn(store);
+    const brief = (file: string): object => ({
+      bytes: readFileSync(file).length,
+      hash: createHash('sha256').update(readFileSync(file)).digest('hex').slice(0, 12),
+      virtualHosts: { v: { b: 'https://b.example' } },
+    });
+    const told = { kind: 'user-configs', subject: operatorName(), name: subject };
+    t.strictSame(
+      changes.map(({ at: _, ...change }) => change),
+      [
+        { operation: 'deleteUserConfig', ...told, before: brief(narrow) },
+        { operation: 'putUserConfig', ...told, before: brief(wide), after: brief(narrow) },
+        { operation: 'putUserConfig', ...told, after: brief(wide) },
+      ],
+      'each change that was made, and none that was not',
+    );
+    t.notMatch(JSON.stringify(changes), /hunter2/);
   });
 }
 
@@ -67,3 +99,18 @@ t.test('where there is no embedded store, none is looked into', async (t) => {
     message: /there is no embedded store in .*; name another with --store-path/,
   });
 });
+
+t.test(
+  'of a Redis user who may write user configs alone, the change is made, and that it is not listed is said',
+  async (t) => {
+    const redis = await startRedis(t, {
+      users: ['writer on >password resetkeys %RW~alice +get +set +eval +ping +client'],
+    });
+    const store: StoreOptions = { ...redis.storeOptions, username: 'writer', password: 'password' };
+    const put = { command: 'config put', subject: 'alice', file: writeFile(t, {}), store } as const;
+    const { answer, text } = await perform({ ...put, expectedDigest: undefined });
+    t.match(answer, { isStored: true, isListed: false });
+    t.match(String(text), /\.\nThe list of changes did not take it: it does not say who has made this change\.\n$/);
+    t.same((await perform({ command: 'config get', subject: 'alice', store })).text, readFileSync(put.file));
+  },
+);

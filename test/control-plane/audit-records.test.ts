@@ -1,6 +1,6 @@
 // The list of changes on both stores: bounded, newest first, of several writers, and whole after the store was away.
 import t, { type Test } from 'tap';
-import { AuditRecords, type AuditBounds, type AuditEntry } from '../../src/control-plane/audit-records.js';
+import { AuditRecords, type AuditBounds, type AuditEntry } from '../../src/store/audit-records.js';
 import { maySee } from '../../src/control-plane/http/routes/audit-routes.js';
 import { limits } from '../../src/shared/limits.js';
 import { openRecordStore } from '../../src/store/open-record-store.js';
@@ -171,6 +171,8 @@ t.test('admins see all, editors their own changes and those of what they may cha
     [{}, true],
     [{ kind: 'connections' }, false],
     [{ kind: 'connections', subject: 'ed' }, true],
+    [{ kind: 'user-configs', subject: 'ed' }, false],
+    [{ kind: 'secrets' }, false],
   ] as const) {
     const entry = entryOf('x', more);
     t.equal(maySee(editor, entry), isSeen, JSON.stringify(more));

@@ -6,11 +6,13 @@ import { Readable } from 'node:stream';
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import type { StoreOptions } from '../../src/config/dataplane-options.js';
+import { operatorName } from '../../src/config/environment.js';
 import { outcomeOf } from '../../src/secrets/run-secrets.js';
 import { readSealed, sealSecret, unsealSecret, type Secret } from '../../src/secrets/sealed-secret.js';
 import { SecretKeys } from '../../src/secrets/secret-keys.js';
 import { SecretRecords } from '../../src/secrets/secret-records.js';
 import { StoredSecrets, type StoredSecretRead } from '../../src/secrets/stored-secrets.js';
+import { AuditRecords } from '../../src/store/audit-records.js';
 import { openRecordStore } from '../../src/store/open-record-store.js';
 import { openStore } from '../../src/store/open-store.js';
 import type { RecordStore } from '../../src/store/record-store.js';
@@ -120,6 +122,21 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       t.match(await run({ command: 'secrets delete', name: 'piped' }), { exitStatus: 66 });
     });
 
+    await t.test('who changed what with a command is in the list of changes, without a secret', async (t) => {
+      const query = { record: '', limit: 100, cursor: undefined };
+      const { items } = await new AuditRecords(records, silent).list(query, () => true);
+      const told = { kind: 'secrets', subject: operatorName() };
+      const piped = { origins: ['https://a.example'], updatedAt: String, keyId: firstOf(new SecretKeys([NEW])).id };
+      t.match(items, [
+        { operation: 'deleteSecret', ...told, name: 'piped', before: { ...piped, keyId: firstOf(old).id } },
+        { operation: 'rotateSecrets', ...told, after: { keyId: firstOf(old).id, secrets: ['other', 'piped'] } },
+        { operation: 'setSecret', ...told, name: 'piped', after: piped },
+      ]);
+      t.equal(items.length, 3, 'and nothing of what was refused');
+      t.same([items[0]?.after, items[2]?.before], [undefined, undefined]);
+      t.notMatch(JSON.stringify(items), /hunter2|6f1/);
+    });
+
     if (options.kind === 'embedded') {
       const files = readdirSync(options.path).map((file) => readFileSync(join(options.path, file), 'latin1'));
       t.notOk(
@@ -154,7 +171,10 @@ t.test('a Redis user with the documented rights keeps secrets, and reads nobodyâ
   const store = { ...redis.storeOptions, username: 'keeper', password: 'word' };
   const set = { command: 'secrets set', name: 'a', origins: 'any' } as const;
   const input = (): Readable => Readable.from([Buffer.from('v')]);
-  t.match(await outcomeOf({ store, keys: [OLD], action: set }, input()), { exitStatus: 0 });
+  t.same(await outcomeOf({ store, keys: [OLD], action: set }, input()), {
+    text: 'Set a, for any origin.\n',
+    exitStatus: 0,
+  });
   t.match(await outcomeOf({ store, keys: [OLD], action: { command: 'secrets list' } }, input()), { text: /^NAME/ });
   const records = await openRecords(t, store);
   await t.rejects(records.read({ space: 'user-configs', key: 'alice' }), /NOPERM|permission/);

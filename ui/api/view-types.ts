@@ -74,7 +74,7 @@ export interface Explanation {
 export interface AuditEntry {
   readonly at: string;
   readonly operation: string;
-  readonly kind: 'servers' | 'compositions' | 'connections';
+  readonly kind: 'servers' | 'compositions' | 'connections' | 'user-configs' | 'secrets';
   readonly subject: string;
   readonly requestId?: string;
   readonly id?: string;

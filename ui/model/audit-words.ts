@@ -12,6 +12,11 @@ const DONE: Readonly<Record<string, string>> = {
   patchComposition: 'changed the composition',
   removeComposition: 'removed the composition',
   disconnect: 'withdrew the consent for',
+  putUserConfig: 'stored the user config of',
+  deleteUserConfig: 'deleted the user config of',
+  setSecret: 'set the secret',
+  deleteSecret: 'deleted the secret',
+  rotateSecrets: 'sealed the secrets anew',
 };
 
 /** Of an operation that this page does not know its name. */

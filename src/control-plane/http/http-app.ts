@@ -15,7 +15,7 @@ import { limits } from '../../shared/limits.js';
 import type { AccessLog } from '../../observation/access-log.js';
 import type { Logger } from '../../shared/logger.js';
 import type { RequestIds } from '../../shared/request-ids.js';
-import type { AuditRecords } from '../audit-records.js';
+import type { AuditRecords } from '../../store/audit-records.js';
 import type { AuditTrail } from '../audit.js';
 import type { Connect } from '../connect/connect.js';
 import { DataplaneViews } from '../dataplane/dataplane-views.js';

@@ -92,8 +92,8 @@ export const viewSchemas = {
   AuditEntry: exactly(
     {
       at: time,
-      operation: { ...text, description: 'The `operationId` of what was asked for.' },
-      kind: { type: 'string', enum: ['servers', 'compositions', 'connections'] },
+      operation: { ...text, description: 'The `operationId` of what was asked for, or what a command has done.' },
+      kind: { type: 'string', enum: ['servers', 'compositions', 'connections', 'user-configs', 'secrets'] },
       subject: { ...text, description: 'Who has made the change.' },
       requestId: text,
       id: { ...text, description: 'Of what was changed.' },

@@ -4,16 +4,15 @@
 import { randomBytes } from 'node:crypto';
 import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
-import type { RecordChange, RecordKey, RecordStore } from '../store/record-store.js';
-import { retrySwap } from '../store/retry-swap.js';
-import type { Page } from './page.js';
+import type { RecordChange, RecordKey, RecordStore } from './record-store.js';
+import { retrySwap } from './retry-swap.js';
 
 /** A change that somebody has made. */
 export interface AuditEntry {
   readonly at: string;
-  /** As in the endpoint table. */
+  /** As in the endpoint table; of a command, a name of its own. */
   readonly operation: string;
-  /** What was changed, as the endpoint table files it: servers, compositions, connections. */
+  /** What was changed, as the endpoint table files it: servers, compositions, connections; of commands: user-configs, secrets. */
   readonly kind: string;
   readonly subject: string;
   readonly requestId?: string;
@@ -34,6 +33,12 @@ export interface AuditQuery {
   readonly record: string;
   readonly limit: number;
   /** `undefined`: from the newest. */
+  readonly cursor: string | undefined;
+}
+
+export interface AuditPage {
+  readonly items: readonly AuditEntry[];
+  /** Of the next page; `undefined` on the last one. */
   readonly cursor: string | undefined;
 }
 
@@ -71,14 +76,14 @@ interface Batch {
 
 export class AuditRecords {
   readonly #records: RecordStore;
-  readonly #logger: Logger;
+  readonly #logger: Pick<Logger, 'warn'>;
   readonly #bounds: AuditBounds;
   readonly #waiting: Buffer[] = [];
   #lost = 0;
   #writing: Promise<void> | undefined;
   #isStopping = false;
 
-  constructor(records: RecordStore, logger: Logger, bounds: AuditBounds = BOUNDS) {
+  constructor(records: RecordStore, logger: Pick<Logger, 'warn'>, bounds: AuditBounds = BOUNDS) {
     this.#records = records;
     this.#logger = logger;
     this.#bounds = bounds;
@@ -94,7 +99,7 @@ export class AuditRecords {
   }
 
   /** @param maySee whose caller it is to judge. Throws a `RecordStoreFault`. */
-  async list({ record, limit, cursor }: AuditQuery, maySee: (entry: AuditEntry) => boolean): Promise<Page<AuditEntry>> {
+  async list({ record, limit, cursor }: AuditQuery, maySee: (entry: AuditEntry) => boolean): Promise<AuditPage> {
     const { first, next } = headIn(await this.#records.read(HEAD));
     let at = Math.min(cursor === undefined ? Infinity : Number(cursor), next - 1);
     const items: AuditEntry[] = [];

@@ -1,0 +1,33 @@
+// What of a user config is told where changes are listed: enough to see what was another. Of a backend's URL the origin alone, as a path
+// or a query may be as good as a password.
+import { createHash } from 'node:crypto';
+
+/** @param value may be anything: what was there before need not have been a config. */
+export function configInBrief(value: Buffer): object {
+  const hosts = membersOf(membersOf(parsed(value))['virtual_hosts']);
+  const virtualHosts = Object.entries(hosts).map(([id, host]) => {
+    const backends = Object.entries(membersOf(membersOf(host)['backends']));
+    return [id, Object.fromEntries(backends.map(([name, backend]) => [name, originOf(membersOf(backend)['url'])]))];
+  });
+  return {
+    bytes: value.length,
+    hash: createHash('sha256').update(value).digest('hex').slice(0, 12),
+    virtualHosts: Object.fromEntries(virtualHosts) as object,
+  };
+}
+
+function parsed(value: Buffer): unknown {
+  try {
+    return JSON.parse(value.toString());
+  } catch {
+    return undefined;
+  }
+}
+
+function membersOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+}
+
+function originOf(url: unknown): string {
+  return typeof url === 'string' && URL.canParse(url) ? new URL(url).origin : '';
+}

@@ -1,0 +1,41 @@
+// A change that a command makes in the store by itself, in the store's list of changes beside those that people make through the
+// control plane: who ran the command, what was changed, and how it was before and after, without secrets. Cold.
+import { limits } from '../shared/limits.js';
+import { AuditRecords } from './audit-records.js';
+import type { RecordStore } from './record-store.js';
+
+export interface CommandChange {
+  /** Who runs the command. */
+  readonly operator: string;
+  readonly operation: 'putUserConfig' | 'deleteUserConfig' | 'setSecret' | 'deleteSecret' | 'rotateSecrets';
+  readonly kind: 'user-configs' | 'secrets';
+  /** Whose config it is, or which secret. */
+  readonly name?: string;
+  readonly before: object | undefined;
+  readonly after: object | undefined;
+}
+
+/** For a person: the change itself is made. */
+export const CHANGE_NOT_LISTED = 'The list of changes did not take it: it does not say who has made this change.';
+
+/** Tried once. @returns false when the list has not taken it. */
+export async function listChange(
+  records: RecordStore,
+  { operator, operation, kind, name, before, after }: CommandChange,
+): Promise<boolean> {
+  let isListed = true;
+  const warn = (): void => void (isListed = false);
+  const changes = new AuditRecords(records, { warn });
+  changes.append({
+    ...{ at: new Date().toISOString(), operation, kind, subject: beginningOf(operator) },
+    ...(name !== undefined && { name: beginningOf(name) }),
+    ...(before !== undefined && { before }),
+    ...(after !== undefined && { after }),
+  });
+  await changes.stop();
+  return isListed;
+}
+
+function beginningOf(text: string): string {
+  return text.slice(0, limits.auditValueCharsMax);
+}
