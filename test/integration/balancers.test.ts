@@ -1,5 +1,6 @@
 // Three machines behind the load balancers of Debian, and behind Envoy, with the configurations that are shipped. They are restarted one after the other,
 // as systemd would, while the SDK's own clients use them: nobody notices.
+import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
@@ -38,6 +39,8 @@ const CLIENTS = 6;
 /** Longer than a machine's drain takes besides. */
 const SLOW_CALL_MS = 2_500;
 const PAUSE_MS = 60;
+/** In /proc/net/tcp. */
+const ESTABLISHED = '01';
 
 class Users {
   readonly faults: string[] = [];
@@ -154,6 +157,13 @@ class Machine {
     await until(() => this.hasServed, 'its turn');
   }
 
+  /** As the kernel has it. */
+  get connectionCount(): number {
+    const port = Number(new URL(this.deployment.gateway.origin).port).toString(16).toUpperCase().padStart(4, '0');
+    const lines = readFileSync('/proc/net/tcp', 'utf8').split('\n');
+    return lines.filter((line) => new RegExp(`^ *\\d+: \\w+:${port} \\w+:\\w+ ${ESTABLISHED} `).test(line)).length;
+  }
+
   get hasServed(): boolean {
     const { logs } = this.deployment.gateway;
     return logs.some(({ msg, method }) => msg === 'request' && method === 'tools/call');
@@ -215,6 +225,9 @@ async function killedBehind(t: Test, starts: readonly StartBalancer[]): Promise<
     await callEach();
     return machines.every(({ hasServed }) => hasServed);
   }, 'the turn of each machine');
+  // What is sent into a connection before the balancer has heard of its end is lost with the machine, like any call in flight in it.
+  const kept = balancers.reduce((sum, { keptConnections }) => sum + keptConnections, 0);
+  await until(() => machines[0]!.connectionCount <= kept, 'idle connections to be left');
   await machines[0]!.die();
   await callEach();
   t.equal(users.answered, users.asked, 'every call was answered');

@@ -25,6 +25,8 @@ export interface Balancer {
   readonly origin: string;
   /** Knows where the public host is, and whom it trusts there. */
   readonly fetch: typeof globalThis.fetch;
+  /** How many connections it keeps to a machine that nobody calls, to ask for its health. */
+  readonly keptConnections: number;
 }
 
 /** Where things are for the test, by where they are in the example. */
@@ -75,7 +77,7 @@ export async function startShippedEnvoy(t: Pick<Test, 'teardown'>, machines: rea
   ]);
   const path = join(createScratchDirectory(t), 'envoy.yaml');
   writeFileSync(path, text);
-  const balancer = balancerAt(t, 'Envoy', `http://${PUBLIC_HOST}:${port}`);
+  const balancer = { ...balancerAt(t, 'Envoy', `http://${PUBLIC_HOST}:${port}`), keptConnections: 1 };
   const words = ['--config-path', path, '--concurrency', '1', '--disable-hot-restart', '--log-level', 'error'];
   await startProxy(t, { command: ENVOY, words }, () => isHealthy(balancer));
   return balancer;
@@ -104,7 +106,7 @@ function balancerAt(t: Pick<Test, 'teardown'>, name: string, origin: string, ca?
   t.teardown(() => agent.destroy());
   const fetch = ((url: string | URL, init?: RequestInit) =>
     fetchWith(url, { ...init, dispatcher: agent })) as unknown as typeof globalThis.fetch;
-  return { name, origin, fetch };
+  return { name, origin, fetch, keptConnections: 0 };
 }
 
 async function isHealthy({ origin, fetch }: Balancer): Promise<boolean> {
