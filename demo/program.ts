@@ -4,6 +4,12 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 
+/** An exit status of the program (docs/operations.md). */
+const ADDRESS_UNAVAILABLE = 69;
+/** Mostly it is an earlier one that nobody has stopped. */
+const OTHER_PORTS =
+  'If another quick start runs already, use that one, or stop it with Ctrl-C; or run this one in another folder, on other ports: npm run quickstart -- 127.0.0.1:9001 127.0.0.1:9444';
+
 export class Program {
   /** Exit status; `null` when it was killed. */
   readonly exited: Promise<number | null>;
@@ -26,9 +32,10 @@ export class Program {
         const { msg, address } = parseLine(line);
         if (msg === 'listening' && typeof address === 'string') resolve(address);
       });
-      void this.exited.then((status) =>
-        reject(new Error(`the ${this.#name} did not start (exit status ${status}); its last line says why`)),
-      );
+      void this.exited.then((status) => {
+        const advice = status === ADDRESS_UNAVAILABLE ? `\n${OTHER_PORTS}` : '';
+        reject(new Error(`the ${this.#name} did not start (exit status ${status}); its last line says why${advice}`));
+      });
     });
   }
 

@@ -1,14 +1,38 @@
 // What an operator sees of a running gateway of two workers: who is there, which backends can be reached, what became of a request,
 // and why somebody has a tool or not.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import t from 'tap';
 import { backendFor, startDeployment } from '../support/deployment.js';
-import { runProgram } from '../support/gateway.js';
+import { childEnvironment, programPath, runProgram } from '../support/gateway.js';
+import { killWithProcess } from '../support/leftovers.js';
 import { findFreePort } from '../support/free-port.js';
 import { send } from '../support/raw-http.js';
 import { subjectHash } from '../../src/shared/logger.js';
 import { until } from '../support/until.js';
 import { AdminConnection } from '../../src/cli/admin-connection.js';
 import { watchDataplane } from '../../src/cli/top.js';
+
+/** A command in a terminal of its own, as the program `script` makes one. */
+function onTerminal(words: readonly string[]): { pid: number; shown: () => string; ended: Promise<unknown> } {
+  const command = words.map((word) => `'${word}'`).join(' ');
+  const child = spawn('script', ['-qefc', command, '/dev/null'], {
+    env: childEnvironment({ TERM: 'xterm' }),
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  killWithProcess(child);
+  let shown = '';
+  child.stdout.on('data', (chunk: Buffer) => (shown += chunk.toString()));
+  return { pid: child.pid ?? 0, shown: () => shown, ended: once(child, 'close') };
+}
+
+function tryKill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGTERM');
+  } catch {
+    // It has ended.
+  }
+}
 
 t.test('the views of the admin listener', async (t) => {
   const [port, deadPort] = [await findFreePort(), await findFreePort()];
@@ -139,6 +163,31 @@ t.test('the views of the admin listener', async (t) => {
     };
     t.match(await told('explain', sessions[0]?.session ?? ''), /^calc +open$/m);
     t.match(JSON.parse(await told('log-level', 'info', '--json')), { level: 'info' });
+  });
+
+  t.test('`switchyard top` prints one round as JSON, and its table again and again on a terminal', async (t) => {
+    const words = ['top', '--admin-address', `127.0.0.1:${port}`];
+    let isPrinted = false;
+    const printing = runProgram([...words, '--json']).finally(() => (isPrinted = true));
+    while (!isPrinted) await session.call('calc-add');
+    const { code, output, errorOutput } = await printing;
+    t.match({ code, errorOutput }, { code: 0, errorOutput: '' });
+    t.match(JSON.parse(output), {
+      isReady: true,
+      workers: [{ slot: 0 }, { slot: 1 }],
+      methods: [{ name: 'tools/call', requestsPerSecond: Number }],
+      backends: [{ name: 'calc' }],
+    });
+
+    const { pid, shown, ended } = onTerminal([process.execPath, programPath(), ...words]);
+    t.teardown(() => tryKill(pid));
+    const rounds = (): string[] => shown().split('\u001b[H\u001b[J').slice(1);
+    await until(async () => (await session.call('calc-add'), rounds().length > 2), 'two rounds');
+    const [first = '', second = ''] = rounds();
+    for (const round of [first, second]) t.match(round, /^ready, 2 of 2 workers, 1 sessions, [^]*\r\nSLOT +STATE /);
+    t.match(second, /\r\nMETHOD [^]*\r\ntools\/call +\d[^]*\r\nBACKEND [^]*\r\ncalc +\d/);
+    tryKill(pid);
+    await ended;
   });
 
   t.test('a member that looks like a known one is warned of, once in each worker, and explained', async (t) => {

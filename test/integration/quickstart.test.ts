@@ -101,6 +101,10 @@ t.test('it prints a URL and a token that work, and Ctrl-C ends all of it with st
   });
   t.equal(second.status, 1, 'a second one on the same address ends');
   t.match(second.stdout + second.stderr, new RegExp(`cannot listen on ${taken}: it is in use; .*another address`));
+  t.match(
+    second.stderr,
+    /If another quick start runs already, .* npm run quickstart -- 127\.0\.0\.1:9001 127\.0\.0\.1:9444\n$/,
+  );
 
   const answer = await fetch(url, {
     method: 'POST',
