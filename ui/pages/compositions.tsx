@@ -7,6 +7,7 @@ import { useQuery } from '../api/query.js';
 import type { Composition } from '../api/types.js';
 import { mayMake } from '../model/permission.js';
 import { itemKinds } from '../model/server-items.js';
+import { subjectWords } from '../model/subject-words.js';
 import { Loaded } from '../parts/notices.js';
 import { LongSaid } from '../parts/said.js';
 
@@ -55,8 +56,7 @@ function CompositionRow({ composition }: { readonly composition: Composition }):
       <Link href={`/compose/${id}`}>{name}</Link>
       <LongSaid text={description} max={200} />
       <p class="note">
-        {told.join(', ')} of {servers.map((server) => server.name).join(', ')}; for {subjects.length}{' '}
-        {subjects.length === 1 ? 'subject' : 'subjects'}
+        {told.join(', ')} of {servers.map((server) => server.name).join(', ')}; {subjectWords(subjects.length)}
       </p>
       {missingTools.length > 0 && (
         <p class="note bad">

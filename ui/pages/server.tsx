@@ -9,6 +9,7 @@ import type { Composition, RefreshReport, Server } from '../api/types.js';
 import { mayChange, mayMake, ownerWords } from '../model/permission.js';
 import { refreshWords } from '../model/refresh-words.js';
 import { authWords } from '../model/server-draft.js';
+import { subjectWords } from '../model/subject-words.js';
 import { announce } from '../parts/announcements.js';
 import { Confirmation } from '../parts/confirmation.js';
 import { Fault, Loaded } from '../parts/notices.js';
@@ -237,7 +238,7 @@ function RemovalQuestion({ server, onAnswer }: RemovalProps): JSX.Element {
               <ul>
                 {using.map(({ id, name, subjects }) => (
                   <li key={id}>
-                    {name}, for {subjects.length} {subjects.length === 1 ? 'subject' : 'subjects'}
+                    {name}, {subjectWords(subjects.length)}
                   </li>
                 ))}
               </ul>
