@@ -1,6 +1,9 @@
 // Calls of clients of MCP 2026-07-28 whose backend, which has sessions, asks in the middle of them: over several workers, each
 // request on a connection of its own, so that retries come to workers that do not hold the call.
-import t from 'tap';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { limits } from '../../src/shared/limits.js';
 import { backendFor, startDeployment, type ConfiguredCaller } from '../support/deployment.js';
 import { EventReader } from '../support/event-reader.js';
 import { readEvents } from '../support/event-stream.js';
@@ -8,6 +11,7 @@ import { JsonText } from '../support/json-text.js';
 import { BOTH_FORMS } from '../support/mcp-caller.js';
 import { modernBackendFor } from '../support/modern-backend.js';
 import { migratesConnections } from '../support/reload-load.js';
+import { createScratchDirectory } from '../support/scratch-directory.js';
 import { until } from '../support/until.js';
 
 const META = 'io.modelcontextprotocol/';
@@ -114,6 +118,55 @@ t.test('a question of a backend is answered from whichever worker the retry come
   const replayed = await call(caller, 5, { requestState: asked.result?.requestState, inputResponses: { 1: {} } });
   t.match(replayed, { id: 5, error: { code: -32602 } }, 'once');
   t.equal(backend.calls.length, calls + 1, 'each call was carried out once');
+});
+
+/** The wall clock of a gateway, which goes as any other until it is set ahead. */
+function createClock(t: Test): { readonly environment: Record<string, string>; setAhead(ms: number): void } {
+  const directory = createScratchDirectory(t);
+  const [program, ahead] = [join(directory, 'clock.cjs'), join(directory, 'ahead')];
+  const setAhead = (ms: number): void => writeFileSync(ahead, String(ms));
+  setAhead(0);
+  const source = `const { readFileSync } = require('node:fs');
+const real = Date.now;
+Date.now = () => real() + Number(readFileSync(${JSON.stringify(ahead)}, 'utf8'));`;
+  writeFileSync(program, source);
+  return { environment: { NODE_OPTIONS: `--require=${program}` }, setAhead };
+}
+
+t.test('a state whose time is over goes on with nothing, and carries nothing out', async (t) => {
+  const answered: unknown[] = [];
+  const backend = await backendFor(t, {
+    withSessions: true,
+    framing: 'chunked',
+    onCall: async (received) => {
+      await received.send(
+        new JsonText('{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"?"}}'),
+      );
+      await until(() => answered.length > 0, 'the answer');
+      return { content: [] };
+    },
+    onRequest: (request) => {
+      const { id, result } = JSON.parse(request.text || '{}') as { id?: unknown; result?: unknown };
+      if (id !== 'q' || result === undefined) return false;
+      answered.push(result);
+      request.empty(202);
+      return true;
+    },
+  });
+  const clock = createClock(t);
+  const deployment = await startDeployment(t, { workerCount: 2, environment: clock.environment });
+  const caller = await deployment.caller({ b: { url: backend.url } });
+  const { requestState } = (await call(caller, 1)).result ?? {};
+  const retry = { requestState, inputResponses: { 1: { action: 'accept' } } };
+  // The expiry is in whole seconds, rounded up.
+  clock.setAhead(limits.heldCallMsMax + 1_000);
+  const late = await call(caller, 2, retry);
+  t.match(late, { id: 2, error: { code: -32602, message: /call again without requestState/ } });
+  t.same([backend.calls.length, answered.length], [1, 0], 'the backend hears nothing of it');
+  clock.setAhead(limits.heldCallMsMax - 60_000);
+  const early = await call(caller, 3, retry);
+  t.match(early, { id: 3, result: { resultType: 'complete' } }, 'of the time alone: before, it goes on');
+  t.same([backend.calls.length, answered.length], [1, 1], 'and was carried out once');
 });
 
 /** A connection that still waits in the queue of the old listener is reset with it, and nobody has read from it. */
