@@ -1,6 +1,8 @@
 // Makes sure, before any worker is forked, that the listen addresses are free, and claims them until the program ends.
 // Workers share their port by SO_REUSEPORT, so a second gateway on it would silently take half of the first one's
 // connections; an exclusive bind fails instead, also when other programs have the port. Cold.
+import { randomInt } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import type { DataplaneOptions, ListenAddress } from '../config/dataplane-options.js';
 import { listenFault } from '../process/listen-fault.js';
@@ -40,13 +42,35 @@ export async function claimAddresses(options: DataplaneOptions): Promise<Claimed
   }
 }
 
-/** The system may choose a port that another gateway has claimed and does not listen on yet: then it chooses again. */
+/** A port that was chosen may be in use, or claimed by a gateway that does not listen on it yet: then another one is chosen. */
 const CHOICES_MAX = 16;
+const PORT_MAX = 65_535;
+/** Fewer ports than these are no choice. */
+const PORTS_MIN = 1_000;
+const OUTGOING_PORTS_PATH = '/proc/sys/net/ipv4/ip_local_port_range';
+
+/**
+ * Chooses a port that no outgoing connection is given: such a connection could take it before the workers listen, and keep
+ * it for hours. Perhaps in use.
+ * @returns 0, the system's choice, where that leaves too few ports or the system does not say which they are.
+ */
+export function choosePort(): number {
+  const last = lastOutgoingPort();
+  return PORT_MAX - last < PORTS_MIN ? 0 : randomInt(last + 1, PORT_MAX + 1);
+}
+
+function lastOutgoingPort(): number {
+  try {
+    return Number(readFileSync(OUTGOING_PORTS_PATH, 'latin1').trim().split(/\s+/)[1] ?? PORT_MAX);
+  } catch {
+    return PORT_MAX;
+  }
+}
 
 async function bind(address: ListenAddress, optionName: string, bound: Bound[]): Promise<ListenAddress> {
   for (let choicesLeft = address.port === 0 ? CHOICES_MAX : 1; ; choicesLeft--) {
     try {
-      return await bindOnce(address, bound);
+      return await bindOnce({ host: address.host, port: address.port || choosePort() }, bound);
     } catch (error) {
       if (choicesLeft > 1 && isInUse(error)) continue;
       throw listenFault(address, optionName, error);

@@ -119,7 +119,9 @@ t.test('it prints a URL and a token that work, and Ctrl-C ends all of it with st
   t.match(await answer.json(), { result: { serverInfo: { name: 'switchyard' } } });
 
   await t.test('the steps for curl do what they say', { skip }, async (t) => {
-    const { stdout, stderr } = await promisify(execFile)('bash', ['-c', stepsOf(quickstart.output)]);
+    const { stdout, stderr } = await promisify(execFile)('bash', ['-c', stepsOf(quickstart.output)], {
+      env: childEnvironment(),
+    });
     t.equal(stderr, '');
     const lines = stdout.split('\n').filter((line) => line !== '' && !line.startsWith(':'));
     const [listed, added, ...streamed] = lines.map((line) => line.replace(/^data: /, ''));
@@ -153,7 +155,10 @@ t.test(
     for (const run of ['first', 'second']) {
       const quickstart = await startQuickstart(t);
       const commands = /^ {2}export SWITCHYARD_TOKEN=[^]*?tools\/list"\}'$/m.exec(quickstart.output)?.[0] ?? '';
-      const { stdout, stderr } = await promisify(execFile)('bash', ['-c', commands], { cwd: projectRoot });
+      const { stdout, stderr } = await promisify(execFile)('bash', ['-c', commands], {
+        cwd: projectRoot,
+        env: childEnvironment(),
+      });
       t.equal(stderr, '', run);
       t.match(stdout, /^calculator +active +2 +demo /m);
       t.match(stdout, /^wordsmith +active +2 +demo /m);
@@ -196,7 +201,7 @@ t.test('the settings that it prints for other programs are JSON with the same UR
   };
   t.same(settings, [{ mcpServers: entry }, { mcpServers: { switchyard: remote } }, { servers: entry }]);
   const renewal = /A new one: +(.+)/.exec(quickstart.output)?.[1] ?? '';
-  const { stdout } = await promisify(execFile)('bash', ['-c', renewal], { cwd: projectRoot });
+  const { stdout } = await promisify(execFile)('bash', ['-c', renewal], { cwd: projectRoot, env: childEnvironment() });
   t.ok(lifeS(stdout) === 86_400 && lifeS(token) === 86_400, 'tokens outlive a working day');
   t.equal(await quickstart.interrupt('SIGHUP'), 0, 'a terminal that is closed ends it');
 });

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
 import type { DataplaneOptions, ListenAddress } from '../../src/config/dataplane-options.js';
@@ -24,6 +25,16 @@ t.test('port 0 becomes a real port, which can be bound again, and the rest of th
     const server = createServer().listen(port, '127.0.0.1');
     await once(server, 'listening');
     server.close();
+  }
+});
+
+t.test('no outgoing connection is given a port that was chosen, before the workers listen on it', async (t) => {
+  const [first = 0, last = 0] = readFileSync('/proc/sys/net/ipv4/ip_local_port_range', 'latin1')
+    .split(/\s+/)
+    .map(Number);
+  for (let nth = 0; nth < 20; nth++) {
+    const { port } = (await claim(t)).options.address;
+    t.notOk(port >= first && port <= last, `${port}`);
   }
 });
 

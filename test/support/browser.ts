@@ -4,13 +4,13 @@ import axe from 'axe-core';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import type { Test } from 'tap';
 
-const PROGRAM = process.env['SWITCHYARD_TEST_CHROMIUM'] ?? '/usr/bin/chromium';
+const PROGRAM = process.env['TEST_CHROMIUM'] ?? '/usr/bin/chromium';
 
 /** Throws, in words for whoever runs the tests, when there is none. */
 export async function startBrowser(t: Pick<Test, 'teardown'>): Promise<Browser> {
   if (!existsSync(PROGRAM)) {
     throw new Error(
-      `the tests of the console need ${PROGRAM}: install it, for example with \`apt-get install --no-install-recommends chromium\`, or name another with SWITCHYARD_TEST_CHROMIUM`,
+      `the tests of the console need ${PROGRAM}: install it, for example with \`apt-get install --no-install-recommends chromium\`, or name another with TEST_CHROMIUM`,
     );
   }
   // The tests run as root in containers, where the browser's own sandbox cannot be had; it opens pages of ours alone.

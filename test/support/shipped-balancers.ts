@@ -16,7 +16,7 @@ import { createScratchDirectory } from './scratch-directory.js';
 export const PUBLIC_HOST = 'gateway.example';
 const MACHINES = ['10.0.0.11:8001', '10.0.0.12:8001', '10.0.0.13:8001'] as const;
 const HEALTH = '/gw-rs/health';
-const { SWITCHYARD_TEST_ENVOY: ENVOY = 'envoy' } = process.env;
+const { TEST_ENVOY: ENVOY = 'envoy' } = process.env;
 
 /** What callers need. */
 export interface Balancer {

@@ -285,6 +285,11 @@ export const primaryMutants: readonly Mutant[] = [
         becomes: 'createServer();',
       },
       {
+        slip: 'a port that an outgoing connection may take is chosen',
+        text: 'port: address.port || choosePort()',
+        becomes: 'port: address.port',
+      },
+      {
         slip: 'any fault has another port chosen',
         text: 'if (choicesLeft > 1 && isInUse(error)) continue;',
         becomes: 'if (choicesLeft > 1) continue;',
