@@ -8,7 +8,7 @@ import type { Readable } from 'node:stream';
 const ADDRESS_UNAVAILABLE = 69;
 /** Mostly it is an earlier one that nobody has stopped. */
 const OTHER_PORTS =
-  'If another quick start runs already, use that one, or stop it with Ctrl-C; or run this one in another folder, on other ports: npm run quickstart -- 127.0.0.1:9001 127.0.0.1:9444';
+  'If another quick start runs already, use that one, or stop it with Ctrl-C; or run this one on other ports: npm run quickstart -- 127.0.0.1:9001 127.0.0.1:9444';
 
 export class Program {
   /** Exit status; `null` when it was killed. */

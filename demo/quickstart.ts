@@ -18,10 +18,13 @@ const SCRIPT = fileURLToPath(new URL('../main.js', import.meta.url));
 const SUBJECT = 'demo@example.com';
 const VIRTUAL_HOST_ID = 'd3m0d3m0d3m0d3m0d3m0d3m0d3m0d3m0';
 const PATH_PREFIX = '/gw-rs';
+/** The gateway's, the control plane's. */
+const USUAL_ADDRESSES = ['127.0.0.1:8001', '127.0.0.1:4444'] as const;
 
 async function main(): Promise<void> {
-  const [gatewayAddress = '127.0.0.1:8001', controlPlaneAddress = '127.0.0.1:4444'] = process.argv.slice(2);
+  const [gatewayAddress = USUAL_ADDRESSES[0], controlPlaneAddress = USUAL_ADDRESSES[1]] = process.argv.slice(2);
   const keys = ensureKeyPair(join(root, 'data'));
+  const options = optionWords(keys, storeName(gatewayAddress, controlPlaneAddress));
   const backends = {
     calculator: await startDemoBackend({ createMcpServer: createCalculator, answerAs: 'json' }),
     wordsmith: await startDemoBackend({ createMcpServer: createWordsmith, answerAs: 'event-stream' }),
@@ -29,9 +32,9 @@ async function main(): Promise<void> {
   const backendUrls = { calculator: backends.calculator.url, wordsmith: backends.wordsmith.url };
 
   const gateway = new Program('gateway', SCRIPT, [
-    ...['dataplane', '--address', gatewayAddress, '--admin-address', 'off', ...optionWords(keys)],
+    ...['dataplane', '--address', gatewayAddress, '--admin-address', 'off', ...options],
   ]);
-  const controlPlaneWords = ['control-plane', '--address', controlPlaneAddress, ...optionWords(keys)];
+  const controlPlaneWords = ['control-plane', '--address', controlPlaneAddress, ...options];
   const controlPlane = new Program('control plane', SCRIPT, controlPlaneWords);
   const programs = [gateway, controlPlane];
   const stop = (): void => programs.forEach((program) => program.stop());
@@ -56,10 +59,17 @@ async function main(): Promise<void> {
   process.exit(statuses.find((status) => status !== 0) === undefined ? 0 : 1);
 }
 
+/** Of its own for each pair of addresses: two quick starts at once would overwrite each other's servers and user config. */
+function storeName(...addresses: readonly string[]): string {
+  const ports = addresses.map((address) => /\d+$/.exec(address)?.[0] ?? '');
+  const isUsual = addresses.every((address, at) => address === USUAL_ADDRESSES[at]);
+  return isUsual ? 'store' : `store-${ports.join('-')}`;
+}
+
 /** The same for both: they meet in the store. */
-function optionWords(keys: KeyPairPaths): string[] {
+function optionWords(keys: KeyPairPaths, store: string): string[] {
   return Object.entries({
-    '--store-path': join(root, 'data/store'),
+    '--store-path': join(root, 'data', store),
     '--token-verification-public-key': keys.publicKey,
     '--token-verification-private-key': keys.privateKey,
     '--upstream-connection-mode': 'plain-text-or-tls',

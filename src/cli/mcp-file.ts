@@ -6,7 +6,7 @@ import { exitStatus } from '../shared/exit-status.js';
 import { limits } from '../shared/limits.js';
 import { isSecretName } from '../shared/secret-name.js';
 import { CliFault } from './cli-fault.js';
-import { withoutComments } from './json-with-comments.js';
+import { readJsonWithComments } from './json-text.js';
 import { bridgeCommand } from './stdio-bridge.js';
 
 /** A secret that somebody has to set before the server lets anybody in. */
@@ -71,13 +71,9 @@ export function readMcpFile(text: string, way: ImportWay): readonly FiledServer[
 }
 
 function serversIn(text: string): Readonly<Record<string, unknown>> {
-  let file: unknown;
-  try {
-    file = JSON.parse(withoutComments(text));
-  } catch (error) {
-    throw new CliFault(exitStatus.refused, 'the file is not JSON', error);
-  }
-  const { mcpServers, servers, mcp } = Object(file) as Readonly<Record<string, unknown>>;
+  const file = readJsonWithComments(text);
+  if (file.fault !== undefined) throw new CliFault(exitStatus.refused, `the file is not JSON: ${file.fault}`);
+  const { mcpServers, servers, mcp } = Object(file.value) as Readonly<Record<string, unknown>>;
   const inSettings = (Object(mcp) as { readonly servers?: unknown }).servers;
   const found = serversShape.safeParse(mcpServers ?? servers ?? inSettings).data;
   if (found !== undefined) return found;

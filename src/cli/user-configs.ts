@@ -1,5 +1,6 @@
 // `switchyard config …`: user configs in the store, by the store's own options and without a control plane. What is put there
 // was checked, and takes the place of what was seen there and of nothing else.
+import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import type { UserConfigAction, UserConfigRequest } from '../config/user-config-request.js';
 import type { StoreOptions } from '../config/dataplane-options.js';
@@ -17,6 +18,7 @@ import { userConfigJsonSchema } from '../user-config/json-schema.js';
 import { CliFault } from './cli-fault.js';
 import { configInBrief } from './config-in-brief.js';
 import { inputName, readInput } from './input-file.js';
+import { faultOfJson } from './json-text.js';
 import { harmlessJson, printOutcome, type Outcome } from './outcome.js';
 import { printable } from './text-table.js';
 
@@ -34,7 +36,7 @@ export async function perform(action: UserConfigAction): Promise<Outcome> {
     case 'config schema':
       return { answer: userConfigJsonSchema(), text: '' };
     case 'config check': {
-      const check = checkUserConfig(await readInput(action.file, limits.userConfigBytesMax));
+      const check = checkInput(await readInput(action.file, limits.userConfigBytesMax));
       const isRight = check.errors.length === 0;
       return {
         answer: checkAnswer(check),
@@ -63,14 +65,14 @@ async function list(store: ConfigStore): Promise<Outcome> {
 async function get(store: ConfigStore, subject: string): Promise<Outcome> {
   const value = found(await store.read(subject), store, subject);
   const check = checkUserConfig(value);
-  const answer = { subject, digest: digestOf(value), config: parsed(value), ...checkAnswer(check) };
+  const answer = { subject, digest: digestOf(value), config: parsed(value) ?? null, ...checkAnswer(check) };
   // Into a file or a program it goes as it is.
   return { answer, text: process.stdout.isTTY ? `${harmlessJson(value.toString())}\n` : value };
 }
 
 async function put({ subject, file, store: options, expectedDigest }: Put): Promise<Outcome> {
   const value = await readInput(file, limits.userConfigBytesMax);
-  const check = checkUserConfig(value);
+  const check = checkInput(value);
   if (check.errors.length > 0) {
     const text = `${checkText(inputName(file), check)}Nothing was stored.\n`;
     return { answer: { ...checkAnswer(check), isStored: false }, text, exitStatus: exitStatus.refused };
@@ -172,6 +174,13 @@ async function withStore(
   throw new CliFault(exitStatus.notFound, `there is no embedded store${place}; ${advice}`);
 }
 
+/** Of what is no JSON the place is told as well. */
+function checkInput(value: Buffer): UserConfigCheck {
+  const check = checkUserConfig(value);
+  const fault = isUtf8(value) && parsed(value) === undefined ? faultOfJson(value.toString()) : undefined;
+  return fault === undefined ? check : { ...check, errors: [{ path: [], message: `not JSON: ${fault}` }] };
+}
+
 function checkAnswer({ errors, warnings, untoldCount }: UserConfigCheck): object {
   return { errors, warnings, ...(untoldCount > 0 && { untoldCount }) };
 }
@@ -190,11 +199,11 @@ function digestOf(value: Buffer): string {
   return createHash('sha256').update(value).digest('hex');
 }
 
-/** `null` when it is no JSON. */
+/** `undefined` when it is no JSON. */
 function parsed(value: Buffer): unknown {
   try {
     return JSON.parse(value.toString());
   } catch {
-    return null;
+    return undefined;
   }
 }

@@ -8,6 +8,7 @@ import { keyKind } from './key-kind.js';
 import { keysOfJwks, keysOfPem, keysOfSecret } from './verification-keys.js';
 
 const PRIVATE_KEYS = /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----/g;
+const PUBLIC_HALF = /-----BEGIN (?:(?:[A-Z]+ )*PUBLIC KEY|(?:X509 |TRUSTED )?CERTIFICATE)-----/;
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
 const KINDS = 'RSA of 2048 bits or more, EC on P-256, P-384 or P-521, or Ed25519';
 
@@ -121,6 +122,8 @@ function readPrivateKey(path: string): { pem: string; key: KeyObject } {
   if (/ENCRYPTED/.test(pem))
     throw new InvalidValue('holds an encrypted key; remove its passphrase with `openssl pkey`');
   refuseSeveral(pem);
+  if (pem.search(PRIVATE_KEYS) < 0 && PUBLIC_HALF.test(pem))
+    throw new InvalidValue('holds a public key or a certificate; name the file of its private key');
   const key = tryRead(() => createPrivateKey(pem), 'is not a private key in PEM (PKCS#8, PKCS#1 or SEC1)');
   return { pem, key };
 }

@@ -221,7 +221,7 @@ export function parseBaseUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isPlain = url !== undefined && url.username === '' && url.password === '' && !/[?#]/.test(text);
   if (isPlain && /^https?:$/.test(url.protocol)) return url.href.replace(/\/+$/, '');
-  throw new InvalidValue('expects a URL, as in http://127.0.0.1:4444, without user, query and fragment');
+  throw new InvalidValue('expects an http or https URL, as in http://127.0.0.1:4444, without user, query and fragment');
 }
 
 /** Scheme, host and port alone. */

@@ -3,11 +3,12 @@
 // the path is looked at from time to time, and folder and socket are made again. A successor in another process takes the
 // path over by putting its own socket there, in one step: whoever connects finds the one or the other. Cold.
 import { once } from 'node:events';
-import { lstatSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { lstatSync, renameSync, rmSync } from 'node:fs';
 import { chmod, rm } from 'node:fs/promises';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { dirname } from 'node:path';
 import { limits } from './limits.js';
+import { makeDirectory } from './make-directory.js';
 
 export interface StandingSocketOptions {
   readonly onConnection: (socket: Socket) => void;
@@ -152,7 +153,7 @@ async function isAnswered(path: string): Promise<boolean> {
  * @throws when it cannot be made, or when somebody else could have put it there or could write into it.
  */
 export function ensurePrivateFolder(path: string): void {
-  mkdirSync(path, { recursive: true, mode: 0o700 });
+  makeDirectory(path);
   if (!isPrivateFolder(path)) throw new Error(`${path} is not a folder of this user's alone: remove it`);
 }
 

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { limits } from '../shared/limits.js';
+import { makeDirectory } from '../shared/make-directory.js';
 
 const PROBE = fileURLToPath(new URL('embedded-probe.js', import.meta.url));
 
@@ -33,7 +34,7 @@ interface Meta {
 }
 
 /**
- * Resolves when there is no store yet, or one whose every entry can be read.
+ * Resolves when there is no store yet and its directory is there, made if need be, or one whose every entry can be read.
  * @throws {StoreDamage} in words for a person: what is wrong, and what can be done. Other errors when it cannot be read.
  */
 export async function checkEmbedded(path: string): Promise<void> {
@@ -44,7 +45,10 @@ export async function checkEmbedded(path: string): Promise<void> {
     await sleep(limits.emptyStoreLookMs);
     bytes = sizeOf(file);
   }
-  if (bytes === undefined) return;
+  if (bytes === undefined) {
+    makeDirectory(path);
+    return;
+  }
   const damage = bytes === 0 ? 'data.mdb is empty' : (findDamageInMeta(file) ?? (await findDamageInEntries(path)));
   if (damage === undefined) return;
   throw new StoreDamage(

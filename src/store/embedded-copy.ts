@@ -1,6 +1,7 @@
 // A copy of an embedded store as it is at one moment, beside processes that have it open. Cold.
-import { chmodSync, mkdirSync, readdirSync } from 'node:fs';
+import { chmodSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeDirectory } from '../shared/make-directory.js';
 import { findObviousDamage, isEmbeddedThere } from './check-embedded.js';
 import { openRoot } from './embedded-databases.js';
 
@@ -14,7 +15,7 @@ export async function copyEmbedded(from: string, to: string): Promise<CopyOutcom
   if (!isEmbeddedThere(from)) return 'no-store';
   const damage = findObviousDamage(from);
   if (damage !== undefined) return { damage };
-  mkdirSync(to, { recursive: true, mode: 0o700 });
+  makeDirectory(to);
   if (readdirSync(to).length > 0) return 'not-empty';
   const root = openRoot(from);
   try {

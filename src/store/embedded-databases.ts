@@ -1,8 +1,8 @@
 // How the embedded store's folder is opened, and the name spaces in it: each is a database of its own, so that no
 // subject can reach a key of the gateway's.
-import { mkdirSync } from 'node:fs';
 import { open, type Database, type RootDatabase } from 'lmdb';
 import { limits } from '../shared/limits.js';
+import { makeDirectory } from '../shared/make-directory.js';
 
 /**
  * Without `noSubdir: false` a path with a dot in its last part would be taken for a file. What one turn of the event loop
@@ -17,7 +17,7 @@ const OPENING = {
 
 /** Opens the folder, and makes it, for its owner alone, when it is not there. Throws when it cannot be used. */
 export function openRoot(path: string): RootDatabase {
-  mkdirSync(path, { recursive: true, mode: 0o700 });
+  makeDirectory(path);
   return open({ path, ...OPENING });
 }
 

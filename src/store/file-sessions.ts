@@ -1,9 +1,9 @@
 // Records of the sessions of one slot, for as long as the gateway runs: in files of a folder that the slot's workers have to
 // themselves. A few bytes that are read and written where they lie cost a fraction of what a file of its own takes for each, or a
 // database with a thread of its own, and nobody ever waits for a lock. Cold: a few times a session.
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { limits } from '../shared/limits.js';
+import { makeDirectory } from '../shared/make-directory.js';
 import { RecordCells, type RecordPlace } from './record-cells.js';
 import type { SealedSession, SealedSessions } from './sealed-sessions.js';
 
@@ -87,6 +87,6 @@ export class FileSessions implements SealedSessions {
   }
 
   #makeFolder(): void {
-    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+    makeDirectory(this.#folder);
   }
 }

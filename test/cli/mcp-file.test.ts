@@ -27,6 +27,28 @@ t.test('each form of file, with comments and trailing commas', async (t) => {
   }
 });
 
+t.test('a file that is no JSON: where, and never a piece of it', async (t) => {
+  const faults: Readonly<Record<string, string>> = {
+    '{"servers": {"a": 1 "b": 2}}': 'line 1, column 21 a comma is missing',
+    '{\r\n// mine\r\n"servers": {"a"}}': 'line 3, column 16 a colon is missing',
+    '{"servers": {"a": {': 'line 1, column 20 a closing brace is missing',
+    [`{"servers": ${SECRET}}`]: 'line 1, column 13 is what is no value: names and texts stand in double quotes',
+    '{"servers": {}} {}': 'line 1, column 17 the text goes on behind its end',
+    [`{"servers": ${'['.repeat(200_000)}`]: 'more is open at once than can be read',
+  };
+  for (const [text, fault] of Object.entries(faults)) {
+    const shown = text.slice(0, 80);
+    try {
+      readMcpFile(text, WAY);
+      t.fail(shown);
+    } catch (error) {
+      t.match(error, { name: 'CliFault', exitStatus: 65, message: /^the file is not JSON: / }, shown);
+      t.ok(String(error).endsWith(fault), `${shown}: ${String(error)}`);
+      t.notMatch(String(error), SECRET);
+    }
+  }
+});
+
 t.test('headers become names of secrets, and their values go nowhere', async (t) => {
   const headers = { Authorization: `Bearer ${SECRET}`, 'X-Api-Key': '${input:key}' };
   const [server] = read({ 'My Git': { url: 'https://git.example/mcp', headers } });

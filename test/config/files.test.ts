@@ -67,7 +67,7 @@ t.test('a key of the wrong half, encrypted, damaged or absent is refused', async
   const publicPath = write('public', publicPem(rsa.publicKey));
   const privatePath = write('private', privatePem(rsa.privateKey));
   t.throws(() => files.readTokenPublicKey(privatePath), { message: /holds a private key/ });
-  t.throws(() => files.readTokenPrivateKey(publicPath), { message: /is not a private key/ });
+  t.throws(() => files.readTokenPrivateKey(publicPath), { message: /holds a public key or a certificate/ });
   const encrypted = p256.privateKey.export({ type: 'pkcs8', format: 'pem', cipher: 'aes-128-cbc', passphrase: 'x' });
   t.throws(() => files.readTokenPrivateKey(write('encrypted', encrypted.toString())), { message: /encrypted/ });
   t.throws(() => files.readTokenPublicKey(write('damaged', publicPem(rsa.publicKey).slice(0, 200))), InvalidValue);

@@ -1,12 +1,13 @@
 // The quick start as a newcomer meets it: started, its printed steps pasted into a shell, stopped with Ctrl-C.
 import { execFile, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t, { type Test } from 'tap';
 import { childPids } from '../support/child-pids.js';
 import { childEnvironment, projectRoot } from '../support/gateway.js';
+import { findFreePort } from '../support/free-port.js';
 import { killWithProcess } from '../support/leftovers.js';
 import { connectSdkClient } from '../support/sdk-client.js';
 import { until } from '../support/until.js';
@@ -23,8 +24,8 @@ interface Quickstart {
   interrupt(signal?: NodeJS.Signals): Promise<number | null>;
 }
 
-async function startQuickstart(t: Test): Promise<Quickstart> {
-  const child = spawn(process.execPath, [script, '127.0.0.1:0', '127.0.0.1:0'], {
+async function startQuickstart(t: Test, addresses = ['127.0.0.1:0', '127.0.0.1:0']): Promise<Quickstart> {
+  const child = spawn(process.execPath, [script, ...addresses], {
     env: childEnvironment(),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -204,4 +205,23 @@ t.test('the settings that it prints for other programs are JSON with the same UR
   const { stdout } = await promisify(execFile)('bash', ['-c', renewal], { cwd: projectRoot, env: childEnvironment() });
   t.ok(lifeS(stdout) === 86_400 && lifeS(token) === 86_400, 'tokens outlive a working day');
   t.equal(await quickstart.interrupt('SIGHUP'), 0, 'a terminal that is closed ends it');
+});
+
+t.test('a second one on other ports leaves the first as it is', async (t) => {
+  const start = async (): Promise<Quickstart> => {
+    const ports = [await findFreePort(), await findFreePort()];
+    t.teardown(() => rmSync(join(projectRoot, `data/store-${ports.join('-')}`), { recursive: true }));
+    const addresses = ports.map((port) => `127.0.0.1:${port}`);
+    return startQuickstart(t, addresses);
+  };
+  const first = await start();
+  const second = await start();
+  t.equal(await second.interrupt(), 0, 'its backends are gone');
+  const { client } = await connectSdkClient(t, valueOf('URL', first.output), valueOf('TOKEN', first.output));
+  const { tools } = await client.listTools();
+  t.ok(
+    tools.some(({ name }) => name === 'calculator-add'),
+    'the first one has backends of its own',
+  );
+  t.equal(await first.interrupt(), 0);
 });

@@ -83,6 +83,15 @@ const misconfigurations: Readonly<Record<string, Misconfiguration>> = {
     words: check('--token-verification-public-key', key.privateKeyPath),
     said: /holds a private key; name the file of its public key/,
   },
+  'the public key in place of the private one': {
+    words: ['token', '--subject', 'a', '--token-verification-private-key', key.publicKeyPath],
+    said: /holds a public key or a certificate; name the file of its private key/,
+  },
+  'a user config that is no JSON': {
+    words: ['config', 'check', file('broken.json', '{\n  "virtual_hosts": {\n    "v": "content" "x"\n')],
+    exitStatus: 65,
+    said: /broken\.json: error: not JSON: at line 3, column 20 a comma is missing/,
+  },
   'a second key that is broken': {
     words: check('--token-verification-public-key', halfKeys),
     said: /key 2 in the file cannot be parsed; write it again with `openssl pkey -pubout`, or remove it/,
@@ -160,6 +169,11 @@ const misconfigurations: Readonly<Record<string, Misconfiguration>> = {
     words: ['dataplane', '--address', '127.0.0.1:0', '--number-of-cpus', '1', '--store-path', damagedStore],
     exitStatus: 73,
     said: /the embedded store in .* is damaged: .*Put a copy of its files back, or move them away/,
+  },
+  'a store where no directory can be made': {
+    words: ['dataplane', '--address', '127.0.0.1:0', '--number-of-cpus', '1', '--store-path', '/proc/store'],
+    exitStatus: 73,
+    said: /the store cannot be opened: ENOENT.*; give --store-path a directory that this user may write/,
   },
   'a store that is a file': {
     words: ['dataplane', '--address', '127.0.0.1:0', '--number-of-cpus', '1', '--store-path', junk],

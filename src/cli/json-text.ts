@@ -1,0 +1,50 @@
+// JSON that people write: where it stops being JSON, in a line and a column, and never a piece of it, as it may hold secrets.
+import { parse, printParseErrorCode, type ParseError, type ParseOptions } from 'jsonc-parser';
+
+/** @property fault what is wrong with the text, as in "at line 3, column 7 a comma is missing". */
+export type JsonReading = { readonly value: unknown; readonly fault?: undefined } | { readonly fault: string };
+
+/** As editors have it in their settings: with comments, and with a comma after the last member. */
+export function readJsonWithComments(text: string): JsonReading {
+  return read(text.replace(/^\uFEFF/, ''), { disallowComments: false, allowTrailingComma: true });
+}
+
+/** What is wrong with a text that Node.js's parser refuses; `undefined` when this one finds nothing. */
+export function faultOfJson(text: string): string | undefined {
+  return read(text, { disallowComments: true, allowTrailingComma: false }).fault;
+}
+
+function read(text: string, options: ParseOptions): JsonReading {
+  const errors: ParseError[] = [];
+  try {
+    const value: unknown = parse(text, errors, options);
+    const [first] = errors;
+    return first === undefined ? { value } : { fault: placeOf(text, first) };
+  } catch (error) {
+    if (error instanceof RangeError) return { fault: 'more is open at once than can be read' };
+    throw error;
+  }
+}
+
+function placeOf(text: string, { error, offset }: ParseError): string {
+  const lines = text.slice(0, offset).split(/\r\n|\r|\n/);
+  const column = (lines.at(-1) ?? '').length + 1;
+  return `at line ${lines.length}, column ${column} ${FAULTS[printParseErrorCode(error)] ?? 'is what JSON does not have'}`;
+}
+
+const FAULTS: Readonly<Record<string, string>> = {
+  InvalidSymbol: 'is what is no value: names and texts stand in double quotes',
+  PropertyNameExpected: 'a name in double quotes is missing',
+  ValueExpected: 'a value is missing',
+  ColonExpected: 'a colon is missing',
+  CommaExpected: 'a comma is missing',
+  CloseBraceExpected: 'a closing brace is missing',
+  CloseBracketExpected: 'a closing bracket is missing',
+  EndOfFileExpected: 'the text goes on behind its end',
+  InvalidCommentToken: 'is a comment, which JSON does not have',
+  UnexpectedEndOfComment: 'is a comment without an end',
+  UnexpectedEndOfString: 'is a text that does not end on its line',
+  InvalidUnicode: 'is a \\u without its four hexadecimal digits',
+  InvalidEscapeCharacter: 'is a \\ before what needs none',
+  InvalidCharacter: 'is a control character, which JSON has as \\u and four digits',
+};
