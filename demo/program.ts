@@ -1,7 +1,7 @@
 // One of the quick start's two programs, the gateway or its control plane, as a child process.
 import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
-import { createInterface } from 'node:readline';
+import { createInterface, type Interface } from 'node:readline';
 import type { Readable } from 'node:stream';
 
 /** An exit status of the program (docs/operations.md). */
@@ -15,22 +15,23 @@ export class Program {
   readonly exited: Promise<number | null>;
   readonly #name: string;
   readonly #child: ChildProcessByStdio<null, Readable, null>;
+  readonly #log: Interface;
 
   /** @param script and the words after it. */
   constructor(name: string, script: string, words: readonly string[]) {
     this.#name = name;
     // A process group of its own: a Ctrl-C reaches it once, by way of this process.
     this.#child = spawn(process.execPath, [script, ...words], { stdio: ['ignore', 'pipe', 'inherit'], detached: true });
+    this.#log = createInterface(this.#child.stdout).on('line', (line) => console.log(line));
     this.exited = once(this.#child, 'exit').then(([status]) => status as number | null);
   }
 
-  /** Passes its log on, and resolves with the address of its line `listening`. Rejects when it cannot start. */
-  listeningAddress(): Promise<string> {
+  /** Resolves with the address that its log tells in a line with this message. Rejects when it cannot start. */
+  addressIn(message: 'listening' | 'admin listener'): Promise<string> {
     return new Promise((resolve, reject) => {
-      createInterface(this.#child.stdout).on('line', (line) => {
-        console.log(line);
+      this.#log.on('line', (line) => {
         const { msg, address } = parseLine(line);
-        if (msg === 'listening' && typeof address === 'string') resolve(address);
+        if (msg === message && typeof address === 'string') resolve(address);
       });
       void this.exited.then((status) => {
         const advice = status === ADDRESS_UNAVAILABLE ? `\n${OTHER_PORTS}` : '';

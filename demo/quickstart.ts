@@ -31,20 +31,28 @@ async function main(): Promise<void> {
   };
   const backendUrls = { calculator: backends.calculator.url, wordsmith: backends.wordsmith.url };
 
-  const gateway = new Program('gateway', SCRIPT, [
-    ...['dataplane', '--address', gatewayAddress, '--admin-address', 'off', ...options],
-  ]);
-  const controlPlaneWords = ['control-plane', '--address', controlPlaneAddress, ...options];
-  const controlPlane = new Program('control plane', SCRIPT, controlPlaneWords);
-  const programs = [gateway, controlPlane];
+  const programs: Program[] = [];
   const stop = (): void => programs.forEach((program) => program.stop());
   for (const event of ['SIGINT', 'SIGTERM', 'SIGHUP', 'exit'] as const) process.on(event, stop);
-  // Neither is of use without the other.
-  for (const program of programs) void program.exited.then(stop);
+  const start = (name: string, words: readonly string[]): Program => {
+    const program = new Program(name, SCRIPT, [...words, ...options]);
+    programs.push(program);
+    // Neither is of use without the other.
+    void program.exited.then(stop);
+    return program;
+  };
+  const gateway = start('gateway', ['dataplane', '--address', gatewayAddress, '--admin-address', '127.0.0.1:0']);
+  const startControlPlane = async (): Promise<string> => {
+    // The console tells what happens in the gateway.
+    const adminWords = ['--dataplane-admin-address', await gateway.addressIn('admin listener')];
+    const words = ['control-plane', '--address', controlPlaneAddress, ...adminWords];
+    return start('control plane', words).addressIn('listening');
+  };
 
-  const [gatewayListens, controlPlaneListens] = await Promise.all(
-    programs.map((program) => program.listeningAddress()),
-  );
+  const [gatewayListens, controlPlaneListens] = await Promise.all([
+    gateway.addressIn('listening'),
+    startControlPlane(),
+  ]);
   const baseUrl = `http://${gatewayListens}${PATH_PREFIX}`;
   const controlPlaneUrl = `http://${controlPlaneListens}`;
   await writeUserConfig(baseUrl, backendUrls);

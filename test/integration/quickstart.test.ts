@@ -14,6 +14,7 @@ import { until } from '../support/until.js';
 
 const script = join(projectRoot, 'dist-quickstart/demo/quickstart.js');
 if (!existsSync(script)) throw new Error('no build of the quick start; run: node scripts/build.mjs quickstart');
+const CONTROL_PLANE = /SWITCHYARD_CONTROL_PLANE_URL='([^']+)'/;
 const hasCurl = spawnSync('curl', ['--version']).status === 0;
 const skip = hasCurl ? false : 'curl is not installed';
 
@@ -165,6 +166,11 @@ t.test(
       t.match(stdout, /^wordsmith +active +2 +demo /m);
       t.match(stdout, /^tools +calculator:add, calculator:now, wordsmith:reverse$/m);
       t.match(stdout, /"name":"wordsmith-countdown"/, 'the aggregate has all of them');
+
+      const sessions = await fetch(`${CONTROL_PLANE.exec(commands)?.[1]}/dataplane/sessions`, {
+        headers: { authorization: `Bearer ${valueOf('TOKEN', quickstart.output)}` },
+      });
+      t.equal(sessions.status, 200, 'the console tells what happens in the gateway');
 
       const docs = / (http:\S+\/docs) /.exec(quickstart.output)?.[1] ?? '';
       t.equal((await fetch(docs)).status, 200);
