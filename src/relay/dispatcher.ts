@@ -14,7 +14,7 @@ import { refusals, rpcCodes } from '../shared/refusals.js';
 import type { IdSpan } from '../upstream/rpc-request.js';
 import type { UpstreamContext } from '../upstream/upstream-context.js';
 import type { CompiledVirtualHost } from '../user-config/compiled-config.js';
-import { accept, answer, answerError, methodNotFound, refuse, resultMessage, unknownTool } from './answers.js';
+import { accept, answer, answerError, methodNotFound, refuse, resultMessage } from './answers.js';
 import { answerBatch } from './batch.js';
 import type { Caller } from './caller.js';
 import { onClientNotice } from './client-notices.js';
@@ -270,7 +270,7 @@ export class Dispatcher {
     }
     if (!isWrapped) return false;
     const { target, name } = readTarget('tools/call', virtualHost, body, message);
-    if (!('error' in target) || target.error.message !== unknownTool(name).message) return false;
+    if (!('error' in target) || target.isUnknownTool !== true) return false;
     exchange.watcher?.onIdentified(message.method, '', name);
     const text = `There is no tool with this name: ${name}. Use ${FIND_TOOLS} to find the tools that there are.`;
     answerToolError(exchange, message, text, form);

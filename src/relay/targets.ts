@@ -56,6 +56,8 @@ export interface NoTarget {
   readonly error: RpcError;
   /** A bit of `capability`: where nobody declares it, it is the method that is not there. Tools need none. */
   readonly capability: number;
+  /** No tool has the name. */
+  readonly isUnknownTool?: boolean;
 }
 
 export interface TargetReading {
@@ -204,7 +206,8 @@ export function readTarget(
     : stringValue(body, nameStart, nameEnd);
   if (method === 'tools/call') {
     const route = isTokenTooLong ? undefined : routeName(virtualHost, 'tools', text);
-    if (route === undefined) return { target: { error: unknownTool(text), capability: 0 }, name: text };
+    if (route === undefined)
+      return { target: { error: unknownTool(text), capability: 0, isUnknownTool: true }, name: text };
     // Without `task` a result may have a member of that name of its own.
     const taskPlaces = message.asksForTask ? rules.taskPlaces | taskPlace.created : rules.taskPlaces;
     const outgoing = outgoingTo(body, message, route);

@@ -299,6 +299,14 @@ export const refusals = Object.freeze({
   }) satisfies Refusal,
 });
 
+/** By the reason why a token is refused. */
+export const tokenRefusals = Object.freeze({
+  missing: refusals.tokenMissing,
+  invalid: refusals.tokenInvalid,
+  expired: refusals.tokenExpired,
+  unavailable: refusals.keysUnavailable,
+});
+
 /** @param name of the header, as a user config has it. */
 export function headerUnreadable(name: string): Refusal {
   const { headerUnreadable: refusal } = refusals;

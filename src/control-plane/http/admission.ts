@@ -12,7 +12,7 @@ import {
   type ProtectedResource,
   type RequestOrigin,
 } from '../../shared/protected-resource.js';
-import { refusals, type Refusal } from '../../shared/refusals.js';
+import { tokenRefusals, type Refusal } from '../../shared/refusals.js';
 import { isRoleEnough } from '../../shared/roles.js';
 import type { Caller } from '../caller.js';
 import { Refused } from './answered-error.js';
@@ -33,13 +33,6 @@ const NOBODY: Known = { subject: '', caller: undefined };
 const SINGLE_HEADERS = new Set(['host', 'content-length', 'authorization', 'mcp-session-id']);
 
 const HEAD_AMBIGUOUS = { outcome: 'refused', code: 'head-ambiguous' } as const;
-
-const REFUSED_TOKENS = {
-  missing: refusals.tokenMissing,
-  invalid: refusals.tokenInvalid,
-  expired: refusals.tokenExpired,
-  unavailable: refusals.keysUnavailable,
-} as const;
 
 export class Admission {
   readonly #hosts: HostPolicy;
@@ -79,7 +72,7 @@ export class Admission {
     const subject = verified?.kind === 'subject' ? verified.subject : undefined;
     if (routeConfig.isUncounted !== true) this.#checkRate(subject === undefined ? `a ${request.ip}` : `s ${subject}`);
     if (verified?.kind === 'refused') {
-      const refusal = REFUSED_TOKENS[verified.reason];
+      const refusal = tokenRefusals[verified.reason];
       throw refusedBy(
         this.#resource.challenge(refusal, resourcePath(request), this.#originOf(request)),
         verified.cause,

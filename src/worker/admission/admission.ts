@@ -4,7 +4,7 @@ import type { TokenFault, TokenVerifier, Verified } from '../../auth/token-verif
 import type { Caller } from '../../relay/caller.js';
 import type { Logger } from '../../shared/logger.js';
 import { subjectHash } from '../../shared/logger.js';
-import { refusals, type Refusal } from '../../shared/refusals.js';
+import { refusals, tokenRefusals, type Refusal } from '../../shared/refusals.js';
 import { RepeatedLog } from '../../shared/repeated-log.js';
 import type { UserConfigRead } from '../../user-config/compiled-config.js';
 import type { UserConfigs } from '../../user-config/user-configs.js';
@@ -19,13 +19,6 @@ export interface RefusedToken {
   readonly subject?: string | undefined;
   readonly cause?: TokenFault | undefined;
 }
-
-const REFUSED_BY_REASON = {
-  missing: refusals.tokenMissing,
-  invalid: refusals.tokenInvalid,
-  expired: refusals.tokenExpired,
-  unavailable: refusals.keysUnavailable,
-} as const;
 
 export class Admission {
   readonly #tokens: TokenVerifier;
@@ -94,7 +87,7 @@ function refusalOf(verified: Verified): RefusedToken | undefined {
 }
 
 function refusedToken({ reason, cause }: Extract<Verified, { kind: 'refused' }>): RefusedToken {
-  return { refusal: REFUSED_BY_REASON[reason], cause };
+  return { refusal: tokenRefusals[reason], cause };
 }
 
 function refused(refusal: Refusal, subject: string): Extract<AdmissionOutcome, { kind: 'refused' }> {

@@ -203,6 +203,17 @@ export const workerMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
+    'src/shared/refusals.ts',
+    ['worker/admission/admission'],
+    [
+      {
+        slip: 'an expired token counts as invalid',
+        text: 'expired: refusals.tokenExpired,',
+        becomes: 'expired: refusals.tokenInvalid,',
+      },
+    ],
+  ),
+  ...mutantsOf(
     'src/worker/admission/admission.ts',
     ['worker/admission/admission'],
     [
@@ -227,11 +238,6 @@ export const workerMutants: readonly Mutant[] = [
         slip: 'the identity is told',
         text: 'subject: subjectHash(subject), reason };',
         becomes: 'subject, reason };',
-      },
-      {
-        slip: 'an expired token counts as invalid',
-        text: 'expired: refusals.tokenExpired,',
-        becomes: 'expired: refusals.tokenInvalid,',
       },
       {
         slip: 'without a token any method is 405',
