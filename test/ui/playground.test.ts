@@ -120,3 +120,17 @@ t.test('tools, prompts and resources become offers, and requests', async (t) => 
   const value = { name: 'a b/c' };
   t.same(requestFor('resources', offers[2]!, value).params, { uri: 'files+file:///a%20b%2Fc' });
 });
+
+t.test('an item of any shape takes no other one along', async (t) => {
+  const all = targetsOf([record], [])[0];
+  if (all === undefined) throw new Error('no target');
+  const prompts = [null, 7, [], { name: 7 }, { name: 'odd', arguments: [null, { name: {} }, { name: 'to' }] }];
+  const [odd, ...others] = offersOf('prompts', prompts, all);
+  t.match(odd, { name: 'odd', title: '', schema: { properties: { to: { type: 'string' } }, required: [] } });
+  t.same(others, []);
+  const resources = [{ uri: {} }, { uriTemplate: '{' }, { uri: 'javascript:1', name: 7 }];
+  t.match(offersOf('resources', resources, all), [{ name: '{' }, { name: 'javascript:1', title: '' }]);
+  t.match(offersOf('tools', [{ name: 'a', title: {}, inputSchema: null }], all), [
+    { name: 'a', title: '', schema: {} },
+  ]);
+});

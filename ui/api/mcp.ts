@@ -11,7 +11,7 @@ export interface RpcMessage {
   readonly method?: string;
   readonly params?: Readonly<Record<string, unknown>>;
   readonly result?: unknown;
-  readonly error?: { readonly code?: number; readonly message?: string; readonly data?: unknown };
+  readonly error?: { readonly code?: unknown; readonly message?: string; readonly data?: unknown };
 }
 
 /** One request and its answer, to the byte as far as they are text. */
@@ -63,9 +63,10 @@ export class McpSession {
     const items: Item[] = [];
     let cursor: unknown;
     do {
-      const result = (await this.ask(method, cursor === undefined ? {} : { cursor })) as Record<string, unknown>;
-      items.push(...((result[member] as Item[] | undefined) ?? []));
-      cursor = result['nextCursor'];
+      const result = await this.ask(method, cursor === undefined ? {} : { cursor });
+      const { [member]: page, nextCursor } = isObject(result) ? result : {};
+      if (Array.isArray(page)) items.push(...(page as Item[]));
+      cursor = nextCursor;
     } while (typeof cursor === 'string');
     return items;
   }
@@ -176,8 +177,32 @@ async function readAnswer(
 function messageIn(text: string): RpcMessage {
   try {
     const message = JSON.parse(text) as unknown;
-    return typeof message === 'object' && message !== null ? message : {};
+    return isObject(message) ? shaped(message) : {};
   } catch {
     return { error: { message: 'What it answered is no JSON' } };
   }
+}
+
+/** A server gives any member any shape: here each has its own, or is not there. */
+function shaped({ id, method, params, error, ...rest }: Readonly<Record<string, unknown>>): RpcMessage {
+  return {
+    ...rest,
+    ...((typeof id === 'string' || typeof id === 'number') && { id }),
+    ...(typeof method === 'string' && { method }),
+    ...(isObject(params) && { params }),
+    ...(error !== undefined && error !== null && { error: errorOf(error) }),
+  };
+}
+
+function errorOf(said: unknown): NonNullable<RpcMessage['error']> {
+  if (!isObject(said)) return { message: JSON.stringify(said) };
+  const { message, ...rest } = said;
+  return {
+    ...rest,
+    ...(message !== undefined && { message: typeof message === 'string' ? message : JSON.stringify(message) }),
+  };
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -40,8 +40,9 @@ function offerOf(kind: OfferKind, item: JsonObject): Offer | undefined {
 
 /** Arguments of prompts are texts. */
 function promptSchema(given: unknown): JsonObject {
-  const known = (Array.isArray(given) ? given : []) as readonly JsonObject[];
-  const named = known.filter(({ name }) => typeof name === 'string');
+  const known: readonly unknown[] = Array.isArray(given) ? given : [];
+  // One that is no object may not take the other prompts along.
+  const named = known.filter((each): each is JsonObject => typeof (Object(each) as JsonObject)['name'] === 'string');
   return {
     type: 'object',
     properties: Object.fromEntries(

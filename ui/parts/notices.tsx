@@ -1,6 +1,7 @@
 // What stands in place of something that is not there (yet), and what went wrong.
 import type { ComponentChildren, JSX } from 'preact';
 import type { Query } from '../api/query.js';
+import { Said } from './said.js';
 
 export function Fault({
   words,
@@ -12,7 +13,9 @@ export function Fault({
   if (words === '') return null;
   return (
     <div class="fault" role="alert">
-      <p>{words}</p>
+      <p>
+        <Said text={words} max={2_000} />
+      </p>
       {retry !== undefined && (
         <button type="button" onClick={() => void retry()}>
           Try again

@@ -19,6 +19,7 @@ const BLOCKS_MAX = 100;
 /** Pictures that cannot bring anything along. */
 const PICTURES = /^image\/(?:png|jpeg|gif|webp)$/;
 const PICTURE_CHARS_MAX = 4_000_000;
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
 export function Content({ result }: { readonly result: unknown }): JSX.Element {
   const { content, isError, structuredContent } = (result ?? {}) as Result;
@@ -39,7 +40,7 @@ function BlockView({ block }: { readonly block: unknown }): JSX.Element {
   const { type, text, data, mimeType } = (block ?? {}) as Block;
   if (type === 'text') return <LongSaid text={text} max={5_000} />;
   const isPicture = type === 'image' && typeof mimeType === 'string' && PICTURES.test(mimeType);
-  if (isPicture && typeof data === 'string' && data.length < PICTURE_CHARS_MAX) {
+  if (isPicture && typeof data === 'string' && data.length < PICTURE_CHARS_MAX && BASE64.test(data)) {
     return <img class="picture" src={`data:${mimeType};base64,${data}`} alt="Picture in the result" />;
   }
   return <CodeBlock label="Part of the result" text={block} />;

@@ -65,7 +65,7 @@ function Notice({ notice: { method, params = {} } }: { readonly notice: RpcMessa
     return (
       <li>
         {isMeasured && <progress value={progress} max={total} aria-label="Progress" />}{' '}
-        <Said text={`${String(progress)}${isMeasured ? ` of ${total}` : ''}`} max={40} /> <Said text={message} />
+        <Said text={isMeasured ? `${progress} of ${total}` : progress} max={40} /> <Said text={message} />
       </li>
     );
   }
@@ -84,7 +84,10 @@ function Answer({ run }: { readonly run: Run }): JSX.Element | null {
     return (
       <div class="fault" role="alert">
         <p>
-          <Said text={error.message} max={2_000} /> <span class="note">code {String(error.code ?? 'missing')}</span>
+          <Said text={error.message} max={2_000} />{' '}
+          <span class="note">
+            code <Said text={error.code ?? 'missing'} max={40} />
+          </span>
         </p>
         {error.data !== undefined && <CodeBlock label="Data of the error" text={error.data} />}
       </div>
