@@ -126,7 +126,11 @@ t.test('where the control plane is, and how the answer is wanted', async (t) => 
     'http://a.example?x',
     'http://a.example#x',
   ]) {
-    t.match(faults(`servers list --control-plane-url ${url}`), [/^--control-plane-url: expects a URL/], url);
+    t.match(
+      faults(`servers list --control-plane-url ${url}`),
+      [/^--control-plane-url: expects an http or https URL/],
+      url,
+    );
   }
 });
 

@@ -220,6 +220,8 @@ t.test('the console', async (t) => {
       await open('/servers/sums');
       await page.getByRole('button', { name: 'Refresh' }).click();
       await page.getByText(/^Read in \d+ ms\. Tools: /).waitFor();
+      const history = page.getByRole('list', { name: 'How it has been' }).getByRole('listitem');
+      t.match(await history.allTextContents(), [/^Reached /]);
       await page.getByRole('button', { name: 'Disable' }).click();
       await page.getByRole('button', { name: 'Enable' }).waitFor();
       t.match((await caller.get('/servers/sums')).json(), { enabled: false });

@@ -39,6 +39,14 @@ export interface Server {
   readonly lastError: string | null;
 }
 
+/** Since when a probe has found a server so. */
+export interface HealthEntry {
+  readonly at: string;
+  readonly status: 'active' | 'inactive';
+  readonly reachable: boolean;
+  readonly error: string | null;
+}
+
 /** Where a secret is: never what it is. */
 export type SecretPlace = { readonly file: string } | { readonly secret: string };
 

@@ -16,6 +16,7 @@ import { Fault, Loaded } from '../parts/notices.js';
 import { CodeBlock, LongSaid, Said } from '../parts/said.js';
 import { Since } from '../parts/since.js';
 import { Status } from '../parts/status.js';
+import { HealthHistory } from './server/health-history.js';
 import { ServerConnection } from './server-connection.js';
 import { ServerForm } from './server-form.js';
 import { ServerLists } from './server-lists.js';
@@ -108,6 +109,7 @@ function ServerDetails({ read, reload }: DetailsProps): JSX.Element {
           <dt>Tags</dt>
           <dd>{server.tags.length === 0 ? 'none' : server.tags.join(', ')}</dd>
         </dl>
+        <HealthHistory server={server} />
       </section>
       {server.auth?.type === 'oauth2-user' && <ServerConnection server={server} isChangeable={isChangeable} />}
       <ServerTools server={server} />

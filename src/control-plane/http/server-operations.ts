@@ -127,6 +127,17 @@ export const serverOperations = {
     ],
     refusals: [404, 409],
   },
+  listHealth: {
+    id: 'listHealth',
+    role: 'reader',
+    method: 'GET',
+    path: '/servers/{server}/health',
+    tag: 'servers',
+    summary: 'List how a server has been, the latest first',
+    description: 'An entry for each time that a probe found it otherwise than the one before.',
+    answers: [jsonList('How it has been.', 'HealthEntry')],
+    refusals: [404],
+  },
   listTools: {
     id: 'listTools',
     role: 'reader',

@@ -110,6 +110,12 @@ export const serverSchemas = {
   ServerInput: serverInput,
   ServerPatch: patchOf(serverInput),
   ServerPreview: exactly({ server: previewed, tools: { type: 'array', items: tool } }),
+  HealthEntry: exactly({
+    at: { ...time, description: 'Since when.' },
+    status,
+    reachable: { type: 'boolean', description: 'Whether the probe reached it.' },
+    error: orNull(text, 'Why the probe failed.'),
+  }),
   Tool: tool,
   Prompt: listed('name'),
   Resource: listed('uri'),

@@ -20,6 +20,7 @@ import { notFound, refuseChanged, refuseGivenAway, refuseUnowned, RegistryFault 
 import { blankServer, contentsOf, isSamePlace } from './blank-server.js';
 import { checkServerInput } from './server-input.js';
 import type { KnownServer, ServerCounts } from './server-directory.js';
+import type { HealthEntry } from './server-health.js';
 import type { RefreshReport, ServerInput, ServerPreview, ServerRecord, ServerStatus } from './server-record.js';
 import type { ServerListName } from './server-lists.js';
 import { prefixOf, refuseTakenPrefix, withClientsPrefix } from './server-prefix.js';
@@ -119,6 +120,12 @@ export class Registry {
   async listJson(reference: string, name: ServerListName): Promise<Buffer> {
     const { record } = await this.#require(reference);
     return this.#storage.loadListJson(record.id, name);
+  }
+
+  /** How it has been, the latest first. */
+  async health(reference: string): Promise<readonly HealthEntry[]> {
+    const { record } = await this.#require(reference);
+    return this.#storage.loadHealth(record.id);
   }
 
   /** Of the tools last read; none when there is no such server. */

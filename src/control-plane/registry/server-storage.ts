@@ -1,9 +1,10 @@
 // Servers in the record store. A server is three records: its own, its tools (large, and seldom asked for), and the
-// digests of these; and two more of the same kind for each of its other lists that is not empty. It is found by two more: its name, case folded, and its slug. They change together or not at all,
+// digests of these; two more of the same kind for each of its other lists that is not empty; and how it has been. It is found by two more: its name, case folded, and its slug. They change together or not at all,
 // which is what makes names unique for all control planes.
 import type { RecordChange, RecordKey, RecordStore } from '../../store/record-store.js';
 import { jobAdded, type PublicationJob } from '../compositions/publication-job.js';
 import { isWorthTelling, SERVERS } from './server-directory.js';
+import { isHealthChanged, withHealth, type HealthEntry } from './server-health.js';
 import type { ServerTool } from './server-record.js';
 import type { StoredServer } from './server-state.js';
 import type { ItemDigests } from './item-digest.js';
@@ -87,6 +88,12 @@ export class ServerStorage {
     return (await this.#records.read(itemsKey(id, name))) ?? Buffer.from('[]');
   }
 
+  /** The latest first; none where an earlier version has kept nothing. */
+  async loadHealth(id: string): Promise<readonly HealthEntry[]> {
+    const bytes = await this.#records.read(healthKey(id));
+    return bytes === undefined ? [] : (decode(bytes) as HealthEntry[]);
+  }
+
   /** The id of the server that has this name. */
   async ownerOfName(name: string): Promise<string | undefined> {
     return this.#text(nameKey(foldCase(name)));
@@ -118,6 +125,7 @@ export class ServerStorage {
       { ...digestsKey(id), expected: undefined, value: encode([...tools.digests]) },
       { ...toolsKey(id), expected: undefined, value: Buffer.from(tools.json) },
       ...(await this.#changeLists(id, undefined, server, lists)),
+      ...(await this.#changeHealth(id, undefined, server)),
       jobAdded(job),
     ]);
   }
@@ -141,6 +149,7 @@ export class ServerStorage {
       { ...serverKey(id), expected: bytes, value: encode(after), isTold: isWorthTelling(known, after) },
       ...(contents === undefined ? [] : await this.#changeTools(id, contents.toolsBefore, contents.tools)),
       ...(contents === undefined ? [] : await this.#changeLists(id, known, after, contents.lists)),
+      ...(await this.#changeHealth(id, known, after)),
       ...(job === undefined ? [] : [jobAdded(job)]),
     ]);
   }
@@ -154,6 +163,7 @@ export class ServerStorage {
       { ...serverKey(id), expected: server.bytes, value: undefined, isTold: true },
       ...(await this.#changeTools(id, tools, undefined)),
       ...(await this.#changeLists(id, server, undefined, NO_LISTS)),
+      ...(await this.#changeHealth(id, server, undefined)),
       jobAdded(job),
     ]);
   }
@@ -191,6 +201,20 @@ export class ServerStorage {
     return changes;
   }
 
+  /** None when it is as it was: a check that finds nothing new reads and writes nothing here. */
+  async #changeHealth(
+    id: string,
+    before: StoredServer | undefined,
+    after: StoredServer | undefined,
+  ): Promise<RecordChange[]> {
+    if (after !== undefined && !isHealthChanged(before?.record, after.record)) return [];
+    const key = healthKey(id);
+    const expected = await this.#records.read(key);
+    if (after === undefined) return expected === undefined ? [] : [{ ...key, expected, value: undefined }];
+    const history = expected === undefined ? [] : (decode(expected) as HealthEntry[]);
+    return [{ ...key, expected, value: encode(withHealth(history, after.record, new Date().toISOString())) }];
+  }
+
   async #text(key: RecordKey): Promise<string | undefined> {
     return (await this.#records.read(key))?.toString();
   }
@@ -221,6 +245,10 @@ function itemsKey(id: string, name: ServerListName): RecordKey {
   return { space: 'records', key: `server-${name}-items/${id}` };
 }
 
+function healthKey(id: string): RecordKey {
+  return { space: 'records', key: `server-health/${id}` };
+}
+
 function nameKey(foldedName: string): RecordKey {
   return { space: 'records', key: `server-names/${foldedName}` };
 }
@@ -243,7 +271,7 @@ function moveIndex(
   return changes;
 }
 
-function encode(value: StoredServer | readonly (readonly [string, string])[]): Buffer {
+function encode(value: StoredServer | readonly (readonly [string, string])[] | readonly HealthEntry[]): Buffer {
   return Buffer.from(JSON.stringify(value));
 }
 

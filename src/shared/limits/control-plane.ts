@@ -64,6 +64,10 @@ export const controlPlaneLimits = {
   listPageBytesMax: 8 * MIB,
   /** failed health checks in a row → the server becomes inactive */
   healthFailuresMax: 3,
+  /** entries in the history of a server's health → the oldest is forgotten */
+  healthEntriesMax: 50,
+  /** of a reason in that history → cut there */
+  healthReasonCharsMax: 300,
   /** subjects of one composition, each a user config to write → refused, naming the member */
   compositionSubjectsMax: 1_000,
   /** one composition as stored: it is in the user config of each of its subjects → refused */

@@ -45,7 +45,7 @@ function createGate(t: Test, standing: typeof STANDING | undefined): Promise<Htt
       registry: {
         ...registry,
         refresh: fail,
-        ...{ toolsJson: fail, listJson: fail },
+        ...{ toolsJson: fail, listJson: fail, health: fail },
         count: async () => ({ total: 0, active: 0, inactive: 0 }),
       },
       compositions: { ...compositions, countUnpublished: async () => 0 },
@@ -73,7 +73,7 @@ const NEEDED: Readonly<Record<string, 'open' | (typeof ROLES)[number]>> = {
   ...{ getSignIn: 'open', beginSignIn: 'open', endSignIn: 'open' },
   ...{ getResourceMetadata: 'open', getAggregateMetadata: 'open', getCompositionMetadata: 'open', getCaller: 'none' },
   ...{ listServers: 'reader', readServer: 'reader', listTools: 'reader', previewServer: 'editor' },
-  ...{ listPrompts: 'reader', listResources: 'reader', listTemplates: 'reader' },
+  ...{ listPrompts: 'reader', listResources: 'reader', listTemplates: 'reader', listHealth: 'reader' },
   ...{ registerServer: 'editor', replaceServer: 'editor', removeServer: 'editor', refreshServer: 'editor' },
   ...{ patchServer: 'editor', patchComposition: 'editor' },
   ...{ listCompositions: 'reader', readComposition: 'reader', createComposition: 'editor' },

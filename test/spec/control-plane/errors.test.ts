@@ -27,6 +27,7 @@ const ROWS: readonly (readonly [method: string, path: string])[] = [
   ['DELETE', '/servers/x'],
   ['POST', '/servers/x/refresh'],
   ['GET', '/servers/x/tools'],
+  ['GET', '/servers/x/health'],
   ['GET', '/servers/x/prompts'],
   ['GET', '/servers/x/resources'],
   ['GET', '/servers/x/templates'],

@@ -100,6 +100,39 @@ await forEachStore(t, { options: ['--health-check-interval', '250ms'] }, async (
     t.match(record, { description: '', tags: [] });
   });
 
+  await t.test(
+    'GET /servers/{server}/health: each time that it was found otherwise, as long as it is there',
+    async (t) => {
+      const caller = await controlPlane.caller(t);
+      const backend = await backendFor(t, {});
+      const name = newName('moody');
+      const healthOf = async (reference: string): Promise<Json[]> =>
+        (await caller.get(`/servers/${reference}/health`)).json() as Json[];
+      const { id } = await register(caller, { name, url: backend.url });
+      const begun = { status: 'active', reachable: true, error: null, at: /^\d{4}-.*Z$/ };
+      const refresh = async (): Promise<unknown> => caller.post(`/servers/${String(id)}/refresh`);
+      await refresh();
+      const [first, ...none] = await healthOf(name);
+      t.match(first, begun);
+      t.same(none, [], 'nothing new, no entry');
+      await backend.close();
+      await refresh();
+      await backend.raw.listenAgain();
+      await refresh();
+      const renamed = newName('calm');
+      t.equal((await caller.put(`/servers/${name}`, { name: renamed, url: backend.url })).status, 200);
+      const history = await healthOf(renamed);
+      // A health check in between may have found another reason.
+      const [latest, ...failed] = history.slice(0, -1);
+      t.match([latest, history.at(-1)], [begun, first], 'the latest first');
+      t.ok(failed.length > 0 && failed.every(({ reachable }) => reachable === false));
+      t.match(failed[0], { status: 'inactive', error: String });
+      t.notMatch(JSON.stringify(failed), '127.0.0.1', 'the reason names no address');
+      t.equal((await caller.delete(`/servers/${renamed}`)).status, 204);
+      t.equal((await caller.get(`/servers/${String(id)}/health`)).status, 404);
+    },
+  );
+
   await t.test('POST /servers: 409 for a name that is taken, in any case', async (t) => {
     const caller = await controlPlane.caller(t);
     const name = newName('Taken');

@@ -86,6 +86,7 @@ await t.test('on either store', async (t) => {
         'GET /servers',
         'GET /servers/{composition}/mcp',
         'GET /servers/{server}',
+        'GET /servers/{server}/health',
         'GET /servers/{server}/prompts',
         'GET /servers/{server}/resources',
         'GET /servers/{server}/templates',

@@ -18,7 +18,17 @@ interface ListQuery extends PageQuery {
 
 export type ServedRegistry = Pick<
   Registry,
-  'list' | 'count' | 'find' | 'preview' | 'register' | 'replace' | 'remove' | 'refresh' | 'toolsJson' | 'listJson'
+  | 'list'
+  | 'count'
+  | 'find'
+  | 'preview'
+  | 'register'
+  | 'replace'
+  | 'remove'
+  | 'refresh'
+  | 'toolsJson'
+  | 'listJson'
+  | 'health'
 >;
 
 /** @param waitMs how long a change waits until it is published. */
@@ -79,6 +89,8 @@ export function mountServerRoutes(app: FastifyInstance, registry: ServedRegistry
     tellUnpublished(reply, wait);
     return report;
   });
+
+  mount(app, operations.listHealth, (request) => registry.health(referenceOf(request)));
 
   // As they are stored: a list may be large.
   mount(app, operations.listTools, async (request, reply) => {

@@ -1,0 +1,28 @@
+import t from 'tap';
+import { isHealthChanged, withHealth, type HealthEntry } from '../../../src/control-plane/registry/server-health.js';
+import { limits } from '../../../src/shared/limits.js';
+
+const GOOD = { status: 'active', reachable: true, lastError: null } as const;
+const AILING = { status: 'active', reachable: false, lastError: 'it does not answer' } as const;
+
+t.test('what a probe has found is news when it is not what the last one has', async (t) => {
+  t.ok(isHealthChanged(undefined, GOOD), 'of a new server anything is');
+  for (const same of [GOOD, AILING]) t.notOk(isHealthChanged(same, { ...same }));
+  t.ok(isHealthChanged(GOOD, AILING));
+  t.ok(isHealthChanged(AILING, { ...AILING, status: 'inactive' }));
+  t.ok(isHealthChanged(AILING, { ...AILING, lastError: 'it refuses' }));
+  t.ok(isHealthChanged({ ...GOOD, reachable: false }, GOOD));
+});
+
+t.test('the latest stands first, and the history is bounded in entries and characters', async (t) => {
+  let history: readonly HealthEntry[] = [];
+  const count = limits.healthEntriesMax + 5;
+  for (let each = 0; each < count; each++) {
+    history = withHealth(history, { ...AILING, lastError: `${each} ${'x'.repeat(10_000)}` }, `at ${each}`);
+  }
+  t.equal(history.length, limits.healthEntriesMax);
+  t.match(history[0], { at: `at ${count - 1}`, status: 'active', reachable: false, error: /^54 x/ });
+  t.equal(history.at(-1)?.at, 'at 5');
+  t.ok(history.every(({ error }) => error?.length === limits.healthReasonCharsMax));
+  t.equal(withHealth([], GOOD, 'now')[0]?.error, null);
+});

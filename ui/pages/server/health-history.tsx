@@ -1,0 +1,46 @@
+// How a server has been: since when it was reached or not, and why not.
+import type { JSX } from 'preact';
+import { ask } from '../../api/api.js';
+import { useQuery } from '../../api/query.js';
+import type { HealthEntry, Server } from '../../api/types.js';
+import { Loaded } from '../../parts/notices.js';
+import { Said } from '../../parts/said.js';
+import { Since } from '../../parts/since.js';
+
+export function HealthHistory({ server }: { readonly server: Server }): JSX.Element {
+  const { id, status, reachable, lastError } = server;
+  const path = `/servers/${id}/health`;
+  // What a probe has found since is in the record, too.
+  const key = `${path} ${status} ${String(reachable)} ${lastError ?? ''}`;
+  const history = useQuery(key, async () => (await ask<HealthEntry[]>(path)).value);
+  return (
+    <>
+      <h3 id="history">How it has been</h3>
+      <Loaded query={history}>
+        {(entries) =>
+          entries.length === 0 ? (
+            <p class="note">Nothing has been found out yet.</p>
+          ) : (
+            <ol class="history" aria-labelledby="history">
+              {entries.map((entry) => (
+                <li key={entry.at}>
+                  {healthWords(entry)} <Since time={entry.at} />
+                  {entry.error !== null && (
+                    <>
+                      : <Said text={entry.error} />
+                    </>
+                  )}
+                </li>
+              ))}
+            </ol>
+          )
+        }
+      </Loaded>
+    </>
+  );
+}
+
+function healthWords({ status, reachable }: HealthEntry): string {
+  if (reachable) return 'Reached';
+  return status === 'active' ? 'Not reached, and in use still,' : 'Not reached';
+}
