@@ -55,6 +55,8 @@ export class ProbeThread {
     const id = (this.#lastId += 1);
     return new Promise((resolve, reject) => {
       this.#pending.set(id, { resolve, reject });
+      // Whoever waits for a probe while the program ends would wait for nothing if the process ended without it.
+      worker.ref();
       this.#send(worker, { kind: 'probe', id, url, authHeaders, transport });
     });
   }
@@ -78,14 +80,13 @@ export class ProbeThread {
     worker.on('message', ({ id, probe }: FromProbeThread) => {
       const pending = this.#pending.get(id);
       this.#pending.delete(id);
+      if (this.#pending.size === 0) worker.unref();
       if (probe === 'closed') pending?.reject(new ProberClosedError());
       else pending?.resolve(probe);
     });
     // Its memory is used up, as a rule; `exit` follows.
     worker.on('error', () => {});
     worker.on('exit', () => this.#onExit());
-    // What is pending keeps the process alive by its own.
-    worker.unref();
     return worker;
   }
 

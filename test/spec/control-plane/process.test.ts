@@ -140,10 +140,25 @@ void t.test('--address: 127.0.0.1:4444 by default', async (t) => {
 void t.test('without a key it warns once, and answers 401 to any token', async (t) => {
   const store = ['--store-path', createScratchDirectory(t)];
   const program = await startProgram(t, ['control-plane', '--address', '127.0.0.1:0', ...store]);
-  t.equal(program.logs.filter(({ level }) => level === 40).length, 1);
+  const warnings = program.logs.filter(({ level, msg }) => level === 40 && String(msg).startsWith('no token'));
+  // That it is not ready for it follows, soon after it listens.
+  t.equal(warnings.length, 1);
   const headers = [['authorization', 'Bearer x.y.z']] as const;
   t.equal((await send(program.origin, { method: 'GET', path: '/servers', headers })).status, 401);
   t.equal((await send(program.origin, { method: 'GET', path: '/version', headers: [] })).status, 200);
+});
+
+void t.test('SIGTERM while servers are looked at: it ends in order', async (t) => {
+  const controlPlane = await startControlPlane(t, { options: ['--health-check-interval', '10ms'] });
+  const caller = await controlPlane.caller(t);
+  let isSilent = false;
+  const backend = await backendFor(t, { onRequest: () => isSilent });
+  t.equal((await caller.post('/servers', { name: newName('silent'), url: backend.url })).status, 201);
+  isSilent = true;
+  const { length } = backend.raw.requests;
+  await until(() => backend.raw.requests.length > length, 'a health check');
+  controlPlane.program.signal('SIGTERM');
+  t.same(await controlPlane.program.exit, { code: 0, signal: null });
 });
 
 /** A control plane with a probe under way that lasts until `letGo` is called, and the request that waits for it. */
