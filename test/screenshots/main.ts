@@ -78,7 +78,7 @@ function shots(compositionId: string): readonly Shot[] {
       ...{ name: 'server', path: '/servers/calculator', heading: 'calculator' },
       prepare: async (page) => {
         await page.getByText('Search its').waitFor();
-        await page.getByText('now', { exact: true }).scrollIntoViewIfNeeded();
+        await page.getByRole('list', { name: 'How it has been' }).waitFor();
       },
     },
     {
