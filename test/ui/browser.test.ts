@@ -222,6 +222,18 @@ t.test('the console', async (t) => {
       await page.getByText(/^Read in \d+ ms\. Tools: /).waitFor();
       const history = page.getByRole('list', { name: 'How it has been' }).getByRole('listitem');
       t.match(await history.allTextContents(), [/^Reached /]);
+      // Gone and back again while the page is open: its record says the same as before, its history does not.
+      const sums = ((await caller.get('/servers/sums')).json() as { readonly id: string }).id;
+      await backends.calculator.close();
+      await caller.post(`/servers/${sums}/refresh`);
+      const { port } = new URL(backends.calculator.url);
+      backends.calculator = await startDemoBackend({
+        ...{ createMcpServer: createCalculator, answerAs: 'json' as const, port: Number(port) },
+      });
+      await caller.post(`/servers/${sums}/refresh`);
+      await page.getByRole('button', { name: 'Refresh' }).click();
+      await history.nth(2).waitFor();
+      t.match((await history.allTextContents()).slice(0, 2), [/^Reached /, /^Not reached .*: /]);
       await page.getByRole('button', { name: 'Disable' }).click();
       await page.getByRole('button', { name: 'Enable' }).waitFor();
       t.match((await caller.get('/servers/sums')).json(), { enabled: false });

@@ -1,5 +1,6 @@
 // How a server has been: since when it was reached or not, and why not.
 import type { JSX } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
 import { ask } from '../../api/api.js';
 import { useQuery } from '../../api/query.js';
 import type { HealthEntry, Server } from '../../api/types.js';
@@ -8,11 +9,15 @@ import { Said } from '../../parts/said.js';
 import { Since } from '../../parts/since.js';
 
 export function HealthHistory({ server }: { readonly server: Server }): JSX.Element {
-  const { id, status, reachable, lastError } = server;
-  const path = `/servers/${id}/health`;
-  // What a probe has found since is in the record, too.
-  const key = `${path} ${status} ${String(reachable)} ${lastError ?? ''}`;
-  const history = useQuery(key, async () => (await ask<HealthEntry[]>(path)).value);
+  const path = `/servers/${server.id}/health`;
+  const history = useQuery(path, async () => (await ask<HealthEntry[]>(path)).value);
+  // Whoever reads the server again reads this again, too: what came and went in between leaves no trace in the record.
+  const read = useRef(server);
+  useEffect(() => {
+    if (read.current === server) return;
+    read.current = server;
+    void history.reload();
+  }, [server]);
   return (
     <>
       <h3 id="history">How it has been</h3>
