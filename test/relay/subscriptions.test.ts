@@ -198,6 +198,49 @@ t.test('a backend takes subscriptions that says it does not, and is listened to 
   t.equal(listened(), 1);
 });
 
+t.test(
+  'one is ended when the allow-list has another entry in the place of its own, and nothing more is heard of it',
+  (t) => {
+    const resources = (...names: string[]) => virtualHostOf({ b: { allowed_resource_names: names } });
+    const scene = new RelayScene(t, resources('a:1', 'a:2')).open({}, TAKES);
+    const { http } = scene;
+    const listening = scene.request({ method: 'GET', body: Buffer.alloc(0), answerForms: 'event-stream' });
+    const stream = http.last.head(200, 'text/event-stream');
+    for (const uri of ['a:1', 'a:2']) {
+      scene.post('resources/subscribe', { uri: `b+${uri}` }, 7);
+      answerLast(scene, 7);
+    }
+    const updated = (uri: string): string =>
+      JSON.stringify({ jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri } });
+    const body = Buffer.from('{"jsonrpc":"2.0","id":8,"method":"ping"}');
+    scene.relay.handle({ subject: 'alice', virtualHost: resources('a:2', 'a:3') }, scene.exchange({ body }));
+    t.same(asked(scene, 'unsubscribe'), ['a:1']);
+    for (const uri of ['a:1', 'a:2']) stream.data(`data: ${updated(uri)}\n\n`);
+    t.same(readEvents(listening.written), [updated('b+a:2')]);
+    t.end();
+  },
+);
+
+t.test('one that a name allows goes on when the allow-list says the same in another order', (t) => {
+  const resources = (...names: string[]) => virtualHostOf({ b: { allowed_resource_names: names } });
+  const scene = new RelayScene(t, resources('named', 'a:2')).open({}, TAKES);
+  const { http } = scene;
+  scene.post('resources/subscribe', { uri: 'b+a:1' }, 7);
+  const result = { resources: [{ name: 'named', uri: 'a:1' }] };
+  http.last.json(JSON.stringify({ jsonrpc: '2.0', id: REQUEST_ID, result }));
+  answerLast(scene, 7);
+  t.same(asked(scene, 'subscribe'), ['a:1']);
+  const ping = (...names: string[]): void => {
+    const body = Buffer.from('{"jsonrpc":"2.0","id":8,"method":"ping"}');
+    scene.relay.handle({ subject: 'alice', virtualHost: resources(...names) }, scene.exchange({ body }));
+  };
+  ping('a:2', 'named');
+  t.same(asked(scene, 'unsubscribe'), []);
+  ping('a:2', 'other');
+  t.same(asked(scene, 'unsubscribe'), ['a:1'], 'who may subscribes again');
+  t.end();
+});
+
 t.test('many against many templates: others have their turns in between', async (t) => {
   const count = 64;
   const scene = new RelayScene(t, virtualHostOf({ b: {} })).open({}, TAKES);

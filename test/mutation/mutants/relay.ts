@@ -676,6 +676,11 @@ export const relayMutants: readonly Mutant[] = [
         becomes: 'upstream.isModern',
       },
       {
+        slip: 'an allow-list with another entry in the place of one counts as the same',
+        text: ' && [...one].every((entry) => other.has(entry))',
+        becomes: '',
+      },
+      {
         slip: 'nothing is subscribed to again',
         text: '() => upstream.record === record,',
         becomes: '() => false,',
