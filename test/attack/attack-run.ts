@@ -175,11 +175,12 @@ export class AttackRun {
   }
 
   /** Of all so far. */
-  #worstAlone(): Pick<VictimReport, 'requests' | 'openings' | 'slowness'> {
+  #worstAlone(): Pick<VictimReport, 'requests' | 'openings' | 'slowness' | 'roundTripFactor'> {
     const worst = (what: 'requests' | 'openings'): VictimReport['requests'] =>
       this.#alone.map((report) => report[what]).reduce((one, other) => (other.p99Ms > one.p99Ms ? other : one));
     const slowness = Math.max(...this.#alone.map((report) => report.slowness));
-    return { requests: worst('requests'), openings: worst('openings'), slowness };
+    const roundTripFactor = Math.max(...this.#alone.map((report) => report.roundTripFactor));
+    return { requests: worst('requests'), openings: worst('openings'), slowness, roundTripFactor };
   }
 
   async #isBack(pids: readonly number[], filesBefore: number): Promise<boolean> {

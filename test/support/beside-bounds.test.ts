@@ -3,9 +3,22 @@ import t from 'tap';
 import { judgeBeside } from './beside-bounds.js';
 import type { VictimReport } from './victim.js';
 
-function report(requestsMs: number, openingsMs: number, slowness = 1, failures: readonly string[] = []): VictimReport {
+function report(
+  requestsMs: number,
+  openingsMs: number,
+  slowness = 1,
+  failures: readonly string[] = [],
+  roundTripFactor = 1,
+): VictimReport {
   const latencies = (p99Ms: number) => ({ count: 100, p50Ms: p99Ms / 2, p99Ms, maxMs: p99Ms });
-  return { requests: latencies(requestsMs), openings: latencies(openingsMs), slowness, failures, hangingMost: 0 };
+  return {
+    requests: latencies(requestsMs),
+    openings: latencies(openingsMs),
+    slowness,
+    roundTripFactor,
+    failures,
+    hangingMost: 0,
+  };
 }
 
 t.test('who is fast alone is not as slow as it likes beside somebody', async (t) => {
@@ -23,6 +36,11 @@ t.test('a busy machine is no disturbance, whether it was busy before or is so no
   t.same(judgeBeside(report(5, 5), report(119, 5, 2), 3).delays, []);
   t.same(judgeBeside(report(5, 5, 2), report(119, 5), 3).delays, []);
   t.equal(judgeBeside(report(5, 5, 2), report(121, 5), 3).delays.length, 1);
+});
+
+t.test('on a machine whose sockets are slow, luck takes as many round trips as elsewhere', async (t) => {
+  t.same(judgeBeside(report(5, 5, 1, [], 4), report(239, 5), 3).delays, []);
+  t.equal(judgeBeside(report(5, 5, 1, [], 4), report(241, 5), 3).delays.length, 1);
 });
 
 t.test('a failure is one however fast it came', async (t) => {

@@ -4,7 +4,8 @@ import type { VictimReport } from './victim.js';
 
 /**
  * Who is slower by less than a few of these cannot be told from somebody unlucky: a turn of a worker's event loop or two, and of
- * those of the victim and its backend, on a core that nobody else uses. On a busy machine it takes longer.
+ * those of the victim and its backend, on a core that nobody else uses, where messages between sockets are quick. On a busy machine, and
+ * on one where they are not, it takes longer.
  */
 const LUCK_MS = 20;
 
@@ -22,7 +23,7 @@ export interface Judgement {
  * @param luckMsEach what counts as no more than luck, on a core that nobody else uses.
  */
 export function judgeBeside(
-  alone: Pick<VictimReport, 'requests' | 'openings' | 'slowness'>,
+  alone: Pick<VictimReport, 'requests' | 'openings' | 'slowness' | 'roundTripFactor'>,
   beside: VictimReport,
   slowerMax: number,
   luckMsEach = LUCK_MS,
@@ -30,7 +31,7 @@ export function judgeBeside(
   const failures = beside.failures.map((failure) => `the victim: ${failure}`);
   const delays: string[] = [];
   const seen: string[] = [];
-  const luckMs = luckMsEach * Math.max(alone.slowness, beside.slowness);
+  const luckMs = luckMsEach * alone.roundTripFactor * Math.max(alone.slowness, beside.slowness);
   for (const what of ['requests', 'openings'] as const) {
     const aloneMs = Math.max(luckMs, alone[what].p99Ms);
     const { p99Ms } = beside[what];

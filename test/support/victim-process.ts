@@ -6,6 +6,7 @@ import { CoreShare } from './core-share.js';
 import { latenciesOf } from './latencies.js';
 import { startMcpBackend } from './mcp-backend.js';
 import { INITIALIZE_PARAMS, McpCaller } from './mcp-caller.js';
+import { roundTripFactor } from './round-trips.js';
 import type { VictimNotice, VictimOrder } from './victim.js';
 
 const EVERY_MS = 20;
@@ -94,6 +95,7 @@ class VictimWork {
       requests: latenciesOf(requestMs),
       openings: latenciesOf(openingMs),
       slowness,
+      roundTripFactor: roundTrips,
       failures: told,
       hangingMost,
     };
@@ -251,6 +253,7 @@ const toolBytes = Number(process.argv[2]);
 const description = 'd'.repeat(toolBytes);
 
 const coreShare = await CoreShare.start();
+const roundTrips = await roundTripFactor();
 let work: VictimWork | undefined;
 /** Connections of calls that will not be answered. */
 const hanging = new Set<Socket>();

@@ -39,6 +39,8 @@ export interface VictimReport {
   readonly openings: Latencies;
   /** How much longer work took meanwhile than on a core that nobody else uses. */
   readonly slowness: number;
+  /** How many times as long as usual a message to another socket takes on this machine, whoever is busy. */
+  readonly roundTripFactor: number;
   /** Each request that was refused, wrong or not answered, in words. */
   readonly failures: readonly string[];
   /** Calls of its backend's tool `hang`, which it will not answer, that it had at once, whoever made them. */
