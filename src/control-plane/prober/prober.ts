@@ -140,8 +140,9 @@ export class Prober {
       const isDual = kind !== 'SSE' && (await this.#isAlsoModern(url, ending.signal, authHeaders));
       return isDual ? { ...findings, eras: ['legacy', 'modern'] } : findings;
     } catch (error) {
-      if (kind === 'SSE' || !(error instanceof ProbeFault) || !SESSIONLESS.has(error.kind)) throw error;
+      if (kind === 'SSE' || !mayBeSessionless(error)) throw error;
       const server = await ModernServer.discover(url, bounded.fetch).catch(() => {
+        bounded.forgetFault();
         throw error;
       });
       bounded.forgetFault();
@@ -152,7 +153,8 @@ export class Prober {
   /** Whether a server with sessions does without them as well. Whatever else it answers, and that it does not, means no. */
   async #isAlsoModern(url: string, ending: AbortSignal, authHeaders: readonly string[]): Promise<boolean> {
     const signal = AbortSignal.any([ending, AbortSignal.timeout(limits.probeEraMsMax)]);
-    const bounded = new BoundedFetch({ lookup: this.#lookup, guard: this.#guard, signal, authHeaders });
+    const trust = this.#trust;
+    const bounded = new BoundedFetch({ lookup: this.#lookup, guard: this.#guard, trust, signal, authHeaders });
     try {
       await ModernServer.discover(url, bounded.fetch);
       return true;
@@ -204,6 +206,13 @@ export class Prober {
 
 /** What a server says that speaks no revision of MCP with sessions. */
 const SESSIONLESS: ReadonlySet<ProbeFaultKind> = new Set(['version-later', 'initialize-unknown']);
+/** How it refuses what it does not understand, in whatever words: as N11 has it for backends. */
+const NOT_UNDERSTOOD: ReadonlySet<number | undefined> = new Set([400, 404, 405, 406]);
+
+function mayBeSessionless(error: unknown): boolean {
+  if (error instanceof ProbeFault) return SESSIONLESS.has(error.kind);
+  return error instanceof StreamableHTTPError && NOT_UNDERSTOOD.has(error.code);
+}
 
 async function findingsOf(client: ProbeClient, signal: AbortSignal): Promise<ServerFindings> {
   const tools = await readTools(client);

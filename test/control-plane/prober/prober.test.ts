@@ -299,6 +299,23 @@ t.test('a server of MCP 2026-07-28, which has no sessions, is read like others',
   for (const { method, headers } of server.requests) t.same([method, headers['mcp-session-id']], ['POST', undefined]);
 });
 
+t.test('a server without sessions may refuse initialize in any words', async (t) => {
+  const refusals: readonly (readonly [number, unknown])[] = [
+    [400, 'Missing Mcp-Method header'],
+    [400, { jsonrpc: '2.0', error: { code: -32602, message: 'Missing io.modelcontextprotocol/protocolVersion' } }],
+    [404, ''],
+  ];
+  for (const [status, refusal] of refusals) {
+    const backend = await startRaw(t, (request) => {
+      const { id, method } = JSON.parse(request.text) as { id: unknown; method: string };
+      const discovered = { supportedVersions: ['2026-07-28'], capabilities: { tools: {} } };
+      if (request.headers['mcp-method'] === undefined) request.json(refusal, { status });
+      else request.json({ jsonrpc: '2.0', id, result: method === 'server/discover' ? discovered : { tools: [] } });
+    });
+    t.equal(findingsOf(await createProber(t).probe(backend.url)).era, 'modern', String(status));
+  }
+});
+
 t.test('a server of both eras is recorded with both, and none for what it says to others', async (t) => {
   const answers: Readonly<Record<string, (request: ReceivedRequest, id: unknown) => void>> = {
     both: (request, id) =>
@@ -322,6 +339,25 @@ t.test('a server of both eras is recorded with both, and none for what it says t
       t.same([era, eras], ['legacy', what === 'both' ? ['legacy', 'modern'] : ['legacy']], what);
     }),
   );
+});
+
+t.test('both eras are found also where an authority of the operators vouches for the server', async (t) => {
+  const { server, authority } = createCertificates(t);
+  const results: Readonly<Record<string, object>> = {
+    initialize: INITIALIZE_RESULT,
+    'server/discover': { supportedVersions: ['2026-07-28', '2025-11-25'], capabilities: {} },
+  };
+  const handler: RawHandler = (request) => {
+    if (request.text === '') return request.empty(405);
+    const { id, method } = JSON.parse(request.text) as { id?: unknown; method: string };
+    if (id === undefined) request.empty(202);
+    else request.json({ jsonrpc: '2.0', id, result: results[method] ?? { tools: [] } });
+  };
+  const tls = { key: server.privateKey, cert: server.certificate };
+  const backend = await startRawBackend(handler, { hearsDiscovery: true, tls });
+  t.teardown(() => backend.close());
+  const authorities = readFileSync(authority.certificatePath, 'utf8');
+  t.same(findingsOf(await createProber(t, { authorities }).probe(backend.url)).eras, ['legacy', 'modern']);
 });
 
 t.test(
