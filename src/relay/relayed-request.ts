@@ -9,7 +9,7 @@ import type { MirroredParam } from '../protocol/tool-mirrors.js';
 import type { Deadline } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
 import { joined } from '../shared/short-memory.js';
-import { CANCELLED, errorMessage, methodNotFound, resultMessage, type RpcError } from './answers.js';
+import { backendFailed, CANCELLED, errorMessage, methodNotFound, resultMessage, type RpcError } from './answers.js';
 import { AnsweredRequest } from './answered-request.js';
 import { clientsNotification } from './backend-notifications.js';
 import { withEdit } from './bare-body.js';
@@ -21,13 +21,17 @@ import { failureOf } from './request-failure.js';
 import { callersParts } from './rewriting.js';
 import { tracedMessage } from './trace-passing.js';
 import { bareTaskEdit } from './task-ids.js';
+import { isTargetMethod, readTarget } from './targets.js';
 import { tellOutcome } from './told-outcome.js';
 import { upstreamFault, type UpstreamFault } from '../upstream/upstream-fault.js';
+import type { CompiledVirtualHost } from '../user-config/compiled-config.js';
 import { isNameTooLong } from '../upstream/modern-request.js';
 import type { IdSpan, RequestHandler } from '../upstream/rpc-request.js';
 import type { OutgoingMessage } from '../upstream/http-upstream.js';
 import type { UpstreamSession } from '../upstream/upstream-session.js';
 import type { UpstreamSessionRecord } from '../upstream/upstream-session-record.js';
+
+const SESSION_ENDED = upstreamFault('session-ended');
 
 export class RelayedRequest extends AnsweredRequest implements RequestHandler, ModernLegOwner {
   readonly isCancellable = true;
@@ -91,6 +95,16 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     this.#refuse(CANCELLED);
   }
 
+  /** For `HeldCall`: what the config does not have any more, nobody goes on with. */
+  obstacleFor(virtualHost: CompiledVirtualHost, exchange: Exchange, message: ClientMessage): RpcError | undefined {
+    const { session, upstream, message: call } = this.plan;
+    const obeyed = session.applyConfig(virtualHost, exchange.request);
+    if (!isTargetMethod(call.method)) return undefined;
+    const { target } = readTarget(call.method, obeyed, exchange.request.body, message);
+    if ('error' in target) return target.error;
+    return upstream.state === 'closed' ? backendFailed(upstream.backend.name, SESSION_ENDED) : undefined;
+  }
+
   override get mayEndLater(): true {
     return true;
   }
@@ -98,7 +112,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
   /** The session was ended under the call. */
   endWithSession(): void {
     this.request?.abort();
-    this.#fail(upstreamFault('session-ended'));
+    this.#fail(SESSION_ENDED);
   }
 
   /** For `RpcRequest`. */
@@ -121,20 +135,20 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     if (!message.isError) this.plan.onSettled?.(true);
     const { session, upstream, uriPlaces, form } = this.plan;
     const { uriName } = upstream.backend;
-    const instead = form.insteadOf(bytes, message);
-    if (instead !== undefined) {
-      this.#refuse(instead);
-      return;
-    }
+    // That of the backend may be another by now, as other requests have found out.
+    const era = this.#sentIn?.era ?? 'legacy';
+    const instead = form.insteadOf(bytes, message, this.plan, era);
+    if (typeof instead === 'string') return this.#finish(resultMessage(this.callersId, instead));
+    if (instead !== undefined) return this.#refuse(instead);
     const tasks = session.taskForm(upstream);
-    const taskPlaces = form.taskPlacesIn(this.plan.taskPlaces, bytes, message, upstream);
-    const more = form.answerEdits(bytes, message, upstream);
+    const taskPlaces = form.taskPlacesIn(this.plan.taskPlaces, bytes, message, upstream, era);
+    const more = form.answerEdits(bytes, message, era);
     const parts = callersParts(bytes, message, this.callersId, uriName, uriPlaces, taskPlaces, tasks, more);
     if (parts === 'task-unreachable') this.#fail(upstreamFault(parts));
     else {
       tellOutcome(this.exchange.watcher, this.plan.message.method, bytes, message, this.#sentAtMs);
       // Parts are put together, which copies them.
-      const status = message.isError ? form.answerStatus(bytes, message, upstream) : 200;
+      const status = message.isError ? form.answerStatus(bytes, message, era) : 200;
       this.#finish(bytes, parts, status, isInPlace && parts === undefined);
     }
     if (this.request?.isSent === true) this.plan.exchange.releaseBody();
@@ -153,8 +167,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
 
   onMessage(bytes: Buffer, message: BackendMessage): void {
     const { session, upstream, metadata, form } = this.plan;
-    // Without a session nothing can be asked on a stream, and nobody could answer.
-    if (message.kind === 'request' && upstream.isModern) return;
+    if (message.kind === 'request' && !this.#isAnswerable) return;
     if (message.kind === 'request') session.backendRequests.ask(this, upstream, metadata, bytes, message);
     else if (message.method === 'notifications/cancelled') session.backendRequests.withdraw(upstream, bytes, message);
     else {
@@ -167,6 +180,11 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
         if (parts !== undefined) this.tell(parts);
       }
     }
+  }
+
+  /** Without a session nothing can be asked on a stream, and nobody could answer; nor in one that is lost since. */
+  get #isAnswerable(): boolean {
+    return this.#sentIn?.era === 'legacy' && this.plan.upstream.record?.sessionId === this.#sentIn.sessionId;
   }
 
   /** For `BackendRequests`. */
@@ -203,6 +221,12 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     if (upstream !== this.plan.upstream) return;
     this.#isExcused = isExcused;
     this.#countSilence();
+  }
+
+  override askableBy(upstream: UpstreamSession): this | undefined {
+    const { form } = this.plan;
+    const isAskable = form.asking !== undefined && form.askingObstacle === undefined && this.request !== undefined;
+    return isAskable && upstream === this.plan.upstream && this.#isAnswerable ? this : undefined;
   }
 
   override hearProgress(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean {

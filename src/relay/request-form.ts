@@ -1,9 +1,11 @@
 // What the era of a request changes in how it is served: one object for each modern request (modern/modern-form.ts), and one for
 // all legacy ones. Whoever serves requests asks it and knows no eras. Hot.
-import type { BackendMessage } from '../protocol/json-rpc.js';
+import type { BackendMessage, ClientMessage } from '../protocol/json-rpc.js';
+import type { Era } from '../protocol/protocol-versions.js';
 import type { IdSpan } from '../upstream/rpc-request.js';
 import type { OutgoingMessage } from '../upstream/http-upstream.js';
 import type { UpstreamSession } from '../upstream/upstream-session.js';
+import type { CompiledVirtualHost } from '../user-config/compiled-config.js';
 import { answerError, type RpcError } from './answers.js';
 import type { Edit } from './edits.js';
 import type { Exchange } from './exchange.js';
@@ -51,14 +53,17 @@ export interface RequestForm {
   callersId(first: IdSpan): IdSpan;
   /** Its backend has asked what the client does not declare to be asked. */
   onUnoffered(method: string, mode: string): void;
-  /** What the caller is told in place of this answer, if so. */
-  insteadOf(bytes: Buffer, message: BackendMessage): RpcError | undefined;
-  /** Where in an answer ids of tasks are the backend's. @param places bits of `taskPlace`, as the request's method has them. */
-  taskPlacesIn(places: number, bytes: Buffer, message: BackendMessage, upstream: UpstreamSession): number;
+  /** What the caller is told in place of this answer, if so: an error, or a result as JSON. @param era in which the request has gone there. */
+  insteadOf(bytes: Buffer, message: BackendMessage, plan: RelayedRequestPlan, era: Era): RpcError | string | undefined;
+  /**
+   * Where in an answer ids of tasks are the backend's.
+   * @param places bits of `taskPlace`, as the request's method has them. @param era as above, here and below.
+   */
+  taskPlacesIn(places: number, bytes: Buffer, message: BackendMessage, upstream: UpstreamSession, era: Era): number;
   /** What is to be changed in an answer beside ids and URIs. */
-  answerEdits(bytes: Buffer, message: BackendMessage, upstream: UpstreamSession): readonly Edit[];
+  answerEdits(bytes: Buffer, message: BackendMessage, era: Era): readonly Edit[];
   /** The HTTP status for an error of this backend's. @param message an error. */
-  answerStatus(bytes: Buffer, message: BackendMessage, upstream: UpstreamSession): number;
+  answerStatus(bytes: Buffer, message: BackendMessage, era: Era): number;
   /** An error of ours, as its caller is told of it, and the HTTP status for it. */
   ownError(error: RpcError): RpcError;
   statusOf(error: RpcError): number;
@@ -82,6 +87,8 @@ export interface HoldableRequest {
   pauseWith(message: Buffer, meanwhile: Exchange): void;
   /** @param exchange hears of it from now on. */
   goOn(exchange: Exchange): void;
+  /** Why who makes it again may not have it any more, as the config is now; nothing where it may. */
+  obstacleFor(virtualHost: CompiledVirtualHost, exchange: Exchange, message: ClientMessage): RpcError | undefined;
   /** Nobody waits for the answer any more. */
   giveUp(): void;
 }

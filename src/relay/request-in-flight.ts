@@ -3,6 +3,7 @@
 import type { BackendMessage, ClientMessage } from '../protocol/json-rpc.js';
 import { idKey } from '../protocol/message-id.js';
 import { ListNode } from '../shared/list-node.js';
+import type { AskingStream } from './backend-requests.js';
 import type { Exchange } from './exchange.js';
 import type { IdSpan } from '../upstream/rpc-request.js';
 import type { UpstreamSession } from '../upstream/upstream-session.js';
@@ -53,6 +54,11 @@ export abstract class RequestInFlight extends ListNode {
   /** Whether the backend waits for the client, as far as it has said so on a stream of its own: then its silence does not count. */
   excuseSilence(_upstream: UpstreamSession, _isExcused: boolean): void {
     // What has a time to be answered in whatever happens.
+  }
+
+  /** What its backend may ask on a stream of its own in the middle of it, where that can be its client's to answer. */
+  askableBy(_upstream: UpstreamSession): AskingStream | undefined {
+    return undefined;
   }
 
   /** Progress that has come on the backend's own stream. @returns whether it is that of this one. */

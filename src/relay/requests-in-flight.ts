@@ -3,6 +3,7 @@
 import type { Account } from '../shared/accounts.js';
 import { limits } from '../shared/limits.js';
 import { ListNode } from '../shared/list-node.js';
+import type { AskingStream } from './backend-requests.js';
 import { RequestInFlight } from './request-in-flight.js';
 import type { SlowRequests } from './slow-requests.js';
 import { endingTurnRules, Turns } from './turns.js';
@@ -84,6 +85,17 @@ export class RequestsInFlight extends ListNode {
       if (work.hearProgress(upstream, bytes, message)) return true;
     }
     return false;
+  }
+
+  /** The one whose client can be asked what the backend asks on a stream of its own; of several nobody knows whose it is. */
+  soleAskable(upstream: UpstreamSession): AskingStream | undefined {
+    let sole: AskingStream | undefined;
+    for (let work = this.#head.next; work instanceof RequestInFlight; work = work.next) {
+      const askable = work.askableBy(upstream);
+      if (askable !== undefined && sole !== undefined) return undefined;
+      sole ??= askable;
+    }
+    return sole;
   }
 
   /** Another process goes on with the session. */

@@ -206,12 +206,10 @@ export class Session {
   /** As it is now: what another process needs to go on with it. */
   record(): SessionRecord {
     const { protocolVersion, introduction } = this.identity;
-    const { clientInfo, capabilities } = introduction;
     const subscriptions = this.#subscriptions?.recorded() ?? {};
     return {
       protocolVersion,
-      clientInfo,
-      capabilities,
+      ...introduction,
       subscriptions,
       logLevel: this.#logLevel,
       upstreams: this.upstreams.recorded(),
@@ -304,7 +302,7 @@ export class Session {
       this.#unasked === undefined ? this.account.sessionBytes.boundAgainst(limits.sessionStreamBytesEach) : undefined;
     // Of the stream that the session had in another process nothing is kept: it goes on from now.
     const isOwn = id !== undefined && id.stream === this.#streamKeeper?.sessionStreamNumber;
-    if (bound === undefined) this.#madeUnasked.open(exchange, isOwn ? id.position : undefined);
+    if (bound === undefined) this.#makeUnasked().open(exchange, isOwn ? id.position : undefined);
     return bound;
   }
 
@@ -323,9 +321,14 @@ export class Session {
   /** The client has said that it is ready. One that can be asked is about to open its stream. */
   onInitialized(request: ExchangeRequest): void {
     this.onReady();
-    if (this.#unasked !== undefined || !this.offersAnything) return;
-    if (this.account.sessionBytes.boundAgainst(limits.sessionStreamBytesEach) === undefined)
-      this.#madeUnasked.expect(request);
+    if (this.#unasked === undefined && this.hearQuestions()) this.#makeUnasked().expect(request);
+  }
+
+  /** What backends ask on streams of their own is heard from now on. @returns whether the client can be asked, and there is room. */
+  hearQuestions(): boolean {
+    const hasRoom = this.account.sessionBytes.boundAgainst(limits.sessionStreamBytesEach) === undefined;
+    if (hasRoom && this.offersAnything) this.#makeUnasked();
+    return this.#unasked !== undefined;
   }
 
   /** Whether the client can be asked for anything at all. */
@@ -333,12 +336,10 @@ export class Session {
     return this.identity.introduction.capabilities.length > '{}'.length && this.backendRequests.offersAnything;
   }
 
-  get #madeUnasked(): Unasked {
-    if (this.#unasked === undefined) {
-      this.#memory.keep(limits.sessionStreamBytesEach);
-      this.#unasked = new Unasked(this.#context, this, this.#memory);
-    }
-    return this.#unasked;
+  #makeUnasked(): Unasked {
+    if (this.#unasked !== undefined) return this.#unasked;
+    this.#memory.keep(limits.sessionStreamBytesEach);
+    return (this.#unasked = new Unasked(this.#context, this, this.#memory));
   }
 
   /** The process is about to end: streams that nothing else would end are. */
@@ -367,9 +368,8 @@ export class Session {
    * @param request the DELETE that asked for it, `undefined` when the gateway ends it by itself.
    */
   end(request: ExchangeRequest | undefined): void {
-    for (const upstream of this.release()) {
+    for (const upstream of this.release())
       upstream.close(request === undefined ? NO_METADATA : metadataFor(upstream.backend, request));
-    }
   }
 
   /** Ends what is in flight here; the upstream sessions of which others know may go on elsewhere. */

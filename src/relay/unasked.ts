@@ -1,11 +1,13 @@
 // What the backends of one session say unasked, on streams of theirs that are open for as long as the client's own is: one
-// with each backend that has something to say. A backend that loses its session meanwhile gets another. Cold.
+// with each backend that has something to say. A backend that loses its session meanwhile gets another. In a lease
+// (modern/leases.ts) no client has such a stream, and what is heard is what a backend asks in the middle of a call. Cold.
 import { capability, LIST_CHANGES } from '../protocol/capabilities.js';
 import { readBackendMessage, type BackendMessage } from '../protocol/json-rpc.js';
 import type { Unhonoured } from '../protocol/listen-acknowledgement.js';
 import type { Deadline, DeadlineWheel } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
 import { clientsNotification } from './backend-notifications.js';
+import type { AskingStream } from './backend-requests.js';
 import { backendTurns } from './turns.js';
 import type { Exchange, ExchangeRequest } from './exchange.js';
 import { metadataFor } from './passthrough.js';
@@ -136,6 +138,7 @@ export class Unasked implements Listener {
   #heard: Map<UpstreamSession, Heard> | undefined;
   /** Made for the first backend that loses its session. */
   #reopenings: Map<UpstreamSession, Reopening> | undefined;
+  readonly #isLease: boolean;
   /** After the client went away: it may come back. */
   #lingering: Deadline | undefined;
   #isOver = false;
@@ -143,6 +146,7 @@ export class Unasked implements Listener {
   constructor(context: UpstreamContext, session: Session, memory: SessionShare) {
     this.#context = context;
     this.#session = session;
+    this.#isLease = session.identity.era === 'modern';
     this.memory = memory;
     const onClosed = (): void => {
       this.#linger();
@@ -194,7 +198,8 @@ export class Unasked implements Listener {
 
   /** An upstream session is open. */
   onOpened(upstream: UpstreamSession, metadata: RequestMetadata): void {
-    if (this.#isOver || !this.stream.isOpenOrExpected) return;
+    // Who has no session there is asked by the answer itself, or not at all.
+    if (this.#isOver || !(this.#isLease ? upstream.hasToBeTold : this.stream.isOpenOrExpected)) return;
     const before = this.#heard?.get(upstream);
     // One that was refused may be let in by the credentials of the new GET; another asks with them from now on.
     if (before?.stream.isOver === false) {
@@ -314,10 +319,15 @@ export class Unasked implements Listener {
     if (parts !== undefined) this.stream.tell(parts);
   }
 
+  /** Where the client is asked. */
+  #askedBy(upstream: UpstreamSession): AskingStream {
+    return (this.#isLease ? this.#session.inFlight.soleAskable(upstream) : undefined) ?? this.stream;
+  }
+
   onMessage(upstream: UpstreamSession, metadata: RequestMetadata, bytes: Buffer, message: BackendMessage): void {
     const { backendRequests } = this.#session;
     upstream.hear(message.method);
-    if (message.kind === 'request') backendRequests.ask(this.stream, upstream, metadata, bytes, message);
+    if (message.kind === 'request') backendRequests.ask(this.#askedBy(upstream), upstream, metadata, bytes, message);
     else if (message.method === 'notifications/cancelled') backendRequests.withdraw(upstream, bytes, message);
     else if (CHANGES.has(message.method)) this.stream.tellChanged(message.method, bytes);
     else if (

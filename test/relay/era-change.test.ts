@@ -296,6 +296,36 @@ t.test('what may have been carried out, or says nothing of the era, is no eviden
   }
 });
 
+t.test('an answer is read in the era that its call went out in, whatever was found out meanwhile', async (t) => {
+  const inputRequired = { resultType: 'input_required', requestState: 's' };
+  const rows = [
+    { from: 'modern', refusal: NO_SESSION, answer: { result: inputRequired }, told: { result: inputRequired } },
+    {
+      from: 'legacy',
+      refusal: MODERN_ALONE,
+      answer: { error: { code: -32_002, message: 'Resource not found' } },
+      told: { error: { code: -32_602 } },
+    },
+  ] as const;
+  for (const { from, refusal, answer, told } of rows) {
+    const backend = await ChangingBackend.start(t, from);
+    const caller = await callerOf(new WiredRelay(t).caller({ one: backend.url }), 'modern');
+    await caller.call();
+    let finish: (() => void) | undefined;
+    backend.onCall = (request, { id }) => {
+      finish = () => request.json({ jsonrpc: '2.0', id, ...answer });
+      return true;
+    };
+    const first = caller.call();
+    await until(() => finish !== undefined, 'the call at its backend');
+    backend.onCall = undefined;
+    backend.change(refusal);
+    t.match((await caller.call()).result, { content: [{ text: backend.era }] });
+    finish?.();
+    t.match(await first, told, from);
+  }
+});
+
 t.test('a call that its backend has begun with is not begun anew in the other era', async (t) => {
   const backend = await ChangingBackend.start(t, 'modern');
   const wired = new WiredRelay(t).caller({ one: backend.url });

@@ -14,12 +14,13 @@ import { rpcCodes } from '../../shared/refusals.js';
 import type { IdSpan } from '../../upstream/rpc-request.js';
 import { answer, answerError, errorMessage, resultMessage, type RpcError } from '../answers.js';
 import type { BackendRequests } from '../backend-requests.js';
+import type { Caller } from '../caller.js';
 import { partsOf } from '../edits.js';
 import type { Exchange } from '../exchange.js';
 import type { HoldableRequest } from '../request-form.js';
 import { HeldAnswer } from './held-answer.js';
 import type { HeldCalls } from './held-calls.js';
-import { RESULT_META } from './modern-results.js';
+import { inputRequiredResult } from './modern-results.js';
 import { newCallKey, type HeldPlace, type StateOrigin } from './request-state.js';
 
 /** What a client can be asked for by the result of a request (M22). */
@@ -91,6 +92,7 @@ export class HeldCall {
    * @returns why the client cannot be asked that.
    */
   ask(id: Buffer, message: Buffer): RpcError | undefined {
+    if (this.#calls.isClosed) return ENDING;
     if (this.#state === 'over' || this.#round >= limits.heldCallRoundsMax) return ASKED_ENOUGH;
     const text = this.#questionBytes + message.length > limits.heldQuestionBytesMax ? undefined : questionIn(message);
     if (text === undefined) return NOT_ASKED;
@@ -111,6 +113,13 @@ export class HeldCall {
   /** Whether the state is that of the last round, which has not been gone on with. */
   isAt({ round }: HeldPlace): boolean {
     return round === this.#round && (this.#state === 'held' || this.#state === 'answered');
+  }
+
+  /** Why who makes the request again may not have it any more, as the config is now, if so: then nobody goes on with it. Only where `isAt`. */
+  obstacleFor(virtualHost: Caller['virtualHost'], { exchange, message }: PresentCaller): RpcError | undefined {
+    const obstacle = this.#plan.request.obstacleFor(virtualHost, exchange, message);
+    if (obstacle !== undefined) this.giveUpHeld();
+    return obstacle;
   }
 
   /**
@@ -159,7 +168,7 @@ export class HeldCall {
     this.#caller = this.#plan.caller;
     const inputRequests = [...this.#questions.values()].map(({ name, text }) => `"${name}":${text}`);
     const requestState = this.#calls.stateOf(origin, { call: this.key, round: this.#round });
-    const result = `{"resultType":"input_required","inputRequests":{${inputRequests.join()}},"requestState":"${requestState}","_meta":${JSON.stringify(RESULT_META)}}`;
+    const result = inputRequiredResult(`{${inputRequests.join()}}`, requestState);
     present.exchange.watcher?.onOutcome('ok', '', -1);
     this.#deadline = this.#calls.deadlines.after(limits.heldCallMsMax, () => this.#onTimeUp());
     const { request: first } = this.#caller.exchange;
@@ -206,13 +215,13 @@ export class HeldCall {
     this.#questions.delete(id);
   }
 
-  /** Its client will not find it here: as if it did not come back in time. */
+  /** Its client would not find it here: as if it did not come back in time. One that waits for no client goes on. */
   giveUpHeld(): void {
-    if (this.#state === 'held' || this.#state === 'answered') this.#onTimeUp();
+    if (this.#state !== 'served') this.#onTimeUp();
   }
 
   #onTimeUp(): void {
-    const isOpen = this.#state === 'held';
+    const isOpen = this.#state === 'asking' || this.#state === 'held';
     this.#end();
     if (isOpen) this.#plan.request.giveUp();
   }
@@ -257,6 +266,10 @@ const ANSWER_TAIL = Buffer.from('}');
 const NOT_ASKED: RpcError = {
   code: rpcCodes.internalError,
   message: 'The client cannot be asked this in the middle of a request',
+};
+export const ENDING: RpcError = {
+  code: rpcCodes.internalError,
+  message: 'The client cannot be asked: this process is about to end',
 };
 const ASKED_ENOUGH: RpcError = {
   code: rpcCodes.internalError,

@@ -14,7 +14,16 @@ import type { Exchange } from '../exchange.js';
 import { argumentsIn } from './call-arguments.js';
 import { HeldCall, idOf, type HeldCallPlan } from './held-call.js';
 import { headersHash } from './headers-hash.js';
-import { argumentsHash, isStateForm, RequestStates, type HeldPlace, type StateOrigin } from './request-state.js';
+import { modernError } from './modern-errors.js';
+import {
+  argumentsHash,
+  isStateForm,
+  newCallKey,
+  RequestStates,
+  type HeldPlace,
+  type StateOrigin,
+} from './request-state.js';
+import { isAccepted } from './url-elicitations.js';
 
 export interface HeldCallsOptions {
   readonly deadlines: DeadlineWheel;
@@ -78,12 +87,18 @@ export class HeldCalls {
     return this.#states.seal(origin, { slot: this.#options.slot, ...place });
   }
 
+  /** For a request that nothing is held of: when its client has answered, it is begun anew, by whichever worker. */
+  stateToBeginAnew(origin: StateOrigin): string {
+    return this.stateOf(origin, { call: newCallKey(), round: NOTHING_HELD });
+  }
+
   /**
    * Goes on with the call that the request is a retry of.
    * @param message with an envelope.
-   * @returns false for a request that brings no state of ours: what it brings is a backend's, or nobody's.
+   * @returns whether it is served: `false` for a request that brings no state of ours (what it brings is a backend's, or nobody's),
+   *   `anew` for one that is to be served as if it had brought nothing.
    */
-  tryGoOn(caller: Caller, exchange: Exchange, message: ClientMessage): boolean {
+  tryGoOn(caller: Caller, exchange: Exchange, message: ClientMessage): boolean | 'anew' {
     const { body } = exchange.request;
     const state = requestStateIn(body, message);
     if (state === undefined || !isStateForm(state)) return false;
@@ -100,15 +115,26 @@ export class HeldCalls {
     const place = this.#states.open(origin, state);
     if (place === undefined) return false;
     if (place === 'expired') this.#fail(exchange, message);
-    else if (place.slot === this.#options.slot) this.#goOn(subject, exchange, message, place);
+    else if (place.round === NOTHING_HELD) return this.#isAccepted(exchange, message) ? 'anew' : true;
+    else if (place.slot === this.#options.slot) this.#goOn(caller, exchange, message, place);
     else if (this.#options.passOn === undefined) this.#fail(exchange, message);
     else this.#options.passOn(place.slot, caller, exchange, () => this.#fail(exchange, message));
     return true;
   }
 
-  #goOn(subject: string, exchange: Exchange, message: ClientMessage, place: HeldPlace): void {
+  /** Whether its user has done what its backend wants first; otherwise it is answered. */
+  #isAccepted(exchange: Exchange, message: ClientMessage): boolean {
+    const { inputResponsesStart: start, inputResponsesEnd: end } = message.envelope!;
+    const isDone = start !== -1 && isAccepted(exchange.request.body.subarray(start, end));
+    if (!isDone) this.#refuse(exchange, message, NOT_ACCEPTED);
+    return isDone;
+  }
+
+  #goOn({ subject, virtualHost }: Caller, exchange: Exchange, message: ClientMessage, place: HeldPlace): void {
     const call = this.#calls.get(place.call);
     if (call?.isAt(place) !== true) return this.#fail(exchange, message);
+    const obstacle = call.obstacleFor(virtualHost, { exchange, message });
+    if (obstacle !== undefined) return this.#refuse(exchange, message, obstacle);
     const { inputResponsesStart: start, inputResponsesEnd: end } = message.envelope!;
     if (start === -1) return call.goOn({ exchange, message }, NO_ANSWERS);
     const bytes = exchange.request.body.subarray(start, end);
@@ -122,8 +148,12 @@ export class HeldCalls {
   }
 
   #fail(exchange: Exchange, message: ClientMessage): void {
+    this.#refuse(exchange, message, CALL_OVER);
+  }
+
+  #refuse(exchange: Exchange, message: ClientMessage, error: RpcError): void {
     exchange.watcher?.onIdentified(message.method, '', '');
-    answerError(exchange, idOf({ exchange, message }), CALL_OVER);
+    answerError(exchange, idOf({ exchange, message }), modernError(error));
   }
 }
 
@@ -152,6 +182,8 @@ function answersIn(tape: JsonScanner, bytes: Buffer): ReadonlyMap<string, Buffer
   return answers;
 }
 
+/** In place of a round. */
+const NOTHING_HELD = 0;
 const QUOTE = 0x22;
 /** More than one of ours has, with every character written as an escape. */
 const STATE_BYTES_MAX = 1_024;
@@ -161,6 +193,10 @@ const NO_ANSWERS: ReadonlyMap<string, Buffer> = new Map();
 export const CALL_OVER: RpcError = {
   code: rpcCodes.invalidParams,
   message: 'The call of this requestState is over: call again without requestState and inputResponses',
+};
+const NOT_ACCEPTED: RpcError = {
+  code: rpcCodes.internalError,
+  message: 'The backend goes on only when its user has opened the address, which the client has not accepted',
 };
 const ANSWERS_INVALID: RpcError = {
   code: rpcCodes.invalidParams,

@@ -81,6 +81,7 @@ export class Leases {
     });
     // There is nothing for the client of a lease to end with DELETE.
     if (!(lease instanceof Session)) return lease === refusals.subjectSessionsFull ? refusals.subjectLeasesFull : lease;
+    lease.hearQuestions();
     // Ending others may have taken the subject's maps away.
     const leases = this.#bySubject.get(subject) ?? {
       byKey: new Map<string, Session>(),

@@ -1,5 +1,5 @@
 // A request of a client without a session, as a backend wants it that has some: under an id and a progress token of ours, and without the
-// envelope. Servers that speak both eras, or know of both, go by it before they look at the session that the request is in.
+// envelope, and without what a retry brings for us. Servers that speak both eras, or know of both, go by it before they look at the session that the request is in.
 import type { ClientMessage } from '../../protocol/json-rpc.js';
 import type { ModernEnvelope } from '../../protocol/modern-envelope.js';
 import type { OutgoingMessage } from '../../upstream/http-upstream.js';
@@ -51,6 +51,8 @@ function cutEnvelope(body: Buffer, envelope: ModernEnvelope, edits: Edit[]): voi
   addMember(values, envelope.capabilitiesStart, envelope.capabilitiesEnd);
   addMember(values, envelope.clientInfoStart, envelope.clientInfoEnd);
   addMember(values, envelope.logLevelStart, envelope.logLevelEnd);
+  addMember(values, envelope.requestStateStart, envelope.requestStateEnd);
+  addMember(values, envelope.inputResponsesStart, envelope.inputResponsesEnd);
   let cut: Span | undefined;
   for (const value of values) {
     const start = memberStart(body, value.start);

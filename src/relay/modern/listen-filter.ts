@@ -50,7 +50,8 @@ export function readListenFilter(body: Buffer, { paramsStart, paramsEnd }: Clien
     return `resourceSubscriptions must not have more than ${limits.subscriptionsMax} members`;
   const taskIds = notifications['taskIds'] ?? [];
   if (!Array.isArray(taskIds)) return 'taskIds must be an array of strings';
-  return { changes, uris: [...new Set(uris)], wantsTasks: taskIds.length > 0 };
+  // Every URI begins with an empty one, which is none.
+  return { changes, uris: [...new Set(uris)].filter((uri) => uri !== ''), wantsTasks: taskIds.length > 0 };
 }
 
 /** As an object of JSON: what is not there is not asked for. */

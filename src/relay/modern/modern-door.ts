@@ -114,9 +114,9 @@ export class ModernDoor {
     });
   }
 
-  #formOf(exchange: Exchange, message: ClientMessage, isWrapped = false): ModernForm {
+  #formOf(exchange: Exchange, message: ClientMessage, isWrapped = false, isAnew = false): ModernForm {
     const { context, heldCalls } = this.#parts;
-    return new ModernForm({ ids: context.ids, heldCalls }, exchange, message, isWrapped);
+    return new ModernForm({ ids: context.ids, heldCalls }, exchange, message, isWrapped, isAnew);
   }
 
   #serve(
@@ -127,7 +127,8 @@ export class ModernDoor {
     isWrapped: boolean,
   ): void {
     const { context, leases, dispatcher, heldCalls, eras } = this.#parts;
-    if (isHoldable(message.method) && heldCalls.tryGoOn(caller, exchange, message)) return;
+    const goesOn = isHoldable(message.method) && heldCalls.tryGoOn(caller, exchange, message);
+    if (goesOn === true) return;
     if (message.method === 'subscriptions/listen') {
       this.#parts.listenings.listen(caller, exchange, message, envelope);
       return;
@@ -153,7 +154,7 @@ export class ModernDoor {
       });
       return;
     }
-    const form = this.#formOf(exchange, message, isWrapped);
+    const form = this.#formOf(exchange, message, isWrapped, goesOn === 'anew');
     const kind = listKindOf(method);
     if (kind !== undefined) dispatcher.list(kind, obeying, lease, exchange, message, form);
     else if (isTargetMethod(method))

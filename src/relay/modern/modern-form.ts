@@ -6,6 +6,7 @@ import { capability } from '../../protocol/capabilities.js';
 import { readMember } from '../../protocol/json-member-text.js';
 import type { BackendMessage, ClientMessage } from '../../protocol/json-rpc.js';
 import { severityOf } from '../../protocol/log-levels.js';
+import type { Era } from '../../protocol/protocol-versions.js';
 import type { MirroredParam } from '../../protocol/tool-mirrors.js';
 import { taskPlace } from '../../protocol/task-places.js';
 import { rpcCodes } from '../../shared/refusals.js';
@@ -19,19 +20,29 @@ import { partsOf, type Edit } from '../edits.js';
 import type { ListDress } from '../list-merge/merge.js';
 import type { Exchange } from '../exchange.js';
 import type { RelayedRequestPlan } from '../relayed-request-plan.js';
+import type { Session } from '../session.js';
 import type { ReadArguments } from '../large-arguments.js';
 import { NO_EDITS, type AskedAside, type HoldableRequest, type RequestForm } from '../request-form.js';
 import { disagreement, headersOf, valuesIn } from '../mirrored-params.js';
 import { argumentsIn } from './call-arguments.js';
 import { legacyMessage } from './legacy-message.js';
-import { idOf, type HeldCall, type PresentCaller } from './held-call.js';
+import { ENDING, idOf, type HeldCall, type PresentCaller } from './held-call.js';
 import { CALL_OVER, nameIn, type HeldCalls } from './held-calls.js';
 import { headersHash } from './headers-hash.js';
 import { headerText } from './mirror-check.js';
-import { argumentsHash } from './request-state.js';
+import { argumentsHash, type StateOrigin } from './request-state.js';
 import { logSeverityIn } from './envelope-check.js';
 import { capabilityMissing, headerMismatch, modernError, statusOf, statusOfBackends } from './modern-errors.js';
-import { isTaskHandle, listDress, modernErrorEdit, passedEdits, resultDress, resultEdits } from './modern-results.js';
+import {
+  inputRequiredResult,
+  isTaskHandle,
+  listDress,
+  modernErrorEdit,
+  passedEdits,
+  resultDress,
+  resultEdits,
+} from './modern-results.js';
+import { inputRequestsOf, readUrlElicitations } from './url-elicitations.js';
 
 /** Those whose answer may be that input is required (M22). */
 const HOLDABLE: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read']);
@@ -58,11 +69,6 @@ const TOO_MANY_HELD: RpcError = {
   message: 'The client cannot be asked: too many calls wait for input already',
 };
 
-const ENDING: RpcError = {
-  code: rpcCodes.internalError,
-  message: 'The client cannot be asked: this process is about to end',
-};
-
 export interface ModernFormParts {
   readonly ids: OwnIds;
   readonly heldCalls: HeldCalls;
@@ -74,6 +80,7 @@ export class ModernForm implements RequestForm, AskedAside {
   readonly #exchange: Exchange;
   readonly #message: ClientMessage;
   readonly isWrapped: boolean;
+  readonly #isAnew: boolean;
   /** Of a large message, whose arguments are found while it is read. */
   readonly #args: Buffer | undefined;
   /** JSON: the id, and the token where the caller has given one. */
@@ -83,9 +90,13 @@ export class ModernForm implements RequestForm, AskedAside {
   /** What its backend has asked for and was refused: capabilities as a client declares them. */
   #lacking: Record<string, unknown> | undefined;
 
-  /** @param isWrapped whether its head is that of another tool's call, in which the message is. */
-  constructor(parts: ModernFormParts, exchange: Exchange, message: ClientMessage, isWrapped = false) {
+  /**
+   * @param isWrapped whether its head is that of another tool's call, in which the message is.
+   * @param isAnew whether it is a retry of which nothing is held: what it brings for us no backend is told.
+   */
+  constructor(parts: ModernFormParts, exchange: Exchange, message: ClientMessage, isWrapped = false, isAnew = false) {
     this.isWrapped = isWrapped;
+    this.#isAnew = isAnew;
     this.#parts = parts;
     this.#exchange = exchange;
     this.#message = message;
@@ -120,17 +131,21 @@ export class ModernForm implements RequestForm, AskedAside {
     this.#held?.withdraw(id);
   }
 
-  #hold({ session, upstream }: RelayedRequestPlan, request: HoldableRequest): HeldCall | undefined {
-    const { subject, virtualHostId } = session.identity;
+  #originIn({ identity }: Session): StateOrigin {
+    const { subject, virtualHostId } = identity;
     const [exchange, message] = [this.#exchange, this.#message];
     const { body } = exchange.request;
     const argsHash = argumentsHash(this.#args ?? argumentsIn(body, message));
-    const origin = {
+    return {
       ...{ subject, virtualHostId, method: message.method, name: nameIn(body, message), argsHash },
       headersHash: headersHash(exchange.request.passthroughHeaders),
     };
+  }
+
+  #hold({ session, upstream }: RelayedRequestPlan, request: HoldableRequest): HeldCall | undefined {
     const { account, backendRequests } = session;
-    const caller = { exchange, message };
+    const origin = this.#originIn(session);
+    const caller = { exchange: this.#exchange, message: this.#message };
     const backendName = upstream.backend.name;
     return this.#parts.heldCalls.tryHold({ origin, backendName, account, backendRequests, request, caller });
   }
@@ -152,7 +167,8 @@ export class ModernForm implements RequestForm, AskedAside {
     const { envelope } = this.#message;
     const isRetry =
       envelope !== undefined && (envelope.requestStateStart !== -1 || envelope.inputResponsesStart !== -1);
-    if (isRetry && !isModern) return CALL_OVER;
+    // Whose call is begun anew brings what is for us alone.
+    if (isRetry && this.#isAnew === isModern) return CALL_OVER;
     const known = this.isWrapped ? undefined : this.#mirrorsAt(upstream, bareName);
     if (known === undefined) return undefined;
     const { body, mirror } = this.#exchange.request;
@@ -239,29 +255,39 @@ export class ModernForm implements RequestForm, AskedAside {
   }
 
   /** A call that goes well without what was refused has its result; of one that does not its client is told why (M15). */
-  insteadOf(bytes: Buffer, message: BackendMessage): RpcError | undefined {
+  insteadOf(bytes: Buffer, message: BackendMessage, plan: RelayedRequestPlan, era: Era): RpcError | string | undefined {
+    if (message.isError && era === 'legacy' && isHoldable(this.#message.method)) {
+      const elicitations = readUrlElicitations(bytes.subarray(message.bodyStart, message.bodyEnd));
+      if (elicitations !== undefined) return this.#elicited(elicitations, plan);
+    }
     if (this.#lacking === undefined) return undefined;
     const hasFailed = message.isError || isToolError(bytes, message.bodyStart, message.bodyEnd);
     return hasFailed ? capabilityMissing(this.#lacking) : undefined;
   }
 
+  #elicited(elicitations: Parameters<typeof inputRequestsOf>[0], { session }: RelayedRequestPlan): RpcError | string {
+    if (!session.backendRequests.offersUrls) return capabilityMissing({ elicitation: { url: {} } });
+    const requestState = this.#parts.heldCalls.stateToBeginAnew(this.#originIn(session));
+    return inputRequiredResult(inputRequestsOf(elicitations), requestState);
+  }
+
   /** A task that a call has become is all of its result there (`task` in a result of before is its own). */
-  taskPlacesIn(places: number, bytes: Buffer, message: BackendMessage, upstream: UpstreamSession): number {
-    if (!upstream.isModern) return places;
+  taskPlacesIn(places: number, bytes: Buffer, message: BackendMessage, upstream: UpstreamSession, era: Era): number {
+    if (era === 'legacy') return places;
     const later = places & ~taskPlace.created;
     if (this.#message.method !== 'tools/call' || !upstream.declares(capability.tasksExtension)) return later;
     return isTaskHandle(bytes, message) ? later | taskPlace.own : later;
   }
 
-  answerEdits(bytes: Buffer, message: BackendMessage, { isModern }: UpstreamSession): readonly Edit[] {
-    if (isModern) return message.isError ? NO_EDITS : passedEdits(bytes, message, this.#message.method);
+  answerEdits(bytes: Buffer, message: BackendMessage, era: Era): readonly Edit[] {
+    if (era === 'modern') return message.isError ? NO_EDITS : passedEdits(bytes, message, this.#message.method);
     if (!message.isError) return resultEdits(bytes, message, this.#message.method);
     const edit = modernErrorEdit(bytes, message);
     return edit === undefined ? NO_EDITS : [edit];
   }
 
-  answerStatus(bytes: Buffer, { bodyStart, bodyEnd }: BackendMessage, { isModern }: UpstreamSession): number {
-    return isModern ? statusOfBackends(errorCodeIn(bytes, bodyStart, bodyEnd)) : 200;
+  answerStatus(bytes: Buffer, { bodyStart, bodyEnd }: BackendMessage, era: Era): number {
+    return era === 'modern' ? statusOfBackends(errorCodeIn(bytes, bodyStart, bodyEnd)) : 200;
   }
 
   ownError(error: RpcError): RpcError {

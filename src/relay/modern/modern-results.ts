@@ -27,6 +27,11 @@ export function resultDress(): ListDress {
   return { members: `${RESULT_TYPE},`, meta: RESULT_META };
 }
 
+/** @param inputRequests JSON. */
+export function inputRequiredResult(inputRequests: string, requestState: string): string {
+  return `{"resultType":"input_required","inputRequests":${inputRequests},"requestState":"${requestState}","_meta":${JSON.stringify(RESULT_META)}}`;
+}
+
 const RESULT_TYPE = '"resultType":"complete"';
 const TYPE_ALONE = Buffer.from(RESULT_TYPE);
 const TYPE_AND_MORE = Buffer.from(`${RESULT_TYPE},`);
@@ -163,15 +168,18 @@ export function isTaskHandle(bytes: Buffer, { bodyStart, bodyEnd, isError }: Bac
 /** What is said in a code of before, in that of now (M27). */
 export function modernErrorEdit(bytes: Buffer, { bodyStart, bodyEnd }: BackendMessage): Edit | undefined {
   const error = bytes.subarray(bodyStart, bodyEnd);
-  if (error.length > limits.readAtOnceBytesMax || !error.includes(NOT_FOUND) || !scanner.scan(error, 1))
-    return undefined;
+  if (error.length > limits.readAtOnceBytesMax || !scanner.scan(error, 1)) return undefined;
   const node = findMember(scanner, error, 0, 'code');
-  if (node < 0 || error.toString('latin1', scanner.start(node), scanner.end(node)) !== NOT_FOUND) return undefined;
-  return { start: bodyStart + scanner.start(node), end: bodyStart + scanner.end(node), putIn: INVALID_PARAMS };
+  const code = node < 0 ? '' : error.toString('latin1', scanner.start(node), scanner.end(node));
+  const putIn = CODES_NOW.get(code);
+  return putIn && { start: bodyStart + scanner.start(node), end: bodyStart + scanner.end(node), putIn };
 }
 
-const NOT_FOUND = String(rpcCodes.resourceNotFound);
-const INVALID_PARAMS = Buffer.from(String(rpcCodes.invalidParams));
+const CODES_NOW: ReadonlyMap<string, Buffer> = new Map([
+  [String(rpcCodes.resourceNotFound), Buffer.from(String(rpcCodes.invalidParams))],
+  // Of which nobody could make questions.
+  [String(rpcCodes.urlElicitationRequired), Buffer.from(String(rpcCodes.internalError))],
+]);
 
 /** What is too large to be read may have what it names: without it a result is complete, and is not kept. */
 function mayHaveMember(result: Buffer, name: string): boolean {

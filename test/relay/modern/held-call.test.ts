@@ -45,6 +45,8 @@ class Scene {
   /** What the backend was answered. */
   readonly passed: string[] = [];
   gaveUp = 0;
+  /** Why the caller may not have it any more. */
+  obstacle: RpcError | undefined;
   /** Who hears what the call says. */
   exchange: Exchange;
   #nowMs = 0;
@@ -87,6 +89,7 @@ class Scene {
           answer(present, said);
         },
         goOn: (next) => (this.exchange = next),
+        obstacleFor: () => this.obstacle,
         giveUp: () => (this.gaveUp += 1),
       },
       caller: { exchange, message },
@@ -330,15 +333,26 @@ t.test(
     const scene = new Scene(t);
     const { requestState } = await roundOf(scene, scene.begin(), question('x1'));
     const served = scene.begin();
+    t.equal(scene.begin()?.ask(...question('x2')), undefined);
     scene.calls.giveUpAll();
-    t.equal(scene.gaveUp, 1);
+    t.equal(scene.gaveUp, 2, 'also what was about to be');
     t.equal(scene.calls.count, 1, 'what nobody waits for an answer to goes on');
     t.equal(scene.begin(), undefined, 'and no more are held');
+    t.match(served?.ask(...question('x3')), { code: -32603, message: /about to end/ }, 'nor this one, from then on');
     served?.onRequestOver();
     const late = scene.retry(retryOf(2, requestState, { 1: {} }));
     t.match(late && answerOf(late), { error: { code: -32602 } });
   },
 );
+
+t.test('nobody goes on with what the config does not have any more', async (t) => {
+  const scene = new Scene(t);
+  const { requestState } = await roundOf(scene, scene.begin(), question('x1'));
+  scene.obstacle = { code: -32602, message: 'Unknown tool: b-t' };
+  const retry = scene.retry(retryOf(2, requestState, { 1: {} }));
+  t.match(retry && answerOf(retry), { id: 2, error: scene.obstacle });
+  t.same([scene.passed.length, scene.gaveUp, scene.calls.count], [0, 1, 0], 'its backend is told that nobody waits');
+});
 
 t.test('a retry goes to the worker that holds the call', async (t) => {
   const secret = randomBytes(32);

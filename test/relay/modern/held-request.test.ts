@@ -6,7 +6,7 @@ import { limits } from '../../../src/shared/limits.js';
 import { readEvents } from '../../support/event-stream.js';
 import type { RecordedExchange } from '../../support/recorded-exchange.js';
 import { until } from '../../support/until.js';
-import type { ScriptedCall } from '../../upstream/scripted-upstream.js';
+import { REQUEST_ID, type ScriptedCall } from '../../upstream/scripted-upstream.js';
 import { initializeResult, RelayScene } from '../relay-scene.js';
 import { virtualHostOf } from '../virtual-host.js';
 
@@ -29,8 +29,13 @@ interface Message {
 
 class HeldScene {
   readonly scene: RelayScene;
+  /** The backend's own stream, which most have not. */
+  own: ScriptedCall | undefined;
+  /** As the config is now. */
+  virtualHost = virtualHostOf({ b: {} });
+
   constructor(t: Test) {
-    this.scene = new RelayScene(t, virtualHostOf({ b: {} }));
+    this.scene = new RelayScene(t, this.virtualHost);
   }
 
   post(
@@ -49,16 +54,20 @@ class HeldScene {
       params: { name: 'b-x', arguments: { a: 1 }, _meta: meta, ...params },
     });
     const mirror = { protocolVersion: '2026-07-28', method: 'tools/call', name: 'b-x', params: [] };
-    return this.scene.request({ sessionId: '', body: Buffer.from(body), mirror, ...more });
+    const exchange = this.scene.exchange({ sessionId: '', body: Buffer.from(body), mirror, ...more });
+    this.scene.relay.handle({ subject: 'alice', virtualHost: this.virtualHost }, exchange);
+    return exchange;
   }
 
-  /** Opens the upstream session, and begins the answer to the call. */
-  begin(capabilities?: object): { readonly exchange: RecordedExchange; readonly call: ScriptedCall } {
+  /** Opens the upstream session, and begins the answer to the call. @param hasOwn whether the backend has a stream of its own. */
+  begin(capabilities?: object, hasOwn = false): { readonly exchange: RecordedExchange; readonly call: ScriptedCall } {
     const exchange = this.post(1, {}, {}, capabilities);
     // It is asked first in the era of the client, and is of the other.
     this.scene.http.last.json('{"jsonrpc":"2.0","error":{"code":-32000,"message":"No session"}}', '', 400);
     this.scene.http.last.json(initializeResult, 'upstream-session');
     this.scene.http.last.empty();
+    if (hasOwn) this.own = this.scene.http.last.head(200, 'text/event-stream');
+    else this.scene.http.last.empty(405);
     return { exchange, call: this.scene.http.last.head(200, 'text/event-stream') };
   }
 }
@@ -109,6 +118,86 @@ t.test('a question becomes the answer, and the retry gets what comes next', asyn
   t.same(await answerOf(last), { jsonrpc: '2.0', id: 'three', result: { resultType: 'complete', content: [] } });
   const calls = held.scene.http.calls.filter(({ text }) => text.includes('tools/call'));
   t.equal(calls.length, 1, 'the tool was called once');
+});
+
+t.test('what a backend asks on a stream of its own belongs to the one call that is in flight there', async (t) => {
+  const held = new HeldScene(t);
+  const { exchange, call } = held.begin(CAPABILITIES, true);
+  t.equal(call.summary, 'tools/call', 'which waits until its backend is listened to');
+  held.own?.data(ASKED);
+  const asked = await answerOf(exchange);
+  t.match(asked, { id: 1, result: { resultType: 'input_required', inputRequests: { 1: { method: 'roots/list' } } } });
+  const retry = held.post(2, { inputResponses: { 1: { roots: [] } }, requestState: asked.result?.requestState });
+  t.match(JSON.parse(held.scene.http.last.text), { id: 'q', result: { roots: [] } });
+  held.scene.http.last.empty();
+
+  const other = held.post(3);
+  const otherCall = held.scene.http.last.head(200, 'text/event-stream');
+  held.own?.data(ASKED.replace('"q"', '"r"'));
+  t.match(
+    JSON.parse(held.scene.http.last.text),
+    { id: 'r', error: { code: -32603 } },
+    'of two nobody knows whose it is',
+  );
+  held.scene.http.last.empty();
+  for (const [each, waiting] of [
+    [call, retry],
+    [otherCall, other],
+  ] as const) {
+    each.data(`data: {"jsonrpc":"2.0","id":${JSON.stringify(sentId(each))},"result":{"content":[]}}\n\n`);
+    t.match(await answerOf(waiting), { result: { resultType: 'complete' } });
+  }
+  held.own?.data(ASKED.replace('"q"', '"s"'));
+  t.match(
+    JSON.parse(held.scene.http.last.text),
+    { id: 's', error: { code: -32603 } },
+    'nor is it that of a call that is over',
+  );
+  held.scene.http.last.empty();
+});
+
+t.test('what the client cannot be asked at all is not listened to', async (t) => {
+  const held = new HeldScene(t);
+  held.post(1, {}, {}, {});
+  held.scene.http.last.json('{"jsonrpc":"2.0","error":{"code":-32000,"message":"No session"}}', '', 400);
+  held.scene.http.last.json(initializeResult, 'upstream-session');
+  held.scene.http.last.empty();
+  t.equal(held.scene.http.last.summary, 'tools/call');
+});
+
+t.test(
+  'what is asked in a session that was lost since is asked of nobody: the answer would be another one’s',
+  async (t) => {
+    const held = new HeldScene(t);
+    const { exchange, call } = held.begin();
+    const second = held.post(2);
+    held.scene.http.last.empty(404);
+    held.scene.http.last.json(initializeResult, 'another-session');
+    held.scene.http.last.empty();
+    held.scene.http.last.empty(405);
+    held.scene.http.last.json(`{"jsonrpc":"2.0","id":"${REQUEST_ID}","result":{"content":[]}}`);
+    t.match(await answerOf(second), { id: 2, result: { resultType: 'complete' } });
+    call.data(ASKED);
+    const [lease] = [...held.scene.relay.sessions];
+    t.ok(lease?.backendRequests.isEmpty);
+    call.data(`data: {"jsonrpc":"2.0","id":${JSON.stringify(sentId(call))},"result":{"content":[]}}\n\n`);
+    t.match(await answerOf(exchange), { id: 1, result: { resultType: 'complete' } });
+  },
+);
+
+t.test('a retry obeys the config as it is then', async (t) => {
+  for (const backends of [{ b: { allowed_tool_names: ['y'] } }, { other: {} }]) {
+    const held = new HeldScene(t);
+    const { exchange, call } = held.begin();
+    call.data(ASKED);
+    const { result } = await answerOf(exchange);
+    held.virtualHost = virtualHostOf(backends);
+    const retry = held.post(2, { inputResponses: { 1: { roots: [] } }, requestState: result?.requestState });
+    t.match(await answerOf(retry), { id: 2, error: { code: -32602, message: 'Unknown tool: b-x' } });
+    const sent = held.scene.http.calls.map(({ text }) => text).join('\n');
+    t.notMatch(sent, /"id":"q","result"/, 'its backend is not answered');
+    t.ok(call.isAborted);
+  }
 });
 
 t.test('a state that belongs to nothing is not carried out', async (t) => {

@@ -103,7 +103,7 @@ t.test('who listens hears what was asked for and is there, under its own id', as
   const exchange = scene.listen({
     toolsListChanged: true,
     promptsListChanged: true,
-    resourceSubscriptions: ['b+x:1', 'b+x:2', 'nobody+x:3'],
+    resourceSubscriptions: ['b+x:1', 'b+x:2', 'nobody+x:3', ''],
   });
   scene.greet('b');
   scene.greet('c', { tools: {} });
