@@ -1,6 +1,6 @@
-// A secret as the store has it: sealed with AES-256-GCM under one of the operator's keys. Its name and where it may be sent
+// A secret as the store has it: sealed under one of the operator's keys. Its name and where it may be sent
 // are sealed with it, so that whoever may write the store can neither put it under another name nor send it elsewhere. Cold.
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { joinedParts, seal, sealParts, unseal } from '../shared/sealing.js';
 import type { SecretKey, SecretKeys } from './secret-keys.js';
 
 /** Where a secret may be sent: origins, as in `https://api.example.com`, or `any`. */
@@ -25,20 +25,15 @@ export type Unsealed =
   { readonly kind: 'found'; readonly secret: Secret } | { readonly kind: 'failed'; readonly reason: string };
 
 const FORM = 'switchyard secret 1';
-const CIPHER = 'aes-256-gcm';
-const NONCE_BYTES = 12;
-const TAG_BYTES = 16;
 
 export function sealSecret({ id, bytes }: SecretKey, name: string, secret: Secret, updatedAt: string): Buffer {
   const { value, origins } = secret;
-  const nonce = randomBytes(NONCE_BYTES);
-  const cipher = createCipheriv(CIPHER, bytes, nonce);
-  cipher.setAAD(associatedData(name, { keyId: id, origins, updatedAt }));
-  const sealed = Buffer.concat([cipher.update(value, 'latin1'), cipher.final()]);
+  const use = associatedData(name, { keyId: id, origins, updatedAt });
+  const { nonce, tag, sealed } = sealParts(seal(bytes, use, Buffer.from(value, 'latin1')));
   const record: SealedSecret = {
     ...{ keyId: id, origins, updatedAt },
     nonce: nonce.toString('base64'),
-    tag: cipher.getAuthTag().toString('base64'),
+    tag: tag.toString('base64'),
     sealed: sealed.toString('base64'),
   };
   return Buffer.from(JSON.stringify(record));
@@ -51,17 +46,14 @@ export function unsealSecret(keys: SecretKeys, name: string, bytes: Buffer): Uns
   const key = keys.find(record.keyId);
   if (key === undefined)
     return failed(`it is sealed under the key ${record.keyId}, which --secrets-key-file does not have`);
-  try {
-    const decipher = createDecipheriv(CIPHER, key.bytes, Buffer.from(record.nonce, 'base64'), {
-      authTagLength: TAG_BYTES,
-    });
-    decipher.setAAD(associatedData(name, record));
-    decipher.setAuthTag(Buffer.from(record.tag, 'base64'));
-    const opened = Buffer.concat([decipher.update(Buffer.from(record.sealed, 'base64')), decipher.final()]);
-    return { kind: 'found', secret: { value: opened.toString('latin1'), origins: record.origins } };
-  } catch {
-    return failed('its record in the store was changed after it was sealed');
-  }
+  const sealed = joinedParts({
+    nonce: Buffer.from(record.nonce, 'base64'),
+    tag: Buffer.from(record.tag, 'base64'),
+    sealed: Buffer.from(record.sealed, 'base64'),
+  });
+  const opened = sealed && unseal(key.bytes, associatedData(name, record), sealed);
+  if (opened === undefined) return failed('its record in the store was changed after it was sealed');
+  return { kind: 'found', secret: { value: opened.toString('latin1'), origins: record.origins } };
 }
 
 /** `undefined` for what is no record of a secret. Nothing of it is to be believed before it was unsealed. */

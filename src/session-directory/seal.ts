@@ -1,9 +1,9 @@
 // How a record is hidden from whoever reads the place where it is kept: nothing but the session's id, which only its client
 // has, finds and opens it, and for its subject and its virtual host alone. Cold: a few times a session.
-import { createCipheriv, createDecipheriv, hash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { limits } from '../shared/limits.js';
-import { RandomPool } from '../shared/random-pool.js';
 import { RecentMap } from '../shared/recent-map.js';
+import * as sealing from '../shared/sealing.js';
 
 export interface SessionOwner {
   readonly subject: string;
@@ -13,13 +13,7 @@ export interface SessionOwner {
 /** Names the form of what is sealed: what has another form is opened by nobody. */
 const FORM = 'switchyard session record 2';
 
-const CIPHER = 'aes-256-gcm';
-const KEY_BYTES = 32;
-const NONCE_BYTES = 12;
-const TAG_BYTES = 16;
 const LENGTH_BYTES = 4;
-
-const nonces = new RandomPool(NONCE_BYTES);
 
 /** A session is written, found and removed in several steps, and a short one is soon at its end. */
 const recentKeys = new RecentMap<SessionKeys>(limits.sessionKeysKept, Infinity, () => 0);
@@ -35,37 +29,18 @@ export function sessionKeys(sessionId: string): SessionKeys {
   const known = recentKeys.get(sessionId);
   if (known !== undefined) return known;
   const halves = hash('sha512', FORM + sessionId, 'buffer');
-  const keys = { place: halves.subarray(0, KEY_BYTES), cipher: halves.subarray(KEY_BYTES) };
+  const keys = { place: halves.subarray(0, sealing.SEAL_KEY_BYTES), cipher: halves.subarray(sealing.SEAL_KEY_BYTES) };
   recentKeys.set(sessionId, keys);
   return keys;
 }
 
 export function seal(keys: SessionKeys, owner: SessionOwner, bytes: Buffer): Buffer {
-  const nonce = nonces.next();
-  const cipher = createCipheriv(CIPHER, keys.cipher, nonce);
-  cipher.setAAD(associatedData(owner));
-  const sealed = Buffer.allocUnsafe(NONCE_BYTES + TAG_BYTES + bytes.length);
-  nonce.copy(sealed);
-  cipher.update(bytes).copy(sealed, NONCE_BYTES + TAG_BYTES);
-  cipher.final();
-  cipher.getAuthTag().copy(sealed, NONCE_BYTES);
-  return sealed;
+  return sealing.seal(keys.cipher, associatedData(owner), bytes);
 }
 
 /** @returns `undefined` for what is another owner's, of another form, or was tampered with. */
 export function unseal(keys: SessionKeys, owner: SessionOwner, sealed: Buffer): Buffer | undefined {
-  if (sealed.length < NONCE_BYTES + TAG_BYTES) return undefined;
-  const nonce = sealed.subarray(0, NONCE_BYTES);
-  const decipher = createDecipheriv(CIPHER, keys.cipher, nonce, { authTagLength: TAG_BYTES });
-  decipher.setAAD(associatedData(owner));
-  decipher.setAuthTag(sealed.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
-  const bytes = decipher.update(sealed.subarray(NONCE_BYTES + TAG_BYTES));
-  try {
-    decipher.final();
-  } catch {
-    return undefined;
-  }
-  return bytes;
+  return sealing.unseal(keys.cipher, associatedData(owner), sealed);
 }
 
 /** The subject behind its length, or a part of it could be taken for one of the virtual host. */

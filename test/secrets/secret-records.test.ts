@@ -206,3 +206,12 @@ t.test('nothing of a sealed secret can be changed, moved or sent elsewhere', asy
   );
   t.equal(nonces.size, 50, 'a nonce is used once');
 });
+
+t.test('what an earlier version has sealed is opened', async (t) => {
+  const stored = {
+    ...{ keyId: 'e6456fd76252eaf8', origins: ['https://api.example'], updatedAt: NOW },
+    ...{ nonce: 'qGRItP/U1WySrB6v', tag: 'NnfZNmMaHooXuwCsbiBIrw==', sealed: 'm0NtZAyojMsV/LzhmA==' },
+  };
+  const unsealed = unsealSecret(new SecretKeys([OLD]), 'github', Buffer.from(JSON.stringify(stored)));
+  t.same(unsealed, { kind: 'found', secret: { value: 'Bearer s3cret', origins: ['https://api.example'] } });
+});

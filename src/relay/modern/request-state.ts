@@ -1,22 +1,18 @@
 // The `requestState` of calls that are held open here while a client of MCP 2026-07-28 answers what their backend has asked
 // (M23). It tells any worker of this gateway which worker holds the call, and is worth nothing to anybody but the caller, for
 // the same request, for a few minutes. Backends have states of their own, which pass as they are: ours is what our seal opens. Cold.
-import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
+import { createHash, hkdfSync, randomBytes } from 'node:crypto';
 import { limits } from '../../shared/limits.js';
+import { seal, SEAL_BYTES, SEAL_KEY_BYTES, unseal } from '../../shared/sealing.js';
 
 /** Names the form of what is sealed: what has another form is opened by nobody. */
 const FORM = 'switchyard request state 1';
-
-const CIPHER = 'aes-256-gcm';
-const KEY_BYTES = 32;
-const NONCE_BYTES = 12;
-const TAG_BYTES = 16;
 
 /** Slot (u16), round (u16), expiry in seconds (u32), call. */
 const CALL_AT = 8;
 const CALL_BYTES = 12;
 const PLACE_BYTES = CALL_AT + CALL_BYTES;
-const STATE = new RegExp(`^[\\w-]{${Math.ceil(((NONCE_BYTES + TAG_BYTES + PLACE_BYTES) * 4) / 3)}}$`);
+const STATE = new RegExp(`^[\\w-]{${Math.ceil(((SEAL_BYTES + PLACE_BYTES) * 4) / 3)}}$`);
 
 const HASHED_BYTES_MAX = 1_048_576;
 
@@ -66,7 +62,7 @@ export class RequestStates {
    * @param nowMs a clock that they share.
    */
   constructor(secret: Uint8Array, nowMs: () => number = Date.now) {
-    this.#key = Buffer.from(hkdfSync('sha256', secret, '', FORM, KEY_BYTES));
+    this.#key = Buffer.from(hkdfSync('sha256', secret, '', FORM, SEAL_KEY_BYTES));
     this.#nowMs = nowMs;
   }
 
@@ -76,12 +72,7 @@ export class RequestStates {
     place.writeUInt16BE(round, 2);
     place.writeUInt32BE(Math.ceil((this.#nowMs() + limits.heldCallMsMax) / 1_000), 4);
     place.write(call, CALL_AT, 'base64url');
-    const nonce = randomBytes(NONCE_BYTES);
-    const cipher = createCipheriv(CIPHER, this.#key, nonce);
-    cipher.setAAD(associatedData(origin));
-    const sealed = cipher.update(place);
-    cipher.final();
-    return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url');
+    return seal(this.#key, associatedData(origin), place).toString('base64url');
   }
 
   /**
@@ -93,15 +84,8 @@ export class RequestStates {
     const bytes = Buffer.from(state, 'base64url');
     // Of the last character some bits stand for nothing: one state must not have several spellings.
     if (bytes.toString('base64url') !== state) return undefined;
-    const decipher = createDecipheriv(CIPHER, this.#key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES });
-    decipher.setAAD(associatedData(origin));
-    decipher.setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
-    const place = decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES));
-    try {
-      decipher.final();
-    } catch {
-      return undefined;
-    }
+    const place = unseal(this.#key, associatedData(origin), bytes);
+    if (place === undefined) return undefined;
     if (place.readUInt32BE(4) * 1_000 <= this.#nowMs()) return 'expired';
     return {
       slot: place.readUInt16BE(0),

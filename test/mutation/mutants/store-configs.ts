@@ -48,7 +48,19 @@ export const configMutants: readonly Mutant[] = [
         text: 'JSON.stringify([FORM, name, keyId, origins, updatedAt])',
         becomes: 'JSON.stringify([FORM, name, keyId, updatedAt])',
       },
-      { slip: 'a nonce is used again', text: 'randomBytes(NONCE_BYTES)', becomes: 'Buffer.alloc(NONCE_BYTES)' },
+    ],
+  ),
+  ...mutantsOf(
+    'src/shared/sealing.ts',
+    ['shared/sealing'],
+    [
+      { slip: 'a nonce is used again', text: 'nonces.next()', becomes: 'Buffer.alloc(NONCE_BYTES)' },
+      { slip: 'what is sealed for one thing opens as another', text: 'etAAD(use)', becomes: 'etAAD(Buffer.alloc(0))' },
+      {
+        slip: 'parts of other lengths are others',
+        text: 'nonce.length === NONCE_BYTES && tag.length === TAG_BYTES ?',
+        becomes: 'true ?',
+      },
     ],
   ),
   ...mutantsOf(

@@ -78,3 +78,10 @@ t.test('it is worth nothing once its time is over', async (t) => {
   t.equal(states.open(origin, state), 'expired');
   t.equal(states.open({ ...origin, subject: 'bob' }, state), undefined, 'of which nobody else learns');
 });
+
+t.test('a state of an earlier version is opened', async (t) => {
+  const states = new RequestStates(Buffer.alloc(32, 3), () => 1_800_000_000_000);
+  const sealed = 'Yjf5GItQxm-Gyh2qDpLMdvY2YYqw-m-B7kV2jynd6lA8cwQGO0-yGdBAdVFmvqvw';
+  const place = states.open({ ...origin, name: 'tool', argsHash: 'a', headersHash: 'h' }, sealed);
+  t.same(place, { slot: 2, call: Buffer.alloc(12, 7).toString('base64url'), round: 3 });
+});

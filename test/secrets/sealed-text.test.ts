@@ -1,0 +1,23 @@
+import t from 'tap';
+import { openText, sealText } from '../../src/secrets/sealed-text.js';
+import { SecretKeys } from '../../src/secrets/secret-keys.js';
+
+const keys = new SecretKeys([Buffer.alloc(32, 1).toString('base64')]);
+const other = new SecretKeys([Buffer.alloc(32, 2).toString('base64')]);
+const key = keys.first!;
+
+t.test('a text opens for what it was sealed for', async (t) => {
+  const sealed = sealText(key, 'a use', 'a text ü');
+  t.notOk(sealed.includes('text'));
+  t.same(openText(keys, 'a use', sealed), { kind: 'opened', text: 'a text ü', keyId: key.id });
+  t.match(openText(keys, 'another', sealed), { kind: 'failed', reason: /sealed for something else/ });
+  t.match(openText(other, 'a use', sealed), { kind: 'failed', reason: /a key that --secrets-key-file does not have/ });
+  t.match(openText(keys, 'a use', sealed.subarray(0, 43)), { kind: 'failed', reason: /nothing that was sealed/ });
+  sealed[sealed.length - 1]! ^= 1;
+  t.match(openText(keys, 'a use', sealed), { kind: 'failed', reason: /changed after it was sealed/ });
+});
+
+t.test('what an earlier version has sealed is opened', async (t) => {
+  const sealed = Buffer.from('ZTY0NTZmZDc2MjUyZWFmOFFu8Ui3DAgTV7FS5hUCDuCdPIAd9VrZ474wwZNqGIoq4GhZnaU=', 'base64');
+  t.match(openText(keys, 'a use', sealed), { kind: 'opened', text: 'a text ü' });
+});
