@@ -2,6 +2,7 @@
 // there yet. While the issuer cannot be reached its last keys are used, for a time. Cold but for a look at the keys.
 import type { IssuerKeySource } from '../config/dataplane-options.js';
 import type { VerificationKey } from '../config/verification-keys.js';
+import { delayAfter } from '../shared/backoff.js';
 import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import { KeySet } from './key-set.js';
@@ -145,6 +146,6 @@ export class IssuerKeys {
   #waitMs(): number {
     const { keyRefreshMs, keyFetchRetryMs, keyFetchCooldownMs } = this.#parts.bounds;
     if (this.#failureCount === 0) return keyRefreshMs;
-    return Math.min(keyFetchRetryMs * 2 ** Math.min(this.#failureCount - 1, 20), keyFetchCooldownMs);
+    return delayAfter(this.#failureCount - 1, keyFetchRetryMs, keyFetchCooldownMs);
   }
 }

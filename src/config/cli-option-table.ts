@@ -103,7 +103,7 @@ export const serversImportOptionTable = {
     placeholder: '<port>',
     meaning: 'of the first of these; the others follow',
     fallback: '8100',
-    parse: values.wholeNumber({ min: 1, max: 65_535 }),
+    parse: values.wholeNumber({ min: 1, max: values.PORT_MAX }),
   },
   ...requestOptionTable,
 } as const satisfies OptionTable;

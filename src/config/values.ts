@@ -6,7 +6,7 @@ import { InvalidValue } from './faults.js';
 
 /** Node fires a timer that is longer than this at once. */
 const TIMER_MS_MAX = 2 ** 31 - 1;
-const PORT_MAX = 65_535;
+export const PORT_MAX = 65_535;
 
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 const UNIT_BYTES: Readonly<Record<string, number>> = { '': 1, B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 };

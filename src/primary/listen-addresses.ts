@@ -5,6 +5,7 @@ import { randomInt } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import type { DataplaneOptions, ListenAddress } from '../config/dataplane-options.js';
+import { PORT_MAX } from '../config/values.js';
 import { listenFault } from '../process/listen-fault.js';
 import { AddressClaim } from './address-claim.js';
 
@@ -44,7 +45,6 @@ export async function claimAddresses(options: DataplaneOptions): Promise<Claimed
 
 /** A port that was chosen may be in use, or claimed by a gateway that does not listen on it yet: then another one is chosen. */
 const CHOICES_MAX = 16;
-const PORT_MAX = 65_535;
 /** Fewer ports than these are no choice. */
 const PORTS_MIN = 1_000;
 const OUTGOING_PORTS_PATH = '/proc/sys/net/ipv4/ip_local_port_range';

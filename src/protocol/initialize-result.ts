@@ -3,7 +3,15 @@
 import type { Buffer } from 'node:buffer';
 import { limits } from '../shared/limits.js';
 import { capability, capabilityMembers, TASKS_EXTENSION, type ExperimentalCapability } from './capabilities.js';
-import { ABSENT, findMember, findMembers, isString, MemberNames, stringValue } from './json-member.js';
+import {
+  ABSENT,
+  ESCAPE_BYTES_MAX,
+  findMember,
+  findMembers,
+  isString,
+  MemberNames,
+  stringValue,
+} from './json-member.js';
 import { JsonScanner, jsonKind } from './json-scanner.js';
 
 /** What a backend says of itself, in whichever way. */
@@ -27,8 +35,6 @@ export interface DiscoverResult extends ServerSelf {
 
 /** `capabilities.tasks.requests.tools.call` is the deepest value that is looked at. */
 const RESULT_DEPTH = 5;
-/** An escape of JSON writes one character in so many bytes at most. */
-const ESCAPE_BYTES_MAX = 6;
 /** No version of the protocol is written longer, in quotes and with escapes. */
 const VERSION_BYTES_MAX = 128;
 /** More than there will be in many years. */
@@ -89,21 +95,21 @@ function isText(node: number): boolean {
 }
 
 function readCapabilities(bytes: Buffer, node: number): number {
-  if (!isObject(node)) return 0;
+  if (!isObjectNode(node)) return 0;
   let bits = 0;
   for (const { name, bit, flags } of capabilityMembers) {
     const member = findMember(scanner, bytes, node, name);
-    if (!isObject(member)) continue;
+    if (!isObjectNode(member)) continue;
     bits |= bit;
     for (const flag of flags) if (isTrue(bytes, findMember(scanner, bytes, member, flag.name))) bits |= flag.bit;
   }
   const extension = memberOf(bytes, memberOf(bytes, node, 'extensions'), TASKS_EXTENSION);
-  if (isObject(extension)) bits |= capability.tasksExtension;
+  if (isObjectNode(extension)) bits |= capability.tasksExtension;
   return bits | readTasks(bytes, memberOf(bytes, node, 'tasks'));
 }
 
 function readTasks(bytes: Buffer, tasks: number): number {
-  if (!isObject(tasks)) return 0;
+  if (!isObjectNode(tasks)) return 0;
   const toolsCall = memberOf(bytes, memberOf(bytes, memberOf(bytes, tasks, 'requests'), 'tools'), 'call');
   return (
     capability.tasks |
@@ -115,7 +121,7 @@ function readTasks(bytes: Buffer, tasks: number): number {
 
 /** Of two of one name the first. What is no object, or longer than any method, can be asked for by nobody. */
 function readExperimental(bytes: Buffer, node: number): readonly ExperimentalCapability[] | undefined {
-  if (!isObject(node)) return undefined;
+  if (!isObjectNode(node)) return undefined;
   const byName = new Map<string, string>();
   let bytesLeft = limits.experimentalBytesMax;
   const past = scanner.next(node);
@@ -124,7 +130,7 @@ function readExperimental(bytes: Buffer, node: number): readonly ExperimentalCap
     const [start, end] = [scanner.start(member), scanner.end(member)];
     bytesLeft -= keyEnd - keyStart + (end - start);
     if (bytesLeft < 0) break;
-    if (!isObject(member) || keyEnd - keyStart > limits.methodNameBytesMax) continue;
+    if (!isObjectNode(member) || keyEnd - keyStart > limits.methodNameBytesMax) continue;
     const name = stringValue(bytes, keyStart - 1, keyEnd + 1);
     if (!byName.has(name)) byName.set(name, bytes.toString('utf8', start, end));
   }
@@ -133,14 +139,14 @@ function readExperimental(bytes: Buffer, node: number): readonly ExperimentalCap
 
 /** MCP's schema has objects there, its text speaks of booleans. */
 function isOffered(bytes: Buffer, node: number): boolean {
-  return isObject(node) || isTrue(bytes, node);
+  return isObjectNode(node) || isTrue(bytes, node);
 }
 
 function memberOf(bytes: Buffer, node: number, name: string): number {
-  return isObject(node) ? findMember(scanner, bytes, node, name) : ABSENT;
+  return isObjectNode(node) ? findMember(scanner, bytes, node, name) : ABSENT;
 }
 
-function isObject(node: number): boolean {
+function isObjectNode(node: number): boolean {
   return node >= 0 && scanner.kind(node) === jsonKind.object;
 }
 

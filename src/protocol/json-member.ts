@@ -6,6 +6,9 @@ import { jsonKind, type JsonScanner } from './json-scanner.js';
 export const ABSENT = -1;
 export const AMBIGUOUS = -2;
 
+/** Of one UTF-16 unit, or of one byte of UTF-8: what is so many times longer than a text is never that text. */
+export const ESCAPE_BYTES_MAX = 6;
+
 /** All bits of a letter but the one that makes it a capital. */
 const CASELESS = 0xdf;
 

@@ -1,8 +1,8 @@
 // What of a `subscriptions/listen` a backend of MCP 2026-07-28 does not honour, as its acknowledgement says (M25). Cold.
 import type { Buffer } from 'node:buffer';
+import { isObject } from '../shared/json-values.js';
 import { limits } from '../shared/limits.js';
 import type { BackendMessage } from './json-rpc.js';
-import { isObject } from './modern-error.js';
 
 export interface Unhonoured {
   /** Of the filter, as `toolsListChanged`. */

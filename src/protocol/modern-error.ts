@@ -1,13 +1,7 @@
 // The errors by which a server of MCP 2026-07-28 is known, and the versions that it names in one. Cold.
 import type { Buffer } from 'node:buffer';
+import { isObject } from '../shared/json-values.js';
 import { limits } from '../shared/limits.js';
-
-/** Codes that no server of before gives a meaning. */
-export const modernCodes = {
-  headerMismatch: -32_020,
-  capabilityMissing: -32_021,
-  versionUnsupported: -32_022,
-} as const;
 
 const VERSION = /^\d{4}-\d{2}-\d{2}$/;
 
@@ -39,8 +33,4 @@ export function versionsIn(data: unknown): string[] {
   const supported = isObject(data) ? data['supported'] : undefined;
   if (!Array.isArray(supported)) return [];
   return supported.filter((version): version is string => typeof version === 'string' && VERSION.test(version));
-}
-
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null;
 }

@@ -1,6 +1,7 @@
 // Which parameters of a tool its calls say again in headers, since MCP 2026-07-28: properties of its schema that have `x-mcp-header`. Cold
 // where no tool has one: a list is searched for the word natively. Where one has, its schema is read as a whole, on whichever thread reads the list.
 import type { Buffer } from 'node:buffer';
+import { isObject } from '../shared/json-values.js';
 import { limits } from '../shared/limits.js';
 
 /** A parameter, and its header. */
@@ -90,8 +91,4 @@ function firstFault<Part>(parts: readonly Part[], faultOf: (part: Part) => strin
     if (fault !== undefined) return fault;
   }
   return undefined;
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

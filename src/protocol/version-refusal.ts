@@ -1,6 +1,8 @@
 // What a server's error in answer to `initialize` says of the versions of MCP that it speaks. Servers that speak only
 // 2026-07-28 have no `initialize`, and say so in one of several ways. Cold.
-import { isObject, modernCodes, versionsIn } from './modern-error.js';
+import { isObject } from '../shared/json-values.js';
+import { modernCodes, rpcCodes } from '../shared/refusals.js';
+import { versionsIn } from './modern-error.js';
 import { PROTOCOL_VERSIONS, LATEST_PROTOCOL_VERSION } from './protocol-versions.js';
 
 export interface VersionRefusal {
@@ -10,9 +12,8 @@ export interface VersionRefusal {
   readonly versions: string;
 }
 
+/** Codes that no server of before gives a meaning. */
 const LATER_CODES: ReadonlySet<unknown> = new Set(Object.values(modernCodes));
-const METHOD_NOT_FOUND = -32_601;
-const INVALID_PARAMS = -32_602;
 const VERSIONS_TOLD_MAX = 4;
 
 /** The first of them, for people. */
@@ -30,11 +31,11 @@ export function readVersionRefusal(error: unknown): VersionRefusal | undefined {
   if (named.length > 0) {
     return { kind: named.every((version) => version > LATEST_PROTOCOL_VERSION) ? 'later' : 'other', versions };
   }
-  const isUnknown = error['code'] === METHOD_NOT_FOUND || lacksEnvelope(error);
+  const isUnknown = error['code'] === rpcCodes.methodNotFound || lacksEnvelope(error);
   return isUnknown ? { kind: 'initialize-unknown', versions: '' } : undefined;
 }
 
 /** Only servers of 2026-07-28 miss something in the `_meta` of an `initialize` (M09). */
 function lacksEnvelope({ code, message }: Readonly<Record<string, unknown>>): boolean {
-  return code === INVALID_PARAMS && typeof message === 'string' && message.includes('_meta');
+  return code === rpcCodes.invalidParams && typeof message === 'string' && message.includes('_meta');
 }

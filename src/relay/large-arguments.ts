@@ -1,7 +1,7 @@
 // The arguments of a large call that its head says again (N03, M13): read in slices before the call goes out, in the bytes as they go out, which
 // are not put together for it. Cold: of large calls to tools with such parameters alone.
 import { Buffer } from 'node:buffer';
-import { stringValue } from '../protocol/json-member.js';
+import { ESCAPE_BYTES_MAX, stringValue } from '../protocol/json-member.js';
 import { jsonKind, type JsonScanner } from '../protocol/json-scanner.js';
 import type { NodeFilter } from '../protocol/node-filter.js';
 import { readings, type Reading } from '../protocol/reading-queue.js';
@@ -28,9 +28,6 @@ const TOO_MANY: RpcError = {
   code: rpcCodes.invalidParams,
   message: 'Too many arguments to look through for the headers that the tool wants them in',
 };
-
-/** Of one UTF-16 unit, or one byte of UTF-8, in a JSON string. */
-const ESCAPE_BYTES_MAX = 6;
 
 /** The parameters for which a call has to be read before it goes out; `undefined` where it need not be, or is read at once. */
 export function argumentsToRead({

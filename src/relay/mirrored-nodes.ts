@@ -1,14 +1,12 @@
 // Where the parameters of a call are that its head says again: found in one walk over its arguments, in which each key is read once, however
 // many parameters a tool has. Who writes arguments chooses their keys, and who makes a tool its parameters: looking for each of these among
 // all of those would cost as much as both together.
+import { ESCAPE_BYTES_MAX } from '../protocol/json-member.js';
 import { jsonKind, type JsonScanner } from '../protocol/json-scanner.js';
 import type { MirroredParam } from '../protocol/tool-mirrors.js';
 
 /** Where arguments are in a message. */
 const ARGUMENTS_AT: readonly string[] = ['params', 'arguments'];
-
-/** Of one UTF-16 unit, or one byte of UTF-8, in a JSON string. */
-const ESCAPE_BYTES_MAX = 6;
 
 /** Text of the key between the offsets, which leave out its quotes. */
 export type KeyText = (start: number, end: number) => string;

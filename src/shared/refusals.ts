@@ -4,7 +4,14 @@
 // docs/errors.md shows them, written by `npm run docs`, with when each comes and what to do about it.
 import { limits } from './limits.js';
 
-/** Our JSON-RPC error codes. Codes of backends are relayed as they are. */
+/** MCP's of 2026-07-28: headers that do not say what the body says, what the client cannot be asked, and a version that is not spoken. */
+export const modernCodes = {
+  headerMismatch: -32020,
+  capabilityMissing: -32021,
+  versionUnsupported: -32022,
+} as const;
+
+/** JSON-RPC's error codes that are said or understood here. All other codes of backends are relayed as they are. */
 export const rpcCodes = {
   parseError: -32700,
   invalidRequest: -32600,
@@ -15,10 +22,7 @@ export const rpcCodes = {
   resourceNotFound: -32002,
   /** MCP's of 2025-11-25: its user has to do something in a browser first. */
   urlElicitationRequired: -32042,
-  /** MCP's of 2026-07-28: headers that do not say what the body says, what the client cannot be asked, and a version that is not spoken. */
-  headerMismatch: -32020,
-  capabilityMissing: -32021,
-  versionUnsupported: -32022,
+  ...modernCodes,
   /** Refused before JSON-RPC was looked at: transport and session rules. */
   refused: -32000,
 } as const;

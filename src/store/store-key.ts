@@ -1,9 +1,8 @@
 // From a subject to its key in the store: the subject's UTF-8 bytes, exactly, without a prefix (decisions 2.7). Byte
 // 0xFF is never part of UTF-8, so keys of the gateway's own that begin with it can be reached by no subject.
+import { isUnicodeText } from '../shared/json-values.js';
 import { limits } from '../shared/limits.js';
 import type { StoreRead } from './store.js';
-
-const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /** What a store answers to a subject without a key. */
 export const unencodable: StoreRead = Object.freeze({
@@ -13,7 +12,7 @@ export const unencodable: StoreRead = Object.freeze({
 
 /** `undefined` for a subject that has no key: a lone surrogate in it, empty, or longer than a key may be. */
 export function encodeStoreKey(subject: string): Buffer | undefined {
-  if (LONE_SURROGATE.test(subject)) return undefined;
+  if (!isUnicodeText(subject)) return undefined;
   const key = Buffer.from(subject, 'utf8');
   return key.length > 0 && key.length <= limits.storeKeyBytesMax ? key : undefined;
 }

@@ -3,10 +3,10 @@
 import { TASK_CAPABILITIES } from '../protocol/capabilities.js';
 import { readDiscoverResult } from '../protocol/initialize-result.js';
 import type { BackendMessage } from '../protocol/json-rpc.js';
-import { modernCodes, readSaidError } from '../protocol/modern-error.js';
+import { readSaidError } from '../protocol/modern-error.js';
 import { MODERN_PROTOCOL_VERSION, PROTOCOL_VERSIONS } from '../protocol/protocol-versions.js';
 import { limits } from '../shared/limits.js';
-import { rpcCodes } from '../shared/refusals.js';
+import { modernCodes, rpcCodes } from '../shared/refusals.js';
 import { envelopeOf, modernRequest } from './modern-request.js';
 import { sessionHeaders, withHeaders, type Handshake, type HandshakeHandler, type HandshakePlan } from './handshake.js';
 import type { UpstreamContext } from './upstream-context.js';

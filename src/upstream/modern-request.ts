@@ -1,9 +1,9 @@
 // What a message to a backend of MCP 2026-07-28 says of itself: the envelope in `params._meta`, and the head that says parts of the
 // message again. Cold but for what bridges a session to such a backend.
 import { TASKS_EXTENSION } from '../protocol/capabilities.js';
-import { isObject } from '../protocol/modern-error.js';
 import { CLIENT_CAPABILITIES_KEY, CLIENT_INFO_KEY, PROTOCOL_VERSION_KEY } from '../protocol/modern-envelope.js';
 import { MODERN_PROTOCOL_VERSION } from '../protocol/protocol-versions.js';
+import { isObject } from '../shared/json-values.js';
 import { limits } from '../shared/limits.js';
 import type { ClientIntroduction } from './client-introduction.js';
 import type { ModernHead, OutgoingMessage } from './http-upstream.js';

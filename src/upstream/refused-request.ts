@@ -1,6 +1,6 @@
 // What an HTTP error answer of a backend says beyond its status. Cold.
 import { CLIENT_CAPABILITIES_KEY, PROTOCOL_VERSION_KEY } from '../protocol/modern-envelope.js';
-import { modernCodes, readSaidError, type SaidError } from '../protocol/modern-error.js';
+import { readSaidError, type SaidError } from '../protocol/modern-error.js';
 import { readBackendMessage, type BackendMessage } from '../protocol/json-rpc.js';
 import { MODERN_PROTOCOL_VERSION, PROTOCOL_VERSIONS, type Era } from '../protocol/protocol-versions.js';
 import { rpcCodes } from '../shared/refusals.js';
@@ -70,8 +70,8 @@ function isModernRefused(refused: RefusedRequest, error: BackendMessage | undefi
   if (!REFUSING_STATUSES.has(status)) return false;
   if (error === undefined) return status !== 400 || /session|protocol.version/i.test(body.toString());
   const { code, versions } = saidIn(body, error);
-  if (code === modernCodes.versionUnsupported) return !versions.includes(MODERN_PROTOCOL_VERSION);
-  const isModernError = code === modernCodes.headerMismatch || code === modernCodes.capabilityMissing;
+  if (code === rpcCodes.versionUnsupported) return !versions.includes(MODERN_PROTOCOL_VERSION);
+  const isModernError = code === rpcCodes.headerMismatch || code === rpcCodes.capabilityMissing;
   // What has failed within may have been carried out.
   return !isModernError && code !== rpcCodes.internalError && !refused.isAnswer(error);
 }
@@ -83,8 +83,8 @@ function isModernRefused(refused: RefusedRequest, error: BackendMessage | undefi
 function isLegacyRefused({ status, body }: RefusedRequest, error: BackendMessage | undefined): boolean {
   if (status !== 400 || error === undefined) return false;
   const { code, versions } = saidIn(body, error);
-  if (code === modernCodes.versionUnsupported) return !versions.some((version) => PROTOCOL_VERSIONS.has(version));
-  if (code === modernCodes.headerMismatch) return true;
+  if (code === rpcCodes.versionUnsupported) return !versions.some((version) => PROTOCOL_VERSIONS.has(version));
+  if (code === rpcCodes.headerMismatch) return true;
   return code === rpcCodes.invalidParams && ENVELOPE_KEYS.some((key) => body.includes(key));
 }
 

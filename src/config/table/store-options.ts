@@ -21,7 +21,7 @@ export const storeOptions = {
     meaning: 'port of the Redis',
     fallback: undefined,
     fallbackText: '6379 for plain-text, else 16379',
-    parse: values.wholeNumber({ min: 1, max: 65_535 }),
+    parse: values.wholeNumber({ min: 1, max: values.PORT_MAX }),
   },
   'redis-sentinels': {
     placeholder: '<host:port,...>',

@@ -1,9 +1,11 @@
 // What people may say of a composition, checked and with its defaults. That its servers exist is for the registry to say.
+import { isUnicodeText } from '../../shared/json-values.js';
 import { limits } from '../../shared/limits.js';
 import { encodeStoreKey } from '../../store/store-key.js';
 import type { Exposure } from '../../user-config/compiled-config.js';
 import { teamFault } from '../caller.js';
 import { curationFault } from '../curation.js';
+import { descriptionFault, nameFault, NO_UNICODE } from '../said-texts.js';
 import { CompositionFault } from './composition-fault.js';
 import type { ComposedServer, CompositionInput } from './composition.js';
 import { isPattern } from './tool-patterns.js';
@@ -18,18 +20,16 @@ export interface CheckedComposition {
   readonly team: string | null | undefined;
 }
 
-const NAME_CHARS = /^[A-Za-z0-9_.\- ]+$/;
 /** Would be taken for the id of another composition. */
 const LIKE_AN_ID = /^[0-9a-f]{32}$/i;
-const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /** Throws a `CompositionFault` that names the first member at fault. */
 export function checkCompositionInput(input: CompositionInput): CheckedComposition {
   const { name, description, servers, exposure, subjects, team } = input;
-  checkName(name);
-  if (description !== undefined) checkDescription(description);
-  const teamWords = teamFault(team);
-  if (teamWords !== undefined) refuse('team', teamWords);
+  refuseFault('name', nameFault(name));
+  if (LIKE_AN_ID.test(name)) refuse('name', 'must not be 32 hexadecimal digits, as ids are');
+  refuseFault('description', descriptionFault(description));
+  refuseFault('team', teamFault(team));
   return {
     name,
     description,
@@ -40,23 +40,12 @@ export function checkCompositionInput(input: CompositionInput): CheckedCompositi
   };
 }
 
-function checkDescription(description: string): void {
-  if (description.length > limits.serverDescriptionCharsMax) {
-    refuse('description', `must have at most ${limits.serverDescriptionCharsMax} characters`);
-  }
-  if (LONE_SURROGATE.test(description)) refuse('description', 'must be Unicode text');
-}
-
 export function refuse(member: string, words: string): never {
   throw new CompositionFault('invalid', `${member} ${words}`, member);
 }
 
-function checkName(name: string): void {
-  if (name.length > limits.serverNameCharsMax || !NAME_CHARS.test(name)) {
-    refuse('name', `must be 1 to ${limits.serverNameCharsMax} of A-Z, a-z, 0-9, '_', '.', '-' and space`);
-  }
-  if (name !== name.trim()) refuse('name', 'must not begin or end with a space');
-  if (LIKE_AN_ID.test(name)) refuse('name', 'must not be 32 hexadecimal digits, as ids are');
+function refuseFault(member: string, words: string | undefined): void {
+  if (words !== undefined) refuse(member, words);
 }
 
 function checkServer(server: CompositionInput['servers'][number], member: string): ComposedServer {
@@ -70,8 +59,7 @@ function checkServer(server: CompositionInput['servers'][number], member: string
   refusePatterns(prompts, `${member}.prompts`);
   // In a template a `*` has a meaning.
   checkNames(resources, `${member}.resources`);
-  const fault = curation && curationFault(curation);
-  if (fault !== undefined) refuse(`${member}.curation`, fault);
+  refuseFault(`${member}.curation`, curation && curationFault(curation));
   return {
     name,
     tools: [...new Set(tools)],
@@ -90,7 +78,7 @@ function toolsOf(said: readonly string[] | string, member: string): readonly str
 function checkNames(names: readonly string[], member: string): void {
   for (const [index, each] of names.entries()) {
     if (each === '') refuse(`${member}.${index}`, 'must not be empty');
-    if (LONE_SURROGATE.test(each)) refuse(`${member}.${index}`, 'must be Unicode text');
+    if (!isUnicodeText(each)) refuse(`${member}.${index}`, NO_UNICODE);
   }
 }
 

@@ -6,6 +6,7 @@ import { request as requestHttps } from 'node:https';
 import type { UpstreamOptions } from '../../config/dataplane-options.js';
 import { guardedLookupOf } from '../../names/guarded-lookup.js';
 import type { Names } from '../../names/names.js';
+import { isObject } from '../../shared/json-values.js';
 import { limits } from '../../shared/limits.js';
 import { ConnectFault } from './connect-fault.js';
 
@@ -75,9 +76,7 @@ export class ConnectFetch {
     if (response.status !== 200) return undefined;
     try {
       const value: unknown = JSON.parse(await response.text());
-      return typeof value === 'object' && value !== null && !Array.isArray(value)
-        ? (value as Readonly<Record<string, unknown>>)
-        : undefined;
+      return isObject(value) ? value : undefined;
     } catch {
       return undefined;
     }

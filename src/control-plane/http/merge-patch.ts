@@ -3,6 +3,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { ChangeCondition } from '../change-condition.js';
+import { isObject } from '../../shared/json-values.js';
 import { limits } from '../../shared/limits.js';
 import { Refused } from './answered-error.js';
 import { readJsonBodies } from './json-body.js';
@@ -78,8 +79,4 @@ function refuseMisshaped(name: SchemaName, whole: unknown): void {
     422,
     violation === undefined ? 'the body is not as it should be' : describeViolation(violation, 'body'),
   );
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -4,6 +4,7 @@ import { limits } from '../../shared/limits.js';
 import { authFault, type BackendAuth } from '../../user-config/auth.js';
 import { teamFault } from '../caller.js';
 import { curationFault, type WrittenCuration } from '../curation.js';
+import { descriptionFault, nameFault } from '../said-texts.js';
 import { RegistryFault } from './registry-fault.js';
 import type { ServerInput, ServerTransport } from './server-record.js';
 
@@ -21,49 +22,31 @@ export interface CheckedInput {
   readonly team: string | null | undefined;
 }
 
-const NAME_CHARS = /^[A-Za-z0-9_.\- ]+$/;
 /** Tags are listed with commas between them. */
 const TAG_CHARS = /^[^,\p{Cc}\p{Surrogate}]+$/u;
 /** The URL parser would take these out without a word. */
 const SPACE_OR_CONTROL = /[\s\p{Cc}]/u;
-const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /** Throws a `RegistryFault` that names the first member at fault. */
 export function checkServerInput(input: ServerInput): CheckedInput {
   const { name, url, description, tags, transport, enabled, auth, curation, team } = input;
-  checkName(name);
+  refuseFault('name', nameFault(name));
   checkUrl(url);
-  if (description !== undefined) checkDescription(description);
+  refuseFault('description', descriptionFault(description));
   if (tags !== undefined) checkTags(tags);
   // A probe has no caller whose token could be exchanged.
   if (auth?.type === 'token-exchange')
     refuse('auth.type', 'must not be token-exchange, which user configs alone may have');
   const fault = auth ? authFault(auth) : undefined;
   if (fault !== undefined) throw new RegistryFault('invalid', `auth${fault}`, 'auth');
-  const curationWords = curation ? curationFault(curation) : undefined;
-  if (curationWords !== undefined) throw new RegistryFault('invalid', `curation ${curationWords}`, 'curation');
-  const teamWords = teamFault(team);
-  if (teamWords !== undefined) refuse('team', teamWords);
+  refuseFault('curation', curation ? curationFault(curation) : undefined);
+  refuseFault('team', teamFault(team));
   return { name, url, description, tags: tags && [...new Set(tags)], transport, enabled, auth, curation, team };
-}
-
-function checkDescription(description: string): void {
-  if (description.length > limits.serverDescriptionCharsMax) {
-    refuse('description', `must have at most ${limits.serverDescriptionCharsMax} characters`);
-  }
-  if (LONE_SURROGATE.test(description)) refuse('description', 'must be Unicode text');
 }
 
 function checkTags(tags: readonly string[]): void {
   if (tags.length > limits.serverTagsMax) refuse('tags', `must be at most ${limits.serverTagsMax}`);
   for (const [index, tag] of tags.entries()) checkTag(tag, `tags.${index}`);
-}
-
-function checkName(name: string): void {
-  if (name.length > limits.serverNameCharsMax || !NAME_CHARS.test(name)) {
-    refuse('name', `must be 1 to ${limits.serverNameCharsMax} of A-Z, a-z, 0-9, '_', '.', '-' and space`);
-  }
-  if (name !== name.trim()) refuse('name', 'must not begin or end with a space');
 }
 
 function checkUrl(text: string): void {
@@ -82,6 +65,10 @@ function checkTag(tag: string, member: string): void {
     refuse(member, `must be 1 to ${limits.serverTagCharsMax} characters without commas and control characters`);
   }
   if (tag !== tag.trim()) refuse(member, 'must not begin or end with a space');
+}
+
+function refuseFault(member: string, words: string | undefined): void {
+  if (words !== undefined) refuse(member, words);
 }
 
 function refuse(member: string, words: string): never {

@@ -1,6 +1,6 @@
 // What title and description of a tool say, as far as they are looked through. Most tools begin with them, as strings without escapes, and end
 // with long schemas: of these nothing is scanned.
-import { isKey, stringValue } from '../../protocol/json-member.js';
+import { ESCAPE_BYTES_MAX, isKey, stringValue } from '../../protocol/json-member.js';
 import { JsonScanner, jsonKind } from '../../protocol/json-scanner.js';
 import { limits } from '../../shared/limits.js';
 
@@ -8,8 +8,6 @@ import { limits } from '../../shared/limits.js';
 const ITEM_DEPTH = 1;
 /** Of a tool that are looked at first. */
 const BEGINNING_BYTES = 512;
-/** Of one character in a JSON string. */
-const ESCAPE_BYTES_MAX = 6;
 
 const tape = new JsonScanner();
 

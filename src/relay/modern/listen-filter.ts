@@ -1,6 +1,7 @@
 // What a `subscriptions/listen` asks to hear of, as it is read from the request and said in its acknowledgement (M25). Cold.
 import type { ClientMessage } from '../../protocol/json-rpc.js';
 import { capability } from '../../protocol/capabilities.js';
+import { isObject } from '../../shared/json-values.js';
 import { limits } from '../../shared/limits.js';
 
 /** Changes of lists: the member of a filter, what a backend declares that tells of them, and the notification. */
@@ -59,8 +60,4 @@ export function filterJson({ changes, uris }: ListenFilter): string {
   const members = changes.map(({ member }) => `"${member}":true`);
   if (uris.length > 0) members.push(`"resourceSubscriptions":${JSON.stringify(uris)}`);
   return `{${members.join()}}`;
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

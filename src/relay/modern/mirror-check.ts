@@ -1,6 +1,6 @@
 // Whether the headers of a modern request say what its body says. Whoever routes, counts or refuses by them on the way must not be
 // told something else than the backend (M10, M12). Hot: once per modern request, some comparisons.
-import { isString, stringValue } from '../../protocol/json-member.js';
+import { ESCAPE_BYTES_MAX, isString, stringValue } from '../../protocol/json-member.js';
 import type { ClientMessage } from '../../protocol/json-rpc.js';
 import type { MirrorHeaders } from '../exchange.js';
 
@@ -8,9 +8,6 @@ const SENTINEL_START = '=?base64?';
 const SENTINEL_END = '?=';
 /** Canonical, padding included: of two spellings of one value an intermediary may know only one. */
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
-
-/** Of one UTF-16 unit in a JSON string. */
-const ESCAPE_BYTES_MAX = 6;
 
 /** The same of tasks, where not all clients say it. */
 const UNCERTAIN_METHODS: ReadonlySet<string> = new Set(['tasks/get', 'tasks/update', 'tasks/cancel']);

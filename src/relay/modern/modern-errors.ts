@@ -1,6 +1,5 @@
 // What a modern request is told that is not served: the errors that only the era without sessions has, and with which HTTP status
 // errors of ours go there. Cold.
-import { modernCodes } from '../../protocol/modern-error.js';
 import { MODERN_PROTOCOL_VERSION } from '../../protocol/protocol-versions.js';
 import { rpcCodes } from '../../shared/refusals.js';
 import type { RpcError } from '../answers.js';
@@ -55,7 +54,7 @@ export function statusOf(code: number): number {
  * caller could do anything about. All others are answers.
  */
 export function statusOfBackends(code: number): number {
-  return code === modernCodes.headerMismatch || code === modernCodes.capabilityMissing ? 400 : 200;
+  return code === rpcCodes.headerMismatch || code === rpcCodes.capabilityMissing ? 400 : 200;
 }
 
 /** The same error in the era's own code, where that is another one: -32002 is no more. */

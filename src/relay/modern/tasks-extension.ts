@@ -1,8 +1,8 @@
 // Tasks as MCP 2026-07-28 has them: the extension `io.modelcontextprotocol/tasks`, which passes where client and backend declare it. A
 // call may become a task; the client asks for its state, answers what it wants to know, and cancels it. Cold.
 import { TASKS_EXTENSION } from '../../protocol/capabilities.js';
-import { isObject } from '../../protocol/modern-error.js';
 import type { ModernEnvelope } from '../../protocol/modern-envelope.js';
+import { isObject } from '../../shared/json-values.js';
 
 const METHODS: ReadonlySet<string> = new Set(['tasks/get', 'tasks/update', 'tasks/cancel']);
 

@@ -1,0 +1,22 @@
+// Names and descriptions that people give to servers and compositions. Cold.
+import { isUnicodeText } from '../shared/json-values.js';
+import { limits } from '../shared/limits.js';
+
+const NAME_CHARS = /^[A-Za-z0-9_.\- ]+$/;
+
+/** What is wrong with a name, as something that follows the member's; `undefined` when nothing is. */
+export function nameFault(name: string): string | undefined {
+  if (name.length > limits.serverNameCharsMax || !NAME_CHARS.test(name))
+    return `must be 1 to ${limits.serverNameCharsMax} of A-Z, a-z, 0-9, '_', '.', '-' and space`;
+  return name === name.trim() ? undefined : 'must not begin or end with a space';
+}
+
+/** The same of a description; `undefined` where none was given, too. */
+export function descriptionFault(description: string | undefined): string | undefined {
+  if (description === undefined) return undefined;
+  if (description.length > limits.serverDescriptionCharsMax)
+    return `must have at most ${limits.serverDescriptionCharsMax} characters`;
+  return isUnicodeText(description) ? undefined : NO_UNICODE;
+}
+
+export const NO_UNICODE = 'must be Unicode text';
