@@ -2,6 +2,7 @@
 // names. Only where roles are taken from tokens; elsewhere nobody owns anything, and everybody may change everything. Cold.
 import { limits } from '../shared/limits.js';
 import type { Role } from '../shared/roles.js';
+import { ControlPlaneFault } from './control-plane-fault.js';
 
 export interface Caller {
   readonly subject: string;
@@ -17,18 +18,25 @@ export interface Ownership {
   readonly team?: string;
 }
 
+/** Where roles are not taken from tokens everybody is. */
+export function isAdmin(caller: Caller | undefined): boolean {
+  return caller === undefined || caller.role === 'admin';
+}
+
 /** @param caller `undefined`: somebody who may do everything, and owns nothing. */
 export function mayChange(caller: Caller | undefined, { owner, team }: Ownership): boolean {
-  if (caller === undefined || caller.role === 'admin') return true;
+  if (caller === undefined || isAdmin(caller)) return true;
   if (caller.role !== 'editor') return false;
   if (owner === undefined && team === undefined) return true;
   return owner === caller.subject || (team !== undefined && caller.teams.includes(team));
 }
 
-/** Why a thing is not the caller's to change, in words. */
-export function ownedWords(noun: string, name: string, { owner, team }: Ownership): string {
+/** Throws a `ControlPlaneFault` where the thing is not the caller's to change. */
+export function refuseUnowned(noun: string, thing: Ownership & { readonly name: string }, caller?: Caller): void {
+  if (mayChange(caller, thing)) return;
+  const { name, owner, team } = thing;
   const whose = team === undefined ? `its maker, ${owner ?? 'somebody else'}` : `the team ${team}`;
-  return `The ${noun} ${name} belongs to ${whose}: changing it needs the role admin`;
+  throw new ControlPlaneFault('not-owned', `The ${noun} ${name} belongs to ${whose}: changing it needs the role admin`);
 }
 
 /**
@@ -53,13 +61,17 @@ export function teamFault(said: string | null | undefined): string | undefined {
   return isRight ? undefined : `must be 1 to ${limits.claimValueCharsMax} characters of Unicode text, or null`;
 }
 
-/** Whether the caller may give something to the team; taking it from one is for whoever may change it. */
-export function mayGiveTo(caller: Caller | undefined, said: string | null | undefined, before?: string): boolean {
-  if (said === undefined || said === null || said === before) return true;
-  return caller === undefined || caller.role === 'admin' || caller.teams.includes(said);
+/**
+ * Throws a `ControlPlaneFault` where the caller may not give something to the team; taking it from one is for whoever may change it.
+ * @param before the team that it has.
+ */
+export function refuseGivenAway(caller: Caller | undefined, said: string | null | undefined, before?: string): void {
+  if (said === undefined || said === null || said === before) return;
+  if (isAdmin(caller) || caller?.teams.includes(said) === true) return;
+  throw new ControlPlaneFault('not-owned', GIVEN_AWAY, { member: 'team' });
 }
 
-export const GIVEN_AWAY = 'team must be one of yours: giving it to another needs the role admin';
+const GIVEN_AWAY = 'team must be one of yours: giving it to another needs the role admin';
 
 const UNREADABLE = /[\p{Cc}\p{Surrogate}]/u;
 

@@ -2,6 +2,7 @@
 // still as it was shown. Tags are of what people say; what probes find out is nobody's change. Cold.
 import { createHash } from 'node:crypto';
 import type { Composition } from './compositions/composition.js';
+import { ControlPlaneFault } from './control-plane-fault.js';
 import type { ServerRecord } from './registry/server-record.js';
 
 const TAG_BYTES = 16;
@@ -26,10 +27,21 @@ export class ChangeCondition {
   isMetBy(tag: string): boolean {
     return this.#tags === undefined || this.#tags.has(tag);
   }
+
+  /** Throws a `ControlPlaneFault` where a change of the server is not wanted any more. */
+  refuseServer(server: SaidOfServer): void {
+    if (!this.isMetBy(serverTag(server))) throw changed('server', server.name);
+  }
+
+  refuseComposition(composition: SaidOfComposition): void {
+    if (!this.isMetBy(compositionTag(composition))) throw changed('composition', composition.name);
+  }
 }
 
-/** Told where a change is not wanted any more. */
-export const CHANGED_MEANWHILE = 'has been changed since it was read: read it again, and see what is different';
+function changed(noun: string, name: string): ControlPlaneFault {
+  const words = 'has been changed since it was read: read it again, and see what is different';
+  return new ControlPlaneFault('changed-meanwhile', `The ${noun} ${name} ${words}`);
+}
 
 type SaidOfServer = Pick<
   ServerRecord,

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import t from 'tap';
 import { Connect } from '../../src/control-plane/connect/connect.js';
-import { ConnectFault } from '../../src/control-plane/connect/connect-fault.js';
+import { ControlPlaneFault } from '../../src/control-plane/control-plane-fault.js';
 import { ConnectRecords, type BegunConsent } from '../../src/control-plane/connect/connect-records.js';
 import { Names } from '../../src/names/names.js';
 import { sealTicket } from '../../src/secrets/connect-ticket.js';
@@ -106,7 +106,7 @@ async function faultOf(action: Promise<unknown>): Promise<string> {
     await action;
     return 'none';
   } catch (error) {
-    if (error instanceof ConnectFault) return `${error.status} ${error.message}`;
+    if (error instanceof ControlPlaneFault) return `${error.standing.status} ${error.message}`;
     throw error;
   }
 }

@@ -2,7 +2,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Readable } from 'node:stream';
 import t, { type Test } from 'tap';
-import { DataplaneFault } from '../../src/control-plane/dataplane/dataplane-fault.js';
+import { ControlPlaneFault } from '../../src/control-plane/control-plane-fault.js';
 import { LiveFigures, type LiveBounds } from '../../src/control-plane/dataplane/live-figures.js';
 import { limits } from '../../src/shared/limits.js';
 import { EventReader, type ServerEvent } from '../../ui/model/event-reader.js';
@@ -82,7 +82,9 @@ t.test('a listener that is lost is told, to whom it may be, and found again', as
   const { ask } = dataplane();
   let isLost = true;
   const live = liveOf(t, (path) => {
-    return isLost ? Promise.reject(new DataplaneFault('dataplane-unreachable', 'it is away', SECRET)) : ask(path);
+    return isLost
+      ? Promise.reject(new ControlPlaneFault('dataplane-unreachable', 'it is away', { wordsForAdmins: SECRET }))
+      : ask(path);
   });
   const admin = eventsOf(live.open('ann', true)!);
   const reader = eventsOf(live.open('bob', false)!);

@@ -7,7 +7,7 @@ import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import type { Verified } from '../../src/auth/token-verifier.js';
 import { BegunSignIns, type BegunSignIn } from '../../src/control-plane/sign-in/begun-sign-ins.js';
-import { SignInFault } from '../../src/control-plane/sign-in/sign-in-fault.js';
+import { ControlPlaneFault } from '../../src/control-plane/control-plane-fault.js';
 import { SignIn } from '../../src/control-plane/sign-in/sign-in.js';
 import { Names } from '../../src/names/names.js';
 import { limits } from '../../src/shared/limits.js';
@@ -25,19 +25,19 @@ t.test(
     const [one, other, stranger] = [new BegunSignIns([key]), new BegunSignIns([key]), new BegunSignIns([])];
     const begun = begunWith('s');
     const kept = one.seal(begun);
-    const notHere = { name: 'SignInFault', status: 403, message: /was not begun in this browser/ };
+    const notHere = { name: 'ControlPlaneFault', code: 'sign-in-refused', message: /was not begun in this browser/ };
     t.throws(() => one.take('', 's', NOW_MS), notHere);
     t.throws(() => one.take(kept.slice(0, -4), 's', NOW_MS), notHere, 'changed');
     t.throws(() => one.take(kept, 'another', NOW_MS), notHere);
     t.throws(() => stranger.take(kept, 's', NOW_MS), notHere);
     t.throws(() => stranger.take(kept, '', NOW_MS), notHere);
-    t.throws(() => one.take(kept, 's', begun.untilMs), { status: 403, message: /begun too long ago/ });
+    t.throws(() => one.take(kept, 's', begun.untilMs), { code: 'sign-in-refused', message: /begun too long ago/ });
     t.strictSame(
       other.take(kept, 's', begun.untilMs - 1),
       begun,
       'none of these has used it up, and others with the key take it',
     );
-    t.throws(() => other.take(kept, 's', NOW_MS), { status: 403, message: /has ended already/ });
+    t.throws(() => other.take(kept, 's', NOW_MS), { code: 'sign-in-refused', message: /has ended already/ });
   },
 );
 
@@ -46,9 +46,9 @@ t.test('those that have ended are remembered until they are too old, and so many
   const take = (state: string): BegunSignIn => begun.take(begun.seal(begunWith(state)), state, NOW_MS);
   take('first');
   for (let i = 1; i < limits.signInsEndedMax; i++) take(`s${i}`);
-  t.throws(() => take('first'), SignInFault, 'all of them are');
+  t.throws(() => take('first'), ControlPlaneFault, 'all of them are');
   take('one more');
-  t.throws(() => take('s1'), SignInFault);
+  t.throws(() => take('s1'), ControlPlaneFault);
   t.equal(take('first').state, 'first', 'the oldest was forgotten');
 });
 
@@ -63,7 +63,7 @@ t.test('so many are under way at once, and so many of them from one address', as
       ...{ names: new Names(), mode: 'plain-text-or-tls', logger: pino({ level: 'silent' }) },
     },
   );
-  const full = { name: 'SignInFault', status: 503, message: /^Too many people sign in/ };
+  const full = { name: 'ControlPlaneFault', code: 'sign-ins-full', message: /^Too many people sign in/ };
   const waiting: Promise<unknown>[] = [];
   const begin = (address: string): void => void waiting.push(signIn.begin(address).catch((error: unknown) => error));
   const addresses = limits.signInsAtOnceMax / limits.signInsAtOncePerAddressMax;
@@ -75,14 +75,14 @@ t.test('so many are under way at once, and so many of them from one address', as
   await t.rejects(
     signIn.end('x'.repeat(limits.signInAnswerCharsMax + 1), '', 'a', () => {}),
     {
-      status: 422,
+      code: 'sign-in-unreadable',
       message: /more than is read/,
     },
   );
   const closed = new Promise<void>((resolve) => silent.close(() => resolve()));
   const cut = setInterval(() => silent.closeAllConnections(), 20);
   for (const fault of await Promise.all(waiting))
-    t.match(fault, { status: 503, message: /^The issuer .* cannot be asked/ });
+    t.match(fault, { code: 'sign-in-failed', message: /^The issuer .* cannot be asked/ });
   clearInterval(cut);
   await closed;
   await t.rejects(signIn.begin('a0'), { message: /cannot be asked/ }, 'there is room again');
@@ -164,11 +164,11 @@ t.test('what the issuer gives is held against what was asked, and told in words'
 
   for (const claims of [{ nonce: 'another' }, { aud: 'another' }, { iss: 'https://another' }, { exp: 1 }, null]) {
     issuer.claims = claims;
-    await t.rejects(through(), { status: 503, message: /did not sign you in/ }, JSON.stringify(claims));
+    await t.rejects(through(), { code: 'sign-in-failed', message: /did not sign you in/ }, JSON.stringify(claims));
   }
   issuer.claims = {};
   issuer.refusal = 'invalid_client';
-  await t.rejects(through(), { status: 503, message: /\(invalid_client\).*--sign-in-client-secret-file/ });
+  await t.rejects(through(), { code: 'sign-in-failed', message: /\(invalid_client\).*--sign-in-client-secret-file/ });
   issuer.refusal = undefined;
 
   const words: readonly (readonly [Verified, RegExp])[] = [
@@ -183,6 +183,6 @@ t.test('what the issuer gives is held against what was asked, and told in words'
   ];
   for (const [refused, message] of words) {
     verified = refused;
-    await t.rejects(through(), { status: 503, message });
+    await t.rejects(through(), { code: 'sign-in-failed', message });
   }
 });

@@ -4,9 +4,9 @@ import { limits } from '../../shared/limits.js';
 import { encodeStoreKey } from '../../store/store-key.js';
 import type { Exposure } from '../../user-config/compiled-config.js';
 import { teamFault } from '../caller.js';
+import { refuseMember, refuseMemberFault } from '../control-plane-fault.js';
 import { curationFault } from '../curation.js';
 import { descriptionFault, nameFault, NO_UNICODE } from '../said-texts.js';
-import { CompositionFault } from './composition-fault.js';
 import type { ComposedServer, CompositionInput } from './composition.js';
 import { isPattern } from './tool-patterns.js';
 
@@ -23,13 +23,13 @@ export interface CheckedComposition {
 /** Would be taken for the id of another composition. */
 const LIKE_AN_ID = /^[0-9a-f]{32}$/i;
 
-/** Throws a `CompositionFault` that names the first member at fault. */
+/** Throws a `ControlPlaneFault` that names the first member at fault. */
 export function checkCompositionInput(input: CompositionInput): CheckedComposition {
   const { name, description, servers, exposure, subjects, team } = input;
-  refuseFault('name', nameFault(name));
-  if (LIKE_AN_ID.test(name)) refuse('name', 'must not be 32 hexadecimal digits, as ids are');
-  refuseFault('description', descriptionFault(description));
-  refuseFault('team', teamFault(team));
+  refuseMemberFault('name', nameFault(name));
+  if (LIKE_AN_ID.test(name)) refuseMember('name', 'must not be 32 hexadecimal digits, as ids are');
+  refuseMemberFault('description', descriptionFault(description));
+  refuseMemberFault('team', teamFault(team));
   return {
     name,
     description,
@@ -40,26 +40,18 @@ export function checkCompositionInput(input: CompositionInput): CheckedCompositi
   };
 }
 
-export function refuse(member: string, words: string): never {
-  throw new CompositionFault('invalid', `${member} ${words}`, member);
-}
-
-function refuseFault(member: string, words: string | undefined): void {
-  if (words !== undefined) refuse(member, words);
-}
-
 function checkServer(server: CompositionInput['servers'][number], member: string): ComposedServer {
   const { name, prompts = [], resources = [], curation } = server;
   const tools = toolsOf(server.tools, `${member}.tools`);
   if (tools.length + prompts.length + resources.length === 0)
-    refuse(`${member}.tools`, 'must name at least one tool: leave out a server of which none is used');
+    refuseMember(`${member}.tools`, 'must name at least one tool: leave out a server of which none is used');
   checkNames(tools, `${member}.tools`);
   checkPatterns(tools, `${member}.tools`);
   checkNames(prompts, `${member}.prompts`);
   refusePatterns(prompts, `${member}.prompts`);
   // In a template a `*` has a meaning.
   checkNames(resources, `${member}.resources`);
-  refuseFault(`${member}.curation`, curation && curationFault(curation));
+  refuseMemberFault(`${member}.curation`, curation && curationFault(curation));
   return {
     name,
     tools: [...new Set(tools)],
@@ -71,36 +63,38 @@ function checkServer(server: CompositionInput['servers'][number], member: string
 
 function toolsOf(said: readonly string[] | string, member: string): readonly string[] {
   if (typeof said !== 'string') return said;
-  if (said !== '*') refuse(member, "must be a list of names and patterns, or '*' for all");
+  if (said !== '*') refuseMember(member, "must be a list of names and patterns, or '*' for all");
   return ['*'];
 }
 
 function checkNames(names: readonly string[], member: string): void {
   for (const [index, each] of names.entries()) {
-    if (each === '') refuse(`${member}.${index}`, 'must not be empty');
-    if (!isUnicodeText(each)) refuse(`${member}.${index}`, NO_UNICODE);
+    if (each === '') refuseMember(`${member}.${index}`, 'must not be empty');
+    if (!isUnicodeText(each)) refuseMember(`${member}.${index}`, NO_UNICODE);
   }
 }
 
 function checkPatterns(tools: readonly string[], member: string): void {
   const patterns = tools.filter(isPattern);
-  if (patterns.length > limits.toolPatternsMax) refuse(member, `must have at most ${limits.toolPatternsMax} patterns`);
+  if (patterns.length > limits.toolPatternsMax)
+    refuseMember(member, `must have at most ${limits.toolPatternsMax} patterns`);
   const long = tools.findIndex((tool) => isPattern(tool) && tool.length > limits.toolPatternCharsMax);
-  if (long !== -1) refuse(`${member}.${long}`, `must have at most ${limits.toolPatternCharsMax} characters`);
+  if (long !== -1) refuseMember(`${member}.${long}`, `must have at most ${limits.toolPatternCharsMax} characters`);
 }
 
 /** Whoever writes one hopes for more than is meant. */
 function refusePatterns(names: readonly string[], member: string): void {
   const index = names.findIndex(isPattern);
-  if (index !== -1) refuse(`${member}.${index}`, 'must be the whole name of one prompt: patterns are not read');
+  if (index !== -1) refuseMember(`${member}.${index}`, 'must be the whole name of one prompt: patterns are not read');
 }
 
 function checkSubjects(subjects: readonly string[]): readonly string[] {
   if (subjects.length > limits.compositionSubjectsMax) {
-    refuse('subjects', `must be at most ${limits.compositionSubjectsMax}`);
+    refuseMember('subjects', `must be at most ${limits.compositionSubjectsMax}`);
   }
   for (const [index, subject] of subjects.entries()) {
-    if (encodeStoreKey(subject) === undefined) refuse(`subjects.${index}`, 'cannot be the subject of a token here');
+    if (encodeStoreKey(subject) === undefined)
+      refuseMember(`subjects.${index}`, 'cannot be the subject of a token here');
   }
   return [...new Set(subjects)];
 }

@@ -2,10 +2,10 @@
 // last to write a composition is its maker.
 import type { ComposerShares } from '../../config/control-plane-options.js';
 import type { CompositionDirectory } from './composition-directory.js';
-import { CompositionFault } from './composition-fault.js';
+import { ControlPlaneFault } from '../control-plane-fault.js';
 import { encodeComposition, type StoredComposition } from './composition-storage.js';
 
-/** Throws a `CompositionFault` when the composition would be more than its maker's share. */
+/** Throws a `ControlPlaneFault` when the composition would be more than its maker's share. */
 export function refuseAboveQuota(
   composition: StoredComposition,
   known: CompositionDirectory,
@@ -66,5 +66,5 @@ export function hostsWithinShares(
 }
 
 function full(words: string): never {
-  throw new CompositionFault('compositions-full', words);
+  throw new ControlPlaneFault('compositions-full', words);
 }

@@ -12,14 +12,13 @@ import type { BackendConfig } from '../../user-config/user-config-schema.js';
 import type { Registry } from '../registry/registry.js';
 import { walkRecords } from '../../store/record-walk.js';
 import { ChangeNote } from '../audit.js';
-import { ownershipAfter, ownershipOfNew, type Caller } from '../caller.js';
+import { ownershipAfter, ownershipOfNew, refuseGivenAway, refuseUnowned, type Caller } from '../caller.js';
 import { ChangeCondition } from '../change-condition.js';
+import { ControlPlaneFault, notFound, refuseMember } from '../control-plane-fault.js';
 import type { Directory } from '../mirror/directory.js';
 import { cursorAfter, pageOf, type Page, type PageQuery } from '../page.js';
 import { composeBackends, findClash, matchServers } from './composed-backends.js';
-import { CompositionFault } from './composition-fault.js';
-import { nameTaken, refuseChanged, refuseGivenAway, refuseUnowned } from './composition-refusals.js';
-import { checkCompositionInput, refuse } from './composition-input.js';
+import { checkCompositionInput } from './composition-input.js';
 import {
   CompositionStorage,
   encodeComposition,
@@ -132,7 +131,7 @@ export class Compositions {
     await this.#directory.sync();
     const { compositionsMax } = this.#shares;
     if (this.#directory.compositions.size >= compositionsMax) {
-      throw new CompositionFault('compositions-full', `There can be no more than ${compositionsMax} compositions`);
+      throw new ControlPlaneFault('compositions-full', `There can be no more than ${compositionsMax} compositions`);
     }
     const now = new Date().toISOString();
     const id = randomBytes(16).toString('hex');
@@ -168,9 +167,9 @@ export class Compositions {
     const [after, job] = await retrySwap(async () => {
       const snapshot = await this.#require(id);
       const { owner: _owner, team: before, ...known } = snapshot.composition;
-      refuseUnowned(snapshot.composition, caller);
+      refuseUnowned('composition', snapshot.composition, caller);
       refuseGivenAway(caller, team, before);
-      refuseChanged(snapshot.composition, condition);
+      condition.refuseComposition(snapshot.composition);
       const servers = await this.#resolve(checked.servers, known.servers);
       if (input.isForced !== true) await this.#refuseUnknownTools(servers, known.servers);
       const { exposure = known.exposure, subjects = known.subjects, description = known.description } = checked;
@@ -203,8 +202,8 @@ export class Compositions {
     const [removed, job] = await retrySwap(async () => {
       const snapshot = await this.#require(id);
       const { composition } = snapshot;
-      refuseUnowned(composition, caller);
-      refuseChanged(composition, condition);
+      refuseUnowned('composition', composition, caller);
+      condition.refuseComposition(composition);
       const publication = createJob({ subjects: composition.subjects });
       const swap = (): Promise<boolean> => this.#storage.tryDelete(snapshot, publication);
       return (await note.making(composition, undefined, swap)) ? [composition, publication] : undefined;
@@ -276,7 +275,7 @@ export class Compositions {
 
   async #require(reference: string): Promise<CompositionSnapshot> {
     const found = await this.#storage.find(reference);
-    if (found === undefined) throw new CompositionFault('not-found', `Composition not found: ${reference}`);
+    if (found === undefined) throw notFound('composition', reference);
     return found;
   }
 
@@ -290,8 +289,8 @@ export class Compositions {
       const member = `servers.${index}.name`;
       const isSameName = (server: StoredComposedServer): boolean => server.name.toLowerCase() === name.toLowerCase();
       const server = (await this.#registry.find(name)) ?? known.find(isSameName);
-      if (server === undefined) refuse(member, 'must be the name of a registered server');
-      if (resolved.some(({ id }) => id === server.id)) refuse(member, 'must not name a server twice');
+      if (server === undefined) refuseMember(member, 'must be the name of a registered server');
+      if (resolved.some(({ id }) => id === server.id)) refuseMember(member, 'must not name a server twice');
       resolved.push({ id: server.id, name: server.name, ...given });
     }
     return resolved;
@@ -314,24 +313,24 @@ export class Compositions {
     const place = tools.indexOf(unknown.tool);
     const advice = 'correct it, refresh the server, or say force=true (--force) to name it all the same';
     const what = isPattern(unknown.tool) ? `matches no tool of ${name}` : `is no tool that ${name} has`;
-    refuse(`servers.${unknown.server}.tools.${place}`, `${what}: ${advice}`);
+    refuseMember(`servers.${unknown.server}.tools.${place}`, `${what}: ${advice}`);
   }
 
   /** @param published subjects to whom it is published as it was: if that went wrong, this is not the place to say so. */
   async #refuseUnpublishable(composition: StoredComposition, published: readonly string[]): Promise<void> {
     const excessBytes = encodeComposition(composition).length - limits.compositionBytesMax;
-    if (excessBytes > 0) refuse('servers', `and subjects must be shorter by ${excessBytes} bytes together`);
+    if (excessBytes > 0) refuseMember('servers', `and subjects must be shorter by ${excessBytes} bytes together`);
     const { servers, compositions } = this.#directory;
     refuseAboveQuota(composition, compositions, this.#shares);
     const matches = await this.#names.resolved(matchServers(composition, servers));
     const clash = findClash(matches);
-    if (clash !== '') refuse('servers', `have what cannot be together: ${clash}`);
+    if (clash !== '') refuseMember('servers', `have what cannot be together: ${clash}`);
     const json = virtualHostJson(matches, composition);
     for (const [index, subject] of composition.subjects.entries()) {
       const obstacle =
         findShareObstacle(subject, composition, compositions, this.#shares) ??
         (published.includes(subject) ? undefined : await this.#publisher.findObstacle(subject, composition.id, json));
-      if (obstacle !== undefined) refuse(`subjects.${index}`, `cannot be published to: ${obstacle}`);
+      if (obstacle !== undefined) refuseMember(`subjects.${index}`, `cannot be published to: ${obstacle}`);
     }
   }
 
@@ -353,4 +352,8 @@ export class Compositions {
 /** What is not said of it is that all is shown. */
 function shownAs(exposure: Exposure | undefined): { readonly exposure: Exposure | undefined } {
   return { exposure: exposure === 'all' ? undefined : exposure };
+}
+
+function nameTaken(name: string): ControlPlaneFault {
+  return new ControlPlaneFault('name-taken', `A composition named ${name} is there already`);
 }

@@ -8,7 +8,7 @@ import { guardedLookupOf } from '../../names/guarded-lookup.js';
 import type { Names } from '../../names/names.js';
 import { isObject } from '../../shared/json-values.js';
 import { limits } from '../../shared/limits.js';
-import { ConnectFault } from './connect-fault.js';
+import { ControlPlaneFault } from '../control-plane-fault.js';
 
 export interface ConnectFetchMeans {
   readonly names: Names;
@@ -47,7 +47,8 @@ export class ConnectFetch {
     try {
       for await (const piece of answer as AsyncIterable<Buffer>) {
         bytes += piece.length;
-        if (bytes > limits.connectAnswerBytesMax) throw new ConnectFault(502, 'A server’s answer is too large.');
+        if (bytes > limits.connectAnswerBytesMax)
+          throw new ControlPlaneFault('party-unfit', 'A server’s answer is too large.');
         pieces.push(piece);
       }
     } catch (error) {
@@ -56,7 +57,8 @@ export class ConnectFetch {
       answer.destroy();
     }
     const status = answer.statusCode ?? 0;
-    if (status < 200 || status > 599) throw new ConnectFault(502, 'A server’s answer is not HTTP as it should be.');
+    if (status < 200 || status > 599)
+      throw new ControlPlaneFault('party-unfit', 'A server’s answer is not HTTP as it should be.');
     const type = answer.headers['content-type'] ?? '';
     const isBodiless = status === 204 || status === 205 || status === 304;
     return new Response(isBodiless ? null : Buffer.concat(pieces), { status, headers: { 'content-type': type } });
@@ -104,22 +106,23 @@ export class ConnectFetch {
   /** Throws for what must not be connected to. What a name stands for is judged at the connection. */
   check(url: URL): void {
     if (!/^https?:$/.test(url.protocol))
-      throw new ConnectFault(502, 'A server names an address that is not http or https.');
+      throw new ControlPlaneFault('party-unfit', 'A server names an address that is not http or https.');
     if (url.protocol === 'http:' && this.#means.mode === 'tls-only')
-      throw new ConnectFault(
-        502,
+      throw new ControlPlaneFault(
+        'party-unfit',
         'A server names an http address, which --upstream-connection-mode plain-text-or-tls allows.',
       );
     if (this.#means.names.guard.obstacleOfHost(url.hostname) !== undefined)
-      throw new ConnectFault(502, 'A server names an address that is not allowed.');
+      throw new ControlPlaneFault('party-unfit', 'A server names an address that is not allowed.');
   }
 }
 
-function faultOf(error: unknown): ConnectFault {
-  if (error instanceof ConnectFault) return error;
+function faultOf(error: unknown): ControlPlaneFault {
+  if (error instanceof ControlPlaneFault) return error;
   const { code = '', name = '' } = error as NodeJS.ErrnoException;
   if (name === 'AbortError' || name === 'TimeoutError')
-    return new ConnectFault(504, 'A server did not answer in time: try again later.');
-  if (code.startsWith('ADDRESS_')) return new ConnectFault(502, 'A server names an address that is not allowed.');
-  return new ConnectFault(502, 'A server cannot be reached: try again later.', { cause: error });
+    return new ControlPlaneFault('party-silent', 'A server did not answer in time: try again later.');
+  if (code.startsWith('ADDRESS_'))
+    return new ControlPlaneFault('party-unfit', 'A server names an address that is not allowed.');
+  return new ControlPlaneFault('party-unfit', 'A server cannot be reached: try again later.', { cause: error });
 }

@@ -8,7 +8,7 @@ import { limits } from '../../shared/limits.js';
 import type { RecordKey, RecordStore } from '../../store/record-store.js';
 import { retrySwap } from '../../store/retry-swap.js';
 import type { UserAuth } from '../../user-config/auth.js';
-import { ConnectFault } from './connect-fault.js';
+import { ControlPlaneFault } from '../control-plane-fault.js';
 import type { Discovered } from './discovery.js';
 
 export interface BegunConsent extends Discovered {
@@ -44,15 +44,19 @@ export class ConnectRecords {
     this.#keys = keys;
   }
 
-  /** In the place of any other that is under way. Throws a `ConnectFault` where the ticket was used. @param ticketId that it is begun with. */
+  /** In the place of any other that is under way. Throws a `ControlPlaneFault` where the ticket was used. @param ticketId that it is begun with. */
   async begin(ticketId: string, begun: BegunConsent, nowMs: number): Promise<void> {
     const key = keyOf(begun.grantKey);
     await retrySwap(async () => {
       const { bytes, record } = await this.#read(key);
       const used = record.usedTickets.filter(({ untilMs }) => nowMs < untilMs);
-      if (used.some(({ id }) => id === ticketId)) throw new ConnectFault(410, 'This link was used already.');
+      if (used.some(({ id }) => id === ticketId))
+        throw new ControlPlaneFault('consent-over', 'This link was used already.');
       if (used.length >= limits.connectStartsMax)
-        throw new ConnectFault(429, 'Too many links for this backend were used of late: try again in some minutes.');
+        throw new ControlPlaneFault(
+          'consents-full',
+          'Too many links for this backend were used of late: try again in some minutes.',
+        );
       const usedTickets = [...used, { id: ticketId, untilMs: begun.untilMs }];
       return (await this.#write(key, bytes, { usedTickets, begun })) || undefined;
     });

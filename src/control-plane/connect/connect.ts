@@ -14,7 +14,7 @@ import { ConnectLinks } from '../../upstream/credentials/connect-links.js';
 import { authenticationOf, clientAuth, renewedGrant, userGrantKey } from '../../upstream/credentials/user-refresh.js';
 import type { Secrets } from '../../upstream/secrets.js';
 import type { UserAuth } from '../../user-config/auth.js';
-import { ConnectFault } from './connect-fault.js';
+import { ControlPlaneFault } from '../control-plane-fault.js';
 import { ConnectFetch, type ConnectFetchMeans } from './connect-fetch.js';
 import { ConnectRecords, type BegunConsent } from './connect-records.js';
 import { discover, type Discovered } from './discovery.js';
@@ -71,7 +71,7 @@ export class Connect {
     return this.#options.connectUrl.startsWith('https:');
   }
 
-  /** Rejects with a `ConnectFault`, here and below. @param server as the link's path has it. */
+  /** Rejects with a `ControlPlaneFault`, here and below. @param server as the link's path has it. */
   async preview(server: string, ticketText: string): Promise<ConsentPreview> {
     const ticket = this.#ticketOf(server, ticketText);
     return { ticket, ...(await discover(this.#fetchFor(ticket), ticket, ticket.auth)) };
@@ -129,7 +129,8 @@ export class Connect {
         },
       );
       const issued = renewedGrant(await oauth.processAuthorizationCodeResponse(server, named, answer), issuedAtMs);
-      if ('kind' in issued) throw new ConnectFault(502, 'The authorization server gave no token that can be used.');
+      if ('kind' in issued)
+        throw new ControlPlaneFault('party-unfit', 'The authorization server gave no token that can be used.');
       await this.#save(begun, { ...issued, issuedAtMs });
     } catch (error) {
       throw await this.#faultOf(error, begun);
@@ -182,9 +183,13 @@ export class Connect {
     const reading = openTicket<UserAuth>(this.#options.keys, text, Date.now());
     if (reading.kind === 'failed') {
       const isOld = reading.reason === 'expired';
-      throw new ConnectFault(isOld ? 410 : 400, isOld ? 'This link is too old.' : 'This link is not right.');
+      throw new ControlPlaneFault(
+        isOld ? 'consent-over' : 'consent-unknown',
+        isOld ? 'This link is too old.' : 'This link is not right.',
+      );
     }
-    if (reading.ticket.backendName !== server) throw new ConnectFault(400, 'This link is not right.');
+    if (reading.ticket.backendName !== server)
+      throw new ControlPlaneFault('consent-unknown', 'This link is not right.');
     return reading.ticket;
   }
 
@@ -207,8 +212,8 @@ export class Connect {
     const { origin: endpointOrigin } = new URL(server.token_endpoint);
     const text = await this.#options.secrets.textOf(auth.client_secret, endpointOrigin, origin);
     if (typeof text === 'string') return text;
-    throw new ConnectFault(
-      503,
+    throw new ControlPlaneFault(
+      'consent-unready',
       'The gateway’s secret for the authorization server cannot be used: tell whoever runs it.',
     );
   }
@@ -224,12 +229,14 @@ export class Connect {
       state.length <= STATE_CHARS_MAX
         ? openText(this.#options.keys, STATE_USE, Buffer.from(state, 'base64url'))
         : undefined;
-    if (opened?.kind !== 'opened') throw new ConnectFault(400, 'Nothing was begun that this could end.');
+    if (opened?.kind !== 'opened')
+      throw new ControlPlaneFault('consent-unknown', 'Nothing was begun that this could end.');
     const [grantKey, nonce] = JSON.parse(opened.text) as [string, string];
     const begun = await this.#begun.end(grantKey, nonce, Date.now());
-    if (begun === undefined) throw new ConnectFault(410, 'This was ended already, or begun too long ago.');
+    if (begun === undefined)
+      throw new ControlPlaneFault('consent-over', 'This was ended already, or begun too long ago.');
     if (hashOf(browser) !== begun.browser)
-      throw new ConnectFault(403, 'This was begun in another browser: nothing was connected.');
+      throw new ControlPlaneFault('consent-refused', 'This was begun in another browser: nothing was connected.');
     return begun;
   }
 
@@ -265,16 +272,16 @@ export class Connect {
 
   /** Of what an authorization server says nothing is told but a code. */
   async #faultOf(error: unknown, { auth, origin, path, client }: BegunConsent): Promise<unknown> {
-    if (error instanceof ConnectFault) return error;
+    if (error instanceof ControlPlaneFault) return error;
     const { error: code, name } = error as { readonly error?: unknown; readonly name?: string };
     if (code === 'access_denied')
-      return new ConnectFault(403, 'You have not given the consent: nothing was connected.');
+      return new ControlPlaneFault('consent-refused', 'You have not given the consent: nothing was connected.');
     if (code === 'invalid_client' && auth.client_id === undefined) await this.#clients.forget({ origin, path }, client);
     const told = typeof code === 'string' && /^[a-z_]{1,40}$/.test(code) ? ` (${code})` : '';
     const isOAuth = told !== '' || OAUTH_ERRORS.has(name ?? '');
     return isOAuth
-      ? new ConnectFault(
-          502,
+      ? new ControlPlaneFault(
+          'party-unfit',
           `The authorization server did not give what it should have${told}: nothing was connected.`,
         )
       : error;

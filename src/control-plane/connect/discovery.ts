@@ -5,7 +5,7 @@ import { PROGRAM_VERSION } from '../../shared/program-version.js';
 import { limits } from '../../shared/limits.js';
 import type { UserAuth } from '../../user-config/auth.js';
 import type { UpstreamTarget } from '../../user-config/upstream-target.js';
-import { ConnectFault } from './connect-fault.js';
+import { ControlPlaneFault } from '../control-plane-fault.js';
 import type { ConnectFetch } from './connect-fetch.js';
 
 export interface AuthorizationServer {
@@ -27,7 +27,7 @@ export interface Discovered {
 
 type Metadata = Readonly<Record<string, unknown>>;
 
-/** Rejects with a `ConnectFault`. */
+/** Rejects with a `ControlPlaneFault`. */
 export async function discover(fetch: ConnectFetch, target: UpstreamTarget, auth: UserAuth): Promise<Discovered> {
   const backend = new URL(target.origin + target.path);
   const challenge = await challengeOf(fetch, backend);
@@ -39,7 +39,7 @@ export async function discover(fetch: ConnectFetch, target: UpstreamTarget, auth
   const server = await serverMetadata(fetch, issuer);
   const scope = auth.scope ?? parameterIn(challenge, 'scope') ?? textsIn(metadata, 'scopes_supported').join(' ');
   if (scope.length > limits.oauthMemberCharsMax || resource.length > limits.oauthMemberCharsMax)
-    throw new ConnectFault(502, 'The backend asks for more than a consent can be about.');
+    throw new ControlPlaneFault('party-unfit', 'The backend asks for more than a consent can be about.');
   return { server, resource, scope };
 }
 
@@ -81,12 +81,15 @@ function checkResource(resource: string | undefined, backend: URL): void {
   const path = url?.pathname.replace(/\/$/, '') ?? '';
   const isWithin = backend.pathname === path || backend.pathname.startsWith(`${path}/`);
   if (url?.origin !== backend.origin || !isWithin)
-    throw new ConnectFault(502, 'The backend names a resource that is not its own: no consent can be given to it.');
+    throw new ControlPlaneFault(
+      'party-unfit',
+      'The backend names a resource that is not its own: no consent can be given to it.',
+    );
 }
 
 async function serverMetadata(fetch: ConnectFetch, issuer: string): Promise<AuthorizationServer> {
   if (!URL.canParse(issuer) || issuer.length > limits.oauthMemberCharsMax)
-    throw new ConnectFault(502, 'The backend names no authorization server.');
+    throw new ControlPlaneFault('party-unfit', 'The backend names no authorization server.');
   fetch.check(new URL(issuer));
   const { origin, pathname } = new URL(issuer);
   const path = pathname.replace(/\/$/, '');
@@ -99,16 +102,16 @@ async function serverMetadata(fetch: ConnectFetch, issuer: string): Promise<Auth
     const metadata = await fetch.object(new URL(place));
     if (metadata !== undefined) return checkedServer(fetch, metadata, issuer);
   }
-  throw new ConnectFault(502, 'The backend’s authorization server says nothing of itself.');
+  throw new ControlPlaneFault('party-unfit', 'The backend’s authorization server says nothing of itself.');
 }
 
 function checkedServer(fetch: ConnectFetch, metadata: Metadata, issuer: string): AuthorizationServer {
   const named = textIn(metadata, 'issuer') ?? '';
   if (named.replace(/\/$/, '') !== issuer.replace(/\/$/, ''))
-    throw new ConnectFault(502, 'The authorization server says that it is another one.');
+    throw new ControlPlaneFault('party-unfit', 'The authorization server says that it is another one.');
   // Without it a code that was caught on its way could be used by who caught it.
   if (!textsIn(metadata, 'code_challenge_methods_supported').includes('S256'))
-    throw new ConnectFault(502, 'The authorization server does not take PKCE with S256.');
+    throw new ControlPlaneFault('party-unfit', 'The authorization server does not take PKCE with S256.');
   const registration = textIn(metadata, 'registration_endpoint');
   const methods = textsIn(metadata, 'token_endpoint_auth_methods_supported');
   const revocation = revocationIn(fetch, metadata);
@@ -128,7 +131,7 @@ function checkedServer(fetch: ConnectFetch, metadata: Metadata, issuer: string):
 function endpointIn(fetch: ConnectFetch, metadata: Metadata, name: string): string {
   const text = textIn(metadata, name) ?? '';
   if (!URL.canParse(text) || text.length > limits.oauthMemberCharsMax)
-    throw new ConnectFault(502, 'The authorization server does not say where it is asked.');
+    throw new ControlPlaneFault('party-unfit', 'The authorization server does not say where it is asked.');
   fetch.check(new URL(text));
   return text;
 }

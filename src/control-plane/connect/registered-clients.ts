@@ -7,7 +7,7 @@ import { limits } from '../../shared/limits.js';
 import { isSecretValue } from '../../shared/secret-name.js';
 import type { RecordKey, RecordStore } from '../../store/record-store.js';
 import type { UpstreamTarget } from '../../user-config/upstream-target.js';
-import { ConnectFault } from './connect-fault.js';
+import { ControlPlaneFault } from '../control-plane-fault.js';
 import type { ConnectFetch } from './connect-fetch.js';
 import type { AuthorizationServer } from './discovery.js';
 
@@ -34,7 +34,7 @@ export class RegisteredClients {
     this.#keys = keys;
   }
 
-  /** Rejects with a `ConnectFault`. */
+  /** Rejects with a `ControlPlaneFault`. */
   async find(
     fetch: ConnectFetch,
     { origin, path }: UpstreamTarget,
@@ -74,13 +74,16 @@ async function register(
   server: AuthorizationServer,
   redirectUri: string,
 ): Promise<RegisteredClient> {
-  if (server.registration_endpoint === undefined) throw new ConnectFault(502, NOT_REGISTERED);
+  if (server.registration_endpoint === undefined) throw new ControlPlaneFault('party-unfit', NOT_REGISTERED);
   const oauth = await import('oauth4webapi');
   const supported = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
   // A secret more to keep is of no use beside PKCE.
   const method = Object.keys(METHODS).find((each) => supported.includes(each));
   if (method === undefined)
-    throw new ConnectFault(502, 'The authorization server wants clients to show what the gateway cannot.');
+    throw new ControlPlaneFault(
+      'party-unfit',
+      'The authorization server wants clients to show what the gateway cannot.',
+    );
   const { issuer, registration_endpoint: endpoint } = server;
   const answer = await oauth.dynamicClientRegistrationRequest(
     { issuer, registration_endpoint: endpoint },
@@ -94,12 +97,12 @@ async function register(
     { [oauth.customFetch]: fetch.fetch, [oauth.allowInsecureRequests]: true },
   );
   const said = await oauth.processDynamicClientRegistrationResponse(answer).catch(() => {
-    throw new ConnectFault(502, NOT_REGISTERED);
+    throw new ControlPlaneFault('party-unfit', NOT_REGISTERED);
   });
   const { client_id: id, client_secret: secret, client_secret_expires_at: expiresAt } = said;
   const agreed = said.token_endpoint_auth_method;
   const authentication = METHODS[typeof agreed === 'string' ? agreed : method] ?? 'basic';
-  if (id.length > limits.oauthMemberCharsMax) throw new ConnectFault(502, NOT_REGISTERED);
+  if (id.length > limits.oauthMemberCharsMax) throw new ControlPlaneFault('party-unfit', NOT_REGISTERED);
   const client = { id, authentication, ...(authentication !== 'none' && { secret: usableSecret(secret) }) };
   const untilMs = typeof expiresAt === 'number' && authentication !== 'none' ? expiresAt * 1_000 : 0;
   return { issuer, redirectUri, client, untilMs };
@@ -107,7 +110,7 @@ async function register(
 
 function usableSecret(secret: unknown): string {
   if (typeof secret === 'string' && isSecretValue(secret) && secret.length <= limits.oauthMemberCharsMax) return secret;
-  throw new ConnectFault(502, NOT_REGISTERED);
+  throw new ControlPlaneFault('party-unfit', NOT_REGISTERED);
 }
 
 const NOT_REGISTERED =

@@ -2,7 +2,7 @@
 // which each subject has a share. Where it is stays with those who run the gateway. Cold.
 import type { ListenAddress } from '../../config/dataplane-options.js';
 import { limits } from '../../shared/limits.js';
-import { DataplaneFault } from './dataplane-fault.js';
+import { ControlPlaneFault } from '../control-plane-fault.js';
 
 export interface AdminAnswer {
   readonly status: number;
@@ -31,11 +31,11 @@ export class AdminListener {
     this.#bounds = bounds;
   }
 
-  /** For somebody. Throws a `DataplaneFault`; 404 is an answer. */
+  /** For somebody. Throws a `ControlPlaneFault`; 404 is an answer. */
   async askFor(subject: string, path: string): Promise<AdminAnswer> {
     const own = this.#asking.get(subject) ?? 0;
     if (own >= limits.dataplaneQuestionsPerSubjectMax || this.#askingCount >= limits.dataplaneQuestionsMax) {
-      throw new DataplaneFault('dataplane-busy', 'The dataplane is asked too much at once: try again');
+      throw new ControlPlaneFault('dataplane-busy', 'The dataplane is asked too much at once: try again');
     }
     this.#askingCount += 1;
     this.#asking.set(subject, own + 1);
@@ -49,15 +49,18 @@ export class AdminListener {
     }
   }
 
-  /** Throws a `DataplaneFault`. @param expected the statuses that are answers. */
+  /** Throws a `ControlPlaneFault`. @param expected the statuses that are answers. */
   async ask(path: string, expected: readonly number[]): Promise<AdminAnswer> {
     const { status, value } = await this.#exchange(path);
     if (expected.includes(status)) return { status, value };
     const { detail } = Object(value) as { readonly detail?: unknown };
     const told = typeof detail === 'string' ? detail.slice(0, DETAIL_CHARS_MAX) : `status ${status}`;
-    if (status === 503) throw new DataplaneFault('dataplane-busy', 'The dataplane cannot tell now: try again', told);
+    if (status === 503)
+      throw new ControlPlaneFault('dataplane-busy', 'The dataplane cannot tell now: try again', {
+        wordsForAdmins: told,
+      });
     const words = 'The dataplane’s admin listener refused the question';
-    throw new DataplaneFault('dataplane-refused', words, `${words}: ${told}`);
+    throw new ControlPlaneFault('dataplane-refused', words, { wordsForAdmins: `${words}: ${told}` });
   }
 
   async #exchange(path: string): Promise<AdminAnswer> {
@@ -66,13 +69,13 @@ export class AdminListener {
       const response = await fetch(this.#origin + path, { headers: ACCEPT, signal, redirect: 'error' });
       return { status: response.status, value: JSON.parse(await this.#textOf(response)) as unknown };
     } catch (error) {
-      if (error instanceof DataplaneFault) throw error;
+      if (error instanceof ControlPlaneFault) throw error;
       const why = signal.aborted ? `it did not answer in ${this.#bounds.answerMsMax} ms` : reasonOf(error);
       const advice = 'see that a dataplane runs, and that --dataplane-admin-address names its --admin-address';
-      throw new DataplaneFault(
+      throw new ControlPlaneFault(
         'dataplane-unreachable',
         'The dataplane’s admin listener does not answer: an admin of the gateway sees why',
-        `The admin listener at ${this.#origin} does not answer: ${why}; ${advice}`,
+        { wordsForAdmins: `The admin listener at ${this.#origin} does not answer: ${why}; ${advice}` },
       );
     }
   }
@@ -84,7 +87,7 @@ export class AdminListener {
       bytes += piece.length;
       if (bytes > this.#bounds.answerBytesMax) {
         const words = `The dataplane’s answer has more than ${this.#bounds.answerBytesMax} bytes: ask for less`;
-        throw new DataplaneFault('dataplane-refused', words);
+        throw new ControlPlaneFault('dataplane-refused', words);
       }
       pieces.push(piece);
     }

@@ -3,7 +3,7 @@
 import type { RecentRequest, RecentRequests } from '../../observation/recent-requests.js';
 import { subjectHash } from '../../shared/logger.js';
 import type { AdminListener } from './admin-listener.js';
-import { DataplaneFault } from './dataplane-fault.js';
+import { ControlPlaneFault } from '../control-plane-fault.js';
 import {
   explanationShape,
   requestsShape,
@@ -37,7 +37,7 @@ export interface SessionsQuestion {
   readonly cursor: string;
 }
 
-/** Its methods throw a `DataplaneFault`. */
+/** Its methods throw a `ControlPlaneFault`. */
 export class DataplaneViews {
   readonly #listener: AdminListener | undefined;
   readonly #recent: Pick<RecentRequests, 'find'> | undefined;
@@ -81,13 +81,14 @@ export class DataplaneViews {
 
   async #ask(asker: string, path: string): Promise<unknown> {
     const { status, value } = await this.#listenerOf().askFor(asker, path);
-    if (status === 404) throw new DataplaneFault('dataplane-refused', 'The dataplane has no such view: is it older?');
+    if (status === 404)
+      throw new ControlPlaneFault('dataplane-refused', 'The dataplane has no such view: is it older?');
     return value;
   }
 
   #listenerOf(): AdminListener {
     if (this.#listener !== undefined) return this.#listener;
-    throw new DataplaneFault('dataplane-unnamed', UNNAMED);
+    throw new ControlPlaneFault('dataplane-unnamed', UNNAMED);
   }
 }
 
@@ -98,12 +99,12 @@ interface Shape<Value> {
   safeParse(value: unknown): { readonly success: true; readonly data: Value } | { readonly success: false };
 }
 
-/** Throws a `DataplaneFault`. */
+/** Throws a `ControlPlaneFault`. */
 export function understood<Value>(shape: Shape<Value>, value: unknown): Value {
   const parsed = shape.safeParse(value);
   if (parsed.success) return parsed.data;
   const words = 'What the dataplane’s admin listener says is not understood: is it a Switchyard of another version?';
-  throw new DataplaneFault('dataplane-refused', words);
+  throw new ControlPlaneFault('dataplane-refused', words);
 }
 
 function toldRequest({ subject, endedAtMs, durationMs, backendMs, detail, ...request }: RecentRequest): ToldRequest {

@@ -6,7 +6,7 @@ import { Figures, Interval } from '../../shared/figures.js';
 import { loadOf, type LoadRow, type TopAnswer } from '../../shared/dataplane-load.js';
 import { limits } from '../../shared/limits.js';
 import type { AdminListener } from './admin-listener.js';
-import { DataplaneFault } from './dataplane-fault.js';
+import { ControlPlaneFault } from '../control-plane-fault.js';
 import { understood } from './dataplane-views.js';
 import { figuresShape, readyShape, workersShape } from '../../shared/dataplane-answers.js';
 
@@ -92,7 +92,7 @@ export class LiveFigures {
         this.#listener.ask('/workers', [200]),
         this.#listener.ask('/ready', [200, 503]),
       ]);
-      if (metrics.status === 404) throw new DataplaneFault('dataplane-refused', NO_FIGURES);
+      if (metrics.status === 404) throw new ControlPlaneFault('dataplane-refused', NO_FIGURES);
       const now = new Figures(understood(figuresShape, metrics.value), performance.now());
       const before = this.#before;
       this.#before = now;
@@ -108,7 +108,7 @@ export class LiveFigures {
       this.#tell((isAdmin) => (isAdmin ? forAdmins! : forOthers!));
     } catch (error) {
       this.#before = undefined;
-      if (!(error instanceof DataplaneFault)) throw error;
+      if (!(error instanceof ControlPlaneFault)) throw error;
       this.#tell((isAdmin) => eventOf('fault', { detail: isAdmin ? error.wordsForAdmins : error.message }));
     }
   }

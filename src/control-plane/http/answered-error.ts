@@ -1,8 +1,7 @@
 // The one place that turns errors into answers: `{"detail": …}`, for people, naming the member at fault.
 import type { FastifyError } from 'fastify';
 import { RecordStoreFault } from '../../store/record-store.js';
-import { CompositionFault } from '../compositions/composition-fault.js';
-import { RegistryFault } from '../registry/registry-fault.js';
+import { ControlPlaneFault } from '../control-plane-fault.js';
 import { describeViolation } from './violation.js';
 
 /** For the log. */
@@ -54,18 +53,6 @@ const CODES: Readonly<Record<number, string>> = { 404: 'not-found', 413: 'body-t
 
 const STORE_RETRY_S = '2';
 
-const statusOfFault: Readonly<Record<RegistryFault['code'] | CompositionFault['code'], number>> = {
-  'not-found': 404,
-  'not-owned': 403,
-  'name-taken': 409,
-  'prefix-taken': 409,
-  'refresh-running': 409,
-  'registry-full': 409,
-  'compositions-full': 409,
-  'changed-meanwhile': 412,
-  invalid: 422,
-};
-
 /** What fastify says of requests in words for programmers. */
 const wordsForPeople: Readonly<Record<string, string>> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'Unsupported content type: send application/json',
@@ -76,12 +63,13 @@ const wordsForPeople: Readonly<Record<string, string>> = {
   FST_ERR_MAX_PARAM_LENGTH: 'The path is too long',
 };
 
-/** `undefined` for an error that nobody expected: it is our own fault, and for the log. */
-export function answerTo(error: unknown): AnsweredError | undefined {
+/**
+ * `undefined` for an error that nobody expected: it is our own fault, and for the log.
+ * @param isAdmin whether who has asked may know where things are, and what others have said.
+ */
+export function answerTo(error: unknown, isAdmin = false): AnsweredError | undefined {
   if (error instanceof Refused) return error;
-  if (error instanceof RegistryFault || error instanceof CompositionFault) {
-    return { outcome: 'error', code: error.code, status: statusOfFault[error.code], detail: error.message };
-  }
+  if (error instanceof ControlPlaneFault) return answerToFault(error, isAdmin);
   if (error instanceof RecordStoreFault) {
     const headers = { 'retry-after': STORE_RETRY_S };
     return {
@@ -97,6 +85,19 @@ export function answerTo(error: unknown): AnsweredError | undefined {
   const { code, statusCode = 500, message } = error;
   if (statusCode < 400 || statusCode > 499) return undefined;
   return { ...failureOf(statusCode), status: statusCode, detail: wordsForPeople[code] ?? message };
+}
+
+function answerToFault(
+  { code, standing, message, wordsForAdmins }: ControlPlaneFault,
+  isAdmin: boolean,
+): AnsweredError {
+  const { status, outcome, retryAfterS } = standing;
+  return {
+    ...{ outcome, code, status },
+    detail: isAdmin ? wordsForAdmins : message,
+    ...(outcome === 'fault' && { cause: wordsForAdmins }),
+    ...(retryAfterS !== undefined && { headers: { 'retry-after': String(retryAfterS) } }),
+  };
 }
 
 function isFastifyError(error: unknown): error is FastifyError {

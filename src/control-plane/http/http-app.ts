@@ -17,6 +17,7 @@ import type { Logger } from '../../shared/logger.js';
 import type { RequestIds } from '../../shared/request-ids.js';
 import type { AuditRecords } from '../../store/audit-records.js';
 import type { AuditTrail } from '../audit.js';
+import { isAdmin } from '../caller.js';
 import type { Connect } from '../connect/connect.js';
 import { DataplaneViews } from '../dataplane/dataplane-views.js';
 import type { LiveFigures } from '../dataplane/live-figures.js';
@@ -173,7 +174,7 @@ function pathPattern({ path }: Operation): RegExp {
 }
 
 function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply, logger: Logger): void {
-  const answered = answerTo(error);
+  const answered = answerTo(error, isAdmin(request.caller));
   if (answered === undefined) logger.error({ err: error, route: request.routeOptions.url }, 'request failed');
   const { status, detail, headers = {} } = answered ?? { status: 500, detail: 'Internal error: see the log' };
   request.failure = answered ?? { outcome: 'fault', code: 'internal-error' };

@@ -10,13 +10,13 @@ import { HealthChecks } from '../prober/health-checks.js';
 import { createJob, type PublicationJob } from '../compositions/publication-job.js';
 import type { PublicationWait } from '../compositions/publication-wait.js';
 import { ChangeNote } from '../audit.js';
-import { ownershipAfter, ownershipOfNew, type Caller } from '../caller.js';
+import { ownershipAfter, ownershipOfNew, refuseGivenAway, refuseUnowned, type Caller } from '../caller.js';
 import { ChangeCondition } from '../change-condition.js';
+import { ControlPlaneFault, notFound } from '../control-plane-fault.js';
 import type { Directory } from '../mirror/directory.js';
 import { cursorAfter, pageOf, type Page, type PageQuery } from '../page.js';
 import type { CredentialedProber } from '../prober/credentialed-prober.js';
 import type { Probe } from '../prober/prober.js';
-import { notFound, refuseChanged, refuseGivenAway, refuseUnowned, RegistryFault } from './registry-fault.js';
 import { blankServer, contentsOf, isSamePlace } from './blank-server.js';
 import { checkServerInput } from './server-input.js';
 import type { KnownServer, ServerCounts } from './server-directory.js';
@@ -167,7 +167,7 @@ export class Registry {
     await this.#refuseTakenName(checked.name);
     await this.#directory.sync();
     if (this.#directory.servers.size >= this.#serversMax) {
-      throw new RegistryFault('registry-full', `No more than ${this.#serversMax} servers can be registered`);
+      throw new ControlPlaneFault('registry-full', `No more than ${this.#serversMax} servers can be registered`);
     }
     const probe = await this.#prober.probe(checked);
     const ownership = ownershipOfNew(caller, checked.team);
@@ -209,9 +209,9 @@ export class Registry {
     let probe: Probe | undefined;
     const [record, job] = await retrySwap(async () => {
       const before = await this.#require(id);
-      refuseUnowned(before.record, caller);
+      refuseUnowned('server', before.record, caller);
       refuseGivenAway(caller, checked.team, before.record.team);
-      refuseChanged(before.record, condition);
+      condition.refuseServer(before.record);
       const ownership = ownershipAfter(before.record, checked.team);
       const change = createJob({ servers: [id, before.record.name, checked.name] });
       await this.#directory.sync();
@@ -268,8 +268,8 @@ export class Registry {
     const job = createJob({ servers: [id, name] });
     await retrySwap(async () => {
       const server = await this.#require(id);
-      refuseUnowned(server.record, caller);
-      refuseChanged(server.record, condition);
+      refuseUnowned('server', server.record, caller);
+      condition.refuseServer(server.record);
       const tools = await this.#storage.loadTools(id);
       const swap = (): Promise<boolean> => this.#storage.tryDelete(server, tools, job);
       return (await note.making(server.record, undefined, swap)) ? true : undefined;
@@ -286,9 +286,9 @@ export class Registry {
     caller?: Caller,
   ): Promise<RefreshReport> {
     const { record } = await this.#require(reference);
-    refuseUnowned(record, caller);
+    refuseUnowned('server', record, caller);
     if (this.#refreshing.has(record.id)) {
-      throw new RegistryFault('refresh-running', `A refresh of ${record.name} is running`);
+      throw new ControlPlaneFault('refresh-running', `A refresh of ${record.name} is running`);
     }
     this.#refreshing.add(record.id);
     try {
@@ -322,7 +322,7 @@ export class Registry {
 
   async #require(reference: string): Promise<ServerSnapshot> {
     const server = await this.#storage.find(reference);
-    if (server === undefined) throw notFound(reference);
+    if (server === undefined) throw notFound('server', reference);
     return server;
   }
 
@@ -332,8 +332,8 @@ export class Registry {
     caller: Caller | undefined,
   ): Promise<ServerRecord> {
     const { record } = await this.#require(reference);
-    refuseUnowned(record, caller);
-    refuseChanged(record, condition);
+    refuseUnowned('server', record, caller);
+    condition.refuseServer(record);
     return record;
   }
 
@@ -341,7 +341,7 @@ export class Registry {
   async #refuseTakenName(name: string, id?: string): Promise<void> {
     const owner = await this.#storage.ownerOfName(name);
     if (owner === undefined || owner === id) return;
-    throw new RegistryFault('name-taken', `A server named ${name} is registered already`, 'name');
+    throw new ControlPlaneFault('name-taken', `A server named ${name} is registered already`, { member: 'name' });
   }
 
   /** Those that are active come first, so that those that hang make no one else wait. */

@@ -3,9 +3,9 @@ import { isHostRefused } from '../../names/address-guard.js';
 import { limits } from '../../shared/limits.js';
 import { authFault, type BackendAuth } from '../../user-config/auth.js';
 import { teamFault } from '../caller.js';
+import { ControlPlaneFault, refuseMember, refuseMemberFault } from '../control-plane-fault.js';
 import { curationFault, type WrittenCuration } from '../curation.js';
 import { descriptionFault, nameFault } from '../said-texts.js';
-import { RegistryFault } from './registry-fault.js';
 import type { ServerInput, ServerTransport } from './server-record.js';
 
 export interface CheckedInput {
@@ -27,50 +27,42 @@ const TAG_CHARS = /^[^,\p{Cc}\p{Surrogate}]+$/u;
 /** The URL parser would take these out without a word. */
 const SPACE_OR_CONTROL = /[\s\p{Cc}]/u;
 
-/** Throws a `RegistryFault` that names the first member at fault. */
+/** Throws a `ControlPlaneFault` that names the first member at fault. */
 export function checkServerInput(input: ServerInput): CheckedInput {
   const { name, url, description, tags, transport, enabled, auth, curation, team } = input;
-  refuseFault('name', nameFault(name));
+  refuseMemberFault('name', nameFault(name));
   checkUrl(url);
-  refuseFault('description', descriptionFault(description));
+  refuseMemberFault('description', descriptionFault(description));
   if (tags !== undefined) checkTags(tags);
   // A probe has no caller whose token could be exchanged.
   if (auth?.type === 'token-exchange')
-    refuse('auth.type', 'must not be token-exchange, which user configs alone may have');
+    refuseMember('auth.type', 'must not be token-exchange, which user configs alone may have');
   const fault = auth ? authFault(auth) : undefined;
-  if (fault !== undefined) throw new RegistryFault('invalid', `auth${fault}`, 'auth');
-  refuseFault('curation', curation ? curationFault(curation) : undefined);
-  refuseFault('team', teamFault(team));
+  if (fault !== undefined) throw new ControlPlaneFault('invalid', `auth${fault}`, { member: 'auth' });
+  refuseMemberFault('curation', curation ? curationFault(curation) : undefined);
+  refuseMemberFault('team', teamFault(team));
   return { name, url, description, tags: tags && [...new Set(tags)], transport, enabled, auth, curation, team };
 }
 
 function checkTags(tags: readonly string[]): void {
-  if (tags.length > limits.serverTagsMax) refuse('tags', `must be at most ${limits.serverTagsMax}`);
+  if (tags.length > limits.serverTagsMax) refuseMember('tags', `must be at most ${limits.serverTagsMax}`);
   for (const [index, tag] of tags.entries()) checkTag(tag, `tags.${index}`);
 }
 
 function checkUrl(text: string): void {
   if (text.length > limits.serverUrlCharsMax) {
-    refuse('url', `must have at most ${limits.serverUrlCharsMax} characters`);
+    refuseMember('url', `must have at most ${limits.serverUrlCharsMax} characters`);
   }
-  if (SPACE_OR_CONTROL.test(text) || !URL.canParse(text)) refuse('url', 'must be an absolute URL');
+  if (SPACE_OR_CONTROL.test(text) || !URL.canParse(text)) refuseMember('url', 'must be an absolute URL');
   const url = new URL(text);
-  if (url.protocol !== 'http:' && url.protocol !== 'https:') refuse('url', 'must be an http or https URL');
-  if (url.username !== '' || url.password !== '') refuse('url', 'must not have credentials in it');
-  if (isHostRefused(url.hostname)) refuse('url', 'must not be a link-local or cloud metadata address');
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') refuseMember('url', 'must be an http or https URL');
+  if (url.username !== '' || url.password !== '') refuseMember('url', 'must not have credentials in it');
+  if (isHostRefused(url.hostname)) refuseMember('url', 'must not be a link-local or cloud metadata address');
 }
 
 function checkTag(tag: string, member: string): void {
   if (tag.length > limits.serverTagCharsMax || !TAG_CHARS.test(tag)) {
-    refuse(member, `must be 1 to ${limits.serverTagCharsMax} characters without commas and control characters`);
+    refuseMember(member, `must be 1 to ${limits.serverTagCharsMax} characters without commas and control characters`);
   }
-  if (tag !== tag.trim()) refuse(member, 'must not begin or end with a space');
-}
-
-function refuseFault(member: string, words: string | undefined): void {
-  if (words !== undefined) refuse(member, words);
-}
-
-function refuse(member: string, words: string): never {
-  throw new RegistryFault('invalid', `${member} ${words}`, member);
+  if (tag !== tag.trim()) refuseMember(member, 'must not begin or end with a space');
 }

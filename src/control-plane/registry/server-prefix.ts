@@ -2,7 +2,7 @@
 // each other's tools' names, so the second is refused. Cold.
 import { namePrefix } from '../../user-config/curation-schema.js';
 import { readCuration } from '../curation.js';
-import { RegistryFault } from './registry-fault.js';
+import { ControlPlaneFault } from '../control-plane-fault.js';
 import type { KnownServer } from './server-directory.js';
 import type { ServerRecord } from './server-record.js';
 
@@ -22,16 +22,14 @@ export function withClientsPrefix(record: ServerRecord): ServerRecord {
 
 const CLIENTS_PREFIX = /^[A-Za-z0-9_-]+$/;
 
-/** Throws a `RegistryFault` when another of the servers has the prefix. Of two that come at once both are kept. */
+/** Throws a `ControlPlaneFault` when another of the servers has the prefix. Of two that come at once both are kept. */
 export function refuseTakenPrefix(server: Named & Pick<ServerRecord, 'id'>, servers: readonly KnownServer[]): void {
   const prefix = prefixOf(server);
   const owner = servers.find((other) => other.id !== server.id && prefixOf(other) === prefix);
   if (owner === undefined) return;
   const fact = prefix === '' ? `${owner.name} has no prefix` : `the tools of ${owner.name} begin with ${prefix}`;
   const advice = 'take another name, or another prefix in curation.prefix';
-  throw new RegistryFault(
-    'prefix-taken',
-    `Two servers cannot have one prefix, and ${fact}: ${advice}`,
-    'curation.prefix',
-  );
+  throw new ControlPlaneFault('prefix-taken', `Two servers cannot have one prefix, and ${fact}: ${advice}`, {
+    member: 'curation.prefix',
+  });
 }

@@ -10,7 +10,7 @@ import type { Directory } from '../mirror/directory.js';
 import type { Probe } from '../prober/prober.js';
 import { isSamePlace } from './blank-server.js';
 import { areChanged, compareItems } from './item-changes.js';
-import { notFound } from './registry-fault.js';
+import { notFound } from '../control-plane-fault.js';
 import {
   changesInNumbers,
   compareLists,
@@ -119,7 +119,7 @@ function refreshed({ record: { id, name, status } }: StoredServer, changes?: Ser
 
 /** What the refresh of a server has come to, for who asked for it. */
 export function reportOf(probed: ServerRecord, settlement: Settlement, durationMs: number): RefreshReport {
-  if (settlement.record === undefined) throw notFound(probed.name);
+  if (settlement.record === undefined) throw notFound('server', probed.name);
   const isSettled = settlement.kind === 'settled';
   const error = isSettled
     ? settlement.record.lastError

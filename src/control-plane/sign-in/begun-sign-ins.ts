@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { openText, sealText } from '../../secrets/sealed-text.js';
 import { SecretKeys } from '../../secrets/secret-keys.js';
 import { limits } from '../../shared/limits.js';
-import { SignInFault } from './sign-in-fault.js';
+import { ControlPlaneFault } from '../control-plane-fault.js';
 
 export interface BegunSignIn {
   readonly state: string;
@@ -34,14 +34,16 @@ export class BegunSignIns {
     return sealText(first, USE, JSON.stringify(begun)).toString('base64url');
   }
 
-  /** Once for each. Throws a `SignInFault`. @param kept by the browser. @param state that has come back. */
+  /** Once for each. Throws a `ControlPlaneFault`. @param kept by the browser. @param state that has come back. */
   take(kept: string, state: string, nowMs: number): BegunSignIn {
     const opened = openText(this.#keys, USE, Buffer.from(kept, 'base64url'));
-    if (opened.kind !== 'opened') throw new SignInFault(403, NOT_HERE);
+    if (opened.kind !== 'opened') throw new ControlPlaneFault('sign-in-refused', NOT_HERE);
     const begun = JSON.parse(opened.text) as BegunSignIn;
-    if (begun.state !== state) throw new SignInFault(403, NOT_HERE);
-    if (nowMs >= begun.untilMs) throw new SignInFault(403, 'This sign-in was begun too long ago: sign in again.');
-    if (this.#ended.has(state)) throw new SignInFault(403, 'This sign-in has ended already: sign in again.');
+    if (begun.state !== state) throw new ControlPlaneFault('sign-in-refused', NOT_HERE);
+    if (nowMs >= begun.untilMs)
+      throw new ControlPlaneFault('sign-in-refused', 'This sign-in was begun too long ago: sign in again.');
+    if (this.#ended.has(state))
+      throw new ControlPlaneFault('sign-in-refused', 'This sign-in has ended already: sign in again.');
     this.#remember(begun, nowMs);
     return begun;
   }

@@ -2,9 +2,8 @@
 // hears in words that it is down. Cold.
 import type { AuthorizationServer } from 'oauth4webapi';
 import { limits } from '../../shared/limits.js';
-import { ConnectFault } from '../connect/connect-fault.js';
 import type { ConnectFetch } from '../connect/connect-fetch.js';
-import { SignInFault } from './sign-in-fault.js';
+import { ControlPlaneFault, type FaultCode } from '../control-plane-fault.js';
 
 export interface Issuer {
   /** As the OAuth library has it. */
@@ -14,7 +13,7 @@ export interface Issuer {
   readonly endSessionEndpoint: string | undefined;
 }
 
-/** Rejects with a `SignInFault`. */
+/** Rejects with a `ControlPlaneFault`. */
 export async function askIssuer(fetch: ConnectFetch, issuer: string): Promise<Issuer> {
   const oauth = await import('oauth4webapi');
   const url = new URL(issuer);
@@ -37,13 +36,18 @@ export async function askIssuer(fetch: ConnectFetch, issuer: string): Promise<Is
   }
 }
 
+/** What may come of asking anybody. */
+const OF_ASKING: ReadonlySet<FaultCode> = new Set(['party-unfit', 'party-silent']);
+
 /** What its asking came to, in words. */
-export function issuerFault(error: unknown, { host }: URL): SignInFault {
-  if (error instanceof SignInFault) return error;
-  if (error instanceof ConnectFault)
-    return new SignInFault(503, `The issuer ${host} cannot be asked. ${error.message}`, { cause: error });
-  return new SignInFault(
-    503,
+export function issuerFault(error: unknown, { host }: URL): ControlPlaneFault {
+  if (error instanceof ControlPlaneFault && !OF_ASKING.has(error.code)) return error;
+  if (error instanceof ControlPlaneFault)
+    return new ControlPlaneFault('sign-in-failed', `The issuer ${host} cannot be asked. ${error.message}`, {
+      cause: error,
+    });
+  return new ControlPlaneFault(
+    'sign-in-failed',
     `The issuer ${host} does not say of itself what OpenID Connect wants: whoever runs the gateway looks at --sign-in-issuer.`,
     { cause: error },
   );
@@ -51,7 +55,7 @@ export function issuerFault(error: unknown, { host }: URL): SignInFault {
 
 function endpointOf(fetch: ConnectFetch, text: string | undefined, { host }: URL): string {
   if (text === undefined || !URL.canParse(text) || text.length > limits.oauthMemberCharsMax)
-    throw new SignInFault(503, `The issuer ${host} does not say where one signs in.`);
+    throw new ControlPlaneFault('sign-in-failed', `The issuer ${host} does not say where one signs in.`);
   fetch.check(new URL(text));
   return text;
 }

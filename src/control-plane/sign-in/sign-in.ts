@@ -7,10 +7,10 @@ import type { SignInOptions } from '../../config/control-plane-options.js';
 import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
 import { clientAuth } from '../../upstream/credentials/user-refresh.js';
+import { ControlPlaneFault } from '../control-plane-fault.js';
 import { ConnectFetch, type ConnectFetchMeans } from '../connect/connect-fetch.js';
 import { BegunSignIns, type BegunSignIn } from './begun-sign-ins.js';
 import { askIssuer, issuerFault, type Issuer } from './issuer.js';
-import { SignInFault } from './sign-in-fault.js';
 
 export interface SignInMeans extends ConnectFetchMeans {
   readonly tokens: Pick<TokenVerifier, 'verify'>;
@@ -65,7 +65,7 @@ export class SignIn {
     return this.#options.consoleUrl.startsWith('https:');
   }
 
-  /** Rejects with a `SignInFault`, here and below. @param address that it is begun from. */
+  /** Rejects with a `ControlPlaneFault`, here and below. @param address that it is begun from. */
   async begin(address: string): Promise<Beginning> {
     return this.#withRoom(address, async () => {
       const oauth = await import('oauth4webapi');
@@ -92,7 +92,10 @@ export class SignIn {
    */
   async end(query: string, kept: string, address: string, onTaken: () => void): Promise<SignedIn> {
     if (query.length > limits.signInAnswerCharsMax)
-      throw new SignInFault(422, 'The issuer has sent the browser back with more than is read: sign in again.');
+      throw new ControlPlaneFault(
+        'sign-in-unreadable',
+        'The issuer has sent the browser back with more than is read: sign in again.',
+      );
     return this.#withRoom(address, async () => {
       const parameters = new URLSearchParams(query);
       const begun = this.#begun.take(kept, parameters.get('state') ?? '', Date.now());
@@ -144,10 +147,12 @@ export class SignIn {
   }
 
   /** Of what an issuer says nothing is told but a code. */
-  #exchangeFault(error: unknown): SignInFault {
+  #exchangeFault(error: unknown): ControlPlaneFault {
     const { error: code, name } = error as { readonly error?: unknown; readonly name?: string };
     if (code === 'access_denied')
-      return new SignInFault(403, `You are not signed in: it was refused at ${this.issuerHost}.`, { cause: error });
+      return new ControlPlaneFault('sign-in-refused', `You are not signed in: it was refused at ${this.issuerHost}.`, {
+        cause: error,
+      });
     const told = typeof code === 'string' && /^[a-z_]{1,40}$/.test(code) ? ` (${code})` : '';
     if (told === '' && !OAUTH_ERRORS.has(name ?? '')) return issuerFault(error, this.#issuer);
     this.#means.logger.warn({ err: error }, 'the issuer of the console’s sign-in did not give what it should have');
@@ -155,7 +160,11 @@ export class SignIn {
       code === 'invalid_client'
         ? ': whoever runs the gateway looks at --sign-in-client-id and --sign-in-client-secret-file'
         : '';
-    return new SignInFault(503, `The issuer ${this.issuerHost} did not sign you in${told}${advice}.`, { cause: error });
+    return new ControlPlaneFault(
+      'sign-in-failed',
+      `The issuer ${this.issuerHost} did not sign you in${told}${advice}.`,
+      { cause: error },
+    );
   }
 
   /** What this interface would refuse is told here, and why: only whoever runs the issuer or the gateway can mend it. */
@@ -167,8 +176,11 @@ export class SignIn {
     throw this.#refusal(this.#wordsOf(verified.reason, verified.cause));
   }
 
-  #refusal(what: string): SignInFault {
-    return new SignInFault(503, `You are known at ${this.issuerHost}, but the access token that it gives ${what}.`);
+  #refusal(what: string): ControlPlaneFault {
+    return new ControlPlaneFault(
+      'sign-in-failed',
+      `You are known at ${this.issuerHost}, but the access token that it gives ${what}.`,
+    );
   }
 
   #wordsOf(reason: RefusalReason, cause: TokenFault | undefined): string {
@@ -212,7 +224,7 @@ export class SignIn {
   async #withRoom<Value>(address: string, work: () => Promise<Value>): Promise<Value> {
     const own = this.#underWay.get(address) ?? 0;
     if (own >= limits.signInsAtOncePerAddressMax || this.#underWayCount >= limits.signInsAtOnceMax)
-      throw new SignInFault(503, 'Too many people sign in at this moment: try again.');
+      throw new ControlPlaneFault('sign-ins-full', 'Too many people sign in at this moment: try again.');
     this.#underWay.set(address, own + 1);
     this.#underWayCount += 1;
     try {

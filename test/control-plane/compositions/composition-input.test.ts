@@ -1,5 +1,5 @@
 import t from 'tap';
-import { CompositionFault } from '../../../src/control-plane/compositions/composition-fault.js';
+import { ControlPlaneFault } from '../../../src/control-plane/control-plane-fault.js';
 import { checkCompositionInput } from '../../../src/control-plane/compositions/composition-input.js';
 import type { CompositionInput } from '../../../src/control-plane/compositions/composition.js';
 import { limits } from '../../../src/shared/limits.js';
@@ -54,7 +54,7 @@ t.test('the member at fault is named', async (t) => {
       checkCompositionInput(input);
       t.fail(`${member} passed`);
     } catch (error) {
-      t.ok(error instanceof CompositionFault);
+      t.ok(error instanceof ControlPlaneFault);
       t.match(error, { code: 'invalid', member, message: new RegExp(`^${member} `) });
     }
   }

@@ -1,7 +1,7 @@
 // On both stores, with real servers; what is published is read as the dataplane reads it.
 import t, { type Test } from 'tap';
 import type { StoreOptions } from '../../../src/config/dataplane-options.js';
-import { CompositionFault } from '../../../src/control-plane/compositions/composition-fault.js';
+import { ControlPlaneFault } from '../../../src/control-plane/control-plane-fault.js';
 import { createJob, jobAdded, PUBLICATION_JOBS } from '../../../src/control-plane/compositions/publication-job.js';
 import { limits } from '../../../src/shared/limits.js';
 import { compileUserConfig } from '../../../src/user-config/compile-config.js';
@@ -50,7 +50,7 @@ async function expectFault(t: Test, promise: Promise<unknown>, code: string, mem
     () => undefined,
     (reason: unknown) => reason,
   );
-  t.ok(error instanceof CompositionFault, String(error));
+  t.ok(error instanceof ControlPlaneFault, String(error));
   t.match(error, { code, ...(member !== undefined && { member }) });
 }
 

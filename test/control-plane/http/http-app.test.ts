@@ -2,12 +2,8 @@
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import { TokenVerifier } from '../../../src/auth/token-verifier.js';
-import {
-  CompositionFault,
-  type CompositionFaultCode,
-} from '../../../src/control-plane/compositions/composition-fault.js';
+import { ControlPlaneFault, faults, type FaultCode } from '../../../src/control-plane/control-plane-fault.js';
 import { type HttpApp, type HttpAppParts } from '../../../src/control-plane/http/http-app.js';
-import { RegistryFault, type RegistryFaultCode } from '../../../src/control-plane/registry/registry-fault.js';
 import { Overload } from '../../../src/process/overload.js';
 import { AccessLog } from '../../../src/observation/access-log.js';
 import { RecordStoreFault } from '../../../src/store/record-store.js';
@@ -69,36 +65,39 @@ async function answerOf({ app }: Stage, method: 'GET' | 'POST' | 'DELETE', url: 
   return [answer.statusCode, answer.json()];
 }
 
-t.test('each fault of the registry has its status and keeps its words', async (t) => {
-  const statuses: Readonly<Record<RegistryFaultCode, number>> = {
+t.test('each fault has its status and keeps its words', async (t) => {
+  const statuses: Readonly<Record<FaultCode, number>> = {
+    invalid: 422,
     'not-found': 404,
+    'not-owned': 403,
     'name-taken': 409,
     'prefix-taken': 409,
     'refresh-running': 409,
     'registry-full': 409,
-    'changed-meanwhile': 412,
-    'not-owned': 403,
-    invalid: 422,
-  };
-  for (const [code, status] of Object.entries(statuses)) {
-    const stage = await setStage(t, new RegistryFault(code as RegistryFaultCode, `words of ${code}`));
-    t.same(await answerOf(stage, 'POST', '/servers/x/refresh'), [status, { detail: `words of ${code}` }]);
-    t.same(stage.lines, [], 'a refusal is no fault of ours');
-  }
-});
-
-t.test('each fault of the compositions has its status and keeps its words', async (t) => {
-  const statuses: Readonly<Record<CompositionFaultCode, number>> = {
-    'not-found': 404,
-    'name-taken': 409,
     'compositions-full': 409,
     'changed-meanwhile': 412,
-    'not-owned': 403,
-    invalid: 422,
+    'consent-unknown': 400,
+    'consent-over': 410,
+    'consents-full': 429,
+    'consent-refused': 403,
+    'consent-unready': 503,
+    'party-unfit': 502,
+    'party-silent': 504,
+    'sign-in-refused': 403,
+    'sign-in-unreadable': 422,
+    'sign-in-failed': 503,
+    'sign-ins-full': 503,
+    'dataplane-unnamed': 404,
+    'dataplane-unreachable': 503,
+    'dataplane-busy': 503,
+    'dataplane-refused': 503,
   };
+  t.same(Object.keys(statuses), Object.keys(faults));
   for (const [code, status] of Object.entries(statuses)) {
-    const stage = await setStage(t, new CompositionFault(code as CompositionFaultCode, `words of ${code}`));
+    const stage = await setStage(t, new ControlPlaneFault(code as FaultCode, `words of ${code}`));
+    t.same(await answerOf(stage, 'POST', '/servers/x/refresh'), [status, { detail: `words of ${code}` }]);
     t.same(await answerOf(stage, 'DELETE', '/compositions/x'), [status, { detail: `words of ${code}` }]);
+    t.same(stage.lines, [], 'a refusal is no fault of ours');
   }
 });
 
@@ -109,7 +108,7 @@ t.test('a fault of the store is 503 and tells nothing of it', async (t) => {
 
 t.test('a control plane with too much to do refuses what would make more of it', async (t) => {
   const overload = new Overload(logInto([]));
-  const stage = await setStage(t, new RegistryFault('not-found', 'gone'), { overload });
+  const stage = await setStage(t, new ControlPlaneFault('not-found', 'gone'), { overload });
   const status = async (method: 'GET' | 'POST' | 'DELETE', url: string): Promise<number> => {
     const [found] = await answerOf(stage, method, url);
     return found;
@@ -170,7 +169,7 @@ t.test('members at fault are named by their path, with what is cut off of endles
 });
 
 t.test('each request has an id and a line that says how it came out', async (t) => {
-  const stage = await setStage(t, new RegistryFault('name-taken', 'taken'), { isOfAll: true });
+  const stage = await setStage(t, new ControlPlaneFault('name-taken', 'taken'), { isOfAll: true });
   const lineOf = async (request: { method: 'GET' | 'POST'; url: string; token?: string }): Promise<unknown> => {
     const { method, url, token = authorization } = request;
     const answer = await stage.app.inject({ method, url, headers: { authorization: token, host: 'localhost' } });

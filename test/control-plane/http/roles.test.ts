@@ -6,7 +6,7 @@ import { type HttpApp } from '../../../src/control-plane/http/http-app.js';
 import { createOpenApiDocument } from '../../../src/control-plane/http/open-api.js';
 import type { Operation } from '../../../src/control-plane/http/operation.js';
 import { operations } from '../../../src/control-plane/http/operations.js';
-import { RegistryFault } from '../../../src/control-plane/registry/registry-fault.js';
+import { ControlPlaneFault } from '../../../src/control-plane/control-plane-fault.js';
 import { ProtectedResource } from '../../../src/shared/protected-resource.js';
 import { tokenOptions } from '../../auth/token-options.js';
 import { mint } from '../../support/tokens.js';
@@ -34,7 +34,7 @@ async function createApp(t: Test, kept: Kept, standing: typeof STANDING | undefi
 /** An app that is let through to what there is not. */
 function createGate(t: Test, standing: typeof STANDING | undefined): Promise<HttpApp> {
   const fail = async (): Promise<never> => {
-    throw new RegistryFault('refresh-running', 'let in');
+    throw new ControlPlaneFault('refresh-running', 'let in');
   };
   const registry = { list: fail, find: fail, preview: fail, register: fail, replace: fail, remove: fail };
   const compositions = { list: fail, find: fail, create: fail, replace: fail, remove: fail };

@@ -11,7 +11,7 @@ import { Prober } from '../../../src/control-plane/prober/prober.js';
 import { ProberClosedError } from '../../../src/control-plane/prober/prober-closed-error.js';
 import { Registry } from '../../../src/control-plane/registry/registry.js';
 import type { ServerListName } from '../../../src/control-plane/registry/server-lists.js';
-import { RegistryFault } from '../../../src/control-plane/registry/registry-fault.js';
+import { ControlPlaneFault } from '../../../src/control-plane/control-plane-fault.js';
 import type { ServerInput, ServerRecord, ServerTool } from '../../../src/control-plane/registry/server-record.js';
 import { openRecordStore } from '../../../src/store/open-record-store.js';
 import { Failure, startMcpBackend, type McpBackend, type McpBackendOptions } from '../../support/mcp-backend.js';
@@ -93,14 +93,14 @@ async function deadUrl(t: Test): Promise<string> {
 async function expectFault(
   t: Test,
   promise: Promise<unknown>,
-  code: RegistryFault['code'],
+  code: ControlPlaneFault['code'],
   words: RegExp,
 ): Promise<void> {
   const error: unknown = await promise.then(
     () => undefined,
     (reason: unknown) => reason,
   );
-  t.ok(error instanceof RegistryFault, String(error));
+  t.ok(error instanceof ControlPlaneFault, String(error));
   t.match(error, { code, message: words });
 }
 
@@ -425,7 +425,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
         const winners = results.filter((result) => result.status === 'fulfilled').map(({ value }) => value);
         const losers = results.filter((result) => result.status === 'rejected').map(({ reason }): unknown => reason);
         t.equal(winners.length, 1);
-        t.ok(losers.every((reason) => reason instanceof RegistryFault && reason.code === 'name-taken'));
+        t.ok(losers.every((reason) => reason instanceof ControlPlaneFault && reason.code === 'name-taken'));
         t.same(await registries[0]!.find(`name ${round}`), winners[0]);
       }
       t.equal((await registries[1]!.list()).items.length, 5, 'and nothing of the others is left');

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { RegistryFault } from '../../../src/control-plane/registry/registry-fault.js';
+import { ControlPlaneFault } from '../../../src/control-plane/control-plane-fault.js';
 import { checkServerInput } from '../../../src/control-plane/registry/server-input.js';
 import type { ServerInput } from '../../../src/control-plane/registry/server-record.js';
 
@@ -11,7 +11,7 @@ function refusedMember(input: Partial<ServerInput>): string | undefined {
     checkServerInput({ ...GOOD, ...input });
     return undefined;
   } catch (error) {
-    if (!(error instanceof RegistryFault) || error.code !== 'invalid') throw error;
+    if (!(error instanceof ControlPlaneFault) || error.code !== 'invalid') throw error;
     if (!error.message.startsWith(`${error.member} `)) throw new Error(`the message names it not: ${error.message}`);
     return error.member;
   }

@@ -3,7 +3,7 @@
 import type { FastifyInstance } from 'fastify';
 import { limits } from '../../../shared/limits.js';
 import type { AuditEntry, AuditRecords } from '../../../store/audit-records.js';
-import { mayChange, type Caller } from '../../caller.js';
+import { isAdmin, mayChange, type Caller } from '../../caller.js';
 import { mount } from '../mount.js';
 import { nextLink } from '../page-link.js';
 import { viewOperations } from '../view-operations.js';
@@ -25,7 +25,7 @@ export function mountAuditRoutes(app: FastifyInstance, audit: Pick<AuditRecords,
 
 /** @param caller `undefined`: somebody who may do everything. */
 export function maySee(caller: Caller | undefined, { kind, subject, owner, team }: AuditEntry): boolean {
-  if (caller === undefined || caller.role === 'admin') return true;
+  if (caller === undefined || isAdmin(caller)) return true;
   // Of commands, whose subjects are no callers.
   if (kind === 'user-configs' || kind === 'secrets') return false;
   if (subject === caller.subject) return true;

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { CompositionInput } from '../../compositions/composition.js';
 import type { Compositions } from '../../compositions/compositions.js';
 import { compositionTag } from '../../change-condition.js';
-import { Refused } from '../answered-error.js';
+import { notFound } from '../../control-plane-fault.js';
 import { mount } from '../mount.js';
 import { operations } from '../operations.js';
 import { PublicationWait } from '../../compositions/publication-wait.js';
@@ -35,7 +35,7 @@ export function mountCompositionRoutes(app: FastifyInstance, compositions: Serve
   mount(app, operations.readComposition, async (request, reply) => {
     const reference = referenceOf(request);
     const composition = await compositions.find(reference);
-    if (composition === undefined) throw new Refused(404, `Composition not found: ${reference}`);
+    if (composition === undefined) throw notFound('composition', reference);
     reply.header('etag', compositionTag(composition));
     return composition;
   });

@@ -3,12 +3,12 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { limits } from '../../../shared/limits.js';
-import { ConnectFault } from '../../connect/connect-fault.js';
 import { CALLBACK_PATH, type Connect } from '../../connect/connect.js';
 import type { Revocation } from '../../connect/revocation.js';
 import { isRoleEnough } from '../../../shared/roles.js';
+import { refuseUnowned } from '../../caller.js';
+import { ControlPlaneFault, notFound } from '../../control-plane-fault.js';
 import type { Registry } from '../../registry/registry.js';
-import { refuseUnowned } from '../../registry/registry-fault.js';
 import type { ServerRecord } from '../../registry/server-record.js';
 import { Refused } from '../answered-error.js';
 import { connectedPage, connectPolicy, consentPage, onwardPage, refusedPage } from '../connect-page.js';
@@ -46,7 +46,7 @@ export async function mountConnectRoutes(
     const { server: reference } = request.params as { readonly server: string };
     const { probes = false } = (request.body ?? {}) as { readonly probes?: boolean };
     const found = await registry.find(reference);
-    if (found === undefined) throw new Refused(404, `Server not found: ${reference}`);
+    if (found === undefined) throw notFound('server', reference);
     if (probes) refuseUnentitled(request, found);
     const { name, url, auth } = found;
     if (auth?.type !== 'oauth2-user') throw new Refused(422, 'The server’s auth is not of the type oauth2-user');
@@ -70,9 +70,10 @@ export async function mountConnectRoutes(
         try {
           return await handler(request, reply);
         } catch (error) {
-          if (!(error instanceof ConnectFault)) throw error;
-          request.failure = { outcome: 'error', code: 'not-connected' };
-          reply.code(error.status);
+          if (!(error instanceof ControlPlaneFault)) throw error;
+          const { code, standing } = error;
+          request.failure = { outcome: standing.outcome, code };
+          reply.code(standing.status);
           return refusedPage(error.message);
         }
       };
@@ -115,7 +116,7 @@ function refuseUnentitled({ caller }: FastifyRequest, server: ServerRecord): voi
     const { message, status } = roleRefusal('editor', caller.role);
     throw new Refused(status, message, {}, { outcome: 'refused', code: ROLE_MISSING });
   }
-  refuseUnowned(server, caller);
+  refuseUnowned('server', server, caller);
 }
 
 function isAboutBackend({ query }: FastifyRequest): boolean {
@@ -145,7 +146,7 @@ function there(connect: Connect | undefined): Connect {
 }
 
 function pages(connect: Connect | undefined): Connect {
-  if (connect === undefined) throw new ConnectFault(503, OFF);
+  if (connect === undefined) throw new ControlPlaneFault('consent-unready', OFF);
   return connect;
 }
 

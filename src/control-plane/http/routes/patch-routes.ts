@@ -1,13 +1,10 @@
 // Changes of servers and compositions that say only what is to be another.
 import type { FastifyInstance } from 'fastify';
 import { compositionTag, serverTag } from '../../change-condition.js';
-import { refuseChanged as refuseChangedComposition } from '../../compositions/composition-refusals.js';
-import { CompositionFault } from '../../compositions/composition-fault.js';
+import { ControlPlaneFault, notFound } from '../../control-plane-fault.js';
 import type { Composition, CompositionInput } from '../../compositions/composition.js';
 import { PublicationWait } from '../../compositions/publication-wait.js';
-import { notFound, refuseChanged, RegistryFault } from '../../registry/registry-fault.js';
 import type { ServerInput, ServerRecord } from '../../registry/server-record.js';
-import { Refused } from '../answered-error.js';
 import { patchThing } from '../merge-patch.js';
 import { mount } from '../mount.js';
 import { operations } from '../operations.js';
@@ -15,11 +12,7 @@ import { conditionOf, isForced, tellUnpublished } from './change-answer.js';
 import type { ServedCompositions } from './composition-routes.js';
 import type { ServedRegistry } from './server-routes.js';
 
-type Changed = Error & { readonly code: string };
-
-const isChanged = (error: unknown): boolean =>
-  (error instanceof RegistryFault || error instanceof CompositionFault) &&
-  (error as Changed).code === 'changed-meanwhile';
+const isChanged = (error: unknown): boolean => error instanceof ControlPlaneFault && error.code === 'changed-meanwhile';
 
 export function mountServerPatch(app: FastifyInstance, registry: ServedRegistry, waitMs: number): void {
   mount(app, operations.patchServer, async (request, reply, note) => {
@@ -27,8 +20,8 @@ export function mountServerPatch(app: FastifyInstance, registry: ServedRegistry,
     const { server: reference } = request.params as { server: string };
     const read = async (): Promise<ServerRecord> => {
       const server = await registry.find(reference);
-      if (server === undefined) throw notFound(reference);
-      refuseChanged(server, conditionOf(request));
+      if (server === undefined) throw notFound('server', reference);
+      conditionOf(request).refuseServer(server);
       return server;
     };
     const server = await patchThing(request, 'ServerInput', read, {
@@ -50,8 +43,8 @@ export function mountCompositionPatch(app: FastifyInstance, compositions: Served
     const { composition: reference } = request.params as { composition: string };
     const read = async (): Promise<Composition> => {
       const composition = await compositions.find(reference);
-      if (composition === undefined) throw new Refused(404, `Composition not found: ${reference}`);
-      refuseChangedComposition(composition, conditionOf(request));
+      if (composition === undefined) throw notFound('composition', reference);
+      conditionOf(request).refuseComposition(composition);
       return composition;
     };
     const { subject, caller } = request;

@@ -4,7 +4,7 @@ import { PublicationWait } from '../../compositions/publication-wait.js';
 import type { Registry } from '../../registry/registry.js';
 import type { ServerInput } from '../../registry/server-record.js';
 import { serverTag } from '../../change-condition.js';
-import { Refused } from '../answered-error.js';
+import { notFound } from '../../control-plane-fault.js';
 import { mount } from '../mount.js';
 import { operations } from '../operations.js';
 import type { PageQuery } from '../../page.js';
@@ -62,7 +62,7 @@ export function mountServerRoutes(app: FastifyInstance, registry: ServedRegistry
   mount(app, operations.readServer, async (request, reply) => {
     const reference = referenceOf(request);
     const server = await registry.find(reference);
-    if (server === undefined) throw new Refused(404, `Server not found: ${reference}`);
+    if (server === undefined) throw notFound('server', reference);
     reply.header('etag', serverTag(server));
     return server;
   });

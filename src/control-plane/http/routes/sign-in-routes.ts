@@ -2,7 +2,6 @@
 // bound to the browser by a cookie that no script reads and no other site's page sends.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { limits } from '../../../shared/limits.js';
-import { SignInFault } from '../../sign-in/sign-in-fault.js';
 import type { SignIn } from '../../sign-in/sign-in.js';
 import { Refused } from '../answered-error.js';
 import { mount } from '../mount.js';
@@ -17,7 +16,7 @@ export function mountSignInRoutes(app: FastifyInstance, signIn: SignIn | undefin
 
   mount(app, operations.beginSignIn, async (request, reply) => {
     const there = required(signIn);
-    const { url, kept } = await there.begin(request.ip).catch(refuse);
+    const { url, kept } = await there.begin(request.ip);
     setCookie(reply, there, kept, limits.signInMs / 1_000);
     return { url };
   });
@@ -26,14 +25,9 @@ export function mountSignInRoutes(app: FastifyInstance, signIn: SignIn | undefin
     const there = required(signIn);
     const { query } = request.body as { readonly query: string };
     const forget = (): void => setCookie(reply, there, '', 0);
-    const { token, signOutUrl } = await there.end(query, keptBy(request, there), request.ip, forget).catch(refuse);
+    const { token, signOutUrl } = await there.end(query, keptBy(request, there), request.ip, forget);
     return { token, sign_out_url: signOutUrl ?? null };
   });
-}
-
-function refuse(error: unknown): never {
-  if (!(error instanceof SignInFault)) throw error;
-  throw new Refused(error.status, error.message, {}, { outcome: 'error', code: 'not-signed-in' });
 }
 
 function required(signIn: SignIn | undefined): SignIn {
