@@ -5,7 +5,7 @@
 //   quickstart  dist-quickstart/ all of src/, and demo/, within a second or two: by esbuild, without a look at the types
 //   by-file     the first three, with a file for each source in the first two as well: for who looks at, or changes, one at a time
 // tsc looks at the types, and builds what has a file for each source. The first two are bundled (bundle.mjs), and differ in the presence of
-// src/bootstrap alone: main.ts looks for it when it starts. They are built from nothing each time; build/ is kept up to date, and rid of what
+// src/bootstrap alone: planes.ts looks for it when it starts. They are built from nothing each time; build/ is kept up to date, and rid of what
 // has no source any more, so that no test outlives its file.
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, readdirSync, rmSync } from 'node:fs';

@@ -1,7 +1,7 @@
 // What a shell is told when somebody presses Tab: commands, their options, and the values of those that have few. Made of the
 // tables of the command line each time that it is asked. Cold.
 import tab, { type Command, type Complete } from '@bomb.sh/tab';
-import { commands, DEFAULT_COMMAND, groups, type CommandDeclaration } from '../config/command-line.js';
+import { DEFAULT_COMMAND, groups, type CommandDeclaration, type CommandDeclarations } from '../config/command.js';
 import type { Shell } from '../config/completion-request.js';
 import { choicesOf } from '../config/values.js';
 
@@ -18,7 +18,10 @@ class FilesFit extends Error {}
 const FILES_FIT = ':0\n';
 
 /** Prints what fits in the place of the last word, which may have been begun. @param words behind the program's name. */
-export function printCompletions(words: readonly string[]): void {
+export function printCompletions(
+  words: readonly string[],
+  commands: CommandDeclarations<typeof DEFAULT_COMMAND>,
+): void {
   for (const [name, summary] of Object.entries(groups)) tab.command(name, summary);
   for (const [name, declaration] of Object.entries<CommandDeclaration>(commands)) {
     declare(tab.command(name, declaration.summary), declaration);

@@ -23,13 +23,17 @@ interface Result {
   readonly secrets?: readonly NeededSecret[];
 }
 
-/** @param isTrial nothing is asked of the control plane. */
+export interface Import {
+  /** `-` for standard input. */
+  readonly file: string;
+  readonly way: ImportWay;
+  /** Nothing is asked of the control plane. */
+  readonly isTrial: boolean;
+}
+
 export async function importServers(
-  file: string,
-  way: ImportWay,
-  isTrial: boolean,
-  connection: Connection,
-  terminal: Terminal,
+  { file, way, isTrial }: Import,
+  { connection, terminal }: { readonly connection: Connection; readonly terminal: Terminal },
 ): Promise<Outcome> {
   const results: Result[] = [];
   for (const server of readMcpFile(await readText(file), way)) results.push(await place(server, isTrial, connection));
@@ -102,7 +106,10 @@ const exportedShape = z.looseObject({
 const headersShape = z.record(z.string(), z.union([z.object({ file: z.string() }), z.object({ secret: z.string() })]));
 
 /** As `import` reads it, and as clients do, for whom secrets are placeholders. */
-export async function exportServers(connection: Connection): Promise<Outcome> {
+export async function exportServers(
+  _action: object,
+  { connection }: { readonly connection: Connection },
+): Promise<Outcome> {
   const servers = z.array(exportedShape).safeParse(await connection.list('/servers')).data;
   if (servers === undefined) throw new CliFault(exitStatus.unavailable, "the control plane's answer is not understood");
   const mcpServers = Object.fromEntries(servers.map((server) => [server.name, exported(server)]));

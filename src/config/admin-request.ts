@@ -6,11 +6,11 @@ import {
   sessionsOptionTable,
   topOptionTable,
 } from './cli-option-table.js';
-import type { CommandName, CommandWords } from './command-line.js';
+import type { CommandWords } from './command.js';
 import type { ListenAddress } from './dataplane-options.js';
 import { OptionReader } from './option-reader.js';
 
-export type AdminCommandName = Extract<CommandName, 'sessions' | 'explain' | 'log-level' | 'top'>;
+export type AdminCommandName = 'sessions' | 'explain' | 'log-level' | 'top';
 
 export type AdminAction =
   | { readonly command: 'sessions'; readonly subject: string | undefined }
@@ -34,16 +34,13 @@ export interface AdminRequest {
 
 /** Throws OptionFaults with every fault. */
 export function loadAdminRequest(
-  words: CommandWords & { readonly command: AdminCommandName },
+  words: CommandWords<AdminCommandName>,
   environment: NodeJS.ProcessEnv = process.env,
 ): AdminRequest {
   return deepFreeze(read(words, environment));
 }
 
-function read(
-  words: CommandWords & { readonly command: AdminCommandName },
-  environment: NodeJS.ProcessEnv,
-): AdminRequest {
+function read(words: CommandWords<AdminCommandName>, environment: NodeJS.ProcessEnv): AdminRequest {
   const [first] = words.operands;
   switch (words.command) {
     case 'sessions': {

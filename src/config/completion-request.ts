@@ -1,5 +1,5 @@
 // The `completion` command: for which shell.
-import type { CommandWords } from './command-line.js';
+import type { CommandWords } from './command.js';
 import { OptionFaults } from './faults.js';
 
 const shells = ['bash', 'zsh', 'fish'] as const;

@@ -1,6 +1,6 @@
 // The control plane's options: read, held against each other, and put into the shape that everything after start-up sees.
 import { deepFreeze } from './deep-freeze.js';
-import type { CommandWords } from './command-line.js';
+import type { CommandWords } from './command.js';
 import type { TokenOptions } from './dataplane-options.js';
 import { OWN_ROLE_NAMES } from './standing-claims.js';
 import type { ComposerShares, ControlPlaneOptions } from './control-plane-options.js';

@@ -1,6 +1,6 @@
 // The dataplane's options: read, held against each other, and put into the shape that everything after start-up sees.
 import { deepFreeze } from './deep-freeze.js';
-import type { CommandWords } from './command-line.js';
+import type { CommandWords } from './command.js';
 import type { DataplaneOptions } from './dataplane-options.js';
 import type { OptionValues } from './option.js';
 import { defaultWorkerMemoryBytes } from './machine-memory.js';

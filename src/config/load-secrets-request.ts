@@ -1,6 +1,6 @@
 // What a command that keeps the secrets of the store is to do, as the command line and the environment say it.
 import { isSecretName, SECRET_NAME_RULE } from '../shared/secret-name.js';
-import type { CommandName, CommandWords } from './command-line.js';
+import type { CommandWords } from './command.js';
 import type { StoreOptions } from './dataplane-options.js';
 import { deepFreeze } from './deep-freeze.js';
 import { OptionReader } from './option-reader.js';
@@ -8,7 +8,7 @@ import { secretsOptionTable, secretsSealOptionTable, secretsSetOptionTable } fro
 import type { OptionValues } from './option.js';
 import { arrangeStore, checkStore, type StoreReader } from './plane-options.js';
 
-export type SecretsCommandName = Extract<CommandName, `secrets ${string}`>;
+export type SecretsCommandName = SecretsAction['command'];
 
 export type SecretsAction =
   | { readonly command: 'secrets set'; readonly name: string; readonly origins: readonly string[] | 'any' }
@@ -25,7 +25,7 @@ export interface SecretsRequest {
 
 /** Throws OptionFaults with every fault. */
 export function loadSecretsRequest(
-  words: CommandWords & { readonly command: SecretsCommandName },
+  words: CommandWords<SecretsCommandName>,
   environment: NodeJS.ProcessEnv = process.env,
 ): SecretsRequest {
   const { command, operands } = words;

@@ -1,6 +1,6 @@
 // The options of the `token` command: what to mint, and with which key.
 import { deepFreeze } from './deep-freeze.js';
-import type { CommandWords } from './command-line.js';
+import type { CommandWords } from './command.js';
 import type { TokenOptions } from './dataplane-options.js';
 import { OptionReader } from './option-reader.js';
 import { tokenOptionTable } from './option-table.js';

@@ -2,7 +2,7 @@
 // every fault on the way, so that whoever starts the program learns all of them at once.
 import { InvalidValue, OptionFaults } from './faults.js';
 import { environmentVariable, type OptionTable, type OptionValues } from './option.js';
-import type { CommandWords } from './command-line.js';
+import type { CommandWords } from './command.js';
 import { unknownVariableFaults } from './unknown-variables.js';
 
 export class OptionReader<Table extends OptionTable> {
@@ -34,6 +34,11 @@ export class OptionReader<Table extends OptionTable> {
   /** Adds a fault that no single value shows. */
   fault(name: keyof Table & string, problem: string): void {
     this.#faults.push(`${this.#label(name)}: ${problem}`);
+  }
+
+  /** Adds one of the words that are no options. */
+  faultOfOperand(words: string): void {
+    this.#faults.push(words);
   }
 
   /** Every value; throws OptionFaults when there was any fault. */

@@ -1,7 +1,7 @@
 // `--check` of the two planes: what would be, said before anything is opened or started. That the options can be read, with
 // their keys and files, is known by then. Cold.
 import { existsSync } from 'node:fs';
-import type { CommandWords } from './command-line.js';
+import type { CommandWords } from './command.js';
 import type { RedisPlace, StoreOptions } from './dataplane-options.js';
 import { environmentVariable, type OptionTable } from './option.js';
 import { parseSwitch } from './values.js';

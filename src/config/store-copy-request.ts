@@ -1,6 +1,6 @@
 // The `store copy` command: what is to be copied where.
 import { storeCopyOptionTable } from './cli-option-table.js';
-import type { CommandWords } from './command-line.js';
+import type { CommandWords } from './command.js';
 import { OptionReader } from './option-reader.js';
 
 export interface StoreCopyRequest {

@@ -1,18 +1,19 @@
 // Environment variables with our prefix that nothing reads: a misspelt one would leave its option at the default, in
 // silence. One file of variables may serve several commands, so what any of them reads is known.
 import { nameLike } from '../shared/likeness.js';
-import { commands, type CommandDeclaration } from './command-line.js';
+import * as tablesOfPeople from './cli-option-table.js';
 import { environmentVariable } from './option.js';
+import * as tablesOfPlanes from './option-table.js';
 
 const PREFIX = 'SWITCHYARD_';
 
 /** Tokens come from the environment alone (cli-request.ts). */
 export const TOKEN_VARIABLE = `${PREFIX}TOKEN`;
 
-const declarations: readonly CommandDeclaration[] = Object.values(commands);
+const tables: readonly object[] = [...Object.values(tablesOfPlanes), ...Object.values(tablesOfPeople)];
 const known: ReadonlySet<string> = new Set([
   TOKEN_VARIABLE,
-  ...declarations.flatMap(({ options }) => Object.keys(options).map(environmentVariable)),
+  ...tables.flatMap((table) => Object.keys(table).map(environmentVariable)),
 ]);
 
 /** One line each; empty variables count as not set. */

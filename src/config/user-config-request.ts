@@ -1,12 +1,12 @@
 // What a command about user configs is to do, as the command line and the environment say it.
 import { deepFreeze } from './deep-freeze.js';
 import { configChangeOptionTable, configCheckOptionTable, configStoreOptionTable } from './cli-option-table.js';
-import type { CommandName, CommandWords } from './command-line.js';
+import type { CommandWords } from './command.js';
 import type { StoreOptions } from './dataplane-options.js';
 import { OptionReader } from './option-reader.js';
 import { arrangeStore, checkStore } from './plane-options.js';
 
-export type UserConfigCommandName = Extract<CommandName, `config ${string}`>;
+export type UserConfigCommandName = UserConfigAction['command'];
 
 interface Change {
   readonly subject: string;
@@ -31,16 +31,13 @@ export interface UserConfigRequest {
 
 /** Throws OptionFaults with every fault. */
 export function loadUserConfigRequest(
-  words: CommandWords & { readonly command: UserConfigCommandName },
+  words: CommandWords<UserConfigCommandName>,
   environment: NodeJS.ProcessEnv = process.env,
 ): UserConfigRequest {
   return deepFreeze(read(words, environment));
 }
 
-function read(
-  words: CommandWords & { readonly command: UserConfigCommandName },
-  environment: NodeJS.ProcessEnv,
-): UserConfigRequest {
+function read(words: CommandWords<UserConfigCommandName>, environment: NodeJS.ProcessEnv): UserConfigRequest {
   const { command, operands } = words;
   const [first = '', second = STANDARD_INPUT] = operands;
   switch (command) {

@@ -131,9 +131,9 @@ t.test('an import says of each what became of it, and an export is what an impor
       { name: 'b', url: 'https://b.example', auth: { type: 'oauth2-user', scope: 'x' }, curation: { prefix: 'p' } },
     ],
   };
-  const trial = await importServers(file, WAY, true, connection, TERMINAL);
+  const trial = await importServers({ file, way: WAY, isTrial: true }, { connection, terminal: TERMINAL });
   t.strictSame([asked, trial.exitStatus], [[], 65], 'a trial asks nothing');
-  const outcome = await importServers(file, WAY, false, connection, TERMINAL);
+  const outcome = await importServers({ file, way: WAY, isTrial: false }, { connection, terminal: TERMINAL });
   t.match(asked, [['POST', '/servers', { name: 'git' }]]);
   t.match(outcome.answer, [
     { outcome: 'registered', status: 'inactive' },
@@ -144,7 +144,7 @@ t.test('an import says of each what became of it, and an export is what an impor
   t.match(words, 'switchyard secrets set git-authorization --origins https://git.example');
   t.match(words, 'switchyard servers add sh http://127.0.0.1:8100/mcp');
   t.notMatch(words + JSON.stringify([asked, outcome.answer]), new RegExp(SECRET));
-  const exported = await exportServers(connection);
+  const exported = await exportServers({}, { connection });
   t.match(exported.answer, {
     mcpServers: { a: { type: 'sse', url: 'https://a.example', headers: { k: '${secret:s}' }, disabled: true } },
   });
@@ -154,5 +154,8 @@ t.test('an import says of each what became of it, and an export is what an impor
     secrets: [],
   });
   t.match(b, { body: { auth: { type: 'oauth2-user', scope: 'x' }, curation: { prefix: 'p' } } });
-  await t.rejects(importServers(join(file, 'none'), WAY, true, connection, TERMINAL), { name: 'CliFault' });
+  await t.rejects(
+    importServers({ file: join(file, 'none'), way: WAY, isTrial: true }, { connection, terminal: TERMINAL }),
+    { name: 'CliFault' },
+  );
 });

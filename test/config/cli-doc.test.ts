@@ -1,7 +1,8 @@
 // docs/cli.md says of the commands for people what their declarations and exit statuses say, both ways.
 import { readFileSync } from 'node:fs';
 import t from 'tap';
-import { commands, writtenOperand, type CommandDeclaration } from '../../src/config/command-line.js';
+import { commands } from '../../src/commands.js';
+import { writtenOperand, type CommandDeclaration } from '../../src/config/command.js';
 import { exitStatus } from '../../src/shared/exit-status.js';
 import { storeOptions } from '../../src/config/table/store-options.js';
 import { environmentVariable, fallbackText, type OptionTable } from '../../src/config/option.js';

@@ -1,14 +1,15 @@
 import t from 'tap';
-import { loadCliRequest, type CliCommandName, type CliRequest } from '../../src/config/cli-request.js';
+import { commands } from '../../src/commands.js';
+import type { CliRequest } from '../../src/config/cli-request.js';
 import { readCommandLine } from '../../src/config/command-line.js';
 import { OptionFaults } from '../../src/config/faults.js';
 
 const TOKEN = { SWITCHYARD_TOKEN: 'x.y.z' };
 
-function load(line: string, environment: NodeJS.ProcessEnv = TOKEN): CliRequest {
-  const words = readCommandLine(line.split(' '));
+function load(line: string, environment: NodeJS.ProcessEnv = TOKEN): CliRequest<object> {
+  const words = readCommandLine(line.split(' '), commands);
   if (words.command === 'answer') throw new Error(words.text);
-  return loadCliRequest({ ...words, command: words.command as CliCommandName }, environment);
+  return commands[words.command].read(words, environment) as CliRequest<object>;
 }
 
 function faults(line: string, environment?: NodeJS.ProcessEnv): readonly string[] {
@@ -23,37 +24,35 @@ function faults(line: string, environment?: NodeJS.ProcessEnv): readonly string[
 
 t.test('each command with what it asks for', async (t) => {
   for (const [line, action] of [
-    ['servers list', { command: 'servers list', tags: [], status: undefined }],
-    ['servers list --tags a,b --status active', { command: 'servers list', tags: ['a', 'b'], status: 'active' }],
+    ['servers list', { tags: [], status: undefined }],
+    ['servers list --tags a,b --status active', { tags: ['a', 'b'], status: 'active' }],
     [
       'servers add n https://a.example/mcp --description d --tags t --transport SSE',
       {
-        ...{ command: 'servers add', name: 'n', url: 'https://a.example/mcp' },
+        ...{ name: 'n', url: 'https://a.example/mcp' },
         ...{ description: 'd', tags: ['t'], transport: 'SSE' },
       },
     ],
-    ['servers show n', { command: 'servers show', server: 'n' }],
-    ['servers refresh n', { command: 'servers refresh', server: 'n' }],
-    ['servers connect n', { command: 'servers connect', server: 'n', isForProbes: false }],
-    ['servers connect n --probes', { command: 'servers connect', server: 'n', isForProbes: true }],
-    ['servers disconnect n', { command: 'servers disconnect', name: 'n' }],
-    ['servers remove n', { command: 'servers remove', server: 'n' }],
-    ['servers update n --name m', { command: 'servers update', server: 'n', change: { name: 'm' } }],
+    ['servers show n', { server: 'n' }],
+    ['servers refresh n', { server: 'n' }],
+    ['servers connect n', { server: 'n', isForProbes: false }],
+    ['servers connect n --probes', { server: 'n', isForProbes: true }],
+    ['servers disconnect n', { name: 'n' }],
+    ['servers remove n', { server: 'n' }],
+    ['servers update n --name m', { server: 'n', change: { name: 'm' } }],
     [
       'servers update n --url https://b.example/mcp --tags a,b --enabled false',
       {
-        command: 'servers update',
         server: 'n',
         change: { url: 'https://b.example/mcp', enabled: false, tags: ['a', 'b'] },
       },
     ],
-    ['servers enable n', { command: 'servers update', server: 'n', change: { enabled: true } }],
-    ['servers disable n', { command: 'servers update', server: 'n', change: { enabled: false } }],
-    ['servers rename n m', { command: 'servers update', server: 'n', change: { name: 'm' } }],
+    ['servers enable n', { server: 'n', change: { enabled: true } }],
+    ['servers disable n', { server: 'n', change: { enabled: false } }],
+    ['servers rename n m', { server: 'n', change: { name: 'm' } }],
     [
       'compositions update c --tools a:x,b:y,a:z --subjects s',
       {
-        command: 'compositions update',
         composition: 'c',
         change: { subjects: ['s'] },
         servers: [
@@ -66,7 +65,6 @@ t.test('each command with what it asks for', async (t) => {
     [
       'compositions update c --description d',
       {
-        command: 'compositions update',
         composition: 'c',
         change: { description: 'd' },
         servers: undefined,
@@ -76,7 +74,6 @@ t.test('each command with what it asks for', async (t) => {
     [
       'compositions update c --exposure search',
       {
-        command: 'compositions update',
         composition: 'c',
         change: { exposure: 'search' },
         servers: undefined,
@@ -85,13 +82,13 @@ t.test('each command with what it asks for', async (t) => {
     ],
     [
       'compositions update c --team=',
-      { command: 'compositions update', composition: 'c', change: { team: null }, servers: undefined, isForced: false },
+      { composition: 'c', change: { team: null }, servers: undefined, isForced: false },
     ],
-    ['servers update n --team pay', { command: 'servers update', server: 'n', change: { team: 'pay' } }],
-    ['whoami', { command: 'whoami' }],
-    ['compositions list', { command: 'compositions list' }],
-    ['compositions show c', { command: 'compositions show', composition: 'c' }],
-    ['compositions delete c', { command: 'compositions delete', composition: 'c' }],
+    ['servers update n --team pay', { server: 'n', change: { team: 'pay' } }],
+    ['whoami', {}],
+    ['compositions list', {}],
+    ['compositions show c', { composition: 'c' }],
+    ['compositions delete c', { composition: 'c' }],
   ] as const) {
     t.strictSame(load(line).action, action, line);
   }
@@ -100,7 +97,6 @@ t.test('each command with what it asks for', async (t) => {
 t.test('tools are gathered by server, in order; a tool may have a colon in its name', async (t) => {
   const { action } = load('compositions create c s:a t:b s:c:d --subjects x,y');
   t.strictSame(action, {
-    command: 'compositions create',
     name: 'c',
     description: undefined,
     exposure: undefined,

@@ -1,7 +1,11 @@
 import t from 'tap';
-import { readCommandLine, type CommandWords } from '../../src/config/command-line.js';
+import { commands } from '../../src/commands.js';
+import * as commandLine from '../../src/config/command-line.js';
+import type { CommandWords } from '../../src/config/command.js';
 import { OptionFaults } from '../../src/config/faults.js';
 import { PROGRAM_VERSION } from '../../src/shared/program-version.js';
+
+const readCommandLine = (args: readonly string[]) => commandLine.readCommandLine(args, commands);
 
 function words(...args: string[]): CommandWords {
   const line = readCommandLine(args);

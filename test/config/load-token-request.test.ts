@@ -1,11 +1,12 @@
 import t from 'tap';
+import { commands } from '../../src/commands.js';
 import { readCommandLine } from '../../src/config/command-line.js';
 import { OptionFaults } from '../../src/config/faults.js';
 import { loadTokenRequest, type TokenRequest } from '../../src/config/load-token-request.js';
 import { createKeyPair } from '../support/keys.js';
 
 function load(args: readonly string[], environment: NodeJS.ProcessEnv = {}): TokenRequest {
-  const words = readCommandLine(['token', ...args]);
+  const words = readCommandLine(['token', ...args], commands);
   if (words.command === 'answer') throw new Error(words.text);
   return loadTokenRequest(words, environment);
 }

@@ -1,6 +1,8 @@
 // What the tests of both commands' options share: options as a line and an environment make them, or their faults; and the
 // defaults that both commands have.
-import { readCommandLine, type CommandWords } from '../../src/config/command-line.js';
+import { commands } from '../../src/commands.js';
+import { readCommandLine } from '../../src/config/command-line.js';
+import type { CommandWords } from '../../src/config/command.js';
 import { OptionFaults } from '../../src/config/faults.js';
 
 const MIB = 1024 * 1024;
@@ -15,7 +17,7 @@ export function optionLoader<Options>(
   loadOptions: (words: CommandWords, environment: NodeJS.ProcessEnv) => Options,
 ): OptionLoader<Options> {
   const load = (args: readonly string[], environment: NodeJS.ProcessEnv = {}): Options => {
-    const words = readCommandLine([command, ...args]);
+    const words = readCommandLine([command, ...args], commands);
     if (words.command === 'answer') throw new Error(words.text);
     return loadOptions(words, environment);
   };

@@ -1,7 +1,9 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { readCommandLine, type CommandWords } from '../../src/config/command-line.js';
+import { commands } from '../../src/commands.js';
+import { readCommandLine } from '../../src/config/command-line.js';
+import type { CommandWords } from '../../src/config/command.js';
 import { loadDataplaneOptions } from '../../src/config/load-dataplane-options.js';
 import { dataplaneOptionTable } from '../../src/config/option-table.js';
 import { isCheckAlone, startInWords } from '../../src/config/start-check.js';
@@ -9,7 +11,7 @@ import { runProgram } from '../support/gateway.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 
 function wordsOf(...args: string[]): CommandWords {
-  const words = readCommandLine(['dataplane', ...args]);
+  const words = readCommandLine(['dataplane', ...args], commands);
   if (words.command === 'answer') throw new Error(words.text);
   return words;
 }

@@ -1,9 +1,14 @@
 // What the registry and the compositions of a test may grow to: the options' defaults, but for those that it bounds.
 import { loadControlPlaneOptions } from '../../src/config/load-control-plane-options.js';
-import { readCommandLine, type CommandWords } from '../../src/config/command-line.js';
+import { commands } from '../../src/commands.js';
+import { readCommandLine } from '../../src/config/command-line.js';
+import type { CommandWords } from '../../src/config/command.js';
 import type { ComposerShares } from '../../src/config/control-plane-options.js';
 
 export function composerShares(bounds: Partial<ComposerShares> = {}): ComposerShares {
-  const { composerShares: defaults } = loadControlPlaneOptions(readCommandLine(['control-plane']) as CommandWords, {});
+  const { composerShares: defaults } = loadControlPlaneOptions(
+    readCommandLine(['control-plane'], commands) as CommandWords,
+    {},
+  );
   return { ...defaults, ...bounds };
 }

@@ -1,0 +1,79 @@
+// `switchyard servers …`: the registry of a running control plane.
+import type { ServerAddition, ServerChange } from '../config/cli-request.js';
+import { exitStatus } from '../shared/exit-status.js';
+import { CliFault } from './cli-fault.js';
+import { pathOf } from './control-plane-connection.js';
+import type { Outcome } from './outcome.js';
+import type { Way } from './run-cli.js';
+import { printable } from './text-table.js';
+import { refreshView, serversView, serverView, toolsView } from './views.js';
+
+interface Named {
+  readonly server: string;
+}
+
+interface Wanted {
+  readonly tags: readonly string[];
+  readonly status: string | undefined;
+}
+
+export async function list({ tags, status }: Wanted, { connection, terminal }: Way): Promise<Outcome> {
+  const query = new URLSearchParams();
+  if (tags.length > 0) query.set('tags', tags.join(','));
+  if (status !== undefined) query.set('status', status);
+  const answer = await connection.list(`/servers${query.size === 0 ? '' : `?${query.toString()}`}`);
+  return { answer, text: serversView(answer, terminal) };
+}
+
+export async function add(addition: ServerAddition, { connection }: Way): Promise<Outcome> {
+  const answer = await connection.request('POST', '/servers', addition);
+  return { answer, text: serverView(answer) };
+}
+
+export async function show({ server }: Named, { connection, terminal }: Way): Promise<Outcome> {
+  const path = pathOf('servers', server);
+  const [found, tools] = [await connection.request('GET', path), await connection.request('GET', `${path}/tools`)];
+  return { answer: { ...Object(found), tools }, text: serverView(found) + toolsView(tools, terminal) };
+}
+
+export async function update({ server, change }: ServerChange, { connection }: Way): Promise<Outcome> {
+  const answer = await connection.update(pathOf('servers', server), (said) => ({
+    name: said['name'],
+    url: said['url'],
+    ...change,
+  }));
+  return { answer, text: serverView(answer) };
+}
+
+export async function remove({ server }: Named, { connection }: Way): Promise<Outcome> {
+  await connection.request('DELETE', pathOf('servers', server));
+  return { answer: undefined, text: `Removed ${printable(server)}.\n` };
+}
+
+export async function refresh({ server }: Named, { connection }: Way): Promise<Outcome> {
+  const answer = await connection.request('POST', pathOf('servers', server, 'refresh')).catch((error: unknown) => {
+    // The one thing that a refresh can meet with is another one.
+    if (!(error instanceof CliFault) || error.exitStatus !== exitStatus.refused) throw error;
+    throw new CliFault(exitStatus.tryAgain, error.message, error);
+  });
+  const { text, isRead } = refreshView(answer);
+  return { answer, text, exitStatus: isRead ? exitStatus.ok : exitStatus.serverUnread };
+}
+
+export async function connect(
+  { server, isForProbes: probes }: Named & { readonly isForProbes: boolean },
+  { connection }: Way,
+): Promise<Outcome> {
+  const answer = await connection.request('POST', pathOf('servers', server, 'connect'), { probes });
+  return { answer, text: `${printable((answer as { readonly url: string }).url)}\n` };
+}
+
+/** @param action the name that the server had when it was connected. */
+export async function disconnect({ name }: { readonly name: string }, { connection }: Way): Promise<Outcome> {
+  const answer = await connection.request('DELETE', pathOf('connect', name));
+  const isWithdrawn = (answer as { readonly revocation: string }).revocation === 'revoked';
+  const advice = isWithdrawn
+    ? ''
+    : ' Its authorization server was not told, or did not take it: withdraw the consent there, too.';
+  return { answer, text: `Disconnected ${printable(name)}.${advice}\n` };
+}

@@ -1,0 +1,78 @@
+// The commands that are more than an answer: the two planes, which run until they are told to end, and the minter of their tokens. Each
+// loads its part of the program when it is there.
+import { existsSync } from 'node:fs';
+import type { CommandWords } from './config/command.js';
+import type { ControlPlaneOptions } from './config/control-plane-options.js';
+import type { DataplaneOptions } from './config/dataplane-options.js';
+import { childEnvironment, serviceManager, workerEnvironment } from './config/environment.js';
+import { hasKeys } from './config/has-keys.js';
+import { loadDataplaneOptions } from './config/load-dataplane-options.js';
+import type { TokenRequest } from './config/load-token-request.js';
+import { controlPlaneOptionTable, dataplaneOptionTable } from './config/option-table.js';
+import type { OptionTable } from './config/option.js';
+import { isCheckAlone, startInWords } from './config/start-check.js';
+import { formatAddress } from './process/listen-fault.js';
+import { exitStatus } from './shared/exit-status.js';
+
+export async function runDataplane(options: DataplaneOptions, words: CommandWords): Promise<number> {
+  if (isCheckAlone(words)) return sayWhatWouldBe(dataplaneOptionTable, words, options, dataplaneListeners(options));
+  const { runPrimary } = await import('./primary/run-primary.js');
+  const { checkEmbedded } = await import('./store/check-embedded.js');
+  const { chooseListener } = await import('./worker/edge/choose-listener.js');
+  return runPrimary(options, {
+    readOptions: () => loadDataplaneOptions(words),
+    isOnTerminal: process.stdin.isTTY || process.stdout.isTTY,
+    workerModule: new URL('./worker/main.js', import.meta.url),
+    bootstrapModule: findBootstrapModule(),
+    workerEnvironment: workerEnvironment(),
+    checkStore: async (store) => {
+      if (store.kind === 'embedded') await checkEmbedded(store.path);
+    },
+    serviceManager: serviceManager(),
+    chooseListener,
+  });
+}
+
+export async function runControlPlane(options: ControlPlaneOptions, words: CommandWords): Promise<number> {
+  if (isCheckAlone(words)) {
+    return sayWhatWouldBe(controlPlaneOptionTable, words, options, { HTTP: formatAddress(options.address) });
+  }
+  const controlPlane = await import('./control-plane/run-control-plane.js');
+  return controlPlane.runControlPlane(options, {
+    serviceManager: serviceManager(),
+    childEnvironment: childEnvironment(),
+  });
+}
+
+function sayWhatWouldBe(
+  table: OptionTable,
+  words: CommandWords,
+  { store, token }: Pick<DataplaneOptions, 'store' | 'token'>,
+  listeners: Readonly<Record<string, string>>,
+): number {
+  process.stdout.write(startInWords(table, words, { store, listeners, hasKeys: hasKeys(token) }));
+  return exitStatus.ok;
+}
+
+function dataplaneListeners({ address, tls, adminAddress, workerCount }: DataplaneOptions): Record<string, string> {
+  return {
+    MCP: formatAddress(address),
+    ...(tls && { 'MCP over TLS': formatAddress(tls.address) }),
+    ...(adminAddress && { operators: formatAddress(adminAddress) }),
+    workers: String(workerCount),
+  };
+}
+
+/** Whether the feature is there is decided by the build: nothing refers to it but this look at the disk. */
+function findBootstrapModule(): string | undefined {
+  const module = new URL('./bootstrap/bootstrap.js', import.meta.url);
+  return existsSync(module) ? module.href : undefined;
+}
+
+export async function mintToken({ token, subject, expiresInMs }: TokenRequest): Promise<number> {
+  const { TokenMinter } = await import('./auth/token-minter.js');
+  const minter = TokenMinter.create(token);
+  if (minter === undefined) throw new Error('the token command got no private key, which its options require');
+  process.stdout.write(`${await minter.mint(subject, expiresInMs)}\n`);
+  return 0;
+}
