@@ -154,21 +154,28 @@ async function pageFor(
     return jsonPage(403, {
       detail: 'this host or origin is not let in: name an address, or a host of --allowed-hosts',
     });
-  const queryStart = url.includes('?') ? url.indexOf('?') : url.length;
-  const path = url.slice(0, queryStart);
+  const [path = '', query = ''] = partedAt(url, url.indexOf('?'));
   const change = Object.hasOwn(changes, path) ? changes[path] : undefined;
   if (change !== undefined)
     return method === 'PUT' ? change(await readBody(request)) : jsonPage(405, { detail: 'use PUT' });
-  // With a name behind it, as /requests/<id>.
-  const slash = path.indexOf('/', 1) + 1;
-  const place = slash > 1 && slash < path.length ? path.slice(0, slash) : path;
+  const { place, name } = placeOf(path);
   const page = Object.hasOwn(pages, place) ? pages[place] : undefined;
-  const name = decodedName(place === path ? '' : path.slice(slash));
-  if (page === undefined || name === undefined || (name === '' && place.length > 1 && place.endsWith('/'))) {
+  if (page === undefined || name === undefined) {
     return jsonPage(404, { detail: `there is ${[...Object.keys(pages), ...Object.keys(changes)].join(', ')}` });
   }
   if (method !== 'GET' && method !== 'HEAD') return jsonPage(405, { detail: 'use GET' });
-  return page(headers.accept ?? '', new URLSearchParams(url.slice(queryStart + 1)), name);
+  return page(headers.accept ?? '', new URLSearchParams(query), name);
+}
+
+function partedAt(text: string, at: number): readonly string[] {
+  return at === -1 ? [text] : [text.slice(0, at), text.slice(at + 1)];
+}
+
+/** With a name behind it, as /requests/<id>; `undefined` where that is missing, or cannot be decoded. */
+function placeOf(path: string): { readonly place: string; readonly name: string | undefined } {
+  const slash = path.indexOf('/', 1) + 1;
+  if (slash > 1 && slash < path.length) return { place: path.slice(0, slash), name: decodedName(path.slice(slash)) };
+  return { place: path, name: path.length > 1 && path.endsWith('/') ? undefined : '' };
 }
 
 function decodedName(text: string): string | undefined {

@@ -44,25 +44,11 @@ interface Place {
 }
 
 /** The config of a backend without secrets: of its URL the origin alone, of credentials the names of the headers. */
-function backendView(backend: CompiledBackend, { subject, id, relay }: Place): object {
+function backendView(backend: CompiledBackend, place: Place): object {
+  const { relay } = place;
   const { name, prefix, target, obstacle, passthroughHeaders, allowedNames, curation, auth } = backend;
   const { origin } = target;
   const circuit = relay.origins.find((one) => one.origin === origin);
-  const sessions: object[] = [];
-  for (const { identity, upstreams } of relay.sessions) {
-    if (identity.subject !== subject || identity.virtualHostId !== id) continue;
-    const upstream = upstreams.used(name);
-    const fault = upstream?.fault;
-    const state = upstream?.state ?? 'unused';
-    const spoken = upstream?.record && { era: upstream.record.era };
-    sessions.push({
-      session: sessionHash(identity.id),
-      state,
-      ...spoken,
-      ...(fault && { reason: faultReason(fault) }),
-    });
-    if (sessions.length >= limits.viewSessionsPerBackendMax) break;
-  }
   return {
     ...{ name, origin, prefix },
     ...(obstacle !== undefined && { obstacle }),
@@ -76,8 +62,28 @@ function backendView(backend: CompiledBackend, { subject, id, relay }: Place): o
     circuit: circuit?.state ?? 'unused',
     ...(circuit?.fault && { reason: faultReason(circuit.fault) }),
     lastFault: relay.lastFaultAt(origin) ?? null,
-    sessions,
+    sessions: sessionsWith(name, place),
   };
+}
+
+/** @param backend its name. */
+function sessionsWith(backend: string, { subject, id, relay }: Place): object[] {
+  const sessions: object[] = [];
+  for (const { identity, upstreams } of relay.sessions) {
+    if (identity.subject !== subject || identity.virtualHostId !== id) continue;
+    const upstream = upstreams.used(backend);
+    const fault = upstream?.fault;
+    const state = upstream?.state ?? 'unused';
+    const spoken = upstream?.record && { era: upstream.record.era };
+    sessions.push({
+      session: sessionHash(identity.id),
+      state,
+      ...spoken,
+      ...(fault && { reason: faultReason(fault) }),
+    });
+    if (sessions.length >= limits.viewSessionsPerBackendMax) break;
+  }
+  return sessions;
 }
 
 function listed(names: ReadonlySet<string> | undefined): readonly string[] | 'all' {

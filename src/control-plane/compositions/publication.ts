@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { limits } from '../../shared/limits.js';
 import type { RecordChange, RecordKey } from '../../store/record-store.js';
-import { editConfig, EMPTY_CONFIG, readConfig } from './virtual-host-edit.js';
+import { editConfig, EMPTY_CONFIG, readConfig, type EditableConfig } from './virtual-host-edit.js';
 
 /** Written with the user config in one swap, so that it is true of it. */
 interface PublicationRecord {
@@ -38,21 +38,50 @@ export function userConfigKey(subject: string): RecordKey {
 
 /** @param wanted JSON of the virtual hosts that the subject should have of ours, by id. */
 export function planPublication(state: PublicationState, wanted: ReadonlyMap<string, string>): PublicationPlan {
-  const { subject } = state;
   const before = state.record === undefined ? undefined : decode(state.record);
   if (before === undefined && wanted.size === 0) return { kind: 'current' };
-  // An empty value is no config either (decisions 2.2).
-  const isAbsent = state.config === undefined || state.config.length === 0;
-  const config = readConfig(isAbsent ? EMPTY_CONFIG : state.config);
+  const found = configIn(state);
+  const config = readConfig(found ?? EMPTY_CONFIG);
   if (typeof config === 'string') return obstructed(`the user config cannot be decoded: ${config}`);
+  const difference = differenceOf(config, new Set(before?.virtualHosts), wanted);
+  if (typeof difference === 'string') return obstructed(difference);
+  const { removed, added } = difference;
+  const isConfigOurs = found === undefined || before?.isConfigOurs === true;
+  const record = recordOf({ subject: state.subject, virtualHosts: [...wanted.keys()].sort(), isConfigOurs });
+  if (removed.size === 0 && added.size === 0) {
+    if (record !== undefined && state.record?.equals(record) === true) return { kind: 'current' };
+    return { kind: 'stale', changes: changesOf(state, record, state.config) };
+  }
+  const edited = editConfig(config, removed, added);
+  if (added.size > 0 && edited.length > limits.userConfigBytesMax) {
+    return obstructed(`the user config would be larger than ${limits.userConfigBytesMax} bytes`);
+  }
+  const isOver = before?.isConfigOurs === true && edited.equals(EMPTY_CONFIG);
+  return { kind: 'stale', changes: changesOf(state, record, isOver ? undefined : edited) };
+}
 
-  const owned = new Set(before?.virtualHosts);
+/** An empty value is no config either (decisions 2.2). */
+function configIn({ config }: PublicationState): Buffer | undefined {
+  return config === undefined || config.length === 0 ? undefined : config;
+}
+
+interface Difference {
+  readonly removed: ReadonlySet<string>;
+  readonly added: ReadonlyMap<string, string>;
+}
+
+/** Between the virtual hosts of ours that the config has and those that it should have. @returns why it cannot have them, in words. */
+function differenceOf(
+  { virtualHosts }: EditableConfig,
+  owned: ReadonlySet<string>,
+  wanted: ReadonlyMap<string, string>,
+): Difference | string {
   const removed = new Set<string>();
   const current = new Set<string>();
-  for (const { id, value } of config.virtualHosts) {
+  for (const { id, value } of virtualHosts) {
     const json = wanted.get(id);
     if (!owned.has(id)) {
-      if (json !== undefined) return obstructed(`the user config has a virtual host ${id} of somebody else's`);
+      if (json !== undefined) return `the user config has a virtual host ${id} of somebody else's`;
     } else if (json !== undefined && isDeepStrictEqual(JSON.parse(value.toString()), JSON.parse(json))) {
       current.add(id);
     } else {
@@ -61,23 +90,12 @@ export function planPublication(state: PublicationState, wanted: ReadonlyMap<str
   }
   // One that is there twice, once as it should be, is taken out twice.
   const added = new Map([...wanted].filter(([id]) => !current.has(id) || removed.has(id)));
-  const after: PublicationRecord | undefined =
-    wanted.size === 0
-      ? undefined
-      : { subject, virtualHosts: [...wanted.keys()].sort(), isConfigOurs: isAbsent || before?.isConfigOurs === true };
-  const record = after === undefined ? undefined : Buffer.from(JSON.stringify(after));
-  const isSameRecord = record !== undefined && state.record?.equals(record) === true;
-  if (removed.size === 0 && added.size === 0 && isSameRecord) return { kind: 'current' };
+  return { removed, added };
+}
 
-  let { config: value } = state;
-  if (removed.size > 0 || added.size > 0) {
-    const edited = editConfig(config, removed, added);
-    if (added.size > 0 && edited.length > limits.userConfigBytesMax) {
-      return obstructed(`the user config would be larger than ${limits.userConfigBytesMax} bytes`);
-    }
-    value = before?.isConfigOurs === true && edited.equals(EMPTY_CONFIG) ? undefined : edited;
-  }
-  return { kind: 'stale', changes: changesOf(state, record, value) };
+/** `undefined` of one who has nothing of ours. */
+function recordOf(record: PublicationRecord): Buffer | undefined {
+  return record.virtualHosts.length === 0 ? undefined : Buffer.from(JSON.stringify(record));
 }
 
 /** From what was read to what should be there. */

@@ -1,9 +1,9 @@
-// A server that has not been probed yet: what people say of it, and what makes it the same server as before. Cold.
+// A server that has not been probed yet, or need not be again: what people say of it, and what makes it the same server as before. Cold.
 import type { Probe } from '../prober/prober.js';
 import type { Ownership } from '../caller.js';
 import type { CheckedInput } from './server-input.js';
 import { NO_LISTS } from './server-lists.js';
-import type { ServerInput } from './server-record.js';
+import type { ServerInput, ServerRecord } from './server-record.js';
 import type { StoredServer } from './server-state.js';
 import type { ReadContents } from './server-storage.js';
 import { NO_TOOLS } from './tool-list.js';
@@ -41,6 +41,31 @@ export function blankServer(checked: CheckedInput, id: string, ownership: Owners
     },
     failures: 0,
   };
+}
+
+/** What is said of a server from now on: what is left out stays. */
+export function saidAfter(before: ServerRecord, checked: CheckedInput) {
+  const { description, tags, transport, enabled, auth, curation } = before;
+  return {
+    ...checked,
+    description: checked.description ?? description,
+    tags: checked.tags ?? tags,
+    transport: checked.transport ?? transport,
+    enabled: checked.enabled ?? enabled,
+    auth: checked.auth === undefined ? auth : checked.auth,
+    curation: checked.curation === undefined ? curation : checked.curation,
+  };
+}
+
+/** Of a server that is in the same place as before. @param anew what it has in the place of what it had. */
+export function recordAfter(
+  before: ServerRecord,
+  said: ReturnType<typeof saidAfter>,
+  anew: Ownership & Pick<ServerRecord, 'slug' | 'updatedAt'>,
+): ServerRecord {
+  const { auth: _same, curation, team: _said, ...words } = said;
+  const { curation: _before, owner: _owner, team: _team, ...record } = before;
+  return { ...record, ...words, ...(curation && { curation }), ...anew };
 }
 
 type Place = Pick<ServerInput, 'url' | 'transport' | 'auth'>;

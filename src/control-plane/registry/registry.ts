@@ -17,7 +17,7 @@ import type { Directory } from '../mirror/directory.js';
 import { cursorAfter, pageOf, type Page, type PageQuery } from '../page.js';
 import type { CredentialedProber } from '../prober/credentialed-prober.js';
 import type { Probe } from '../prober/prober.js';
-import { blankServer, contentsOf, isSamePlace } from './blank-server.js';
+import { blankServer, contentsOf, isSamePlace, recordAfter, saidAfter } from './blank-server.js';
 import { checkServerInput } from './server-input.js';
 import type { KnownServer, ServerCounts } from './server-directory.js';
 import type { HealthEntry } from './server-health.js';
@@ -218,25 +218,13 @@ export class Registry {
       await this.#refuseTakenName(checked.name, id);
       const isSameName = before.record.name.toLowerCase() === checked.name.toLowerCase();
       const slug = isSameName ? before.record.slug : await this.#storage.findFreeSlug(checked.name);
-      const { description, tags, transport, enabled, auth, curation } = before.record;
-      const said = {
-        ...checked,
-        description: checked.description ?? description,
-        tags: checked.tags ?? tags,
-        transport: checked.transport ?? transport,
-        enabled: checked.enabled ?? enabled,
-        auth: checked.auth === undefined ? auth : checked.auth,
-        curation: checked.curation === undefined ? curation : checked.curation,
-      };
-      const { curation: shown } = said;
-      const named = { id, name: said.name, ...(shown && { curation: shown }) };
+      const said = saidAfter(before.record, checked);
+      const named = { id, name: said.name, ...(said.curation && { curation: said.curation }) };
       // One that it has already came to two at once, or by an earlier version: it may go on with it.
       if (prefixOf(named) !== prefixOf(before.record)) refuseTakenPrefix(named, this.#directory.servers.sorted);
       const updatedAt = new Date().toISOString();
       if (isSamePlace(before.record, said)) {
-        const { auth: _same, curation: _shown, team: _said, ...words } = said;
-        const { curation: _before, owner: _owner, team: _team, ...record } = before.record;
-        const after = { ...record, ...words, ...(shown && { curation: shown }), ...ownership, slug, updatedAt };
+        const after = recordAfter(before.record, said, { ...ownership, slug, updatedAt });
         const { bytes: _, ...rest } = before;
         const swap = (): Promise<boolean> =>
           this.#storage.tryUpdate(before, { ...rest, record: after }, undefined, change);
