@@ -2,9 +2,12 @@
 // is answered goes back together, as one array, or as the events of one stream when something has to be said before all
 // answers are there. Cold: no later version has batches.
 //
-//   gathering ──every member is over──> one array, 202 when no member was a request
-//   gathering ──a member streams, or the answers take too much──> streaming ──every member is over──> ended
-//   either ──the caller is gone, or cut──> each member hears it, and nothing is kept any more
+//   gathering ── a member streams, or the answers take too much ──> streaming
+//   streaming ── no room ──> blocked ── drained ──> streaming
+//   gathering, streaming, blocked ── a member's answer broke half-way ──> cut
+//
+// When every member is over, what was gathered is one array, or 202 when no member was a request; a stream is ended. When
+// it is cut, or the caller is gone, each member hears it, and nothing is kept any more.
 //
 // Members that take long to read are begun in turns of the event loop of their own, in their order. What the session is by
 // then holds for them.
@@ -57,6 +60,8 @@ function refusalOf(session: Session, exchange: Exchange, { members }: ClientBatc
 /** What a batch needs to know of the session that it came in. */
 export type BatchSession = Pick<Session, 'identity' | 'isEnded' | 'virtualHost' | 'readings'>;
 
+type State = 'gathering' | 'streaming' | 'blocked' | 'cut';
+
 /** The exchange of a batch, as its parts share it. */
 export class Batch {
   readonly #exchange: Exchange;
@@ -72,9 +77,7 @@ export class Batch {
   /** Of either. */
   #keptBytes = 0;
   #leftCount = 0;
-  #isStreaming = false;
-  #isBlocked = false;
-  #isCut = false;
+  #state: State = 'gathering';
 
   constructor(answerMemory: MessageMemory, session: BatchSession, exchange: Exchange) {
     this.#exchange = exchange;
@@ -84,7 +87,7 @@ export class Batch {
   }
 
   get isAborted(): boolean {
-    return this.#isCut || this.#exchange.isAborted;
+    return this.#state === 'cut' || this.#exchange.isAborted;
   }
 
   run({ members }: ClientBatch, handle: HandlePart): void {
@@ -147,7 +150,7 @@ export class Batch {
     if (bytes > limits.batchAnswerBytesMax) return false;
     if (this.#keptBytes + bytes > limits.batchAnswerBytesMax && this.#exchange.request.answerForms !== 'json')
       this.openStream();
-    if (this.isAborted || (this.#isStreaming && !this.#isBlocked)) return true;
+    if (this.isAborted || this.#state === 'streaming') return true;
     const isMuch = this.#keptBytes + bytes > limits.batchAnswerBytesMax;
     // What waits behind events is counted as it comes, and goes out as soon as the caller reads on.
     if (this.#isStreaming) return !isMuch || this.#hold.hasRoomFor(bytes);
@@ -155,10 +158,13 @@ export class Batch {
     return !isMuch;
   }
 
+  get #isStreaming(): boolean {
+    return this.#state === 'streaming' || this.#state === 'blocked';
+  }
+
   /** What was answered so far goes out with it. */
   openStream(): void {
-    if (this.#isStreaming || this.#isCut) return;
-    this.#isStreaming = true;
+    if (!this.#transition('gathering', 'streaming')) return;
     this.#exchange.onDrain = () => this.#onDrain();
     this.#exchange.openStream();
     const answers = this.#answers.splice(0);
@@ -172,9 +178,10 @@ export class Batch {
    */
   write(event: Buffer): boolean {
     if (this.isAborted) return true;
-    if (!this.#isBlocked) {
-      this.#isBlocked = !this.#exchange.write(event);
-      return !this.#isBlocked;
+    if (this.#state !== 'blocked') {
+      if (this.#exchange.write(event)) return true;
+      this.#transition('streaming', 'blocked');
+      return false;
     }
     this.#waiting.push(event);
     this.#keep(event.length);
@@ -183,8 +190,8 @@ export class Batch {
 
   /** A member's answer broke half-way, and with it all of the batch. */
   reset(): void {
-    if (this.#isCut) return;
-    this.#isCut = true;
+    if (this.#state === 'cut') return;
+    this.#transition(this.#state, 'cut');
     this.#exchange.reset();
     this.#tellAborted();
   }
@@ -197,22 +204,22 @@ export class Batch {
   }
 
   #onDrain(): void {
-    this.#isBlocked = false;
+    this.#transition('blocked', 'streaming');
     const waiting = this.#waiting.splice(0);
     this.#release();
     for (const event of waiting) this.write(event);
-    if (this.#isBlocked) return;
+    if (this.#state === 'blocked') return;
     if (this.#leftCount === 0) this.#exchange.end();
     else for (const part of this.#parts) part.onDrain?.();
   }
 
   #finish(): void {
-    if (this.#isCut) return;
+    if (this.#state === 'cut') return;
     const messages = this.#answers.filter((message) => message !== undefined);
     if (messages.length > 0 && this.#exchange.request.answerForms === 'event-stream') this.openStream();
     if (this.#isStreaming) {
       // A caller that is gone does not drain.
-      if (!this.#isBlocked || this.isAborted) this.#exchange.end();
+      if (this.#state !== 'blocked' || this.isAborted) this.#exchange.end();
     } else if (messages.length === 0) {
       accept(this.#exchange);
     } else {
@@ -229,6 +236,13 @@ export class Batch {
   #release(): void {
     this.#keptBytes = 0;
     this.#hold.release();
+  }
+
+  /** The one writer of the state. */
+  #transition(from: State, to: State): boolean {
+    if (this.#state !== from) return false;
+    this.#state = to;
+    return true;
   }
 }
 

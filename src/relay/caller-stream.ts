@@ -3,8 +3,10 @@
 // GET with the id of the last event that arrived brings the rest, once and in order. For others nothing outlives
 // the connection. Hot: of an event of usual size one encoding, one write and one short string.
 //
-//   attached ──the connection broke──> detached ──GET: `attach`──> attached
-//      └──────the last event written──> over, its tail kept; detached ──the last event said──> undelivered
+//   attached ── no room, or a large event is on its way ──> blocked ── room ──> attached
+//   attached, blocked ── the connection broke or was replaced, all was written ──> detached ── GET: `attach` ──> attached
+//
+// Whether the last event was said is another matter: behind it the stream is delivered, or not yet, as its keeper has it.
 import {
   encodeEvent,
   encodeEventAfter,
@@ -38,6 +40,8 @@ const ANSWER_LOST: RpcError = {
   message: 'The answer came while the connection was broken, and is too large to be kept',
 };
 
+type State = 'attached' | 'blocked' | 'detached';
+
 export class CallerStream extends ListNode {
   /** For `StreamKeeper`. */
   keptSinceMs = 0;
@@ -47,9 +51,9 @@ export class CallerStream extends ListNode {
   /** Until the answer is said: what is kept then must not keep its request. */
   #owner: StreamOwner | undefined;
   readonly #keeper: StreamKeeper | undefined;
+  #state: State = 'attached';
+  /** Unless it is detached. What is said while that takes no more waits. */
   #exchange: Exchange | undefined;
-  /** The exchange takes no more for now, or a large event is on its way: what is said waits. */
-  #isBlocked = false;
   /** The last event, which goes out with the end. */
   #last: Buffer | undefined;
   /** A large event on its way. */
@@ -84,7 +88,7 @@ export class CallerStream extends ListNode {
 
   /** Whether who says more should wait. */
   get isBlocked(): boolean {
-    return this.#isBlocked;
+    return this.#state === 'blocked';
   }
 
   /** Whether an event of this position was said. */
@@ -116,14 +120,14 @@ export class CallerStream extends ListNode {
       return;
     }
     // What was lost was the latest there was when the client came back.
-    if (this.#lostCount > 0 && this.#exchange !== undefined && !this.#isBlocked) this.#tellLoss();
+    if (this.#lostCount > 0 && this.#state === 'attached') this.#tellLoss();
     const position = this.#said.position + 1;
     const event =
       this.#keeper === undefined
         ? encodeEvent(data)
         : encodeNumberedEvent(this.number, position, !this.#isPrimed, data);
     this.#isPrimed = true;
-    const isDue = this.#exchange !== undefined && !this.#isBlocked;
+    const isDue = this.#state === 'attached';
     if (isDue) {
       if (this.#isEnding && event.length <= limits.joinedEventBytesMax) this.#last = event;
       else this.#write(event);
@@ -148,9 +152,8 @@ export class CallerStream extends ListNode {
     const [only] = parts;
     if (bytes > LARGE_BYTES_FROM) this.#sayLarge(parts);
     else this.say(parts.length === 1 ? only! : Buffer.concat(parts));
-    const exchange = this.#exchange;
-    if (exchange !== undefined && !this.#isBlocked) this.#onAllWritten();
-    else if (exchange !== undefined) this.#detachWith(exchange);
+    if (this.#state === 'attached') this.#onAllWritten();
+    else if (this.#exchange !== undefined) this.#detachWith(this.#exchange);
     this.#isFiled = true;
     this.#keeper?.finish(this, this.isDelivered);
   }
@@ -173,12 +176,13 @@ export class CallerStream extends ListNode {
       return;
     }
     const older = this.#exchange;
-    const isOlderBlocked = this.#isBlocked;
+    const isOlderBlocked = this.isBlocked;
     this.#forgetExchange();
     // One that does not read would never come to its end.
     if (isOlderBlocked) older?.reset();
     else older?.end();
     this.#said.onDetached();
+    this.#transition('detached', 'attached');
     this.#exchange = exchange;
     this.#detachWith(exchange);
     exchange.onDrain = () => this.#onDrain(exchange);
@@ -226,19 +230,19 @@ export class CallerStream extends ListNode {
   }
 
   #write(bytes: Buffer): void {
-    this.#isBlocked = this.#exchange?.write(bytes) === false;
+    if (this.#exchange?.write(bytes) === false) this.#transition('attached', 'blocked');
   }
 
   #onDrain(exchange: Exchange): void {
     if (this.#exchange !== exchange) return;
-    this.#isBlocked = false;
+    this.#transition('blocked', 'attached');
     this.#pump();
   }
 
   #forgetExchange(): void {
     const exchange = this.#exchange;
+    if (!this.#transition('attached', 'detached')) this.#transition('blocked', 'detached');
     this.#exchange = undefined;
-    this.#isBlocked = false;
     this.#sending?.cancel();
     this.#sending = undefined;
     if (exchange === undefined) return;
@@ -257,12 +261,12 @@ export class CallerStream extends ListNode {
     const kept = new KeptEvent(this.#headText(this.#said.position + 1), parts, onLost);
     this.#isPrimed = true;
     this.#said.add(kept, false, this.#exchange !== undefined);
-    if (!this.#isBlocked) this.#pump();
+    if (!this.isBlocked) this.#pump();
   }
 
   /** Writes what waits, until there is no room. */
   #pump(): void {
-    while (this.#exchange !== undefined && !this.#isBlocked && this.#said.isAnyUnwritten) {
+    while (this.#exchange !== undefined && this.#state === 'attached' && this.#said.isAnyUnwritten) {
       const droppedCount = this.#said.skipDropped();
       if (droppedCount > 0) {
         this.#lostCount += droppedCount;
@@ -282,7 +286,7 @@ export class CallerStream extends ListNode {
       }
       this.#said.onWritten();
     }
-    if (!this.#isBlocked && this.#exchange !== undefined) this.#onAllWritten();
+    if (this.#state === 'attached') this.#onAllWritten();
   }
 
   /** The notice bears the id of the event before the next one: it is told again to who goes on from further back. */
@@ -293,12 +297,12 @@ export class CallerStream extends ListNode {
   }
 
   #sendLarge(exchange: Exchange, head: string, parts: readonly Buffer[]): void {
-    this.#isBlocked = true;
+    this.#transition('attached', 'blocked');
     const sending = (this.#sending = new Sending(exchange, () => {
       if (this.#exchange !== exchange) return;
       this.#sending = undefined;
       exchange.onDrain = () => this.#onDrain(exchange);
-      this.#isBlocked = false;
+      this.#transition('blocked', 'attached');
       this.#said.onWritten();
       this.#pump();
     }));
@@ -317,5 +321,12 @@ export class CallerStream extends ListNode {
       if (this.#isFiled) this.#keeper?.deliver(this);
       else this.isDelivered = true;
     }
+  }
+
+  /** The one writer of the state. */
+  #transition(from: State, to: State): boolean {
+    if (this.#state !== from) return false;
+    this.#state = to;
+    return true;
   }
 }

@@ -2,17 +2,18 @@
 // Each counts in the subject's share of answers until all of it was handed over, or the exchange is over. For as long as
 // there is something to hand over, nobody else may write to the exchange. Cold but for large answers.
 //
-//   idle ──add──> sending ──no room──> waiting ──drained──> sending ──all handed over──> idle, or ended
+//   ready ── no room ──> waiting ── drained ──> ready ── enough for one turn ──> resting ── the next turn ──> ready
 import type { Exchange } from './exchange.js';
 import { limits } from '../shared/limits.js';
 import type { PieceSource } from './piece-source.js';
+
+type State = 'ready' | 'waiting' | 'resting';
 
 export class Sending {
   readonly #exchange: Exchange;
   readonly #onIdle: () => void;
   readonly #sources: PieceSource[] = [];
-  #isWaiting = false;
-  #isTurnDue = false;
+  #state: State = 'ready';
   #isEnding = false;
 
   /**
@@ -26,7 +27,7 @@ export class Sending {
 
   add(source: PieceSource): void {
     this.#exchange.onDrain = () => {
-      this.#isWaiting = false;
+      this.#transition('waiting', 'ready');
       this.#send();
     };
     this.#exchange.countInPieces(source.bytes);
@@ -50,7 +51,7 @@ export class Sending {
 
   #send(): void {
     let bytesLeft = limits.sentPerTurnBytes;
-    while (!this.#isWaiting && !this.#isTurnDue) {
+    while (this.#state === 'ready') {
       const source = this.#sources[0];
       if (source === undefined) return;
       const piece = source.next();
@@ -59,16 +60,16 @@ export class Sending {
         if (this.#sources.length === 0) this.#finish();
         continue;
       }
-      if (piece.length > 0) this.#isWaiting = !this.#exchange.write(piece);
+      if (piece.length > 0 && !this.#exchange.write(piece)) this.#transition('ready', 'waiting');
       bytesLeft -= piece.length;
-      if (bytesLeft <= 0 && !this.#isWaiting) this.#yield();
+      if (bytesLeft <= 0) this.#yield();
     }
   }
 
   #yield(): void {
-    this.#isTurnDue = true;
+    if (!this.#transition('ready', 'resting')) return;
     setImmediate(() => {
-      this.#isTurnDue = false;
+      this.#transition('resting', 'ready');
       this.#send();
     });
   }
@@ -78,5 +79,12 @@ export class Sending {
     this.#exchange.onDrain = undefined;
     if (this.#isEnding) this.#exchange.end();
     else this.#onIdle();
+  }
+
+  /** The one writer of the state. */
+  #transition(from: State, to: State): boolean {
+    if (this.#state !== from) return false;
+    this.#state = to;
+    return true;
   }
 }

@@ -3,13 +3,12 @@
 // client is told how much it has missed. A client that can go on with a stream (2025-11-25) gets ids, and has some time to come
 // back for what was said meanwhile, and for the last that was written. Cold.
 //
-//   closed ──GET──> open ──newer GET──> open
-//     └──expected──> expected ──GET──> open
-//                       └──not opened in time──> closed: what waits is lost
-//                    ├──the client goes away, or has listened for long──> lingering, or closed: what waits is lost
-//                    └──session or process ends──> over
-//   lingering ──GET──> open
-//        └────its time──> closed
+//   closed, expected, lingering ── GET ──> open ── no room ──> blocked ── drained ──> open
+//   closed ── about to be opened ──> expected ── not opened in time, session or process ends ──> closed
+//   open, blocked ── a newer GET, the client is gone or has listened for long, session or process ends ──> closed
+//   closed ── the client was there, and may come back ──> lingering ── its time, session or process ends ──> closed
+//
+// What waits is lost when it closes, unless somebody comes for it at once.
 import { encodeEventAfter, eventHeadText, keepAliveComment, primingText } from '../protocol/event-stream.js';
 import type { Account } from '../shared/accounts.js';
 import type { Deadline, DeadlineWheel } from '../shared/deadline-wheel.js';
@@ -29,6 +28,8 @@ interface WaitingEvent {
   readonly onLost: (() => void) | undefined;
 }
 
+type State = 'closed' | 'expected' | 'open' | 'blocked' | 'lingering';
+
 /** One that was written, in Latin-1. */
 interface WrittenEvent {
   readonly position: number;
@@ -43,9 +44,9 @@ export class SessionStream implements AskingStream {
   readonly onAsking: AskingStream['onAsking'];
   /** `undefined`: the client cannot go on with a stream. */
   readonly #keeper: StreamKeeper | undefined;
+  #state: State = 'closed';
+  /** While it is open, or blocked: no room until it says that it has drained. */
   #exchange: Exchange | undefined;
-  /** The exchange has no room until it says that it has drained. */
-  #isBlocked = false;
   readonly #waiting: WaitingEvent[] = [];
   #waitingBytes = 0;
   #lostCount = 0;
@@ -59,10 +60,6 @@ export class SessionStream implements AskingStream {
   readonly #written: WrittenEvent[] = [];
   #writtenBytes = 0;
   #arrivedThrough = 0;
-  /** The client is about to open it: what is said waits. */
-  #isExpected = false;
-  /** The client may come back: what is said waits. */
-  #isLingering = false;
   #lingerDeadline: Deadline | undefined;
   readonly #isReady: () => boolean;
   /** Runs while what the client is asked waits until it is ready, and with it what is said behind. */
@@ -89,29 +86,27 @@ export class SessionStream implements AskingStream {
   }
 
   get isOpen(): boolean {
-    return this.#exchange !== undefined;
+    return this.#state === 'open' || this.#state === 'blocked';
   }
 
   /** Whether the client hears what is said, or is about to open the stream for the first time. */
   get isOpenOrExpected(): boolean {
-    return this.isOpen || this.#isExpected;
+    return this.isOpen || this.#state === 'expected';
   }
 
   /** Whether what is said is heard, now or later. */
   get isHeard(): boolean {
-    return this.isOpenOrExpected || this.#isLingering;
+    return this.#state !== 'closed';
   }
 
   /** The client is about to open it: until then, or until `expectNoMore`, what is said waits. */
   expect(): void {
-    this.#isExpected = !this.isOpen;
+    this.#transition(['closed'], 'expected');
   }
 
   /** The client has not come: what waits is lost. */
   expectNoMore(): void {
-    if (!this.#isExpected) return;
-    this.#isExpected = false;
-    if (!this.isHeard) this.#dropAll();
+    if (this.#transition(['expected'], 'closed')) this.#dropAll();
   }
 
   /** @param position of the last event that the client got; `undefined` when it begins anew. */
@@ -121,8 +116,7 @@ export class SessionStream implements AskingStream {
       return;
     }
     this.#letGo();
-    this.#isExpected = false;
-    this.#isLingering = false;
+    this.#transition(['closed', 'expected', 'lingering'], 'open');
     this.#lingerDeadline?.cancel();
     this.#exchange = exchange;
     exchange.onAbort = () => this.#onAbort(exchange);
@@ -150,8 +144,7 @@ export class SessionStream implements AskingStream {
     this.#readyDeadline?.cancel();
     this.#changes = undefined;
     this.#letGo();
-    this.#isExpected = false;
-    this.#stopLingering();
+    this.#close();
   }
 
   /** For `BackendRequests`. */
@@ -210,7 +203,7 @@ export class SessionStream implements AskingStream {
   }
 
   get #isHeldBack(): boolean {
-    return this.#isBlocked || this.#readyDeadline !== undefined;
+    return this.#state === 'blocked' || this.#readyDeadline !== undefined;
   }
 
   /** A client that never says that it is ready is not asked. */
@@ -228,7 +221,7 @@ export class SessionStream implements AskingStream {
   }
 
   #write(bytes: Buffer): void {
-    this.#isBlocked = this.#exchange?.write(bytes) === false;
+    if (this.#exchange?.write(bytes) === false) this.#transition(['open'], 'blocked');
   }
 
   #flush(): void {
@@ -248,14 +241,14 @@ export class SessionStream implements AskingStream {
 
   #onDrain(exchange: Exchange): void {
     if (this.#exchange !== exchange) return;
-    this.#isBlocked = false;
+    this.#transition(['blocked'], 'open');
     this.#flush();
   }
 
   #onAbort(exchange: Exchange): void {
     if (this.#exchange !== exchange) return;
+    this.#transition(['open', 'blocked'], 'closed');
     this.#exchange = undefined;
-    this.#isBlocked = false;
     this.#lifeDeadline?.cancel();
     this.#linger();
   }
@@ -271,15 +264,16 @@ export class SessionStream implements AskingStream {
     if (this.#keeper === undefined) {
       this.#dropAll();
     } else {
-      this.#isLingering = true;
-      this.#lingerDeadline ??= this.#deadlines.after(this.#keeper.resumptionTimeMs, () => this.#stopLingering());
+      this.#transition(['closed'], 'lingering');
+      this.#lingerDeadline ??= this.#deadlines.after(this.#keeper.resumptionTimeMs, () => this.#close());
       this.#lingerDeadline.restart();
     }
     this.#onClosed();
   }
 
-  #stopLingering(): void {
-    this.#isLingering = false;
+  /** Nobody is waited for. */
+  #close(): void {
+    this.#transition(['expected', 'lingering'], 'closed');
     this.#lingerDeadline?.cancel();
     this.#dropAll();
     this.#forgetWritten(this.#position);
@@ -342,9 +336,17 @@ export class SessionStream implements AskingStream {
     exchange.onAbort = undefined;
     exchange.onDrain = undefined;
     this.#lifeDeadline?.cancel();
-    if (this.#isBlocked) exchange.reset();
+    const wasBlocked = this.#state === 'blocked';
+    this.#transition(['open', 'blocked'], 'closed');
+    if (wasBlocked) exchange.reset();
     else exchange.end();
-    this.#isBlocked = false;
+  }
+
+  /** The one writer of the state. */
+  #transition(from: readonly State[], to: State): boolean {
+    if (!from.includes(this.#state)) return false;
+    this.#state = to;
+    return true;
   }
 
   #hasRoomFor(bytes: number): boolean {

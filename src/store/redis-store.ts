@@ -1,9 +1,11 @@
 // The store in Redis, with what was read remembered for as long as Redis would tell of a change. Hot.
 //
-//   lost ── a link is live: a new term begins, nothing is fresh ──▶ live ── the link is lost: the term ends ──▶ lost
+//   lost, grace ── a link is live: a new term begins, nothing is fresh ──> live
+//   live ── the link is lost: the term ends ──> grace ── it is over ──> lost
+//   lost, grace, live ── close ──> closed
 //
-// While live, a value read in this term is fresh and is answered at once; any other is read anew. While lost, links are
-// tried for ever, and what was read in a term that ended less than the grace ago serves as last known. close() ends it.
+// While live, a value read in this term is fresh and is answered at once; any other is read anew. Otherwise links are
+// tried for ever, and what was read in a term that ended less than the grace ago serves as last known.
 import { ReplyError } from 'ioredis';
 import { Backoff } from '../shared/backoff.js';
 import { limits } from '../shared/limits.js';
@@ -37,6 +39,8 @@ const overloaded: StoreRead = Object.freeze({
   isForAll: true,
 });
 
+type State = 'lost' | 'live' | 'grace' | 'closed';
+
 export class RedisStore implements Store {
   readonly kind = 'redis';
   readonly #options: RedisStoreOptions;
@@ -48,16 +52,15 @@ export class RedisStore implements Store {
   readonly #pending = new Map<string, Promise<StoreRead>>();
   /** The newest link, in whatever state. */
   #link: StoreLink;
-  #isLive = false;
+  #state: State = 'lost';
   #term: Term = { endedAtMs: undefined };
   #retryTimer: NodeJS.Timeout | undefined;
   readonly #backoff = new Backoff(limits.redisRetryDelayMsMin, limits.redisRetryDelayMsMax);
   #lostReason: string | undefined;
   readonly #counts: StoreCounts;
   readonly #onObstacle: (obstacle: string) => void;
-  /** While it runs, what is known serves. */
+  /** Of the grace, in which what is known serves. */
   #graceTimer: NodeJS.Timeout | undefined;
-  #isClosed = false;
 
   private constructor(
     options: RedisStoreOptions,
@@ -98,7 +101,7 @@ export class RedisStore implements Store {
 
   /** @param subject or the name of a record (store-key.ts), here and below. */
   #read(subject: string): StoreRead | Promise<StoreRead> {
-    if (!this.#isLive) return this.#lastKnown(subject);
+    if (this.#state !== 'live') return this.#lastKnown(subject);
     const known = this.#known.get(subject);
     if (known?.term !== this.#term) {
       this.#counts.asked += 1;
@@ -111,7 +114,7 @@ export class RedisStore implements Store {
   async write(subject: string, value: Buffer): Promise<void> {
     const key = encodeStoreKey(subject);
     if (key === undefined) throw new Error('the subject cannot be encoded as a store key');
-    if (!this.#isLive) throw new Error('Redis is not reachable');
+    if (this.#state !== 'live') throw new Error('Redis is not reachable');
     try {
       await this.#link.set(key, value);
     } catch (error) {
@@ -125,7 +128,7 @@ export class RedisStore implements Store {
 
   async swapRecord(key: string, expected: Buffer | undefined, value: Buffer | undefined): Promise<boolean> {
     if (encodeStoreKey(key) === undefined) throw new Error('the key cannot be encoded as a store key');
-    if (!this.#isLive) throw new Error('Redis is not reachable');
+    if (this.#state !== 'live') throw new Error('Redis is not reachable');
     const place = redisKey({ space: 'records', key });
     const words = ['1', '0', '', '1', key, '0', encodeOptional(expected), encodeOptional(value)];
     try {
@@ -145,11 +148,12 @@ export class RedisStore implements Store {
   }
 
   async close(): Promise<void> {
-    this.#isClosed = true;
+    const wasLive = this.#state === 'live';
+    this.#transition(this.#state, 'closed');
     clearTimeout(this.#retryTimer);
     clearTimeout(this.#graceTimer);
     this.#link.end();
-    this.#endTerm();
+    if (wasLive) this.#endTerm();
     this.#known.clear();
   }
 
@@ -228,37 +232,38 @@ export class RedisStore implements Store {
 
   #onLive(): void {
     this.#term = { endedAtMs: undefined };
-    this.#isLive = true;
+    if (!this.#transition('lost', 'live')) this.#transition('grace', 'live');
     this.#backoff.reset();
     this.#lostReason = undefined;
     clearTimeout(this.#graceTimer);
-    this.#graceTimer = undefined;
     this.#onObstacle('');
     this.#logger.info('Redis is connected');
   }
 
   #onLost(reason: string): void {
     const { staleGraceMs } = this.#options;
-    if (this.#isLive) this.#logger.warn({ reason, staleGraceMs }, 'Redis is lost: what is known serves for a while');
-    // Told once, not at each of the tries that follow.
-    else if (reason !== this.#lostReason) this.#logger.warn({ reason }, 'Redis cannot be connected to');
+    const lostReason = this.#lostReason;
     this.#lostReason = reason;
-    if (this.#isLive) this.#graceTimer = setTimeout(() => this.#onGraceOver(), staleGraceMs).unref();
-    else if (this.#graceTimer === undefined) this.#onObstacle(obstacleOf(reason));
-    this.#endTerm();
+    if (this.#transition('live', 'grace')) {
+      this.#logger.warn({ reason, staleGraceMs }, 'Redis is lost: what is known serves for a while');
+      this.#graceTimer = setTimeout(() => this.#onGraceOver(), staleGraceMs).unref();
+      this.#endTerm();
+    } else {
+      // Told once, not at each of the tries that follow.
+      if (reason !== lostReason) this.#logger.warn({ reason }, 'Redis cannot be connected to');
+      if (this.#state === 'lost') this.#onObstacle(obstacleOf(reason));
+    }
     this.#scheduleRetry();
   }
 
   #endTerm(): void {
-    if (!this.#isLive) return;
-    this.#isLive = false;
     this.#term.endedAtMs = performance.now();
     // They end by themselves, and must not be joined by reads of the next term.
     this.#pending.clear();
   }
 
   #onGraceOver(): void {
-    this.#graceTimer = undefined;
+    this.#transition('grace', 'lost');
     this.#onObstacle(obstacleOf(this.#lostReason ?? 'it is lost'));
   }
 
@@ -266,11 +271,18 @@ export class RedisStore implements Store {
     // Up to a half less, so that the workers do not come back all at once.
     const delayMs = this.#backoff.nextSpread(Math.random());
     this.#retryTimer = setTimeout(() => {
-      if (this.#isClosed) return;
+      if (this.#state === 'closed') return;
       this.#link = this.#createLink();
       void this.#link.open();
     }, delayMs);
     this.#retryTimer.unref();
+  }
+
+  /** The one writer of the state. */
+  #transition(from: State, to: State): boolean {
+    if (this.#state !== from) return false;
+    this.#state = to;
+    return true;
   }
 }
 

@@ -1,5 +1,9 @@
 // One request and its answer over `node:http`, by the rules of uWebSockets.js, which the edge keeps: bytes that are given are
 // copied, what waits for the caller is told by `onWritable`, and nothing is called after an abort.
+//
+//   open ── the kernel does not take all ──> held-back ── it has taken it ──> open
+//   open, held-back ── end ──> ended
+//   open, held-back, ended ── the connection is closed, or the library has to answer ──> gone
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { limits } from '../../shared/limits.js';
 import type { HttpRequest, HttpResponse } from './http-library.js';
@@ -38,15 +42,16 @@ export class NodeRequest implements HttpRequest {
   }
 }
 
+type State = 'open' | 'held-back' | 'ended' | 'gone';
+
 export class NodeResponse implements HttpResponse {
   readonly #req: IncomingMessage;
   readonly #res: ServerResponse;
   readonly #onAnswered: () => void;
   #status = '200 OK';
   readonly #headers: string[] = [];
-  #isEnded = false;
-  #isGone = false;
-  #isHeldBack = false;
+  #state: State = 'open';
+  /** The request's body. */
   #isPaused = false;
   #writeOffset = 0;
   #onWritable: ((offset: number) => boolean) | undefined;
@@ -130,12 +135,12 @@ export class NodeResponse implements HttpResponse {
   onData(handler: (chunk: ArrayBuffer, isLast: boolean) => void): void {
     this.#windowStartMs = performance.now();
     this.#req.on('data', (chunk: Buffer) => {
-      if (this.#isGone) return;
+      if (this.#state === 'gone') return;
       this.#measure(chunk.length);
       handler(new Uint8Array(chunk).buffer, false);
     });
     this.#req.on('end', () => {
-      if (!this.#isGone) handler(new ArrayBuffer(0), true);
+      if (this.#state !== 'gone') handler(new ArrayBuffer(0), true);
     });
   }
 
@@ -174,7 +179,7 @@ export class NodeResponse implements HttpResponse {
   }
 
   #end(body: string | Uint8Array | undefined): void {
-    this.#isEnded = true;
+    if (!this.#transition('open', 'ended')) this.#transition('held-back', 'ended');
     // What is still to come of the request is read and dropped by Node.
     if (body === undefined) this.#res.end();
     else this.#res.end(copyOf(body));
@@ -185,21 +190,24 @@ export class NodeResponse implements HttpResponse {
   #isHoldingBack(): boolean {
     const { socket } = this.#req;
     while (socket.writableCorked > 0) socket.uncork();
-    this.#isHeldBack = socket.writableLength > 0;
-    return this.#isHeldBack;
+    const isHoldingBack = socket.writableLength > 0;
+    if (isHoldingBack) this.#transition('open', 'held-back');
+    else this.#transition('held-back', 'open');
+    return isHoldingBack;
   }
 
   readonly #onFlushed = (): void => {
-    if (!this.#isHeldBack || this.#isGone || this.#isEnded || this.#req.socket.writableLength > 0) return;
-    this.#isHeldBack = false;
+    if (this.#state !== 'held-back' || this.#req.socket.writableLength > 0) return;
+    this.#transition('held-back', 'open');
     this.#onWritable?.(this.#writeOffset);
   };
 
   #onClose(): void {
-    if (this.#isGone) return;
-    this.#isGone = true;
+    if (this.#state === 'gone') return;
+    const wasEnded = this.#state === 'ended';
+    this.#transition(this.#state, 'gone');
     this.#onAnswered();
-    if (!this.#isEnded) this.#onAborted?.();
+    if (!wasEnded) this.#onAborted?.();
   }
 
   /** A body that comes byte by byte keeps its connection no longer than one that does not come. */
@@ -213,6 +221,13 @@ export class NodeResponse implements HttpResponse {
   #beginWindow(): void {
     this.#windowBytes = 0;
     this.#windowStartMs = performance.now();
+  }
+
+  /** The one writer of the state. */
+  #transition(from: State, to: State): boolean {
+    if (this.#state !== from) return false;
+    this.#state = to;
+    return true;
   }
 }
 

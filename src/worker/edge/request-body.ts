@@ -1,5 +1,13 @@
 // The body of one request as it comes in: kept while somebody may want it, dropped from the moment at which nobody will.
 // Hot: one object per request, and most bodies are one chunk.
+//
+//   reading ── it may not go on ──> pausing ── the turn's reads are done ──> paused
+//   pausing, paused ── let in, room ──> reading
+//   pausing ── its end was among those reads ──> reading
+//   reading, pausing, paused ── drop: answered before its end ──> unwanted
+//   reading, pausing, paused, unwanted ── the caller is gone ──> gone
+//
+// Whether it has come to its end, and how, is beside that: nothing of `unwanted` or `gone` is taken any more.
 import { BodyCollector } from '../../protocol/body-collector.js';
 import { limits } from '../../shared/limits.js';
 import type { MessageHold, MessageMemory, RoomWaiter } from '../../shared/message-memory.js';
@@ -17,21 +25,19 @@ export interface BodyReceiver {
   onBody(outcome: BodyOutcome, bytes: Buffer): void;
 }
 
+type State = 'reading' | 'pausing' | 'paused' | 'unwanted' | 'gone';
+
 export class RequestBody implements RoomWaiter {
   readonly #res: HttpResponse;
   readonly #lengthBytes: number;
   readonly #bytesMax: number;
   readonly #received: BodyCollector;
   readonly #receiver: BodyReceiver;
+  #state: State = 'reading';
   #outcome: BodyOutcome | undefined;
   /** The receiver waits for it. */
   #isAwaited = false;
-  #isUnwanted = false;
-  /** The library must not be spoken to any more. */
-  #isGone = false;
   #isHeld = false;
-  #isPauseDue = false;
-  #isPaused = false;
   /** Of a large body, once it is let in. */
   #room: MessageHold | undefined;
   #memory: MessageMemory | undefined;
@@ -88,18 +94,20 @@ export class RequestBody implements RoomWaiter {
 
   /** For `MessageHold`. */
   onNoRoom(bound: ShareBound): void {
-    if (this.#outcome !== undefined || this.#isUnwanted) return;
+    if (this.#outcome !== undefined || !this.#isWanted) return;
     this.#received.clear();
     this.#readOn();
     this.#end(bound);
   }
 
+  get #isWanted(): boolean {
+    return this.#state !== 'unwanted' && this.#state !== 'gone';
+  }
+
   #readOn(): void {
     this.#isHeld = false;
-    this.#isPauseDue = false;
-    if (!this.#isPaused || this.#isGone) return;
-    this.#isPaused = false;
-    this.#res.resume();
+    this.#transition('pausing', 'reading');
+    if (this.#transition('paused', 'reading')) this.#res.resume();
   }
 
   /**
@@ -108,37 +116,33 @@ export class RequestBody implements RoomWaiter {
    * resume it would start that clock too, with nothing left to come that stops it.
    */
   #pause(): void {
-    if (this.#isPaused || this.#isPauseDue) return;
-    this.#isPauseDue = true;
+    if (!this.#transition('reading', 'pausing')) return;
     setImmediate(() => {
-      if (!this.#isPauseDue || this.#isUnwanted || this.#outcome !== undefined) return;
-      this.#isPauseDue = false;
-      this.#isPaused = true;
-      this.#res.pause();
+      if (this.#transition('pausing', 'paused')) this.#res.pause();
     });
   }
 
   /** The request is about to be answered, whatever is still to come: that is read, and dropped. */
   drop(): void {
     if (this.#outcome !== undefined) return;
-    this.#isUnwanted = true;
+    const wasPaused = this.#transition('paused', 'unwanted');
+    if (!wasPaused && !this.#transition('pausing', 'unwanted')) this.#transition('reading', 'unwanted');
     this.#isAwaited = false;
     this.#received.clear();
     this.#room?.release();
     // Behind it may be the connection's next request.
-    this.#readOn();
+    if (wasPaused) this.#res.resume();
   }
 
   /** The caller is gone. */
   abandon(): void {
-    this.#isGone = true;
-    this.#isUnwanted = true;
+    this.#transition(this.#state, 'gone');
     this.#isAwaited = false;
     this.#received.clear();
   }
 
   #onData(chunk: ArrayBuffer, isLast: boolean): void {
-    if (this.#outcome !== undefined || this.#isUnwanted) return;
+    if (this.#outcome !== undefined || !this.#isWanted) return;
     if (this.#received.length + chunk.byteLength > this.#bytesMax) {
       this.#received.clear();
       this.#end('too-large');
@@ -180,7 +184,7 @@ export class RequestBody implements RoomWaiter {
 
   #end(outcome: BodyOutcome): void {
     this.#outcome = outcome;
-    this.#isPauseDue = false;
+    this.#transition('pausing', 'reading');
     if (this.#isAwaited) this.#handOver(outcome);
   }
 
@@ -188,5 +192,12 @@ export class RequestBody implements RoomWaiter {
     const { bytes } = this.#received;
     this.#received.clear();
     this.#receiver.onBody(outcome, bytes);
+  }
+
+  /** The one writer of the state. */
+  #transition(from: State, to: State): boolean {
+    if (this.#state !== from) return false;
+    this.#state = to;
+    return true;
   }
 }

@@ -1,8 +1,10 @@
 // The caller's end of the one connection to an owner, with all the hops on it. It stays open while idle.
 //
-//   connecting ──> open ──> closed          A closed link is replaced when the next hop needs it (hops.ts),
-//   connecting ──> closed                   and so is one that is being left: its owner has a successor.
-//   open ──> leaving ──> closed
+//   connecting ── connected ──> open ── the owner has a successor ──> leaving
+//   connecting, open, leaving ── the socket is closed ──> closed
+//
+// One that is being left is replaced when the next hop needs it (hops.ts), and so is a closed one, as soon as its socket
+// says so.
 import { connect } from 'node:net';
 import type { Exchange } from '../../relay/exchange.js';
 import { limits } from '../../shared/limits.js';
@@ -13,14 +15,15 @@ import type { ForwardedIdentity } from './heads.js';
 import { HopSocket, LINK_STREAM, type HopSocketHandler } from './socket.js';
 import { StreamNumbers, StreamTable } from './streams.js';
 
+type State = 'connecting' | 'open' | 'leaving' | 'closed';
+
 /** Every read of every link: what came is copied out of it, which costs less than memory of its own for each read. */
 const readBuffer = Buffer.allocUnsafeSlow(limits.hopReadBytes);
 
 export class HopLink implements HopSocketHandler {
   readonly #socket: HopSocket;
   readonly #connectTimer: NodeJS.Timeout;
-  #isConnected = false;
-  #isLeaving = false;
+  #state: State = 'connecting';
 
   readonly #calls = new StreamTable<HopCall>();
   /** Until it is connected: requests that wait for an owner to start are tried often, and not copied for each try. */
@@ -41,7 +44,7 @@ export class HopLink implements HopSocketHandler {
     this.#socket = new HopSocket(socket, logger, this);
     this.#connectTimer = setTimeout(() => socket.destroy(), limits.hopConnectMsMax);
     socket.once('connect', () => {
-      this.#isConnected = true;
+      this.#transition('connecting', 'open');
       clearTimeout(this.#connectTimer);
       for (const start of this.#unsent.splice(0)) start();
     });
@@ -55,7 +58,7 @@ export class HopLink implements HopSocketHandler {
 
   /** Whether further requests have to go over another link. */
   get isLeft(): boolean {
-    return this.#isLeaving || this.isClosed;
+    return this.#state === 'leaving' || this.isClosed;
   }
 
   forward(hop: ForwardedIdentity, exchange: Exchange, onFailure: (failure: HopFailure) => void): void {
@@ -65,8 +68,8 @@ export class HopLink implements HopSocketHandler {
     }
     const call = new HopCall(this.#socket, this.#numbers.take(), exchange, onFailure, this.#forget);
     this.#calls.add(call);
-    if (this.#isConnected) call.start(hop);
-    else this.#unsent.push(() => call.start(hop));
+    if (this.#state === 'connecting') this.#unsent.push(() => call.start(hop));
+    else call.start(hop);
   }
 
   /** The hops on it fail as if the owner were lost. */
@@ -76,7 +79,7 @@ export class HopLink implements HopSocketHandler {
 
   onFrame(kind: FrameKind, stream: number, payload: Buffer): void {
     if (kind === 'leave') {
-      this.#isLeaving = true;
+      this.#transition('open', 'leaving');
       this.#endIfLeft();
       return;
     }
@@ -94,12 +97,20 @@ export class HopLink implements HopSocketHandler {
 
   onClose(): void {
     clearTimeout(this.#connectTimer);
-    const failure = this.#isConnected ? 'owner-lost' : 'owner-absent';
+    const failure = this.#state === 'connecting' ? 'owner-absent' : 'owner-lost';
+    this.#transition(this.#state, 'closed');
     for (const call of this.#calls.values()) call.onLost(failure);
     this.#calls.clear();
   }
 
   #endIfLeft(): void {
-    if (this.#isLeaving && this.#calls.size === 0) this.#socket.end();
+    if (this.#state === 'leaving' && this.#calls.size === 0) this.#socket.end();
+  }
+
+  /** The one writer of the state. */
+  #transition(from: State, to: State): boolean {
+    if (this.#state !== from) return false;
+    this.#state = to;
+    return true;
   }
 }

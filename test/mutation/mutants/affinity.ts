@@ -225,12 +225,12 @@ export const affinityMutants: readonly Mutant[] = [
     [
       {
         slip: 'an owner that was never there passes for lost',
-        text: "const failure = this.#isConnected ? 'owner-lost' : 'owner-absent';",
+        text: "const failure = this.#state === 'connecting' ? 'owner-absent' : 'owner-lost';",
         becomes: "const failure = 'owner-lost' as const;",
       },
       {
         slip: 'an owner that was lost passes for absent',
-        text: "const failure = this.#isConnected ? 'owner-lost' : 'owner-absent';",
+        text: "const failure = this.#state === 'connecting' ? 'owner-absent' : 'owner-lost';",
         becomes: "const failure = 'owner-absent' as const;",
       },
       {

@@ -125,8 +125,8 @@ export const batchMutants: readonly Mutant[] = [
     },
     {
       slip: 'a caller that reads slowly is written to on and on',
-      text: 'this.#isBlocked = !this.#exchange.write(event);',
-      becomes: 'this.#exchange.write(event);',
+      text: 'if (this.#exchange.write(event)) return true;',
+      becomes: 'if (this.#exchange.write(event) || event.length > 0) return true;',
       noticedBy: EXCHANGE,
     },
     {
@@ -151,7 +151,7 @@ export const batchMutants: readonly Mutant[] = [
     {
       slip: 'a stream that drains at its end stays open',
       text: 'if (this.#leftCount === 0) this.#exchange.end();',
-      after: 'if (this.#isBlocked) return;',
+      after: "if (this.#state === 'blocked') return;",
       becomes: 'if (this.#leftCount === -1) this.#exchange.end();',
       noticedBy: EXCHANGE,
     },
@@ -163,7 +163,7 @@ export const batchMutants: readonly Mutant[] = [
     },
     {
       slip: 'a stream that is blocked ends before what waits',
-      text: 'if (!this.#isBlocked || this.isAborted) this.#exchange.end();',
+      text: "if (this.#state !== 'blocked' || this.isAborted) this.#exchange.end();",
       becomes: 'this.#exchange.end();',
       noticedBy: EXCHANGE,
     },

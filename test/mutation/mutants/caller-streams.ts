@@ -23,7 +23,7 @@ export const callerStreamMutants: readonly Mutant[] = [
     },
     {
       slip: 'what is said while nobody reads is written on',
-      text: 'const isDue = this.#exchange !== undefined && !this.#isBlocked;',
+      text: "const isDue = this.#state === 'attached';",
       becomes: 'const isDue = this.#exchange !== undefined;',
     },
     {
@@ -86,7 +86,7 @@ export const callerStreamMutants: readonly Mutant[] = [
     },
     {
       slip: 'a loss that comes last is told by nothing that is said then',
-      text: 'if (this.#lostCount > 0 && this.#exchange !== undefined && !this.#isBlocked) this.#tellLoss();',
+      text: "if (this.#lostCount > 0 && this.#state === 'attached') this.#tellLoss();",
       becomes: '',
     },
     {

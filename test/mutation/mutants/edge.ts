@@ -74,13 +74,13 @@ export const edgeMutants: readonly Mutant[] = [
       {
         slip: 'a pause outlives its reason',
         after: '#readOn(): void {',
-        text: 'this.#isPauseDue = false;',
+        text: "this.#transition('pausing', 'reading');",
         becomes: '',
       },
       {
         slip: 'a body that nobody wants is paused',
-        text: 'if (!this.#isPauseDue || this.#isUnwanted || this.#outcome !== undefined) return;',
-        becomes: 'if (!this.#isPauseDue) return;',
+        text: "if (this.#transition('pausing', 'paused')) this.#res.pause();",
+        becomes: 'this.#res.pause();',
       },
       {
         slip: 'a body that is dropped is not read to its end',

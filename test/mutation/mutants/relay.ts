@@ -616,8 +616,8 @@ export const relayMutants: readonly Mutant[] = [
     { slip: 'a stream lasts for ever', text: '() => this.#onOld(exchange));', becomes: '() => undefined);' },
     {
       slip: 'a stream that is blocked is ended in order, which never comes',
-      text: 'if (this.#isBlocked) exchange.reset();',
-      becomes: 'if (this.#isBlocked) exchange.end();',
+      text: 'if (wasBlocked) exchange.reset();',
+      becomes: 'if (wasBlocked) exchange.end();',
     },
     {
       slip: 'what waits outlives the client',

@@ -148,8 +148,8 @@ export const redisStoreMutants: readonly Mutant[] = [
       },
       {
         slip: 'the same reason is told at each try',
-        text: 'else if (reason !== this.#lostReason) this.#logger',
-        becomes: 'else this.#logger',
+        text: 'if (reason !== lostReason) this.#logger',
+        becomes: 'this.#logger',
       },
       {
         slip: 'a refusal of Redis passes for a lost one',
