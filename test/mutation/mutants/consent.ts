@@ -2,7 +2,7 @@
 import { mutantsOf, type Mutant } from '../mutant.js';
 
 const TOKENS = ['upstream/credentials/user-tokens'];
-const CONSENT = ['control-plane/connect', 'integration/user-consent'];
+const CONSENT = ['control-plane/connect/connect', 'integration/user-consent'];
 
 export const consentMutants: readonly Mutant[] = [
   ...mutantsOf('src/upstream/credentials/user-tokens.ts', TOKENS, [

@@ -1,0 +1,115 @@
+// One slot with real stub workers: what it says of itself, and what it tells its worker. How slots go together is in fleet.test.ts.
+import t, { type Test } from 'tap';
+import { Slot, type FleetBounds } from '../../src/primary/slot.js';
+import { StartTurns, type StartEnding } from '../../src/primary/start-turns.js';
+import { limits } from '../../src/shared/limits.js';
+import { createLogger } from '../../src/shared/logger.js';
+import { isAlive, Journal, stubOptions, until } from './stub-fleet.js';
+import { stubEnvironment, stubModule, type StubPlan } from './stub-worker.js';
+
+/** Gives every turn at once, and keeps how starts ended. */
+class KeptTurns extends StartTurns {
+  readonly endings: StartEnding[] = [];
+
+  override end(ending: StartEnding): void {
+    this.endings.push(ending);
+    super.end(ending);
+  }
+}
+
+class Scene {
+  readonly slot: Slot;
+  readonly journal: Journal;
+  readonly turns = new KeptTurns({ turnsMax: 1, failuresMax: Infinity }, () => undefined);
+  deaths = 0;
+
+  constructor(t: Test, stub: StubPlan, bounds: Partial<FleetBounds> = {}, module = stubModule) {
+    this.journal = new Journal(t);
+    const start = {
+      ...{ slotCount: 1, options: stubOptions(), hopDirectory: 'unused', hopSecret: new Uint8Array(32) },
+      bootstrapModule: undefined,
+    };
+    const environment = stubEnvironment(this.journal.path, [stub]);
+    const plan = { module, environment, start, bounds: { ...limits, ...bounds }, checkStore: async () => undefined };
+    const observer = {
+      ...{ onState: () => undefined, onMessage: () => undefined, onExit: () => undefined },
+      onDeath: () => void (this.deaths += 1),
+    };
+    this.slot = new Slot(0, plan, this.turns, observer, createLogger('silent', {}));
+    t.teardown(async () => {
+      this.slot.kill();
+      await until('the worker is gone', () => this.slot.servingWorker === undefined && this.slot.state === 'stopped');
+    });
+  }
+
+  async listening(): Promise<this> {
+    this.slot.start();
+    await until('the worker listens', () => this.slot.state === 'listening');
+    return this;
+  }
+}
+
+t.test('a worker that listens is told of readiness, of each change once; another one anew', async (t) => {
+  const scene = new Scene(t, {});
+  scene.slot.tellReadiness(true);
+  await scene.listening();
+  for (const isReady of [true, true, false]) scene.slot.tellReadiness(isReady);
+  await scene.journal.entry('readiness', 0, 2);
+  process.kill((await scene.journal.entry('listening', 0)).pid, 'SIGKILL');
+  await until('its death is heard', () => scene.deaths === 1);
+  await until('another one listens', () => scene.slot.state === 'listening');
+  scene.slot.tellReadiness(false);
+  await scene.journal.entry('readiness', 0, 3);
+  const told = scene.journal.entries('readiness', 0).map(({ message }) => message);
+  t.match(told, [{ isReady: true }, { isReady: false }, { isReady: false }]);
+});
+
+t.test('what a worker said of the store is forgotten with it', async (t) => {
+  const scene = await new Scene(
+    t,
+    { storeObstacle: 'Redis is on strike' },
+    { workerRestartDelayMsMin: 60_000 },
+  ).listening();
+  await until('it says so', () => scene.slot.standing.storeObstacle !== '');
+  t.match(scene.slot.standing, { slot: 0, isListening: true, isFailing: false, storeObstacle: 'Redis is on strike' });
+  t.ok(scene.slot.asked.worker, 'it can tell its figures');
+  process.kill((await scene.journal.entry('listening', 0)).pid, 'SIGSTOP');
+  scene.slot.servingWorker?.kill('SIGKILL');
+  await until('another one starts', () => scene.slot.state === 'starting');
+  t.match(scene.slot.standing, { isListening: false, storeObstacle: '' });
+  t.equal(scene.slot.asked.worker, undefined, 'one that starts cannot');
+});
+
+t.test('a worker that retires has left when it says so, and is told to drain only once', async (t) => {
+  const scene = await new Scene(t, { drain: 'ignore' }).listening();
+  t.ok(scene.slot.hasLeft, 'there is nobody to wait for');
+  scene.slot.retire();
+  t.same([scene.slot.state, scene.slot.hasLeft], ['draining', false]);
+  await until('it has left', () => scene.slot.hasLeft);
+  scene.slot.retire();
+  scene.slot.drain();
+  await scene.journal.entry('drain', 0);
+  t.equal(scene.journal.entries('retire', 0).length, 1);
+});
+
+t.test('a slot whose worker cannot start says why, and tries on', async (t) => {
+  const bounds = { workerStartTriesMax: 2, workerStartRetryMsMax: 1 };
+  const scene = new Scene(t, { start: 'report-failure' }, bounds);
+  scene.slot.start();
+  await until('the first has failed', () => scene.turns.endings.length === 1);
+  t.same(scene.turns.endings, [{ kind: 'failed', reason: 'the certificate is of wax' }]);
+  t.notOk(scene.slot.isFailing);
+  await until('two have failed', () => scene.slot.isFailing);
+  await until('it tries on', () => scene.turns.endings.length > 2);
+});
+
+t.test('a slot that was killed starts nothing any more', async (t) => {
+  const scene = await new Scene(t, {}).listening();
+  const { pid } = await scene.journal.entry('listening', 0);
+  scene.slot.kill();
+  t.equal(scene.slot.servingWorker, undefined, 'it serves nobody from now on');
+  await until('it is gone', () => scene.slot.state === 'stopped');
+  t.notOk(isAlive(pid));
+  scene.slot.start();
+  t.same([scene.slot.state, scene.deaths, scene.turns.endings.length], ['stopped', 0, 1]);
+});

@@ -1,0 +1,59 @@
+// Where a request goes first: to the session that it names, to a new one, or nowhere; and what becomes of all that when the process ends.
+import t from 'tap';
+import { RelayScene } from './relay-scene.js';
+import { virtualHostOf } from './virtual-host.js';
+
+const NOTHING = Buffer.alloc(0);
+
+function open(t: { teardown(end: () => void): unknown }): RelayScene {
+  return new RelayScene(t, virtualHostOf({ a: {} })).open();
+}
+
+t.test('without the name of a session nothing but a message is taken', async (t) => {
+  const scene = open(t);
+  for (const method of ['GET', 'DELETE'] as const)
+    t.equal(scene.request({ method, sessionId: '', body: NOTHING }).answer?.status, 400, method);
+  const list = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"tools/list"}');
+  t.equal(scene.request({ sessionId: '', body: list }).answer?.status, 400);
+  t.equal(scene.relay.sessionCount, 1, 'none was made, and none ended');
+});
+
+t.test('the session of another is not there, and lives on', async (t) => {
+  const scene = open(t);
+  for (const method of ['GET', 'DELETE'] as const)
+    t.equal(scene.requestAs('bob', { method, body: NOTHING }).answer?.status, 404, method);
+  const ping = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"ping"}');
+  t.equal(scene.requestAs('bob', { body: ping }).answer?.status, 404);
+  t.equal(scene.request({ body: ping }).answer?.status, 200);
+});
+
+t.test('DELETE ends a session once, and its backends are told', async (t) => {
+  const scene = open(t);
+  t.equal(scene.request({ method: 'DELETE', body: NOTHING }).answer?.status, 200);
+  t.equal(scene.http.last.summary, 'DELETE');
+  t.equal(scene.relay.sessionCount, 0);
+  t.equal(scene.request({ method: 'DELETE', body: NOTHING }).answer?.status, 404);
+});
+
+t.test('a process that drains ends streams that no request ends, opens none, and serves requests', async (t) => {
+  const scene = open(t);
+  const before = scene.request({ method: 'GET', body: NOTHING, answerForms: 'event-stream' });
+  scene.relay.drain();
+  t.equal(before.outcome, 'ended');
+  const after = scene.request({ method: 'GET', body: NOTHING, answerForms: 'event-stream' });
+  t.same([after.outcome, after.written.length], ['ended', 0]);
+  const call = scene.post('tools/call', { name: 'a-x' }, 7);
+  scene.http.last.json('{"jsonrpc":"2.0","id":7,"result":{"content":[]}}');
+  t.equal(call.answer?.status, 200);
+});
+
+t.test('a process that stops answers what is in flight, and tells the backends', async (t) => {
+  const scene = open(t);
+  const call = scene.post('tools/call', { name: 'a-x' }, 7);
+  const stopped = scene.relay.stop();
+  t.equal(call.outcome, 'responded');
+  t.equal(scene.relay.sessionCount, 0);
+  t.equal(scene.http.last.summary, 'DELETE');
+  scene.http.last.empty();
+  t.same(await stopped, { told: 1, untold: 0 });
+});

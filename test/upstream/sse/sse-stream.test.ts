@@ -1,0 +1,156 @@
+// The stream of a server of the transport of 2024-11-05 by itself: who is told what of it, and who is not. What a session makes of it is
+// in sse-session.test.ts.
+import t, { type Test } from 'tap';
+import { limits } from '../../../src/shared/limits.js';
+import { plainRequest, type UpstreamHandler } from '../../../src/upstream/http-upstream.js';
+import { SseStream } from '../../../src/upstream/sse/sse-stream.js';
+import { backendOf, virtualHostOf } from '../../relay/virtual-host.js';
+import { until } from '../../support/until.js';
+import { ScriptedContext } from '../scripted-context.js';
+import type { ScriptedCall } from '../scripted-upstream.js';
+
+const { target } = backendOf(virtualHostOf({ b: { url: 'https://b.example/sse', transport: 'SSE' } }), 'b');
+
+class Scene {
+  readonly context: ScriptedContext;
+  readonly stream: SseStream;
+  readonly get: ScriptedCall;
+  /** What was told to whom, in order. */
+  readonly told: string[] = [];
+
+  constructor(t: Test) {
+    this.context = new ScriptedContext(t);
+    const endpoint = this.context.endpoints.of(target);
+    this.stream = new SseStream(
+      this.context,
+      { subject: 'alice', target, endpoint, headers: [] },
+      {
+        onNamed: () => this.told.push('owner: named'),
+        onUnasked: (_bytes, { method }) => this.told.push(`owner: asked ${method}`),
+        onLost: ({ kind }) => this.told.push(`owner: ${kind}`),
+      },
+    );
+    this.get = this.context.http.last;
+  }
+
+  open(): this {
+    this.get.head(200, 'text/event-stream').data('event: endpoint\ndata: /m\n\n');
+    this.told.length = 0;
+    return this;
+  }
+
+  say(message: object): void {
+    this.get.data(`data: ${JSON.stringify({ jsonrpc: '2.0', ...message })}\n\n`);
+  }
+
+  ask(id: number, name = String(id)): this {
+    const bytes = Buffer.from(String(id));
+    const way = this.stream.wayOf({ bytes, start: 0, end: bytes.length });
+    way.dispatch(plainRequest('alice', target, 'POST', [], bytes), this.#reader(name));
+    return this;
+  }
+
+  listen(name: string): { abort(): void } {
+    return this.stream.listen(this.#reader(name));
+  }
+
+  #reader(name: string): UpstreamHandler {
+    const hear = (data: Buffer): void => {
+      this.told.push(`${name}: ${/"method":"([^"]*)"/.exec(data.toString())?.[1] ?? 'its answer'}`);
+    };
+    return {
+      onHead: () => undefined,
+      onData: hear,
+      onEvent: hear,
+      onEnd: () => undefined,
+      onFault: ({ kind, isUnsent }) => this.told.push(`${name}: ${kind}${isUnsent ? ', unsent' : ''}`),
+    };
+  }
+
+  /** What was told since the last look. */
+  get heard(): string[] {
+    return this.told.splice(0);
+  }
+}
+
+t.test('who closes it is told nothing, who waits on it is', async (t) => {
+  const scene = new Scene(t).open().ask(1).ask(2);
+  scene.stream.close();
+  t.ok(scene.get.isAborted);
+  await until(() => scene.told.length === 2, 'both');
+  t.same(scene.heard, ['1: stream-lost', '2: stream-lost']);
+  scene.stream.close();
+  t.same(scene.heard, [], 'once');
+});
+
+t.test('a stream that breaks is told to its owner first', async (t) => {
+  const scene = new Scene(t).open().ask(1);
+  scene.get.end();
+  await until(() => scene.told.length === 2, 'both');
+  t.same(scene.heard, ['owner: stream-lost', '1: stream-lost']);
+});
+
+t.test('where messages go has a bound, and only until it is known', async (t) => {
+  const scene = new Scene(t);
+  scene.get.head(200, 'text/event-stream').data(`event: endpoint\ndata: /${'x'.repeat(limits.sseEndpointBytesMax)}`);
+  t.same(scene.heard, ['owner: endpoint-missing']);
+  const open = new Scene(t).open();
+  open.get.data(`data: "${'x'.repeat(limits.sseEndpointBytesMax)}`);
+  t.same(open.heard, []);
+});
+
+t.test('of two requests with one id the second is not sent, nor one too many', async (t) => {
+  const scene = new Scene(t).open();
+  for (let id = 1; id <= limits.sseRequestsWaitingMax; id += 1) scene.ask(id);
+  const sentCount = scene.context.http.calls.length;
+  scene.ask(1, 'again').ask(0, 'more');
+  await until(() => scene.told.length === 2, 'both');
+  t.same(scene.heard, ['again: id-in-use, unsent', 'more: backend-busy, unsent']);
+  t.equal(scene.context.http.calls.length, sentCount);
+});
+
+t.test('what answers nothing is for the only request that waits; of several for none', async (t) => {
+  const scene = new Scene(t).open().ask(1);
+  scene.say({ method: 'notifications/message' });
+  t.same(scene.heard, ['1: notifications/message']);
+  scene.ask(2);
+  scene.say({ method: 'notifications/message' });
+  t.same(scene.heard, []);
+  scene.say({ id: 9, method: 'roots/list' });
+  t.same(scene.heard, ['owner: asked roots/list'], 'who asks is answered all the same');
+});
+
+t.test('who listens hears it instead, the latest of them, until it wants no more', async (t) => {
+  const scene = new Scene(t).open().ask(1);
+  const first = scene.listen('first');
+  await turn();
+  const second = scene.listen('second');
+  await turn();
+  first.abort();
+  scene.say({ method: 'notifications/message' });
+  t.same(scene.heard, ['second: notifications/message']);
+  second.abort();
+  scene.say({ method: 'notifications/message' });
+  t.same(scene.heard, ['1: notifications/message']);
+  scene.stream.close();
+  scene.listen('late');
+  await until(() => scene.told.length === 2, 'both');
+  t.same(scene.heard.sort(), ['1: stream-lost', 'late: stream-lost']);
+});
+
+t.test('a stream is silent while nobody waits on it', async (t) => {
+  const scene = new Scene(t).open();
+  scene.context.advance(1_000);
+  t.ok(scene.stream.hasBeenSilentFor(1_000));
+  scene.ask(1);
+  t.notOk(scene.stream.hasBeenSilentFor(1_000));
+  scene.say({ id: 1, result: {} });
+  t.notOk(scene.stream.hasBeenSilentFor(1_000), 'it was heard just now');
+  t.same(scene.heard, ['1: its answer']);
+  scene.context.advance(1_000);
+  t.ok(scene.stream.hasBeenSilentFor(1_000));
+});
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
