@@ -1,7 +1,7 @@
 // What a backend of 2025-11-25 answers whose user has to go somewhere in a browser first: an error (-32042). For clients of MCP 2026-07-28, who
 // do not know it (M27), it is a result that asks for input (M22); when they have given it, the call is begun anew, as such a backend expects it.
 // Cold.
-import { isObject } from '../../protocol/modern-error.js';
+import { isObject } from '../../shared/json-values.js';
 import { limits } from '../../shared/limits.js';
 import { rpcCodes } from '../../shared/refusals.js';
 
