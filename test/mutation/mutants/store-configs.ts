@@ -55,7 +55,7 @@ export const configMutants: readonly Mutant[] = [
     ['shared/sealing'],
     [
       { slip: 'a nonce is used again', text: 'nonces.next()', becomes: 'Buffer.alloc(NONCE_BYTES)' },
-      { slip: 'what is sealed for one thing opens as another', text: 'etAAD(use)', becomes: 'etAAD(Buffer.alloc(0))' },
+      { slip: 'what a seal is for is in it, and not looked at', text: 'decipher.setAAD(use);', becomes: '' },
       {
         slip: 'parts of other lengths are others',
         text: 'nonce.length === NONCE_BYTES && tag.length === TAG_BYTES ?',
@@ -223,7 +223,7 @@ export const configMutants: readonly Mutant[] = [
       },
       {
         slip: 'two subjects that UTF-8 cannot hold share a key',
-        text: 'if (LONE_SURROGATE.test(subject)) return undefined;',
+        text: 'if (!isUnicodeText(subject)) return undefined;',
         becomes: '',
       },
     ],
