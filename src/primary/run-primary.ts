@@ -1,5 +1,5 @@
 // The primary's life: claim the addresses, start the fleet, reload it on SIGHUP, wait for another signal or a fault, drain.
-// It never sees a request.
+// It never sees an MCP request: all that it serves is the admin listener.
 //
 // Exit status: 0 drained after a signal; 69 an address cannot be had, or the listener that was asked for; 70 no worker starts; 73 no directory for the
 // hop sockets, or a damaged store; 129, 130 or 143 a second signal (SIGHUP, SIGINT, SIGTERM) cut the drain short and killed the workers.

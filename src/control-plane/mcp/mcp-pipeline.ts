@@ -1,7 +1,7 @@
 // The way of an MCP request through the control plane, in the order of decisions 2.1. Its steps are those of
 // `worker/pipeline.ts`, under the same names, from where the doors of `http/admission.ts` have let the request in:
 //
-//   http/admission   Host and Origin, token, rate            → 403, 400, 401, 429
+//   http/admission   Host and Origin, rate, token            → 403, 400, 429, 401
 //                    role, overload                          → 403, 503
 //   #onAdmission     virtual host, from the store            → 503, 404
 //                    (another method: 405)

@@ -2,7 +2,7 @@
 // one write, cuts what arrives, and closes when it is malformed. Hot.
 //
 // The socket's own backpressure is not looked at, for it is bounded by what the streams may have under way: a window of
-// bytes for each hop and direction (hop-flow.ts), and their heads.
+// bytes for each hop and direction (flow.ts), and their heads.
 import assert from 'node:assert';
 import type { Socket } from 'node:net';
 import { limits } from '../../shared/limits.js';
