@@ -121,7 +121,7 @@ export const commands = {
     run: runDataplane,
   }),
   'control-plane': command({
-    summary: 'keep the registry of servers, their health and compositions of their tools',
+    summary: 'run the control plane: registry of servers, health checks, compositions and console',
     options: controlPlaneOptionTable,
     read: loadControlPlaneOptions,
     run: runControlPlane,
@@ -156,42 +156,42 @@ export const commands = {
     load: async () => (await import('./cli/servers.js')).show,
   }),
   'servers refresh': asking({
-    summary: 'reach for a server now and read its lists again',
+    summary: 'probe a server now and read its lists again',
     options: requestOptionTable,
     operands: ['server'],
     read: server,
     load: async () => (await import('./cli/servers.js')).refresh,
   }),
   'servers update': asking({
-    summary: 'change what is said of a server, and leave the rest as it is',
+    summary: 'change the given properties of a server',
     options: serversUpdateOptionTable,
     operands: ['server'],
     read: readServerChange,
     load: async () => (await import('./cli/servers.js')).update,
   }),
   'servers enable': asking({
-    summary: 'let callers use a server again',
+    summary: 'enable a server again',
     options: requestOptionTable,
     operands: ['server'],
     read: (_reader, [name = '']) => ({ server: name, change: { enabled: true } }),
     load: async () => (await import('./cli/servers.js')).update,
   }),
   'servers disable': asking({
-    summary: 'let nobody use a server',
+    summary: 'disable a server',
     options: requestOptionTable,
     operands: ['server'],
     read: (_reader, [name = '']) => ({ server: name, change: { enabled: false } }),
     load: async () => (await import('./cli/servers.js')).update,
   }),
   'servers rename': asking({
-    summary: 'give a server another name',
+    summary: 'rename a server',
     options: requestOptionTable,
     operands: ['server', 'name'],
     read: (_reader, [before = '', name = '']) => ({ server: before, change: { name } }),
     load: async () => (await import('./cli/servers.js')).update,
   }),
   'servers import': asking({
-    summary: 'register the servers of a file, as clients have them',
+    summary: "import servers from an MCP client's config file",
     options: serversImportOptionTable,
     operands: ['file'],
     read: (reader, [file = '']) => {
@@ -201,7 +201,7 @@ export const commands = {
     load: async () => (await import('./cli/server-files.js')).importServers,
   }),
   'servers export': asking({
-    summary: 'print the registered servers as such a file',
+    summary: "print the registered servers as an MCP client's config file",
     options: requestOptionTable,
     read: nothing,
     load: async () => (await import('./cli/server-files.js')).exportServers,
@@ -214,14 +214,14 @@ export const commands = {
     load: async () => (await import('./cli/servers.js')).remove,
   }),
   'servers connect': asking({
-    summary: 'print the address at which a browser gives the consent that a server wants',
+    summary: 'print the URL where you give the consent that a server needs, in a browser',
     options: serversConnectOptionTable,
     operands: ['server'],
     read: (reader, [name = '']) => ({ server: name, isForProbes: reader.finish().probes }),
     load: async () => (await import('./cli/servers.js')).connect,
   }),
   'servers disconnect': asking({
-    summary: 'forget what you have granted at a server',
+    summary: 'withdraw your consent for a server and delete its tokens',
     options: requestOptionTable,
     operands: ['name'],
     read: (_reader, [name = '']) => ({ name }),
@@ -234,7 +234,7 @@ export const commands = {
     load: async () => (await import('./cli/compositions.js')).list,
   }),
   'compositions create': asking({
-    summary: 'compose a virtual server of tools of registered servers',
+    summary: 'create a virtual server from tools of registered servers',
     options: compositionsCreateOptionTable,
     operands: ['name', 'server:tool...'],
     read: readCompositionCreation,
@@ -262,7 +262,7 @@ export const commands = {
     load: async () => (await import('./cli/compositions.js')).remove,
   }),
   whoami: asking({
-    summary: 'say whose the token in SWITCHYARD_TOKEN is, and what the control plane lets it do',
+    summary: 'show whose token SWITCHYARD_TOKEN is, and what it may do at the control plane',
     options: requestOptionTable,
     read: nothing,
     load: async () => (await import('./cli/run-cli.js')).whoami,
@@ -277,12 +277,12 @@ export const commands = {
     operands: ['subject'],
   }),
   'config put': ofUserConfigs('config put', {
-    summary: 'check a user config, of a file or of standard input, and store it',
+    summary: 'check a user config from a file or standard input, and store it',
     options: configChangeOptionTable,
     operands: ['subject', 'file?'],
   }),
   'config check': ofUserConfigs('config check', {
-    summary: 'check a user config, of a file or of standard input, without a store',
+    summary: 'check a user config from a file or standard input, without storing it',
     options: configCheckOptionTable,
     operands: ['file?'],
   }),
@@ -296,12 +296,12 @@ export const commands = {
     options: sessionsOptionTable,
   }),
   explain: watching('explain', {
-    summary: 'say what became of a request, how a session is, or why a subject has a tool or not',
+    summary: 'explain what happened to a request, the state of a session, or why a subject has a tool or not',
     options: explainOptionTable,
     operands: ['id?'],
   }),
   top: watching('top', {
-    summary: 'show what a running dataplane does, on a terminal until it is ended',
+    summary: 'show live figures of a running dataplane (Ctrl-C to quit)',
     options: topOptionTable,
   }),
   'log-level': watching('log-level', {
@@ -310,14 +310,14 @@ export const commands = {
     operands: ['level'],
   }),
   'store copy': command({
-    summary: 'copy the embedded store as it is now, while it is used, to an empty directory',
+    summary: 'copy the embedded store, also while it is in use, to an empty directory',
     options: storeCopyOptionTable,
     operands: ['directory'],
     read: loadStoreCopyRequest,
     run: async (request) => (await import('./cli/store-copy.js')).runStoreCopy(request),
   }),
   completion: command({
-    summary: 'print what makes a shell complete commands and options: bash, zsh or fish',
+    summary: 'print a shell completion script: bash, zsh or fish',
     options: {},
     operands: ['shell'],
     read: loadCompletionRequest,
@@ -328,21 +328,21 @@ export const commands = {
   }),
   'config schema': ofUserConfigs('config schema', { summary: 'print the JSON Schema of user configs', options: {} }),
   'secrets set': ofSecrets('secrets set', {
-    summary: 'seal what standard input says into the store, as the secret of that name',
+    summary: 'store a secret read from standard input, encrypted',
     options: secretsSetOptionTable,
     operands: ['name'],
   }),
   'secrets list': ofSecrets('secrets list', {
-    summary: 'list the secrets of the store, without what they are',
+    summary: 'list the secrets in the store, without their values',
     options: secretsOptionTable,
   }),
   'secrets delete': ofSecrets('secrets delete', {
-    summary: 'delete a secret of the store',
+    summary: 'delete a secret from the store',
     options: secretsOptionTable,
     operands: ['name'],
   }),
   'secrets rotate': ofSecrets('secrets rotate', {
-    summary: 'seal every secret anew under the first key',
+    summary: 'encrypt every secret again with the first key',
     options: secretsSealOptionTable,
   }),
 } as const satisfies Readonly<Record<string, CommandDeclaration>>;

@@ -59,7 +59,8 @@ function read(words: CommandWords<AdminCommandName>, environment: NodeJS.Process
       const reader = new OptionReader(explainOptionTable, words, environment);
       if (first === undefined) {
         for (const name of ['subject', 'virtual-host'] as const) {
-          if (!reader.isGiven(name)) reader.fault(name, 'is needed, unless a request or a session is named');
+          if (!reader.isGiven(name))
+            reader.fault(name, 'is required, unless the id of a request or a session is given');
         }
       }
       const values = reader.finish();

@@ -18,7 +18,7 @@ function parseSecretHeaders(text: string): Readonly<Record<string, SecretPlace>>
   const headers = new Map<string, SecretPlace>();
   for (const item of text.split(',')) {
     const [, name = '', place = ''] = /^\s*([^=\s]+)=(\S+)\s*$/.exec(item) ?? [];
-    if (name === '') throw new InvalidValue('expects <header>=secret:<name>, or several with commas between');
+    if (name === '') throw new InvalidValue('expects <header>=secret:<name>, or several, separated by commas');
     if (headers.has(name)) throw new InvalidValue(`has ${name} twice`);
     headers.set(name, parseSecretPlace(place));
   }
@@ -32,7 +32,7 @@ const option = <Value>(placeholder: string, meaning: string, parse: (text: strin
 export const authOptions = {
   auth: option(
     '<type>',
-    'what it wants to see: headers, oauth2-client-credentials, oauth2-user, or none',
+    'credentials that it needs: headers, oauth2-client-credentials, oauth2-user, or none',
     values.oneOf('none', 'headers', 'oauth2-client-credentials', 'oauth2-user'),
   ),
   'auth-headers': option(
@@ -42,26 +42,30 @@ export const authOptions = {
   ),
   'auth-token-endpoint': option(
     '<url>',
-    'with oauth2-client-credentials: of its authorization server',
+    'with oauth2-client-credentials: token endpoint of its authorization server',
     values.parseText,
   ),
   'auth-issuer': option(
     '<url>',
-    'with oauth2-user: its authorization server, if it does not say itself',
+    'with oauth2-user: its authorization server, if it does not name one itself',
     values.parseText,
   ),
-  'auth-client-id': option('<text>', "with oauth2-…: the gateway's client there", values.parseText),
-  'auth-client-secret': option('<place>', 'with oauth2-…: secret:name or file:name of that client', parseSecretPlace),
+  'auth-client-id': option('<text>', "with oauth2-…: the gateway's client id there", values.parseText),
+  'auth-client-secret': option(
+    '<place>',
+    "with oauth2-…: that client's secret, as secret:name or file:name",
+    parseSecretPlace,
+  ),
   'auth-client-authentication': option(
     '<way>',
-    'with oauth2-…: how the client shows its secret, basic or post',
+    'with oauth2-…: how the client sends its secret, basic or post',
     values.oneOf('basic', 'post'),
   ),
-  'auth-scope': option('<text>', 'with oauth2-…: what is asked for', values.parseText),
-  'auth-resource': option('<url>', 'with oauth2-…: what the token is to be good for', values.parseText),
+  'auth-scope': option('<text>', 'with oauth2-…: scopes to request', values.parseText),
+  'auth-resource': option('<url>', 'with oauth2-…: resource indicator (RFC 8707) to request', values.parseText),
   'auth-audience': option(
     '<text>',
-    'with oauth2-client-credentials: the same, as some servers want it',
+    'with oauth2-client-credentials: audience to request, where the server wants that instead',
     values.parseText,
   ),
 } as const satisfies OptionTable;
@@ -96,12 +100,12 @@ export function readAuth(reader: Reader): Readonly<Record<string, unknown>> | nu
   const meant = DETAILS[type ?? 'none'] ?? [];
   for (const name of details) {
     if (!reader.isGiven(name) || meant.includes(name)) continue;
-    reader.fault(name, type === undefined ? 'needs --auth with a type' : `means nothing with --auth ${type}`);
+    reader.fault(name, type === undefined ? 'needs --auth with a type' : `has no effect with --auth ${type}`);
   }
   if (type === undefined) return undefined;
   if (type === 'none') return null;
   if (type === 'headers' && !reader.isGiven('auth-headers'))
-    reader.fault('auth-headers', 'is needed with --auth headers');
+    reader.fault('auth-headers', 'is required with --auth headers');
   const members = meant.map((name) => [name.slice('auth-'.length).replaceAll('-', '_'), reader.value(name)] as const);
   return { type, ...Object.fromEntries(members.filter(([, value]) => value !== undefined)) };
 }

@@ -9,7 +9,7 @@ import * as values from './values.js';
 const jsonOptions = {
   json: {
     placeholder: '[true|false]',
-    meaning: 'print the answer as JSON',
+    meaning: 'print JSON',
     fallback: 'false',
     textAlone: 'true',
     parse: values.parseSwitch,
@@ -19,7 +19,7 @@ const jsonOptions = {
 export const requestOptionTable = {
   'control-plane-url': {
     placeholder: '<url>',
-    meaning: 'where the control plane is',
+    meaning: 'URL of the control plane',
     fallback: 'http://127.0.0.1:4444',
     parse: values.parseBaseUrl,
   },
@@ -38,7 +38,7 @@ const descriptionOptions = {
 const transportOptions = {
   transport: {
     placeholder: '<transport>',
-    meaning: 'how it is spoken to; `SSE` is the older transport, whose URL is that of its event stream',
+    meaning: 'MCP transport; SSE is the older one, whose URL is that of its event stream',
     fallback: undefined,
     parse: values.oneOf('STREAMABLEHTTP', 'SSE'),
   },
@@ -47,7 +47,7 @@ const transportOptions = {
 const forceOptions = {
   force: {
     placeholder: '[true|false]',
-    meaning: 'name tools all the same that their server does not have',
+    meaning: 'allow tools that their server does not have',
     fallback: 'false',
     textAlone: 'true',
     parse: values.parseSwitch,
@@ -57,7 +57,7 @@ const forceOptions = {
 const teamOptions = {
   team: {
     placeholder: '<team>',
-    meaning: 'the team that it belongs to, whose editors may change it; empty: none',
+    meaning: 'team that it belongs to, whose editors may change it; empty for none',
     fallback: undefined,
     parse: values.parseAnyText,
   },
@@ -66,13 +66,13 @@ const teamOptions = {
 export const serversListOptionTable = {
   tags: {
     placeholder: '<list>',
-    meaning: 'comma-separated tags: only servers that have any of them',
+    meaning: 'comma-separated tags: only servers that have at least one of them',
     fallback: undefined,
     parse: values.parseTexts,
   },
   status: {
     placeholder: '<status>',
-    meaning: 'only servers that are active, or only those that are inactive',
+    meaning: 'only servers with this status: active or inactive',
     fallback: undefined,
     parse: values.oneOf('active', 'inactive'),
   },
@@ -82,26 +82,26 @@ export const serversListOptionTable = {
 export const serversImportOptionTable = {
   'dry-run': {
     placeholder: '[true|false]',
-    meaning: 'say what would be registered, and ask the control plane nothing',
+    meaning: 'show what would be registered, without contacting the control plane',
     fallback: 'false',
     textAlone: 'true',
     parse: values.parseSwitch,
   },
   'secrets-in': {
     placeholder: '<place>',
-    meaning: 'where the values of headers are to be: store, for `switchyard secrets`, or files',
+    meaning: 'where header values are to be kept: store (set with `switchyard secrets`) or files',
     fallback: 'store',
     parse: values.oneOf('store', 'files'),
   },
   bridge: {
     placeholder: '<program>',
-    meaning: 'what servers on standard input and output are run behind: supergateway or mcp-proxy',
+    meaning: 'bridge to run stdio servers behind: supergateway or mcp-proxy',
     fallback: 'supergateway',
     parse: values.oneOf('supergateway', 'mcp-proxy'),
   },
   'bridge-port': {
     placeholder: '<port>',
-    meaning: 'of the first of these; the others follow',
+    meaning: 'port of the first bridged server; the next ones count up',
     fallback: '8100',
     parse: values.wholeNumber({ min: 1, max: values.PORT_MAX }),
   },
@@ -113,7 +113,7 @@ export const serversAddOptionTable = {
   ...transportOptions,
   tags: {
     placeholder: '<list>',
-    meaning: 'comma-separated labels',
+    meaning: 'comma-separated tags',
     fallback: undefined,
     parse: values.parseTexts,
   },
@@ -125,7 +125,7 @@ export const serversAddOptionTable = {
 export const serversConnectOptionTable = {
   probes: {
     placeholder: '[true|false]',
-    meaning: "for the control plane's own probes, and not for who has the token",
+    meaning: "for the control plane's own probes instead of for the token's subject",
     fallback: 'false',
     textAlone: 'true',
     parse: values.parseSwitch,
@@ -135,7 +135,7 @@ export const serversConnectOptionTable = {
 
 export const serversUpdateOptionTable = {
   name: { placeholder: '<text>', meaning: 'its new name', fallback: undefined, parse: values.parseText },
-  url: { placeholder: '<url>', meaning: 'where it is from now on', fallback: undefined, parse: values.parseText },
+  url: { placeholder: '<url>', meaning: 'its new URL', fallback: undefined, parse: values.parseText },
   enabled: {
     placeholder: '<true|false>',
     meaning: 'whether callers may use it',
@@ -148,7 +148,7 @@ export const serversUpdateOptionTable = {
 const exposureOptions = {
   exposure: {
     placeholder: '<all|search>',
-    meaning: 'what its tools/list shows: all tools, or two with which the others are found and called',
+    meaning: 'what its tools/list shows: all tools, or two tools to search for and call the others',
     fallback: undefined,
     parse: values.oneOf('all', 'search'),
   },
@@ -158,13 +158,13 @@ export const compositionsUpdateOptionTable = {
   name: { placeholder: '<text>', meaning: 'its new name', fallback: undefined, parse: values.parseText },
   tools: {
     placeholder: '<list>',
-    meaning: 'comma-separated server:tool, in place of the tools that it has',
+    meaning: 'comma-separated server:tool pairs; replaces the tools it has',
     fallback: undefined,
     parse: values.parseTexts,
   },
   subjects: {
     placeholder: '<list>',
-    meaning: 'comma-separated subjects of tokens, in place of those that may use it',
+    meaning: 'comma-separated token subjects that may use it; replaces those it has',
     fallback: undefined,
     parse: values.parseTexts,
   },
@@ -182,7 +182,7 @@ export const compositionsCreateOptionTable = {
   ...forceOptions,
   subjects: {
     placeholder: '<list>',
-    meaning: 'comma-separated subjects of tokens: who may use it',
+    meaning: 'comma-separated token subjects that may use it',
     fallback: undefined,
     fallbackText: "the token's own",
     parse: values.parseTexts,
@@ -202,7 +202,7 @@ export const storeCopyOptionTable = {
 export const configChangeOptionTable = {
   'expected-digest': {
     placeholder: '<digest>',
-    meaning: 'change it only if it has this digest, as `config get --json` tells it; none: only if there is none',
+    meaning: 'change it only if it has this digest (see `config get --json`); none: only if it does not exist',
     fallback: undefined,
     parse: values.parseDigest,
   },
@@ -213,7 +213,7 @@ export const configChangeOptionTable = {
 export const adminRequestOptionTable = {
   'admin-address': {
     placeholder: '<host:port>',
-    meaning: 'the admin listener of the dataplane that is asked',
+    meaning: 'admin listener of the dataplane to query',
     fallback: '127.0.0.1:8002',
     parse: values.parseListenAddress,
   },
@@ -223,7 +223,7 @@ export const adminRequestOptionTable = {
 export const topOptionTable = {
   interval: {
     placeholder: '<duration>',
-    meaning: 'how long what is shown is measured, and how often it is shown anew on a terminal',
+    meaning: 'time between two measurements, and refresh interval on a terminal',
     fallback: '2s',
     // Figures are gathered once a second at most.
     parse: values.duration({ minMs: 2 * limits.metricGatheringAgeMsMax, maxMs: 3_600_000 }),
@@ -234,7 +234,7 @@ export const topOptionTable = {
 const whoseOptions = {
   subject: {
     placeholder: '<text>',
-    meaning: "whose: the token's subject",
+    meaning: "the token's subject (sub)",
     fallback: undefined,
     parse: values.parseText,
   },
@@ -246,13 +246,13 @@ export const explainOptionTable = {
   ...whoseOptions,
   'virtual-host': {
     placeholder: '<id>',
-    meaning: 'the virtual host that is explained',
+    meaning: 'virtual host to explain',
     fallback: undefined,
     parse: values.parseText,
   },
   tool: {
     placeholder: '<name>',
-    meaning: 'a tool as callers call it: why it is listed or not, and what a call would do',
+    meaning: 'tool, by the name that clients see: why it is listed or not, and what a call would do',
     fallback: undefined,
     parse: values.parseText,
   },

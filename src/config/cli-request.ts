@@ -50,7 +50,7 @@ export function loadCliRequest<Table extends OptionTable, Action extends object>
   return deepFreeze({ controlPlaneUrl, token, isJson: json, action });
 }
 
-const TOKEN_FAULT = `${TOKEN_VARIABLE}: is not set; put an access token into it, as \`switchyard token\` mints them`;
+const TOKEN_FAULT = `${TOKEN_VARIABLE}: is not set; set it to an access token, as minted by \`switchyard token\``;
 
 export interface ServerAddition {
   readonly name: string;
@@ -84,7 +84,7 @@ export function readServerChange(
   [server = '']: readonly string[],
 ): ServerChange {
   if (!CHANGES_OF_SERVER.some((name) => reader.isGiven(name))) {
-    reader.fault('name', `or another of ${CHANGES_OF_SERVER.map((name) => `--${name}`).join(', ')} is needed`);
+    reader.fault('name', `or another of ${CHANGES_OF_SERVER.map((name) => `--${name}`).join(', ')} is required`);
   }
   const auth = readAuth(reader);
   const values = reader.finish();
@@ -134,7 +134,7 @@ export function readCompositionChange(
   [composition = '']: readonly string[],
 ): CompositionChange {
   if (!CHANGES_OF_COMPOSITION.some((name) => reader.isGiven(name))) {
-    reader.fault('name', `or another of ${CHANGES_OF_COMPOSITION.map((name) => `--${name}`).join(', ')} is needed`);
+    reader.fault('name', `or another of ${CHANGES_OF_COMPOSITION.map((name) => `--${name}`).join(', ')} is required`);
   }
   const named = reader.value('tools');
   const grouped = named && groupTools(named);
@@ -179,7 +179,7 @@ function groupTools(words: readonly string[]): {
   for (const word of words) {
     const [, server, tool] = /^([^:]+):(.+)$/s.exec(word) ?? [];
     if (server === undefined || tool === undefined) {
-      faults.push(`${word}: is not a tool of a server; write <server>:<tool>, as in calculator:add`);
+      faults.push(`${word}: is not a tool of a server; write <server>:<tool>, e.g. calculator:add`);
       continue;
     }
     servers.set(server, [...(servers.get(server) ?? []), tool]);

@@ -62,7 +62,7 @@ function refuseUnknownCommand(args: readonly string[], commandNames: readonly st
   const isHelp = args[0] === 'help';
   const [first, second] = isHelp ? args.slice(1) : args;
   if (first === undefined || first.startsWith('-') || first === 'help') return;
-  const advice = '`switchyard --help` explains them.';
+  const advice = 'See `switchyard --help`.';
   const names = [...new Set(commandNames.map((name) => name.split(' ', 1)[0] ?? ''))];
   if (!names.includes(first)) {
     throw new OptionFaults([`${first}: unknown command; the commands are ${names.join(', ')}`], advice);
@@ -77,10 +77,7 @@ function refuseUnknownCommand(args: readonly string[], commandNames: readonly st
     second === undefined || second.startsWith('-')
       ? `${first}: needs a command`
       : `${first} ${second}: unknown command`;
-  throw new OptionFaults(
-    [`${fault}; its commands are ${ofGroup.join(', ')}`],
-    `\`switchyard ${first} --help\` explains them.`,
-  );
+  throw new OptionFaults([`${fault}; its commands are ${ofGroup.join(', ')}`], `See \`switchyard ${first} --help\`.`);
 }
 
 function declareCommand(command: Command, { summary, options, operands = [] }: CommandDeclaration): void {
@@ -92,7 +89,7 @@ function declareCommand(command: Command, { summary, options, operands = [] }: C
     .allowExcessArguments()
     .addHelpText(
       'after',
-      '\nEvery option also reads an environment variable, as SWITCHYARD_LOG_LEVEL; the option wins.',
+      '\nEvery option can also be set by an environment variable, e.g. SWITCHYARD_LOG_LEVEL for --log-level; the command line wins.',
     );
   for (const [optionName, option] of Object.entries(options)) command.addOption(createOption(optionName, option));
 }
@@ -155,6 +152,6 @@ function countFaults(expected: readonly string[], operands: readonly string[]): 
   const excess = expected.at(-1)?.endsWith('...') === true ? 0 : operands.length - expected.length;
   if (excess <= 0) return missing;
   const advice =
-    expected.length === 0 ? 'the command takes options alone' : `it takes ${expected.map(writtenOperand).join(' ')}`;
-  return [`arguments that belong to no option: ${excess}; ${advice}`];
+    expected.length === 0 ? 'the command takes options only' : `it takes ${expected.map(writtenOperand).join(' ')}`;
+  return [`unexpected arguments: ${excess}; ${advice}`];
 }

@@ -23,7 +23,7 @@ export const groups: Readonly<Record<string, string>> = {
   compositions: 'the compositions of a running control plane',
   config: 'the user configs in the store',
   store: 'the embedded store as a whole',
-  secrets: 'the secrets in the store, which `auth` of a backend names',
+  secrets: "the secrets in the store that backends' `auth` refers to",
 };
 
 export interface CommandWords<Name extends string = string> {

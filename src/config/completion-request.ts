@@ -11,6 +11,6 @@ export function loadCompletionRequest({ operands, faults }: CommandWords): Shell
   const shell = shells.find((each) => each === operands[0]);
   const unknown = shell === undefined && operands.length > 0 ? [`<shell>: expects one of ${shells.join(', ')}`] : [];
   const all = [...faults, ...unknown];
-  if (all.length > 0 || shell === undefined) throw new OptionFaults(all, '`switchyard completion --help` explains it.');
+  if (all.length > 0 || shell === undefined) throw new OptionFaults(all, 'See `switchyard completion --help`.');
   return shell;
 }

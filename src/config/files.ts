@@ -36,7 +36,7 @@ export function parseDirectory(path: string): string {
     readdirSync(path);
     return path;
   } catch (error) {
-    throw new UnreadableFile(`the directory cannot be read (${codeOf(error)}); give the path of a readable one`, {
+    throw new UnreadableFile(`the directory cannot be read (${codeOf(error)}); give the path of a readable directory`, {
       cause: error,
     });
   }
@@ -58,7 +58,8 @@ export function readTokenJwks(path: string): TextFile {
 /** PEM text of a key to mint tokens with. */
 export function readTokenPrivateKey(path: string): string {
   const { pem, key } = readPrivateKey(path);
-  if (keyKind(key) === undefined) throw new InvalidValue(`holds a key that tokens cannot be signed with; use ${KINDS}`);
+  if (keyKind(key) === undefined)
+    throw new InvalidValue(`holds a key that cannot be used for signing tokens; use ${KINDS}`);
   return pem;
 }
 
@@ -79,13 +80,13 @@ export function readSecretKeys(path: string): readonly string[] {
     const bytes = Buffer.from(word, /^[0-9a-f]{64}$/i.test(word) ? 'hex' : 'base64');
     const isWhole = bytes.length === SECRET_KEY_BYTES && /^[A-Za-z0-9+/]+=*$/.test(word);
     if (!isWhole)
-      throw new InvalidValue('holds a line that is no key of 32 bytes; write one with `openssl rand -base64 32`');
+      throw new InvalidValue('has a line that is not a key of 32 bytes; write one with `openssl rand -base64 32`');
     return bytes.toString('base64');
   });
   if (keys.length === 0) throw new InvalidValue('holds no key; write one with `openssl rand -base64 32`');
   if (keys.length > limits.secretKeysMax)
-    throw new InvalidValue(`holds more than ${limits.secretKeysMax} keys; take out those that seal nothing any more`);
-  if (new Set(keys).size < keys.length) throw new InvalidValue('holds a key twice; take one of the two out');
+    throw new InvalidValue(`holds more than ${limits.secretKeysMax} keys; remove those that are no longer used`);
+  if (new Set(keys).size < keys.length) throw new InvalidValue('holds a key twice; remove one of the two');
   return keys;
 }
 
@@ -100,7 +101,7 @@ export function readPassword(path: string): string {
 export function readCertificates(path: string): PemFile {
   const pem = readFile(path).toString('utf8');
   const certificates = pem.match(CERTIFICATE) ?? [];
-  if (certificates.length === 0) throw new InvalidValue('holds no certificate in PEM');
+  if (certificates.length === 0) throw new InvalidValue('holds no PEM certificate');
   certificates.forEach((text, index) =>
     tryRead(() => new X509Certificate(text), `certificate ${index + 1} in the file cannot be parsed`),
   );
@@ -123,7 +124,7 @@ function readPrivateKey(path: string): { pem: string; key: KeyObject } {
     throw new InvalidValue('holds an encrypted key; remove its passphrase with `openssl pkey`');
   refuseSeveral(pem);
   if (pem.search(PRIVATE_KEYS) < 0 && PUBLIC_HALF.test(pem))
-    throw new InvalidValue('holds a public key or a certificate; name the file of its private key');
+    throw new InvalidValue('holds a public key or a certificate; give the file of its private key');
   const key = tryRead(() => createPrivateKey(pem), 'is not a private key in PEM (PKCS#8, PKCS#1 or SEC1)');
   return { pem, key };
 }
@@ -131,13 +132,13 @@ function readPrivateKey(path: string): { pem: string; key: KeyObject } {
 /** OpenSSL takes the first key of a file and says nothing of the others. */
 function refuseSeveral(pem: string): void {
   const count = pem.match(PRIVATE_KEYS)?.length ?? 0;
-  if (count > 1) throw new InvalidValue(`holds ${count} private keys; name a file that holds the one to use`);
+  if (count > 1) throw new InvalidValue(`holds ${count} private keys; give a file with only the one to use`);
 }
 
 function readKeyFile(path: string): Buffer {
   const bytes = readFile(path);
   if (bytes.length <= limits.keySetBytesMax) return bytes;
-  throw new InvalidValue(`holds more than ${limits.keySetBytesMax} bytes, which no file of keys needs`);
+  throw new InvalidValue(`holds more than ${limits.keySetBytesMax} bytes, more than any file of keys needs`);
 }
 
 function readFile(path: string): Buffer {

@@ -12,7 +12,7 @@ export function parseIssuerKeySources(text: string): readonly IssuerKeySource[] 
   });
   sources.forEach(({ issuer }, index) => {
     if (sources.findIndex((other) => other.issuer === issuer) === index) return;
-    throw new InvalidValue(`entry ${index + 1} has the issuer of an entry before it; name each issuer once`);
+    throw new InvalidValue(`entry ${index + 1} has the same issuer as an earlier entry; name each issuer once`);
   });
   return sources;
 }
@@ -34,8 +34,7 @@ function parseSource(item: string): IssuerKeySource | string {
   const [issuer, url] = end === -1 ? [item, undefined] : [item.slice(0, end).trim(), item.slice(end + 1).trim()];
   if (issuer === '') return 'names no issuer; write issuer=https://…';
   if (isKeyUrl(url ?? issuer, true)) return { issuer, url };
-  const what =
-    url === undefined ? 'an issuer that can be asked for the address of its keys' : 'the address of a JWK set';
+  const what = url === undefined ? 'an issuer whose keys can be discovered' : 'the address of a JWK set';
   return `is not ${what}: write an https URL, or an http one of a loopback address, without a user`;
 }
 

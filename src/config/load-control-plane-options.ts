@@ -71,7 +71,7 @@ export function loadControlPlaneOptions(
 function checkStanding(reader: OptionReader<typeof controlPlaneOptionTable>): void {
   if (reader.isGiven('token-roles-claim')) return;
   for (const name of ['token-role-names', 'token-teams-claim'] as const) {
-    if (reader.isGiven(name)) reader.fault(name, 'means nothing without --token-roles-claim; give that, too');
+    if (reader.isGiven(name)) reader.fault(name, 'has no effect without --token-roles-claim; give that, too');
   }
 }
 

@@ -44,8 +44,9 @@ export function loadDataplaneOptions(
 function checkTlsListener(reader: OptionReader<Table>): void {
   const isWanted = reader.isGiven('tls-address');
   for (const name of LISTENER_FILES) {
-    if (isWanted && !reader.isGiven(name)) reader.fault(name, 'is needed by --tls-address; name a PEM file');
-    if (!isWanted && reader.isGiven(name)) reader.fault(name, 'has no use without --tls-address; give both or neither');
+    if (isWanted && !reader.isGiven(name)) reader.fault(name, 'is required by --tls-address; give a PEM file');
+    if (!isWanted && reader.isGiven(name))
+      reader.fault(name, 'has no effect without --tls-address; give both or neither');
   }
   const [certificateName, privateKeyName] = LISTENER_FILES;
   const fault = pairFault(certificateName, reader.value(certificateName), reader.value(privateKeyName));
@@ -64,7 +65,7 @@ function checkAdminListener(reader: OptionReader<Table>): void {
     if (admin === undefined || other === undefined || other.port === 0 || other.port !== admin.port) continue;
     const isOne =
       [admin.host, other.host].some((host) => host === '0.0.0.0' || host === '::') || admin.host === other.host;
-    if (isOne) reader.fault('admin-address', `is the same as --${name}; give it a port of its own, or off`);
+    if (isOne) reader.fault('admin-address', `is the same as --${name}; give it another port, or off`);
   }
 }
 

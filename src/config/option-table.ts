@@ -104,7 +104,7 @@ export const secretsSealOptionTable = {
 export const secretsSetOptionTable = {
   origins: {
     placeholder: '<list>',
-    meaning: 'comma-separated origins that the secret may be sent to, as https://api.example.com; or any',
+    meaning: 'comma-separated origins that the secret may be sent to, e.g. https://api.example.com; or any',
     fallback: undefined,
     required: true,
     parse: values.parseSecretOrigins,

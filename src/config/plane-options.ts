@@ -41,7 +41,7 @@ export function checkStore(reader: StoreReader): void {
     for (const name of REDIS_OPTIONS.filter((candidate) => reader.isGiven(candidate))) {
       reader.fault(
         name,
-        'has no use without --redis-address, --redis-sentinels or --redis-cluster; give both or neither',
+        'has no effect without --redis-address, --redis-sentinels or --redis-cluster; give both or neither',
       );
     }
     return;
@@ -53,7 +53,7 @@ export function checkStore(reader: StoreReader): void {
   }
   for (const name of CLIENT_FILES) {
     const isGiven = reader.isGiven(name);
-    if (mode === 'mtls' && !isGiven) reader.fault(name, 'is needed by --redis-mode mtls; name a PEM file');
+    if (mode === 'mtls' && !isGiven) reader.fault(name, 'is required by --redis-mode mtls; give a PEM file');
     if (mode !== 'mtls' && mode !== undefined && isGiven) {
       reader.fault(name, `contradicts --redis-mode ${mode}; use the mode mtls`);
     }
@@ -67,11 +67,11 @@ function checkPlace(reader: StoreReader): void {
   const [place, ...others] = PLACES.filter((name) => reader.isGiven(name));
   for (const name of others) reader.fault(name, `contradicts --${place}; give one of them`);
   if (place !== 'redis-address' && reader.isGiven('redis-port')) {
-    reader.fault('redis-port', `contradicts --${place}, which has ports of its own; leave it out`);
+    reader.fault('redis-port', `contradicts --${place}, whose addresses include ports; leave it out`);
   }
   if (reader.isGiven('redis-sentinels')) return;
   for (const name of SENTINEL_OPTIONS.filter((candidate) => reader.isGiven(candidate))) {
-    reader.fault(name, 'has no use without --redis-sentinels; give both or neither');
+    reader.fault(name, 'has no effect without --redis-sentinels; give both or neither');
   }
 }
 
@@ -82,7 +82,7 @@ export function pairFault(
   privateKey: PemFile | undefined,
 ): string | undefined {
   if (certificate === undefined || privateKey === undefined || isPair(certificate, privateKey)) return undefined;
-  return `is not the key of --${certificateName}; name the two files of one certificate`;
+  return `is not the key of --${certificateName}; give the two files of one certificate`;
 }
 
 export function arrangeStore(values: OptionValues<typeof storeOptions>): StoreOptions {
@@ -158,10 +158,10 @@ export function checkToken(reader: OptionReader<Table>): void {
   for (const source of reader.value('token-jwks-url') ?? []) {
     const { issuer } = source;
     if (issuers.includes(issuer) && reader.isGiven('token-issuer')) {
-      reader.fault('token-jwks-url', 'has an issuer that --token-issuer has, too; name it in one of them');
+      reader.fault('token-jwks-url', 'has an issuer that is also in --token-issuer; name it in only one of them');
     }
     if (isPlainText(source) && reader.value('upstream-connection-mode') === 'tls-only') {
-      reader.fault('token-jwks-url', 'has an http URL, which --upstream-connection-mode plain-text-or-tls allows');
+      reader.fault('token-jwks-url', 'has an http URL, which needs --upstream-connection-mode plain-text-or-tls');
     }
   }
 }

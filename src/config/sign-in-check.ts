@@ -21,14 +21,14 @@ export function parseSignInScope(text: string): string {
   const scopes = text.trim().split(/\s+/);
   if (scopes.includes('openid') && scopes.every((scope) => /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope)))
     return scopes.join(' ');
-  throw new InvalidValue('expects scopes with spaces between, openid among them, as in "openid profile"');
+  throw new InvalidValue('expects scopes separated by spaces, including openid, e.g. "openid profile"');
 }
 
 /** Adds the faults that no single option shows. */
 export function checkSignIn(reader: OptionReader<Table>): void {
   if (!reader.isGiven('sign-in-issuer')) {
     for (const name of DETAILS) {
-      if (reader.isGiven(name)) reader.fault(name, 'means nothing without --sign-in-issuer; give that, too');
+      if (reader.isGiven(name)) reader.fault(name, 'has no effect without --sign-in-issuer; give that, too');
     }
     return;
   }
@@ -38,7 +38,7 @@ export function checkSignIn(reader: OptionReader<Table>): void {
   const issuer = reader.value('sign-in-issuer');
   if (issuer === undefined) return;
   if (issuer.startsWith('http:') && reader.value('upstream-connection-mode') === 'tls-only')
-    reader.fault('sign-in-issuer', 'is an http URL, which --upstream-connection-mode plain-text-or-tls allows');
+    reader.fault('sign-in-issuer', 'is an http URL, which needs --upstream-connection-mode plain-text-or-tls');
   const trusted = [
     ...(reader.value('token-issuer') ?? []),
     ...(reader.value('token-jwks-url') ?? []).map((source) => source.issuer),
@@ -46,7 +46,7 @@ export function checkSignIn(reader: OptionReader<Table>): void {
   if (trusted.includes(issuer)) return;
   reader.fault(
     'sign-in-issuer',
-    'is named by neither --token-jwks-url nor --token-issuer: its tokens would be refused; name it there, character by character the same',
+    'is in neither --token-jwks-url nor --token-issuer, so its tokens would be refused; add it there, with exactly the same spelling',
   );
 }
 

@@ -16,7 +16,7 @@ export function parseClaimPath(text: string): readonly string[] {
   const isOneStep = /[:/]/.test(text);
   const steps = isOneStep ? [text] : text.split(/(?<!\\)\./).map((step) => step.replaceAll('\\.', '.'));
   if (steps.some((step) => step.trim() === '')) {
-    throw new InvalidValue('expects the name of a claim, as roles, realm_access.roles or https://example.com/roles');
+    throw new InvalidValue('expects the name of a claim, e.g. roles, realm_access.roles or https://example.com/roles');
   }
   return steps;
 }
@@ -28,13 +28,15 @@ export function parseRoleNames(text: string): RoleNames {
     const [, left = '', value = ''] = /^\s*([^=]*?)\s*=\s*(.*?)\s*$/s.exec(item) ?? [];
     const role = roles.find((each) => each === left);
     if (role === undefined || value === '') {
-      throw new InvalidValue(`entry ${index + 1} is not role=value, as editor=mcp-editors; roles: ${roles.join(', ')}`);
+      throw new InvalidValue(
+        `entry ${index + 1} is not role=value, e.g. editor=mcp-editors; roles: ${roles.join(', ')}`,
+      );
     }
     named[role].push(value);
   }
   const values = roles.flatMap((role) => named[role]);
   const twice = values.find((value, index) => values.indexOf(value) !== index);
-  if (twice !== undefined) throw new InvalidValue(`names ${twice} twice; let each value stand for one role`);
+  if (twice !== undefined) throw new InvalidValue(`names ${twice} twice; each value can mean only one role`);
   return {
     reader: orItself('reader', named.reader),
     editor: orItself('editor', named.editor),

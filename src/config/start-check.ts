@@ -30,8 +30,7 @@ export function startInWords(
   const lines = [`The ${words.command} would start:`];
   for (const [what, where] of Object.entries(listeners)) lines.push(`  ${what.padEnd(16)}${where}`);
   lines.push(`  ${'user configs'.padEnd(16)}${storeInWords(store)}`);
-  if (!hasKeys)
-    lines.push(`  ${'tokens'.padEnd(16)}no key or secret is configured: every MCP request would be answered 401`);
+  if (!hasKeys) lines.push(`  ${'tokens'.padEnd(16)}no key or secret is configured: every MCP request would get 401`);
   const given = Object.keys(table).flatMap((name) => {
     if (name === 'check') return [];
     const variable = environmentVariable(name);
@@ -40,18 +39,18 @@ export function startInWords(
     return [`  --${name} ${text}${words.given.has(name) ? '' : `  (from ${variable})`}`];
   });
   lines.push(
-    given.length === 0 ? 'Every option has its default.' : 'These options are given, others have their defaults:',
+    given.length === 0 ? 'All options have their defaults.' : 'These options are set, all others have their defaults:',
   );
   return [...lines, ...given, ''].join('\n');
 }
 
 function redisInWords(place: RedisPlace): string {
-  if ('nodes' in place) return `a Redis Cluster, of which ${place.nodes.length} nodes are named`;
-  if ('sentinels' in place) return `the Redis that ${place.sentinels.length} sentinels call ${place.name}`;
+  if ('nodes' in place) return `a Redis Cluster, with ${place.nodes.length} nodes given`;
+  if ('sentinels' in place) return `the Redis named ${place.name} at ${place.sentinels.length} Sentinels`;
   return `the Redis at ${place.host}:${place.port}`;
 }
 
 function storeInWords(store: StoreOptions): string {
-  if (store.kind === 'redis') return `${redisInWords(store.place)}, ${store.tls.mode}; it was not asked`;
-  return `the embedded store in ${store.path}${existsSync(store.path) ? '' : ', which is not there and would be made'}`;
+  if (store.kind === 'redis') return `${redisInWords(store.place)}, ${store.tls.mode}; it was not contacted`;
+  return `the embedded store in ${store.path}${existsSync(store.path) ? '' : ', which does not exist and would be created'}`;
 }

@@ -130,7 +130,7 @@ export function parseHost(text: string): string {
   const host = /^\[(.+)\]$/.exec(text)?.[1] ?? text;
   if (isHostName(host) || isIP(host) !== 0) return host;
   throw new InvalidValue(
-    'expects a host name or address alone, as in redis.internal; the port is an option of its own',
+    'expects a host name or address without a port, e.g. redis.internal; the port has its own option',
   );
 }
 
@@ -186,9 +186,7 @@ export function parseNameServers(text: string): readonly string[] {
     const isAddress = bracketed === undefined ? isIPv4(address) : isIPv6(bracketed);
     const port = Number(digits);
     if (isIPv6(item) || (isAddress && port >= 1 && port <= PORT_MAX)) return item;
-    throw new InvalidValue(
-      'is not the address of a name server, as in 192.0.2.53, 192.0.2.53:5353 or [2001:db8::53]:53',
-    );
+    throw new InvalidValue('is not the address of a DNS server, e.g. 192.0.2.53, 192.0.2.53:5353 or [2001:db8::53]:53');
   });
 }
 
@@ -205,7 +203,7 @@ export function parseNetworks(text: string): readonly string[] {
 /** Comma-separated texts. */
 export function parseTexts(text: string): readonly string[] {
   return parseList(text, (item) => {
-    if (item === '') throw new InvalidValue('is empty; remove a comma, or write a text');
+    if (item === '') throw new InvalidValue('is empty; remove a comma or add a value');
     return item;
   });
 }

@@ -28,12 +28,12 @@ const KINDS = 'RSA of 2048 bits or more, EC on P-256, P-384 or P-521, or Ed25519
 /** Throws InvalidValue. */
 export function keysOfPem(pem: string): readonly VerificationKey[] {
   // Node derives the public half of a private key without a word; the private one has no business in every worker.
-  if (PRIVATE_KEY_LABEL.test(pem)) throw new InvalidValue('holds a private key; name the file of its public key');
+  if (PRIVATE_KEY_LABEL.test(pem)) throw new InvalidValue('holds a private key; give the file of its public key');
   const blocks = pem.match(BLOCK) ?? [];
   const count = pem.match(LABEL)?.length ?? 0;
   if (count === 0) throw new InvalidValue('is not a public key in PEM; write one with `openssl pkey -pubout`');
   if (blocks.length !== count) {
-    throw new InvalidValue('holds a key whose end is missing or garbled; write the file anew');
+    throw new InvalidValue('holds a key whose end is missing or damaged; write the file again');
   }
   refuseChain(blocks);
   const keys = blocks.map((block, index) => keyOfBlock(block, count === 1 ? '' : `key ${index + 1} in the file `));
@@ -51,7 +51,7 @@ export function keysOfSecret(secret: Uint8Array): readonly VerificationKey[] {
 export function keysOfJwks(text: string, unusable: UnusableJwk): readonly VerificationKey[] {
   const members = membersOf(text);
   if (members.length > limits.verificationKeysMax) {
-    throw new InvalidValue(`holds ${members.length} keys; ${limits.verificationKeysMax} are taken at most`);
+    throw new InvalidValue(`holds ${members.length} keys; ${limits.verificationKeysMax} is the maximum`);
   }
   const keys: VerificationKey[] = [];
   members.forEach((jwk, index) => {
@@ -71,7 +71,7 @@ export function keysOfJwks(text: string, unusable: UnusableJwk): readonly Verifi
 /** Keys of one issuer that no token could tell apart, though they differ, or that are there twice. */
 export function checked(keys: readonly VerificationKey[]): readonly VerificationKey[] {
   if (keys.length > limits.verificationKeysMax) {
-    throw new InvalidValue(`holds ${keys.length} keys; ${limits.verificationKeysMax} are taken at most`);
+    throw new InvalidValue(`holds ${keys.length} keys; ${limits.verificationKeysMax} is the maximum`);
   }
   const [digests, names] = [new Map<string, number>(), new Map<string, number>()];
   keys.forEach(({ id, algorithms, digest }, index) => {
@@ -83,9 +83,7 @@ export function checked(keys: readonly VerificationKey[]): readonly Verification
       const name = JSON.stringify([id, algorithm]);
       const other = names.get(name);
       if (other !== undefined) {
-        throw new InvalidValue(
-          `keys ${other} and ${index + 1} have one kid and one algorithm; give each a kid of its own`,
-        );
+        throw new InvalidValue(`keys ${other} and ${index + 1} have the same kid and algorithm; give each its own kid`);
       }
       names.set(name, index + 1);
     }
@@ -102,8 +100,8 @@ function keyOfBlock(block: string, which: string): VerificationKey {
   );
   const kind = keyKind(key);
   if (kind !== undefined) return verificationKey(key, ALGORITHMS[kind], undefined);
-  const what = which === '' ? 'holds a key that' : `${which}is one that`;
-  throw new InvalidValue(`${what} tokens cannot be signed with; use ${KINDS}`);
+  const what = which === '' ? 'holds a key that ' : which;
+  throw new InvalidValue(`${what}cannot be used for signing tokens; use ${KINDS}`);
 }
 
 /** The keys of authorities would verify tokens, too. */
@@ -120,7 +118,7 @@ function refuseChain(blocks: readonly string[]): void {
 }
 
 function membersOf(text: string): readonly unknown[] {
-  const set = tryRead(() => JSON.parse(text) as unknown, 'is not a JWK set: it is no JSON');
+  const set = tryRead(() => JSON.parse(text) as unknown, 'is not a JWK set: it is not JSON');
   const keys = typeof set === 'object' && set !== null && 'keys' in set ? set.keys : undefined;
   if (Array.isArray(keys)) return keys;
   throw new InvalidValue('is not a JWK set; write {"keys":[…]}');
@@ -134,15 +132,15 @@ function keyOfJwk(jwk: unknown): VerificationKey | string {
   const { kty, kid, use, alg, key_ops: operations, k, d } = jwk as Readonly<Record<string, unknown>>;
   if (use !== undefined && use !== 'sig') return OTHER_USE;
   if (operations !== undefined && !(Array.isArray(operations) && operations.includes('verify'))) return OTHER_USE;
-  if (d !== undefined) return 'is a private key; leave its public half';
+  if (d !== undefined) return 'is a private key; keep only its public part';
   if (kid !== undefined && (typeof kid !== 'string' || kid.length > limits.keyIdCharsMax)) {
-    return `has a kid that is no text of ${limits.keyIdCharsMax} characters at most`;
+    return `has a kid that is not a string of at most ${limits.keyIdCharsMax} characters`;
   }
   const read = kty === 'oct' ? secretOf(k) : publicKeyOf(jwk as Readonly<Record<string, unknown>>);
   if (typeof read === 'string') return read;
   if (alg === undefined) return verificationKey(read.key, read.algorithms, kid);
   const named = read.algorithms.find((algorithm) => algorithm === alg);
-  if (named === undefined) return 'has an alg that its kind does not sign with';
+  if (named === undefined) return 'has an alg that does not fit its key type';
   // One key, two names of its algorithm (RFC 9864).
   const algorithms = named === 'EdDSA' || named === 'Ed25519' ? read.algorithms : [named];
   return verificationKey(read.key, algorithms, kid);
@@ -166,9 +164,7 @@ function publicKeyOf(jwk: Readonly<Record<string, unknown>>): ReadKey | string {
     return `cannot be read; use ${KINDS}, or a secret`;
   }
   const kind = keyKind(key);
-  return kind === undefined
-    ? `is one that tokens cannot be signed with; use ${KINDS}`
-    : { key, algorithms: ALGORITHMS[kind] };
+  return kind === undefined ? `cannot be used for signing tokens; use ${KINDS}` : { key, algorithms: ALGORITHMS[kind] };
 }
 
 function verificationKey(

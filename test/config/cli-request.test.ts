@@ -146,7 +146,7 @@ t.test(
 
 t.test('an update needs something to change', async (t) => {
   t.match(faults('servers update n'), [
-    /^--name: or another of --name, --url, --enabled, --description, --tags, --transport, --team, --auth, --auth-headers is needed$/,
+    /^--name: or another of --name, --url, --enabled, --description, --tags, --transport, --team, --auth, --auth-headers is required$/,
   ]);
   t.match(faults('compositions update c'), [/^--name: or another of --name, --tools, /]);
   t.match(faults('compositions update c --tools x'), [/^--tools: x: is not a tool of a server/]);
@@ -172,13 +172,13 @@ t.test('auth of a server is its type and what belongs to that', async (t) => {
   t.notOk('auth' in load('servers add n https://a.example/mcp --auth none').action);
   for (const [words, fault] of [
     ['--auth basic', /^--auth: expects/],
-    ['--auth headers', /^--auth-headers: is needed/],
+    ['--auth headers', /^--auth-headers: is required/],
     ['--auth-headers authorization=hunter2', /^--auth-headers: expects secret:<name> or file:<name>/],
     ['--auth-headers authorization', /^--auth-headers: expects <header>=/],
     ['--auth-headers a=secret:x,a=secret:y', /^--auth-headers: has a twice/],
-    ['--auth none --auth-scope x', /^--auth-scope: means nothing with --auth none/],
+    ['--auth none --auth-scope x', /^--auth-scope: has no effect with --auth none/],
     ['--auth-client-id x', /^--auth-client-id: needs --auth/],
-    ['--auth oauth2-user --auth-audience x', /^--auth-audience: means nothing/],
+    ['--auth oauth2-user --auth-audience x', /^--auth-audience: has no effect/],
   ] as const) {
     const told = faults(`servers add n https://a.example/mcp ${words}`);
     t.match(told, [fault], words);

@@ -62,15 +62,13 @@ t.test('everything that fits nowhere is reported together, and only names are re
     '--redis-password: unknown option; correct it to --redis-password-file, or remove it',
     '--secret: unknown option; correct it to --secrets-directory, or remove it',
     '-p: unknown option; remove it or correct its name',
-    'arguments that belong to no option: 1; the command takes options alone',
+    'unexpected arguments: 1; the command takes options only',
   ]);
   t.strictSame([...given], [['log-level', 'debug']], 'what follows an unknown option is still read');
 });
 
 t.test('the words after -- are no options', async (t) => {
-  t.strictSame(words('dataplane', '--', 'x', 'y').faults, [
-    'arguments that belong to no option: 2; the command takes options alone',
-  ]);
+  t.strictSame(words('dataplane', '--', 'x', 'y').faults, ['unexpected arguments: 2; the command takes options only']);
 });
 
 t.test('the option that was probably meant is named', async (t) => {
@@ -117,7 +115,7 @@ t.test('operands are counted', async (t) => {
   });
   t.strictSame(words('servers', 'add', 'a').faults, ['<url>: is missing']);
   t.strictSame(words('servers', 'add').faults, ['<name>: is missing', '<url>: is missing']);
-  t.strictSame(words('servers', 'show', 'a', 'b').faults, ['arguments that belong to no option: 1; it takes <server>']);
+  t.strictSame(words('servers', 'show', 'a', 'b').faults, ['unexpected arguments: 1; it takes <server>']);
   t.strictSame(words('compositions', 'create', 'a').faults, ['<server:tool>...: is missing']);
   t.strictSame(words('compositions', 'create', 'a', 'b:c', 'd:e').operands, ['a', 'b:c', 'd:e']);
   t.match(

@@ -55,7 +55,7 @@ t.test('token keys of every kind that JOSE signs with are read', async (t) => {
 
 t.test('token keys of other kinds are refused', async (t) => {
   const write = fileWriter(t);
-  const problem = { name: 'InvalidValue', message: /cannot be signed with; use RSA of 2048 bits/ };
+  const problem = { name: 'InvalidValue', message: /cannot be used for signing tokens; use RSA of 2048 bits/ };
   for (const [kind, { publicKey, privateKey }] of Object.entries(refused)) {
     t.throws(() => files.readTokenPublicKey(write('public', publicPem(publicKey))), problem, `public ${kind}`);
     t.throws(() => files.readTokenPrivateKey(write('private', privatePem(privateKey))), problem, `private ${kind}`);
@@ -82,7 +82,7 @@ t.test('a file with several keys is refused, since OpenSSL would take the first 
   const [one, other] = [privatePem(rsa.privateKey), privatePem(p256.privateKey, 'sec1')];
   for (const read of [files.readTokenPrivateKey, files.readTlsPrivateKey]) {
     t.throws(() => read(write('two', one + other)), { name: 'InvalidValue', message: /holds 2 private keys/ });
-    t.throws(() => read(write('three', one + one + other)), { message: /holds 3 private keys; name a file/ });
+    t.throws(() => read(write('three', one + one + other)), { message: /holds 3 private keys; give a file/ });
     t.ok(read(write('one', `-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n${other}`)));
   }
 });
@@ -120,7 +120,7 @@ t.test('certificates', async (t) => {
   t.ok(files.readCertificates(write('chain', `a comment\n${pem}\n${pem}`)), 'a chain with words around it');
   const damaged = pem.replace(/\n.{20}/, '\n');
   t.throws(() => files.readCertificates(write('damaged', `${pem}${damaged}`)), { message: /certificate 2 .* parsed/ });
-  t.throws(() => files.readCertificates(keyPath), { message: /no certificate/ });
+  t.throws(() => files.readCertificates(keyPath), { message: /no PEM certificate/ });
 
   const certificate = files.readCertificates(path);
   t.ok(files.isPair(certificate, files.readTlsPrivateKey(keyPath)));

@@ -14,13 +14,13 @@ t.test('what is no such list is refused, without a word of it', async (t) => {
     '': /entry 1 names no issuer/,
     '=https://a.example': /entry 1 names no issuer/,
     'a=https://a.example,': /entry 2 names no issuer/,
-    us: /entry 1 is not an issuer that can be asked/,
+    us: /entry 1 is not an issuer whose keys can be discovered/,
     'us=': /entry 1 is not the address of a JWK set/,
     'us=http://a.example/': /or an http one of a loopback address/,
     'us=http://127.0.0.1.example/': /or an http one of a loopback address/,
     'us=https://user:hunter2@a.example/': /without a user/,
     'us=file:///etc/passwd': /write an https URL/,
-    'us=https://a.example,us=https://b.example': /entry 2 has the issuer of an entry before it/,
+    'us=https://a.example,us=https://b.example': /entry 2 has the same issuer as an earlier entry/,
   };
   for (const [text, message] of Object.entries(cases)) {
     const error = t.throws(() => parseIssuerKeySources(text), { name: 'InvalidValue', message }, text);

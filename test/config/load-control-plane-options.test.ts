@@ -69,29 +69,29 @@ t.test('signing in by OpenID Connect is whole, or refused at the start', async (
   const rows: readonly (readonly [object, RegExp])[] = [
     [{ '--sign-in-issuer': 'http://idp.example' }, /^--sign-in-issuer: is not an issuer, .*an https URL/],
     [{ '--sign-in-client-secret-file': '/nowhere' }, /^--sign-in-client-secret-file: the file cannot be read/],
-    [{ '--sign-in-scope': 'profile' }, /^--sign-in-scope: expects scopes .*openid among them/],
-    [{ '--token-jwks-url': 'https://other.example' }, /^--sign-in-issuer: is named by neither --token-jwks-url/],
+    [{ '--sign-in-scope': 'profile' }, /^--sign-in-scope: expects scopes .*including openid/],
+    [{ '--token-jwks-url': 'https://other.example' }, /^--sign-in-issuer: is in neither --token-jwks-url/],
   ];
   for (const [change, fault] of rows) t.match(faults(words({ ...whole, ...change })), [fault]);
   const loopback = { '--sign-in-issuer': 'http://127.0.0.1:9', '--token-issuer': 'http://127.0.0.1:9' };
   t.match(load(words({ ...whole, ...loopback })), { signIn: { issuer: 'http://127.0.0.1:9' } });
   t.match(faults(words({ ...whole, ...loopback, '--upstream-connection-mode': 'tls-only' })), [
-    /^--sign-in-issuer: is an http URL, which --upstream-connection-mode plain-text-or-tls allows/,
+    /^--sign-in-issuer: is an http URL, which needs --upstream-connection-mode plain-text-or-tls/,
   ]);
   t.strictSame(faults(['--sign-in-issuer', issuer, '--token-jwks-url', issuer]), [
     '--sign-in-issuer: needs --sign-in-client-id; give that, too',
     '--sign-in-issuer: needs --connect-url; give that, too',
   ]);
   t.strictSame(faults(['--sign-in-client-id', 'console']), [
-    '--sign-in-client-id: means nothing without --sign-in-issuer; give that, too',
+    '--sign-in-client-id: has no effect without --sign-in-issuer; give that, too',
   ]);
 });
 
 t.test('the store is checked as the dataplane checks it', async (t) => {
-  t.match(faults(['--redis-mode', 'mtls']), [/^--redis-mode: has no use without --redis-address/]);
+  t.match(faults(['--redis-mode', 'mtls']), [/^--redis-mode: has no effect without --redis-address/]);
   t.match(faults(['--redis-address', 'r', '--redis-mode', 'mtls']), [
-    /^--redis-tls-client-certificate: is needed/,
-    /^--redis-tls-client-private-key: is needed/,
+    /^--redis-tls-client-certificate: is required/,
+    /^--redis-tls-client-private-key: is required/,
   ]);
   const { store } = load(['--redis-address', 'r', '--redis-mode', 'plain-text']);
   t.match(store, { kind: 'redis', place: { host: 'r', port: 6379 }, tls: { mode: 'plain-text' } });
@@ -122,8 +122,8 @@ t.test('roles come from a claim where one is named, and nothing of them is meant
     roleNames: { ...own, admin: ['x', 'y'] },
   });
   t.strictSame(faults(['--token-teams-claim', 'teams', '--token-role-names', 'admin=x']), [
-    '--token-role-names: means nothing without --token-roles-claim; give that, too',
-    '--token-teams-claim: means nothing without --token-roles-claim; give that, too',
+    '--token-role-names: has no effect without --token-roles-claim; give that, too',
+    '--token-teams-claim: has no effect without --token-roles-claim; give that, too',
   ]);
   t.match(faults(['--token-roles-claim', 'a..b']), [/^--token-roles-claim: expects the name of a claim/]);
 });

@@ -147,7 +147,7 @@ t.test('Redis: sentinels, or a cluster, instead of an address', async (t) => {
     /^--redis-port: contradicts --redis-sentinels/,
   ]);
   t.match(faults(['--redis-address', 'r', '--redis-sentinel-name', 'one']), [
-    /^--redis-sentinel-name: has no use without --redis-sentinels/,
+    /^--redis-sentinel-name: has no effect without --redis-sentinels/,
   ]);
   for (const wrong of ['a.example', 'a.example:0', 'a.example:1,', 'a b:1']) {
     t.match(faults(['--redis-sentinels', wrong]), [/entry \d is not host:port, as in sentinel\.internal:26379/], wrong);
@@ -201,13 +201,13 @@ t.test('options that contradict each other', async (t) => {
     [['--address', '0.0.0.0:8002'], [/^--admin-address: is the same as --address/]],
     [
       ['--tls-address', '[::]:1'],
-      [/^--server-certificate: is needed/, /^--server-private-key: is needed/],
+      [/^--server-certificate: is required/, /^--server-private-key: is required/],
     ],
-    [['--server-certificate', certificate], [/^--server-certificate: has no use without --tls-address/]],
-    [['--server-private-key', privateKey], [/^--server-private-key: has no use without --tls-address/]],
+    [['--server-certificate', certificate], [/^--server-certificate: has no effect without --tls-address/]],
+    [['--server-private-key', privateKey], [/^--server-private-key: has no effect without --tls-address/]],
     [
       [...redis, '--redis-mode', 'mtls'],
-      [/^--redis-tls-client-certificate: is needed/, /^--redis-tls-client-private-key: is needed/],
+      [/^--redis-tls-client-certificate: is required/, /^--redis-tls-client-private-key: is required/],
     ],
     [
       [...redis, '--redis-mode', 'plain-text', '--redis-tls-trust-bundle', certificate],
@@ -223,7 +223,7 @@ t.test('options that contradict each other', async (t) => {
     ],
     [
       ['--redis-mode', 'plain-text', '--redis-port', '1'],
-      [/^--redis-port: has no use without --redis-address/, /^--redis-mode: has no use without --redis-address/],
+      [/^--redis-port: has no effect without --redis-address/, /^--redis-mode: has no effect without --redis-address/],
     ],
   ];
   for (const [args, expected] of cases) {
@@ -255,7 +255,7 @@ t.test('every fault comes in one message, with where it came from and without an
   t.strictSame(names, [
     '--nonsense',
     '-x',
-    'arguments that belong to no option',
+    'unexpected arguments',
     '--address',
     '--allowed-origins (from SWITCHYARD_ALLOWED_ORIGINS)',
     '--redis-address (from SWITCHYARD_REDIS_ADDRESS)',

@@ -37,8 +37,8 @@ t.test('what would be, and where each option comes from', async (t) => {
     [
       'The dataplane would start:',
       '  MCP             [::]:1',
-      `  user configs    the embedded store in ${path}, which is not there and would be made`,
-      'These options are given, others have their defaults:',
+      `  user configs    the embedded store in ${path}, which does not exist and would be created`,
+      'These options are set, all others have their defaults:',
       `  --store-path ${path}`,
       '  --log-level debug  (from SWITCHYARD_LOG_LEVEL)',
       '',
@@ -54,5 +54,5 @@ t.test('the program ends, with nothing opened', async (t) => {
   const checked = await runProgram(['control-plane', '--check', '--address', '192.0.2.1:1'], { directory });
   t.match(checked, { code: 0, errorOutput: '', output: /^The control-plane would start:\n {2}HTTP +192\.0\.2\.1:1\n/ });
   const faulty = await runProgram(['--check', '--drain-timeout', 'x', '--redis-port', '1'], { directory });
-  t.match(faulty, { code: 64, output: '', errorOutput: /--drain-timeout: [^]*--redis-port: has no use/ });
+  t.match(faulty, { code: 64, output: '', errorOutput: /--drain-timeout: [^]*--redis-port: has no effect/ });
 });

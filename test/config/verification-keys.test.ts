@@ -34,7 +34,7 @@ t.test('a PEM file is refused for any one of its keys, by its number', async (t)
   refuses(
     t,
     pem(ec.publicKey) + pem(short.publicKey),
-    /key 2 in the file is one that tokens cannot be signed/,
+    /key 2 in the file cannot be used for signing tokens/,
     keysOfPem,
   );
   refuses(t, pem(ec.publicKey) + garbled, /key 2 in the file cannot be parsed/, keysOfPem);
@@ -100,25 +100,25 @@ t.test('a JWK set: kinds, kid, use, key_ops and alg', async (t) => {
 t.test('an operator is told what is wrong with a JWK set', async (t) => {
   const other = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const short = generateKeyPairSync('rsa', { modulusLength: 1024 });
-  refuses(t, 'of wax', /it is no JSON/);
+  refuses(t, 'of wax', /it is not JSON/);
   for (const text of ['null', '[]', '{}', '{"keys":{}}']) refuses(t, text, /is not a JWK set; write/);
   refuses(t, setOf(), /holds no key that verifies/);
   refuses(t, setOf(jwk(ec.publicKey, { use: 'enc' })), /holds no key that verifies/);
   refuses(t, setOf(secret, 7), /key 2 in the set is no object/);
   refuses(t, setOf(jwk(ec.privateKey)), /key 1 in the set is a private key/);
-  refuses(t, setOf(jwk(short.publicKey)), /key 1 in the set is one that tokens cannot be signed with/);
+  refuses(t, setOf(jwk(short.publicKey)), /key 1 in the set cannot be used for signing tokens/);
   refuses(t, setOf({ kty: 'RSA', n: 'AQAB' }), /key 1 in the set cannot be read/);
   refuses(t, setOf({ kty: 'AKP', pub: 'AQAB' }), /key 1 in the set cannot be read/);
   refuses(t, setOf({ kty: 'oct', k: Buffer.alloc(31).toString('base64url') }), /secret that is too short/);
-  refuses(t, setOf({ ...secret, alg: 'HS512' }), /alg that its kind does not sign with/);
-  refuses(t, setOf(jwk(ec.publicKey, { alg: 'RS256' })), /alg that its kind does not sign with/);
-  refuses(t, setOf(jwk(ec.publicKey, { kid: 7 })), /has a kid that is no text/);
-  refuses(t, setOf(jwk(ec.publicKey, { kid: 'x'.repeat(limits.keyIdCharsMax + 1) })), /has a kid that is no text/);
+  refuses(t, setOf({ ...secret, alg: 'HS512' }), /alg that does not fit its key type/);
+  refuses(t, setOf(jwk(ec.publicKey, { alg: 'RS256' })), /alg that does not fit its key type/);
+  refuses(t, setOf(jwk(ec.publicKey, { kid: 7 })), /has a kid that is not a string/);
+  refuses(t, setOf(jwk(ec.publicKey, { kid: 'x'.repeat(limits.keyIdCharsMax + 1) })), /has a kid that is not a string/);
   const ambiguous = setOf(jwk(ec.publicKey, { kid: 'a' }), jwk(other.publicKey, { kid: 'a' }));
-  refuses(t, ambiguous, /keys 1 and 2 have one kid and one algorithm/);
+  refuses(t, ambiguous, /keys 1 and 2 have the same kid and algorithm/);
   refuses(t, setOf(jwk(ec.publicKey), jwk(ec.publicKey)), /same key as keys 1 and 2/);
   const many = Array.from({ length: limits.verificationKeysMax + 1 }, () => secret);
-  refuses(t, setOf(...many), /64 are taken at most/);
+  refuses(t, setOf(...many), /64 is the maximum/);
 });
 
 t.test("what is of no use in an issuer's set is left out, and so are secrets, which everybody can fetch", async (t) => {

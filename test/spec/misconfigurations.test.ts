@@ -81,11 +81,11 @@ const misconfigurations: Readonly<Record<string, Misconfiguration>> = {
   },
   'the private key in place of the public one': {
     words: check('--token-verification-public-key', key.privateKeyPath),
-    said: /holds a private key; name the file of its public key/,
+    said: /holds a private key; give the file of its public key/,
   },
   'the public key in place of the private one': {
     words: ['token', '--subject', 'a', '--token-verification-private-key', key.publicKeyPath],
-    said: /holds a public key or a certificate; name the file of its private key/,
+    said: /holds a public key or a certificate; give the file of its private key/,
   },
   'a user config that is no JSON': {
     words: ['config', 'check', file('broken.json', '{\n  "virtual_hosts": {\n    "v": "content" "x"\n')],
@@ -98,11 +98,11 @@ const misconfigurations: Readonly<Record<string, Misconfiguration>> = {
   },
   'one address for callers and operators': {
     words: check('--address', '127.0.0.1:8001', '--admin-address', '127.0.0.1:8001'),
-    said: /--admin-address: is the same as --address; give it a port of its own, or off/,
+    said: /--admin-address: is the same as --address; give it another port, or off/,
   },
   'a Redis as a URL with a password': {
     words: check('--redis-address', `redis://:${CONTENT}@redis.internal:6379`),
-    said: /--redis-address: expects a host name or address alone, .*; the port is an option of its own/,
+    said: /--redis-address: expects a host name or address without a port, .*; the port has its own option/,
   },
   'a password on the command line': {
     words: check('--redis-password', CONTENT),
@@ -110,15 +110,15 @@ const misconfigurations: Readonly<Record<string, Misconfiguration>> = {
   },
   'a command that wants a token': {
     words: ['servers', 'list'],
-    said: /SWITCHYARD_TOKEN: is not set; put an access token into it, as `switchyard token` mints them/,
+    said: /SWITCHYARD_TOKEN: is not set; set it to an access token, as minted by `switchyard token` mints them/,
   },
   'TLS without a certificate': {
     words: check('--tls-address', '127.0.0.1:8443'),
-    said: /--server-certificate: is needed by --tls-address[^]*--server-private-key: is needed by --tls-address/,
+    said: /--server-certificate: is required by --tls-address[^]*--server-private-key: is required by --tls-address/,
   },
   'how a Redis is spoken to, and no Redis': {
     words: check('--redis-mode', 'tls'),
-    said: /--redis-mode: has no use without --redis-address, --redis-sentinels or --redis-cluster/,
+    said: /--redis-mode: has no effect without --redis-address, --redis-sentinels or --redis-cluster/,
   },
   'a Redis, and sentinels that know another': {
     words: check('--redis-address', 'a', '--redis-sentinels', 'b:1'),
@@ -130,11 +130,11 @@ const misconfigurations: Readonly<Record<string, Misconfiguration>> = {
   },
   'authorities that are none': {
     words: check('--upstream-ca', junk),
-    said: /--upstream-ca: holds no certificate in PEM/,
+    said: /--upstream-ca: holds no PEM certificate/,
   },
   'a directory of secrets that is not there': {
     words: check('--secrets-directory', join(directory, 'secrets')),
-    said: /--secrets-directory: the directory cannot be read \(ENOENT\); give the path of a readable one/,
+    said: /--secrets-directory: the directory cannot be read \(ENOENT\); give the path of a readable directory/,
   },
   'a file in the place of the directory of secrets': {
     words: check('--secrets-directory', junk),
@@ -142,7 +142,7 @@ const misconfigurations: Readonly<Record<string, Misconfiguration>> = {
   },
   'keys of secrets that are none': {
     words: check('--secrets-key-file', junk),
-    said: /holds a line that is no key of 32 bytes; write one with `openssl rand -base64 32`/,
+    said: /has a line that is not a key of 32 bytes; write one with `openssl rand -base64 32`/,
   },
   'keys of issuers over plain http': {
     words: check('--token-jwks-url', 'http://issuer.example/keys'),
@@ -163,12 +163,12 @@ const misconfigurations: Readonly<Record<string, Misconfiguration>> = {
   'a member of a user config that is misspelt': {
     words: ['config', 'check', unknownMember],
     exitStatus: 65,
-    said: /backends\.b\.allowed_tools: is not known; is it allowed_tool_names\?/,
+    said: /backends\.b\.allowed_tools: is not known; did you mean allowed_tool_names\?/,
   },
   'a store that is damaged': {
     words: ['dataplane', '--address', '127.0.0.1:0', '--number-of-cpus', '1', '--store-path', damagedStore],
     exitStatus: 73,
-    said: /the embedded store in .* is damaged: .*Put a copy of its files back, or move them away/,
+    said: /the embedded store in .* is damaged: .*Restore its files from a copy, or move them away/,
   },
   'a store where no directory can be made': {
     words: ['dataplane', '--address', '127.0.0.1:0', '--number-of-cpus', '1', '--store-path', '/proc/store'],
@@ -184,7 +184,7 @@ const misconfigurations: Readonly<Record<string, Misconfiguration>> = {
     words: ['sessions', '--admin-address', '127.0.0.1:1'],
     environment: {},
     exitStatus: 69,
-    said: /no admin listener answers at http:\/\/127\.0\.0\.1:1; start a dataplane, or name its --admin-address/,
+    said: /no admin listener answers at http:\/\/127\.0\.0\.1:1; start a dataplane, or give its --admin-address/,
   },
   'an address of another machine': {
     words: ['dataplane', '--address', '198.51.100.7:8001', '--store-path', join(directory, 'store')],

@@ -6,25 +6,25 @@ import * as values from '../values.js';
 export const answerOptions = {
   'slow-answer': {
     placeholder: '<duration>',
-    meaning: 'how long an answer may take before the head of an event stream goes ahead of it',
+    meaning: 'time after which a response that is not ready yet is begun as an event stream',
     fallback: '5s',
     parse: values.duration({ minMs: 100 }),
   },
   'stream-keep-alive': {
     placeholder: '<duration>',
-    meaning: 'silence on an event stream before a comment is sent, for proxies that give up on a silent one',
+    meaning: 'time without data on an event stream after which a comment is sent, so that proxies do not close it',
     fallback: '14s',
     parse: values.duration({ minMs: 100, maxMs: limits.streamKeepAliveMsMax }),
   },
   'resumption-time': {
     placeholder: '<duration>',
-    meaning: 'how long a call goes on, and what it says is kept, after the connection of its client broke',
+    meaning: 'how long a call continues, and its events are kept, after its client lost the connection',
     fallback: '300s',
     parse: values.duration({ minMs: 100 }),
   },
   'resumption-bytes': {
     placeholder: '<size>',
-    meaning: 'memory of one session for what clients of broken connections come back for; the oldest goes first',
+    meaning: 'memory per session for events that a reconnecting client can resume from; the oldest are dropped first',
     fallback: '4MiB',
     parse: values.size({ minBytes: 1, maxBytes: limits.shareBytesMax }),
   },

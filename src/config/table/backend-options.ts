@@ -8,7 +8,7 @@ import * as values from '../values.js';
 export function upstreamModeOption(fallback: string) {
   return {
     placeholder: '<mode>',
-    meaning: 'tls-only refuses http backends; plain-text-or-tls takes both',
+    meaning: 'tls-only refuses http backends; plain-text-or-tls allows both',
     fallback,
     parse: values.oneOf('tls-only', 'plain-text-or-tls'),
   };
@@ -17,9 +17,9 @@ export function upstreamModeOption(fallback: string) {
 /** Whoever keeps the secrets must have it; both planes may. */
 export const secretsKeyFileOption = {
   placeholder: '<path>',
-  meaning: 'file of the keys that seal the secrets of the store, one a line; the first one seals, all of them open',
+  meaning: 'file of keys for the secrets in the store, one per line; the first one encrypts, all of them decrypt',
   fallback: undefined,
-  fallbackText: 'backends with a secret of the store are unavailable',
+  fallbackText: 'backends that refer to a secret in the store are unavailable',
   parse: files.readSecretKeys,
 };
 
@@ -28,13 +28,13 @@ export const upstreamOptions = {
   'upstream-ca': {
     placeholder: '<path>',
     meaning:
-      'PEM file of authorities that vouch for backends and authorization servers, beside those that Node.js knows: of a company, say',
+      "PEM file of CA certificates to trust for backends and authorization servers, in addition to Node.js's own; for example a company's",
     fallback: undefined,
     parse: files.readCertificates,
   },
   'secrets-directory': {
     placeholder: '<path>',
-    meaning: 'where the secrets are, a file each, that `auth` of a backend names',
+    meaning: "directory with one file per secret that backends' `auth` refers to",
     fallback: undefined,
     fallbackText: 'backends with `auth` are unavailable',
     parse: files.parseDirectory,
@@ -43,7 +43,7 @@ export const upstreamOptions = {
   'connect-url': {
     placeholder: '<url>',
     meaning:
-      "scheme, host and port by which users' browsers reach the control plane, where they give the consent that backends with `oauth2-user` want",
+      "scheme, host and port at which users' browsers reach the control plane, to give the consent that backends with `oauth2-user` need",
     fallback: undefined,
     fallbackText: 'nobody can give a consent',
     parse: values.parsePublicUrl,
@@ -56,13 +56,13 @@ export const upstreamOptions = {
   },
   'upstream-connections': {
     placeholder: '<count>',
-    meaning: 'connections of one worker to one backend; further requests wait',
+    meaning: 'most connections from one worker to one backend; further requests wait',
     fallback: '1024',
     parse: values.wholeNumber({ min: 1, max: limits.upstreamConnectionsTotalMax }),
   },
   'upstream-connections-per-subject': {
     placeholder: '<count>',
-    meaning: "of these, the ones that one subject's requests may use at once",
+    meaning: "most of these that one subject's requests may use at once",
     fallback: undefined,
     fallbackText: 'a quarter of --upstream-connections',
     parse: values.wholeNumber({ min: 1, max: limits.upstreamConnectionsTotalMax }),
@@ -70,42 +70,41 @@ export const upstreamOptions = {
   'upstream-allowed-networks': {
     placeholder: '<list>',
     meaning:
-      'comma-separated networks, as in 10.0.0.0/8,2001:db8::/32: the only ones whose addresses backends and their token endpoints may have',
+      'comma-separated networks, e.g. 10.0.0.0/8,2001:db8::/32, that the addresses of backends and their token endpoints must be in',
     fallback: undefined,
-    fallbackText: 'all but link-local and cloud metadata addresses, which are never allowed',
+    fallbackText: 'all except link-local and cloud metadata addresses, which are never allowed',
     parse: values.parseNetworks,
   },
   'name-servers': {
     placeholder: '<list>',
-    meaning:
-      "comma-separated addresses, a port after them or not, of the name servers that backends' hosts are asked of",
+    meaning: 'comma-separated DNS servers (address or address:port) used to resolve the hosts of backends',
     fallback: undefined,
     fallbackText: 'those of /etc/resolv.conf',
     parse: values.parseNameServers,
   },
   'name-look-ups': {
     placeholder: '<count>',
-    meaning: "backends' hosts that one process looks up at once; further look-ups wait",
+    meaning: 'most DNS look-ups that one process does at once; further ones wait',
     fallback: '1024',
     parse: values.wholeNumber({ min: 1, max: limits.nameLookUpsMax }),
   },
   'name-look-ups-per-subject': {
     placeholder: '<count>',
-    meaning: 'of these, the ones for the requests of one subject',
+    meaning: 'most of these for the requests of one subject',
     fallback: undefined,
     fallbackText: 'a sixteenth of --name-look-ups',
     parse: values.wholeNumber({ min: 1, max: limits.nameLookUpsMax }),
   },
   'initialize-timeout': {
     placeholder: '<duration>',
-    meaning: "how long a backend's initialize may take",
+    meaning: 'how long a backend may take to answer initialize',
     fallback: '10s',
     parse: values.duration({ minMs: 1 }),
   },
   'initialize-patience': {
     placeholder: '<duration>',
     meaning:
-      'how long a new session waits for a slow backend before it begins without it; lists wait four times as long',
+      'how long a new session waits for a slow backend before it starts without it; lists wait four times as long',
     fallback: '1s',
     parse: values.duration({ minMs: 1 }),
   },
@@ -117,19 +116,19 @@ export const upstreamOptions = {
   },
   'list-cache': {
     placeholder: '<duration>',
-    meaning: "how long a backend's list may be answered from memory to the caller that it was read for; 0s for never",
+    meaning: "how long a backend's list is cached, for the caller that it was read for; 0s disables caching",
     fallback: '0s',
     parse: values.duration({ minMs: 0, maxMs: limits.listCacheMsMax }),
   },
   'call-timeout': {
     placeholder: '<duration>',
-    meaning: 'how long a backend may be silent during a call',
+    meaning: 'how long a backend may send nothing during a call',
     fallback: '300s',
     parse: values.duration({ minMs: 1 }),
   },
   'client-answer-timeout': {
     placeholder: '<duration>',
-    meaning: 'how long a client may take to answer what a backend asks of it during a call',
+    meaning: 'how long a client may take to answer a request that a backend sends it during a call',
     fallback: '600s',
     parse: values.duration({ minMs: 1 }),
   },

@@ -6,13 +6,13 @@ export const eraOptions = {
   'protocol-eras': {
     placeholder: '<eras>',
     meaning:
-      'legacy serves clients of MCP up to 2025-11-25, with sessions; modern those of 2026-07-28; both all of them',
+      'clients to serve: legacy (MCP up to 2025-11-25, with sessions), modern (2026-07-28, without sessions), or both',
     fallback: 'both',
     parse: values.oneOf('both', 'legacy', 'modern'),
   },
   'lease-idle-timeout': {
     placeholder: '<duration>',
-    meaning: 'what requests without a session share ends after this without one, and its sessions with backends',
+    meaning: 'idle time after which a lease (the state that sessionless requests share) and its upstream sessions end',
     fallback: '5m',
     parse: values.duration({ minMs: 1 }),
   },

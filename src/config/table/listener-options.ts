@@ -16,13 +16,13 @@ export const addressOptions = {
 export const adminOptions = {
   'admin-address': {
     placeholder: '<host:port|off>',
-    meaning: 'plain HTTP listener for operators, without a token: /live, /ready, /metrics and views; off for none',
+    meaning: 'plain HTTP listener for operators: /live, /ready, /metrics and views, without a token; off disables it',
     fallback: '127.0.0.1:8002',
     parse: values.parseListenAddressOrOff,
   },
   metrics: {
     placeholder: '[true|false]',
-    meaning: 'keep the figures that /metrics tells; without an admin listener none are kept',
+    meaning: 'collect the metrics that /metrics shows; without an admin listener none are collected',
     fallback: 'true',
     textAlone: 'true',
     parse: values.parseSwitch,
@@ -32,7 +32,8 @@ export const adminOptions = {
 export const tlsListenerOptions = {
   listener: {
     placeholder: '<library>',
-    meaning: 'HTTP library of the workers: uws (uWebSockets.js), node (node:http), or uws where it loads and else node',
+    meaning:
+      'HTTP library of the workers: uws (uWebSockets.js), node (node:http), or auto: uws if it loads, otherwise node',
     fallback: 'auto',
     parse: values.oneOf('auto', 'uws', 'node'),
   },
@@ -44,7 +45,7 @@ export const tlsListenerOptions = {
   },
   'server-certificate': {
     placeholder: '<path>',
-    meaning: 'PEM file of the TLS certificate, its chain after it',
+    meaning: 'PEM file of the TLS certificate, followed by its chain',
     fallback: undefined,
     parse: files.readCertificates,
   },
@@ -56,7 +57,7 @@ export const tlsListenerOptions = {
   },
   'path-prefix': {
     placeholder: '<path>',
-    meaning: 'path that every route begins with; / for none',
+    meaning: 'path prefix of every route; / for none',
     fallback: '/gw-rs',
     parse: values.parsePathPrefix,
   },
@@ -72,20 +73,21 @@ export const requestOptions = {
   },
   'allowed-hosts': {
     placeholder: '<list>',
-    meaning: 'comma-separated host or host:port that requests may name in Host',
+    meaning: 'comma-separated host or host:port values that the Host header may have',
     fallback: undefined,
-    fallbackText: 'loopback hosts when listening on loopback, else any',
+    fallbackText: 'loopback hosts when listening on loopback, otherwise any',
     parse: values.parseHosts,
   },
   'max-body-bytes': {
     placeholder: '<size>',
-    meaning: 'largest request body; a larger one is answered 413',
+    meaning: 'largest request body; a larger one gets 413',
     fallback: '4MiB',
     parse: values.size({ minBytes: 1, maxBytes: limits.requestBodyBytesMax }),
   },
   'request-ids': {
     placeholder: '<mode>',
-    meaning: 'x-request-id of answers, log lines and calls to backends: make one, trust the one that came, or off',
+    meaning:
+      'x-request-id of responses, log lines and requests to backends: make a new one, trust the one received, or off',
     fallback: 'make',
     parse: values.oneOf('make', 'trust', 'off'),
   },
@@ -94,14 +96,14 @@ export const requestOptions = {
 export const protectedResourceOptions = {
   'public-url': {
     placeholder: '<url>',
-    meaning: 'scheme, host and port by which callers know this program, as in https://gateway.example',
+    meaning: 'scheme, host and port at which clients reach this program, e.g. https://gateway.example',
     fallback: undefined,
-    fallbackText: 'as requests name it, where hosts are checked',
+    fallbackText: "from the request's Host, where hosts are checked",
     parse: values.parsePublicUrl,
   },
   'authorization-servers': {
     placeholder: '<list>',
-    meaning: 'comma-separated issuers that clients without a token are sent to (RFC 9728)',
+    meaning: 'comma-separated issuers that clients without a token are referred to (RFC 9728)',
     fallback: undefined,
     fallbackText: 'the https issuers of --token-jwks-url',
     parse: values.parseIssuers,
@@ -111,7 +113,7 @@ export const protectedResourceOptions = {
 export const callerOptions = {
   'slow-reader-timeout': {
     placeholder: '<duration>',
-    meaning: 'how long a caller may take nothing of its answer before it is cut off',
+    meaning: 'how long a client may read nothing of its response before it is disconnected',
     fallback: '60s',
     parse: values.duration({ minMs: 1_000 }),
   },

@@ -7,7 +7,7 @@ import * as values from '../values.js';
 export const workerOptions = {
   'worker-memory': {
     placeholder: '<size>',
-    meaning: 'memory that one worker may take; short of it, new sessions and then new requests are answered 503',
+    meaning: 'memory limit of one worker; as it is approached, first new sessions and then new requests get 503',
     fallback: undefined,
     fallbackText: "three quarters of the machine's or cgroup's memory, divided by the workers",
     parse: values.size({ minBytes: limits.workerMemoryBytesLeast, maxBytes: limits.shareBytesMax }),
@@ -16,25 +16,25 @@ export const workerOptions = {
     placeholder: '<count>',
     meaning: 'number of workers',
     fallback: String(defaultWorkerCount()),
-    fallbackText: "as many processors as the machine has, or the cgroup's quota, rounded up",
+    fallbackText: "the number of processors, or the cgroup's quota, rounded up",
     parse: values.wholeNumber({ min: 1, max: limits.workersMax }),
   },
   'worker-hang-timeout': {
     placeholder: '<duration>',
-    meaning: 'a worker whose event loop stands still for so long is killed and replaced; 0 for never',
+    meaning: 'kill and replace a worker whose event loop has been blocked this long; 0s disables this',
     fallback: '10s',
     parse: values.duration({ minMs: 0 }),
   },
   'reload-timeout': {
     placeholder: '<duration>',
-    meaning: 'how long after SIGHUP a worker that was replaced may take to finish what is in flight',
+    meaning: 'how long after SIGHUP a replaced worker may take to finish requests in flight',
     fallback: '10m',
     parse: values.duration({ minMs: 0 }),
   },
   'drain-notice': {
     placeholder: '<duration>',
     meaning:
-      'how long after SIGTERM everything is still served, by answers that close their connections, while /health is 503, before the drain begins',
+      'time between SIGTERM and the drain: /health is 503, requests are still served, and each response closes its connection',
     fallback: '0s',
     parse: values.duration({ minMs: 0 }),
   },
@@ -43,7 +43,7 @@ export const workerOptions = {
 export const sessionDirectoryOptions = {
   'session-directory': {
     placeholder: '<place>',
-    meaning: 'where sessions are written down: process outlives a worker, store also the gateway, none nothing',
+    meaning: 'what sessions survive: process (the end of a worker), store (also a restart of the gateway), or none',
     fallback: 'process',
     parse: values.oneOf('process', 'store', 'none'),
   },
@@ -52,33 +52,33 @@ export const sessionDirectoryOptions = {
 export const processOptions = {
   'session-idle-timeout': {
     placeholder: '<duration>',
-    meaning: 'idle sessions end after this, and their upstream sessions with them',
+    meaning: 'idle time after which a session and its upstream sessions end',
     fallback: '1h',
     parse: values.duration({ minMs: 1 }),
   },
   check: {
     placeholder: '[true|false]',
-    meaning: 'read the options, keys and files, say what would be, and start nothing; exit status 0 or 64',
+    meaning: 'check the options, keys and files, print what would be used, and start nothing; exit status 0 or 64',
     fallback: 'false',
     textAlone: 'true',
     parse: values.parseSwitch,
   },
   'log-level': {
     placeholder: '<level>',
-    meaning: 'fatal, error, warn, info, debug, trace or silent; JSON lines on standard output',
+    meaning: 'fatal, error, warn, info, debug, trace or silent; logs are JSON lines on standard output',
     fallback: 'info',
     parse: values.oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
   },
   'access-log': {
     placeholder: '[true|false]',
-    meaning: 'one line per request; never arguments, tokens or whole session ids',
+    meaning: 'log one line per request, without arguments, tokens or whole session ids',
     fallback: 'false',
     textAlone: 'true',
     parse: values.parseSwitch,
   },
   'drain-timeout': {
     placeholder: '<duration>',
-    meaning: 'how long SIGTERM waits for what is in flight',
+    meaning: 'how long requests in flight may take to finish after SIGTERM',
     fallback: '10s',
     parse: values.duration({ minMs: 0 }),
   },
@@ -87,14 +87,14 @@ export const processOptions = {
 export const traceOptions = {
   'traces-endpoint': {
     placeholder: '<url>',
-    meaning: 'whole URL that spans of requests are sent to: OTLP over HTTP, as JSON',
+    meaning: 'complete URL to send spans to (OTLP over HTTP, as JSON)',
     fallback: undefined,
-    fallbackText: 'nothing is traced',
+    fallbackText: 'no tracing',
     parse: values.parseBaseUrl,
   },
   'traces-sample-ratio': {
     placeholder: '<share>',
-    meaning: 'share of requests that are traced, of those whose client has not decided that',
+    meaning: 'fraction of requests to trace, where the client has not decided',
     fallback: '1',
     parse: values.parseShare,
   },
@@ -103,7 +103,7 @@ export const traceOptions = {
 export const controlPlaneMemoryOptions = {
   'control-plane-memory': {
     placeholder: '<size>',
-    meaning: 'memory that the control plane may take; short of it, new sessions and then new requests are answered 503',
+    meaning: 'memory limit of the control plane; as it is approached, first new sessions and then new requests get 503',
     fallback: undefined,
     fallbackText: "three quarters of the machine's or cgroup's memory",
     parse: values.size({ minBytes: limits.controlPlaneMemoryBytesLeast, maxBytes: limits.shareBytesMax }),
@@ -119,34 +119,32 @@ export const registryOptions = {
   },
   'probe-timeout': {
     placeholder: '<duration>',
-    meaning: 'how long finding out what a server is and reading its tools may take',
+    meaning: 'how long a probe of a server, which also reads its lists, may take',
     fallback: '10s',
     parse: values.duration({ minMs: 1 }),
   },
   'publication-wait': {
     placeholder: '<duration>',
-    meaning: 'how long a change waits until all user configs have it; then it is answered 202, and publishing goes on',
+    meaning: 'how long a change waits for all user configs to be written before it gets 202 and publishing continues',
     fallback: '10s',
     parse: values.duration({ minMs: 1 }),
   },
   'dataplane-admin-address': {
     placeholder: '<host:port>',
-    meaning:
-      'the admin listener of a dataplane, from which what happens there is told (/dataplane, and the console); asked without a token',
+    meaning: "a dataplane's admin listener, for what the console and /dataplane show of it; queried without a token",
     fallback: undefined,
-    fallbackText: 'none: nothing of it is told',
+    fallbackText: 'none: nothing is shown of it',
     parse: values.parseAdminAddress,
   },
   'audit-subjects': {
     placeholder: '<form>',
-    meaning:
-      'how the log names subjects where it tells a change and who made it: hash, as everywhere in the log, or plain',
+    meaning: 'how log lines about changes name subjects: hash, as everywhere else in the log, or plain',
     fallback: 'hash',
     parse: values.oneOf('hash', 'plain'),
   },
   'rate-limit': {
     placeholder: '<count>',
-    meaning: 'requests a minute of one subject, or of one address without a valid token; 0 for any number',
+    meaning: 'requests per minute for one subject, or for one address without a valid token; 0 disables the limit',
     fallback: '600',
     parse: values.wholeNumber({ min: 0, max: limits.requestsPerMinuteMax }),
   },

@@ -8,19 +8,19 @@ import * as values from '../values.js';
 export const tokenVerificationOptions = {
   'token-verification-public-key': {
     placeholder: '<path>',
-    meaning: 'PEM file (SPKI or PKCS#1) of the RSA, EC or Ed25519 keys that verify tokens, one or several',
+    meaning: 'PEM file (SPKI or PKCS#1) of one or more RSA, EC or Ed25519 keys that verify tokens',
     fallback: undefined,
     parse: files.readTokenPublicKey,
   },
   'token-verification-secret-file': {
     placeholder: '<path>',
-    meaning: 'file that holds the HMAC secret for HS256, HS384 and HS512 tokens, 32 bytes or more',
+    meaning: 'file with the HMAC secret for HS256, HS384 and HS512 tokens, at least 32 bytes',
     fallback: undefined,
     parse: files.readSecret,
   },
   'token-jwks-file': {
     placeholder: '<path>',
-    meaning: 'JWK set (RFC 7517) of keys and secrets that verify tokens, each by its kid, use and alg',
+    meaning: 'JWK set (RFC 7517) of keys and secrets that verify tokens, selected by kid, use and alg',
     fallback: undefined,
     parse: files.readTokenJwks,
   },
@@ -30,13 +30,13 @@ export const issuerKeyOptions = {
   'token-jwks-url': {
     placeholder: '<list>',
     meaning:
-      'comma-separated issuer=URL of the JWK sets of issuers with keys of their own; an issuer alone is asked where',
+      'comma-separated issuer=URL pairs: the JWK set of each issuer with its own keys; an issuer without a URL is discovered',
     fallback: undefined,
     parse: parseIssuerKeySources,
   },
   'token-jwks-grace': {
     placeholder: '<duration>',
-    meaning: 'how long the keys of an issuer are used after they could last be fetched from it',
+    meaning: "how long an issuer's keys stay in use after they were last fetched",
     fallback: '24h',
     parse: values.duration({ minMs: 0 }),
   },
@@ -46,21 +46,21 @@ export const issuerKeyOptions = {
 export const standingOptions = {
   'token-roles-claim': {
     placeholder: '<claim>',
-    meaning: 'claim that names the role of a token: reader, editor or admin',
+    meaning: 'claim with the role of a token: reader, editor or admin',
     fallback: undefined,
-    fallbackText: 'every token is an admin’s',
+    fallbackText: 'every token has the role admin',
     parse: parseClaimPath,
   },
   'token-role-names': {
     placeholder: '<list>',
-    meaning: 'comma-separated role=value: the values of that claim that stand for a role, in place of its name',
+    meaning: 'comma-separated role=value pairs: values of that claim that mean a role, in place of its name',
     fallback: undefined,
     fallbackText: 'reader, editor and admin',
     parse: parseRoleNames,
   },
   'token-teams-claim': {
     placeholder: '<claim>',
-    meaning: 'claim that names the teams of a token, which own what their members make',
+    meaning: 'claim with the teams of a token, which own what their members create',
     fallback: undefined,
     fallbackText: 'nobody has a team',
     parse: parseClaimPath,
@@ -70,19 +70,19 @@ export const standingOptions = {
 export const tokenMintingOptions = {
   'token-verification-private-key': {
     placeholder: '<path>',
-    meaning: 'PEM file (PKCS#8 or PKCS#1) of the key that mints tokens: bootstrap builds and the token command',
+    meaning: 'PEM file (PKCS#8 or PKCS#1) of the key that signs tokens, for bootstrap builds and the token command',
     fallback: undefined,
     parse: files.readTokenPrivateKey,
   },
   'token-issuer': {
     placeholder: '<list>',
-    meaning: 'comma-separated issuers (iss) of tokens, one of which is demanded; the first one is minted',
+    meaning: 'comma-separated issuers (iss), one of which tokens must have; tokens are minted with the first',
     fallback: 'mcpgateway',
     parse: values.parseTexts,
   },
   'token-audience': {
     placeholder: '<text>',
-    meaning: 'audience (aud) of tokens, demanded and minted',
+    meaning: 'audience (aud) that tokens must have, and are minted with',
     fallback: 'mcpgateway-api',
     parse: values.parseText,
   },

@@ -120,7 +120,7 @@ void t.test('wrong options are reported all together, exit 64', async (t) => {
   ]) {
     t.match(run.errorOutput, new RegExp(`--${name}\\b`), name);
   }
-  t.match(run.errorOutput, /--redis-mode \(from SWITCHYARD_REDIS_MODE\): has no use without/);
+  t.match(run.errorOutput, /--redis-mode \(from SWITCHYARD_REDIS_MODE\): has no effect without/);
   t.match(run.errorOutput, /--max-body-bytes \(from SWITCHYARD_MAX_BODY_BYTES\)/);
 });
 
