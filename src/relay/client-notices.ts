@@ -1,5 +1,5 @@
-// What a client says without asking: cancellations, progress, answers to what backends asked, changed roots, how tasks of its
-// own are doing. Cold.
+// Messages of a client that are not requests: cancellations, progress, responses to backends' requests, changed roots, the status of its own
+// tasks. Cold.
 import type { ClientMessage } from '../protocol/json-rpc.js';
 import { idKey } from '../protocol/message-id.js';
 import { limits } from '../shared/limits.js';

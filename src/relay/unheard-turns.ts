@@ -1,6 +1,6 @@
-// Reads what nobody hears: calls go on whose callers are gone (S12), so their answers are read to the end, but one slice at a
-// time, subjects in turn, and for a small part of the event loop's time. Who asks his own backend for streams without end,
-// and leaves, holds up nobody by that. Cold.
+// Reads responses whose clients have disconnected: their calls continue (S12), so the responses are read to the end, but only one slice at a
+// time, with subjects taking turns, and for a small part of the event loop's time. A client that requests endless streams from its own
+// backend and disconnects slows down nobody. Cold.
 import { FairPlace, FairQueue, type FairQueueBounds } from '../shared/fair-queue.js';
 import { limits } from '../shared/limits.js';
 

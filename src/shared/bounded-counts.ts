@@ -1,5 +1,4 @@
-// Counts what is under way, by key and all together, where no more is to be told of it than how much there is. A key that has
-// nothing under way costs nothing. Cold.
+// Bounded counters: how much is in progress for each key, and in total. A key with nothing in progress costs nothing. Cold.
 import assert from 'node:assert';
 
 export interface CountBounds {

@@ -1,6 +1,6 @@
-// A queue in which those who share something (a subject, say) stand in a line of their own, and the lines have their
-// turns one after the other: who sends a thousand waits behind himself, not others behind him. Every operation costs the
-// same however many wait. A place is only made for who has to wait, so nothing here is paid for while there is room.
+// A fair queue: entries with the same key (a subject, say) are in a line of their own, and the lines take turns. A subject that
+// sends a thousand requests makes only itself wait, not the others. Every operation costs the
+// same, however many wait. A place is only created for an entry that has to wait, so this costs nothing while there is room.
 //
 //   round ⇄ line of "a" ⇄ line of "b" ⇄ …       lines that have their turn; the one served goes to the end
 //              │              └ place ⇄ place

@@ -1,5 +1,5 @@
-// The moment in which next to nothing can wait to be taken by this process: right after a look of the event loop for what is new
-// that has found little. Linux resets what still waits in the queue of a listener that closes. Cold.
+// Finds a turn of the event loop with an almost empty accept queue: right after a poll that found little. A listener is closed then, because
+// Linux resets the connections that still wait in its queue. Cold.
 import { limits } from './limits.js';
 
 /** Resolves then, or when none came in so many turns: on a worker that is busy. */

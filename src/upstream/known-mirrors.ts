@@ -1,5 +1,5 @@
-// Which parameters of a backend's tools its calls say again in headers, as the backend has last listed them to this upstream session: nobody
-// else's list tells. In the memory of the session; there only where a tool has such parameters.
+// Tool parameters that calls must repeat in `mcp-param-*` headers, as the backend last listed them to this upstream session; the lists of
+// other sessions do not count. Kept in the session's memory, and only if some tool has such parameters.
 import { limits } from '../shared/limits.js';
 import type { MirroredParam, ToolMirrors } from '../protocol/tool-mirrors.js';
 import type { WordMemory } from './upstream-session-record.js';

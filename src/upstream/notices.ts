@@ -1,5 +1,5 @@
-// Messages to backends that nobody waits for: notifications, responses, the DELETE of a session. An answer is read to
-// its end, so that the connection can be used again, and means nothing.
+// Requests to backends whose response nobody waits for: the POST of a notification or of a response, the DELETE of a session. The response is read to
+// its end, so that the connection can be used again, and is otherwise ignored.
 import type { DeadlineWheel } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
 import type { UpstreamTarget } from '../user-config/upstream-target.js';

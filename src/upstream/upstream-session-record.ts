@@ -1,4 +1,4 @@
-// What an open upstream session is to those who use it, and to who keeps its words: plain data.
+// Plain data about an open upstream session, for the code that uses it and for the session's record.
 import type { ExperimentalCapability } from '../protocol/capabilities.js';
 import type { Era } from '../protocol/protocol-versions.js';
 

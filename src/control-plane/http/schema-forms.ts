@@ -1,4 +1,4 @@
-// What is made of a schema: what people may say of a record, a patch of that, and a shape, which has no bounds.
+// Derives other schemas from the schema of a record: its input, its patch, and its response, which has no bounds.
 import type { JsonSchema, ObjectSchema } from './schema-parts.js';
 
 /** What people say, and for the rest of a record's members that they may come back and count for nothing. */

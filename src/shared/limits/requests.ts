@@ -5,7 +5,7 @@ export const requestLimits = {
   /** header bytes of one request: a bearer token alone can pass uWebSockets.js' own 4 KiB → 431 */
   requestHeaderBytesMax: 32 * KIB,
   /**
-   * a connection of `--listener node` on which nothing comes or goes and no answer is waited for; and a head → it is
+   * idle time of a `--listener node` connection with no request pending; also the time in which the head of a request must arrive → it is
    * closed
    */
   nodeSilenceMsMax: 10_000,
@@ -13,7 +13,7 @@ export const requestLimits = {
   nodeRequestMsMax: 300_000,
   /** header fields of one request over `--listener node` → 431 */
   nodeHeadersMax: 100,
-  /** of a body, in every ten seconds over `--listener node`: a slower one is as good as none → its connection is closed */
+  /** bytes of a request body that must arrive in every ten seconds over `--listener node` → its connection is closed */
   nodeBodyBytesLeast: 160 * KIB,
   /**
    * `mcp-param-*` headers of one request, in which clients of MCP 2026-07-28 repeat arguments: each is compared, kept and passed on

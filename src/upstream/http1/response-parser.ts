@@ -1,5 +1,5 @@
-// HTTP/1.1 answers, parsed strictly from any pieces of a connection's bytes (RFC 9112). Whatever two readers could
-// understand differently is refused: a wrong guess about where an answer ends hands one caller's answer to another.
+// Parses HTTP/1.1 responses strictly from the bytes of a connection, in pieces of any size (RFC 9112). Whatever two parsers could
+// understand differently is refused: a wrong guess about where a response ends would give one client's response to another.
 // Hot: the head is read in place, and the few headers that matter are told apart by length before anything is decoded.
 //
 //   done ── begin ──> head ── a length ──> length ── all of it ──> done

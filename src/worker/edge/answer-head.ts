@@ -1,4 +1,4 @@
-// Writes the head of an answer. Within a `cork`, like everything that follows. Hot.
+// Writes the head of a response, within a `cork`, like everything that follows. Hot.
 import type { HttpResponse } from './http-library.js';
 import { statusLine } from './status-line.js';
 

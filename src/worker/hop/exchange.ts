@@ -1,4 +1,4 @@
-// The owner's end of one hop: an exchange whose answer goes over the link, to be given by the other worker's exchange.
+// The owner's end of one hop: an exchange whose response goes over the link to the peer worker, which sends it to the client.
 //
 //   unanswered ── respond ──> responding ── all sent ──> complete
 //   unanswered ── openStream, openBody ──> streaming ── end ──> ending ── all sent ──> complete
