@@ -79,9 +79,9 @@ function Frame(): JSX.Element {
           <Route path="/audit" component={AuditPage} />
           <Route path="/" component={OverviewPage} />
           <Route>
-            <h1>There is no such page</h1>
+            <h1>Page not found</h1>
             <p>
-              The address names none of the console's pages. <Link href="/servers">See the servers</Link>
+              There is no page of the console at this address. <Link href="/servers">Go to the servers</Link>
             </p>
           </Route>
         </Switch>

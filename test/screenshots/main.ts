@@ -78,14 +78,14 @@ function shots(compositionId: string): readonly Shot[] {
       ...{ name: 'server', path: '/servers/calculator', heading: 'calculator' },
       prepare: async (page) => {
         await page.getByText('Search its').waitFor();
-        await page.getByRole('list', { name: 'How it has been' }).waitFor();
+        await page.getByRole('list', { name: 'Health history' }).waitFor();
       },
     },
     {
       ...{ name: 'register', path: '/servers/new', heading: 'Register a server' },
       prepare: async (page) => {
         await page.getByLabel('Name', { exact: true }).fill('sums');
-        await page.getByLabel('Address of its MCP endpoint').fill(`http://127.0.0.1:${PORTS.calculator}/mcp`);
+        await page.getByLabel('URL of its MCP endpoint').fill(`http://127.0.0.1:${PORTS.calculator}/mcp`);
         await page.getByLabel('Tags').fill('demo, numbers');
         await page.getByRole('button', { name: 'Look at it' }).click();
         await page.getByRole('button', { name: 'Register it' }).scrollIntoViewIfNeeded();

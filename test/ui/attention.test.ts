@@ -25,7 +25,7 @@ t.test('when all is well nothing is asked for', async (t) => {
 
 t.test('each concern has its reason and the page that mends it, and the worst is first', async (t) => {
   const servers = [
-    serverOf('flaky', { reachable: false, lastError: 'no answer in time' }),
+    serverOf('flaky', { reachable: false, lastError: 'no response in time' }),
     serverOf('gone', { status: 'inactive', reachable: false, lastError: 'connection refused' }),
     serverOf('new', { status: 'inactive', reachable: false }),
   ];
@@ -42,7 +42,7 @@ t.test('each concern has its reason and the page that mends it, and the worst is
     { what: /^gone is inactive/, why: 'connection refused', page: '/servers/id-gone' },
     { what: /^new is inactive/, why: 'it was never reached', page: '/servers/id-new' },
     { what: /^desk names tools/, why: /^read of gone and 1 more/, page: '/compose/id-desk' },
-    { what: /^flaky did not answer/, why: 'no answer in time', page: '/servers/id-flaky' },
+    { what: /^flaky did not respond/, why: 'no response in time', page: '/servers/id-flaky' },
   ]);
   t.equal(concerns.length, 5);
 });
@@ -79,6 +79,6 @@ t.test('of the dataplane what is wrong now, in words for whoever may not see add
     { what: /not ready/, why: 'words of its own' },
     { what: /silent: slot 3/ },
     { what: /fail/, why: /^40 of 100/, page: '/explain' },
-    { what: /less than it should/, why: 'a worker does not listen' },
+    { what: /with reduced capacity/, why: 'a worker is not listening' },
   ]);
 });

@@ -67,7 +67,7 @@ t.test('workers that say the same say it once', async (t) => {
       [1, 'timed out'],
     ],
   );
-  t.match(silenceWords([3]), /slot 3 did not answer/);
+  t.match(silenceWords([3]), /slot 3 did not respond/);
   t.equal(silenceWords([]), '');
 });
 

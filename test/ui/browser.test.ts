@@ -122,9 +122,7 @@ t.test('the console', async (t) => {
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: /^Answered/ }).waitFor();
     t.match(await page.locator('.call').textContent(), /42/);
-    await page
-      .getByText(/^As the control plane has timed it, .* in the gateway, .* until the backend answered$/)
-      .waitFor();
+    await page.getByText(/^Timed by the control plane: .* in the gateway, .* until the backend answered$/).waitFor();
     t.match(await page.getByLabel('Request').textContent(), '"arguments":{"a":19,"b":23}');
     t.notMatch(await page.getByLabel('As curl').textContent(), caller.token ?? '', 'what is copied has no token in it');
   });
@@ -204,7 +202,7 @@ t.test('the console', async (t) => {
     await page.getByRole('button', { name: 'Publish' }).click();
     await page.getByRole('alert').waitFor();
     t.match(await page.getByRole('alert').textContent(), /changed since it was read/);
-    await page.getByRole('button', { name: /Read it again/ }).click();
+    await page.getByRole('button', { name: /Reload it/ }).click();
     await page.getByText('tool wordsmith: countdown').first().waitFor();
     t.match((await caller.get('/compositions/desk')).json(), { servers, description: '' }, 'nothing was overwritten');
     t.same(
@@ -220,7 +218,7 @@ t.test('the console', async (t) => {
       await open('/servers/sums');
       await page.getByRole('button', { name: 'Refresh' }).click();
       await page.getByText(/^Read in \d+ ms\. Tools: /).waitFor();
-      const history = page.getByRole('list', { name: 'How it has been' }).getByRole('listitem');
+      const history = page.getByRole('list', { name: 'Health history' }).getByRole('listitem');
       t.match(await history.allTextContents(), [/^Reached /]);
       // Gone and back again while the page is open: its record says the same as before, its history does not.
       const sums = ((await caller.get('/servers/sums')).json() as { readonly id: string }).id;
@@ -244,7 +242,7 @@ t.test('the console', async (t) => {
       await open(`/servers/${id}`);
 
       await page.getByRole('button', { name: 'Change' }).click();
-      const form = page.getByRole('form', { name: 'Change the server' });
+      const form = page.getByRole('form', { name: 'Edit the server' });
       await form.getByLabel('Name', { exact: true }).fill('totals');
       const url = `${backends.calculator.url}?sums`;
       await caller.put('/servers/sums', { name: 'sums', url, description: 'of somebody else' });
@@ -255,7 +253,7 @@ t.test('the console', async (t) => {
         { description: 'of somebody else' },
         'nothing was overwritten',
       );
-      await form.getByRole('button', { name: /^Read it again/ }).click();
+      await form.getByRole('button', { name: /^Reload it/ }).click();
       await page.locator('main').getByText('of somebody else').waitFor();
       t.equal(await form.getByLabel('Name', { exact: true }).inputValue(), 'totals', 'nothing typed is lost');
       await form.getByRole('button', { name: 'Save' }).click();
@@ -279,7 +277,7 @@ t.test('the console', async (t) => {
       await page.getByRole('heading', { name: 'Servers', level: 1 }).waitFor();
       t.equal((await caller.get('/servers/totals')).status, 404);
       await open('/compose');
-      await page.getByText('Not there now: totals add').waitFor();
+      await page.getByText('Missing: totals add').waitFor();
       t.same(
         complaints.splice(0).filter((words) => !words.includes('412')),
         [],
@@ -290,7 +288,7 @@ t.test('the console', async (t) => {
   await t.test('a hostile server’s texts run nothing and load nothing', async (t) => {
     const server = (await caller.get('/servers/hostile')).json() as { readonly id: string };
     await open(`/servers/${server.id}`);
-    await page.getByText('What it says of itself').waitFor();
+    await page.getByText('Its own description').waitFor();
     await page.locator('summary').first().click();
     await page.getByRole('button', { name: 'Show more' }).first().click();
     t.match(await page.locator('main').textContent(), '<img src=x onerror=', 'it is text');

@@ -65,7 +65,7 @@ t.test('composing and registering', async (t) => {
     await page.keyboard.press('Enter');
     await tabTo(page, /^Name$/);
     await page.keyboard.type('library');
-    await tabTo(page, /^Address of its MCP endpoint$/);
+    await tabTo(page, /^URL of its MCP endpoint$/);
     await page.keyboard.type(library.url);
     await tabTo(page, /^Transport$|Streamable HTTP/);
     await page.keyboard.press('ArrowDown');
@@ -128,7 +128,7 @@ t.test('composing and registering', async (t) => {
     await page.getByRole('checkbox', { name: 'book://1' }).check();
     await page.getByRole('checkbox', { name: 'book://{n}' }).check();
     const seen = page.locator('section', { has: page.getByRole('heading', { name: 'What clients will see' }) });
-    t.match(await seen.textContent(), /3 tools, 1 prompts, 2 resources.*about \d+ tokens.*estimate.*1 to look at/s);
+    t.match(await seen.textContent(), /3 tools, 1 prompts, 2 resources.*about \d+ tokens.*estimate.*1 to check/s);
     t.match(await seen.textContent(), /library-odd\.name\s*This name has \.: Claude Desktop/);
     await page.getByText('How clients see read_book').click();
     await page.getByLabel('Argument number of read_book').selectOption('Always this value');
@@ -158,9 +158,9 @@ t.test('composing and registering', async (t) => {
     t.match(settings, 'mcp-remote');
     t.notMatch(await page.content(), caller.token ?? '', 'no token is on the page');
     await page.getByLabel(/^Many tools/).check();
-    await page.getByText('its tools are searched for').waitFor();
+    await page.getByText('its tools are searched').waitFor();
     await page.getByRole('button', { name: 'Publish' }).click();
-    await page.getByText('its tools are searched for').waitFor({ state: 'detached' });
+    await page.getByText('its tools are searched').waitFor({ state: 'detached' });
     t.match((await ask('all', 'tools/list'))['tools'], [{ name: 'call_tool' }, { name: 'find_tools' }]);
   });
 
@@ -171,7 +171,7 @@ t.test('composing and registering', async (t) => {
     await caller.put('/compositions/desk', { name: 'desk', servers, subjects: ['carol@example.com'] });
     await page.getByRole('button', { name: 'Publish' }).click();
     t.match(await page.getByRole('alert').textContent(), /changed since it was read/);
-    await page.getByRole('button', { name: /Read it again/ }).click();
+    await page.getByRole('button', { name: /Reload it/ }).click();
     const theirs = page.locator('section', { has: page.getByRole('heading', { name: /somebody else/ }) });
     await theirs.waitFor();
     t.match(await theirs.textContent(), /comes subject carol@example\.com.*goes subject alice@example\.com/s);
@@ -182,7 +182,7 @@ t.test('composing and registering', async (t) => {
     );
     t.match((await caller.get('/compositions/desk')).json(), { description: '', subjects: ['carol@example.com'] });
     await page.getByRole('button', { name: 'Publish' }).click();
-    await page.getByText('Published: clients see it now').waitFor();
+    await page.getByText('Published: clients can see it now').waitFor();
     t.same(
       complaints.splice(0).filter((words) => !words.includes('412')),
       [],
@@ -218,7 +218,7 @@ t.test('composing and registering', async (t) => {
     const { id } = (await caller.post('/servers', { name: 'mine', url: library.url, auth })).json() as { id: string };
     await open(`/servers/${id}`);
     const opening = context.waitForEvent('page');
-    await page.getByRole('button', { name: 'Connect it in my name' }).click();
+    await page.getByRole('button', { name: 'Connect it for me' }).click();
     const consent = await opening;
     await consent.waitForURL(`${CONNECT_URL}/connect/mine?*`);
     t.match(consent.url(), /\?ticket=[^&]+$/);

@@ -115,7 +115,7 @@ t.test('what clients will see, and what is wrong with it', async (t) => {
     items.map(({ name, faults }) => [name, ...faults]),
     [
       ['files-read'],
-      ['files-gone', 'is not there now'],
+      ['files-gone', 'does not exist at present'],
       [`files-${long}`, /^has 76 characters: Claude Desktop.* take 64$/],
       ['files-a b', /^has a space: Claude Desktop/],
       ['files-list'],
@@ -188,7 +188,7 @@ t.test('the difference to what is published', async (t) => {
   };
   t.same(differencesOf(before, after), [
     { sign: '~', words: 'the description' },
-    { sign: '~', words: 'its tools are searched for' },
+    { sign: '~', words: 'its tools are searched' },
     { sign: '~', words: 'team: none → ops' },
     { sign: '+', words: 'tool files: list' },
     { sign: '+', words: 'resource files: x:y' },

@@ -261,7 +261,7 @@ t.test('hostile servers in the console', async (t) => {
 
   await t.test('its forms', async (t) => {
     await call(hostileId, 'evil');
-    await page.getByText(/Look at: /).waitFor();
+    await page.getByText(/Please check: /).waitFor();
     await openDetails(page);
     await checkPage('a hostile schema');
     await page.getByRole('button', { name: 'JSON', exact: true }).click();

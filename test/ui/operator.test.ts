@@ -90,7 +90,7 @@ t.test('the pages for operators', async (t) => {
     await card.getByText('allowed: a call goes to calc').waitFor();
     await page.getByRole('textbox', { name: 'Subject', exact: true }).fill('nobody@example.com');
     await page.keyboard.press('Enter');
-    await card.getByText('the store has no user config of this subject').waitFor();
+    await card.getByText('the store has no user config for this subject').waitFor();
   });
 
   await t.test('what became of a request, and who has sessions', async (t) => {
@@ -107,14 +107,14 @@ t.test('the pages for operators', async (t) => {
     t.equal(await page.evaluate('globalThis.evil'), undefined);
     await page.getByRole('textbox', { name: 'Request id' }).fill('no-such-id');
     await page.keyboard.press('Enter');
-    await page.getByText('No request of late with this id').waitFor();
+    await page.getByText('No recent request with this id').waitFor();
   });
 
   await t.test('who is no admin asks of himself, and is not told where the listener is', async (t) => {
     const body = JSON.stringify({ subject: 'alice@example.com', role: 'reader', teams: [] });
     await page.route('**/whoami', (route) => route.fulfill({ contentType: 'application/json', body }));
     await open('/explain');
-    await page.getByText('of others only admins may ask').waitFor();
+    await page.getByText('only admins may ask about others').waitFor();
     await page.getByRole('heading', { name: 'Your sessions' }).waitFor();
     t.equal(await page.getByRole('textbox', { name: 'Subject', exact: true }).count(), 0);
     await page.unroute('**/whoami');
@@ -131,7 +131,7 @@ t.test('the pages for operators', async (t) => {
     await gateway.stop();
     await page.getByRole('button', { name: 'Read again' }).click();
     await again.waitFor();
-    t.match(await page.getByRole('alert').textContent(), /does not answer.*--dataplane-admin-address/);
+    t.match(await page.getByRole('alert').textContent(), /does not respond.*--dataplane-admin-address/);
     gateway = await startDataplane();
     await again.click();
     await again.waitFor({ state: 'hidden' });
@@ -180,18 +180,18 @@ t.test('the pages for operators', async (t) => {
   await t.test('the overview is live, says when it is not, and goes on without a reload', async (t) => {
     await open('/');
     const live = page.getByRole('region', { name: 'The dataplane now' });
-    await live.getByText('1 of 1 answer').waitFor();
+    await live.getByText('1 of 1 respond').waitFor();
     await until(async () => {
       await callOnce();
-      return /Half of them take at most[\d.]+ m?s/.test((await live.textContent()) ?? '');
+      return /Median time[\d.]+ m?s/.test((await live.textContent()) ?? '');
     }, 'calls are seen');
     await page.evaluate('globalThis.mark = 1');
     await gateway.stop();
-    await live.getByText(/does not answer/).waitFor();
-    await page.getByText('The dataplane cannot be watched').waitFor();
+    await live.getByText(/does not respond/).waitFor();
+    await page.getByText('The state of the dataplane is not available').waitFor();
     gateway = await startDataplane();
-    await live.getByText(/does not answer/).waitFor({ state: 'hidden' });
-    await live.getByText('1 of 1 answer').waitFor();
+    await live.getByText(/does not respond/).waitFor({ state: 'hidden' });
+    await live.getByText('1 of 1 respond').waitFor();
     t.equal(await page.evaluate('globalThis.mark'), 1);
     const ended = page.waitForEvent('requestfailed', (request) => request.url().endsWith('/dataplane/live'));
     await page.getByRole('button', { name: 'Sign out' }).click();

@@ -67,7 +67,7 @@ t.test('what cannot be sent is named by its path', async (t) => {
     age: 'must be a whole number',
     weight: 'must be a number',
     free: 'is not JSON',
-    'tags.1': 'is empty: fill it in or take it away',
+    'tags.1': 'is empty: fill it in or remove it',
     'place.city': 'is needed',
   });
 });

@@ -124,38 +124,41 @@ t.test('signing in by OpenID Connect', async (t) => {
     const wrong = new URL(url);
     wrong.searchParams.set('state', 'another');
     await page.goto(wrong.href);
-    t.match(await told(page), /was not begun in this browser/);
+    t.match(await told(page), /was not started in this browser/);
     t.equal(page.url(), `${origin}/ui/servers`, 'what has come back does not stay in the address');
 
     const stranger = await newPage('mallory');
     await stranger.page.goto(url);
-    t.match(await told(stranger.page), /was not begun in this browser/);
+    t.match(await told(stranger.page), /was not started in this browser/);
     t.equal(await stranger.page.evaluate('sessionStorage.getItem("switchyard.token")'), null);
     await stranger.context.close();
 
     await page.goto(url);
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.goto(url);
-    t.match(await told(page), /has ended already/);
+    t.match(await told(page), /was already completed/);
     await context.addCookies(kept);
     await page.goto(url);
-    t.match(await told(page), /^This sign-in has ended already/);
+    t.match(await told(page), /^This sign-in was already completed/);
   });
 
   await t.test('what goes wrong at the issuer is said in words', async (t) => {
     issuer.audience = 'somewhere-else';
     await page.goto(`${origin}/ui/servers`);
     await enter(page);
-    t.match(await told(page), /known at .* not for the audience mcpgateway-api: have the issuer say so in aud/);
+    t.match(
+      await told(page),
+      /known at .* not for the audience mcpgateway-api: configure the issuer to put it into aud/,
+    );
     issuer.audience = 'mcpgateway-api';
 
     const url = await half(page);
     issuer.isDown = true;
     await page.goto(url);
-    t.match(await told(page), `The issuer ${host} cannot be asked`);
+    t.match(await told(page), `The issuer ${host} cannot be reached`);
     await enter(page);
     await page.getByRole('alert').waitFor();
-    t.match(await told(page), `The issuer ${host} cannot be asked`);
+    t.match(await told(page), `The issuer ${host} cannot be reached`);
     issuer.isDown = false;
     await enter(page);
     await heading(page, 'Servers');

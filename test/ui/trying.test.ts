@@ -114,11 +114,9 @@ t.test('the playground', async (t) => {
     await button('Call the tool').click();
     const request = await sent;
     await outcome('Answered');
-    await page
-      .getByText(/^As the control plane has timed it, [\d.]+ ms: [\d.]+ ms in the gateway, [\d.]+ ms until/)
-      .waitFor();
+    await page.getByText(/^Timed by the control plane: [\d.]+ ms: [\d.]+ ms in the gateway, [\d.]+ ms until/).waitFor();
     const answer = await (await request.response())?.text();
-    await page.getByText('Exact request and answer').click();
+    await page.getByText('Raw request and response').click();
     const shown = await block('Request');
     t.equal(shown.slice(shown.indexOf('\n\n') + 2), request.postData(), 'the body to the byte');
     t.match(shown, `POST ${request.url()}\n`);
@@ -143,7 +141,7 @@ t.test('the playground', async (t) => {
     await button('prompts').click();
     await page.getByRole('button', { name: /studio-letter/ }).click();
     await button('Get the prompt').click();
-    await page.getByText('Look at: to').waitFor();
+    await page.getByText('Please check: to').waitFor();
     await page.getByLabel('to needed').fill('Ada');
     await button('Get the prompt').click();
     await outcome('Answered');
@@ -210,7 +208,7 @@ t.test('the playground', async (t) => {
       await outcome('Failed');
       t.match(
         await page.locator('.call').getByRole('alert').first().textContent(),
-        /Backend "studio" failed: stream ended without an answer/,
+        /Backend "studio" failed: stream ended without a response/,
       );
       backend = await start();
       await page.getByRole('button', { name: /studio-echo/ }).click();

@@ -65,7 +65,10 @@ export async function askRaw(path: string, asked: Asked): Promise<Response> {
   if (body !== undefined || text !== undefined) init.body = text ?? JSON.stringify(body);
   const response = await fetch(path, init).catch((error: unknown) => {
     if (signal?.aborted === true) throw error;
-    throw new ApiFault(0, 'The control plane does not answer: see that it runs and can be reached, then try again');
+    throw new ApiFault(
+      0,
+      'The control plane does not respond: check that it is running and can be reached, then try again',
+    );
   });
   if (response.ok) return response;
   const words = await wordsOf(response);
@@ -98,7 +101,7 @@ async function wordsOf(response: Response): Promise<string> {
   } catch {
     // Somebody on the way has answered.
   }
-  return `Answered with status ${response.status}, and not by the control plane`;
+  return `Received status ${response.status}, but not from the control plane`;
 }
 
 /** For people. */

@@ -75,7 +75,7 @@ async function readStream(ended: AbortSignal, hear: (change: Change) => void): P
     }
   } catch (error) {
     if (error instanceof ApiFault) throw error;
-    if (!ended.aborted) throw new ApiFault(0, 'The control plane has fallen silent: it is asked again');
+    if (!ended.aborted) throw new ApiFault(0, 'The control plane has stopped responding; retrying');
   } finally {
     clearTimeout(timer);
   }

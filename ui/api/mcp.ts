@@ -75,7 +75,7 @@ export class McpSession {
   async ask(method: string, params: Readonly<Record<string, unknown>>): Promise<unknown> {
     const { answer } = this.send(method, params, {});
     const { error, result } = await answer;
-    if (error !== undefined) throw new ApiFault(200, error.message ?? 'It answered with an error that says nothing');
+    if (error !== undefined) throw new ApiFault(200, error.message ?? 'It responded with an error without a message');
     return result;
   }
 
@@ -146,7 +146,7 @@ export interface SentRequest {
   readonly answer: Promise<RpcMessage>;
 }
 
-const NO_ANSWER: RpcMessage = { error: { message: 'The stream ended before the answer came' } };
+const NO_ANSWER: RpcMessage = { error: { message: 'The stream ended before the response came' } };
 
 async function readAnswer(
   response: Response,
@@ -179,7 +179,7 @@ function messageIn(text: string): RpcMessage {
     const message = JSON.parse(text) as unknown;
     return isObject(message) ? shaped(message) : {};
   } catch {
-    return { error: { message: 'What it answered is no JSON' } };
+    return { error: { message: 'Its response is not JSON' } };
   }
 }
 

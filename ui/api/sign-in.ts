@@ -50,8 +50,8 @@ async function endSignIn(query: string): Promise<void> {
 async function answerOf<Value>(path: string, init: RequestInit = {}): Promise<Value> {
   const response = await fetch(path, init).catch(() => undefined);
   if (response === undefined)
-    throw new Error('The control plane does not answer: see that it runs and can be reached, then try again');
+    throw new Error('The control plane does not respond: check that it is running and can be reached, then try again');
   const answer = (await response.json().catch(() => ({}))) as Value & { readonly detail?: string };
   if (response.ok) return answer;
-  throw new Error(answer.detail ?? `Answered with status ${response.status}, and not by the control plane`);
+  throw new Error(answer.detail ?? `Received status ${response.status}, but not from the control plane`);
 }

@@ -36,7 +36,7 @@ export function concernsOf(
     ...(watched === undefined ? [] : dataplaneConcerns(watched)),
     ...inState('inactive').map((server) => concernOf(server, 'is inactive: its tools are not served')),
     ...compositions.filter(({ missingTools }) => missingTools.length > 0).map(missingConcern),
-    ...inState('failing').map((server) => concernOf(server, 'did not answer its last probe')),
+    ...inState('failing').map((server) => concernOf(server, 'did not respond to its last probe')),
   ];
 }
 
@@ -44,7 +44,7 @@ export function concernsOf(
 const FAILING_SHARE = 0.1;
 
 const OBSTACLES: Readonly<Record<string, string>> = {
-  'worker-absent': 'a worker does not listen',
+  'worker-absent': 'a worker is not listening',
   'store-unreachable': 'it cannot read user configs',
   'keys-missing': 'it has no key that verifies tokens',
   'keys-unreachable': 'keys of an issuer cannot be fetched',
@@ -53,7 +53,7 @@ const OBSTACLES: Readonly<Record<string, string>> = {
 
 function dataplaneConcerns({ reading, fault, isUnnamed }: Watched): readonly Concern[] {
   if (isUnnamed) return [];
-  if (fault !== '') return [{ what: 'The dataplane cannot be watched', why: fault, page: '' }];
+  if (fault !== '') return [{ what: 'The state of the dataplane is not available', why: fault, page: '' }];
   if (reading === undefined) return [];
   const { obstacles, degraded, workers, requestsPerSecond, failuresPerSecond } = reading;
   const concern = (what: string, { code, message }: LiveReading['obstacles'][number], page: string): Concern => {
@@ -61,34 +61,34 @@ function dataplaneConcerns({ reading, fault, isUnnamed }: Watched): readonly Con
   };
   const silent = workers.filter(({ health }) => health === 'silent').map(({ slot }) => slot);
   const share = requestsPerSecond > 0 ? failuresPerSecond / requestsPerSecond : 0;
-  const why = `${Math.round(share * 100)} of 100 requests at the moment; find one by its id, or see the sessions' backends`;
+  const why = `${Math.round(share * 100)} of 100 requests at the moment; look up one by its id, or check the backends of the sessions`;
   return [
     ...obstacles.map((trouble) => concern('The dataplane is not ready', trouble, '')),
     ...(silent.length === 0
       ? []
-      : [{ what: `A worker of the dataplane is silent: slot ${silent.join(', ')}`, why: SILENT, page: '' }]),
-    ...(share >= FAILING_SHARE ? [{ what: 'Requests to the dataplane fail', why, page: '/explain' }] : []),
-    ...degraded.map((trouble) => concern('The dataplane works with less than it should have', trouble, '')),
+      : [{ what: `A worker of the dataplane does not respond: slot ${silent.join(', ')}`, why: SILENT, page: '' }]),
+    ...(share >= FAILING_SHARE ? [{ what: 'Requests to the dataplane are failing', why, page: '/explain' }] : []),
+    ...degraded.map((trouble) => concern('The dataplane is running with reduced capacity', trouble, '')),
   ];
 }
 
-const SILENT = 'it did not answer in two seconds; one that hangs is killed and replaced by itself';
+const SILENT = 'it did not respond within two seconds; a worker that hangs is killed and replaced automatically';
 
 function storeConcerns({ store, unpublishedChanges }: Version): readonly Concern[] {
   if (!store.reachable) {
-    const why = 'nothing can be read or changed until it is back; the control plane tries again by itself';
+    const why = 'nothing can be read or changed until it is back; the control plane retries automatically';
     return [{ what: 'The store cannot be reached', why, page: '' }];
   }
   if (unpublishedChanges === null || unpublishedChanges === 0) return [];
   const what = `${unpublishedChanges} ${unpublishedChanges === 1 ? 'change is' : 'changes are'} not published to everybody`;
   return [
-    { what, why: 'some callers are served as before until that is done; it goes on by itself', page: '/compose' },
+    { what, why: 'some clients see the previous state until then; this continues automatically', page: '/compose' },
   ];
 }
 
 function missingConcern({ id, name, missingTools }: Composition): Concern {
   const [first] = missingTools;
   const others = missingTools.length > 1 ? ` and ${missingTools.length - 1} more` : '';
-  const why = `${first?.tool ?? ''} of ${first?.server ?? ''}${others}: gone, renamed, or of a server that is not served`;
-  return { what: `${name} names tools that are not there`, why, page: `/compose/${id}` };
+  const why = `${first?.tool ?? ''} of ${first?.server ?? ''}${others}: removed, renamed, or of a server that is not in service`;
+  return { what: `${name} refers to tools that do not exist`, why, page: `/compose/${id}` };
 }

@@ -16,7 +16,7 @@ const DONE: Readonly<Record<string, string>> = {
   deleteUserConfig: 'deleted the user config of',
   setSecret: 'set the secret',
   deleteSecret: 'deleted the secret',
-  rotateSecrets: 'sealed the secrets anew',
+  rotateSecrets: 'encrypted the secrets again',
 };
 
 /** Of an operation that this page does not know its name. */
@@ -46,9 +46,9 @@ export function memberChanges({ before = {}, after = {} }: AuditEntry): readonly
 /** How something came out that was not made as it was asked for; `''` when all is well. */
 export function outcomeWords({ outcome, fault, unpublished }: AuditEntry): string {
   return [
-    outcome === 'unknown' && 'nobody knows whether it was made: the store failed meanwhile, so look at it',
+    outcome === 'unknown' && 'unknown whether it was made because the store failed: please check',
     fault !== undefined && `the request failed (${fault})`,
-    unpublished !== undefined && `not published to ${unpublished} yet when it was answered`,
+    unpublished !== undefined && `not yet published to ${unpublished} at the time of the response`,
   ]
     .filter((words) => words !== false)
     .join('; ');

@@ -17,7 +17,7 @@ export function clientSettings(name: string, url: string): readonly ClientSettin
   return [
     {
       client: 'Claude Desktop',
-      place: 'claude_desktop_config.json; put the token where it says so. It starts mcp-remote, and needs Node.js',
+      place: 'claude_desktop_config.json; put the token where indicated. It starts mcp-remote, which needs Node.js',
       text: json({
         mcpServers: {
           [server]: {
@@ -31,7 +31,7 @@ export function clientSettings(name: string, url: string): readonly ClientSettin
     },
     {
       client: 'VS Code',
-      place: '.vscode/mcp.json; it asks for the token once and keeps it',
+      place: '.vscode/mcp.json; it asks for the token once and stores it',
       text: json({
         inputs: [{ type: 'promptString', id: `${server}-token`, description: `Token for ${server}`, password: true }],
         servers: {
@@ -46,7 +46,7 @@ export function clientSettings(name: string, url: string): readonly ClientSettin
     },
     {
       client: 'Claude Code',
-      place: 'in a shell in which SWITCHYARD_TOKEN is set',
+      place: 'in a shell where SWITCHYARD_TOKEN is set',
       text: `claude mcp add --transport http ${server} '${url}' --header "Authorization: Bearer $SWITCHYARD_TOKEN"`,
     },
     {

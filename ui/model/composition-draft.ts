@@ -120,7 +120,7 @@ export function differencesOf(before: CompositionDraft, after: CompositionDraft)
   if (before.name !== after.name) told.push({ sign: '~', words: `name: ${before.name} → ${after.name}` });
   if (before.description !== after.description) told.push({ sign: '~', words: 'the description' });
   if (before.exposure !== after.exposure) {
-    const words = after.exposure === 'search' ? 'its tools are searched for' : 'all of its tools are listed';
+    const words = after.exposure === 'search' ? 'its tools are searched' : 'all of its tools are listed';
     told.push({ sign: '~', words });
   }
   if (after.team !== undefined && (before.team ?? '') !== after.team.trim()) {
@@ -154,7 +154,9 @@ function curationDifferences(before: Curation | undefined, after: Curation | und
   if (before?.prefix !== after?.prefix) {
     const { prefix } = after ?? {};
     words.push(
-      prefix === undefined ? 'its names begin as ever' : `its names begin with ${prefix === '' ? 'nothing' : prefix}`,
+      prefix === undefined
+        ? 'its names have the default prefix'
+        : `its names begin with ${prefix === '' ? 'nothing' : prefix}`,
     );
   }
   for (const kind of ['tools', 'prompts'] as const) {

@@ -38,7 +38,7 @@ export function backendRowsOf({ workers }: Explanation): readonly BackendRow[] {
 export function silenceWords(slots: readonly number[]): string {
   if (slots.length === 0) return '';
   const workers = slots.length === 1 ? 'The worker of slot' : 'The workers of slots';
-  return `${workers} ${slots.join(', ')} did not answer in time: what follows is told by the others.`;
+  return `${workers} ${slots.join(', ')} did not respond in time: the following is from the others.`;
 }
 
 function together(each: readonly { readonly slot: number; readonly words: string }[]): readonly Said[] {

@@ -97,7 +97,7 @@ function listValue(
   return (entry as readonly Entry[]).map((item, index) => {
     const place = `${path}.${index}`;
     const value = fieldValue(each, item, place, faults);
-    if (value === undefined && !faults.has(place)) faults.set(place, 'is empty: fill it in or take it away');
+    if (value === undefined && !faults.has(place)) faults.set(place, 'is empty: fill it in or remove it');
     return value ?? null;
   });
 }

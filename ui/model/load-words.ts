@@ -5,9 +5,9 @@ export function rateWords(perSecond: number): string {
   return perSecond < 10 ? perSecond.toFixed(1) : Math.round(perSecond).toLocaleString();
 }
 
-/** @param value `null` where nothing was timed. */
+/** @param value `null` where no timings. */
 export function msWords(value: number | null): string {
-  if (value === null) return 'nothing was timed';
+  if (value === null) return 'no timings';
   return value < 1_000 ? `${value < 10 ? value.toFixed(1) : Math.round(value)} ms` : `${(value / 1_000).toFixed(1)} s`;
 }
 

@@ -65,7 +65,7 @@ export function seenOf(
           faults.push('begins as those of another server do, which is refused');
         else if (names.has(key)) faults.push('is there twice');
         names.add(key);
-        if (list !== undefined && told === undefined && !item.includes('*')) faults.push('is not there now');
+        if (list !== undefined && told === undefined && !item.includes('*')) faults.push('does not exist at present');
         if (kind !== 'resources' && !item.includes('*')) faults.push(...nameFaults(name, compositionName));
         items.push({ kind, name, server: server.name, item, faults, bytes: bytesOf(kind, name, told, curated) });
       }

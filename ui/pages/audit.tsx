@@ -46,7 +46,7 @@ export function AuditPage(): JSX.Element {
             type="search"
             spellcheck={false}
             value={asked}
-            placeholder="its name or id; all of them"
+            placeholder="name or id; empty for all"
             onInput={(event) => setAsked(event.currentTarget.value)}
           />
         </label>
@@ -83,7 +83,7 @@ function AuditPages({ first }: { readonly first: AuditPageOf }): JSX.Element {
   };
   return (
     <>
-      {entries.length === 0 && next === undefined && <p>Nothing was changed, as far as the list goes back.</p>}
+      {entries.length === 0 && next === undefined && <p>No changes in the period that the list covers.</p>}
       <ol class="items" aria-label="Changes">
         {entries.map((entry, index) => (
           <ChangeItem key={`${entry.at} ${entry.requestId ?? index}`} entry={entry} />

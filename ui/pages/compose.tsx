@@ -81,7 +81,7 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
       setDraft(compositionDraftOf(answered.value));
       setTheirs([]);
       const left = answered.unpublished;
-      announce(left > 0 ? `Changed; ${left} user configs do not have it yet` : 'Published: clients see it now');
+      announce(left > 0 ? `Saved; ${left} user configs are still being updated` : 'Published: clients can see it now');
       if (published === undefined) navigate(`/compose/${answered.value.id}`, { replace: true });
     });
   const remove = (): Promise<void> =>
@@ -113,7 +113,7 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
   // A button that is disabled loses the focus, and whoever goes by keys their place.
   const isReady = isChangeable && !isBusy && !isOutdated && differences.length > 0;
   const isSomethingMissing =
-    seen.idle.length > 0 || seen.items.some(({ faults }) => faults.includes('is not there now'));
+    seen.idle.length > 0 || seen.items.some(({ faults }) => faults.includes('does not exist at present'));
   return (
     <form
       aria-label="Composition"
@@ -129,7 +129,9 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
       <h1>{published === undefined ? 'New composition' : before.name}</h1>
       {caller !== undefined && !isChangeable && (
         <p class="note">
-          {known === undefined ? 'Composing needs the role editor.' : `Not yours to change. ${whoseWords(known.value)}`}
+          {known === undefined
+            ? 'Composing requires the role editor.'
+            : `Not yours to change. ${whoseWords(known.value)}`}
         </p>
       )}
       <Field label="Name" value={draft.name} isRequired onChange={(name) => setDraft({ ...draft, name })} />
@@ -150,13 +152,13 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
           checked={draft.exposure === 'search'}
           onChange={({ currentTarget }) => setDraft({ ...draft, exposure: currentTarget.checked ? 'search' : 'all' })}
         />
-        Many tools: clients list two, find_tools and call_tool, and search for the others
+        Many tools: clients see only two, find_tools and call_tool, and search for the others
       </label>
       <Field
         label="Subjects"
         rows={3}
         value={draft.subjects}
-        help="Who may use it, one a line, as their tokens say. Nobody named: you alone."
+        help="One subject (`sub` of a token) per line. Empty: only you."
         onChange={(subjects) => setDraft({ ...draft, subjects })}
       />
       <TeamField
@@ -167,11 +169,11 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
         onChange={(team) => setDraft({ ...draft, team })}
       />
       {theirs.length > 0 && (
-        <DifferenceList id="theirs" title="What somebody else has changed meanwhile" differences={theirs} />
+        <DifferenceList id="theirs" title="What somebody else has changed in the meantime" differences={theirs} />
       )}
       <DifferenceList
         id="differences"
-        title={published === undefined ? 'What will be published' : 'What is different from what is published'}
+        title={published === undefined ? 'What will be published' : 'Differences from the published version'}
         differences={differences}
       />
       {isSomethingMissing && (
@@ -181,13 +183,13 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
             checked={isForced}
             onChange={({ currentTarget }) => setForced(currentTarget.checked)}
           />
-          Publish it though some of it is not there now
+          Publish it although some of it does not exist at present
         </label>
       )}
       <Fault words={fault} />
       {isOutdated && (
         <button type="button" onClick={() => void readAgain()}>
-          Read it again, keep what I have picked, and show the difference
+          Reload it, keep my selection, and show the differences
         </button>
       )}
       <div class="actions">
@@ -219,7 +221,7 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
             if (isMeant) void remove();
           }}
         >
-          <p>Its subjects lose it at once: {published?.value.subjects.slice(0, 10).join(', ')}</p>
+          <p>Its subjects lose it immediately: {published?.value.subjects.slice(0, 10).join(', ')}</p>
         </Confirmation>
       )}
     </form>

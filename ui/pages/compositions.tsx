@@ -28,7 +28,8 @@ export function CompositionsPage(): JSX.Element {
         {(all) =>
           all.length === 0 ? (
             <p>
-              There is none yet. A composition is a server of your own, made of tools of others, for whom you choose.
+              There are none yet. A composition is a virtual server made of tools of other servers, for the subjects
+              that you choose.
             </p>
           ) : (
             <ul class="items">
@@ -60,7 +61,7 @@ function CompositionRow({ composition }: { readonly composition: Composition }):
       </p>
       {missingTools.length > 0 && (
         <p class="note bad">
-          Not there now:{' '}
+          Missing:{' '}
           {missingTools
             .slice(0, 5)
             .map(({ server, tool }) => `${server} ${tool}`)

@@ -22,7 +22,7 @@ export function ExplainPage(): JSX.Element {
     <>
       <h1>Explain</h1>
       <section aria-labelledby="tool">
-        <h2 id="tool">Why is a tool there, or not?</h2>
+        <h2 id="tool">Why is a tool available, or not?</h2>
         <ToolForm
           known={{ virtualHost, subject: params.get('subject') ?? '', tool: params.get('tool') ?? '' }}
           onAsk={ask}
@@ -35,7 +35,7 @@ export function ExplainPage(): JSX.Element {
         )}
       </section>
       <section aria-labelledby="request">
-        <h2 id="request">What became of a request?</h2>
+        <h2 id="request">What happened to a request?</h2>
         <RequestForm known={request} onAsk={(id) => ask({ request: id })} />
         {request !== '' && <ToldRequests key={request} requestId={request} />}
       </section>
@@ -90,7 +90,7 @@ function ToolForm({ known, onAsk }: ToolFormProps): JSX.Element {
                 {name}
               </option>
             ))}
-            <option value={OTHER}>another virtual host, by its id</option>
+            <option value={OTHER}>another virtual host, by id</option>
           </select>
         </label>
         {isTyped && (
@@ -128,7 +128,7 @@ function ToolForm({ known, onAsk }: ToolFormProps): JSX.Element {
           Explain
         </button>
       </div>
-      {!isAdmin && <p class="note">For yourself: of others only admins may ask.</p>}
+      {!isAdmin && <p class="note">For yourself: only admins may ask about others.</p>}
     </form>
   );
 }
@@ -151,7 +151,7 @@ function RequestForm({ known, onAsk }: RequestFormProps): JSX.Element {
         label="Request id"
         value={id}
         isRequired
-        help="In x-request-id of its answer, and in the log."
+        help="In the x-request-id header of its response, and in the log."
         onChange={setId}
       />
       <button type="submit">Find it</button>

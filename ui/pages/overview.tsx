@@ -51,7 +51,7 @@ function OverviewParts({ version, servers, compositions, live }: Overview & { re
       <section aria-labelledby="concerns">
         <h2 id="concerns">Needs attention</h2>
         {concerns.length === 0 ? (
-          <p>Nothing: every server that is in service answers, and everything is published.</p>
+          <p>Nothing: every server in service responds, and everything is published.</p>
         ) : (
           <ul class="items">
             {concerns.slice(0, SHOWN_MAX).map((concern) => (

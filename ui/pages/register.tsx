@@ -11,9 +11,9 @@ export function RegisterPage(): JSX.Element {
   return (
     <>
       <h1>Register a server</h1>
-      <p class="note">The gateway looks at it and shows what it finds. Nothing is kept before you say so.</p>
+      <p class="note">The gateway probes it and shows what it finds. Nothing is saved until you confirm.</p>
       {caller !== undefined && !mayMake(caller) ? (
-        <p>Registering servers needs the role editor.</p>
+        <p>Registering servers requires the role editor.</p>
       ) : (
         <ServerForm onDone={({ id }) => navigate(`/servers/${id}`)} />
       )}

@@ -42,16 +42,13 @@ export function ServerConnection({ server, isChangeable }: ConnectionProps): JSX
       const { revocation } = (await ask<{ revocation: string }>(path, { method: 'DELETE' })).value;
       await connections.reload();
       const there = revocation === 'revoked' ? '' : ': withdraw it at its authorization server, too';
-      announce(`What you have granted at ${name} is forgotten${there}`);
+      announce(`Your consent for ${name} is withdrawn${there}`);
     });
   return (
     <section aria-labelledby="connection">
       <h2 id="connection">Your consent</h2>
       {connection === undefined ? (
-        <p>
-          It serves each user as that user. You have not connected it: calls of yours are answered with the way to do
-          so.
-        </p>
+        <p>It acts for each user separately. You have not connected it yet: your calls get a link for doing so.</p>
       ) : (
         <p>
           You connected it <Since time={connection.connectedAt} />, at <Said text={connection.issuer} max={200} />.
@@ -60,7 +57,7 @@ export function ServerConnection({ server, isChangeable }: ConnectionProps): JSX
       <Fault words={fault === '' ? connections.fault : fault} />
       <div class="actions">
         <button type="button" onClick={() => void connect(false)}>
-          {connection === undefined ? 'Connect it in my name' : 'Connect it anew'}
+          {connection === undefined ? 'Connect it for me' : 'Connect it again'}
         </button>
         {connection !== undefined && (
           <button type="button" onClick={() => void disconnect(connection.server)}>
@@ -73,7 +70,7 @@ export function ServerConnection({ server, isChangeable }: ConnectionProps): JSX
           </button>
         )}
         <button type="button" onClick={() => void connections.reload()}>
-          Look whether it is connected
+          Check whether it is connected
         </button>
       </div>
     </section>
@@ -82,7 +79,7 @@ export function ServerConnection({ server, isChangeable }: ConnectionProps): JSX
 
 /** The page of consent knows nothing of this one. @param opened `null` where the browser has allowed none. */
 function goTo(opened: Window | null, url: string): void {
-  if (!/^https?:\/\//.test(url)) throw new Error('The control plane has given no address of a page');
+  if (!/^https?:\/\//.test(url)) throw new Error('The control plane returned no URL of a page');
   if (opened === null) {
     location.assign(url);
     return;

@@ -57,7 +57,9 @@ export function ServerForm({ known, onDone, onReload }: ServerFormProps): JSX.El
         ? ask<Server>('/servers', { method: 'POST', body: requestOf(draft) })
         : ask<Server>(`/servers/${known.value.id}`, { method: 'PUT', body: requestOf(draft), ifMatch: etag }));
       const said = known === undefined ? 'registered' : 'changed';
-      announce(`${value.name} is ${said}${unpublished > 0 ? `; ${unpublished} user configs do not have it yet` : ''}`);
+      announce(
+        `${value.name} is ${said}${unpublished > 0 ? `; ${unpublished} user configs are still being updated` : ''}`,
+      );
       await onDone(value);
     });
   const isNew = known === undefined;
@@ -65,7 +67,7 @@ export function ServerForm({ known, onDone, onReload }: ServerFormProps): JSX.El
   return (
     <form
       class="card"
-      aria-label={isNew ? 'New server' : 'Change the server'}
+      aria-label={isNew ? 'New server' : 'Edit the server'}
       onSubmit={(event) => {
         event.preventDefault();
         if (!isWaiting) void (isNew && preview === undefined ? look() : save());
@@ -73,7 +75,7 @@ export function ServerForm({ known, onDone, onReload }: ServerFormProps): JSX.El
     >
       <Field label="Name" value={draft.name} isRequired onChange={(name) => change({ name })} />
       <Field
-        label="Address of its MCP endpoint"
+        label="URL of its MCP endpoint"
         type="url"
         value={draft.url}
         isRequired
@@ -87,7 +89,7 @@ export function ServerForm({ known, onDone, onReload }: ServerFormProps): JSX.El
           onChange={({ currentTarget: { value } }) => change({ transport: value === 'SSE' ? 'SSE' : 'STREAMABLEHTTP' })}
         >
           <option value="STREAMABLEHTTP">Streamable HTTP</option>
-          <option value="SSE">SSE, the older one: the address is that of its event stream</option>
+          <option value="SSE">SSE, the older one: the URL is that of its event stream</option>
         </select>
       </div>
       <Field label="Description" value={draft.description} onChange={(description) => change({ description })} />
@@ -111,11 +113,11 @@ export function ServerForm({ known, onDone, onReload }: ServerFormProps): JSX.El
               setEtag(current);
               setOutdated(false);
               await onReload?.();
-              announce('The page shows what is there now; saving replaces it with what stands in the form');
+              announce('The page shows the present state; saving replaces it with the contents of the form');
             })
           }
         >
-          Read it again, and keep what I have typed
+          Reload it, and keep what I have typed
         </button>
       )}
       <div class="actions">

@@ -44,7 +44,7 @@ function List({ server, kind, title }: ListProps): JSX.Element {
       <Loaded query={items}>
         {(all) => (
           <>
-            {all.length === 0 && <p class="note">None that it has told.</p>}
+            {all.length === 0 && <p class="note">None reported.</p>}
             <ul class="items">
               {all.slice(0, SHOWN_MAX).map(({ key, title: heading, told }) => (
                 <li key={key}>

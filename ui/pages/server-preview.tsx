@@ -14,15 +14,15 @@ export function ServerPreview({ preview: { server, tools } }: { readonly preview
         <div class="fault">
           <p>
             It cannot be reached: <Said text={server.lastError} max={1_000} />. It would be registered as inactive, and
-            tried again from time to time.
+            retried from time to time.
           </p>
         </div>
       ) : (
         <>
           <p>
-            It calls itself <Said text={name} max={100} /> <Said text={version} max={40} />, and has {server.toolCount}{' '}
-            tools, {server.promptCount ?? 0} prompts and {server.resourceCount ?? 0} resources. Its tools begin with{' '}
-            <code>{server.curation?.prefix ?? server.name}-</code>
+            It reports its name as <Said text={name} max={100} /> <Said text={version} max={40} />, and has{' '}
+            {server.toolCount} tools, {server.promptCount ?? 0} prompts and {server.resourceCount ?? 0} resources. The
+            prefix of its tools is <code>{server.curation?.prefix ?? server.name}-</code>
           </p>
           <ul class="names">
             {tools.slice(0, SHOWN_MAX).map((tool) => (

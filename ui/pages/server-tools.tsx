@@ -24,7 +24,7 @@ export function ServerTools({ server }: { readonly server: Server }): JSX.Elemen
 function ToolList({ server, tools }: { readonly server: Server; readonly tools: readonly Tool[] }): JSX.Element {
   const [words, setWords] = useState('');
   const found = tools.filter(({ name }) => name.toLowerCase().includes(words.trim().toLowerCase()));
-  if (tools.length === 0) return <p class="note">It has none, or was never reached.</p>;
+  if (tools.length === 0) return <p class="note">It has none, or has never been reached.</p>;
   return (
     <>
       <label class="inline">

@@ -75,7 +75,7 @@ function ServerDetails({ read, reload }: DetailsProps): JSX.Element {
           <dd>
             <Since time={server.lastRefreshAt} />
           </dd>
-          <dt>Changed by people</dt>
+          <dt>Last edited</dt>
           <dd>
             <Since time={server.updatedAt} />
             {isMaker && (
@@ -115,8 +115,8 @@ function ServerDetails({ read, reload }: DetailsProps): JSX.Element {
       <ServerTools server={server} />
       <ServerLists server={server} />
       <section aria-labelledby="itself">
-        <h2 id="itself">What it says of itself</h2>
-        <CodeBlock label="Server info" text={server.serverInfo ?? 'It was never reached.'} />
+        <h2 id="itself">Its own description</h2>
+        <CodeBlock label="Server info" text={server.serverInfo ?? 'It has never been reached.'} />
         <h3>Capabilities</h3>
         <CodeBlock label="Capabilities" text={server.capabilities} />
       </section>
@@ -193,7 +193,7 @@ function ServerActions({ read, reload, isEdited, onEdit }: ActionsProps): JSX.El
         {isChangeable && (
           <>
             <button type="button" disabled={isBusy} onClick={() => void refresh()}>
-              {underway === 'refresh' ? 'Looking at it …' : 'Refresh'}
+              {underway === 'refresh' ? 'Probing it …' : 'Refresh'}
             </button>
             <button type="button" disabled={isBusy} onClick={() => void setEnabled(!server.enabled)}>
               {server.enabled ? 'Disable' : 'Enable'}
@@ -236,7 +236,7 @@ function RemovalQuestion({ server, onAnswer }: RemovalProps): JSX.Element {
           if (using.length === 0) return <p>No composition uses it.</p>;
           return (
             <>
-              <p>These compositions lose its tools, and get them back if it is registered again under this name:</p>
+              <p>These compositions lose its tools until it is registered again under this name:</p>
               <ul>
                 {using.map(({ id, name, subjects }) => (
                   <li key={id}>

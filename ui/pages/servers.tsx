@@ -38,8 +38,8 @@ export function ServersPage(): JSX.Element {
               No server is registered yet.{' '}
               {isMaker && (
                 <>
-                  <Link href="/servers/new">Register the first one</Link>: the gateway looks at it before anything is
-                  kept.
+                  <Link href="/servers/new">Register the first one</Link>: the gateway probes it before anything is
+                  saved.
                 </>
               )}
             </p>

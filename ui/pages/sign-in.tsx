@@ -49,7 +49,7 @@ export function SignInPage(): JSX.Element {
           <Fault words={refusal.value} />
           {leaveUrl.value !== '' && (
             <p>
-              You are signed out here. <a href={leaveUrl.value}>Sign out at {issuer}, too</a>
+              You are signed out. <a href={leaveUrl.value}>Sign out at {issuer}, too</a>
             </p>
           )}
           <h2>With a token</h2>
@@ -68,8 +68,8 @@ export function SignInPage(): JSX.Element {
           onInput={({ currentTarget }) => setText(currentTarget.value)}
         />
         <p id="token-help" class="note">
-          Whoever runs this gateway gives you one, or makes it with <code>switchyard token</code>. It stays in this tab
-          until you close it.
+          Get one from the operator of this gateway, or create one with <code>switchyard token</code>. It stays in this
+          tab until you close it.
         </p>
         {issuer === '' && <Fault words={refusal.value} />}
         <button class={issuer === '' ? 'main' : ''} disabled={isTrying}>
@@ -82,11 +82,12 @@ export function SignInPage(): JSX.Element {
 
 /** `''` when the control plane takes the token. */
 async function refusalOf(token: string): Promise<string> {
-  if (!/^[\x21-\x7e]+$/.test(token)) return 'This is not a token: it has spaces or other characters that no token has';
+  if (!/^[\x21-\x7e]+$/.test(token))
+    return 'This is not a token: it has spaces or other characters that tokens cannot have';
   const request = fetch('/servers?limit=1', { headers: { authorization: `Bearer ${token}` } });
   const response = await request.catch(() => undefined);
-  if (response === undefined) return 'The control plane does not answer: see that it runs, then try again';
+  if (response === undefined) return 'The control plane does not respond: check that it is running, then try again';
   if (response.ok) return '';
-  const { detail = `It answered with status ${response.status}` } = (await response.json()) as { detail?: string };
+  const { detail = `It responded with status ${response.status}` } = (await response.json()) as { detail?: string };
   return detail;
 }

@@ -21,11 +21,11 @@ export function ClientSettingsList({ id, name }: { readonly id: string; readonly
       <Field
         label="Address of the gateway"
         value={base}
-        help="This control plane serves the composition to its subjects. For everyday use put the dataplane’s address with its path here, as https://gateway.example.com/gw-rs"
+        help="This control plane serves the composition to its subjects. For everyday use, enter the dataplane’s address with its path, e.g. https://gateway.example.com/gw-rs"
         onChange={change}
       />
       {url === undefined ? (
-        <p class="note bad">This is no http or https address.</p>
+        <p class="note bad">This is not an http or https address.</p>
       ) : (
         clientSettings(name, url).map(({ client, place, text }) => (
           <details key={client}>
@@ -45,8 +45,8 @@ export function ClientSettingsList({ id, name }: { readonly id: string; readonly
 async function copy(text: string): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);
-    announce('Copied. There is no token in it: whoever uses it has one of their own');
+    announce('Copied. It contains no token: every user needs their own');
   } catch {
-    announce('The browser does not let the page copy: take it from above');
+    announce('The browser does not allow copying: copy it by hand from above');
   }
 }

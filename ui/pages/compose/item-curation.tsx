@@ -52,7 +52,7 @@ export function ItemCuration({ kind, item, curation, onChange }: CurationProps):
           <Field
             label={`Other name of ${name}`}
             value={said.name ?? ''}
-            help="Behind what the server’s names begin with. Empty: its own."
+            help="Shown after the server’s prefix. Empty: keep the original."
             onChange={(typed) => change({ ...said, name: words(typed) })}
           />
           <Field
@@ -131,7 +131,9 @@ function ArgumentField({ argument, owner, said, onChange }: ArgumentProps): JSX.
         )}
       </div>
       {rule === 'hidden' && argument.isRequired && (
-        <p class="note bad">The server wants it: without it calls may fail. A fixed value goes with every call.</p>
+        <p class="note bad">
+          The server requires it: without it, calls may fail. A fixed value is sent with every call.
+        </p>
       )}
     </div>
   );
@@ -152,7 +154,7 @@ function FixedValue({ argument: { isText }, label, value, onChange }: FixedProps
   const read = isText ? { value: text } : jsonIn(text);
   // The form is not published while what is typed is no value.
   useEffect(
-    () => input.current?.setCustomValidity(read === undefined ? 'This is not JSON: texts have quotes' : ''),
+    () => input.current?.setCustomValidity(read === undefined ? 'This is not JSON: strings need quotes' : ''),
     [read === undefined],
   );
   return (

@@ -42,17 +42,17 @@ export function ItemPicker({ servers, draft, lists, onChange }: PickerProps): JS
   }, [servers, lists.known, words, draft.servers]);
   return (
     <fieldset>
-      <legend>What it is made of</legend>
+      <legend>Contents</legend>
       <label class="inline">
         Search servers, tools, prompts and resources
         <input type="search" value={text} onInput={(event) => setText(event.currentTarget.value)} />
       </label>
       {isSearched && unread.length > 0 && (
         <p class="note" role="status">
-          The lists of {unread.length} servers are not read yet.{' '}
+          The lists of {unread.length} servers are not loaded yet.{' '}
           {(unread.length > READ_UNASKED_MAX || lists.faults.size > 0) && (
             <button type="button" class="quiet" onClick={() => void lists.read(unread)}>
-              Read and search them, too
+              Load and search them, too
             </button>
           )}
         </p>
@@ -61,7 +61,7 @@ export function ItemPicker({ servers, draft, lists, onChange }: PickerProps): JS
       {found.slice(0, SERVERS_MAX).map((server) => (
         <ServerPart key={server.id} {...{ server, draft, lists, words, onChange }} />
       ))}
-      {found.length === 0 && <p class="note">Nothing is called so.</p>}
+      {found.length === 0 && <p class="note">No match.</p>}
       {found.length > SERVERS_MAX && <p class="note">{found.length - SERVERS_MAX} more servers: search for them.</p>}
     </fieldset>
   );

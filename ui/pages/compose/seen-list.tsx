@@ -19,7 +19,7 @@ export function SeenList({ seen: { items, idle } }: { readonly seen: Seen }): JS
       <p class="note" role="status">
         {told.map(([kind, each]) => `${each.length} ${KIND_WORDS[kind]}`).join(', ')}; the list of tools takes about{' '}
         {tokensOf(tools).toLocaleString()} tokens of a model, by an estimate of four bytes each
-        {faulty.length > 0 && `. ${faulty.length} to look at`}
+        {faulty.length > 0 && `. ${faulty.length} to check`}
       </p>
       {idle.slice(0, SHOWN_MAX).map(({ server, pattern }) => (
         <p key={`${server} ${pattern}`} class="note bad">

@@ -40,9 +40,9 @@ export function ServerBoxes(props: BoxesProps): JSX.Element {
       ))}
       {isUsed && (
         <Field
-          label={`What names of ${server.name} begin with`}
+          label={`Prefix of the names of ${server.name}`}
           value={prefixOf({ name: server.name, tools: [], ...ownCuration(draft, server.name) }, server)}
-          help="As it is unless you change it; empty for nothing. A - stands behind it."
+          help="The default unless you change it; empty for none. A - is added after it."
           onChange={(typed) => {
             const prefix = typed.replace(/-$/, '');
             const isUnchanged = typed === prefixOf({ name: server.name, tools: [] }, server);
@@ -91,7 +91,7 @@ function Patterns({ server, draft, onChange }: BoxesProps): JSX.Element {
       </button>
       {patterns.map((pattern) => (
         <p key={pattern}>
-          <code>{pattern}</code> tools of now and those to come{' '}
+          <code>{pattern}</code> present tools and future ones{' '}
           <button type="button" class="quiet" onClick={() => change(picked.filter((each) => each !== pattern))}>
             Take {pattern} away
           </button>
@@ -127,7 +127,7 @@ function Boxes({ server, items, draft, words, kind, onChange }: BoxesProps & { r
               />
               <span>
                 <Said text={item.key} max={128} />
-                {gone.includes(item.key) && <span class="note bad"> is not there now</span>}
+                {gone.includes(item.key) && <span class="note bad"> does not exist at present</span>}
                 {isByPattern && !isChosen && <span class="note"> by a pattern</span>}
               </span>
             </label>

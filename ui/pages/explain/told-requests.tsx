@@ -32,7 +32,7 @@ function RequestCard({ request }: { readonly request: ToldRequest }): JSX.Elemen
     ['Outcome', detail === undefined ? outcome : `${outcome}: ${detail}`],
     ['Method', tool === '' ? method : `${method} of ${tool}`],
     ['Backend', backend === '' ? 'none alone' : backend],
-    ['Status', status === 0 ? 'none: no answer went out' : String(status)],
+    ['Status', status === 0 ? 'none: no response was sent' : String(status)],
     ['Took', splitWords(request)],
     ['Answered by', `${PLACES[plane]}${slot === undefined ? '' : `, worker ${slot}`}`],
     ['Virtual host', virtualHost],

@@ -14,7 +14,7 @@ export function LiveSection({ live }: { readonly live: Live }): JSX.Element {
       {!isUnnamed && fault !== '' && (
         <p class="bad" role="alert">
           <Said text={fault} max={600} />
-          {reading !== undefined && ' What follows is older.'}
+          {reading !== undefined && ' The following is older.'}
         </p>
       )}
       {reading === undefined ? (
@@ -48,16 +48,16 @@ function Figures({ reading }: { readonly reading: LiveReading }): JSX.Element {
   const { workers } = reading;
   const listening = workers.filter(({ health }) => health === 'ok').length;
   const rows = [
-    ['Tool calls a second', rateWords(reading.callsPerSecond)],
-    ['Half of them take at most', msWords(reading.callP50Ms)],
-    ['99 of 100 take at most', msWords(reading.callP99Ms)],
+    ['Tool calls per second', rateWords(reading.callsPerSecond)],
+    ['Median time', msWords(reading.callP50Ms)],
+    ['99th percentile', msWords(reading.callP99Ms)],
     ['of it in the gateway itself', msWords(reading.gatewayP99Ms)],
-    ['All requests a second', rateWords(reading.requestsPerSecond)],
-    ['Failed a second', rateWords(reading.failuresPerSecond)],
-    ['Refused a second', rateWords(reading.refusalsPerSecond)],
+    ['All requests per second', rateWords(reading.requestsPerSecond)],
+    ['Failed per second', rateWords(reading.failuresPerSecond)],
+    ['Refused per second', rateWords(reading.refusalsPerSecond)],
     ['Sessions', String(reading.sessions)],
     ['Requests in flight', String(reading.requestsInFlight)],
-    ['Workers', `${listening} of ${workers.length} answer`],
+    ['Workers', `${listening} of ${workers.length} respond`],
   ] as const;
   return (
     <dl>
@@ -97,7 +97,7 @@ function Backends({ reading: { backends } }: { readonly reading: LiveReading }):
   if (backends.length === 0) return null;
   return (
     <details>
-      <summary>Backends that were asked</summary>
+      <summary>Backends in use</summary>
       <ul class="items">
         {backends.map(({ name, requestsPerSecond, failuresPerSecond, p99Ms }) => (
           <li key={name}>

@@ -73,12 +73,12 @@ export function CallPanel({ session, kind, offer }: CallPanelProps): JSX.Element
             <textarea id="arguments" rows={8} value={text} onInput={(event) => setText(event.currentTarget.value)} />
           </div>
         ) : fields.length === 0 ? (
-          <p class="note">There is nothing to fill in.</p>
+          <p class="note">It has no arguments.</p>
         ) : (
           <SchemaForm {...{ fields, entries, faults }} onChange={setEntries} />
         )}
         <Fault words={textFault} />
-        {faults.size > 0 && <Fault words={`Look at: ${[...faults.keys()].join(', ').slice(0, 300)}`} />}
+        {faults.size > 0 && <Fault words={`Please check: ${[...faults.keys()].join(', ').slice(0, 300)}`} />}
         <div class="actions">
           <button class="main" disabled={run?.state.value === 'underway'}>
             {ACTIONS[kind]}

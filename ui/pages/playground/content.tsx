@@ -26,11 +26,11 @@ export function Content({ result }: { readonly result: unknown }): JSX.Element {
   if (!Array.isArray(content)) return <CodeBlock label="Result" text={result} />;
   return (
     <div class={isError === true ? 'fault' : undefined}>
-      {isError === true && <p>The tool says that it has failed:</p>}
+      {isError === true && <p>The tool reported a failure:</p>}
       {content.slice(0, BLOCKS_MAX).map((block: unknown, index) => (
         <BlockView key={index} block={block} />
       ))}
-      {content.length > BLOCKS_MAX && <p class="note">{content.length - BLOCKS_MAX} more are in the exact answer.</p>}
+      {content.length > BLOCKS_MAX && <p class="note">{content.length - BLOCKS_MAX} more are in the raw response.</p>}
       {structuredContent !== undefined && <CodeBlock label="Structured content" text={structuredContent} />}
     </div>
   );

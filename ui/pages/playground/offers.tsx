@@ -88,7 +88,7 @@ export function Offers({ session, target, reopen }: OffersProps): JSX.Element {
         {offer !== undefined ? (
           <CallPanel key={`${kind} ${offer.name}`} session={session} kind={kind} offer={offer} />
         ) : (
-          chosen !== undefined && offers !== undefined && <Fault words={`${chosen} is not offered here (any more)`} />
+          chosen !== undefined && offers !== undefined && <Fault words={`${chosen} is not available here (any more)`} />
         )}
       </div>
     </div>

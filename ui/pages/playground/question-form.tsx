@@ -42,7 +42,7 @@ function Elicitation({ run, question, onReply }: QuestionProps): JSX.Element {
       <LongSaid text={message} max={1_000} />
       {isUrl ? (
         <>
-          <p class="note">It wants this address opened. Look at it well: the console does not open it.</p>
+          <p class="note">It asks you to open this URL. Check it carefully: the console does not open it.</p>
           <CodeBlock label="Address" text={url} />
         </>
       ) : (
@@ -76,7 +76,7 @@ function Sampling({ run, question, onReply }: QuestionProps): JSX.Element {
   return (
     <form class="card question" aria-label="The server asks a model" onSubmit={answer}>
       <h3>The server asks a model</h3>
-      <p class="note">There is none here: answer in its place, or decline.</p>
+      <p class="note">There is no model here: answer in its place, or decline.</p>
       <CodeBlock label="What it asks" text={question.params} />
       <div class="field">
         <label for="sampled">Answer</label>

@@ -19,7 +19,7 @@ export function RunView({ run }: { readonly run: Run }): JSX.Element {
   const focusOutcome = (): void => outcome.current?.focus();
   const told = [
     headMs.value !== undefined && `first byte after ${Math.round(headMs.value)} ms`,
-    totalMs.value !== undefined && `all of it after ${Math.round(totalMs.value)} ms`,
+    totalMs.value !== undefined && `complete after ${Math.round(totalMs.value)} ms`,
   ].filter((words) => words !== false);
   return (
     <section aria-labelledby="outcome">
@@ -28,7 +28,7 @@ export function RunView({ run }: { readonly run: Run }): JSX.Element {
           {STATE_WORDS[state.value]}
         </h2>
         {told.length > 0 && <p class="note">{told.join(', ')}</p>}
-        {split.value !== '' && <p class="note">As the control plane has timed it, {split.value}</p>}
+        {split.value !== '' && <p class="note">Timed by the control plane: {split.value}</p>}
       </div>
       {state.value === 'underway' && (
         <button
@@ -45,7 +45,7 @@ export function RunView({ run }: { readonly run: Run }): JSX.Element {
         <QuestionForm key={question.id} run={run} question={question} onReply={focusOutcome} />
       ))}
       {notices.value.length > 0 && (
-        <ol class="notices" aria-label="What came before the answer">
+        <ol class="notices" aria-label="Before the response">
           {notices.value.map((notice, index) => (
             <Notice key={index} notice={notice} />
           ))}
@@ -101,16 +101,16 @@ function Bytes({ run }: { readonly run: Run }): JSX.Element {
   const copy = async (text: string): Promise<void> => {
     try {
       await navigator.clipboard.writeText(text);
-      announce('Copied. The token is not in it: set SWITCHYARD_TOKEN first');
+      announce('Copied without the token: set SWITCHYARD_TOKEN first');
     } catch {
-      announce('The browser does not let the page copy: take it from below');
+      announce('The browser does not allow copying: copy it by hand from below');
     }
   };
   if (wire === undefined) return <></>;
   const head = Object.entries(wire.headers).map(([name, value]) => `${name}: ${value}`);
   return (
     <details>
-      <summary>Exact request and answer</summary>
+      <summary>Raw request and response</summary>
       <h3>Request</h3>
       <CodeBlock label="Request" text={`POST ${wire.url}\n${head.join('\n')}\n\n${wire.body}`} />
       <button type="button" onClick={() => void copy(curlText(wire))}>

@@ -112,7 +112,7 @@ export class Run {
     } else if (method === 'elicitation/create' || method === 'sampling/createMessage') {
       this.questions.value = [...this.questions.value, { id, method, params }];
     } else {
-      const error = { code: -32_601, message: `the console does not answer ${method}` };
+      const error = { code: -32_601, message: `the console does not support ${method}` };
       void this.#session.reply(id, method === 'ping' ? { result: {} } : { error }).catch(() => {});
     }
   }

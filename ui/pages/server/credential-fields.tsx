@@ -10,11 +10,11 @@ interface CredentialProps {
   readonly change: (members: Partial<ServerDraft>) => void;
 }
 
-const SECRET_HELP = 'As switchyard secrets keeps it: its value never comes here';
+const SECRET_HELP = 'As stored with switchyard secrets; its value is never shown here';
 
 export function CredentialFields({ draft, known, change }: CredentialProps): JSX.Element {
   const choices = [
-    ...(known === undefined ? [] : ([['keep', `As they are: ${known}`]] as const)),
+    ...(known === undefined ? [] : ([['keep', `Unchanged: ${known}`]] as const)),
     ['none', 'None'],
     ['headers', 'A secret in a header'],
     ['client', 'Access tokens for the gateway itself (OAuth client credentials)'],
@@ -58,10 +58,10 @@ export function CredentialFields({ draft, known, change }: CredentialProps): JSX
       )}
       {draft.credentials === 'user' && (
         <>
-          <p class="note">Once it is registered, each user connects it on its page. Empty: as the server says.</p>
+          <p class="note">Once it is registered, each user connects it on its page. Empty: as the server specifies.</p>
           {field('issuer', 'Authorization server', { type: 'url' })}
           {field('clientId', 'Client id', {
-            help: 'Needs the authorization server. Empty: the gateway registers itself',
+            help: 'Requires the authorization server. Empty: the gateway registers itself',
           })}
           {field('secretName', 'Name of the client’s secret', { help: SECRET_HELP })}
           {field('scope', 'Scope')}

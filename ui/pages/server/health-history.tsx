@@ -20,11 +20,11 @@ export function HealthHistory({ server }: { readonly server: Server }): JSX.Elem
   }, [server]);
   return (
     <>
-      <h3 id="history">How it has been</h3>
+      <h3 id="history">Health history</h3>
       <Loaded query={history}>
         {(entries) =>
           entries.length === 0 ? (
-            <p class="note">Nothing has been found out yet.</p>
+            <p class="note">No checks yet.</p>
           ) : (
             <ol class="history" aria-labelledby="history">
               {entries.map((entry) => (
@@ -47,5 +47,5 @@ export function HealthHistory({ server }: { readonly server: Server }): JSX.Elem
 
 function healthWords({ status, reachable }: HealthEntry): string {
   if (reachable) return 'Reached';
-  return status === 'active' ? 'Not reached, and in use still,' : 'Not reached';
+  return status === 'active' ? 'Unreachable, still in use,' : 'Not reached';
 }
