@@ -94,7 +94,8 @@ export class IssuerKeys {
     try {
       const keys = new KeySet(await fetchKeys());
       this.#fetchedAtMs = nowMs();
-      if (this.#failureCount > 0) this.#logger?.info({ issuer: this.#issuer }, 'keys of an issuer are fetched again');
+      if (this.#failureCount > 0)
+        this.#logger?.info({ issuer: this.#issuer }, 'keys of an issuer can be fetched again');
       this.#failureCount = 0;
       this.#take(keys);
     } catch (error) {
@@ -121,7 +122,7 @@ export class IssuerKeys {
   #tell(keys: KeySet, before: KeySet): void {
     const fields = { issuer: this.#issuer, keys: keys.size, before: before.size };
     if (!keys.isEmpty) this.#logger?.info(fields, 'keys of an issuer have changed');
-    else this.#logger?.warn(fields, 'an issuer publishes no key that verifies tokens: none of its tokens is good');
+    else this.#logger?.warn(fields, 'an issuer publishes no key that can verify tokens: all of its tokens are refused');
   }
 
   #onFailure(reason: string): void {
@@ -129,7 +130,7 @@ export class IssuerKeys {
     const isOver = this.#parts.nowMs() - this.#fetchedAtMs > this.#parts.graceMs;
     const fields = { issuer: this.#issuer, reason, keys: before.size };
     // Of an outage its beginning is told, and its end.
-    if (this.#failureCount === 1) this.#logger?.warn(fields, 'keys of an issuer cannot be fetched: it is tried again');
+    if (this.#failureCount === 1) this.#logger?.warn(fields, 'keys of an issuer cannot be fetched; retrying');
     if (this.#areUnknown) {
       if (this.#failureCount === 1) this.#parts.onStanding();
       return;
@@ -137,7 +138,10 @@ export class IssuerKeys {
     if (!isOver) return;
     this.#keys = KeySet.none;
     this.#areUnknown = true;
-    this.#logger?.error(fields, 'keys of an issuer could not be fetched for so long that they are not used any more');
+    this.#logger?.error(
+      fields,
+      'keys of an issuer are too old to be used: they could not be fetched within --token-jwks-grace',
+    );
     this.#parts.onChange(before);
     this.#parts.onStanding();
   }

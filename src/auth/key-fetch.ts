@@ -44,9 +44,9 @@ function keyUrlOf(text: string, issuer: string, isPlainTextAllowed: boolean): st
   const document = JSON.parse(text) as Readonly<Record<string, unknown>> | null;
   const { issuer: named, jwks_uri: url } = document ?? {};
   // Otherwise whoever writes the documents of one issuer could pass off as another.
-  if (named !== issuer) throw new Error('what it publishes about itself names another issuer');
+  if (named !== issuer) throw new Error('its metadata names another issuer');
   if (typeof url === 'string' && isKeyUrl(url, isPlainTextAllowed)) return url;
-  throw new Error('what it publishes about itself names no https address of its keys');
+  throw new Error('its metadata has no https address of its keys');
 }
 
 async function fetchText(url: string, signal: AbortSignal): Promise<string> {
@@ -61,7 +61,7 @@ async function fetchText(url: string, signal: AbortSignal): Promise<string> {
   // What is fetched may be packed: these are the bytes that it unpacks to.
   for await (const part of (response.body ?? []) as AsyncIterable<Uint8Array>) {
     bytes += part.length;
-    if (bytes > limits.keySetBytesMax) throw new Error(`its answer has more than ${limits.keySetBytesMax} bytes`);
+    if (bytes > limits.keySetBytesMax) throw new Error(`its response has more than ${limits.keySetBytesMax} bytes`);
     parts.push(part);
   }
   return Buffer.concat(parts).toString('utf8');
@@ -72,7 +72,7 @@ function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown reason';
   if (error.name === 'TimeoutError') return 'it took too long';
   if (error instanceof InvalidValue) return `its answer ${error.message}`;
-  if (error instanceof SyntaxError) return 'its answer is no JSON';
+  if (error instanceof SyntaxError) return 'its response is not JSON';
   const { cause } = error;
   if (!(error instanceof TypeError)) return error.message;
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : undefined;

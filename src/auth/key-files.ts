@@ -69,10 +69,7 @@ export class KeyFiles {
     const complaint = `${version} ${reason}`;
     if (complaint === this.#complaint) return;
     this.#complaint = complaint;
-    logger.error(
-      { reason },
-      'a file of token verification keys has changed and cannot be used: the keys of before stay',
-    );
+    logger.error({ reason }, 'a changed file of token verification keys cannot be used; the previous keys stay in use');
   }
 
   #take(keys: KeySet, logger: Logger): void {

@@ -89,6 +89,6 @@ export class TokenKeys {
     const without = all.filter(({ areMissing }) => areMissing).length;
     if (without === 0) return '';
     const whose = all.length === 1 ? 'the keys of the issuer' : `the keys of ${without} of ${all.length} issuers`;
-    return `${whose} in --token-jwks-url cannot be fetched: the log says why; tokens of theirs are answered 503`;
+    return `${whose} in --token-jwks-url cannot be fetched (see the log); their tokens get 503`;
   }
 }

@@ -19,7 +19,7 @@ export function createTokenEndpoint({ token, logger }: Pick<BootstrapContext, 't
       if (minter === undefined) {
         return plainText(
           500,
-          'No private key is configured to mint tokens with: start the dataplane with --token-verification-private-key.',
+          'No private key is configured for minting tokens: start the dataplane with --token-verification-private-key.',
         );
       }
       try {

@@ -35,13 +35,13 @@ async function writeUserConfig(context: BootstrapContext, subject: string, body:
     await store.write(subject, body);
   } catch (error) {
     logger.error({ err: error, subject: subjectHash(subject) }, 'a user config could not be written');
-    return plainText(500, `The store did not take the user config: ${reasonOf(error)}`);
+    return plainText(500, `The user config could not be stored: ${reasonOf(error)}`);
   }
   try {
     await context.announceWritten(subject);
   } catch (error) {
     logger.error({ err: error, subject: subjectHash(subject) }, 'a written user config could not be announced');
-    return plainText(500, `The user config is written, but not every worker serves it yet: ${reasonOf(error)}`);
+    return plainText(500, `The user config is stored, but not every worker uses it yet: ${reasonOf(error)}`);
   }
   return plainText(202, 'Added');
 }

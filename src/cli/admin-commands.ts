@@ -52,7 +52,7 @@ export async function performAdmin(
       const answer = await admin.put('/log-level', { level: action.level });
       return {
         answer,
-        text: `The log level is ${printable(action.level)} now, until the dataplane is started again.\n`,
+        text: `The log level is now ${printable(action.level)}, until the dataplane is restarted.\n`,
       };
     }
     case 'explain id':
@@ -105,7 +105,7 @@ async function explainId(
   const page = understood(sessionsShape, answer);
   const [session] = page.sessions;
   if (session === undefined) {
-    const words = `no worker knows a request of late, or a session, with this id; logs have both, and of sessions the hash`;
+    const words = `no worker knows a recent request or a session with this id; the log has the ids of requests and the hashes of sessions`;
     throw new CliFault(exitStatus.notFound, words + silence(page.silent));
   }
   const { backends, ...rest } = session;
@@ -175,6 +175,6 @@ function duration(seconds: number): string {
 function understood<Shape extends z.ZodType>(shape: Shape, answer: unknown): z.infer<Shape> {
   const parsed = shape.safeParse(answer);
   if (parsed.success) return parsed.data;
-  const advice = 'is it a Switchyard of another version? --json prints it as it is';
-  throw new CliFault(exitStatus.unavailable, `the dataplane's answer is not understood; ${advice}`, parsed.error);
+  const advice = 'it may be another version of Switchyard; --json prints the raw response';
+  throw new CliFault(exitStatus.unavailable, `the dataplane's response is not understood; ${advice}`, parsed.error);
 }

@@ -37,7 +37,7 @@ export class AdminConnection {
       response = await fetch(this.#origin + path, { ...init, headers: ACCEPT, signal, redirect: 'error' });
       answer = await response.json();
     } catch (error) {
-      const advice = 'start a dataplane, or name its --admin-address';
+      const advice = 'start a dataplane, or give its --admin-address';
       const words = `no admin listener answers at ${this.#origin}; ${advice}`;
       throw new CliFault(exitStatus.unavailable, words, error);
     }

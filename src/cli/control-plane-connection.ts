@@ -59,7 +59,7 @@ export class ControlPlaneConnection {
     const items: unknown[] = [];
     for (let next: string | undefined = path; next !== undefined;) {
       const { answer, link } = await this.#exchange('GET', next);
-      if (!Array.isArray(answer)) throw this.#unavailable('does not answer as a control plane does', undefined);
+      if (!Array.isArray(answer)) throw this.#unavailable('does not respond like a control plane', undefined);
       for (const item of answer) items.push(item);
       next = /^<(\/[^>]*)>; rel="next"$/.exec(link)?.[1];
     }
@@ -70,7 +70,7 @@ export class ControlPlaneConnection {
   async #exchange(method: RequestMethod, path: string, body?: unknown, tag = ''): Promise<Answer> {
     const response = await this.#fetch(method, path, body, tag);
     const text = await response.text().catch((error: unknown) => {
-      throw this.#unavailable('ended its answer half-way', error);
+      throw this.#unavailable('closed the connection in the middle of its response', error);
     });
     const answer = this.#parse(text);
     this.#unpublishedCount = Number(response.headers.get('switchyard-unpublished') ?? 0);
@@ -91,7 +91,7 @@ export class ControlPlaneConnection {
       return await fetch(this.#url + path, { method, headers, body: text, signal, redirect: 'error' });
     } catch (error) {
       if (signal.aborted)
-        throw this.#unavailable(`did not answer within ${limits.commandAnswerMsMax / 1_000} s`, error);
+        throw this.#unavailable(`did not respond within ${limits.commandAnswerMsMax / 1_000} s`, error);
       throw this.#unavailable(`cannot be reached (${reasonOf(error)})`, error);
     }
   }
@@ -101,12 +101,12 @@ export class ControlPlaneConnection {
     try {
       return JSON.parse(text);
     } catch (error) {
-      throw this.#unavailable('does not answer as a control plane does', error);
+      throw this.#unavailable('does not respond like a control plane', error);
     }
   }
 
   #unavailable(words: string, cause: unknown): CliFault {
-    const advice = 'start it with `switchyard control-plane`, or name another with --control-plane-url';
+    const advice = 'start it with `switchyard control-plane`, or give its --control-plane-url';
     return new CliFault(exitStatus.unavailable, `the control plane at ${this.#url} ${words}; ${advice}`, cause);
   }
 }

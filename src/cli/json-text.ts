@@ -21,7 +21,7 @@ function read(text: string, options: ParseOptions): JsonReading {
     const [first] = errors;
     return first === undefined ? { value } : { fault: placeOf(text, first) };
   } catch (error) {
-    if (error instanceof RangeError) return { fault: 'more is open at once than can be read' };
+    if (error instanceof RangeError) return { fault: 'nested too deeply' };
     throw error;
   }
 }
@@ -29,22 +29,22 @@ function read(text: string, options: ParseOptions): JsonReading {
 function placeOf(text: string, { error, offset }: ParseError): string {
   const lines = text.slice(0, offset).split(/\r\n|\r|\n/);
   const column = (lines.at(-1) ?? '').length + 1;
-  return `at line ${lines.length}, column ${column} ${FAULTS[printParseErrorCode(error)] ?? 'is what JSON does not have'}`;
+  return `at line ${lines.length}, column ${column} ${FAULTS[printParseErrorCode(error)] ?? 'is not valid in JSON'}`;
 }
 
 const FAULTS: Readonly<Record<string, string>> = {
-  InvalidSymbol: 'is what is no value: names and texts stand in double quotes',
+  InvalidSymbol: 'is not a value: names and strings must be in double quotes',
   PropertyNameExpected: 'a name in double quotes is missing',
   ValueExpected: 'a value is missing',
   ColonExpected: 'a colon is missing',
   CommaExpected: 'a comma is missing',
   CloseBraceExpected: 'a closing brace is missing',
   CloseBracketExpected: 'a closing bracket is missing',
-  EndOfFileExpected: 'the text goes on behind its end',
-  InvalidCommentToken: 'is a comment, which JSON does not have',
+  EndOfFileExpected: 'there is text after the end',
+  InvalidCommentToken: 'is a comment, which JSON does not allow',
   UnexpectedEndOfComment: 'is a comment without an end',
-  UnexpectedEndOfString: 'is a text that does not end on its line',
+  UnexpectedEndOfString: 'is a string without a closing quote on its line',
   InvalidUnicode: 'is a \\u without its four hexadecimal digits',
-  InvalidEscapeCharacter: 'is a \\ before what needs none',
-  InvalidCharacter: 'is a control character, which JSON has as \\u and four digits',
+  InvalidEscapeCharacter: 'is an invalid escape after \\',
+  InvalidCharacter: 'is a control character: write it as \\u and four hexadecimal digits',
 };

@@ -56,7 +56,7 @@ export function readMcpFile(text: string, way: ImportWay): readonly FiledServer[
   let port = way.bridgePort;
   return servers.map(([name, value]): FiledServer => {
     const { data: said } = serverShape.safeParse(value);
-    if (said === undefined) return refused(name, 'is not written as servers are in such files');
+    if (said === undefined) return refused(name, 'is not an object that describes a server');
     if (said.command !== undefined) {
       const url = `http://127.0.0.1:${port}/mcp`;
       return {
@@ -77,7 +77,10 @@ function serversIn(text: string): Readonly<Record<string, unknown>> {
   const inSettings = (Object(mcp) as { readonly servers?: unknown }).servers;
   const found = serversShape.safeParse(mcpServers ?? servers ?? inSettings).data;
   if (found !== undefined) return found;
-  throw new CliFault(exitStatus.refused, 'the file has neither mcpServers nor servers: is it a list of MCP servers?');
+  throw new CliFault(
+    exitStatus.refused,
+    'the file has neither mcpServers nor servers; is it an MCP client config file?',
+  );
 }
 
 const TRANSPORTS: Readonly<Record<string, 'STREAMABLEHTTP' | 'SSE'>> = {
@@ -110,14 +113,14 @@ function remoteOf(name: string, said: Said, way: ImportWay, taken: Set<string>):
 /** Addresses are kept and shown as they are: none may have a secret in it. */
 function urlFault(text: string): string | undefined {
   if (text === '') return 'has neither a url nor a command';
-  if (text.includes('${')) return 'has a placeholder in its address: write the address itself';
-  if (!URL.canParse(text)) return 'has no absolute URL as its address';
+  if (text.includes('${')) return 'has a placeholder in its URL: write the URL itself';
+  if (!URL.canParse(text)) return 'has a URL that is not absolute';
   const { username, password, searchParams, protocol } = new URL(text);
-  if (protocol !== 'http:' && protocol !== 'https:') return 'has an address that is neither http nor https';
-  if (username !== '' || password !== '') return 'has a user or a password in its address: let a header say it';
+  if (protocol !== 'http:' && protocol !== 'https:') return 'has a URL that is neither http nor https';
+  if (username !== '' || password !== '') return 'has a user or password in its URL: put it into a header';
   const secret = [...searchParams].find(([key, value]) => SECRET_KEY.test(key) || LIKE_A_SECRET.test(value));
   if (secret === undefined) return undefined;
-  return 'has what looks like a secret in the query of its address, where it would be kept in clear: let a header say it';
+  return 'has what looks like a secret in the query of its URL, where it would be stored in clear: put it into a header';
 }
 
 const SECRET_KEY = /key|token|secret|passw|auth|credential|signature|\bsig\b|\bcode\b/i;

@@ -24,7 +24,7 @@ export async function runCli<Action>(
   const status = await printOutcome(isJson, () => perform(action, { connection, terminal }));
   const { unpublishedCount } = connection;
   if (unpublishedCount > 0) {
-    const words = `done, but ${unpublishedCount} user configs do not have it yet; they are still being written`;
+    const words = `done, but ${unpublishedCount} user configs are still being written`;
     await print(process.stderr, `switchyard: ${words}\n`);
   }
   return status;

@@ -69,7 +69,7 @@ function resultText(results: readonly Result[], { secretsIn }: ImportWay, { colu
   const lines = [textTable(['NAME', 'OUTCOME', 'DETAIL'], rows, columns)];
   if (secrets.length > 0) {
     lines.push(
-      '\nThese headers are named as secrets, and their values were left in the file. Set each, whole, as the file has it:\n',
+      '\nThese headers refer to secrets; their values were not imported. Set each one to the complete value in the file:\n',
     );
     for (const { secret, header, origin } of secrets) {
       lines.push(
@@ -81,7 +81,7 @@ function resultText(results: readonly Result[], { secretsIn }: ImportWay, { colu
   }
   const bridged = results.filter(({ command }) => command !== undefined);
   if (bridged.length > 0) {
-    lines.push('\nThese run on standard input and output. Run each behind a bridge, then register it:\n');
+    lines.push('\nThese servers use stdio. Run each behind a bridge, then register it:\n');
     for (const { name, command = '', url = '' } of bridged) {
       lines.push(`  ${printable(command)}\n  switchyard servers add ${shellWord(name)} ${url}\n`);
     }

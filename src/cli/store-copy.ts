@@ -21,7 +21,7 @@ export async function copy(from: string, to: string): Promise<Outcome> {
     throw new CliFault(exitStatus.notFound, `there is no embedded store in ${from}; name another with --store-path`);
   }
   if (outcome === 'not-empty') {
-    throw new CliFault(exitStatus.refused, `${to} is not empty; name a directory that is, or one that is not there`);
+    throw new CliFault(exitStatus.refused, `${to} is not empty; give an empty directory, or one that does not exist`);
   }
   if (typeof outcome === 'object') {
     throw new CliFault(exitStatus.unavailable, `the embedded store in ${from} is damaged: ${outcome.damage}`);

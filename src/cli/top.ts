@@ -37,7 +37,7 @@ export async function* watchDataplane(
 async function read(admin: Admin): Promise<Reading> {
   const [figures, workers] = await Promise.all([admin.find('/metrics'), admin.get('/workers')]);
   if (figures === undefined) {
-    throw new CliFault(exitStatus.notFound, 'the dataplane keeps no figures: start it with --metrics on');
+    throw new CliFault(exitStatus.notFound, 'the dataplane collects no metrics: start it with --metrics true');
   }
   return {
     figures: new Figures(understood(figuresShape, figures), performance.now()),
@@ -85,6 +85,6 @@ function time(seconds: number | undefined): string {
 function understood<Shape extends z.ZodType>(shape: Shape, answer: unknown): z.infer<Shape> {
   const parsed = shape.safeParse(answer);
   if (parsed.success) return parsed.data;
-  const words = "the dataplane's answer is not understood; is it a Switchyard of another version?";
+  const words = "the dataplane's response is not understood; it may be another version of Switchyard";
   throw new CliFault(exitStatus.unavailable, words, parsed.error);
 }

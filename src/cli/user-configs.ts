@@ -138,12 +138,15 @@ async function swap(
   const stored = await store.read(subject);
   if (value === undefined) found(stored, store, subject);
   if (expectedDigest !== undefined && expectedDigest !== (stored === undefined ? 'none' : digestOf(stored))) {
-    throw new CliFault(exitStatus.tryAgain, `the user config of ${subject} is not what you expect; get it again`);
+    throw new CliFault(
+      exitStatus.tryAgain,
+      `the user config of ${subject} has changed since you read it; run \`config get\` again`,
+    );
   }
   if (await store.swap(subject, stored, value)) return stored;
   throw new CliFault(
     exitStatus.tryAgain,
-    `somebody else changes the user config of ${subject} at this moment; get it again`,
+    `the user config of ${subject} is being changed by somebody else; run \`config get\` again`,
   );
 }
 
@@ -168,8 +171,7 @@ async function withStore(
   } finally {
     await store?.close();
   }
-  const advice =
-    'name another with --store-path, or a Redis with --redis-address, --redis-sentinels or --redis-cluster';
+  const advice = 'give another --store-path, or a Redis with --redis-address, --redis-sentinels or --redis-cluster';
   const place = options.kind === 'embedded' ? ` in ${options.path}` : '';
   throw new CliFault(exitStatus.notFound, `there is no embedded store${place}; ${advice}`);
 }
@@ -191,7 +193,7 @@ function checkText(name: string, { errors, warnings, untoldCount }: UserConfigCh
     ...warnings.map((issue) => `${name}: warning: ${describeIssue(issue)}`),
   ];
   if (untoldCount > 0) lines.push(`${name}: and ${untoldCount} more`);
-  if (lines.length === 0) lines.push(`${name}: a user config without a fault`);
+  if (lines.length === 0) lines.push(`${name}: valid user config`);
   return lines.map((line) => `${printable(line)}\n`).join('');
 }
 

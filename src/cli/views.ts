@@ -187,6 +187,6 @@ function missingOf({ missingTools }: Composition): string {
 function read<Shape extends z.ZodType>(shape: Shape, answer: unknown): z.infer<Shape> {
   const parsed = shape.safeParse(answer);
   if (parsed.success) return parsed.data;
-  const advice = 'is it a Switchyard of another version? --json prints it as it is';
-  throw new CliFault(exitStatus.unavailable, `the control plane's answer is not understood; ${advice}`, parsed.error);
+  const advice = 'it may be another version of Switchyard; --json prints the raw response';
+  throw new CliFault(exitStatus.unavailable, `the control plane's response is not understood; ${advice}`, parsed.error);
 }

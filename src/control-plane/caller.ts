@@ -1,5 +1,5 @@
-// Who asks for a change, and whether a thing is theirs to change: what an editor makes belongs to him, and to a team of his that he
-// names. Only where roles are taken from tokens; elsewhere nobody owns anything, and everybody may change everything. Cold.
+// The person behind a request, and whether they may change a thing: what editors create belongs to them, and to the one of their teams that they
+// name. Only where roles are taken from tokens; elsewhere nobody owns anything, and everybody may change everything. Cold.
 import { limits } from '../shared/limits.js';
 import type { Role } from '../shared/roles.js';
 import { ControlPlaneFault } from './control-plane-fault.js';
@@ -36,12 +36,15 @@ export function refuseUnowned(noun: string, thing: Ownership & { readonly name: 
   if (mayChange(caller, thing)) return;
   const { name, owner, team } = thing;
   const whose = team === undefined ? `its maker, ${owner ?? 'somebody else'}` : `the team ${team}`;
-  throw new ControlPlaneFault('not-owned', `The ${noun} ${name} belongs to ${whose}: changing it needs the role admin`);
+  throw new ControlPlaneFault(
+    'not-owned',
+    `The ${noun} ${name} belongs to ${whose}: changing it requires the role admin`,
+  );
 }
 
 /**
  * Of what is made now.
- * @param said the team that the caller names; `undefined`: the only one that he is in, if he is in one.
+ * @param said the team that the caller names; `undefined`: the caller's only team, if there is exactly one.
  */
 export function ownershipOfNew(caller: Caller | undefined, said: string | null | undefined): Ownership {
   const team = said === undefined ? onlyTeamOf(caller) : (said ?? undefined);
@@ -71,7 +74,7 @@ export function refuseGivenAway(caller: Caller | undefined, said: string | null 
   throw new ControlPlaneFault('not-owned', GIVEN_AWAY, { member: 'team' });
 }
 
-const GIVEN_AWAY = 'team must be one of yours: giving it to another needs the role admin';
+const GIVEN_AWAY = 'team must be one of yours: giving it to another team requires the role admin';
 
 const UNREADABLE = /[\p{Cc}\p{Surrogate}]/u;
 

@@ -39,7 +39,7 @@ export class ChangeCondition {
 }
 
 function changed(noun: string, name: string): ControlPlaneFault {
-  const words = 'has been changed since it was read: read it again, and see what is different';
+  const words = 'has changed since it was read: read it again and check the differences';
   return new ControlPlaneFault('changed-meanwhile', `The ${noun} ${name} ${words}`);
 }
 

@@ -29,10 +29,10 @@ export function curationFault(written: WrittenCuration): string | undefined {
   if (crowded !== undefined) return `${crowded}: must be at most ${ITEMS_MAX}`;
   const reading = curationSchema.safeParse(written);
   if (!reading.success) return describeIssues(reading.error.issues.map(({ path, message }) => ({ path, message })));
-  if (isTooLarge(reading.data)) return 'says too much of one tool or prompt';
+  if (isTooLarge(reading.data)) return 'is too large for one tool or prompt';
   const bytes = Buffer.byteLength(JSON.stringify(written));
   if (bytes <= limits.curationBytesMax) return undefined;
-  return `must be shorter: it has ${bytes} bytes as JSON, of ${limits.curationBytesMax}`;
+  return `must be shorter: it has ${bytes} bytes as JSON, at most ${limits.curationBytesMax} are allowed`;
 }
 
 /** @param written was checked. */

@@ -59,5 +59,4 @@ export class ReadinessWatch {
   }
 }
 
-const KEYS_MISSING =
-  'no token verification key or secret is configured: every request that needs a token is answered 401';
+const KEYS_MISSING = 'no token verification key or secret is configured: every request that needs a token gets 401';

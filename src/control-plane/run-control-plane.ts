@@ -25,7 +25,7 @@ export async function runControlPlane(options: ControlPlaneOptions, entry: Contr
   const notice = new ServiceNotice(entry.serviceManager, entry.childEnvironment, logger);
   const signals = new StopSignals();
   if (!hasKeys(options.token)) {
-    logger.warn('no token verification key or secret is configured: every request that needs a token is answered 401');
+    logger.warn('no token verification key or secret is configured: every request that needs a token gets 401');
   }
   try {
     const controlPlane = await ControlPlane.start(options, logger);
@@ -40,7 +40,7 @@ export async function runControlPlane(options: ControlPlaneOptions, entry: Contr
     notice.stopping();
     const cutShortBy = await Promise.race([signals.second, controlPlane.drain(options.drainTimeoutMs)]);
     if (cutShortBy !== undefined) {
-      logger.warn({ signal: cutShortBy }, 'second signal: the drain is cut short');
+      logger.warn({ signal: cutShortBy }, 'second signal: drain aborted');
       return 128 + constants.signals[cutShortBy];
     }
     logger.info('stopped');

@@ -48,7 +48,7 @@ export function connectToPrimary(): PrimaryChannel {
     },
     onMessage(handler) {
       process.on('message', (value: unknown) => {
-        assert(isToWorker(value), 'the primary sent a message that is not in the set');
+        assert(isToWorker(value), 'the primary sent an unknown message');
         // After Node.js has handed out what it held back: a handler that closes the channel in the midst of that would
         // take away what Node.js goes on with.
         queueMicrotask(() => handler(value));

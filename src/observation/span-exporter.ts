@@ -95,7 +95,7 @@ export class SpanExporter {
     };
     const headers = { 'content-type': 'application/json', 'content-length': body.length };
     const request = send(this.#endpoint, { method: 'POST', agent: this.#agent, headers }, onAnswer);
-    const timer = setTimeout(() => request.destroy(new Error('no answer in time')), limits.traceExportMsMax);
+    const timer = setTimeout(() => request.destroy(new Error('no response in time')), limits.traceExportMsMax);
     request.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
     request.on('close', () => {
       clearTimeout(timer);

@@ -152,7 +152,7 @@ async function pageFor(
   const { method, url = '/', headers } = request;
   if (!hosts.isLetIn(headers.host ?? '', headers.origin ?? ''))
     return jsonPage(403, {
-      detail: 'this host or origin is not let in: name an address, or a host of --allowed-hosts',
+      detail: 'Host or Origin not allowed: use an IP address, or a host in --allowed-hosts',
     });
   const [path = '', query = ''] = partedAt(url, url.indexOf('?'));
   const change = Object.hasOwn(changes, path) ? changes[path] : undefined;
@@ -161,7 +161,9 @@ async function pageFor(
   const { place, name } = placeOf(path);
   const page = Object.hasOwn(pages, place) ? pages[place] : undefined;
   if (page === undefined || name === undefined) {
-    return jsonPage(404, { detail: `there is ${[...Object.keys(pages), ...Object.keys(changes)].join(', ')}` });
+    return jsonPage(404, {
+      detail: `Not found. Available: ${[...Object.keys(pages), ...Object.keys(changes)].join(', ')}`,
+    });
   }
   if (method !== 'GET' && method !== 'HEAD') return jsonPage(405, { detail: 'use GET' });
   return page(headers.accept ?? '', new URLSearchParams(query), name);

@@ -183,7 +183,7 @@ export class Fleet {
     predecessor.retire();
     const timer = new AbortController();
     const timeIsUp = sleep(timeoutMs, undefined, { signal: timer.signal }).then(
-      () => this.#logger.warn({ workerPid: worker?.pid }, 'a worker that was replaced is cut off: its time is over'),
+      () => this.#logger.warn({ workerPid: worker?.pid }, 'a replaced worker is killed: --reload-timeout is over'),
       () => {},
     );
     await Promise.race([this.#until(() => predecessor.state !== 'draining'), timeIsUp]);
@@ -305,7 +305,7 @@ export class Fleet {
 
   #logUndrained(): void {
     const workers = this.#all().filter((slot) => slot.state === 'draining').length;
-    this.#logger.warn({ workers }, 'the drain timeout is over: what is in flight is cut off');
+    this.#logger.warn({ workers }, 'the drain timeout is over: requests in flight are aborted');
   }
 }
 

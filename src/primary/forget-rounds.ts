@@ -65,7 +65,7 @@ export class ForgetRounds<Worker> {
     const fields = { subject: subjectHash(round.subject), silentWorkers: round.waitingFor.size };
     this.#logger.warn(
       fields,
-      'not every worker has forgotten the changed config: the old one may serve a little longer',
+      'not every worker has dropped the changed config: the old one may be used a little longer',
     );
     this.#end(ticket, round);
   }

@@ -18,7 +18,7 @@ const NAME = /^switchyard-[A-Za-z0-9]{6}$/;
 const HOLDER_SOCKET = 'primary.sock';
 /** Of Linux, with 64 bits (proc(5), kernel.pid_max). */
 const PROCESS_ID_MAX = 4_194_304;
-const ADVICE = 'point TMPDIR to a short path that can be written';
+const ADVICE = 'set TMPDIR to a short path that is writable';
 
 export class HopDirectory {
   readonly path: string;
@@ -28,8 +28,8 @@ export class HopDirectory {
     this.path = path;
     this.#holder = new StandingSocket(join(path, HOLDER_SOCKET), {
       onConnection: (socket) => socket.destroy(),
-      onRenewed: () => logger.warn({ path }, 'the directory of the hop sockets was removed; it is made again'),
-      onFault: (reason) => logger.error({ path, reason }, 'the directory of the hop sockets cannot be held'),
+      onRenewed: () => logger.warn({ path }, 'the directory of the hop sockets was removed; creating it again'),
+      onFault: (reason) => logger.error({ path, reason }, 'the directory of the hop sockets cannot be kept'),
       connectionsMax: limits.hopDirectoryHolderConnectionsMax,
     });
   }
@@ -89,7 +89,7 @@ async function sweep(parent: string, logger: Logger): Promise<void> {
     try {
       if (!isPrivateFolder(path) || !(await isDeserted(path))) continue;
       rmSync(path, { recursive: true, force: true });
-      logger.info({ path }, 'removed what a gateway that was killed has left');
+      logger.info({ path }, 'removed the leftovers of a killed gateway');
     } catch (error) {
       logger.debug({ path, reason: String(error) }, 'a directory is left alone');
     }

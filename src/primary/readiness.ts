@@ -130,19 +130,19 @@ export function isServing({ obstacles }: ReadinessReport): boolean {
 /** One line of it, for systemd. */
 export function readinessInWords({ obstacles, degraded, slotCount, listeningCount }: ReadinessReport): string {
   const words = [...obstacles, ...degraded].map(({ message }) => message.replaceAll('\n', ' '));
-  const workers = `${listeningCount} of ${slotCount} workers listen`;
+  const workers = `${listeningCount} of ${slotCount} workers are listening`;
   if (obstacles.length > 0) return `not ready: ${words.join('; ')}`;
   return words.length > 0 ? `ready, ${workers}: ${words.join('; ')}` : `ready: ${workers}`;
 }
 
-const DRAINING: Obstacle = { code: 'draining', message: 'the gateway drains, and ends after that' };
+const DRAINING: Obstacle = { code: 'draining', message: 'the gateway is draining' };
 
 const KEYS_MISSING: Obstacle = {
   code: 'keys-missing',
-  message: 'no token verification key or secret is configured: every MCP request is answered 401',
+  message: 'no token verification key or secret is configured: every MCP request gets 401',
 };
 
-const NOT_YET = 'does not listen (yet)';
+const NOT_YET = 'is not listening (yet)';
 
 /** None, or one of all of them. */
 function absences(slots: readonly SlotStanding[], what: string): Obstacle[] {

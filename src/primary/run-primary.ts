@@ -129,7 +129,7 @@ async function superviseFleet(
   const admin = await listenForOperators(options, readiness, fleet, logger);
   void fleet.ready.then((workers) => {
     const absentWorkers = options.workerCount - workers;
-    if (absentWorkers > 0) logger.error({ absentWorkers }, 'some workers cannot start; the others serve without them');
+    if (absentWorkers > 0) logger.error({ absentWorkers }, 'some workers cannot start; the others serve alone');
     logger.info({ ...listeningFields(options), workers }, 'listening');
     hasStarted = true;
     readiness.log(readiness.report);
@@ -148,7 +148,7 @@ async function superviseFleet(
   onReloadable(() => reloads.ask());
 
   const failed = fleet.failure.then((reason) => {
-    logger.fatal({ reason }, `no worker starts: ${reason}`);
+    logger.fatal({ reason }, `no worker can start: ${reason}`);
     return true;
   });
   const signalled = signals.first.then((signal) => {
@@ -163,7 +163,7 @@ async function superviseFleet(
   let cutShortBy: keyof typeof constants.signals | undefined;
   void signals.second.then((signal) => {
     cutShortBy = signal;
-    logger.warn({ signal }, 'second signal: workers are killed');
+    logger.warn({ signal }, 'second signal: killing the workers');
     fleet.kill();
   });
   if (!hasFailed && options.drainNoticeMs > 0) {
@@ -214,10 +214,10 @@ async function reload(
   entry: PrimaryEntry,
   logger: Logger,
 ): Promise<string | undefined> {
-  logger.info('reloading: every worker is replaced');
+  logger.info('reloading: replacing every worker');
   const failure = await tryReload(fleet, current, entry);
   if (failure === undefined) logger.info('reloaded');
-  else logger.error({ reason: failure }, 'reload failed: the workers that were not replaced serve on');
+  else logger.error({ reason: failure }, 'reload failed: workers that were not replaced keep serving');
   return failure;
 }
 
@@ -269,6 +269,6 @@ function warnOfOpenAndClosedDoors(options: DataplaneOptions, entry: PrimaryEntry
     );
   }
   if (!hasKeys(options.token)) {
-    logger.warn('no token verification key or secret is configured: every MCP request will be answered 401');
+    logger.warn('no token verification key or secret is configured: every MCP request will get 401');
   }
 }

@@ -187,7 +187,7 @@ export class Slot {
     receiveFromWorker(
       worker,
       (message) => this.#onMessage(worker, message),
-      () => this.#logger.error('the worker sent a message that is not in the set; it is ignored'),
+      () => this.#logger.error('the worker sent an unknown message, which is ignored'),
     );
     // After `close`, unlike `exit`, no message can come any more: the reason of a failed start has arrived.
     worker.once('close', (status, signal) => {
@@ -296,7 +296,7 @@ export class Slot {
 
   #onForkRefused(reason: string): void {
     const before = this.#state;
-    this.#startFailure = `no process can be made: ${reason}`;
+    this.#startFailure = `no process can be started: ${reason}`;
     if (this.#advance('exit') && before === 'starting') this.#onFailedStart(this.#startFailure);
   }
 
@@ -313,7 +313,7 @@ export class Slot {
     this.#observer.onDeath();
     const listenedMs = Math.round(performance.now() - this.#listeningSinceMs);
     if (listenedMs >= this.#plan.bounds.workerSettledMs) this.#restartsInARow = 0;
-    this.#logger.error({ workerPid: worker.pid, ending, listenedMs }, 'worker died; it is replaced');
+    this.#logger.error({ workerPid: worker.pid, ending, listenedMs }, 'worker died; replacing it');
     const delayMs = restartDelayMs(this.#restartsInARow++, this.#plan.bounds);
     this.#timer = setTimeout(() => this.#startAgain(), delayMs);
   }
@@ -355,7 +355,7 @@ function isMemoryFault(signal: NodeJS.Signals | null): boolean {
 }
 
 function endingInWords(status: number | null, signal: NodeJS.Signals | null): string {
-  if (signal === 'SIGBUS') return 'SIGBUS: a file that it reads was cut short, perhaps that of the embedded store';
+  if (signal === 'SIGBUS') return 'SIGBUS: a file that it reads was truncated, perhaps that of the embedded store';
   return signal ?? `exit status ${status}`;
 }
 

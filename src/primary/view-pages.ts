@@ -27,7 +27,7 @@ export function viewPages(sources: ViewSources): AdminPages {
         const found = answers.flatMap(({ slot, answer }) => listOf(answer).map((request) => ({ slot, ...request })));
         if (found.length > 0) return jsonPage(200, { requests: found, silent: silentOf(answers) });
         const detail =
-          'no worker knows a request of late with this id; those with an id and a good token are kept where figures are';
+          'no worker knows a recent request with this id; only requests with an id and a valid token are remembered, and only with --metrics';
         return jsonPage(404, { detail, silent: silentOf(answers) });
       }),
     '/explain': (_accept, query) => explainPage(query, ask),
@@ -50,7 +50,7 @@ export function viewChanges(sources: Pick<ViewSources, 'setLogLevel'>): AdminCha
 /** To be silent is for the start alone: whoever can reach the listener could hide what comes next. */
 const CHANGEABLE_LEVELS = LOG_LEVELS.filter((level) => level !== 'silent');
 
-const TOO_MANY = jsonPage(503, { detail: 'the workers are asked too much at once; try again' });
+const TOO_MANY = jsonPage(503, { detail: 'too many questions to the workers at once; try again' });
 
 function levelIn(body: string): LogLevel | undefined {
   try {
@@ -114,7 +114,7 @@ async function sessionsPage(query: URLSearchParams, ask: Ask): Promise<AdminPage
 async function explainPage(query: URLSearchParams, ask: Ask): Promise<AdminPage> {
   const [subject = '', virtualHost = ''] = [query.get('subject') ?? '', query.get('virtual_host') ?? ''];
   if (subject === '' || virtualHost === '') {
-    return jsonPage(400, { detail: 'name ?subject= and &virtual_host=, and a &tool= where one is meant' });
+    return jsonPage(400, { detail: 'give ?subject= and &virtual_host=, and optionally &tool=' });
   }
   return ask({ view: 'explain', subject, virtualHost, tool: query.get('tool') ?? '' }, (answers) =>
     jsonPage(200, {

@@ -17,7 +17,7 @@ function adviceFor(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
   switch (code) {
     case 'EADDRINUSE':
-      return 'it is in use; stop what listens there (`ss -ltnp` names it)';
+      return 'it is in use; stop the program that listens there (`ss -ltnp` shows it)';
     case 'EACCES':
       return 'not allowed; ports below 1024 need CAP_NET_BIND_SERVICE';
     case 'EADDRNOTAVAIL':

@@ -63,7 +63,7 @@ const GAUGES = ['residentPercent', 'heapPercent', 'loopDelayMs'] as const;
 const MEMORY_GAUGES = ['residentPercent', 'heapPercent'] as const;
 
 const WORDS: Readonly<Record<OverloadState, string>> = {
-  serving: 'overload is over: everything is taken again',
+  serving: 'overload is over: everything is accepted again',
   'refusing-sessions': 'overloaded: new sessions are refused',
   'refusing-requests': 'overloaded: new requests are refused',
 };

@@ -91,6 +91,11 @@ export class ServiceNotice {
   }
 
   #warn(assignments: readonly string[], reason: string): void {
-    this.#repeated.warn(this.#logger, reason, { assignments, reason }, 'systemd was not told how the service stands');
+    this.#repeated.warn(
+      this.#logger,
+      reason,
+      { assignments, reason },
+      'systemd could not be notified of the state of the service',
+    );
   }
 }

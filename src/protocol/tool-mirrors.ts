@@ -75,9 +75,9 @@ function readAnnotation(
   isReachable: boolean,
 ): string | undefined {
   const said = schema[ANNOTATION];
-  if (!isReachable || path.length === 0) return 'a header for what is no property of its arguments';
-  if (typeof said !== 'string' || !TOKEN.test(said)) return 'a header whose name is none';
-  if (!TYPES.has(schema['type'])) return 'a header for a property that is no string, integer or boolean';
+  if (!isReachable || path.length === 0) return 'a header for something that is not a property of its arguments';
+  if (typeof said !== 'string' || !TOKEN.test(said)) return 'a header with an invalid name';
+  if (!TYPES.has(schema['type'])) return 'a header for a property that is not a string, integer or boolean';
   const header = PREFIX + said.toLowerCase();
   if (params.some((param) => param.header === header)) return 'one header for two properties';
   if (params.length >= limits.mirroredParamsMax) return 'too many headers';

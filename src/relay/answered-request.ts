@@ -13,10 +13,10 @@ import type { RelayedRequestPlan } from './relayed-request-plan.js';
 import { RequestInFlight } from './request-in-flight.js';
 import { UnheardCall } from './unheard-call.js';
 
-const CLIENT_GONE: RpcError = { code: rpcCodes.internalError, message: 'The client is gone' };
+const CLIENT_GONE: RpcError = { code: rpcCodes.internalError, message: 'The client has disconnected' };
 const JSON_ALONE: RpcError = {
   code: rpcCodes.internalError,
-  message: 'The client takes no event stream: it cannot be asked',
+  message: 'The client does not accept event streams, so it cannot be sent requests',
 };
 
 export abstract class AnsweredRequest extends RequestInFlight implements StreamOwner {

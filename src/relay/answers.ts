@@ -63,16 +63,16 @@ export function consentMissing(backendName: string, url: string | undefined, isE
   if (url === undefined)
     return {
       code: rpcCodes.internalError,
-      message: `Backend "${backendName}" wants your consent first, and there is no address to give it at`,
+      message: `Backend "${backendName}" needs your consent first, but there is no URL where you can give it`,
     };
   if (!isElicited)
     return {
       code: rpcCodes.internalError,
-      message: `Backend "${backendName}" wants your consent first: open ${url} in your browser, then try again`,
+      message: `Backend "${backendName}" needs your consent first: open ${url} in your browser, then try again`,
     };
   const wanted = {
     code: rpcCodes.urlElicitationRequired,
-    message: `Backend "${backendName}" wants your consent first: give it in your browser, then try again`,
+    message: `Backend "${backendName}" needs your consent first: give it in your browser, then try again`,
   };
   const elicitation = { mode: 'url', elicitationId: randomUUID(), url, message: wanted.message };
   return { ...wanted, data: { elicitations: [elicitation] } };

@@ -91,7 +91,7 @@ export class AwaitedAnswers {
     return request;
   }
 
-  /** The backend wants no answer any more. @param backendIdKey of its own id. */
+  /** The backend has cancelled its request. @param backendIdKey of its own id. */
   takeOf(upstream: UpstreamSession, backendIdKey: string): AwaitedAnswer | undefined {
     for (const request of this.#open.values()) {
       if (request.upstream !== upstream || request.backendIdKey !== backendIdKey) continue;
@@ -118,7 +118,7 @@ export class AwaitedAnswers {
     for (const request of [...this.#open.values()]) {
       if (request.stream !== stream) continue;
       this.#settle(request);
-      tellCancelled(request, 'The request that it belongs to is over');
+      tellCancelled(request, 'The request that it belongs to has ended');
     }
   }
 
@@ -181,6 +181,6 @@ function bytesOf(idBytes: number, tokenKey: string | undefined): number {
 }
 
 const ID_TOO_LONG = { code: rpcCodes.internalError, message: 'The id of the request is too long' };
-const TOO_MANY = { code: rpcCodes.internalError, message: 'Too many requests are open at the client' };
-const NOT_READ = { code: rpcCodes.internalError, message: 'The client takes no requests on its stream' };
+const TOO_MANY = { code: rpcCodes.internalError, message: 'Too many requests are pending at the client' };
+const NOT_READ = { code: rpcCodes.internalError, message: 'The client accepts no requests on its stream' };
 const NOT_ANSWERED = { code: rpcCodes.internalError, message: 'The client did not answer in time' };

@@ -288,7 +288,7 @@ export class BackendRequests {
     const request = this.#awaited.takeOf(upstream, backendIdKey);
     if (request === undefined) return;
     const taskEdits = this.#taskEdits(upstream, bytes, message);
-    if (taskEdits === undefined) tellCancelled(request, 'The backend wants no answer any more');
+    if (taskEdits === undefined) tellCancelled(request, 'The backend has cancelled its request');
     else request.stream.withdraw(request.id, partsOf(bytes, [{ ...span, putIn: request.id }, ...taskEdits]));
   }
 
@@ -350,7 +350,7 @@ function resultIn(body: Buffer, { tape }: AnswerSpans): Buffer | undefined {
 const scanner = new JsonScanner();
 
 function notOffered(method: string): RpcError {
-  return { code: rpcCodes.methodNotFound, message: `The client does not offer ${method}` };
+  return { code: rpcCodes.methodNotFound, message: `The client does not support ${method}` };
 }
 
 /** What a backend may ask for in place of an answer (M22). */
@@ -362,10 +362,10 @@ const CLOSE = Buffer.from('}');
 
 const MODE_NOT_OFFERED = {
   code: rpcCodes.invalidParams,
-  message: 'The client does not offer this mode of elicitation',
+  message: 'The client does not support this mode of elicitation',
 };
 const TASK_UNREACHABLE = {
   code: rpcCodes.internalError,
-  message: 'The name of another backend takes the id of the task',
+  message: 'Ambiguous task id: the name of another backend is a prefix of it',
 };
-const NO_RESULT = { code: rpcCodes.internalError, message: 'The client has answered with an error' };
+const NO_RESULT = { code: rpcCodes.internalError, message: 'The client responded with an error' };

@@ -17,7 +17,7 @@ import type { IdSpan } from '../upstream/rpc-request.js';
 
 const TOO_LARGE: RpcError = {
   code: rpcCodes.refused,
-  message: 'The request was carried out, but its batch has no room for the answer: send it alone',
+  message: 'The request was executed, but its response does not fit into the batch: send it alone',
 };
 const LINE_FEED = 0x0a;
 

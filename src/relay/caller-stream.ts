@@ -37,7 +37,7 @@ export interface StreamOwner {
 
 const ANSWER_LOST: RpcError = {
   code: rpcCodes.refused,
-  message: 'The answer came while the connection was broken, and is too large to be kept',
+  message: 'The response came while the connection was lost, and is too large to be kept',
 };
 
 type State = 'attached' | 'blocked' | 'detached';

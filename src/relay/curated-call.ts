@@ -134,12 +134,15 @@ function argumentClosed(name: string): RpcError {
 }
 
 function invalidArguments(method: string): RpcError {
-  return { code: rpcCodes.invalidParams, message: `Invalid arguments of ${method}: they must be an object, once` };
+  return {
+    code: rpcCodes.invalidParams,
+    message: `Invalid arguments of ${method}: they must be given once, as an object`,
+  };
 }
 
 function invalidContext(method: string): RpcError {
   return {
     code: rpcCodes.invalidParams,
-    message: `Invalid context of ${method}: it must be an object of ${CONTEXT_KIB} KiB at most, once`,
+    message: `Invalid context of ${method}: it must be given once, as an object of at most ${CONTEXT_KIB} KiB`,
   };
 }

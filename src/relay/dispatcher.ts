@@ -272,7 +272,7 @@ export class Dispatcher {
     const { target, name } = readTarget('tools/call', virtualHost, body, message);
     if (!('error' in target) || target.isUnknownTool !== true) return false;
     exchange.watcher?.onIdentified(message.method, '', name);
-    const text = `There is no tool with this name: ${name}. Use ${FIND_TOOLS} to find the tools that there are.`;
+    const text = `There is no tool named ${name}. Use ${FIND_TOOLS} to find the available tools.`;
     answerToolError(exchange, message, text, form);
     return true;
   }
@@ -338,7 +338,7 @@ export class Dispatcher {
     this.#reported.add(virtualHost);
     this.#logger.warn(
       { virtualHost: virtualHost.id, tools },
-      'left out of a list: other backends or renamed items have these names, or there is too much in them; rename one of them',
+      'omitted from a list: name conflict with another backend or a renamed item, or item too large',
     );
   }
 }

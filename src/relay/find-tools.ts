@@ -19,7 +19,7 @@ import { FIND_TOOLS } from './list-merge/search-tool-names.js';
 import { FOUND_TOOLS_DEFAULT, toolErrorMessage } from './search-tools.js';
 import type { Session } from './session.js';
 
-const NOT_FOUND: RpcError = { code: rpcCodes.internalError, message: 'The tools could not be looked through' };
+const NOT_FOUND: RpcError = { code: rpcCodes.internalError, message: 'The tools could not be searched' };
 
 export interface FindToolsPlan {
   readonly session: Session;

@@ -152,18 +152,18 @@ const CLOSE = Buffer.from('}');
 
 const TOO_MANY_ROUNDS: RpcError = {
   code: rpcCodes.internalError,
-  message: `The backend has asked for more ${limits.inputRoundsMax} times and is not done: it is asked no more`,
+  message: `The backend has asked for more ${limits.inputRoundsMax} times and is still not done: giving up`,
 };
 
 const REPLACED: RpcError = {
   code: rpcCodes.internalError,
-  message: 'The backend goes on only with an answer of the client, and this process is being replaced: call again',
+  message: 'The backend needs a response from the client, but this process is being replaced: call again',
 };
 
 function notHad({ method }: InputRequest, why: string): RpcError {
   return {
     code: rpcCodes.internalError,
-    message: `The backend goes on only with an answer of the client to ${method}, which could not be had: ${why}`,
+    message: `The backend needs a response from the client to ${method}, which could not be obtained: ${why}`,
   };
 }
 

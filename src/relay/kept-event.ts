@@ -33,7 +33,7 @@ export class KeptEvent {
 
 /** As MCP's log message: the client is told how much it has missed. */
 export function lossNotification(lostCount: number): Buffer {
-  const data = `${lostCount} messages of backends were lost: this stream was not read in time`;
+  const data = `${lostCount} messages from backends were lost because this stream was not read in time`;
   const params = { level: 'warning', logger: 'switchyard', data };
   return Buffer.from(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/message', params }));
 }

@@ -26,7 +26,7 @@ export interface ReadArguments {
 
 const TOO_MANY: RpcError = {
   code: rpcCodes.invalidParams,
-  message: 'Too many arguments to look through for the headers that the tool wants them in',
+  message: 'Too many arguments to search for those that the tool needs as headers',
 };
 
 /** The parameters for which a call has to be read before it goes out; `undefined` where it need not be, or is read at once. */

@@ -25,7 +25,7 @@ import type { IdSpan } from '../upstream/rpc-request.js';
 const NOT_READY = upstreamFault('not-ready');
 export const SESSION_ENDED: RpcError = {
   code: rpcCodes.internalError,
-  message: 'The session was ended while the list was made',
+  message: 'The session ended while the list was being made',
 };
 
 export interface ListPlan {

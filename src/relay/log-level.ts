@@ -25,7 +25,7 @@ const INVALID: RpcError = {
 };
 const SESSION_ENDED: RpcError = {
   code: rpcCodes.internalError,
-  message: 'The session was ended while its log level was set',
+  message: 'The session ended while its log level was being set',
 };
 
 export interface LogLevelPlan {

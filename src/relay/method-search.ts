@@ -14,7 +14,7 @@ import type { Session } from './session.js';
 
 const SESSION_ENDED: RpcError = {
   code: rpcCodes.internalError,
-  message: 'The session was ended while the backend of the method was looked for',
+  message: 'The session ended while the backend of the method was being determined',
 };
 
 export interface MethodSearchPlan {

@@ -73,8 +73,8 @@ export function disagreement(
     if (value === undefined && said === undefined) continue;
     if (said === undefined) return `${header} is missing`;
     const decoded = decode(said);
-    if (decoded === undefined) return `${header} is no valid base64 of UTF-8`;
-    if (typeof value !== 'string' || !isSame(value, decoded)) return `${header} says something else than the body`;
+    if (decoded === undefined) return `${header} is not valid base64 of UTF-8`;
+    if (typeof value !== 'string' || !isSame(value, decoded)) return `${header} differs from the body`;
   }
   return undefined;
 }

@@ -24,22 +24,24 @@ import type { Session } from './session.js';
 
 export const NOT_CHANGED: RpcError = {
   code: rpcCodes.internalError,
-  message: 'The request cannot be changed for its backend: put _meta first; no requestState, inputResponses',
+  message:
+    'The request cannot be changed for its backend: put _meta first, and leave out requestState and inputResponses',
 };
 
 const PARAMS_TOO_LONG: RpcError = {
   code: rpcCodes.invalidParams,
-  message: 'Arguments too long for the headers that the tool wants them in',
+  message: 'Arguments too long for the headers that the tool needs them in',
 };
 
 const TOOL_TOO_LARGE: RpcError = {
   code: rpcCodes.invalidParams,
-  message: 'The tool cannot be called here: its schema is too large to be read for the headers that its backend wants',
+  message:
+    'The tool cannot be called here: its schema is too large to be searched for the headers that its backend needs',
 };
 
 export const NAME_TOO_LONG: RpcError = {
   code: rpcCodes.invalidParams,
-  message: 'Name or URI too long for the header that its backend wants it in',
+  message: 'Name or URI too long for the header that its backend needs it in',
 };
 
 const NO_PARAMS: readonly string[] = [];

@@ -220,7 +220,7 @@ export class Relay {
     // Ending very many sessions takes a part of the time.
     const farewells = new Farewells(this.#sessions.releaseAll(isKept));
     const count = await farewells.say(deadlines, Math.max(0, endMs - deadlines.nowMs()));
-    if (count.untold > 0) this.#logger.warn(count, 'not every backend could be told that its sessions have ended');
+    if (count.untold > 0) this.#logger.warn(count, 'not every backend could be notified of the end of its sessions');
     endpoints.stop();
     const leftMs = endMs - deadlines.nowMs();
     await Promise.all([notices.settled(leftMs), replies.settled(leftMs), this.#merger.close()]);

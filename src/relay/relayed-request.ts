@@ -354,7 +354,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
   override giveUp(): void {
     if (this.isDone) return;
     if (this.request !== undefined)
-      this.plan.upstream.cancel(this.#sentId, 'nobody waits for the answer', this.plan.metadata);
+      this.plan.upstream.cancel(this.#sentId, 'nobody is waiting for the response', this.plan.metadata);
     this.request?.abort();
     this.#refuse(CANCELLED);
   }

@@ -20,7 +20,10 @@ import type { Exchange } from './exchange.js';
 import { lossNotification } from './kept-event.js';
 import type { StreamKeeper } from './stream-keeper.js';
 
-const NO_STREAM: RpcError = { code: rpcCodes.internalError, message: 'The client has no stream open to be asked on' };
+const NO_STREAM: RpcError = {
+  code: rpcCodes.internalError,
+  message: 'The client has no open stream on which it can be sent requests',
+};
 
 interface WaitingEvent {
   readonly position: number;
@@ -259,7 +262,7 @@ export class SessionStream implements AskingStream {
     this.#linger();
   }
 
-  /** The client is gone, and may come back. */
+  /** The client has disconnected, and may come back. */
   #linger(): void {
     if (this.#keeper === undefined) {
       this.#dropAll();

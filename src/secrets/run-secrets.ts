@@ -51,7 +51,8 @@ export async function outcomeOf({ store, keys, action }: SecretsRequest, input: 
     if (action.command === 'secrets rotate') return await rotate(records, all);
     return await perform(action, records, all, value);
   } catch (error) {
-    if (error instanceof RecordStoreFault) return unavailable(`${error.message}; try again when the store is there`);
+    if (error instanceof RecordStoreFault)
+      return unavailable(`${error.message}; try again when the store is available`);
     throw error;
   } finally {
     await records.close();
@@ -117,10 +118,10 @@ async function rotate(records: RecordStore, keys: SecretKeys): Promise<Outcome> 
   const lines = failed.map(([name, reason]) => `switchyard: ${name}: ${reason}\n`);
   if (grants.failed > 0)
     lines.push(
-      `switchyard: ${counted(grants.failed, 'user’s grant')} could not be sealed anew: no key opens what is there\n`,
+      `switchyard: ${counted(grants.failed, 'user’s grant')} could not be encrypted again: no key decrypts the present value\n`,
     );
-  if (lines.length === 0) return done(`Sealed ${all} anew.\n${words}`);
-  return { text: `${lines.join('')}switchyard: sealed ${all} anew\n${words}`, exitStatus: exitStatus.refused };
+  if (lines.length === 0) return done(`Encrypted ${all} again.\n${words}`);
+  return { text: `${lines.join('')}switchyard: encrypted ${all} again\n${words}`, exitStatus: exitStatus.refused };
 }
 
 /** @param thing of which more are called so with an s. */
@@ -132,7 +133,7 @@ type ReadValue = { readonly kind: 'value'; readonly text: string } | { readonly 
 
 async function readValue(input: SecretInput): Promise<ReadValue> {
   if (input.isTTY === true)
-    return { kind: 'fault', fault: 'standard input is a terminal, which would show the secret; pipe it in' };
+    return { kind: 'fault', fault: 'standard input is a terminal, which would show the secret; pipe the secret in' };
   const pieces: Uint8Array[] = [];
   let bytes = 0;
   for await (const piece of input) {
@@ -169,8 +170,7 @@ function refused(fault: string): Outcome {
 }
 
 function notFound(path: string): Outcome {
-  const advice =
-    'name another with --store-path, or a Redis with --redis-address, --redis-sentinels or --redis-cluster';
+  const advice = 'give another --store-path, or a Redis with --redis-address, --redis-sentinels or --redis-cluster';
   return { text: `switchyard: there is no embedded store in ${path}; ${advice}\n`, exitStatus: exitStatus.notFound };
 }
 

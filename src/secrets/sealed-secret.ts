@@ -42,17 +42,17 @@ export function sealSecret({ id, bytes }: SecretKey, name: string, secret: Secre
 /** The reason why it cannot be opened names no secret. */
 export function unsealSecret(keys: SecretKeys, name: string, bytes: Buffer): Unsealed {
   const record = readSealed(bytes);
-  if (record === undefined) return failed('its record in the store is no sealed secret');
+  if (record === undefined) return failed('its record in the store is not an encrypted secret');
   const key = keys.find(record.keyId);
   if (key === undefined)
-    return failed(`it is sealed under the key ${record.keyId}, which --secrets-key-file does not have`);
+    return failed(`it is encrypted with the key ${record.keyId}, which is not in --secrets-key-file`);
   const sealed = joinedParts({
     nonce: Buffer.from(record.nonce, 'base64'),
     tag: Buffer.from(record.tag, 'base64'),
     sealed: Buffer.from(record.sealed, 'base64'),
   });
   const opened = sealed && unseal(key.bytes, associatedData(name, record), sealed);
-  if (opened === undefined) return failed('its record in the store was changed after it was sealed');
+  if (opened === undefined) return failed('its record in the store was changed after it was encrypted');
   return { kind: 'found', secret: { value: opened.toString('latin1'), origins: record.origins } };
 }
 

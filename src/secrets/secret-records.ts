@@ -84,7 +84,7 @@ export class SecretRecords {
       } else if (record !== undefined && record.keyId !== key.id) {
         const value = sealSecret(key, name, unsealed.secret, record.updatedAt);
         if (await this.#records.swap([{ ...recordKey(name), expected, value }])) resealed.push(name);
-        else failed.push([name, 'it was changed meanwhile: run the command again']);
+        else failed.push([name, 'it has changed in the meantime: run the command again']);
       }
     }
     return { resealed, failed };

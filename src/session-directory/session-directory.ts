@@ -126,7 +126,7 @@ export class SessionDirectory {
 
   /** @param version of what is there now; 0 for nothing. */
   async write(sessionId: string, owner: SessionOwner, record: SessionRecord, version: number): Promise<WriteOutcome> {
-    if (!this.#writesUnderWay.tryAdd(owner.subject)) return this.#failed('too many writes are under way');
+    if (!this.#writesUnderWay.tryAdd(owner.subject)) return this.#failed('too many writes are in progress');
     try {
       const bytes = encodeSessionRecord(record);
       if (bytes.length > limits.sessionRecordBytesMax) return this.#failed('the record of a session is too long');
@@ -229,7 +229,7 @@ export class SessionDirectory {
       this.#options.logger,
       reason,
       fields,
-      'the session directory fails: sessions may end with this process',
+      'the session directory fails: sessions may not survive this process',
     );
     return 'failed';
   }

@@ -21,7 +21,7 @@ const loggers: Logger[] = [];
 /** @param bindings members of every line, as `{slot: 2}`. */
 export function createLogger(level: string, bindings: Record<string, string | number>): Logger {
   output ??= new LogOutput(STDOUT, (droppedLines) => {
-    logger.warn({ droppedLines }, 'log lines were dropped: standard output did not take them');
+    logger.warn({ droppedLines }, 'log lines were dropped: standard output did not accept them');
   });
   const options = { level, base: { pid: process.pid, ...bindings }, timestamp: pino.stdTimeFunctions.isoTime };
   const logger = pino(options, output);

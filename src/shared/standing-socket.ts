@@ -154,7 +154,7 @@ async function isAnswered(path: string): Promise<boolean> {
  */
 export function ensurePrivateFolder(path: string): void {
   makeDirectory(path);
-  if (!isPrivateFolder(path)) throw new Error(`${path} is not a folder of this user's alone: remove it`);
+  if (!isPrivateFolder(path)) throw new Error(`${path} is not a folder that only this user can access: remove it`);
 }
 
 export function isPrivateFolder(path: string): boolean {

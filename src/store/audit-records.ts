@@ -142,7 +142,10 @@ export class AuditRecords {
   #tellLost(more: number): void {
     const lost = this.#lost + more;
     this.#lost = 0;
-    this.#logger.warn({ lost }, 'changes are missing in the list of changes, as the store was away: the log has them');
+    this.#logger.warn(
+      { lost },
+      'changes are missing from the list of changes because the store was unavailable; the log has them',
+    );
   }
 
   #nextBatch(): Batch {

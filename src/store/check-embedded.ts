@@ -52,7 +52,7 @@ export async function checkEmbedded(path: string): Promise<void> {
   const damage = bytes === 0 ? 'data.mdb is empty' : (findDamageInMeta(file) ?? (await findDamageInEntries(path)));
   if (damage === undefined) return;
   throw new StoreDamage(
-    `the embedded store in ${path} is damaged: ${damage}. Put a copy of its files back, or move them away to begin with an empty store`,
+    `the embedded store in ${path} is damaged: ${damage}. Restore its files from a copy, or move them away to start with an empty store`,
   );
 }
 

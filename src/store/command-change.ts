@@ -16,7 +16,7 @@ export interface CommandChange {
 }
 
 /** For a person: the change itself is made. */
-export const CHANGE_NOT_LISTED = 'The list of changes did not take it: it does not say who has made this change.';
+export const CHANGE_NOT_LISTED = 'This change could not be added to the list of changes.';
 
 /** Tried once. @returns false when the list has not taken it. */
 export async function listChange(

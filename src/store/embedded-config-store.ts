@@ -34,7 +34,7 @@ export class EmbeddedConfigStore implements ConfigStore {
 
   async swap(subject: string, expected: Buffer | undefined, value: Buffer | undefined): Promise<boolean> {
     const key = subjectKey(subject);
-    return attempt(`${this.place} did not take the change`, async () => {
+    return attempt(`${this.place} could not store the change`, async () => {
       const isDone = await this.#root.transaction(() => {
         const stored = this.#values.getBinary(key);
         const isExpected = expected === undefined ? stored === undefined : stored?.equals(expected) === true;

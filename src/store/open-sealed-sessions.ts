@@ -37,7 +37,7 @@ async function tryOpenEmbedded(path: string, logger: Logger): Promise<SealedSess
     const damage = findObviousDamage(path);
     if (damage !== undefined) {
       // Whoever reads a file that was cut short is killed, and so would be each worker in its place.
-      logger.error({ path, damage }, 'what was written down of sessions is damaged: it is removed, and they are lost');
+      logger.error({ path, damage }, 'the stored sessions are damaged: they are removed, and lost');
       rmSync(path, { recursive: true, force: true });
     }
     return new EmbeddedSessions(path);
@@ -49,7 +49,7 @@ function orNone(path: string, logger: Logger, open: () => SealedSessions): Seale
     return open();
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    logger.error({ path, reason }, 'sessions cannot be written down: they end with their worker');
+    logger.error({ path, reason }, 'sessions cannot be stored: they end with their worker');
     return undefined;
   }
 }

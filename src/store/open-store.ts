@@ -31,7 +31,7 @@ async function openEmbedded(path: string, counts: StoreCounts | undefined): Prom
     return new EmbeddedStore(path, counts);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    const advice = 'give --store-path a directory that this user may write: readers, too, note there that they read';
+    const advice = 'give --store-path a directory that this user may write: readers write there, too';
     throw new Error(`the embedded store in ${path} cannot be opened: ${reason}; ${advice}`, { cause: error });
   }
 }

@@ -58,7 +58,7 @@ export class RedisLink implements StoreLink {
 
   async open(): Promise<void> {
     const openMsMax = limits.redisConnectMsMax;
-    this.#timer = setTimeout(() => this.#lose(`Redis could not be connected to in ${openMsMax} ms`), openMsMax);
+    this.#timer = setTimeout(() => this.#lose(`Redis could not be connected to within ${openMsMax} ms`), openMsMax);
     try {
       const address = await findRedis(this.#options);
       if (this.#state !== 'opening') return;

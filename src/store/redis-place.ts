@@ -25,7 +25,7 @@ export async function findRedis(options: RedisStoreOptions): Promise<ListenAddre
     return await Promise.any(asked);
   } catch (error) {
     const reasons = error instanceof AggregateError ? error.errors.map(messageOf) : [messageOf(error)];
-    throw new Error(`no sentinel says where ${name} is: ${reasons.join('; ')}`);
+    throw new Error(`no Sentinel knows where ${name} is: ${reasons.join('; ')}`);
   }
 }
 
@@ -34,13 +34,13 @@ export async function checkRole(redis: Redis | Cluster, { place }: RedisStoreOpt
   if (!('sentinels' in place)) return;
   const [role] = (await redis.role()) as readonly unknown[];
   if (role !== 'master')
-    throw new Error(`the Redis that the sentinels name is a ${String(role)}, and takes no changes`);
+    throw new Error(`the Redis that the Sentinels name is a ${String(role)}, which accepts no changes`);
 }
 
 export function placeInWords(place: RedisPlace): string {
   if ('nodes' in place) return `the Redis Cluster at ${place.nodes.map(addressInWords).join(', ')}`;
   if (!('sentinels' in place)) return `the Redis at ${addressInWords(place)}`;
-  return `the Redis ${place.name} of the sentinels at ${place.sentinels.map(addressInWords).join(', ')}`;
+  return `the Redis ${place.name} of the Sentinels at ${place.sentinels.map(addressInWords).join(', ')}`;
 }
 
 /** For whoever reads no changes: one connection, or one that leads to all nodes of a cluster. Rejects as `findRedis` does. */
@@ -60,12 +60,12 @@ export interface Shard {
 /** Rejects when no node of the cluster can say. */
 export async function findShards(options: RedisStoreOptions): Promise<readonly Shard[]> {
   const { place } = options;
-  if (!('nodes' in place)) throw new Error('the Redis is no cluster');
+  if (!('nodes' in place)) throw new Error('the Redis is not a cluster');
   try {
     return await Promise.any(place.nodes.map((address) => askNode(options, address)));
   } catch (error) {
     const reasons = error instanceof AggregateError ? error.errors.map(messageOf) : [messageOf(error)];
-    throw new Error(`no node of the cluster says where its slots are: ${reasons.join('; ')}`);
+    throw new Error(`no node of the cluster knows where its slots are: ${reasons.join('; ')}`);
   }
 }
 
@@ -83,7 +83,7 @@ type SlotRange = readonly [first: number, last: number, node: readonly [host: st
 async function askSentinel(access: RedisAccess, address: ListenAddress, name: string): Promise<ListenAddress> {
   const ask = (sentinel: Redis): Promise<unknown> => sentinel.call('SENTINEL', 'get-master-addr-by-name', name);
   const answer = await askOnce(access, address, ask);
-  if (!Array.isArray(answer)) throw new Error(`${addressInWords(address)}: it knows none of this name`);
+  if (!Array.isArray(answer)) throw new Error(`${addressInWords(address)}: it does not know this name`);
   const [host, port] = answer as readonly unknown[];
   return { host: String(host), port: Number(port) };
 }

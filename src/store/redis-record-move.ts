@@ -13,7 +13,7 @@ const EARLIER_PUBLICATIONS = 'published/';
 export async function moveEarlierRecords(redis: Redis | Cluster, logger: Logger): Promise<void> {
   if ((await redis.exists(EARLIER_RECORDS_KEY)) === 0) return;
   if ((await redis.exists(MOVED_KEY)) === 1) {
-    logger.warn('a control plane of an earlier version has written to Redis: end it, its records are not read');
+    logger.warn('a control plane of an earlier version has written to Redis: stop it, its records are not read');
     return;
   }
   let moved = 0;

@@ -155,7 +155,7 @@ export class RedisRecords implements RecordStore {
     connection.on('close', () => this.#lose(connection, 'Redis closed the connection'));
     const openMsMax = limits.redisConnectMsMax;
     this.#timer = setTimeout(
-      () => this.#lose(connection, `Redis could not be connected to in ${openMsMax} ms`),
+      () => this.#lose(connection, `Redis could not be connected to within ${openMsMax} ms`),
       openMsMax,
     );
     try {

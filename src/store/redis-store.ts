@@ -245,7 +245,7 @@ export class RedisStore implements Store {
     const lostReason = this.#lostReason;
     this.#lostReason = reason;
     if (this.#transition('live', 'grace')) {
-      this.#logger.warn({ reason, staleGraceMs }, 'Redis is lost: what is known serves for a while');
+      this.#logger.warn({ reason, staleGraceMs }, 'Redis is lost: known user configs are used for --redis-stale-grace');
       this.#graceTimer = setTimeout(() => this.#onGraceOver(), staleGraceMs).unref();
       this.#endTerm();
     } else {

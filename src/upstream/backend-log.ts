@@ -40,7 +40,7 @@ export class BackendLog {
     const text = tools.join();
     if (this.#leftOut.get(backend) === text) return;
     this.#leftOut.set(backend, text);
-    this.#logger.warn({ backend: backend.name, tools }, 'tools left out of a list: their x-mcp-header makes no sense');
+    this.#logger.warn({ backend: backend.name, tools }, 'tools omitted from a list: their x-mcp-header is invalid');
   }
 
   onAvailable(backend: CompiledBackend): void {

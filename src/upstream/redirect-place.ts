@@ -12,8 +12,8 @@ export function redirectPlace(location: string, from: UpstreamTarget): string {
 type SlashDifference = 'added' | 'removed' | 'other';
 
 const HERE: Readonly<Record<SlashDifference, string>> = {
-  added: 'the same path with a slash at its end',
-  removed: 'the same path without the slash at its end',
+  added: 'the same path with a trailing slash',
+  removed: 'the same path without the trailing slash',
   other: 'another path of the same server',
 };
 

@@ -174,7 +174,7 @@ function readSecret(path: string, { fault }: FoundFile, isList: boolean): Pick<S
   try {
     const text = readFileSync(path, 'latin1').replace(/\r?\n$/, '');
     if (isList || isSecretValue(text)) return { text, fault: '' };
-    return { text: undefined, fault: 'is no value of a header: one line of ASCII, without spaces around it' };
+    return { text: undefined, fault: 'is not a valid header value: one line of ASCII, without spaces around it' };
   } catch (error) {
     return { text: undefined, fault: `cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown'}` };
   }

@@ -99,7 +99,7 @@ function userFault({ issuer, client_id: client, client_secret: secret, ...asked 
 
 function clientFault({ token_endpoint: endpoint, client_id: client, client_secret: secret, ...asked }: OAuthAuth) {
   if (!isEndpoint(endpoint)) return '.token_endpoint must be an http or https URL without credentials and fragment';
-  if (client === '' || client.length > limits.oauthMemberCharsMax) return '.client_id must be there, and not that long';
+  if (client === '' || client.length > limits.oauthMemberCharsMax) return '.client_id must be present, and shorter';
   const { scope, resource, audience } = asked;
   for (const [name, value] of Object.entries({ scope, resource, audience })) {
     if (value !== undefined && (value === '' || value.length > limits.oauthMemberCharsMax))
@@ -121,10 +121,10 @@ function headersFault({ headers }: HeadersAuth): string | undefined {
     return `.headers must have 1 to ${limits.authHeadersMax} headers`;
   }
   if (new Set(names.map((name) => name.toLowerCase())).size < names.length)
-    return '.headers must have each header once';
+    return '.headers must have each header only once';
   for (const [name, reference] of Object.entries(headers)) {
     if (!HEADER_NAME.test(name) || isOwnHeader(name.toLowerCase())) {
-      return '.headers must have names of headers, and none that is the gateway’s own';
+      return '.headers must be valid header names, other than those that the gateway sets itself';
     }
     const fault = referenceFault(reference);
     if (fault !== undefined) return `.headers: ${fault}`;

@@ -39,22 +39,21 @@ const LISTS = ['allowed_tool_names', 'allowed_prompt_names', 'allowed_resource_n
 function warningsOf(name: string, backend: BackendConfig): ConfigIssue[] {
   const warnings = oddNames(name, backend);
   const { transport, url, exposes, passthrough_headers: passed, auth } = backend;
-  if (transport === 'STDIO')
-    warnings.push({ path: ['transport'], message: 'is STDIO, over which no backend is reached' });
+  if (transport === 'STDIO') warnings.push({ path: ['transport'], message: 'is STDIO, which is not supported' });
   else if (url.toLowerCase().startsWith('http:')) {
     const message = 'is plain text: refused unless the dataplane has --upstream-connection-mode plain-text-or-tls';
     warnings.push({ path: ['url'], message });
   }
   if (auth === undefined && passed.some((header) => header.toLowerCase() === 'authorization')) {
-    const message =
-      "has authorization: whoever runs the backend gets the caller's token for the gateway; give it `auth`";
+    const message = "has authorization: the backend would get the caller's token for the gateway; use `auth` instead";
     warnings.push({ path: ['passthrough_headers'], message });
   }
-  if (exposes?.length === 0) warnings.push({ path: ['exposes'], message: 'is empty: nothing of this backend passes' });
+  if (exposes?.length === 0)
+    warnings.push({ path: ['exposes'], message: 'is empty: nothing of this backend is exposed' });
   for (const list of LISTS) {
     const kind = KINDS[list];
     if (backend[list].length > 0 && exposes?.includes(kind) === false)
-      warnings.push({ path: [list], message: `means nothing, as exposes has no ${kind}` });
+      warnings.push({ path: [list], message: `has no effect, because exposes does not have ${kind}` });
   }
   return warnings;
 }

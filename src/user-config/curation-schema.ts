@@ -29,7 +29,7 @@ const toolsSchema = namedMembers(
   text,
   // What the parser has made of it is another number.
   itemSchema(
-    z.unknown().refine((value) => !hasUnsafeNumber(value), 'has a number that is too large to be kept exactly'),
+    z.unknown().refine((value) => !hasUnsafeNumber(value), 'has a number that is too large to be represented exactly'),
   ),
 );
 const promptsSchema = namedMembers(text, itemSchema(text));
@@ -105,7 +105,7 @@ export function oddNames(backendName: string, { prefix, ...kinds }: CuratedBacke
 /** What the functions of models may be called in the interfaces that most clients hand tools on to. */
 const CLIENTS_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 const ODD_NAME =
-  'makes a name that not every client takes: with the prefix, OpenAI’s functions and others’ are [A-Za-z0-9_-]{1,64}';
+  'makes a name that not every client accepts: with the prefix, OpenAI’s functions and others’ are [A-Za-z0-9_-]{1,64}';
 
 /** Bare names of those that have the name of one before them. */
 export function repeatedNames(members: CuratedMembers): string[] {

@@ -46,7 +46,7 @@ export class KnownMembers {
         }
         const meant = meaningOf(name);
         if (meant === undefined) continue;
-        if (meant === name) issues.push({ path: [...path, name], message: 'means nothing in this place' });
+        if (meant === name) issues.push({ path: [...path, name], message: 'has no effect here' });
         else issues.push({ path: [...path, name], ...unknownMember(meant) });
       }
     };
@@ -90,5 +90,5 @@ function anyOf(levels: readonly (Level | undefined)[]): Level | undefined {
 }
 
 function unknownMember(meant: string | undefined): Omit<ConfigIssue, 'path'> {
-  return meant === undefined ? { message: 'is not known' } : { message: `is not known; is it ${meant}?`, meant };
+  return meant === undefined ? { message: 'is not known' } : { message: `is not known; did you mean ${meant}?`, meant };
 }

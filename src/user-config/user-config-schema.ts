@@ -150,7 +150,7 @@ export function readUserConfig(bytes: Buffer): UserConfigReading {
     return { config: undefined, faults: parsed.error.issues.flatMap(faultsOf), oddities };
   } catch (error) {
     // So many members are at fault that zod's list of them passes what a call may have of arguments.
-    if (error instanceof RangeError) return refuse('too many members at fault to be told');
+    if (error instanceof RangeError) return refuse('too many invalid members to list');
     throw error;
   }
 }

@@ -17,15 +17,15 @@ export function explain({ subject, virtualHost: id, tool }: Question, read: User
   if (read.kind === 'missing') {
     return {
       config: 'missing',
-      verdict: 'the store has no user config of this subject: every request is answered 400',
+      verdict: 'the store has no user config for this subject: every request gets 400',
     };
   }
-  if (read.kind === 'failed') return { config: 'failed', verdict: `every request is answered 500: ${read.reason}` };
+  if (read.kind === 'failed') return { config: 'failed', verdict: `every request gets 500: ${read.reason}` };
   const oddities = read.oddities === undefined ? {} : { oddities: read.oddities };
   const virtualHost = read.config.virtualHosts.get(id);
   if (virtualHost === undefined) {
     const known = [...read.config.virtualHosts.keys()].slice(0, limits.viewBackendsMax);
-    const verdict = 'the user config has no such virtual host: every request is answered 404';
+    const verdict = 'the user config has no such virtual host: every request gets 404';
     return { config: 'read', ...oddities, verdict, virtualHosts: known };
   }
   const backends = [...virtualHost.backends.values()].slice(0, limits.viewBackendsMax);
@@ -97,17 +97,17 @@ function verdictOf(virtualHost: CompiledVirtualHost, tool: string, relay: KnownH
   const [backend, ...others] = backendsByPrefixLength.filter(({ prefix }) => tool.startsWith(prefix));
   if (backend === undefined) {
     const names = [...backends.keys()].slice(0, limits.viewBackendsMax).join(', ');
-    return `unknown backend: this name begins with the prefix of none; there is ${names || 'none'}. A call is answered with -32602`;
+    return `unknown backend: this name starts with no known prefix; available: ${names || 'none'}. A call gets -32602`;
   }
   const clash = others.map((other) => shadowed(virtualHost, other, tool)).join('');
   const route = routeName(virtualHost, 'tools', tool);
-  if (route === undefined) return `${clash}${whyUnknown(backend, tool)}. A call is answered with -32602`;
+  if (route === undefined) return `${clash}${whyUnknown(backend, tool)}. A call gets -32602`;
   if (backend.obstacle !== undefined) {
-    return `${clash}${backend.name} is never reached: ${faultReason({ kind: backend.obstacle, isUnsent: true })}. A call is answered with -32603`;
+    return `${clash}${backend.name} is never reached: ${faultReason({ kind: backend.obstacle, isUnsent: true })}. A call gets -32603`;
   }
   const { fault } = relay.origins.find(({ origin }) => origin === backend.target.origin) ?? {};
   if (fault !== undefined) {
-    return `${clash}${backend.name} cannot be reached now: ${faultReason(fault)}. A call is answered with -32603 at once`;
+    return `${clash}${backend.name} cannot be reached now: ${faultReason(fault)}. A call gets -32603 immediately`;
   }
   const entry = route.curated === undefined ? '' : `, as its entry in the config's tools has it`;
   return `${clash}allowed: a call goes to ${backend.name} as "${route.bareName}"${entry}. It is listed if the server lists it; whether it does was not asked`;
@@ -117,7 +117,7 @@ function verdictOf(virtualHost: CompiledVirtualHost, tool: string, relay: KnownH
 function shadowed(virtualHost: CompiledVirtualHost, backend: CompiledBackend, tool: string): string {
   const route = routeName({ ...virtualHost, backendsByPrefixLength: [backend] }, 'tools', tool);
   if (route === undefined) return '';
-  return `the tool "${route.bareName}" of ${backend.name} would have this name too, and cannot be reached: the longer prefix takes it. `;
+  return `the tool "${route.bareName}" of ${backend.name} would have this name too, and cannot be reached because the longer prefix wins.  `;
 }
 
 /** Why its backend is asked for no such tool. */
@@ -132,5 +132,5 @@ function whyUnknown({ name: backend, prefix, curation, allowedNames }: CompiledB
   if (bareName === undefined && entry?.isHidden === false) {
     return `renamed: "${name}" of ${backend} has the name "${prefix}${entry.name}" here`;
   }
-  return `hidden: the config's tools of ${backend} hide "${name}", or guard one that differs from it in capitals alone`;
+  return `hidden: the config's tools of ${backend} hide "${name}", or protect one that differs from it only in case`;
 }

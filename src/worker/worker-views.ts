@@ -36,7 +36,7 @@ export class WorkerViews {
     try {
       const text = JSON.stringify(await this.#answer(question));
       if (text.length <= ANSWER_CHARS_MAX) return text;
-      return JSON.stringify({ error: `the answer would have ${text.length} characters; ask for less` });
+      return JSON.stringify({ error: `the response would have ${text.length} characters; ask for less` });
     } catch (error) {
       return JSON.stringify({ error: error instanceof Error ? error.message : String(error) });
     }

@@ -316,7 +316,7 @@ function oddityLog(logger: Logger): (subject: string, oddities: string) => void 
   const repeated = new RepeatedLog();
   return (subject, oddities) => {
     const fields = { subject: subjectHash(subject), oddities };
-    repeated.warn(logger, `${subject} ${oddities}`, fields, 'user config has members to look at');
+    repeated.warn(logger, `${subject} ${oddities}`, fields, 'user config has unrecognised members');
   };
 }
 

@@ -149,7 +149,7 @@ const oddities: Readonly<Record<string, readonly [reason: RegExp, answer: (respo
   'an error': [/it answered 500/, (response) => response.writeHead(500).end()],
   garbage: [/its answer is not a JWK set/, (response) => response.end('<html>')],
   'too much': [
-    /its answer has more than 262144 bytes/,
+    /its response has more than 262144 bytes/,
     (response) => response.end(' '.repeat(limits.keySetBytesMax + 1)),
   ],
   'a redirect': [/redirect/, (response) => response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end()],
@@ -186,9 +186,9 @@ t.test('an issuer says itself where its keys are', async (t) => {
   publish('/realms/a/.well-known/openid-configuration', { ...document, issuer: issuer.origin });
   await t.rejects(idsOf(), { message: /names another issuer/ });
   publish('/realms/a/.well-known/openid-configuration', { ...document, jwks_uri: 'http://192.0.2.1/jwks' });
-  await t.rejects(idsOf(), { message: /names no https address/ });
+  await t.rejects(idsOf(), { message: /has no https address/ });
   publish('/realms/a/.well-known/openid-configuration', document);
-  await t.rejects(idsOf(false), { message: /names no https address/ });
+  await t.rejects(idsOf(false), { message: /has no https address/ });
   publish('/elsewhere', document);
   await t.rejects(idsOf(), { message: /it answered 404/ });
 });

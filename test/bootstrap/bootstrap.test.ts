@@ -139,12 +139,12 @@ t.test('a body that is no user config is refused, naming what is wrong', async (
 t.test('a failure of the store is answered 500', async (t) => {
   const { write, announced } = createBench(t);
   const answer = await write({ parameter: 'x'.repeat(5_000) });
-  t.match(answer, { status: 500, body: /store did not take/ }, 'a subject that the store cannot encode');
+  t.match(answer, { status: 500, body: /could not be stored/ }, 'a subject that the store cannot encode');
   t.strictSame(announced, []);
 });
 
 t.test('a config that could not be announced is answered 500', async (t) => {
   const { write, store } = createBench(t, { announceWritten: () => Promise.reject(new Error('the primary is gone')) });
-  t.match(await write({}), { status: 500, body: /written, but .*the primary is gone/ });
+  t.match(await write({}), { status: 500, body: /stored, but .*the primary is gone/ });
   t.equal(store.read('alice').kind, 'found');
 });

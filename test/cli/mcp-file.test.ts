@@ -32,9 +32,9 @@ t.test('a file that is no JSON: where, and never a piece of it', async (t) => {
     '{"servers": {"a": 1 "b": 2}}': 'line 1, column 21 a comma is missing',
     '{\r\n// mine\r\n"servers": {"a"}}': 'line 3, column 16 a colon is missing',
     '{"servers": {"a": {': 'line 1, column 20 a closing brace is missing',
-    [`{"servers": ${SECRET}}`]: 'line 1, column 13 is what is no value: names and texts stand in double quotes',
-    '{"servers": {}} {}': 'line 1, column 17 the text goes on behind its end',
-    [`{"servers": ${'['.repeat(200_000)}`]: 'more is open at once than can be read',
+    [`{"servers": ${SECRET}}`]: 'line 1, column 13 is not a value: names and strings must be in double quotes',
+    '{"servers": {}} {}': 'line 1, column 17 there is text after the end',
+    [`{"servers": ${'['.repeat(200_000)}`]: 'nested too deeply',
   };
   for (const [text, fault] of Object.entries(faults)) {
     const shown = text.slice(0, 80);
@@ -78,18 +78,18 @@ t.test('headers become names of secrets, and their values go nowhere', async (t)
 
 t.test('what cannot be registered is refused in words, without its secret', async (t) => {
   for (const [said, why] of [
-    [{ url: `https://u:${SECRET}@a.example/mcp` }, /user or a password/],
+    [{ url: `https://u:${SECRET}@a.example/mcp` }, /user or password/],
     [{ url: `https://a.example/mcp?api_key=${SECRET}` }, /looks like a secret/],
     [{ url: `https://a.example/mcp?x=${SECRET}` }, /looks like a secret/],
     [{ url: 'https://a.example/${env:PLACE}' }, /placeholder/],
-    [{ url: 'a.example/mcp' }, /no absolute URL/],
+    [{ url: 'a.example/mcp' }, /URL that is not absolute/],
     [{ url: 'ftp://a.example' }, /neither http nor https/],
     [{ url: 'wss://a.example', type: 'ws' }, /neither http nor https/],
     [{ url: 'https://a.example', type: 'ws' }, /neither http nor sse/],
     [{ url: 'https://a.example', type: 'constructor' }, /neither http nor sse/],
-    [{ url: 'https://a.example', headers: { a: 7 } }, /not written as servers are/],
+    [{ url: 'https://a.example', headers: { a: 7 } }, /not an object that describes a server/],
     [{}, /neither a url nor a command/],
-    [7, /not written/],
+    [7, /not an object/],
   ] as const) {
     const [server] = read({ a: said });
     t.match(server, { kind: 'refused', why }, JSON.stringify(said));

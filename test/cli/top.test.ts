@@ -111,7 +111,7 @@ t.test('a dataplane that was started again has no rates below zero', async (t) =
 t.test('one without figures, and one of another kind, are told', async (t) => {
   await t.rejects(watchDataplane(adminOf([undefined]), 1, undefined).next(), {
     exitStatus: 66,
-    message: /keeps no figures/,
+    message: /collects no metrics/,
   });
   const other = adminOf([[{ name: 'x' } as never]]);
   await t.rejects(watchDataplane(other, 1, undefined).next(), { exitStatus: 69, message: /another version/ });

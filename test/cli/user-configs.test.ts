@@ -53,13 +53,17 @@ for (const [kind, start] of Object.entries(stores)) {
     t.same((await perform({ command: 'config get', subject, store })).text, readFileSync(wide), 'to the byte');
     const before = await digest();
     await put(narrow, before);
-    await t.rejects(put(wide, before), { name: CliFault.name, exitStatus: 75, message: /not what you expect/ });
+    await t.rejects(put(wide, before), {
+      name: CliFault.name,
+      exitStatus: 75,
+      message: /has changed since you read it/,
+    });
     await t.rejects(put(wide, 'none'), { name: 'CliFault', exitStatus: 75 });
     t.same((await perform({ command: 'config get', subject, store })).text, readFileSync(narrow));
 
     const refused = await put(writeFile(t, { allowed_tools: ['a'] }));
     t.match(refused, {
-      text: /b\.allowed_tools: is not known; is it allowed_tool_names\?\nNothing was stored\.\n$/,
+      text: /b\.allowed_tools: is not known; did you mean allowed_tool_names\?\nNothing was stored\.\n$/,
       exitStatus: 65,
       answer: { isStored: false, errors: [{ meant: 'allowed_tool_names' }] },
     });
@@ -96,7 +100,7 @@ t.test('where there is no embedded store, none is looked into', async (t) => {
   const store: StoreOptions = { kind: 'embedded', path: join(createScratchDirectory(t), 'store') };
   await t.rejects(perform({ command: 'config list', store }), {
     exitStatus: 66,
-    message: /there is no embedded store in .*; name another with --store-path/,
+    message: /there is no embedded store in .*; give another --store-path/,
   });
 });
 
@@ -110,7 +114,7 @@ t.test(
     const put = { command: 'config put', subject: 'alice', file: writeFile(t, {}), store } as const;
     const { answer, text } = await perform({ ...put, expectedDigest: undefined });
     t.match(answer, { isStored: true, isListed: false });
-    t.match(String(text), /\.\nThe list of changes did not take it: it does not say who has made this change\.\n$/);
+    t.match(String(text), /\.\nThis change could not be added to the list of changes\.\n$/);
     t.same((await perform({ command: 'config get', subject: 'alice', store })).text, readFileSync(put.file));
   },
 );

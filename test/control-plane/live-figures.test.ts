@@ -100,7 +100,7 @@ t.test('a dataplane without figures says so; one that says nothing is heard of a
   const blind = liveOf(t, async (path) => (path === '/metrics' ? { status: 404, value: {} } : ask(path)));
   const { events } = eventsOf(blind.open('ann', true)!);
   await until(() => events.length > 0, 'it is told');
-  t.match(events[0], { event: 'fault', data: /--metrics on/ });
+  t.match(events[0], { event: 'fault', data: /--metrics true/ });
   const silent = eventsOf(liveOf(t, () => new Promise(() => {})).open('ann', true)!);
   await until(() => silent.text().split(': \n\n').length > 5, 'the stream is seen to live');
   t.same(silent.events, []);

@@ -25,19 +25,19 @@ t.test(
     const [one, other, stranger] = [new BegunSignIns([key]), new BegunSignIns([key]), new BegunSignIns([])];
     const begun = begunWith('s');
     const kept = one.seal(begun);
-    const notHere = { name: 'ControlPlaneFault', code: 'sign-in-refused', message: /was not begun in this browser/ };
+    const notHere = { name: 'ControlPlaneFault', code: 'sign-in-refused', message: /was not started in this browser/ };
     t.throws(() => one.take('', 's', NOW_MS), notHere);
     t.throws(() => one.take(kept.slice(0, -4), 's', NOW_MS), notHere, 'changed');
     t.throws(() => one.take(kept, 'another', NOW_MS), notHere);
     t.throws(() => stranger.take(kept, 's', NOW_MS), notHere);
     t.throws(() => stranger.take(kept, '', NOW_MS), notHere);
-    t.throws(() => one.take(kept, 's', begun.untilMs), { code: 'sign-in-refused', message: /begun too long ago/ });
+    t.throws(() => one.take(kept, 's', begun.untilMs), { code: 'sign-in-refused', message: /has expired/ });
     t.strictSame(
       other.take(kept, 's', begun.untilMs - 1),
       begun,
       'none of these has used it up, and others with the key take it',
     );
-    t.throws(() => other.take(kept, 's', NOW_MS), { code: 'sign-in-refused', message: /has ended already/ });
+    t.throws(() => other.take(kept, 's', NOW_MS), { code: 'sign-in-refused', message: /was already completed/ });
   },
 );
 
@@ -63,7 +63,7 @@ t.test('so many are under way at once, and so many of them from one address', as
       ...{ names: new Names(), mode: 'plain-text-or-tls', logger: pino({ level: 'silent' }) },
     },
   );
-  const full = { name: 'ControlPlaneFault', code: 'sign-ins-full', message: /^Too many people sign in/ };
+  const full = { name: 'ControlPlaneFault', code: 'sign-ins-full', message: /^Too many people are signing in/ };
   const waiting: Promise<unknown>[] = [];
   const begin = (address: string): void => void waiting.push(signIn.begin(address).catch((error: unknown) => error));
   const addresses = limits.signInsAtOnceMax / limits.signInsAtOncePerAddressMax;
@@ -76,16 +76,16 @@ t.test('so many are under way at once, and so many of them from one address', as
     signIn.end('x'.repeat(limits.signInAnswerCharsMax + 1), '', 'a', () => {}),
     {
       code: 'sign-in-unreadable',
-      message: /more than is read/,
+      message: /response of the issuer is too long/,
     },
   );
   const closed = new Promise<void>((resolve) => silent.close(() => resolve()));
   const cut = setInterval(() => silent.closeAllConnections(), 20);
   for (const fault of await Promise.all(waiting))
-    t.match(fault, { code: 'sign-in-failed', message: /^The issuer .* cannot be asked/ });
+    t.match(fault, { code: 'sign-in-failed', message: /^The issuer .* cannot be reached/ });
   clearInterval(cut);
   await closed;
-  await t.rejects(signIn.begin('a0'), { message: /cannot be asked/ }, 'there is room again');
+  await t.rejects(signIn.begin('a0'), { message: /cannot be reached/ }, 'there is room again');
 });
 
 interface FakeIssuer {
@@ -172,14 +172,14 @@ t.test('what the issuer gives is held against what was asked, and told in words'
   issuer.refusal = undefined;
 
   const words: readonly (readonly [Verified, RegExp])[] = [
-    [{ kind: 'refused', reason: 'expired' }, /has expired already/],
+    [{ kind: 'refused', reason: 'expired' }, /has already expired/],
     [{ kind: 'refused', reason: 'unavailable' }, /keys of the issuer cannot be fetched/],
     [{ kind: 'refused', reason: 'invalid', cause: 'audience' }, /not for the audience the-gateway/],
     [{ kind: 'refused', reason: 'invalid', cause: 'issuer' }, /--token-jwks-url/],
     [{ kind: 'refused', reason: 'invalid', cause: 'not-yet' }, /not valid yet/],
     [{ kind: 'refused', reason: 'invalid', cause: 'claims' }, /no subject \(sub\)/],
     [{ kind: 'refused', reason: 'invalid', cause: 'signature' }, /a key that the gateway does not have/],
-    [{ kind: 'refused', reason: 'invalid', cause: 'form' }, /is no JWT.*--sign-in-resource/],
+    [{ kind: 'refused', reason: 'invalid', cause: 'form' }, /is not a JWT.*--sign-in-resource/],
   ];
   for (const [refused, message] of words) {
     verified = refused;

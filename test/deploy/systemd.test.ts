@@ -195,7 +195,7 @@ t.test('systemd is told what is missing, hears READY=1 when it is there, and sig
   t.same(notices(), [], 'and is not ready yet');
   writeFileSync(gate, '');
   await until('READY=1 comes', () => notices().includes('READY=1'));
-  t.equal(statuses().at(-1), 'ready: 1 of 1 workers listen');
+  t.equal(statuses().at(-1), 'ready: 1 of 1 workers are listening');
   await primary.logged('ready');
 });
 
@@ -209,7 +209,7 @@ t.test('systemd hears when a reload begins, and when it is over, and what has fa
   await until('READY=1 comes again', () => notices().length > 2);
   t.same(notices(), ['READY=1', 'RELOADING=1', 'READY=1']);
   t.ok(reloadTimesUs()[0]! >= signalledAtUs, 'it does not belong to an earlier signal, and stands in the same notice');
-  t.equal(statuses().at(-1), 'ready: 1 of 1 workers listen');
+  t.equal(statuses().at(-1), 'ready: 1 of 1 workers are listening');
   writeFileSync(obstacle, '');
   primary.process.kill('SIGHUP');
   await until('READY=1 comes once more', () => notices().length > 4);

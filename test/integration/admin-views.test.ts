@@ -142,7 +142,7 @@ t.test('the views of the admin listener', async (t) => {
     t.match(await explained('calc-sub'), /^not allowed: "sub" is not in allowed_tool_names of calc/);
     t.match(await explained('other-x'), /^unknown backend: .*there is calc, dead/);
     t.match(await explained('x', caller.subject, 'nowhere'), /no such virtual host/);
-    t.match(await explained('x', 'nobody@example.com'), /no user config of this subject/);
+    t.match(await explained('x', 'nobody@example.com'), /no user config for this subject/);
     t.equal((await get('/explain?subject=x')).status, 400);
   });
 
@@ -194,9 +194,9 @@ t.test('the views of the admin listener', async (t) => {
     const other = await deployment.caller({ calc: { url: backend.url, allowed_tools: ['add'] } });
     const session = await other.openSession();
     for (let look = 0; look < 8; look++) t.same(await session.toolNames(), ['calc-add', 'calc-sub']);
-    const warnings = deployment.gateway.logs.filter(({ msg }) => msg === 'user config has members to look at');
+    const warnings = deployment.gateway.logs.filter(({ msg }) => msg === 'user config has unrecognised members');
     t.ok(warnings.length === 1 || warnings.length === 2, `${warnings.length} warnings`);
-    const oddities = /backends\.calc\.allowed_tools: is not known; is it allowed_tool_names\?/;
+    const oddities = /backends\.calc\.allowed_tools: is not known; did you mean allowed_tool_names\?/;
     for (const warning of warnings) t.match(warning, { level: 40, subject: subjectHash(other.subject), oddities });
     const query = new URLSearchParams({ subject: other.subject, virtual_host: other.virtualHostId, tool: 'calc-sub' });
     t.match((await get(`/explain?${query.toString()}`)).body, { workers: [{ oddities, verdict: /^allowed/ }] });

@@ -147,8 +147,8 @@ t.test('a secret of the store is set with the command, obeyed at once and sent t
   set(CHANGED, origin);
   t.match(rpc(await session.call('stored-open')).result, { content: [{ type: 'text' }] }, 'on the very next request');
   set(CHANGED, 'https://elsewhere.example');
-  t.match(rpc(await session.call('stored-open')).error?.message, /not meant for its host/);
-  t.match((await api.post('/servers/stored/refresh')).json(), { error: /not meant for its host/ });
+  t.match(rpc(await session.call('stored-open')).error?.message, /may not be sent to its host/);
+  t.match((await api.post('/servers/stored/refresh')).json(), { error: /may not be sent to its host/ });
   t.ok(seen.has(STORED) && seen.has(CHANGED));
   const files = filesBelow(storeOptions.kind === 'embedded' ? storeOptions.path : '');
   for (const value of [STORED, CHANGED]) {

@@ -195,7 +195,7 @@ t.test('what a secret is not meant for does not get it, nor what it is good for'
     configOf({ b: { url, auth: { ...machine, client_secret: { secret: 'narrow' } } } }),
   );
   const { session } = await openSession('carol');
-  t.match(rpc(await session.call('b-who')).error?.message, /not meant for its host/);
+  t.match(rpc(await session.call('b-who')).error?.message, /may not be sent to its host/);
 });
 
 t.test(

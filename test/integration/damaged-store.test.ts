@@ -52,7 +52,7 @@ t.test('a store that is cut short under a running gateway: no worker is started 
     await callers[next++ % callers.length]?.initialize().catch(() => undefined);
     return countOf(/worker died/) > 0;
   }, 'a request that needs what is gone');
-  t.match(await gateway.waitForLog(({ msg }) => msg === 'worker died; it is replaced'), { ending: /^SIGBUS/ });
+  t.match(await gateway.waitForLog(({ msg }) => msg === 'worker died; replacing it'), { ending: /^SIGBUS/ });
   t.match(await gateway.waitForLog(({ msg }) => msg === 'worker cannot start'), {
     reason: /the embedded store in .* is damaged: /,
   });

@@ -66,7 +66,7 @@ t.test("a backend's answer to initialize of 57 MiB is given up, and nobody else 
     const opening = caller.initialize();
     const slowestMs = await slowestBeside(victim, opening);
     const { _meta: meta } = rpc(await opening).result as { _meta: Readonly<Record<string, unknown>> };
-    t.same(meta['switchyard/unavailable'], [{ backend: 'fat', reason: 'answer too large' }], way);
+    t.same(meta['switchyard/unavailable'], [{ backend: 'fat', reason: 'response too large' }], way);
     // It was 50 seconds. A machine that is busy with other things is far from that.
     t.ok(slowestMs < 15_000, `${way}: the slowest small call took ${Math.round(slowestMs)} ms`);
   }

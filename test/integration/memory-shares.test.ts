@@ -69,7 +69,12 @@ for (const workerCount of [1, 2]) {
       connection.resume();
       const answer = await connection.readAnswer();
       if (answer.status === 200 && answer.body.length > ANSWER_BYTES) kinds.push('whole');
-      else kinds.push(/too many bytes of large answers/.test(answer.text) ? 'told' : answer.text.slice(0, 200));
+      else
+        kinds.push(
+          /too many bytes of large responses|too large for your share/.test(answer.text)
+            ? 'told'
+            : answer.text.slice(0, 200),
+        );
     }
     t.same(
       [...new Set(kinds)].filter((kind) => kind !== 'whole' && kind !== 'told'),
@@ -155,7 +160,7 @@ t.test('a worker short of memory refuses sessions, then requests, keeps what is 
   const statuses = await Promise.all(inFlight);
   t.same(new Set(statuses), new Set([200, 503]));
   const words = (): unknown[] => deployment.gateway.logs.map(({ msg }) => msg);
-  await until(() => words().includes('overload is over: everything is taken again'), 'the end of it');
+  await until(() => words().includes('overload is over: everything is accepted again'), 'the end of it');
   t.ok(words().includes('overloaded: new requests are refused'));
   t.equal((await caller.initialize()).status, 200, 'sessions are taken again');
   t.equal((await session.call('one-echo', '{"a":1}')).status, 200);
@@ -194,7 +199,7 @@ t.test('a control plane short of memory does the same', async (t) => {
   const statuses = await Promise.all(inFlight);
   t.same(new Set(statuses), new Set([200, 503]), 'what it has taken is answered');
   const words = (): unknown[] => controlPlane.program.logs.map(({ msg }) => msg);
-  await until(() => words().includes('overload is over: everything is taken again'), 'the end of it');
+  await until(() => words().includes('overload is over: everything is accepted again'), 'the end of it');
   t.ok(words().includes('overloaded: new requests are refused'));
   t.equal((await caller.initialize()).status, 200, 'sessions are taken again');
   t.equal((await operator.get('/servers')).status, 200);
@@ -206,7 +211,7 @@ t.test('lists take no more than their share, as the options have it', async (t) 
   const small = await backendFor(t);
   const backends = { large: { url: large.url }, small: { url: small.url } };
   for (const [options, message] of [
-    [['--max-list-bytes', '64MiB', '--max-list-bytes-per-subject', '1MiB'], /of large lists of yours at once/],
+    [['--max-list-bytes', '64MiB', '--max-list-bytes-per-subject', '1MiB'], /list too large for your share of memory/],
     [['--max-list-bytes', '1MiB', '--max-list-bytes-per-subject', '64MiB'], /of large lists at once/],
   ] as const) {
     const deployment = await startDeployment(t, { workerCount: 1, options });

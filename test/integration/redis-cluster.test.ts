@@ -156,7 +156,10 @@ t.test('a cluster of three nodes', async (t: Test) => {
   await t.test('a node that goes and comes back costs what is not known meanwhile, and heals', async (t) => {
     const before = told('Redis is connected');
     await another.kill();
-    await until(() => told('Redis is lost: what is known serves for a while') > 0, 'the worker to notice');
+    await until(
+      () => told('Redis is lost: known user configs are used for --redis-stale-grace') > 0,
+      'the worker to notice',
+    );
     for (const session of sessions) t.ok(await isEchoed(session), 'known users are served');
     await another.start();
     await untilClusterIsUp(nodes);

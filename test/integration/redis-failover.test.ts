@@ -85,10 +85,10 @@ t.test('what sentinels cannot say, or say wrongly, is told in words', async (t) 
   const port = await findFreePort();
   await t.rejects(openConfigStore(at(port), false), {
     message: new RegExp(
-      `^the Redis ${NAME} of the sentinels at 127\\.0\\.0\\.1:${port} cannot be reached: .*ECONNREFUSED`,
+      `^the Redis ${NAME} of the Sentinels at 127\\.0\\.0\\.1:${port} cannot be reached: .*ECONNREFUSED`,
     ),
   });
-  await t.rejects(openConfigStore(at(sentinel.port, 'nobody'), false), { message: /knows none of this name/ });
+  await t.rejects(openConfigStore(at(sentinel.port, 'nobody'), false), { message: /does not know this name/ });
 
   // One that was cut off, and names what was demoted since.
   const behind = createServer((socket) => {

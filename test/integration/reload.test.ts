@@ -16,7 +16,7 @@ import { migratesConnections, runReloadLoad } from '../support/reload-load.js';
 import { mint } from '../support/tokens.js';
 import { until } from '../support/until.js';
 
-const FAILED = 'reload failed: the workers that were not replaced serve on';
+const FAILED = 'reload failed: workers that were not replaced keep serving';
 
 /** Waits until one more reload has come to its end. @returns its line in the log. */
 async function reload({ gateway }: Deployment): Promise<LogLine> {

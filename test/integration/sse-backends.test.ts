@@ -158,7 +158,11 @@ await t.test(
     const reasons = Object.fromEntries(
       (result?._meta?.['switchyard/unavailable'] ?? []).map(({ backend, reason }) => [backend, reason]),
     );
-    t.match(reasons, { away: /endpoint of another origin/, none: /names no endpoint/, other: /HTTP status 40/ });
+    t.match(reasons, {
+      away: /endpoint event names another origin/,
+      none: /does not start with an endpoint event/,
+      other: /HTTP status 40/,
+    });
     t.same(await session.toolNames(), ['good-x']);
     t.notOk(
       elsewhere.raw.requests.some(({ method }) => method === 'POST'),

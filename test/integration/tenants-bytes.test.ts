@@ -97,7 +97,7 @@ async function leaveUnread(
 
 /** How many were told that the subject's share is full. */
 function told({ answers }: UnansweredCalls): number {
-  return answers.filter(({ text }) => text.includes('too many bytes of large answers of yours in flight')).length;
+  return answers.filter(({ text }) => text.includes('response too large for your share of memory')).length;
 }
 
 t.test('bytes in flight: large requests that nobody answers', async (t) => {

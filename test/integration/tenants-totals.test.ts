@@ -77,7 +77,7 @@ t.test('sessions: by the memory that they take', async (t) => {
   const clientInfo = `{"name":"${'c'.repeat(15_000)}","version":"1"}`;
   const params = `{"protocolVersion":"2025-11-25","capabilities":{"experimental":{"x":"${'e'.repeat(15_000)}"}},"clientInfo":${clientInfo}}`;
   await checkBeside(t, counted, async (scope) => {
-    checkTotal(t, await openSessions(scope, params), 'The sessions take too much memory');
+    checkTotal(t, await openSessions(scope, params), 'The sessions use too much memory');
   });
 });
 
@@ -154,7 +154,7 @@ t.test('bytes in flight: large answers that nobody reads', async (t) => {
     await calls.send(sessions, 3 * SUBJECTS, 'one-echo');
     await until(() => backend.calls.length === 3 * SUBJECTS, 'all calls at the backend');
     const told = (): number =>
-      calls.answers.filter((answer) => answer.text.includes('too many bytes of large answers in flight')).length;
+      calls.answers.filter((answer) => answer.text.includes('too many bytes of large responses in flight')).length;
     await until(() => told() > 0, 'the first that there is no room for');
     t.ok(calls.unreadCount > 0, `${calls.unreadCount} answers are held for who does not read them`);
   });
@@ -175,8 +175,8 @@ t.test('list work: lists of megabytes', async (t) => {
       32,
       async (session) => {
         const answer = answerText(await session.list());
-        const isTotal = answer.includes('no room for its list: too many bytes of large lists at once');
-        const isOwn = answer.includes('no room for its list: too many bytes of large lists of yours at once');
+        const isTotal = answer.includes('no memory for its list: too many bytes of large lists at once');
+        const isOwn = answer.includes('list too large for your share of memory: wait for others to finish');
         seen[answer.includes('"one-t449"') ? 'whole' : isTotal ? 'all together' : isOwn ? 'own' : 'other'] += 1;
       },
     );

@@ -299,18 +299,18 @@ t.test('on the embedded store', async (t) => {
     t.equal(error?.code, -32042);
     const elicitation = { mode: 'url', url: new RegExp(`^${connectUrl}/connect/b\\?ticket=[\\w-]+$`) };
     t.match(error?.data, { elicitations: [elicitation] });
-    t.match(asked.opening.text, /wants your consent first: open http/, 'and with the session’s first answer');
+    t.match(asked.opening.text, /needs your consent first: open http/, 'and with the session’s first answer');
     const plain = await stage.open('carol', INITIALIZE_PARAMS);
     const told = (await callOf(plain)).error;
     t.equal(told?.code, -32603);
-    t.match(told?.message, /Backend "b" wants your consent first: open http\S+ in your browser, then try again/);
+    t.match(told?.message, /Backend "b" needs your consent first: open http\S+ in your browser, then try again/);
     t.same(await plain.toolNames(), []);
     const modern = await callTool(asked.caller, 'b-who', '{}', { capabilities: '{"elicitation":{"url":{}}}' });
     t.match(rpc(modern).error, { code: -32603, message: /open http\S+ in your browser/ }, 'in MCP 2026-07-28 in words');
     const browser = new ConsentBrowser('nobody');
     const refused = await browser.connect(linkIn(await callOf(plain)));
     t.equal(refused.status, 403);
-    t.match(refused.text, /You have not given the consent/);
+    t.match(refused.text, /You did not give your consent/);
     t.equal((await callOf(plain)).error?.code, -32603, 'nothing was connected');
     await new ConsentBrowser('carol-there').connect(linkIn(await callOf(plain)));
     t.match((await callOf(plain, 'carol-there')).result, {});
@@ -344,36 +344,33 @@ t.test('on the embedded store', async (t) => {
     };
     const again = await browser.submit(link, ticketIn((await browser.open(link)).text));
     t.equal(again.status, 410);
-    t.match(again.text, /This link was used already/);
+    t.match(again.text, /This link has already been used/);
     const forged = new URL(callback);
     const state = forged.searchParams.get('state') ?? '';
     forged.searchParams.set('state', `${state.slice(0, -8)}AAAAAAAA`);
-    t.same(await outcome(browser, forged.href), [400, 'Nothing was begun that this could end.']);
-    t.same(await outcome(browser, `${connectUrl}/connect/callback?code=x`), [
-      400,
-      'Nothing was begun that this could end.',
-    ]);
+    t.same(await outcome(browser, forged.href), [400, 'There is no consent in progress.']);
+    t.same(await outcome(browser, `${connectUrl}/connect/callback?code=x`), [400, 'There is no consent in progress.']);
     const issuer = new URL(callback);
     t.equal(issuer.searchParams.get('iss'), server.issuer);
     const stranger = new ConsentBrowser('mallory-there');
     const foreign = await outcome(stranger, callback);
-    t.same(foreign, [403, 'This was begun in another browser: nothing was connected.']);
-    t.match(await outcome(browser, callback), [410, /ended already/], 'and it is over with that');
+    t.same(foreign, [403, 'This was started in another browser: nothing was connected.']);
+    t.match(await outcome(browser, callback), [410, /already completed/], 'and it is over with that');
     t.equal((await callOf(session)).error?.code, -32042, 'nothing was connected');
 
     const second = await browser.consent(linkIn(await callOf(session)));
     const mixed = new URL(second);
     mixed.searchParams.set('iss', 'https://other.example');
-    t.match(await outcome(browser, mixed.href), [502, /did not give what it should have/], 'from another issuer');
+    t.match(await outcome(browser, mixed.href), [502, /did not respond as expected/], 'from another issuer');
     const third = await browser.consent(linkIn(await callOf(session)));
     t.same((await outcome(browser, third))[0], 200);
-    t.match(await outcome(browser, third), [410, /ended already/], 'once');
+    t.match(await outcome(browser, third), [410, /already completed/], 'once');
     t.match((await callOf(session, 'erin-there')).result, {});
 
     const [page = ''] = link.split('?', 1);
     for (const ticket of ['', 'x', `${ticketOf(link).slice(0, -4)}AAAA`, state])
-      t.same(await outcome(browser, `${page}?ticket=${ticket}`), [400, 'This link is not right.']);
-    t.same(await outcome(browser, link.replace('/connect/b', '/connect/c')), [400, 'This link is not right.']);
+      t.same(await outcome(browser, `${page}?ticket=${ticket}`), [400, 'This link is not valid.']);
+    t.same(await outcome(browser, link.replace('/connect/b', '/connect/c')), [400, 'This link is not valid.']);
   });
 
   await t.test('no consent is given for another place, and nothing is asked at refused addresses', async (t) => {
@@ -402,7 +399,7 @@ t.test('on the embedded store', async (t) => {
       await wordsFor({ authorization_servers: ['file:///etc/passwd'] }),
       /not http or https|no authorization server/,
     );
-    t.match(await wordsFor({ authorization_servers: [`${server.issuer}/x`] }), /says nothing of itself|another one/);
+    t.match(await wordsFor({ authorization_servers: [`${server.issuer}/x`] }), /publishes no metadata|another issuer/);
   });
 
   await t.test('who disconnects is asked anew', async (t) => {
@@ -439,7 +436,7 @@ t.test('on the embedded store', async (t) => {
       return (await answer.json()) as Record<string, unknown>;
     };
     const made = await post('/servers', { name: 'wanting', url: backend.url, auth: { type: 'oauth2-user' } });
-    t.match(made, { status: 'inactive', lastError: 'wants your consent first' });
+    t.match(made, { status: 'inactive', lastError: 'needs your consent first' });
     const { url: probes } = await post('/servers/wanting/connect', { probes: true });
     t.match((await new ConsentBrowser('machine-there').connect(String(probes))).text, /Connected wanting/);
     // Its token may be over before a slow machine has shown it.

@@ -183,7 +183,7 @@ t.test('a killed worker is replaced, and the sessions of the others lose nothing
       t.ok(isOwnAnswer(answer, id), answerText(answer));
     }
   });
-  t.equal(gateway.logs.filter(({ msg }) => msg === 'worker died; it is replaced').length, 1);
+  t.equal(gateway.logs.filter(({ msg }) => msg === 'worker died; replacing it').length, 1);
   t.equal(gateway.errorOutput, '');
 });
 

@@ -95,7 +95,7 @@ t.test('an address in use is a start error that names it and the option', async 
   const address = { host: '127.0.0.1', port: Number(origin.port) };
   await t.rejects(AdminServer.listen(address, options), {
     name: 'StartFault',
-    message: `cannot listen on ${origin.host}: it is in use; stop what listens there (\`ss -ltnp\` names it), or choose another address with --admin-address`,
+    message: `cannot listen on ${origin.host}: it is in use; stop the program that listens there (\`ss -ltnp\` shows it), or choose another address with --admin-address`,
   });
   const primary = startPrimary(t, stubOptions({ adminAddress: address }));
   t.equal(await primary.ended, 69);

@@ -46,7 +46,7 @@ t.test('a taken address is refused with its name and what to do', async (t) => {
   const address = { host: '127.0.0.1', port };
   await t.rejects(claimAddresses(stubOptions({ address })), {
     exitStatus: 69,
-    message: `cannot listen on 127.0.0.1:${port}: it is in use; stop what listens there (\`ss -ltnp\` names it), or choose another address with --address`,
+    message: `cannot listen on 127.0.0.1:${port}: it is in use; stop the program that listens there (\`ss -ltnp\` shows it), or choose another address with --address`,
   });
   await t.rejects(claimAddresses(stubOptions({ tls: { address, ...files } })), { message: /--tls-address$/ });
 });

@@ -61,7 +61,7 @@ void t.test(
       t.not(after.pid, before.pid);
     }
     t.equal(primary.journal.entries('start', 0).length, 1, 'the other slot is left alone');
-    t.match(await primary.logged('worker died; it is replaced'), { slot: 1, ending: 'SIGKILL' });
+    t.match(await primary.logged('worker died; replacing it'), { slot: 1, ending: 'SIGKILL' });
     primary.process.kill('SIGINT');
     t.equal(await primary.ended, 0);
   },
@@ -82,7 +82,7 @@ void t.test('a slot that cannot start leaves the others serving, and is tried un
   writeFileSync(obstacle, '');
   const primary = startPrimary(t, stubOptions({ workerCount: 3 }), [{}, { obstacle }]);
   t.match(await primary.logged('listening'), { workers: 2 }, 'nobody waits for it');
-  t.match(await primary.logged('some workers cannot start; the others serve without them'), { absentWorkers: 1 });
+  t.match(await primary.logged('some workers cannot start; the others serve alone'), { absentWorkers: 1 });
   const failures = () => primary.log.filter(({ msg }) => msg === 'worker cannot start');
   await until('more tries have failed than end a program of which nothing listens', () => failures().length > 6);
   t.match(failures()[0], { level: 50, slot: 1, reason: 'the certificate is of wax', failedStarts: 1 });
@@ -123,7 +123,7 @@ void t.test('the drain timeout ends the wait for a worker that does not drain', 
   primary.process.kill('SIGTERM');
   t.equal(await primary.ended, 0);
   t.ok(performance.now() - signalledAtMs >= options.drainTimeoutMs - 5);
-  t.match(await primary.logged('the drain timeout is over: what is in flight is cut off'), { level: 40, workers: 1 });
+  t.match(await primary.logged('the drain timeout is over: requests in flight are aborted'), { level: 40, workers: 1 });
   t.equal(primary.journal.entries('stop').length, 2);
 });
 
@@ -136,7 +136,7 @@ void t.test('a second signal kills the workers, but not one that comes with the 
   primary.process.kill('SIGTERM');
   await primary.journal.entry('drain', 0);
   const impatience = setInterval(() => primary.process.kill('SIGINT'), 100);
-  t.match(await primary.logged('second signal: workers are killed'), { signal: 'SIGINT' });
+  t.match(await primary.logged('second signal: killing the workers'), { signal: 'SIGINT' });
   // One that meets Node.js at its own end would take the exit status with it.
   clearInterval(impatience);
   t.ok(performance.now() - signalledAtMs > limits.stopSignalRepeatMsMax);
@@ -222,7 +222,7 @@ void t.test('options that cannot be read leave everything as it is, and the log 
   const primary = startPrimary(t, stubOptions(), [], { nextOptions: '/nowhere/options' });
   await primary.logged('listening');
   primary.process.kill('SIGHUP');
-  const { reason } = await primary.logged('reload failed: the workers that were not replaced serve on');
+  const { reason } = await primary.logged('reload failed: workers that were not replaced keep serving');
   t.match(reason, /nowhere/);
   t.equal(primary.journal.entries('start').length, 2);
 });
@@ -298,7 +298,7 @@ void t.test('the log warns of helper endpoints and of a missing key, and keeps s
   });
   await open.logged('listening');
   const warnings = open.log.filter(({ level }) => level === 40).map(({ msg }) => msg);
-  t.match(warnings, [/^UNAUTHENTICATED HELPER ENDPOINTS ARE ON/, /every MCP request will be answered 401/]);
+  t.match(warnings, [/^UNAUTHENTICATED HELPER ENDPOINTS ARE ON/, /every MCP request will get 401/]);
   t.equal(warnings.length, 2);
   open.process.kill('SIGTERM');
   await open.ended;
@@ -351,13 +351,13 @@ void t.test('workers of a killed primary hear that it is gone', async (t) => {
 void t.test('a worker that sends a message of no known kind is not believed, and lives on', async (t) => {
   const primary = startPrimary(t, stubOptions({ workerCount: 1 }), [{ start: 'send-stray-first' }]);
   await primary.logged('listening');
-  t.match(await primary.logged('the worker sent a message that is not in the set; it is ignored'), { slot: 0 });
+  t.match(await primary.logged('the worker sent an unknown message, which is ignored'), { slot: 0 });
   t.equal(primary.journal.entries('start').length, 1);
 });
 
 void t.test('without systemd-notify the service runs, and the log says what is missing', async (t) => {
   const primary = startPrimary(t, stubOptions(), [], { notifySocket: '/run/nowhere', path: '/nowhere' });
-  const warning = await primary.logged('systemd was not told how the service stands');
+  const warning = await primary.logged('systemd could not be notified of the state of the service');
   t.match(warning, {
     level: 40,
     assignments: [/^STATUS=not ready/],

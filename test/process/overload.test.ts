@@ -141,7 +141,7 @@ t.test('each change has one line', async (t) => {
       'overloaded: new sessions are refused',
       'overloaded: new requests are refused',
       'overloaded: new sessions are refused',
-      'overload is over: everything is taken again',
+      'overload is over: everything is accepted again',
     ],
   );
 });

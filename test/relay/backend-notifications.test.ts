@@ -91,7 +91,7 @@ t.test('what is about a task that would be taken for another backend’s goes no
 t.test('a call that becomes such a task is answered with an error', async (t) => {
   const scene = new RelayScene(t, virtualHostOf({ a: {}, 'a-b': {} })).open({}, INTRODUCTION);
   for (const [id, said] of [
-    ['b-1', /"Backend \\"a\\" failed: a longer backend name takes the id of its task/],
+    ['b-1', /"Backend \\"a\\" failed: ambiguous task id/],
     ['b1', /"taskId":"a-b1"/],
   ] as const) {
     const exchange = scene.post('tools/call', { name: 'a-x', task: {} }, 7);

@@ -49,7 +49,7 @@ t.test("while the client is asked the backend's silence does not count; then it 
   t.equal(exchange.outcome, 'streaming');
   scene.context.advance(2_000);
   t.equal(exchange.outcome, 'ended');
-  t.match(messages(begun).at(-1), { id: 7, error: { code: -32603, message: /no answer in time/ } });
+  t.match(messages(begun).at(-1), { id: 7, error: { code: -32603, message: /no response in time/ } });
 });
 
 t.test('a client that never answers: both sides are told, and silence counts from then on', async (t) => {
@@ -140,7 +140,7 @@ t.test(
     t.same(messages(full), []);
     t.match(JSON.parse(full.scene.http.last.text), {
       id: 1,
-      error: { code: -32603, message: /Too many requests are open/ },
+      error: { code: -32603, message: /Too many requests are pending/ },
     });
     const exact = begin(t, CAPABILITIES, { subjectSessionBytesMax: before + each });
     exact.call.data(ROOTS);

@@ -59,7 +59,7 @@ t.test('each member counts as a request; who has no room is told so under its ow
     {
       jsonrpc: '2.0',
       id: 3,
-      error: { code: -32000, message: 'Too many requests of this subject in flight: wait for answers' },
+      error: { code: -32000, message: 'Too many requests of this subject in flight: wait for responses' },
     },
     { jsonrpc: '2.0', id: 4, result: {} },
   ]);

@@ -10,7 +10,7 @@ import { createAccounts } from '../support/shares.js';
 import { ID, KIB, RESUMPTION_MS, Streamed, StreamScene, text } from './stream-scene.js';
 
 const LOST_ANSWER =
-  '{"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"The answer came while the connection was broken, and is too large to be kept"}}';
+  '{"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"The response came while the connection was lost, and is too large to be kept"}}';
 
 t.test('ids name the stream and the event, each once; what was never given out is none', async (t) => {
   const scene = new StreamScene(t);
@@ -39,7 +39,7 @@ t.test('of what was written the last is kept, of what was not all, oldest first 
   const [notice = '', ...events] = readEvents(streamed.goOn(200).written);
   const { params } = JSON.parse(notice) as { params: { data: string } };
   const numbers = events.map((event) => (JSON.parse(event) as { number: number }).number);
-  t.match(params.data, new RegExp(`^${100 - numbers.length} messages of backends were lost`), 'and it says so');
+  t.match(params.data, new RegExp(`^${100 - numbers.length} messages from backends were lost`), 'and it says so');
   t.equal(numbers.at(-1), 300);
   t.same(
     numbers,

@@ -258,7 +258,7 @@ t.test('who refuses for the era and speaks it after all is not asked a second ti
       else request.json({ jsonrpc: '2.0', id, ...body }, { status });
       return true;
     };
-    t.match((await caller.call()).error?.message, /"one" failed: (refused as a request of an era|session lost)/);
+    t.match((await caller.call()).error?.message, /"one" failed: (it does not support this version|session lost)/);
     t.equal(calls, 1, `${era} ${refusal.status}`);
     backend.onCall = undefined;
     t.match(await caller.call(), text(era), 'the next is served');

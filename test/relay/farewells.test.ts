@@ -171,7 +171,7 @@ t.test('a relay that stops: thousands of sessions, backends that take their time
   t.ok(underWayMax <= limits.farewellsPerOriginMax, `${underWayMax} at once`);
   t.equal(told, SESSIONS);
   t.equal(untold, SESSIONS);
-  const lines = wired.logLines.filter((line) => line.includes('could be told'));
+  const lines = wired.logLines.filter((line) => line.includes('could be notified'));
   t.equal(lines.length, 1);
   t.match(JSON.parse(lines[0] ?? '{}'), { level: 40, told, untold });
 });

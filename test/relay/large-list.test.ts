@@ -183,8 +183,8 @@ for (const [what, text] of Object.entries(nonsense)) {
       tools: [{ name: 'good-x' }],
       _meta: {
         'switchyard/unavailable': [
-          { backend: 'events', reason: 'invalid answer' },
-          { backend: 'json', reason: 'invalid answer' },
+          { backend: 'events', reason: 'invalid response' },
+          { backend: 'json', reason: 'invalid response' },
         ],
       },
     });
@@ -209,11 +209,11 @@ t.test('a backend that is lost in the middle of a large answer is missing as a w
 const fullShares = {
   'its subject’s share is full': {
     others: { alice: roomyShares.subjectListBytesMax - BULK.length },
-    reason: 'no room for its list: too many bytes of large lists of yours at once',
+    reason: 'list too large for your share of memory: wait for others to finish',
   },
   'others fill all there is': {
     others: { ada: roomyShares.listBytesMax - BULK.length },
-    reason: 'no room for its list: too many bytes of large lists at once',
+    reason: 'no memory for its list: too many bytes of large lists at once',
   },
 };
 
@@ -277,7 +277,7 @@ t.test("a backend's deadline holds while its answer waits to be read", async (t)
   const { result } = JSON.parse(await listOf(exchange)) as { result: unknown };
   t.match(result, {
     tools: [{ name: 'good-x' }],
-    _meta: { 'switchyard/unavailable': [{ backend: 'late', reason: 'no answer in time' }] },
+    _meta: { 'switchyard/unavailable': [{ backend: 'late', reason: 'no response in time' }] },
   });
 });
 

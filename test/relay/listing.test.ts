@@ -73,13 +73,13 @@ t.test('pages that never end are given up', async (t) => {
     if (list.outcome !== 'none') t.fail(`given up after ${count} pages`);
     endless.http.last.json(page(['x'], `after ${count}`));
   }
-  t.same(read(list).result, { tools: [], _meta: unavailable('invalid answer') });
+  t.same(read(list).result, { tools: [], _meta: unavailable('invalid response') });
 
   const stuck = open(t, 'b');
   const stuckList = stuck.post('tools/list', {}, 7);
   stuck.http.last.json(page(['x'], 'same'));
   stuck.http.last.json(page(['x'], 'same'));
-  t.same(read(stuckList).result, { tools: [], _meta: unavailable('invalid answer') });
+  t.same(read(stuckList).result, { tools: [], _meta: unavailable('invalid response') });
 });
 
 t.test(
@@ -129,7 +129,7 @@ t.test('the deadline of a list counts all its pages together', async (t) => {
   }
   t.equal(list.outcome, 'none');
   scene.context.advance(listTimeoutMs * 0.2 + 100);
-  t.same(read(list).result, { tools: [], _meta: unavailable('no answer in time') });
+  t.same(read(list).result, { tools: [], _meta: unavailable('no response in time') });
   t.ok(scene.http.last.isAborted);
 });
 
@@ -149,7 +149,7 @@ t.test('the end of a session frees what its list holds at each backend, at once'
       asked.every(({ isAborted }) => isAborted),
       `${when}: no connection is kept`,
     );
-    t.match(read(list), { error: { message: /session was ended/ } });
+    t.match(read(list), { error: { message: /session ended/ } });
     t.equal(scene.http.calls.filter(({ request }) => request.method === 'DELETE').length, 2);
   }
 });

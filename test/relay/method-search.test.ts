@@ -80,7 +80,7 @@ t.test('meanwhile it can be cancelled, and the end of the session ends it', (t) 
     const exchange = scene.post('acme/x', {}, 7);
     if (isCancelled) scene.post('notifications/cancelled', { requestId: 7 });
     else scene.request({ method: 'DELETE' });
-    t.match(exchange.answer?.body.toString(), isCancelled ? 'Request cancelled' : 'session was ended');
+    t.match(exchange.answer?.body.toString(), isCancelled ? 'Request cancelled' : 'session ended');
     if (isCancelled) answerAll(scene, [initialized({ 'acme/x': {} }), initialized({})]);
     t.notOk(scene.http.summary.includes('acme/x'), 'nobody is asked any more');
     t.equal(scene.accounts.held('requests'), 0);

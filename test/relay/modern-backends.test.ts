@@ -315,7 +315,7 @@ t.test('a list of a type that nobody knows is invalid (N06)', async (t) => {
     await caller.open();
     t.match((await caller.list()).result, {
       tools: [],
-      _meta: { 'switchyard/unavailable': [{ backend: 'one', reason: 'invalid answer' }] },
+      _meta: { 'switchyard/unavailable': [{ backend: 'one', reason: 'invalid response' }] },
     });
   }
 });
@@ -398,7 +398,7 @@ t.test('what the gateway says for a session cannot be said twice', async (t) => 
   for (const params of forms) {
     const body = Buffer.from(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`);
     const { error } = await answerOf(caller.request({ body }));
-    t.match(error, { code: -32603, message: /put _meta first; no requestState/ }, params.slice(0, 60));
+    t.match(error, { code: -32603, message: /put _meta first, and leave out requestState/ }, params.slice(0, 60));
   }
   t.equal(backend.requests.length, count, 'the backend has got none of them');
 });
@@ -428,7 +428,7 @@ t.test('a result of a type that nobody knows is invalid, one that has none is co
   await caller.open();
   for (const name of ['none', 'deeper', 'large']) t.ok((await caller.call(`one-${name}`)).result, name);
   for (const name of ['partial', 'late'])
-    t.equal((await caller.call(`one-${name}`)).error?.message, 'Backend "one" failed: invalid answer', name);
+    t.equal((await caller.call(`one-${name}`)).error?.message, 'Backend "one" failed: invalid response', name);
 });
 
 interface Question {
@@ -481,16 +481,19 @@ t.test('a client that cannot be asked is told what was wanted, and nothing is se
   const caller = new WiredRelay(t).caller({ one: backend.url });
   await caller.open();
   const { error } = await caller.call('one-x');
-  t.match(error?.message, /answer of the client to elicitation\/create.*does not offer elicitation\/create/);
+  t.match(error?.message, /response from the client to elicitation\/create.*does not support elicitation\/create/);
   const asking = new WiredRelay(t).caller({ one: backend.url });
   await asking.open({ elicitation: {} });
   const sentCount = backend.requests.length;
   const body = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"one-x"}}');
-  t.match((await answerOf(asking.request({ body, answerForms: 'json' }))).error?.message, /takes no event stream/);
+  t.match(
+    (await answerOf(asking.request({ body, answerForms: 'json' }))).error?.message,
+    /does not accept event streams/,
+  );
   const exchange = asking.post('tools/call', { name: 'one-x' }, 2);
   const [question] = await questionsOn(exchange, 1);
   reply(asking, question!, '"error":{"code":-1,"message":"no"}');
-  t.match((await answerOf(exchange)).error?.message, /The client has answered with an error/);
+  t.match((await answerOf(exchange)).error?.message, /The client responded with an error/);
   t.equal(backend.requests.length, sentCount + 2);
 });
 
@@ -557,6 +560,6 @@ t.test('a cancelled call is hung up on, and a broken stream is not sent again', 
   caller.request({ body: Buffer.from(JSON.stringify(notice)) });
   t.match((await answerOf(exchange)).error?.message, 'Request cancelled');
   await until(() => connection.destroyed || connection.readableEnded, 'the end of the stream');
-  t.match((await caller.call('one-break')).error?.message, /stream ended without an answer|connection lost/);
+  t.match((await caller.call('one-break')).error?.message, /stream ended without a response|connection lost/);
   t.equal(backend.requests.length, 3, 'neither a notice, nor a GET, nor a second try');
 });

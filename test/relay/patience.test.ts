@@ -141,17 +141,17 @@ t.test('what one session found unreachable is not waited for by any other, until
   const scene = new Scene(t);
   const first = scene.begin('alice');
   scene.latest('sick').fault('connect-timeout');
-  t.same(unavailable(first), [{ backend: 'sick', reason: 'connecting took too long' }]);
+  t.same(unavailable(first), [{ backend: 'sick', reason: 'connecting timed out' }]);
   const sentCount = scene.countOf('sick');
   for (const subject of ['alice', 'bob']) {
     const session = scene.begin(subject);
-    t.same(unavailable(session), [{ backend: 'sick', reason: 'connecting took too long' }], 'at once');
+    t.same(unavailable(session), [{ backend: 'sick', reason: 'connecting timed out' }], 'at once');
   }
   const call = scene.in(first, 'tools/call', { name: 'sick-x' });
-  t.match(read(call).error, { code: -32603, message: /sick.*connecting took too long/ });
+  t.match(read(call).error, { code: -32603, message: /sick.*connecting timed out/ });
   const list = scene.in(first, 'tools/list');
   scene.latest('good').json(LIST);
-  t.same(unavailable(list), [{ backend: 'sick', reason: 'connecting took too long' }]);
+  t.same(unavailable(list), [{ backend: 'sick', reason: 'connecting timed out' }]);
   t.equal(scene.countOf('sick'), sentCount, 'and nothing was sent');
   scene.pass(limits.probeDelayMsMin + 4 * TICK_MS);
   scene.latest('sick').head(404, '');
@@ -201,18 +201,18 @@ t.test('a backend that is silent for the whole timeout is waited for by few', as
   scene.pass(scene.context.options.initializeTimeoutMs + TICK_MS);
   const sentCount = scene.countOf('sick');
   const second = scene.begin();
-  t.same(unavailable(second), [{ backend: 'sick', reason: 'no answer in time' }], 'at once');
+  t.same(unavailable(second), [{ backend: 'sick', reason: 'no response in time' }], 'at once');
   t.equal(scene.countOf('sick'), sentCount);
   scene.pass(limits.probeDelayMsMin + 4 * TICK_MS);
   const trial = scene.begin();
-  t.same(unavailable(trial), [{ backend: 'sick', reason: 'no answer in time' }], 'at once as well');
+  t.same(unavailable(trial), [{ backend: 'sick', reason: 'no response in time' }], 'at once as well');
   t.equal(scene.countOf('sick'), sentCount + 1, 'but it has tried');
   const list = scene.in(trial, 'tools/list');
   scene.latest('good').json(LIST);
   scene.pass(scene.patienceMs + TICK_MS);
   t.equal(list.outcome, 'responded', 'a list does not wait four times for what is known to be silent');
   const call = scene.in(second, 'tools/call', { name: 'sick-x' });
-  t.match(read(call).error, { message: /no answer in time/ });
+  t.match(read(call).error, { message: /no response in time/ });
   scene.greet('sick');
   const healed = scene.in(second, 'tools/call', { name: 'sick-x' });
   scene.greet('sick');

@@ -203,7 +203,7 @@ t.test('a paused backend is not taken for a silent one, and a resumed one is', a
   exchange.drain();
   scene.context.advance(scene.context.options.callIdleTimeoutMs + 100);
   t.equal(exchange.outcome, 'ended');
-  t.match(exchange.written.toString(), /"id":7,"error":.*no answer in time/);
+  t.match(exchange.written.toString(), /"id":7,"error":.*no response in time/);
 });
 
 t.test('a backend that waits for a caller who goes away is read on', async (t) => {

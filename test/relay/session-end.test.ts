@@ -14,7 +14,7 @@ t.test('DELETE answers a list that is under way, and its next page is not asked 
   const deletion = scene.request({ method: 'DELETE', body: Buffer.alloc(0) });
   t.equal(deletion.answer?.status, 200);
   const answer: unknown = JSON.parse(list.answer?.body.toString() ?? '');
-  t.match(answer, { id: 7, error: { code: -32603, message: /session was ended/ } });
+  t.match(answer, { id: 7, error: { code: -32603, message: /session ended/ } });
   const sentCount = scene.http.calls.length;
   page.json(PAGE);
   t.equal(scene.http.calls.length, sentCount, 'no further page');

@@ -301,7 +301,7 @@ t.test('who comes from further back than what is kept is told how much is missin
   first.abort();
   t.ok(scene.waitingBytes <= limits.writtenBytesKept);
   const [notice, ...others] = readEvents(scene.open(false, 2).written);
-  t.match(notice, `${8 - others.length} messages of backends were lost`);
+  t.match(notice, `${8 - others.length} messages from backends were lost`);
   t.ok(others.length >= 2);
   scene.stream.end();
   t.equal(scene.waitingBytes, 0);

@@ -40,7 +40,7 @@ t.test('each who comes back is told of what is lost for it, once', async (t) => 
   const exchange = streamed.goOn(1);
   streamed.say('3', '4');
   const [notice = '', ...events] = readEvents(exchange.written);
-  t.match((JSON.parse(notice) as { params: unknown }).params, { data: /^1 messages of backends were lost/ });
+  t.match((JSON.parse(notice) as { params: unknown }).params, { data: /^1 messages from backends were lost/ });
   t.same(events, ['3', '4']);
 });
 

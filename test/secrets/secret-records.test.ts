@@ -82,7 +82,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       const alone = StoredSecrets.of(store, [NEW]);
       await until(async () => alone !== undefined && valueOf(await alone.read('github')) === 'second', 'the new key');
       await until(
-        async () => /which --secrets-key-file does not have/.test(valueOf(await reader.read('github'))),
+        async () => /which is not in --secrets-key-file/.test(valueOf(await reader.read('github'))),
         'no key',
       );
       t.match(await secrets.list(), [{ isUsable: false }, { isUsable: false }], 'without the new key none is usable');
@@ -117,7 +117,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
         exitStatus: 65,
         text: /terminal/,
       });
-      t.match(await run({ command: 'secrets rotate' }, '', [OLD, NEW]), { text: 'Sealed 2 secrets anew.\n' });
+      t.match(await run({ command: 'secrets rotate' }, '', [OLD, NEW]), { text: 'Encrypted 2 secrets again.\n' });
       t.match(await run({ command: 'secrets delete', name: 'piped' }), { text: 'Deleted piped.\n' });
       t.match(await run({ command: 'secrets delete', name: 'piped' }), { exitStatus: 66 });
     });
@@ -192,15 +192,15 @@ t.test('nothing of a sealed secret can be changed, moved or sent elsewhere', asy
   const record = readSealed(bytes);
   const changed = (change: object): unknown =>
     unsealSecret(keys, 'a', Buffer.from(JSON.stringify({ ...record, ...change })));
-  t.match(unsealSecret(keys, 'b', bytes), { kind: 'failed', reason: /changed after it was sealed/ }, 'another name');
+  t.match(unsealSecret(keys, 'b', bytes), { kind: 'failed', reason: /changed after it was encrypted/ }, 'another name');
   t.match(changed({ origins: 'any' }), { kind: 'failed', reason: /changed/ });
   t.match(changed({ origins: [...SECRET.origins, 'https://evil.example'] }), { kind: 'failed', reason: /changed/ });
   t.match(changed({ updatedAt: '2027' }), { kind: 'failed', reason: /changed/ });
   t.match(changed({ tag: record?.tag.slice(0, 5) }), { kind: 'failed', reason: /changed/ }, 'a shorter tag');
   t.match(changed({ nonce: '' }), { kind: 'failed', reason: /changed/ });
-  t.match(changed({ keyId: 'ffff' }), { kind: 'failed', reason: /under the key ffff/ });
+  t.match(changed({ keyId: 'ffff' }), { kind: 'failed', reason: /with the key ffff/ });
   for (const text of ['', 'null', '[]', '{}', '"a"', '{"keyId":1}'])
-    t.match(unsealSecret(keys, 'a', Buffer.from(text)), { kind: 'failed', reason: /no sealed secret/ }, text);
+    t.match(unsealSecret(keys, 'a', Buffer.from(text)), { kind: 'failed', reason: /not an encrypted secret/ }, text);
   const nonces = new Set(
     Array.from({ length: 50 }, () => readSealed(sealSecret(firstOf(keys), 'a', SECRET, NOW))?.nonce),
   );

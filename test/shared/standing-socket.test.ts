@@ -169,11 +169,11 @@ t.test('a folder that others can enter is not taken', async (t) => {
   mkdirSync(folder);
   for (const mode of [0o755, 0o710, 0o701]) {
     chmodSync(folder, mode);
-    t.throws(() => ensurePrivateFolder(folder), /not a folder of this user's alone/);
+    t.throws(() => ensurePrivateFolder(folder), /not a folder that only this user can access/);
   }
   chmodSync(folder, 0o700);
   ensurePrivateFolder(folder);
   if (process.getuid?.() !== 0) return;
   chownSync(folder, 65_534, 65_534);
-  t.throws(() => ensurePrivateFolder(folder), /not a folder of this user's alone/, 'nor one of another user');
+  t.throws(() => ensurePrivateFolder(folder), /not a folder that only this user can access/, 'nor one of another user');
 });

@@ -48,7 +48,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
       ],
       'no initialize': [
         '{"code":-32601,"message":"Method not found"}',
-        'does not know initialize, as servers that speak only later versions of MCP',
+        'does not support initialize; it may only speak later versions of MCP',
       ],
       'something else': ['{"code":-32603,"message":"out of order"}', 'initialize refused'],
       'versions that are none': [
@@ -85,8 +85,8 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     'a backend that redirects: the reason says where to, and no address, path, query or secret',
     async (t) => {
       const places: Readonly<Record<string, string>> = {
-        '/mcp/': 'the same path with a slash at its end',
-        'mcp/?key=s3cret#x': 'the same path with a slash at its end',
+        '/mcp/': 'the same path with a trailing slash',
+        'mcp/?key=s3cret#x': 'the same path with a trailing slash',
         '/mcp//': 'another path of the same server',
         '/mcp?key=s3cret': 'another path of the same server',
         other: 'another path of the same server',
@@ -101,7 +101,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
       for (const status of [301, 302, 303, 307, 308]) {
         for (const [location, place] of Object.entries(places)) {
           const reason = await reasonOf((request) => request.empty(status, { location }));
-          t.equal(reason, `redirects, which is not followed, to ${place}`, `${status} ${location}`);
+          t.equal(reason, `redirects are not followed; it redirects to ${place}`, `${status} ${location}`);
         }
       }
       for (const headers of [{}, { location: '' }, { location: 'http://[' }]) {
@@ -123,7 +123,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     const { error } = rpc(await session.call('one-echo'));
     t.equal(
       error?.message,
-      'Backend "one" failed: redirects, which is not followed, to the same path with a slash at its end',
+      'Backend "one" failed: redirects are not followed; it redirects to the same path with a trailing slash',
     );
   });
 });

@@ -71,7 +71,7 @@ for (const workerCount of [1, 4]) {
     t.match(rpc(await (await caller.openSession()).call('one-echo')), { result: {} }, 'new sessions too');
     await until(() => {
       gateway.signal('SIGTERM');
-      return gateway.logs.some(({ msg }) => msg === 'second signal: workers are killed');
+      return gateway.logs.some(({ msg }) => msg === 'second signal: killing the workers');
     }, 'the second signal to count');
     t.same(await gateway.exit, { code: 143, signal: null });
   });

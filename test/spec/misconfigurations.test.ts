@@ -110,7 +110,7 @@ const misconfigurations: Readonly<Record<string, Misconfiguration>> = {
   },
   'a command that wants a token': {
     words: ['servers', 'list'],
-    said: /SWITCHYARD_TOKEN: is not set; set it to an access token, as minted by `switchyard token` mints them/,
+    said: /SWITCHYARD_TOKEN: is not set; set it to an access token, as minted by `switchyard token`/,
   },
   'TLS without a certificate': {
     words: check('--tls-address', '127.0.0.1:8443'),

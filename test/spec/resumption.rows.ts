@@ -194,7 +194,7 @@ function answerTo(id: string): string {
 /** How many messages a stream says that it has lost. */
 function lostCountOf(messages: readonly string[]): number {
   const notices = messages.map((text) =>
-    /"logger":"switchyard","data":"(\d+) messages of backends were lost/.exec(text),
+    /"logger":"switchyard","data":"(\d+) messages from backends were lost/.exec(text),
   );
   return notices.reduce((sum, notice) => sum + Number(notice?.[1] ?? 0), 0);
 }

@@ -308,7 +308,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
       await session.call('one-echo');
       return responses().length > 0;
     }, 'a refusal');
-    t.match(JSON.parse(responses()[0]!), { error: { code: -32603, message: /no stream open/ } });
+    t.match(JSON.parse(responses()[0]!), { error: { code: -32603, message: /no open stream/ } });
     t.notOk(one.gets[0]?.connection.destroyed, 'it is still listened to');
     const again = await listen(session);
     await stream.event(asked('"now"'));
@@ -410,7 +410,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     for (let last = ''; last !== String(count - 1); seen.push(last)) {
       const { params } = (await reader.message()) as { params: { logger: string; data: string } };
       last = params.logger;
-      if (last === 'switchyard') t.match(params.data, /^\d+ messages of backends were lost/);
+      if (last === 'switchyard') t.match(params.data, /^\d+ messages from backends were lost/);
     }
     t.ok(seen.length < count, `${seen.length} of ${count}`);
     t.ok(seen.includes('switchyard'), 'it is told');

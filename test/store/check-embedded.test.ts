@@ -72,7 +72,7 @@ t.test('a file that was cut short', async (t) => {
   for (const bytes of [size - 1, size - PAGE_BYTES, Math.floor(size / 2), 2 * PAGE_BYTES]) {
     truncateSync(file, bytes);
     await t.rejects(checkEmbedded(path), {
-      message: `the embedded store in ${path} is damaged: data.mdb has ${bytes} bytes and should have ${size}. Put a copy of its files back, or move them away to begin with an empty store`,
+      message: `the embedded store in ${path} is damaged: data.mdb has ${bytes} bytes and should have ${size}. Restore its files from a copy, or move them away to start with an empty store`,
     });
   }
   for (const bytes of [PAGE_BYTES + 10, PAGE_BYTES, 100, 1]) {

@@ -294,7 +294,7 @@ t.test('a place that cannot be used is done without, loudly', async (t) => {
   writeFileSync(file, '');
   const store = { kind: 'embedded', path: 'unused' } as const;
   t.equal(await openSealedSessions({ sessionDirectory: 'process', store }, file, 0, logInto(lines)), undefined);
-  t.match(lines.join(''), /cannot be written down/);
+  t.match(lines.join(''), /cannot be stored/);
   t.equal(await openSealedSessions({ sessionDirectory: 'none', store }, file, 0, logInto(lines)), undefined);
 });
 

@@ -19,12 +19,12 @@ t.test('failed requests: the first at once, the rest as a count', async (t) => {
     log.onFailure(backendOf(virtualHost, 'a'), upstreamFault('answer-invalid'));
   log.onFailure(backendOf(virtualHost, 'b'), upstreamFault('connection-lost'));
   t.match(lines.map(parse), [
-    { backend: 'a', reason: 'invalid answer' },
+    { backend: 'a', reason: 'invalid response' },
     { backend: 'b', reason: 'connection lost' },
   ]);
   nowMs += limits.failureLogIntervalMs;
   log.onFailure(backendOf(virtualHost, 'a'), upstreamFault('answer-timeout'));
-  t.match(parse(lines[2] ?? ''), { backend: 'a', reason: 'no answer in time', notLogged: 3 });
+  t.match(parse(lines[2] ?? ''), { backend: 'a', reason: 'no response in time', notLogged: 3 });
   t.equal(lines.length, 3);
 });
 
@@ -34,21 +34,21 @@ t.test('where a backend redirects to: the path is in the log alone', async (t) =
   const backend = backendOf(virtualHostOf({ a: {} }), 'a');
   const from = { origin: 'http://a.example', path: '/s/s3cret/mcp' };
   for (const [location, told, logged] of [
-    ['/s/s3cret/mcp/', 'the same path with a slash at its end', 'the path /s/s3cret/mcp/'],
-    ['/s/s3cret/mcp/?key=s3cret', 'the same path with a slash at its end', 'the path /s/s3cret/mcp/'],
+    ['/s/s3cret/mcp/', 'the same path with a trailing slash', 'the path /s/s3cret/mcp/'],
+    ['/s/s3cret/mcp/?key=s3cret', 'the same path with a trailing slash', 'the path /s/s3cret/mcp/'],
     ['/s/s3cret/', 'another path of the same server', 'the path /s/s3cret/'],
     ['https://a.example/s/s3cret/mcp', 'https', 'https, path /s/s3cret/mcp'],
     ['https://b.example/s/s3cret/mcp', 'another origin', 'another origin'],
     [`/${'x'.repeat(2_000)}`, 'another path of the same server', `the path /${'x'.repeat(255)}…`],
   ] as const) {
     const fault = redirectFault(308, location, from);
-    t.equal(faultReason(fault), `redirects, which is not followed, to ${told}`);
+    t.equal(faultReason(fault), `redirects are not followed; it redirects to ${told}`);
     log.onUnavailable(backend, fault);
-    t.match(parse(lines.at(-1) ?? ''), { reason: `redirects, which is not followed, to ${logged}` });
+    t.match(parse(lines.at(-1) ?? ''), { reason: `redirects are not followed; it redirects to ${logged}` });
   }
   const withSlash = { ...from, path: '/s/s3cret/mcp/?tenant=7' };
   const removed = redirectFault(308, '/s/s3cret/mcp', withSlash);
-  t.equal(faultReason(removed), 'redirects, which is not followed, to the same path without the slash at its end');
+  t.equal(faultReason(removed), 'redirects are not followed; it redirects to the same path without the trailing slash');
   t.equal(faultReason(redirectFault(308, '', from)), 'refused with HTTP status 308');
 });
 

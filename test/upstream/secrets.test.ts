@@ -77,7 +77,7 @@ t.test('what cannot be a header’s value is none, and the log says why without 
   for (const text of ['', '\n', 'a\nb', ' a', 'a ', 'a\n\n', 'ä', 'a\0b']) {
     scene.write('github', text);
     scene.advance();
-    t.match(loggedReason(scene.fault()), /\(github: is no value of a header/, JSON.stringify(text));
+    t.match(loggedReason(scene.fault()), /\(github: is not a valid header value/, JSON.stringify(text));
     t.notMatch(faultReason(scene.fault()), /github/, 'callers do not hear its name');
   }
   scene.write('github', 'a'.repeat(limits.secretBytesMax + 1));

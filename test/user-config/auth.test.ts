@@ -58,11 +58,11 @@ t.test('headers are any but the gateway’s own, each once', async (t) => {
   ]) {
     t.match(
       authFault({ type: 'headers', headers: Object.fromEntries([[name, { file: 'a' }]]) }),
-      /must have names/,
+      /must be valid header names/,
       JSON.stringify(name),
     );
   }
-  t.match(authFault(headers({ 'x-a': 'a', 'X-A': 'b' })), /each header once/);
+  t.match(authFault(headers({ 'x-a': 'a', 'X-A': 'b' })), /each header only once/);
   t.match(authFault(headers({})), /1 to 8 headers/);
   t.match(authFault(headers(Object.fromEntries(Array.from({ length: 9 }, (_, i) => [`x-${i}`, 'a'])))), /1 to 8/);
 });

@@ -33,7 +33,7 @@ t.test('a member that looks like a known one is an error that names the known on
       [
         {
           path: ['virtual_hosts', 'vh', 'backends', 'b', slip],
-          message: `is not known; is it ${meant}?`,
+          message: `is not known; did you mean ${meant}?`,
           meant,
         },
       ],
@@ -41,10 +41,10 @@ t.test('a member that looks like a known one is an error that names the known on
     );
   }
   t.match(inWords(check({ virtual_host: {}, virtual_hosts: {} })).errors, [
-    'virtual_host: is not known; is it virtual_hosts?',
+    'virtual_host: is not known; did you mean virtual_hosts?',
   ]);
   t.match(inWords(check({ virtual_hosts: { vh: { backends: {}, exposes: [] } } })).errors, [
-    'virtual_hosts.vh.exposes: means nothing in this place',
+    'virtual_hosts.vh.exposes: has no effect here',
   ]);
 });
 
@@ -56,8 +56,8 @@ t.test('others may have members of their own, and what is keyed by names has non
 t.test('where nothing unknown may stand, the likely name is told too', async (t) => {
   const auth = { type: 'headers', header: {}, headers: { 'x-key': { files: 'a', file: 'b' } } };
   t.strictSame(inWords(check(withBackend({ auth }))).errors, [
-    `${AT_B}.auth.headers.x-key.files: is not known; is it file?`,
-    `${AT_B}.auth.header: is not known; is it headers?`,
+    `${AT_B}.auth.headers.x-key.files: is not known; did you mean file?`,
+    `${AT_B}.auth.header: is not known; did you mean headers?`,
   ]);
 });
 
@@ -65,18 +65,18 @@ t.test('what is wrong and what is odd are told together', async (t) => {
   const config = withBackend({ url: 'ftp://x', allowed_tools: [] });
   t.strictSame(inWords(check(config)).errors, [
     `${AT_B}.url: must be an http or https URL without credentials`,
-    `${AT_B}.allowed_tools: is not known; is it allowed_tool_names?`,
+    `${AT_B}.allowed_tools: is not known; did you mean allowed_tool_names?`,
   ]);
 });
 
 t.test('what is right and perhaps not meant is a warning', async (t) => {
   for (const [backend, warning] of [
     [{ url: 'HTTP://b.example/mcp' }, /^virtual_hosts\.vh\.backends\.b\.url: is plain text.*plain-text-or-tls$/],
-    [{ transport: 'STDIO' }, /\.transport: is STDIO, over which no backend is reached$/],
-    [{ exposes: [] }, /\.exposes: is empty: nothing of this backend passes$/],
+    [{ transport: 'STDIO' }, /\.transport: is STDIO, which is not supported$/],
+    [{ exposes: [] }, /\.exposes: is empty: nothing of this backend is exposed$/],
     [
       { exposes: ['prompts'], allowed_tool_names: ['a'] },
-      /\.allowed_tool_names: means nothing, as exposes has no tools$/,
+      /\.allowed_tool_names: has no effect, because exposes does not have tools$/,
     ],
   ] as const) {
     t.match(inWords(check(withBackend(backend))), { errors: [], warnings: [warning] });
@@ -95,7 +95,7 @@ t.test('of very many some are told, and the others counted', async (t) => {
 t.test("a backend that gets the gateway's own token of the caller is told", async (t) => {
   const warned = (backend: object): string[] => inWords(check(withBackend(backend))).warnings;
   t.match(warned({ passthrough_headers: ['X-Team', 'Authorization'] }), [
-    /passthrough_headers: has authorization: whoever runs the backend gets the caller's token/,
+    /passthrough_headers: has authorization: the backend would get the caller's token/,
   ]);
   t.same(warned({ passthrough_headers: ['x-team'] }), []);
   const auth = { type: 'headers', headers: { authorization: { file: 'github' } } };

@@ -97,7 +97,7 @@ t.test('what is wrong is refused, and named', async (t) => {
   const refused: readonly (readonly [Backends, RegExp])[] = [
     [{ b: { tools: [] } }, /b\.tools: must be an object/],
     [{ b: { tools: { a: 1 } } }, /b\.tools\.a: must be an object/],
-    [{ b: { tools: { a: { hiden: true } } } }, /b\.tools\.a\.hiden: is not known; is it hidden\?/],
+    [{ b: { tools: { a: { hiden: true } } } }, /b\.tools\.a\.hiden: is not known; did you mean hidden\?/],
     [{ b: { tools: { a: { hidden: 1 } } } }, /b\.tools\.a\.hidden: must be true or false/],
     [{ b: { tools: { a: { name: '' } } } }, /b\.tools\.a\.name: must not be empty/],
     [{ b: { tools: { a: { name: 'x'.repeat(5_000) } } } }, /b\.tools\.a\.name: is too long/],

@@ -126,7 +126,7 @@ t.test('of members that look misspelt a word is said, once for each config, smal
   t.teardown(() => configs.close());
   const odd = { b: { url, allowed_tools: ['a'], description: 'mine' } };
   const text = configBytes(odd).toString();
-  const expected = 'alice: virtual_hosts.vh.backends.b.allowed_tools: is not known; is it allowed_tool_names?';
+  const expected = 'alice: virtual_hosts.vh.backends.b.allowed_tools: is not known; did you mean allowed_tool_names?';
   store.answer = { kind: 'found', value: Buffer.from(text) };
   found(await configs.read('alice'));
   found(await configs.read('alice'));
@@ -141,7 +141,7 @@ t.test('of members that look misspelt a word is said, once for each config, smal
 
 t.test('a member that is known elsewhere means nothing where it stands', async (t) => {
   const decoding = decodeUserConfig(Buffer.from('{"virtual_hosts":{"vh":{"backends":{},"allowed_tool_names":["a"]}}}'));
-  t.match(decoding, { ok: true, oddities: 'virtual_hosts.vh.allowed_tool_names: means nothing in this place' });
+  t.match(decoding, { ok: true, oddities: 'virtual_hosts.vh.allowed_tool_names: has no effect here' });
 });
 
 t.test('to forget is the work of the store', async (t) => {
@@ -215,7 +215,7 @@ t.test('a config of nothing but faults is refused', async (t) => {
   const members = Array.from({ length: 200_000 }, (_, index) => `"b${index}":0`).join();
   const bytes = Buffer.from(`{"virtual_hosts":{"vh":{"backends":{${members}}}}}`);
   t.ok(bytes.length <= limits.userConfigBytesMax);
-  t.strictSame(decodeUserConfig(bytes), { ok: false, issues: 'too many members at fault to be told' });
+  t.strictSame(decodeUserConfig(bytes), { ok: false, issues: 'too many invalid members to list' });
 });
 
 t.test('a config as large as may be does not hold up the event loop', async (t) => {

@@ -67,7 +67,7 @@ t.test('a backend that nobody reaches says why, in the verdict and beside it', a
   const seen = { ...relay, origins: [{ origin, state: 'open', fault }] as unknown as typeof relay.origins };
   t.match(
     explained('down-x', told, seen)['verdict'],
-    /^down cannot be reached now: connection refused\. .*-32603 at once/,
+    /^down cannot be reached now: connection refused\. .*-32603 immediately/,
   );
   t.match(explained('plain-x', told, seen)['verdict'], /^plain is never reached: .*plain-text HTTP.*-32603$/);
   t.match(explained('program-x', told, seen)['verdict'], /^program is never reached: .*-32603$/);

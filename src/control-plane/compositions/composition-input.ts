@@ -44,7 +44,7 @@ function checkServer(server: CompositionInput['servers'][number], member: string
   const { name, prompts = [], resources = [], curation } = server;
   const tools = toolsOf(server.tools, `${member}.tools`);
   if (tools.length + prompts.length + resources.length === 0)
-    refuseMember(`${member}.tools`, 'must name at least one tool: leave out a server of which none is used');
+    refuseMember(`${member}.tools`, 'must name at least one tool: leave out servers of which you use none');
   checkNames(tools, `${member}.tools`);
   checkPatterns(tools, `${member}.tools`);
   checkNames(prompts, `${member}.prompts`);
@@ -85,7 +85,8 @@ function checkPatterns(tools: readonly string[], member: string): void {
 /** Whoever writes one hopes for more than is meant. */
 function refusePatterns(names: readonly string[], member: string): void {
   const index = names.findIndex(isPattern);
-  if (index !== -1) refuseMember(`${member}.${index}`, 'must be the whole name of one prompt: patterns are not read');
+  if (index !== -1)
+    refuseMember(`${member}.${index}`, 'must be the whole name of one prompt: patterns are not supported');
 }
 
 function checkSubjects(subjects: readonly string[]): readonly string[] {

@@ -14,16 +14,18 @@ export function refuseAboveQuota(
   const { id, maker = '', subjects, hostBytes = 0 } = composition;
   const usage = known.usageOf(maker, id);
   if (usage.compositions >= shares.makerCompositionsMax) {
-    full(`You have made ${usage.compositions} compositions, and can have no more: delete one first`);
+    full(`You have ${usage.compositions} compositions, which is the maximum: delete one first`);
   }
   const storedBytes = usage.storedBytes + encodeComposition(composition).length;
   if (storedBytes > shares.makerComposedBytesMax) {
-    full(`Your compositions would have ${storedBytes} bytes together, of ${shares.makerComposedBytesMax}`);
+    full(
+      `Your compositions would have ${storedBytes} bytes together; at most ${shares.makerComposedBytesMax} are allowed`,
+    );
   }
   const publishedBytes = usage.publishedBytes + hostBytes * subjects.length;
   if (publishedBytes > shares.makerPublishedBytesMax) {
     full(
-      `Your compositions would write ${publishedBytes} bytes into the configs of their subjects, of ${shares.makerPublishedBytesMax}: name fewer subjects or tools`,
+      `Your compositions would write ${publishedBytes} bytes into the configs of their subjects; at most ${shares.makerPublishedBytesMax} are allowed: name fewer subjects or tools`,
     );
   }
 }
@@ -40,7 +42,7 @@ export function findShareObstacle(
     if (other.id !== id && (other.maker ?? '') === maker) bytes += other.hostBytes ?? 0;
   }
   if (bytes <= shares.makerConfigBytesMax) return undefined;
-  return `your compositions would fill ${bytes} bytes of this user's config, of ${shares.makerConfigBytesMax} for one maker`;
+  return `your compositions would fill ${bytes} bytes of this user's config; at most ${shares.makerConfigBytesMax} are allowed for one maker`;
 }
 
 /**

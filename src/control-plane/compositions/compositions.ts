@@ -241,9 +241,9 @@ export class Compositions {
     if (wait === undefined) return done;
     await wait.for(done, progress);
     if (wait.left === 0) return;
-    this.#logger.info({ left: wait.left }, 'a change is answered before it is published to everybody');
+    this.#logger.info({ left: wait.left }, 'a change was answered before it was published to everybody');
     void done.catch((error: unknown) => {
-      this.#logger.warn({ err: error }, 'a change could not be published to everybody: it is tried again');
+      this.#logger.warn({ err: error }, 'a change could not be published to everybody; retrying');
     });
   }
 
@@ -269,7 +269,7 @@ export class Compositions {
       }
     } catch (error) {
       // The store, most likely: the next look is not far away.
-      this.#logger.warn({ err: error }, 'compositions could not be looked through');
+      this.#logger.warn({ err: error }, 'the check of all compositions failed');
     }
   }
 
@@ -311,8 +311,8 @@ export class Compositions {
     if (unknown === undefined) return;
     const { name, tools } = servers[unknown.server]!;
     const place = tools.indexOf(unknown.tool);
-    const advice = 'correct it, refresh the server, or say force=true (--force) to name it all the same';
-    const what = isPattern(unknown.tool) ? `matches no tool of ${name}` : `is no tool that ${name} has`;
+    const advice = 'correct it, refresh the server, or use force=true (--force) to name it anyway';
+    const what = isPattern(unknown.tool) ? `matches no tool of ${name}` : `is not a tool of ${name}`;
     refuseMember(`servers.${unknown.server}.tools.${place}`, `${what}: ${advice}`);
   }
 
@@ -324,7 +324,7 @@ export class Compositions {
     refuseAboveQuota(composition, compositions, this.#shares);
     const matches = await this.#names.resolved(matchServers(composition, servers));
     const clash = findClash(matches);
-    if (clash !== '') refuseMember('servers', `have what cannot be together: ${clash}`);
+    if (clash !== '') refuseMember('servers', `have a conflict: ${clash}`);
     const json = virtualHostJson(matches, composition);
     for (const [index, subject] of composition.subjects.entries()) {
       const obstacle =
@@ -355,5 +355,5 @@ function shownAs(exposure: Exposure | undefined): { readonly exposure: Exposure 
 }
 
 function nameTaken(name: string): ControlPlaneFault {
-  return new ControlPlaneFault('name-taken', `A composition named ${name} is there already`);
+  return new ControlPlaneFault('name-taken', `A composition named ${name} already exists`);
 }

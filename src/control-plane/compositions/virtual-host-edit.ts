@@ -32,7 +32,7 @@ export function readConfig(bytes: Buffer): EditableConfig | string {
   if (!decoding.ok) return decoding.issues;
   if (!scanner.scan(bytes, 2)) return 'nested too deeply, or too many values';
   const node = findVirtualHosts(bytes);
-  if (node === undefined) return 'virtual_hosts: must be there once';
+  if (node === undefined) return 'virtual_hosts: must be present once';
   const virtualHosts: VirtualHostMember[] = [];
   for (let host = node + 1; host < scanner.next(node); host = scanner.next(host)) {
     const member = bytes.subarray(scanner.keyStart(host) - 1, scanner.end(host));

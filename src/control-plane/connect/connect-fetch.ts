@@ -48,7 +48,7 @@ export class ConnectFetch {
       for await (const piece of answer as AsyncIterable<Buffer>) {
         bytes += piece.length;
         if (bytes > limits.connectAnswerBytesMax)
-          throw new ControlPlaneFault('party-unfit', 'A server’s answer is too large.');
+          throw new ControlPlaneFault('party-unfit', 'A server’s response is too large.');
         pieces.push(piece);
       }
     } catch (error) {
@@ -58,7 +58,7 @@ export class ConnectFetch {
     }
     const status = answer.statusCode ?? 0;
     if (status < 200 || status > 599)
-      throw new ControlPlaneFault('party-unfit', 'A server’s answer is not HTTP as it should be.');
+      throw new ControlPlaneFault('party-unfit', 'A server’s response is not valid HTTP.');
     const type = answer.headers['content-type'] ?? '';
     const isBodiless = status === 204 || status === 205 || status === 304;
     return new Response(isBodiless ? null : Buffer.concat(pieces), { status, headers: { 'content-type': type } });
@@ -110,7 +110,7 @@ export class ConnectFetch {
     if (url.protocol === 'http:' && this.#means.mode === 'tls-only')
       throw new ControlPlaneFault(
         'party-unfit',
-        'A server names an http address, which --upstream-connection-mode plain-text-or-tls allows.',
+        'A server names an http address, which needs --upstream-connection-mode plain-text-or-tls.',
       );
     if (this.#means.names.guard.obstacleOfHost(url.hostname) !== undefined)
       throw new ControlPlaneFault('party-unfit', 'A server names an address that is not allowed.');

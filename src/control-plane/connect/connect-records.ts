@@ -51,11 +51,11 @@ export class ConnectRecords {
       const { bytes, record } = await this.#read(key);
       const used = record.usedTickets.filter(({ untilMs }) => nowMs < untilMs);
       if (used.some(({ id }) => id === ticketId))
-        throw new ControlPlaneFault('consent-over', 'This link was used already.');
+        throw new ControlPlaneFault('consent-over', 'This link has already been used.');
       if (used.length >= limits.connectStartsMax)
         throw new ControlPlaneFault(
           'consents-full',
-          'Too many links for this backend were used of late: try again in some minutes.',
+          'Too many links for this backend were used recently: try again in a few minutes.',
         );
       const usedTickets = [...used, { id: ticketId, untilMs: begun.untilMs }];
       return (await this.#write(key, bytes, { usedTickets, begun })) || undefined;

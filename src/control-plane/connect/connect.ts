@@ -130,7 +130,7 @@ export class Connect {
       );
       const issued = renewedGrant(await oauth.processAuthorizationCodeResponse(server, named, answer), issuedAtMs);
       if ('kind' in issued)
-        throw new ControlPlaneFault('party-unfit', 'The authorization server gave no token that can be used.');
+        throw new ControlPlaneFault('party-unfit', 'The authorization server issued no usable token.');
       await this.#save(begun, { ...issued, issuedAtMs });
     } catch (error) {
       throw await this.#faultOf(error, begun);
@@ -185,11 +185,11 @@ export class Connect {
       const isOld = reading.reason === 'expired';
       throw new ControlPlaneFault(
         isOld ? 'consent-over' : 'consent-unknown',
-        isOld ? 'This link is too old.' : 'This link is not right.',
+        isOld ? 'This link has expired.' : 'This link is not valid.',
       );
     }
     if (reading.ticket.backendName !== server)
-      throw new ControlPlaneFault('consent-unknown', 'This link is not right.');
+      throw new ControlPlaneFault('consent-unknown', 'This link is not valid.');
     return reading.ticket;
   }
 
@@ -229,14 +229,12 @@ export class Connect {
       state.length <= STATE_CHARS_MAX
         ? openText(this.#options.keys, STATE_USE, Buffer.from(state, 'base64url'))
         : undefined;
-    if (opened?.kind !== 'opened')
-      throw new ControlPlaneFault('consent-unknown', 'Nothing was begun that this could end.');
+    if (opened?.kind !== 'opened') throw new ControlPlaneFault('consent-unknown', 'There is no consent in progress.');
     const [grantKey, nonce] = JSON.parse(opened.text) as [string, string];
     const begun = await this.#begun.end(grantKey, nonce, Date.now());
-    if (begun === undefined)
-      throw new ControlPlaneFault('consent-over', 'This was ended already, or begun too long ago.');
+    if (begun === undefined) throw new ControlPlaneFault('consent-over', 'This was already completed, or has expired.');
     if (hashOf(browser) !== begun.browser)
-      throw new ControlPlaneFault('consent-refused', 'This was begun in another browser: nothing was connected.');
+      throw new ControlPlaneFault('consent-refused', 'This was started in another browser: nothing was connected.');
     return begun;
   }
 
@@ -275,14 +273,14 @@ export class Connect {
     if (error instanceof ControlPlaneFault) return error;
     const { error: code, name } = error as { readonly error?: unknown; readonly name?: string };
     if (code === 'access_denied')
-      return new ControlPlaneFault('consent-refused', 'You have not given the consent: nothing was connected.');
+      return new ControlPlaneFault('consent-refused', 'You did not give your consent: nothing was connected.');
     if (code === 'invalid_client' && auth.client_id === undefined) await this.#clients.forget({ origin, path }, client);
     const told = typeof code === 'string' && /^[a-z_]{1,40}$/.test(code) ? ` (${code})` : '';
     const isOAuth = told !== '' || OAUTH_ERRORS.has(name ?? '');
     return isOAuth
       ? new ControlPlaneFault(
           'party-unfit',
-          `The authorization server did not give what it should have${told}: nothing was connected.`,
+          `The authorization server did not respond as expected${told}: nothing was connected.`,
         )
       : error;
   }

@@ -39,7 +39,7 @@ export async function discover(fetch: ConnectFetch, target: UpstreamTarget, auth
   const server = await serverMetadata(fetch, issuer);
   const scope = auth.scope ?? parameterIn(challenge, 'scope') ?? textsIn(metadata, 'scopes_supported').join(' ');
   if (scope.length > limits.oauthMemberCharsMax || resource.length > limits.oauthMemberCharsMax)
-    throw new ControlPlaneFault('party-unfit', 'The backend asks for more than a consent can be about.');
+    throw new ControlPlaneFault('party-unfit', 'The scope or resource that the backend asks for is too long.');
   return { server, resource, scope };
 }
 
@@ -102,16 +102,16 @@ async function serverMetadata(fetch: ConnectFetch, issuer: string): Promise<Auth
     const metadata = await fetch.object(new URL(place));
     if (metadata !== undefined) return checkedServer(fetch, metadata, issuer);
   }
-  throw new ControlPlaneFault('party-unfit', 'The backend’s authorization server says nothing of itself.');
+  throw new ControlPlaneFault('party-unfit', 'The backend’s authorization server publishes no metadata.');
 }
 
 function checkedServer(fetch: ConnectFetch, metadata: Metadata, issuer: string): AuthorizationServer {
   const named = textIn(metadata, 'issuer') ?? '';
   if (named.replace(/\/$/, '') !== issuer.replace(/\/$/, ''))
-    throw new ControlPlaneFault('party-unfit', 'The authorization server says that it is another one.');
+    throw new ControlPlaneFault('party-unfit', 'The authorization server’s metadata names another issuer.');
   // Without it a code that was caught on its way could be used by who caught it.
   if (!textsIn(metadata, 'code_challenge_methods_supported').includes('S256'))
-    throw new ControlPlaneFault('party-unfit', 'The authorization server does not take PKCE with S256.');
+    throw new ControlPlaneFault('party-unfit', 'The authorization server does not support PKCE with S256.');
   const registration = textIn(metadata, 'registration_endpoint');
   const methods = textsIn(metadata, 'token_endpoint_auth_methods_supported');
   const revocation = revocationIn(fetch, metadata);
@@ -131,7 +131,7 @@ function checkedServer(fetch: ConnectFetch, metadata: Metadata, issuer: string):
 function endpointIn(fetch: ConnectFetch, metadata: Metadata, name: string): string {
   const text = textIn(metadata, name) ?? '';
   if (!URL.canParse(text) || text.length > limits.oauthMemberCharsMax)
-    throw new ControlPlaneFault('party-unfit', 'The authorization server does not say where it is asked.');
+    throw new ControlPlaneFault('party-unfit', 'The metadata of the authorization server lacks a required endpoint.');
   fetch.check(new URL(text));
   return text;
 }

@@ -82,7 +82,7 @@ async function register(
   if (method === undefined)
     throw new ControlPlaneFault(
       'party-unfit',
-      'The authorization server wants clients to show what the gateway cannot.',
+      'The authorization server requires a client authentication that the gateway does not support.',
     );
   const { issuer, registration_endpoint: endpoint } = server;
   const answer = await oauth.dynamicClientRegistrationRequest(
@@ -114,4 +114,4 @@ function usableSecret(secret: unknown): string {
 }
 
 const NOT_REGISTERED =
-  'The authorization server does not let the gateway register itself: whoever runs the gateway names a client in the backend’s auth.';
+  'The authorization server does not allow the gateway to register itself: the operator has to name a client in the backend’s auth.';

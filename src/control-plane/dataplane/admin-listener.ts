@@ -35,7 +35,7 @@ export class AdminListener {
   async askFor(subject: string, path: string): Promise<AdminAnswer> {
     const own = this.#asking.get(subject) ?? 0;
     if (own >= limits.dataplaneQuestionsPerSubjectMax || this.#askingCount >= limits.dataplaneQuestionsMax) {
-      throw new ControlPlaneFault('dataplane-busy', 'The dataplane is asked too much at once: try again');
+      throw new ControlPlaneFault('dataplane-busy', 'Too many questions to the dataplane at once: try again');
     }
     this.#askingCount += 1;
     this.#asking.set(subject, own + 1);
@@ -56,7 +56,7 @@ export class AdminListener {
     const { detail } = Object(value) as { readonly detail?: unknown };
     const told = typeof detail === 'string' ? detail.slice(0, DETAIL_CHARS_MAX) : `status ${status}`;
     if (status === 503)
-      throw new ControlPlaneFault('dataplane-busy', 'The dataplane cannot tell now: try again', {
+      throw new ControlPlaneFault('dataplane-busy', 'The dataplane cannot answer now: try again', {
         wordsForAdmins: told,
       });
     const words = 'The dataplane’s admin listener refused the question';
@@ -71,11 +71,11 @@ export class AdminListener {
     } catch (error) {
       if (error instanceof ControlPlaneFault) throw error;
       const why = signal.aborted ? `it did not answer in ${this.#bounds.answerMsMax} ms` : reasonOf(error);
-      const advice = 'see that a dataplane runs, and that --dataplane-admin-address names its --admin-address';
+      const advice = 'check that a dataplane is running, and that --dataplane-admin-address is its --admin-address';
       throw new ControlPlaneFault(
         'dataplane-unreachable',
-        'The dataplane’s admin listener does not answer: an admin of the gateway sees why',
-        { wordsForAdmins: `The admin listener at ${this.#origin} does not answer: ${why}; ${advice}` },
+        'The dataplane’s admin listener does not respond: admins can see why',
+        { wordsForAdmins: `The admin listener at ${this.#origin} does not respond: ${why}; ${advice}` },
       );
     }
   }
@@ -86,7 +86,7 @@ export class AdminListener {
     for await (const piece of (response.body ?? []) as AsyncIterable<Uint8Array>) {
       bytes += piece.length;
       if (bytes > this.#bounds.answerBytesMax) {
-        const words = `The dataplane’s answer has more than ${this.#bounds.answerBytesMax} bytes: ask for less`;
+        const words = `The dataplane’s response has more than ${this.#bounds.answerBytesMax} bytes: ask for less`;
         throw new ControlPlaneFault('dataplane-refused', words);
       }
       pieces.push(piece);
@@ -101,7 +101,7 @@ const DETAIL_CHARS_MAX = 500;
 /** Of `fetch`, which keeps it one step below. */
 function reasonOf(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  if (cause instanceof SyntaxError) return 'what it says is no JSON';
+  if (cause instanceof SyntaxError) return 'its response is not JSON';
   const { code, message = '' } = Object(cause) as { readonly code?: string; readonly message?: string };
   return code ?? message;
 }

@@ -82,7 +82,7 @@ export class DataplaneViews {
   async #ask(asker: string, path: string): Promise<unknown> {
     const { status, value } = await this.#listenerOf().askFor(asker, path);
     if (status === 404)
-      throw new ControlPlaneFault('dataplane-refused', 'The dataplane has no such view: is it older?');
+      throw new ControlPlaneFault('dataplane-refused', 'The dataplane has no such view: it may be an older version');
     return value;
   }
 
@@ -93,7 +93,7 @@ export class DataplaneViews {
 }
 
 export const UNNAMED =
-  'This control plane is not told where the dataplane’s admin listener is: start it with --dataplane-admin-address, as in 127.0.0.1:8002';
+  'This control plane does not know the dataplane’s admin listener: start it with --dataplane-admin-address, e.g. 127.0.0.1:8002';
 
 interface Shape<Value> {
   safeParse(value: unknown): { readonly success: true; readonly data: Value } | { readonly success: false };
@@ -103,7 +103,7 @@ interface Shape<Value> {
 export function understood<Value>(shape: Shape<Value>, value: unknown): Value {
   const parsed = shape.safeParse(value);
   if (parsed.success) return parsed.data;
-  const words = 'What the dataplane’s admin listener says is not understood: is it a Switchyard of another version?';
+  const words = 'The response of the dataplane’s admin listener is not understood: it may be another version of Switchyard';
   throw new ControlPlaneFault('dataplane-refused', words);
 }
 

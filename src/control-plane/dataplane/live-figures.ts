@@ -124,7 +124,7 @@ export class LiveFigures {
 }
 
 const COMMENT = ': \n\n';
-const NO_FIGURES = 'The dataplane keeps no figures: start it with --metrics on';
+const NO_FIGURES = 'The dataplane collects no metrics: start it with --metrics true';
 
 function eventOf(name: string, value: unknown): string {
   return `event: ${name}\ndata: ${JSON.stringify(value)}\n\n`;

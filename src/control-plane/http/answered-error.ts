@@ -57,9 +57,9 @@ const STORE_RETRY_S = '2';
 const wordsForPeople: Readonly<Record<string, string>> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'Unsupported content type: send application/json',
   FST_ERR_CTP_BODY_TOO_LARGE: 'Request body too large',
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'The body is not as long as content-length says',
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'The length of the body differs from content-length',
   FST_ERR_CTP_INVALID_JSON_BODY: 'The body is not JSON',
-  FST_ERR_BAD_URL: 'The path is not percent-encoded as it should be',
+  FST_ERR_BAD_URL: 'The path is not correctly percent-encoded',
   FST_ERR_MAX_PARAM_LENGTH: 'The path is too long',
 };
 

@@ -191,7 +191,7 @@ function clientErrorHandler(error: Error & { readonly code?: string }, socket: S
       ? ['431 Request Header Fields Too Large', 'Request header fields too large']
       : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
         ? ['408 Request Timeout', 'The request did not arrive in time']
-        : ['400 Bad Request', 'The request is not HTTP/1.1 as it should be'];
+        : ['400 Bad Request', 'The request is not valid HTTP/1.1'];
   if (!socket.writable) return;
   const body = JSON.stringify({ detail });
   socket.end(

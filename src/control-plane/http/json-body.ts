@@ -34,8 +34,7 @@ function parseLarge(subject: string, body: Buffer, done: Done, parse: () => void
   readings.read(subject, body, limits.jsonDepthMax, (tape) => {
     // Parsing has a turn of its own.
     if (tape !== undefined && tape.count <= valuesMax) setImmediate(parse);
-    else if (tape !== undefined)
-      done(new Refused(413, `The body has more than ${valuesMax} values: send fewer at once`));
+    else if (tape !== undefined) done(new Refused(413, `The body has more than ${valuesMax} values: send fewer`));
     else done(new Refused(400, `The body is not JSON in UTF-8, or has far more than ${valuesMax} values`));
   });
 }

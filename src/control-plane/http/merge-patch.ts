@@ -75,8 +75,5 @@ function refuseMisshaped(name: SchemaName, whole: unknown): void {
   validators.set(name, validate);
   if (validate(whole)) return;
   const [violation] = validate.errors ?? [];
-  throw new Refused(
-    422,
-    violation === undefined ? 'the body is not as it should be' : describeViolation(violation, 'body'),
-  );
+  throw new Refused(422, violation === undefined ? 'the body is not valid' : describeViolation(violation, 'body'));
 }

@@ -6,8 +6,8 @@ export const ROLE_MISSING = 'role-missing';
 
 /** @param has `undefined`: none. */
 export function roleRefusal(wanted: Role, has: Role | undefined): Refusal<typeof ROLE_MISSING> {
-  const message = `This needs the role ${wanted}, and the token has ${has === undefined ? 'none' : `the role ${has}`}`;
-  const challenge = `error="insufficient_scope", error_description="This needs the role ${wanted}"`;
+  const message = `This requires the role ${wanted}, but the token has ${has === undefined ? 'none' : `the role ${has}`}`;
+  const challenge = `error="insufficient_scope", error_description="This requires the role ${wanted}"`;
   return {
     ...{ code: ROLE_MISSING, status: 403, message, contentType: 'application/json' },
     body: JSON.stringify({ detail: message }),

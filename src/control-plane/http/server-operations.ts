@@ -135,7 +135,7 @@ export const serverOperations = {
     tag: 'servers',
     summary: 'List how a server has been, the latest first',
     description: 'An entry for each time that a probe found it otherwise than the one before.',
-    answers: [jsonList('How it has been.', 'HealthEntry')],
+    answers: [jsonList('Health history.', 'HealthEntry')],
     refusals: [404],
   },
   listTools: {

@@ -8,7 +8,8 @@ export function withCamelCaseMembers(value: unknown): unknown {
   const renamed = new Map<string, unknown>();
   for (const [name, member] of Object.entries(value)) {
     const camelCase = name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
-    if (renamed.has(camelCase)) throw new Refused(422, `${camelCase} is there twice, as ${name} too: send one of them`);
+    if (renamed.has(camelCase))
+      throw new Refused(422, `${camelCase} is given twice, also as ${name}: send only one of them`);
     renamed.set(camelCase, member);
   }
   return Object.fromEntries(renamed);

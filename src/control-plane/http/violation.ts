@@ -6,7 +6,7 @@ const MEMBER_CHARS_MAX = 128;
 
 /** @param part of the request that was at fault, as `body` or `querystring`. */
 export function describeViolation(violation: FastifySchemaValidationError, part: string): string {
-  const { keyword, instancePath, params, message = 'is not as it should be' } = violation;
+  const { keyword, instancePath, params, message = 'is not valid' } = violation;
   const path = instancePath
     .slice(1)
     .split('/')

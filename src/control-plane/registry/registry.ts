@@ -122,7 +122,7 @@ export class Registry {
     return this.#storage.loadListJson(record.id, name);
   }
 
-  /** How it has been, the latest first. */
+  /** Health history, the latest first. */
   async health(reference: string): Promise<readonly HealthEntry[]> {
     const { record } = await this.#require(reference);
     return this.#storage.loadHealth(record.id);
@@ -329,7 +329,7 @@ export class Registry {
   async #refuseTakenName(name: string, id?: string): Promise<void> {
     const owner = await this.#storage.ownerOfName(name);
     if (owner === undefined || owner === id) return;
-    throw new ControlPlaneFault('name-taken', `A server named ${name} is registered already`, { member: 'name' });
+    throw new ControlPlaneFault('name-taken', `A server named ${name} is already registered`, { member: 'name' });
   }
 
   /** Those that are active come first, so that those that hang make no one else wait. */

@@ -36,7 +36,7 @@ export function checkServerInput(input: ServerInput): CheckedInput {
   if (tags !== undefined) checkTags(tags);
   // A probe has no caller whose token could be exchanged.
   if (auth?.type === 'token-exchange')
-    refuseMember('auth.type', 'must not be token-exchange, which user configs alone may have');
+    refuseMember('auth.type', 'must not be token-exchange, which is only for user configs');
   const fault = auth ? authFault(auth) : undefined;
   if (fault !== undefined) throw new ControlPlaneFault('invalid', `auth${fault}`, { member: 'auth' });
   refuseMemberFault('curation', curation ? curationFault(curation) : undefined);

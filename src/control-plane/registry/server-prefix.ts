@@ -28,8 +28,8 @@ export function refuseTakenPrefix(server: Named & Pick<ServerRecord, 'id'>, serv
   const owner = servers.find((other) => other.id !== server.id && prefixOf(other) === prefix);
   if (owner === undefined) return;
   const fact = prefix === '' ? `${owner.name} has no prefix` : `the tools of ${owner.name} begin with ${prefix}`;
-  const advice = 'take another name, or another prefix in curation.prefix';
-  throw new ControlPlaneFault('prefix-taken', `Two servers cannot have one prefix, and ${fact}: ${advice}`, {
+  const advice = 'choose another name, or another prefix in curation.prefix';
+  throw new ControlPlaneFault('prefix-taken', `Two servers cannot have the same prefix, and ${fact}: ${advice}`, {
     member: 'curation.prefix',
   });
 }

@@ -90,7 +90,7 @@ export class Settlements {
   #warnOfMissing(server: string, found: ServerLists): void {
     const lists = serverListNames.filter((name) => found[name] === undefined);
     if (lists.length === 0) return;
-    const words = 'lists of a server were refused, or are too long: what was known of them stays';
+    const words = 'lists of a server were refused or are too long; the previous ones are kept';
     this.#repeated.warn(this.#logger, server, { server, lists }, words);
   }
 
@@ -123,7 +123,7 @@ export function reportOf(probed: ServerRecord, settlement: Settlement, durationM
   const isSettled = settlement.kind === 'settled';
   const error = isSettled
     ? settlement.record.lastError
-    : 'it was given another URL or auth meanwhile: refresh it again';
+    : 'its URL or auth has changed in the meantime: refresh it again';
   return {
     status: settlement.record.status,
     ...reportedCounts(isSettled ? settlement.changes : NO_SERVER_CHANGES),

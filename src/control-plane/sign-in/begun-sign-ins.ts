@@ -41,9 +41,9 @@ export class BegunSignIns {
     const begun = JSON.parse(opened.text) as BegunSignIn;
     if (begun.state !== state) throw new ControlPlaneFault('sign-in-refused', NOT_HERE);
     if (nowMs >= begun.untilMs)
-      throw new ControlPlaneFault('sign-in-refused', 'This sign-in was begun too long ago: sign in again.');
+      throw new ControlPlaneFault('sign-in-refused', 'This sign-in has expired: sign in again.');
     if (this.#ended.has(state))
-      throw new ControlPlaneFault('sign-in-refused', 'This sign-in has ended already: sign in again.');
+      throw new ControlPlaneFault('sign-in-refused', 'This sign-in was already completed: sign in again.');
     this.#remember(begun, nowMs);
     return begun;
   }
@@ -58,4 +58,4 @@ export class BegunSignIns {
 }
 
 const NOT_HERE =
-  'This sign-in was not begun in this browser, has ended already, or another was begun after it: sign in again.';
+  'This sign-in was not started in this browser, was already completed, or was replaced by a newer one: sign in again.';

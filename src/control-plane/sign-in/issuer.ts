@@ -43,19 +43,19 @@ const OF_ASKING: ReadonlySet<FaultCode> = new Set(['party-unfit', 'party-silent'
 export function issuerFault(error: unknown, { host }: URL): ControlPlaneFault {
   if (error instanceof ControlPlaneFault && !OF_ASKING.has(error.code)) return error;
   if (error instanceof ControlPlaneFault)
-    return new ControlPlaneFault('sign-in-failed', `The issuer ${host} cannot be asked. ${error.message}`, {
+    return new ControlPlaneFault('sign-in-failed', `The issuer ${host} cannot be reached. ${error.message}`, {
       cause: error,
     });
   return new ControlPlaneFault(
     'sign-in-failed',
-    `The issuer ${host} does not say of itself what OpenID Connect wants: whoever runs the gateway looks at --sign-in-issuer.`,
+    `The issuer ${host} does not publish what OpenID Connect requires: the operator has to check --sign-in-issuer.`,
     { cause: error },
   );
 }
 
 function endpointOf(fetch: ConnectFetch, text: string | undefined, { host }: URL): string {
   if (text === undefined || !URL.canParse(text) || text.length > limits.oauthMemberCharsMax)
-    throw new ControlPlaneFault('sign-in-failed', `The issuer ${host} does not say where one signs in.`);
+    throw new ControlPlaneFault('sign-in-failed', `The issuer ${host} names no authorization endpoint.`);
   fetch.check(new URL(text));
   return text;
 }

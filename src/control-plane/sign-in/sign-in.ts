@@ -92,10 +92,7 @@ export class SignIn {
    */
   async end(query: string, kept: string, address: string, onTaken: () => void): Promise<SignedIn> {
     if (query.length > limits.signInAnswerCharsMax)
-      throw new ControlPlaneFault(
-        'sign-in-unreadable',
-        'The issuer has sent the browser back with more than is read: sign in again.',
-      );
+      throw new ControlPlaneFault('sign-in-unreadable', 'The response of the issuer is too long: sign in again.');
     return this.#withRoom(address, async () => {
       const parameters = new URLSearchParams(query);
       const begun = this.#begun.take(kept, parameters.get('state') ?? '', Date.now());
@@ -155,10 +152,10 @@ export class SignIn {
       });
     const told = typeof code === 'string' && /^[a-z_]{1,40}$/.test(code) ? ` (${code})` : '';
     if (told === '' && !OAUTH_ERRORS.has(name ?? '')) return issuerFault(error, this.#issuer);
-    this.#means.logger.warn({ err: error }, 'the issuer of the console’s sign-in did not give what it should have');
+    this.#means.logger.warn({ err: error }, 'the issuer for signing in to the console did not respond as expected');
     const advice =
       code === 'invalid_client'
-        ? ': whoever runs the gateway looks at --sign-in-client-id and --sign-in-client-secret-file'
+        ? ': the operator has to check --sign-in-client-id and --sign-in-client-secret-file'
         : '';
     return new ControlPlaneFault(
       'sign-in-failed',
@@ -170,7 +167,7 @@ export class SignIn {
   /** What this interface would refuse is told here, and why: only whoever runs the issuer or the gateway can mend it. */
   async #check(token: string): Promise<void> {
     if (token.length > limits.requestHeaderBytesMax / 2)
-      throw this.#refusal('is longer than the headers of requests may be: have the issuer put fewer claims into it');
+      throw this.#refusal('is longer than a request header may be: configure the issuer to put fewer claims into it');
     const verified = await this.#means.tokens.verify(`Bearer ${token}`);
     if (verified.kind === 'subject') return;
     throw this.#refusal(this.#wordsOf(verified.reason, verified.cause));
@@ -184,24 +181,24 @@ export class SignIn {
   }
 
   #wordsOf(reason: RefusalReason, cause: TokenFault | undefined): string {
-    if (reason === 'expired') return 'has expired already: have both clocks set right';
+    if (reason === 'expired') return 'has already expired: check the clocks of both machines';
     if (reason === 'unavailable') return 'cannot be verified, as the keys of the issuer cannot be fetched: try again';
     const { audience } = this.#means;
     switch (cause) {
       case 'audience':
-        return `is not for the audience ${audience}: have the issuer say so in aud, or the gateway in --token-audience`;
+        return `is not for the audience ${audience}: configure the issuer to put it into aud, or the gateway with --token-audience`;
       case 'issuer':
-        return 'is of another issuer: have that named in --token-jwks-url';
+        return 'is from another issuer: add that to --token-jwks-url';
       case 'not-yet':
-        return 'is not valid yet: have both clocks set right';
+        return 'is not valid yet: check the clocks of both machines';
       case 'claims':
-        return 'says no subject (sub) or no end (exp), or has a claim of a wrong type: have the issuer put them in';
+        return 'has no subject (sub) or no expiry (exp), or a claim of a wrong type: configure the issuer to put them in';
       case 'key':
       case 'algorithm':
       case 'signature':
-        return 'is signed with a key that the gateway does not have for this issuer: look at --token-jwks-url';
+        return 'is signed with a key that the gateway does not have for this issuer: check --token-jwks-url';
       default:
-        return 'is no JWT: have the issuer make JWTs for this client, which may want --sign-in-resource';
+        return 'is not a JWT: configure the issuer to issue JWTs to this client, which may need --sign-in-resource';
     }
   }
 
@@ -224,7 +221,7 @@ export class SignIn {
   async #withRoom<Value>(address: string, work: () => Promise<Value>): Promise<Value> {
     const own = this.#underWay.get(address) ?? 0;
     if (own >= limits.signInsAtOncePerAddressMax || this.#underWayCount >= limits.signInsAtOnceMax)
-      throw new ControlPlaneFault('sign-ins-full', 'Too many people sign in at this moment: try again.');
+      throw new ControlPlaneFault('sign-ins-full', 'Too many people are signing in at the moment: try again.');
     this.#underWay.set(address, own + 1);
     this.#underWayCount += 1;
     try {

@@ -48,7 +48,7 @@ class DiscoverInFlight extends RequestInFlight {
   }
 }
 
-const ENDED: RpcError = { code: rpcCodes.internalError, message: 'This server is about to stop: ask again' };
+const ENDED: RpcError = { code: rpcCodes.internalError, message: 'This server is about to stop: try again' };
 
 export function discover(context: UpstreamContext, plan: DiscoverPlan): void {
   const { session, virtualHost, exchange, id } = plan;

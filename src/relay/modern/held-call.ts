@@ -265,17 +265,17 @@ const ANSWER_TAIL = Buffer.from('}');
 
 const NOT_ASKED: RpcError = {
   code: rpcCodes.internalError,
-  message: 'The client cannot be asked this in the middle of a request',
+  message: 'The client cannot be sent this request in the middle of another one',
 };
 export const ENDING: RpcError = {
   code: rpcCodes.internalError,
-  message: 'The client cannot be asked: this process is about to end',
+  message: 'The client cannot be sent requests: this process is about to end',
 };
 const ASKED_ENOUGH: RpcError = {
   code: rpcCodes.internalError,
-  message: 'The client was asked too often in this request',
+  message: 'Too many requests were sent to the client during this request',
 };
 const ANSWER_LOST: RpcError = {
   code: rpcCodes.internalError,
-  message: 'The answer came before the input did, and is too large to be kept: it was carried out',
+  message: 'The response came before the input did, and is too large to be kept: the request was executed',
 };

@@ -192,7 +192,7 @@ const NO_ANSWERS: ReadonlyMap<string, Buffer> = new Map();
 /** What the caller asked for is not carried out a second time: it may have been, once. */
 export const CALL_OVER: RpcError = {
   code: rpcCodes.invalidParams,
-  message: 'The call of this requestState is over: call again without requestState and inputResponses',
+  message: 'The call with this requestState has ended: call again without requestState and inputResponses',
 };
 const NOT_ACCEPTED: RpcError = {
   code: rpcCodes.internalError,
@@ -200,5 +200,5 @@ const NOT_ACCEPTED: RpcError = {
 };
 const ANSWERS_INVALID: RpcError = {
   code: rpcCodes.invalidParams,
-  message: 'inputResponses must be an object of results, by the names in inputRequests',
+  message: 'inputResponses must be an object with a result for each name in inputRequests',
 };

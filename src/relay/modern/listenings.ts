@@ -88,7 +88,7 @@ export class Listenings {
 
 const JSON_ALONE = {
   code: rpcCodes.internalError,
-  message: 'The client takes no event stream: accept text/event-stream to listen',
+  message: 'The client does not accept event streams: accept text/event-stream to listen',
 };
 const TOO_MANY = { code: rpcCodes.internalError, message: 'Too many subscriptions are open: close one first' };
 const DRAINING = { code: rpcCodes.internalError, message: 'This server is about to stop: listen again' };

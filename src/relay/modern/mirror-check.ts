@@ -24,24 +24,24 @@ export function versionContradiction(body: Buffer, message: ClientMessage, mirro
   const { protocolVersionStart: start, protocolVersionEnd: end } = envelope;
   // What is no string at all has another fault, which says more.
   if (body[start] !== QUOTE || isString(body, start, end, mirror.protocolVersion)) return undefined;
-  return 'mcp-protocol-version names another version than the body';
+  return 'mcp-protocol-version differs from the body';
 }
 
 /** @returns the same for all of them, and for one that is missing. */
 export function mirrorFault(body: Buffer, message: ClientMessage, mirror: MirrorHeaders): string | undefined {
   if (mirror.protocolVersion === '') return 'mcp-protocol-version is missing';
   if (mirror.method === '') return 'mcp-method is missing';
-  if (mirror.method !== message.method) return 'mcp-method names another method than the body';
+  if (mirror.method !== message.method) return 'mcp-method differs from the body';
   if (message.nameStart === -1) return undefined;
   if (UNCERTAIN_METHODS.has(message.method) ? mirror.name === '' : !NAMED_METHODS.has(message.method)) return undefined;
   if (mirror.name === '') return 'mcp-name is missing';
   const name = headerText(mirror.name);
-  if (name === undefined) return 'mcp-name is no valid base64 of UTF-8';
+  if (name === undefined) return 'mcp-name is not valid base64 of UTF-8';
   const { nameStart, nameEnd } = message;
   // What is too long to be the name need not be decoded to tell.
   const isSame =
     nameEnd - nameStart <= ESCAPE_BYTES_MAX * name.length + 2 && stringValue(body, nameStart, nameEnd) === name;
-  return isSame ? undefined : 'mcp-name names something else than the body';
+  return isSame ? undefined : 'mcp-name differs from the body';
 }
 
 /** What a header's value means; `undefined` for what should be base64 and is not. */

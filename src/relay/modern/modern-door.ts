@@ -165,7 +165,7 @@ export class ModernDoor {
 /** Of what is wrong with the envelope, whose code means something else in an answer. */
 const ENVELOPE_STATUS = 400;
 const UNCLAIMED =
-  'io.modelcontextprotocol/protocolVersion and io.modelcontextprotocol/clientCapabilities are missing, which the version in mcp-protocol-version needs';
+  'io.modelcontextprotocol/protocolVersion and io.modelcontextprotocol/clientCapabilities are missing, but are required by the version in mcp-protocol-version';
 
 function errorOf(exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): RpcError | undefined {
   const { body, mirror } = exchange.request;

@@ -9,7 +9,7 @@ export const MODERN_VERSIONS: readonly string[] = [MODERN_PROTOCOL_VERSION];
 
 /** @param fault which header, and how, in words. */
 export function headerMismatch(fault: string): RpcError {
-  return { code: rpcCodes.headerMismatch, message: `Headers do not agree with the body: ${fault}` };
+  return { code: rpcCodes.headerMismatch, message: `Headers do not match the body: ${fault}` };
 }
 
 /** @param supported what is spoken here, newest first. */

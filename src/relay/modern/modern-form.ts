@@ -61,12 +61,12 @@ const REQUIRED: ReadonlyMap<string, string> = new Map([
 
 const NOT_ASKED_MID_CALL: RpcError = {
   code: rpcCodes.internalError,
-  message: 'The client is of MCP 2026-07-28: it cannot be asked in the middle of a request',
+  message: 'The client uses MCP 2026-07-28 and cannot be sent requests in the middle of a request',
 };
 
 const TOO_MANY_HELD: RpcError = {
   code: rpcCodes.internalError,
-  message: 'The client cannot be asked: too many calls wait for input already',
+  message: 'The client cannot be sent requests: too many calls already wait for input',
 };
 
 export interface ModernFormParts {

@@ -89,7 +89,7 @@ export function issuedToken({
 }: TokenAnswer): IssuedToken | UpstreamFault {
   // What the library lets through for others than us: tokens that are bound to a key.
   if (type !== 'bearer' || !isSecretValue(token) || token.length > limits.tokenBytesMax)
-    return unavailable('(its token is no bearer token that a header can carry)');
+    return unavailable('(its token is not a valid bearer token)');
   const lifetimeMs = seconds === undefined ? limits.tokenLifetimeMsAssumed : seconds * 1_000;
   if (!(lifetimeMs > 0)) return unavailable('(its token has expired already)');
   return {
@@ -113,7 +113,7 @@ export function tokenFaultOf(error: unknown): UpstreamFault {
     const isPlain = /^[a-z_]{1,40}$/.test(code);
     return { kind: 'token-refused', isUnsent: true, ...(isPlain && { detail: `(${code})` }) };
   }
-  return unavailable('(its answer is not that of a token endpoint)');
+  return unavailable('(its response is not that of a token endpoint)');
 }
 
 export function unavailable(logDetail: string): UpstreamFault {

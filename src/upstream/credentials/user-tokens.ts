@@ -125,7 +125,7 @@ export class UserTokens {
     const underWay = this.#underWay.get(key);
     if (underWay !== undefined) return underWay;
     const renewed = this.#renewNow(grants, wanted, seen)
-      .catch(() => this.#fail(key, unavailable('(the store did not take what was renewed)')))
+      .catch(() => this.#fail(key, unavailable('(the renewed token could not be stored)')))
       .finally(() => this.#underWay.delete(key));
     this.#underWay.set(key, renewed);
     return renewed;
@@ -162,8 +162,7 @@ export class UserTokens {
         const leased = await grants.replace(key, found.bytes, { ...found.grant, lease });
         if (leased !== undefined) return this.#keepShown(seen.grant, leased);
       }
-      if (nowMs > giveUpAtMs)
-        return { kind: 'failed', reason: 'another process renews it, and does not come to an end' };
+      if (nowMs > giveUpAtMs) return { kind: 'failed', reason: 'another process is renewing it and does not finish' };
       await this.#pause();
       const read = await grants.read(key);
       if (read.kind !== 'found') return read;

@@ -305,7 +305,10 @@ export class EdgeExchange extends EdgeHeads implements Exchange {
   #onStalled(): void {
     const { logger, slowReaderTimeoutMs } = this.context;
     const { virtualHostId } = this.head;
-    logger.warn({ virtualHostId, slowReaderTimeoutMs }, 'caller cut off: it took nothing of its answer for too long');
+    logger.warn(
+      { virtualHostId, slowReaderTimeoutMs },
+      'client disconnected: it did not read its response for too long',
+    );
     const { onAbort } = this;
     const isAnswered = this.#state === 'flushing';
     this.reset();

@@ -28,7 +28,7 @@ export async function loadUws(): Promise<Uws> {
   } catch (cause) {
     throw new Error(
       `uWebSockets.js does not load on Node.js ${process.versions.node} (${process.platform}-${process.arch}): ` +
-        `${causeInWords(cause)}. Use --listener node, or Node.js 20 or 22, or install a build of uWebSockets.js for this ` +
+        `${causeInWords(cause)}. Use --listener node or Node.js 20 or 22, or install a build of uWebSockets.js for this ` +
         'Node.js under the same name: npm install uWebSockets.js@github:uNetworking/uWebSockets.js#<version>',
       { cause },
     );

@@ -141,7 +141,7 @@ export const forgedAnswers: Experiment = {
     const heard = await reader.next();
     reader.close();
     const seen = `${tally(outcomes)}; on GET ${heard}`;
-    expect(outcomes.every((outcome) => outcome.endsWith('invalid answer')) && heard === CHANGED, seen);
+    expect(outcomes.every((outcome) => outcome.endsWith('invalid response')) && heard === CHANGED, seen);
     await session.delete();
     return seen;
   },

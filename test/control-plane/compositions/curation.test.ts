@@ -61,12 +61,12 @@ t.test('what is wrong is refused, and named', async (t) => {
     code: 'invalid',
     message: /^curation tools\.read/,
   });
-  await t.rejects(register({ tools: { read: { description: 'x'.repeat(40_000) } } }), { message: /too much/ });
+  await t.rejects(register({ tools: { read: { description: 'x'.repeat(40_000) } } }), { message: /too large/ });
   const description = 'é'.repeat(limits.curationBytesMax / 4);
   const long = { tools: { read: { description }, write: { description } } };
   await t.rejects(register(long), {
     code: 'invalid',
-    message: /^curation must be shorter: it has \d+ bytes as JSON, of 65536$/,
+    message: /^curation must be shorter: it has \d+ bytes as JSON, at most 65536 are allowed$/,
   });
   await register({ prefix: 'p', tools: { read: { name: 'look' } } });
   await registry.register({ name: 'more', url });
@@ -160,7 +160,7 @@ t.test('a composition whose servers let it outgrow its share gives way to those 
     return Object.keys((JSON.parse(String(bytes)) as { virtual_hosts: object }).virtual_hosts).sort();
   };
   t.same(await published(), [id]);
-  t.match(lines.join(''), new RegExp(`larger than \\d+ bytes: without ${large.id}, which grew beyond`));
+  t.match(lines.join(''), new RegExp(`larger than \\d+ bytes: without ${large.id}, which exceeds`));
 
   for (const each of ids.slice(1)) await curate(each, { curation: undefined });
   await registry.replace('s0', { name: 's0', url, curation: null });

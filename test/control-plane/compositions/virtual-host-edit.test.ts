@@ -46,8 +46,8 @@ t.test('what the dataplane cannot read, or reads in its own way, is not edited',
     ['{}', /virtual_hosts: must be an object/],
     ['{"virtual_hosts":[]}', /virtual_hosts: must be an object/],
     ['{"virtual_hosts":{"x":{"backends":{"a":{"url":"secret://"}}}}}', /^virtual_hosts\.x\.backends\.a\.url: must be/],
-    ['{"virtual_hosts":{},"virtual_hosts":{}}', /must be there once/],
-    ['{"virtual_hosts":{},"virtual\\u005fhosts":{}}', /must be there once/],
+    ['{"virtual_hosts":{},"virtual_hosts":{}}', /must be present once/],
+    ['{"virtual_hosts":{},"virtual\\u005fhosts":{}}', /must be present once/],
     [`{"x":${'['.repeat(600)}${']'.repeat(600)},"virtual_hosts":{}}`, /nested too deeply/],
   ];
   for (const [text, words] of rows) t.match(readConfig(Buffer.from(text)), words, text.slice(0, 60));

@@ -113,10 +113,10 @@ async function faultOf(action: Promise<unknown>): Promise<string> {
 
 t.test('a link is good for ten minutes, and has a length', async (t) => {
   const old = ticket('alice', {}, Date.now() - limits.connectTicketMs);
-  t.equal(await faultOf(connect.preview('b', old)), '410 This link is too old.');
+  t.equal(await faultOf(connect.preview('b', old)), '410 This link has expired.');
   t.equal(
     await faultOf(connect.preview('b', 'x'.repeat(limits.connectTicketCharsMax + 1))),
-    '400 This link is not right.',
+    '400 This link is not valid.',
   );
   const path = `/${'x'.repeat(limits.connectTicketCharsMax)}`;
   const long = { subject: 'alice', backendName: 'b', origin, path, auth: {} };
@@ -188,12 +188,12 @@ t.test('of what servers say so much is read, and what is not right is not believ
     return words;
   };
   t.equal(await wordsFor({}), 'none');
-  t.match(await wordsFor({ more: 'x'.repeat(limits.connectAnswerBytesMax) }), /^502 A server’s answer is too large/);
+  t.match(await wordsFor({ more: 'x'.repeat(limits.connectAnswerBytesMax) }), /^502 A server’s response is too large/);
   t.match(await wordsFor({ code_challenge_methods_supported: ['plain'] }), /^502 .*PKCE/);
-  t.match(await wordsFor({ issuer: 'https://other.example' }), /^502 .*another one/);
+  t.match(await wordsFor({ issuer: 'https://other.example' }), /^502 .*another issuer/);
   t.match(await wordsFor({ authorization_endpoint: 'javascript:alert(1)' }), /^502 .*not http or https/);
   t.match(await wordsFor({ token_endpoint: 'http://169.254.169.254/token' }), /^502 .*not allowed/);
-  t.match(await wordsFor({ authorization_endpoint: 7 }), /^502 .*does not say where/);
+  t.match(await wordsFor({ authorization_endpoint: 7 }), /^502 .*lacks a required endpoint/);
   const elsewhere = origin.replace('127.0.0.1', 'localhost');
   challenge = `Bearer resource_metadata="${elsewhere}/elsewhere", scope="one two"`;
   t.equal((await connect.preview('b', ticket('frank'))).scope, 'one two', 'what the challenge says is asked for');
@@ -249,7 +249,7 @@ t.test(
     }
     for (const target of [`${origin}/elsewhere`, 'http://169.254.169.254/latest']) {
       redirection = target;
-      t.match(await wordsOf({}, origin, {}), /says nothing of itself/, 'a redirection is not followed');
+      t.match(await wordsOf({}, origin, {}), /publishes no metadata/, 'a redirection is not followed');
     }
     redirection = '';
     t.equal(answered.elsewhere, 0);

@@ -131,8 +131,8 @@ t.test('without an address it is said which option names one', async (t) => {
 t.test('where the listener is, and why it does not answer, is for admins', async (t) => {
   const silent = await startAdmin(t, () => {});
   const cases: readonly (readonly [Answer, RegExp])[] = [
-    [(_request, response) => void response.writeHead(302, { location: '/' }).end(), /does not answer: .*redirect/],
-    [(_request, response) => void response.end('<html>'), /it says is no JSON/],
+    [(_request, response) => void response.writeHead(302, { location: '/' }).end(), /does not respond: .*redirect/],
+    [(_request, response) => void response.end('<html>'), /its response is not JSON/],
     [(_request, response) => void response.end(JSON.stringify('x'.repeat(100_000))), /more than 100000 bytes/],
     [json({ detail: 'this host or origin is not let in' }, 403), /refused the question: this host/],
     [json({ detail: 'the workers are asked too much' }, 503), /the workers are asked too much/],
@@ -149,7 +149,7 @@ t.test('where the listener is, and why it does not answer, is for admins', async
   }
   const app = await appOf(t, viewsOf(silent.port, { ...BOUNDS, answerMsMax: 50 }));
   t.match((await get(app, '/dataplane/sessions', 'ann', 'admin')).body, {
-    detail: /did not answer in 50 ms; see that/,
+    detail: /did not respond in 50 ms; check that/,
   });
   const gone = await appOf(t, viewsOf(await findFreePort()));
   t.match((await get(gone, '/dataplane/sessions', 'ann', 'admin')).body, { detail: /127\.0\.0\.1:\d+ .*ECONNREFUSED/ });
@@ -164,7 +164,10 @@ t.test('one subject’s questions leave room for others’', async (t) => {
   const subjects = Array.from({ length: limits.dataplaneQuestionsMax / own }, (_, n) => `s${n}`);
   const first = Array.from({ length: own }, () => get(app, '/dataplane/sessions', 's0', 'admin'));
   await until(() => asked.length === own, 'the first are asked');
-  t.match(await get(app, '/dataplane/sessions', 's0', 'admin'), { status: 503, body: { detail: /too much at once/ } });
+  t.match(await get(app, '/dataplane/sessions', 's0', 'admin'), {
+    status: 503,
+    body: { detail: /Too many questions/ },
+  });
   const others = subjects.slice(1).flatMap((subject) => {
     return Array.from({ length: own }, () => get(app, '/dataplane/sessions', subject, 'admin'));
   });

@@ -112,11 +112,11 @@ for (const [id, needed] of Object.entries(NEEDED)) {
       t.equal(answer.statusCode === 403, !isEnough, `${role}: ${answer.statusCode}`);
       if (isEnough) continue;
       const has = role === 'none' ? 'none' : `the role ${role}`;
-      t.strictSame(answer.json(), { detail: `This needs the role ${needed}, and the token has ${has}` });
+      t.strictSame(answer.json(), { detail: `This requires the role ${needed}, but the token has ${has}` });
       const challenge = String(answer.headers['www-authenticate']);
       t.match(
         challenge,
-        `error="insufficient_scope", error_description="This needs the role ${needed}", resource_metadata="`,
+        `error="insufficient_scope", error_description="This requires the role ${needed}", resource_metadata="`,
       );
     }
     const { security } = createOpenApiDocument().paths[path]![method.toLowerCase()] as { security: unknown };
@@ -182,7 +182,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
         `${noun}: of the only team of its maker`,
       );
       t.match(await reader('GET', path), { status: 200, json: { owner: 'alice', team: 'pay' } });
-      const detail = `The ${noun} mine belongs to the team pay: changing it needs the role admin`;
+      const detail = `The ${noun} mine belongs to the team pay: changing it requires the role admin`;
       const tries = [
         stranger('PUT', path, { body }),
         stranger('PATCH', path, { body: { description: 'x' } }),
@@ -193,7 +193,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       if (noun === 'server') {
         const probes = (one: typeof alice): ReturnType<typeof alice> =>
           one('POST', `${path}/connect`, { body: { probes: true } });
-        t.match(await probes(reader), { status: 403, json: { detail: /^This needs the role editor/ } });
+        t.match(await probes(reader), { status: 403, json: { detail: /^This requires the role editor/ } });
         t.strictSame(await probes(stranger), { status: 403, json: { detail } });
         t.match(await probes(mate), { status: 422 }, 'it is let in, and has nothing to connect');
       }

@@ -20,7 +20,7 @@ t.test('what is no object stays as it is', async (t) => {
 });
 
 t.test('a member in both ways is refused', async (t) => {
-  t.throws(() => withCamelCaseMembers({ tool_count: 1, toolCount: 1 }), { message: /^toolCount is there twice/ });
+  t.throws(() => withCamelCaseMembers({ tool_count: 1, toolCount: 1 }), { message: /^toolCount is given twice/ });
 });
 
 t.test('a name of the prototype is a name like any other', async (t) => {

@@ -103,7 +103,7 @@ t.test('more values than are worth reading fail the probe, not the process', asy
       JSON.stringify(Array.from({ length: limits.probeToolsMax + 1 }, (_, n) => ({ name: `${n}`, inputSchema: {} }))),
     ),
   ]) {
-    t.match(await thread.probe(backend.url), { kind: 'failed', reason: 'its answers are too large' });
+    t.match(await thread.probe(backend.url), { kind: 'failed', reason: 'its responses are too large' });
   }
 });
 

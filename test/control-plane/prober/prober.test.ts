@@ -220,7 +220,7 @@ t.test('a server that hangs costs its deadline', async (t) => {
   const prober = createProber(t, { deadlineMs: 300 });
   for (const [where, handler] of Object.entries(hangs)) {
     const backend = await startRaw(t, handler);
-    t.same(await prober.probe(backend.url), { kind: 'failed', reason: 'it did not answer everything in time' }, where);
+    t.same(await prober.probe(backend.url), { kind: 'failed', reason: 'it did not respond in time' }, where);
     await until(() => backend.openConnections === 0, `the end of the connection ${where}`);
   }
 });
@@ -238,7 +238,7 @@ t.test('a server that hangs in its DELETE has been probed all the same', async (
 
 t.test('a session is ended also when the probe has failed', async (t) => {
   const backend = await startMcp(t, { withSessions: true, protocolVersion: '1999-01-01' });
-  t.match(await createProber(t).probe(backend.url), { kind: 'failed', reason: /not MCP in a version/ });
+  t.match(await createProber(t).probe(backend.url), { kind: 'failed', reason: /not MCP in a supported version/ });
   t.equal(backend.deletedSessions.length, 1);
 });
 
@@ -275,7 +275,7 @@ t.test('nonsense is called nonsense, at once', async (t) => {
   };
   for (const [what, handler] of Object.entries(answers)) {
     const backend = await startRaw(t, handler);
-    const reason = 'what it answers is not MCP in a version that is supported';
+    const reason = 'its responses are not MCP in a supported version';
     t.same(await createProber(t).probe(backend.url), { kind: 'failed', reason }, what);
   }
 });
@@ -391,7 +391,7 @@ t.test(
       t,
       serve(() => ({ tools: [], resultType: 'partial' })),
     );
-    const reason = 'what it answers is not MCP in a version that is supported';
+    const reason = 'its responses are not MCP in a supported version';
     t.same(await createProber(t).probe(partial.url), { kind: 'failed', reason });
   },
 );
@@ -402,11 +402,8 @@ t.test('a server that speaks only later versions of MCP is named as such', async
     [later, 'it speaks only later versions of MCP (2026-07-28)'],
     [{ ...later, code: -32602 }, 'it speaks only later versions of MCP (2026-07-28)'],
     [{ code: -32020, message: 'x' }, 'it speaks only later versions of MCP'],
-    [{ code: -32601, message: 'x' }, 'it does not know initialize, as servers that speak only later versions of MCP'],
-    [
-      { ...later, data: { supported: ['2023-01-01'] }, code: 1 },
-      'it speaks no version of MCP that is supported (2023-01-01)',
-    ],
+    [{ code: -32601, message: 'x' }, 'it does not support initialize; it may only speak later versions of MCP'],
+    [{ ...later, data: { supported: ['2023-01-01'] }, code: 1 }, 'it speaks no supported version of MCP (2023-01-01)'],
   ];
   for (const [error, reason] of answers) {
     for (const status of [200, 400, 404]) {
@@ -425,7 +422,7 @@ t.test('a server that speaks only later versions of MCP is named as such', async
     const backend = await startRaw(t, (request) => request.json(text, { status: 400 }));
     t.same(
       await createProber(t).probe(backend.url),
-      { kind: 'failed', reason: 'it answers with HTTP status 400' },
+      { kind: 'failed', reason: 'it responded with HTTP status 400' },
       text,
     );
   }
@@ -480,7 +477,7 @@ t.test('50 MB are not read', async (t) => {
   for (const [where, handler] of Object.entries(floods)) {
     const backend = await startRaw(t, handler);
     const receivedBytes = countBytes(backend);
-    t.same(await createProber(t).probe(backend.url), { kind: 'failed', reason: 'its answers are too large' }, where);
+    t.same(await createProber(t).probe(backend.url), { kind: 'failed', reason: 'its responses are too large' }, where);
     await until(() => backend.openConnections === 0, 'the end of the connection');
     t.ok(receivedBytes() < 30 * MIB, `${where}: ${receivedBytes()} bytes left the server`);
   }
@@ -515,12 +512,15 @@ t.test('a redirect is not followed, not even to the same origin', async (t) => {
 
 t.test('a status and a JSON-RPC error are told by their numbers', async (t) => {
   const refusing = await startRaw(t, (request) => request.json('secret words', { status: 403 }));
-  t.same(await createProber(t).probe(refusing.url), { kind: 'failed', reason: 'it answers with HTTP status 403' });
+  t.same(await createProber(t).probe(refusing.url), { kind: 'failed', reason: 'it responded with HTTP status 403' });
   const failing = await startRaw(t, (request) => {
     const { id } = JSON.parse(request.text) as { id: number };
     request.json({ jsonrpc: '2.0', id, error: { code: -32_001, message: 'secret words' } });
   });
-  t.same(await createProber(t).probe(failing.url), { kind: 'failed', reason: 'it answers with JSON-RPC error -32001' });
+  t.same(await createProber(t).probe(failing.url), {
+    kind: 'failed',
+    reason: 'it responded with JSON-RPC error -32001',
+  });
 });
 
 t.test('connections that fail', async (t) => {
@@ -556,7 +556,7 @@ t.test('connections that fail', async (t) => {
   });
   t.same(await unknown.probe('http://nowhere.example/mcp'), {
     kind: 'failed',
-    reason: 'its host name is not resolved',
+    reason: 'its host name cannot be resolved',
   });
 });
 
@@ -627,7 +627,7 @@ t.test('a server of the older transport is read over it, and over nothing else',
   await until(() => server.open === 0, 'the end of its stream');
   t.equal(server.opened, 1);
   const reasonOf = (found: Probe): string => (found.kind === 'failed' ? found.reason : found.kind);
-  t.equal(reasonOf(await prober.probe(server.url, [], 'SSE')), 'it answers with HTTP status 401');
+  t.equal(reasonOf(await prober.probe(server.url, [], 'SSE')), 'it responded with HTTP status 401');
   t.match(reasonOf(await prober.probe(server.url, ['authorization', 'Bearer x'])), /HTTP status 404/);
 
   const scripted = async (answer: (request: ReceivedRequest) => void | Promise<void>): Promise<RawBackend> =>
@@ -635,7 +635,7 @@ t.test('a server of the older transport is read over it, and over nothing else',
   const away = await scripted(async (request) =>
     request.eventStream().event('http://127.0.0.1:1/m', { event: 'endpoint' }),
   );
-  t.match(reasonOf(await probe(away.url)), /names an endpoint of another origin/);
+  t.match(reasonOf(await probe(away.url)), /endpoint event names another origin/);
   const plain = await scripted((request) => request.json('{}'));
   t.match(reasonOf(await probe(plain.url)), /not MCP/);
   const ended = await scripted(async (request) => {
@@ -649,10 +649,10 @@ t.test('a server of the older transport is read over it, and over nothing else',
     await stream.event('?s=1', { event: 'endpoint' });
     while (!request.connection.destroyed) await stream.bytes('x'.repeat(MIB));
   });
-  t.equal(reasonOf(await probe(endless.url)), 'its answers are too large');
+  t.equal(reasonOf(await probe(endless.url)), 'its responses are too large');
   const silent = createProber(t, { deadlineMs: 300 });
   const unnamed = await scripted((request) => void request.eventStream());
-  t.equal(reasonOf(await silent.probe(unnamed.url, [], 'SSE')), 'it did not answer everything in time');
+  t.equal(reasonOf(await silent.probe(unnamed.url, [], 'SSE')), 'it did not respond in time');
 });
 
 t.test('once closed, a probe under way is over, and none begins', async (t) => {

@@ -192,7 +192,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       const { registry } = await open(t, await optionsOf(t));
       const url = await deadUrl(t);
       t.equal((await registry.register({ name: 'a b', url })).slug, 'a-b');
-      await expectFault(t, registry.register({ name: 'A B', url }), 'name-taken', /named A B is registered/);
+      await expectFault(t, registry.register({ name: 'A B', url }), 'name-taken', /named A B is already registered/);
       const second = await registry.register({ name: 'A-B', url });
       t.equal(second.slug, 'a-b-2');
       t.equal((await registry.register({ name: 'A.B', url })).slug, 'a-b-3');
@@ -482,7 +482,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       backend.raw.handler = (request) => request.empty(503);
       await until(() => isSeen(({ status }) => status === 'inactive'), 'three failures');
       t.ok(backend.raw.requests.length >= probeCount + 3, 'each failed check was one request');
-      t.match(await registry.find('demo'), { lastError: 'it answers with HTTP status 503', toolCount: 1 });
+      t.match(await registry.find('demo'), { lastError: 'it responded with HTTP status 503', toolCount: 1 });
       await until(() => changes() === 2, 'word of the change');
 
       tools.push('b');

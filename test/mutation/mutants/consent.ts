@@ -109,7 +109,7 @@ export const consentMutants: readonly Mutant[] = [
     },
     {
       slip: 'endpoints at refused addresses are named',
-      after: 'say where it is asked.',
+      after: 'lacks a required endpoint.',
       text: 'fetch.check(new URL(text));',
       becomes: '',
     },

@@ -498,7 +498,7 @@ export const relayMutants: readonly Mutant[] = [
     },
     {
       slip: 'what was asked outlives its stream',
-      text: "      tellCancelled(request, 'The request that it belongs to is over');",
+      text: "      tellCancelled(request, 'The request that it belongs to has ended');",
       becomes: '',
     },
     {

@@ -173,7 +173,7 @@ async function rules(t: Test, way: MergeWay): Promise<void> {
   await t.test('unavailable backends are named in _meta, sorted', async (t) => {
     const unavailable = [
       { backend: 'c', reason: 'connection refused' },
-      { backend: 'a', reason: 'no answer in time' },
+      { backend: 'a', reason: 'no response in time' },
     ];
     const backends = { a: {}, b: {}, c: {} };
     const list = await merge(way, { backends, lists: { b: [['{"name":"x"}']] }, unavailable });

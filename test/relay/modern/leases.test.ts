@@ -69,7 +69,7 @@ t.test('a discover is in flight in its lease, and told of its end', async (t) =>
   const [lease] = [...wired.relay.sessions];
   t.equal(lease?.inFlight.count, 1);
   await wired.relay.stop(0);
-  t.match(await answerOf(exchange), { id: 'd', error: { code: -32603, message: /ask again/ } });
+  t.match(await answerOf(exchange), { id: 'd', error: { code: -32603, message: /try again/ } });
 });
 
 t.test('one program’s calls leave room for another program of the same subject', async (t) => {
@@ -79,7 +79,8 @@ t.test('one program’s calls leave room for another program of the same subject
   const flood = Array.from({ length: 12 }, () => call(caller, { key: 'one' }));
   const refused = flood.filter(({ answer }) => answer !== undefined);
   t.equal(refused.length, 6, 'three quarters of what the subject may have');
-  for (const exchange of refused) t.match(await outcomeOf(exchange), /^429 .*with these capabilities and headers/);
+  for (const exchange of refused)
+    t.match(await outcomeOf(exchange), /^429 .*with these capabilities and forwarded headers/);
   t.equal(refused[0]?.answer?.headers?.[0], 'retry-after');
   const other = call(caller, { key: 'other' });
   await until(() => backend.requestsOf('tools/call').length === 7, 'the other one’s call to be there');
@@ -144,7 +145,7 @@ t.test('leases of one program leave room for those of another, and idle ones giv
   for (let n = 0; n < 6; n += 1) t.equal(await outcomeOf(call(caller, { key: 'idle', capabilities: { n } })), 'served');
   const busy = Array.from({ length: 12 }, (_, n) => hang(n, 'busy'));
   const refused = busy.filter(({ answer }) => answer !== undefined);
-  for (const exchange of refused) t.match(await outcomeOf(exchange), /^429 .*too many different capabilities/);
+  for (const exchange of refused) t.match(await outcomeOf(exchange), /^429 .*too many different sets of capabilities/);
   t.equal(refused.length, 6);
   t.equal(wired.relay.sessionCount, 8, 'two of the idle ones are left');
   t.equal(await outcomeOf(call(caller, { key: 'victim' })), 'served', 'in the place of an idle one');

@@ -87,7 +87,7 @@ void t.test('compositions create, list, show, delete', async (t) => {
     'Three.',
   ];
   const [refused] = [await run('compositions', 'create', name, ...words)];
-  t.match([refused.code, refused.errorOutput], [exit.refused, /servers\.0\.tools\.2 is no tool that .*--force/]);
+  t.match([refused.code, refused.errorOutput], [exit.refused, /servers\.0\.tools\.2 is not a tool of .*--force/]);
   const created = await done('compositions', 'create', name, ...words, '--force');
   t.match(
     created,
@@ -175,7 +175,7 @@ void t.test('what the control plane refuses: its own words, and a status for eac
   const name = newName('taken');
   await done('servers', 'add', name, 'http://127.0.0.1:1/mcp');
   for (const [words, code, message] of [
-    [['servers', 'add', name, 'http://127.0.0.1:1/mcp'], exit.refused, /registered already/],
+    [['servers', 'add', name, 'http://127.0.0.1:1/mcp'], exit.refused, /already registered/],
     [['servers', 'add', newName('bad'), 'ftp://a'], exit.refused, /^switchyard: url must be/],
     [['servers', 'show', 'no/body'], exit.notFound, /Server not found: no\/body/],
     [['servers', 'remove', 'nobody'], exit.notFound, /Server not found: nobody/],
@@ -218,9 +218,9 @@ void t.test('a control plane that cannot be reached, fails, redirects or is some
   const redirecting = await startStub(t, 307, '', { location: controlPlane.origin });
   for (const [url, message] of [
     [`http://127.0.0.1:${await findFreePort()}`, /cannot be reached \(ECONNREFUSED\); start it with/],
-    [await startStub(t, 200, '<html>'), /does not answer as a control plane does/],
-    [await startStub(t, 200, '{"a":1}'), /does not answer as a control plane does/],
-    [await startStub(t, 200, '[1]'), /answer is not understood/],
+    [await startStub(t, 200, '<html>'), /does not respond like a control plane/],
+    [await startStub(t, 200, '{"a":1}'), /does not respond like a control plane/],
+    [await startStub(t, 200, '[1]'), /response is not understood/],
     [await startStub(t, 500, '{"detail":"Internal error: see the log"}'), /Internal error: see the log/],
     [await startStub(t, 502, ''), /answered with status 502/],
     [redirecting, /cannot be reached/],

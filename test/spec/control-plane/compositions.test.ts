@@ -77,7 +77,7 @@ await forEachStore(t, {}, async (t, controlPlane) => {
     t.same(await toolsOnDataplane(dataplane, controlPlane, caller.subject, id), [`${server}-one`]);
   });
 
-  await t.test('exposure: its tools are searched for on the dataplane and here, until it is changed', async (t) => {
+  await t.test('exposure: its tools are searched on the dataplane and here, until it is changed', async (t) => {
     const caller = await controlPlane.caller(t);
     const server = await registerBackend(t, caller, ['one', 'two']);
     const said = { name: newName('many'), servers: [{ name: server, tools: ['one'] }] };

@@ -140,7 +140,7 @@ await forEachStore(t, { options: ['--health-check-interval', '250ms'] }, async (
     for (const same of [name, name.toUpperCase()]) {
       const answer = await caller.post('/servers', { name: same, url: UNREACHABLE_URL });
       t.equal(answer.status, 409);
-      t.match(detailOf(answer), /registered already/);
+      t.match(detailOf(answer), /already registered/);
     }
   });
 
@@ -213,7 +213,7 @@ await forEachStore(t, { options: ['--health-check-interval', '250ms'] }, async (
     const good = { name: newName('snake'), url: UNREACHABLE_URL };
     const twice = await caller.post('/servers', { ...good, tool_count: 1, toolCount: 1 });
     t.equal(twice.status, 422);
-    t.match(detailOf(twice), /^toolCount is there twice/);
+    t.match(detailOf(twice), /^toolCount is given twice/);
     t.equal((await caller.post('/servers', { ...good, tool_count: 1, last_seen: null })).status, 201);
   });
 

@@ -68,7 +68,7 @@ export function mountDataplaneRoutes(
 const TOO_MANY = 'Too many watch the dataplane at once: close a page that does, or try again';
 const FULL = { outcome: 'refused', code: 'live-full' } as const;
 const UNKNOWN =
-  'No request of late with this id: each process keeps the last ones that had a good token, and others are told of their own alone';
+  'No recent request with this id: each process keeps the last ones that had a good token, and others are told of their own alone';
 
 function mayAskOf(request: FastifyRequest, subject: string): string {
   if (isAdmin(request.caller) || subject === request.subject) return subject;
