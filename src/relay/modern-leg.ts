@@ -24,8 +24,7 @@ import type { Session } from './session.js';
 
 export const NOT_CHANGED: RpcError = {
   code: rpcCodes.internalError,
-  message:
-    'The request cannot be changed for its backend: put _meta first, and leave out requestState and inputResponses',
+  message: 'The request cannot be changed for its backend: put _meta first, without requestState, inputResponses',
 };
 
 const PARAMS_TOO_LONG: RpcError = {
@@ -35,8 +34,7 @@ const PARAMS_TOO_LONG: RpcError = {
 
 const TOOL_TOO_LARGE: RpcError = {
   code: rpcCodes.invalidParams,
-  message:
-    'The tool cannot be called here: its schema is too large to be searched for the headers that its backend needs',
+  message: 'The tool cannot be called here: its schema is too large to search for the headers of its backend',
 };
 
 export const NAME_TOO_LONG: RpcError = {
