@@ -64,7 +64,68 @@ export const bridgeMutants: readonly Mutant[] = [
       becomes: 'else call.goOn',
     },
   ]),
+  ...mutantsOf('src/relay/modern/held-calls.ts', STATES, [
+    {
+      slip: 'a retry gets what the config does not have any more',
+      text: 'if (obstacle !== undefined) return this.#refuse(exchange, message, obstacle);',
+      becomes: '',
+    },
+  ]),
+  ...mutantsOf(
+    'src/relay/modern/url-elicitations.ts',
+    ['relay/modern/url-elicitations'],
+    [
+      {
+        slip: 'who has not opened the address is taken for one who has',
+        text: 'return given.length > 0 && given.every(',
+        becomes: 'return given.length >= 0 || given.every(',
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/relay/requests-in-flight.ts',
+    ['relay/modern/held-request'],
+    [
+      {
+        slip: 'of several calls any is asked what a backend asks on its own stream',
+        text: 'if (askable !== undefined && sole !== undefined) return undefined;',
+        becomes: '',
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/relay/relayed-request.ts',
+    ['relay/era-change'],
+    [
+      {
+        slip: 'an answer is read in the era that its backend has now',
+        text: "const era = this.#sentIn?.era ?? 'legacy';",
+        becomes: "const era = this.plan.upstream.isModern ? 'modern' : 'legacy';",
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/relay/relayed-request.ts',
+    ['relay/modern/held-request'],
+    [
+      {
+        slip: 'what is asked in a session that was lost is put to the client',
+        text: ' && this.plan.upstream.record?.sessionId === this.#sentIn.sessionId',
+        becomes: '',
+      },
+    ],
+  ),
   ...mutantsOf('src/relay/modern/held-call.ts', STATES, [
+    {
+      slip: 'a process that is about to end holds one more call',
+      text: 'if (this.#calls.isClosed) return ENDING;',
+      becomes: '',
+    },
+    {
+      slip: 'a call that is about to be held outlives its process',
+      text: "const isOpen = this.#state === 'asking' || this.#state === 'held';",
+      becomes: "const isOpen = this.#state === 'held';",
+    },
     {
       slip: 'the state of an earlier round goes on',
       text: 'return round === this.#round && (',
