@@ -33,7 +33,10 @@ export class RecentRequests {
     this.#numbers = new Float64Array(kept * NUMBERS.length);
   }
 
-  /** Ids are texts of a few dozen characters; what callers made up may be as long as a request, and is left out then. */
+  /**
+   * One by one, so that nothing is made for it. Ids are texts of a few dozen characters; what callers made up may be as long as a request,
+   * and is left out then.
+   */
   keep(
     requestId: string,
     subject: string,

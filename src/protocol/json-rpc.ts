@@ -315,6 +315,7 @@ function endOf(tape: JsonScanner, node: number): number {
   return node === ABSENT ? -1 : tape.end(node);
 }
 
+/** Of nodes. One by one: in an object they cost some 30 ns more for each message, which takes 100 to 300. */
 function clientMessage(
   tape: JsonScanner,
   kind: ClientMessage['kind'],
