@@ -3,6 +3,8 @@
 //   bootstrap   dist-bootstrap/  all of src/
 //   test        build/           src/, test/, bench/ and demo/, for the test runner and the benches
 //   quickstart  dist-quickstart/ all of src/, and demo/, within a second or two: by esbuild, without a look at the types
+//   quick       build/ and dist/, within seconds, by esbuild, too: for who is in the middle of a change. It builds what is newer than its file in
+//               build/, and has tsc forget that (quick-build.mjs), so that the next build of tests begins with it
 //   by-file     the first three, with a file for each source in the first two as well: for who looks at, or changes, one at a time
 // tsc looks at the types, and builds what has a file for each source. The first two are bundled (bundle.mjs), and differ in the presence of
 // src/bootstrap alone: planes.ts looks for it when it starts. They are built from nothing each time; build/ is kept up to date, and rid of what
@@ -12,9 +14,9 @@ import { cpSync, existsSync, readdirSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { join } from 'node:path';
-import { buildSync } from 'esbuild';
 import { buildUi } from './build-ui.mjs';
 import { bundle } from './bundle.mjs';
+import { buildNewer, transpile } from './quick-build.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc');
@@ -81,17 +83,8 @@ function buildQuickstart() {
     ['demo', join(output, 'demo')],
   ]) {
     const files = readdirSync(join(root, from), { recursive: true, encoding: 'utf8' });
-    buildSync({
-      absWorkingDir: root,
-      entryPoints: files.filter((file) => file.endsWith('.ts')).map((file) => join(from, file)),
-      outbase: from,
-      outdir: to,
-      format: 'esm',
-      platform: 'node',
-      target: 'node20',
-      sourcemap: true,
-      logLevel: 'warning',
-    });
+    const sources = files.filter((file) => file.endsWith('.ts')).map((file) => join(from, file));
+    transpile(root, sources, from, to);
   }
   buildUi(join(output, 'ui'));
 }
@@ -114,6 +107,11 @@ switch (name) {
   case 'quickstart':
     buildQuickstart();
     break;
+  case 'quick':
+    removeOrphans();
+    buildNewer(root, ['src', 'test', 'bench', 'demo', 'ui'], 'build');
+    await bundleProgram(trees.production);
+    break;
   case 'test':
     buildTests();
     break;
@@ -123,6 +121,6 @@ switch (name) {
     await bundleProgram(trees[name]);
     break;
   default:
-    console.error(`build: name one of ${Object.keys(trees).join(', ')}, quickstart, by-file, or all`);
+    console.error(`build: name one of ${Object.keys(trees).join(', ')}, quickstart, quick, by-file, or all`);
     process.exit(64);
 }
