@@ -7,14 +7,14 @@ import { allowListHash } from './allow-list-hash.js';
 import type { Session } from './session.js';
 
 /** Where the allow-list is not the one that another process went by, subscriptions are held against it anew. */
-export function endUngranted(
+export function recheckRecorded(
   context: UpstreamContext,
   session: Session,
-  backendNames: readonly string[],
+  recorded: SessionRecord['subscriptions'],
   theirs: SessionRecord['allowLists'] | undefined,
   virtualHost: CompiledVirtualHost | undefined,
 ): void {
-  for (const name of backendNames) {
+  for (const name of Object.keys(recorded)) {
     const backend = virtualHost?.backends.get(name);
     if (backend === undefined || allowListHash(backend) === theirs?.[name]) continue;
     session.subscriptions.endUngranted(context, session.upstream(backend), NO_METADATA);

@@ -19,6 +19,7 @@ import { eraOfMessage, type ServedEras } from './era.js';
 import type { Exchange } from './exchange.js';
 import { Farewells, type FarewellCount } from './farewells.js';
 import { SESSION_ENDED } from './listing.js';
+import { ConfigRounds } from './config-rounds.js';
 import { ListCache } from './list-merge/list-cache.js';
 import { ListMerger } from './list-merge/list-merger.js';
 import type { Caller } from './caller.js';
@@ -64,6 +65,7 @@ export class Relay {
   /** For the era without sessions, where that is served. */
   readonly #door: ModernDoor | undefined;
   #listenings: Listenings | undefined;
+  readonly #configRounds: ConfigRounds | undefined;
   #isDraining = false;
   #isRetired = false;
   readonly #logger: Logger;
@@ -93,6 +95,7 @@ export class Relay {
     this.#isSessionOptional = options.isSessionOptional ?? false;
     this.#eras = options.eras.served;
     this.#door = this.#openDoor(options);
+    this.#configRounds = options.readHost && new ConfigRounds(deadlines, options.readHost);
     this.#logger = logger;
   }
 
@@ -314,6 +317,7 @@ export class Relay {
       return;
     }
     session.applyConfig(caller.virtualHost, exchange.request);
+    this.#configRounds?.add(session, exchange);
     openStream(session, exchange);
   }
 

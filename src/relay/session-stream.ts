@@ -141,7 +141,7 @@ export class SessionStream implements AskingStream {
     this.#flush();
   }
 
-  /** Ends it for good; nothing is said any more. */
+  /** Ends it; nothing is said any more unless it is opened again. */
   end(): void {
     this.#changeDeadline?.cancel();
     this.#readyDeadline?.cancel();

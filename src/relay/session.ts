@@ -12,7 +12,7 @@ import type { SessionRecord, UpstreamRecord } from '../session-directory/session
 import { allowListHashes } from './allow-list-hash.js';
 import { BackendRequests } from './backend-requests.js';
 import type { DirectoryEntry } from './directory-entry.js';
-import { endUngranted } from './recorded-subscriptions.js';
+import { recheckRecorded } from './recorded-subscriptions.js';
 import { mergeUpstreams, restoreUpstreams } from './recorded-upstreams.js';
 import { OWN_INTRODUCTION } from '../upstream/client-introduction.js';
 import type { Exchange, ExchangeRequest } from './exchange.js';
@@ -232,8 +232,7 @@ export class Session {
     const isThere = restoreUpstreams(this.#context, this, upstreams, virtualHost);
     const there = Object.entries(subscriptions).filter(([name]) => isThere(name));
     if (there.length > 0) this.subscriptions.merge(Object.fromEntries(there), false);
-    const names = there.map(([name]) => name);
-    endUngranted(this.#context, this, names, allowLists, virtualHost);
+    recheckRecorded(this.#context, this, Object.fromEntries(there), allowLists, virtualHost);
     this.#isRestoring = false;
   }
 
@@ -249,7 +248,7 @@ export class Session {
       else this.#unasked.onReplaced(upstream, restore);
     });
     this.subscriptions.merge(subscriptions, !isChanged);
-    endUngranted(this.#context, this, Object.keys(subscriptions), allowLists, this.virtualHost);
+    recheckRecorded(this.#context, this, subscriptions, allowLists, this.virtualHost);
   }
 
   /**
@@ -270,6 +269,7 @@ export class Session {
         upstream.close(metadata);
       }
     }
+    this.#unasked?.onReconfigured(request);
     return virtualHost;
   }
 
@@ -342,9 +342,9 @@ export class Session {
     return (this.#unasked = new Unasked(this.#context, this, this.#memory));
   }
 
-  /** The process is about to end: streams that nothing else would end are. */
-  endStream(): void {
-    this.#unasked?.end();
+  /** Streams that nothing else would end are: the process is about to end, or, not `isForGood`, the client may open another. */
+  endStream(isForGood = true): void {
+    this.#unasked?.end(isForGood);
   }
 
   /** A request is being worked on: it keeps the session from idling out, and the session's end ends it. */

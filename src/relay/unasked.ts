@@ -179,6 +179,11 @@ export class Unasked implements Listener {
     if (this.stream.isOpen) this.#listenToAll(exchange.request);
   }
 
+  /** The session obeys another config: backends that are new in it are listened to, too. */
+  onReconfigured(request: ExchangeRequest): void {
+    if (this.stream.isOpen) this.#listenToAll(request);
+  }
+
   #listenToAll(request: ExchangeRequest): void {
     const { virtualHost, identity } = this.#session;
     if (virtualHost === undefined) return;
@@ -279,9 +284,9 @@ export class Unasked implements Listener {
     return reopening;
   }
 
-  /** With the session. */
-  end(): void {
-    this.#isOver = true;
+  /** With the session; or, not `isForGood`, until the client opens its stream here again. */
+  end(isForGood = true): void {
+    this.#isOver ||= isForGood;
     this.#lingering?.cancel();
     this.#closeAll();
     this.stream.end();

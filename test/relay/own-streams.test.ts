@@ -1,8 +1,10 @@
 // What backends say of a call on streams of their own, as some servers do: those that answer calls with JSON, and those whose
 // tools do not say which call a message belongs to.
 import t, { type Test } from 'tap';
+import { limits } from '../../src/shared/limits.js';
 import { readEvents } from '../support/event-stream.js';
 import type { RecordedExchange } from '../support/recorded-exchange.js';
+import { until } from '../support/until.js';
 import type { ScriptedCall } from '../upstream/scripted-upstream.js';
 import { initializeResult, RelayScene } from './relay-scene.js';
 import { virtualHostOf } from './virtual-host.js';
@@ -163,3 +165,33 @@ t.test('while a backend asks on its own stream its silence does not count in cal
   scene.context.advance(2_000);
   t.equal(overCount(), 2);
 });
+
+t.test(
+  'a client that only listens is held against the config, and may come back to a virtual host that does',
+  async (t) => {
+    const scene = new Scene(t);
+    const look = (): void => scene.context.advance(limits.listenConfigMs + 200);
+    const listened = (): ScriptedCall[] => scene.http.calls.filter(({ request }) => request.method === 'GET');
+    scene.hostNow = 'unknown';
+    look();
+    scene.hostNow = virtualHostOf({ b: {} });
+    const cTarget = scene.virtualHost.backends.get('c')?.target;
+    const [toC] = listened().filter(({ request }) => request.target === cTarget);
+    await until(() => {
+      look();
+      return toC?.isAborted === true;
+    }, 'the end of the stream of a backend that is not in it any more');
+    t.equal(scene.own.outcome, 'streaming');
+    scene.says('b', ROOTS(1));
+    t.equal(readEvents(scene.own.written).length, 1, 'others are heard as before');
+    scene.hostNow = 'gone';
+    await until(() => {
+      look();
+      return scene.own.outcome === 'ended';
+    }, 'the end of the stream');
+    const before = listened().length;
+    const again = scene.request({ method: 'GET', body: Buffer.alloc(0), answerForms: 'event-stream' });
+    t.equal(again.outcome, 'streaming');
+    t.ok(listened().length > before, 'and its backends are listened to again');
+  },
+);

@@ -229,7 +229,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     reader.close();
   });
 
-  await t.test('an allow-list that becomes narrower ends what it grants no more', async (t) => {
+  await t.test('an allow-list that changes ends what it does not grant', async (t) => {
     const one = await SpeakingBackend.start(t, SUBSCRIBED_AND_LOGGING);
     const { url } = one.backend;
     const caller = await deployment.caller({ one: { url } });
@@ -252,6 +252,34 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     for (const uri of ['a:c', 'a:x', 'a:b', 'a:d/1']) await stream.event(updated(uri));
     t.equal(await reader.next(), updated('one+a:b'));
     t.equal(await reader.next(), updated('one+a:d/1'));
+    reader.close();
+  });
+
+  await t.test('a client that only listens obeys another config, too', async (t) => {
+    const one = await SpeakingBackend.start(t, SUBSCRIBED_AND_LOGGING);
+    const two = await SpeakingBackend.start(t);
+    const backends = { one: { url: one.backend.url, allowed_resource_names: ['a:b', 'a:c'] } };
+    const caller = await deployment.caller(backends);
+    const session = await caller.openSession({ params: OFFERS });
+    const reader = await listen(session);
+    const stream = await one.stream();
+    for (const uri of ['a:b', 'a:c']) {
+      const params = `{"uri":"one+${uri}"}`;
+      await session.send(`{"jsonrpc":"2.0","id":3,"method":"resources/subscribe","params":${params}}`);
+    }
+    const changed = { ...backends.one, allowed_resource_names: ['a:b'] };
+    await caller.configure({ one: changed, two: { url: two.backend.url } });
+    // It says nothing from here on.
+    await until(() => one.backend.requestsOf('resources/unsubscribe').length > 0, 'the end of a subscription');
+    t.match(one.backend.requestsOf('resources/unsubscribe')[0]?.text, /"uri":"a:c"/);
+    const updated = (uri: string): string =>
+      `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"${uri}"}}`;
+    for (const uri of ['a:c', 'a:b']) await stream.event(updated(uri));
+    t.equal(await reader.next(), updated('one+a:b'));
+    const added = await two.stream();
+    const message = '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}';
+    await added.event(message);
+    t.equal(await reader.next(), message, 'a backend that is new in it is heard');
     reader.close();
   });
 

@@ -89,8 +89,10 @@ export const streamLimits = {
   /** resources of one `subscriptions/listen` that backends are asked for at once → the next when one has answered */
   listenResourcesAtOnceMax: 8,
   /**
-   * a `subscriptions/listen` goes on under the config that it began with, whatever its user's is since → it is looked at;
-   * under another one it ends, and its client listens again
+   * a `subscriptions/listen`, or a session's stream, goes on under the config that it began with, whatever its user's is
+   * since → it is looked at; under another one the former ends, and its client listens again; the latter's session obeys it
    */
   listenConfigMs: 10_000,
+  /** users' configs that are read at once for sessions' streams, per worker → the next when one is read */
+  listenConfigsAtOnceMax: 16,
 } as const;

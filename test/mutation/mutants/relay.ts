@@ -688,6 +688,22 @@ export const relayMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
+    'src/relay/config-rounds.ts',
+    ['relay/config-rounds'],
+    [
+      {
+        slip: 'a stream goes on whose virtual host is gone',
+        text: 'session.endStream(false);',
+        becomes: '{}',
+      },
+      {
+        slip: 'all configs are read at once',
+        text: '{ length: limits.listenConfigsAtOnceMax }',
+        becomes: '{ length: this.#listening.size }',
+      },
+    ],
+  ),
+  ...mutantsOf(
     'src/shared/backoff.ts',
     ['shared/backoff'],
     [
@@ -981,7 +997,7 @@ export const relayedMutants: readonly Mutant[] = [
       {
         slip: "the backends' streams outlive the session",
         text: '    this.#closeAll();',
-        after: '    this.#isOver = true;',
+        after: '    this.#isOver ||= isForGood;',
         becomes: '',
       },
     ],
