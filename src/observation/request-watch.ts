@@ -3,7 +3,14 @@
 // kept: one object for each request, and nothing where nobody wants to know.
 import type { LabelCounter } from '../metrics/label-counter.js';
 import type { Outcome, RequestFigures } from '../metrics/request-figures.js';
-import type { Exchange, ExchangeEnding, ExchangeRequest, ExchangeWatcher, RequestOutcome } from '../relay/exchange.js';
+import type {
+  Exchange,
+  ExchangeEnding,
+  ExchangeRequest,
+  ExchangeWatcher,
+  NameKind,
+  RequestOutcome,
+} from '../relay/exchange.js';
 import type { Caller } from '../relay/caller.js';
 import type { Refusal } from '../shared/refusals.js';
 import type { TraceHeaders } from '../upstream/http-upstream.js';
@@ -153,12 +160,12 @@ export class WatchedRequest implements ExchangeWatcher {
     return this.#watch.isToolErrorTold;
   }
 
-  onIdentified(method: string, backend: string, name: string): void {
+  onIdentified(method: string, backend: string, name: string, nameKind: NameKind = ''): void {
     // A client's response has no method.
     this.method = method === '' ? 'response' : method;
     this.backend = backend;
-    if (method === 'prompts/get') this.prompt = name;
-    else this.tool = name;
+    this.tool = nameKind === 'tool' ? name : '';
+    this.prompt = nameKind === 'prompt' ? name : '';
   }
 
   onOutcome(outcome: RequestOutcome, detail: string | number, backendMs: number): void {

@@ -3,7 +3,7 @@ import type { Buffer } from 'node:buffer';
 import { limits } from '../shared/limits.js';
 import { stringValue } from './json-member.js';
 
-const KNOWN_NAMES = [
+export const KNOWN_NAMES = [
   'initialize',
   'ping',
   'tools/list',

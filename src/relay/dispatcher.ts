@@ -36,7 +36,14 @@ import { refuseMessage, refuseUnread } from './refused-message.js';
 import { hasRoom } from './request-room.js';
 import { isForSearchTool, searchToolsMessage } from './search-tools.js';
 import type { Session } from './session.js';
-import { isSessionTarget, readTarget, silenceMsMax, type Target, type TargetMethod } from './targets.js';
+import {
+  isSessionTarget,
+  readTarget,
+  silenceMsMax,
+  type Target,
+  type TargetMethod,
+  type TargetReading,
+} from './targets.js';
 import { unwrapCall } from './wrapped-call.js';
 
 const SUBSCRIPTIONS_FULL = { code: rpcCodes.refused, message: 'Too many subscriptions in this session' };
@@ -173,7 +180,7 @@ export class Dispatcher {
     } else {
       const outgoing = { body: exchange.request.body };
       const target: Target = { backend, outgoing, bareName: '', gate: undefined, uriPlaces: 0, taskPlaces: 0 };
-      this.#relayTo(target, session, exchange, message, '', LEGACY_FORM);
+      this.#relayTo(target, UNNAMED, session, exchange, message, LEGACY_FORM);
     }
   }
 
@@ -243,14 +250,15 @@ export class Dispatcher {
   ): void {
     const isSearched = caller.virtualHost.exposure === 'search' && method === 'tools/call';
     if (isSearched && this.#isAnswered(caller, session, exchange, message, form, isWrapped)) return;
-    const { target, name } = readTarget(method, caller.virtualHost, exchange.request.body, message);
+    const reading = readTarget(method, caller.virtualHost, exchange.request.body, message);
+    const { target } = reading;
     if ('error' in target) {
-      exchange.watcher?.onIdentified(method, '', name);
+      exchange.watcher?.onIdentified(method, '', reading.name, reading.nameKind);
       const isUndeclared = target.capability !== 0 && session.upstreams.declares(target.capability) === 'no';
       answerOwnError(exchange, idOf(exchange, message), isUndeclared ? methodNotFound(method) : target.error, form);
       return;
     }
-    this.#relayTo(target, session, exchange, message, name, form);
+    this.#relayTo(target, reading, session, exchange, message, form);
   }
 
   /** Where tools are searched for: whether the call is for us, or through `call_tool` for a tool that is not there. */
@@ -269,9 +277,9 @@ export class Dispatcher {
       return true;
     }
     if (!isWrapped) return false;
-    const { target, name } = readTarget('tools/call', virtualHost, body, message);
+    const { target, name, nameKind } = readTarget('tools/call', virtualHost, body, message);
     if (!('error' in target) || target.isUnknownTool !== true) return false;
-    exchange.watcher?.onIdentified(message.method, '', name);
+    exchange.watcher?.onIdentified(message.method, '', name, nameKind);
     const text = `There is no tool named ${name}. Use ${FIND_TOOLS} to find the available tools.`;
     answerToolError(exchange, message, text, form);
     return true;
@@ -284,7 +292,7 @@ export class Dispatcher {
     message: ClientMessage,
     form: RequestForm,
   ): void {
-    exchange.watcher?.onIdentified(message.method, '', FIND_TOOLS);
+    exchange.watcher?.onIdentified(message.method, '', FIND_TOOLS, 'tool');
     const id = idOf(exchange, message);
     const question = readQuestion(exchange.request.body, message);
     if (typeof question === 'string') return answerToolError(exchange, message, question, form);
@@ -297,16 +305,16 @@ export class Dispatcher {
 
   #relayTo(
     target: Target,
+    { name, nameKind }: Named,
     session: Session,
     exchange: Exchange,
     message: ClientMessage,
-    name: string,
     form: RequestForm,
   ): void {
     const { backend, outgoing, bareName, gate, uriPlaces, taskPlaces } = target;
     const { method } = message;
     const id = idOf(exchange, message);
-    exchange.watcher?.onIdentified(method, backend.name, name);
+    exchange.watcher?.onIdentified(method, backend.name, name, nameKind);
     if (!hasRoom(session, exchange, id)) return;
     const upstream = session.upstream(backend);
     const metadata = metadataFor(backend, exchange.request);
@@ -342,6 +350,9 @@ export class Dispatcher {
     );
   }
 }
+
+type Named = Pick<TargetReading, 'name' | 'nameKind'>;
+const UNNAMED: Named = { name: '', nameKind: '' };
 
 /** Where the request's id stands. */
 export function idOf(exchange: Exchange, message: ClientMessage): IdSpan {

@@ -25,6 +25,9 @@ export type ExchangeEnding = 'whole' | 'cut' | 'unheard';
  */
 export type RequestOutcome = 'ok' | 'tool-error' | 'rpc-error' | 'fault' | 'refused';
 
+/** What a name in logs and traces is the name of; `''`: there is none. */
+export type NameKind = 'tool' | 'prompt' | '';
+
 /**
  * What the headers of MCP 2026-07-28 say of a request, before anybody has looked whether its body agrees. Values are as sent:
  * some may be in base64 between `=?base64?` and `?=`. `''` is absent.
@@ -159,9 +162,9 @@ export interface ExchangeWatcher {
   readonly isToolErrorTold: boolean;
   /**
    * It is known what the request is.
-   * @param backend and `name`, of a tool or a prompt, are `''` where the method has none.
+   * @param backend and `name`, of a tool or a prompt as `nameKind` says, are `''` where the method has none.
    */
-  onIdentified(method: string, backend: string, name: string): void;
+  onIdentified(method: string, backend: string, name: string, nameKind?: NameKind): void;
   /**
    * The answer is known, and will be given; of answers without a story of their own, as an empty list, this is not called.
    * @param detail the code of an error or a refusal, the kind of a fault; `''` when all is well.

@@ -21,6 +21,7 @@ import { InputRounds, type InputOwner } from './input-rounds.js';
 import { modernMessage } from './modern-message.js';
 import type { RelayedRequestPlan } from './relayed-request-plan.js';
 import type { Session } from './session.js';
+import { mayAskForInput } from './targets.js';
 
 export const NOT_CHANGED: RpcError = {
   code: rpcCodes.internalError,
@@ -43,9 +44,6 @@ export const NAME_TOO_LONG: RpcError = {
 };
 
 const NO_PARAMS: readonly string[] = [];
-
-/** The methods in whose answers a backend may ask for more (M22). */
-const ASKING_METHODS: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read']);
 
 /** As requests are whose head does not agree with their body. */
 const REFUSED = 400;
@@ -145,7 +143,7 @@ export class ModernLeg {
       if (type === 'complete') {
         if (isWithin) isWhole = true;
         else this.#owner.onWhole(bytes, message);
-      } else if (type === 'input_required' && ASKING_METHODS.has(call.method)) this.#madeRounds.begin(result);
+      } else if (type === 'input_required' && mayAskForInput(call.method)) this.#madeRounds.begin(result);
       else this.#owner.onNoInput(undefined);
     });
     isWithin = false;

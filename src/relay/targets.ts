@@ -4,6 +4,7 @@ import type { UpstreamOptions } from '../config/dataplane-options.js';
 import { capability } from '../protocol/capabilities.js';
 import { stringValue } from '../protocol/json-member.js';
 import type { ClientMessage } from '../protocol/json-rpc.js';
+import type { Era } from '../protocol/protocol-versions.js';
 import { taskPlace } from '../protocol/task-places.js';
 import { uriPlace } from '../protocol/uri-places.js';
 import { limits } from '../shared/limits.js';
@@ -19,6 +20,7 @@ import {
 } from './answers.js';
 import { bareNameBody, bareUriBody, withEdit, withEdits } from './bare-body.js';
 import { curatedArguments } from './curated-call.js';
+import type { NameKind } from './exchange.js';
 import type { GateRules } from './gate.js';
 import { routeName, routeTask, type NameRoute } from '../user-config/routing.js';
 import { bareTaskEdit } from './task-ids.js';
@@ -64,89 +66,169 @@ export interface TargetReading {
   readonly target: Target | NoTarget;
   /** For logs and traces: the bare name of a tool or a prompt, or what the caller has called so; `''` for all else. */
   readonly name: string;
+  /** The same: which of them it is. */
+  readonly nameKind: NameKind;
 }
 
+/** All that the relay has to know of a method, but for where in its params stands what it is about (protocol/request-subject.ts). */
 interface MethodRules {
-  readonly capability: number;
-  readonly uriPlaces: number;
-  readonly taskPlaces: number;
+  /** Of clients: those of 2026-07-28, without sessions, are `modern`. */
+  readonly eras: Era | 'both';
+  /** What a name in its params is the name of, and which allow-list is asked for it: URIs have their own. */
+  readonly names: 'tools' | 'prompts' | 'tasks';
+  /** What is said to callers whose request does not say what it is about. */
+  readonly missing: string;
   readonly unknownName: (name: string) => RpcError;
   readonly unknownUri: (uri: string) => RpcError;
+  /** Without it the method is not there; 0: it always is. */
+  readonly capability: number;
+  /** Where in its answer URIs and ids of tasks are the backend's. */
+  readonly uriPlaces: number;
+  readonly taskPlaces: number;
+  /**
+   * Whether the head of a modern request says what it is about, too (M12): `may` where not all clients do, and backends are told all the
+   * same. Has nothing to do with the next: a URI is in heads and not in logs.
+   */
+  readonly nameInHead: 'must' | 'may' | 'no';
+  /** As what its name stands in logs and traces; `''`: not at all. */
+  readonly loggedAs: NameKind;
+  /** Whether a backend may answer that input is required (M22): such requests can be made again, with what they were asked for. */
+  readonly mayAskForInput: boolean;
 }
 
 const METHODS: Readonly<Record<TargetMethod, MethodRules>> = {
   'tools/call': {
+    eras: 'both',
+    names: 'tools',
+    missing: 'name must be a string',
+    unknownName: unknownTool,
+    unknownUri: unknownResource,
     capability: 0,
     uriPlaces: uriPlace.content | uriPlace.error,
     taskPlaces: taskPlace.related,
-    unknownName: unknownTool,
-    unknownUri: unknownResource,
+    nameInHead: 'must',
+    loggedAs: 'tool',
+    mayAskForInput: true,
   },
   'prompts/get': {
+    eras: 'both',
+    names: 'prompts',
+    missing: 'name must be a string',
+    unknownName: unknownPrompt,
+    unknownUri: unknownResource,
     capability: capability.prompts,
     uriPlaces: uriPlace.messages | uriPlace.error,
     taskPlaces: taskPlace.related,
-    unknownName: unknownPrompt,
-    unknownUri: unknownResource,
+    nameInHead: 'must',
+    loggedAs: 'prompt',
+    mayAskForInput: true,
   },
   'resources/read': {
+    eras: 'both',
+    names: 'prompts',
+    missing: 'uri must be a string',
+    unknownName: unknownPrompt,
+    unknownUri: resourceNotFound,
     capability: capability.resources,
     uriPlaces: uriPlace.contents | uriPlace.error,
     taskPlaces: taskPlace.related,
-    unknownName: unknownPrompt,
-    unknownUri: resourceNotFound,
+    nameInHead: 'must',
+    loggedAs: '',
+    mayAskForInput: true,
   },
   // Many servers take subscriptions and say that they do not. One that does not says so itself.
   'resources/subscribe': {
+    eras: 'legacy',
+    names: 'prompts',
+    missing: 'uri must be a string',
+    unknownName: unknownPrompt,
+    unknownUri: resourceNotFound,
     capability: capability.resources,
     uriPlaces: uriPlace.error,
     taskPlaces: taskPlace.related,
-    unknownName: unknownPrompt,
-    unknownUri: resourceNotFound,
+    nameInHead: 'no',
+    loggedAs: '',
+    mayAskForInput: false,
   },
   'resources/unsubscribe': {
+    eras: 'legacy',
+    names: 'prompts',
+    missing: 'uri must be a string',
+    unknownName: unknownPrompt,
+    unknownUri: resourceNotFound,
     capability: capability.resources,
     uriPlaces: uriPlace.error,
     taskPlaces: taskPlace.related,
-    unknownName: unknownPrompt,
-    unknownUri: resourceNotFound,
+    nameInHead: 'no',
+    loggedAs: '',
+    mayAskForInput: false,
   },
   'completion/complete': {
+    eras: 'both',
+    names: 'prompts',
+    missing: 'ref must be of type ref/prompt with a name, or ref/resource with a uri',
+    unknownName: unknownPrompt,
+    unknownUri: unknownResource,
     capability: capability.completions,
     uriPlaces: uriPlace.error,
     taskPlaces: taskPlace.related,
-    unknownName: unknownPrompt,
-    unknownUri: unknownResource,
+    nameInHead: 'no',
+    loggedAs: '',
+    mayAskForInput: false,
   },
   'tasks/get': {
+    eras: 'both',
+    names: 'tasks',
+    missing: 'taskId must be a string',
+    unknownName: unknownTask,
+    unknownUri: unknownResource,
     capability: capability.tasks,
     uriPlaces: uriPlace.error,
     taskPlaces: taskPlace.own | taskPlace.related,
-    unknownName: unknownTask,
-    unknownUri: unknownResource,
+    nameInHead: 'may',
+    loggedAs: '',
+    mayAskForInput: false,
   },
   // Its result is that of the call.
   'tasks/result': {
+    eras: 'legacy',
+    names: 'tasks',
+    missing: 'taskId must be a string',
+    unknownName: unknownTask,
+    unknownUri: unknownResource,
     capability: capability.tasks,
     uriPlaces: uriPlace.content | uriPlace.error,
     taskPlaces: taskPlace.related,
-    unknownName: unknownTask,
-    unknownUri: unknownResource,
+    nameInHead: 'may',
+    loggedAs: '',
+    mayAskForInput: false,
   },
   'tasks/cancel': {
+    eras: 'both',
+    names: 'tasks',
+    missing: 'taskId must be a string',
+    unknownName: unknownTask,
+    unknownUri: unknownResource,
     capability: capability.tasksCancel,
     uriPlaces: uriPlace.error,
     taskPlaces: taskPlace.own | taskPlace.related,
-    unknownName: unknownTask,
-    unknownUri: unknownResource,
+    nameInHead: 'may',
+    loggedAs: '',
+    mayAskForInput: false,
   },
   // Of tasks since 2026-07-28 alone.
   'tasks/update': {
+    eras: 'modern',
+    names: 'tasks',
+    missing: 'taskId must be a string',
+    unknownName: unknownTask,
+    unknownUri: unknownResource,
     capability: capability.tasksExtension,
     uriPlaces: uriPlace.error,
     taskPlaces: taskPlace.related,
-    unknownName: unknownTask,
-    unknownUri: unknownResource,
+    nameInHead: 'may',
+    loggedAs: '',
+    mayAskForInput: false,
   },
 };
 
@@ -161,28 +243,45 @@ function rulesOf(method: TargetMethod, { envelope }: ClientMessage): MethodRules
   return (envelope === undefined ? undefined : EXTENSION_METHODS[method]) ?? METHODS[method];
 }
 
+/** By the texts that requests bring: one look each. */
+const RULES: ReadonlyMap<string, MethodRules> = new Map(Object.entries(METHODS));
+
+/** For tests that hold lists elsewhere against them, and for what is made when the program starts. */
+export const targetMethods: readonly string[] = [...RULES.keys()];
+
 export function isTargetMethod(method: string): method is TargetMethod {
-  return Object.hasOwn(METHODS, method);
+  return RULES.has(method);
 }
 
-/** The same of those that requests in a session can have. */
+/** Whether a request in a session goes to one backend. Hot. */
 export function isSessionTarget(method: string): method is TargetMethod {
-  return isTargetMethod(method) && method !== 'tasks/update';
+  const rules = RULES.get(method);
+  return rules !== undefined && rules.eras !== 'modern';
 }
 
-/** What is said to callers whose request does not say what it is about. */
-const TARGET_MISSING: Readonly<Record<TargetMethod, string>> = {
-  'tools/call': 'name must be a string',
-  'prompts/get': 'name must be a string',
-  'resources/read': 'uri must be a string',
-  'resources/subscribe': 'uri must be a string',
-  'resources/unsubscribe': 'uri must be a string',
-  'completion/complete': 'ref must be of type ref/prompt with a name, or ref/resource with a uri',
-  'tasks/get': 'taskId must be a string',
-  'tasks/result': 'taskId must be a string',
-  'tasks/cancel': 'taskId must be a string',
-  'tasks/update': 'taskId must be a string',
-};
+/** The same of one without a session. */
+export function isModernTarget(method: string): method is TargetMethod {
+  const rules = RULES.get(method);
+  return rules !== undefined && rules.eras !== 'legacy';
+}
+
+export function mayAskForInput(method: string): boolean {
+  return RULES.get(method)?.mayAskForInput === true;
+}
+
+export function isTaskMethod(method: string): boolean {
+  return RULES.get(method)?.names === 'tasks';
+}
+
+/** As what a name of the method's is logged. */
+export function nameKindOf(method: string): NameKind {
+  return isTargetMethod(method) ? METHODS[method].loggedAs : '';
+}
+
+/** What the head of a modern request says of what it is about. */
+export function nameInHead(method: string): MethodRules['nameInHead'] {
+  return isModernTarget(method) ? METHODS[method].nameInHead : 'no';
+}
 
 /** Room for escapes, of which one character may take six bytes, and for the prefix. */
 const TOKEN_BYTES_TIMES = 8;
@@ -195,9 +294,10 @@ export function readTarget(
 ): TargetReading {
   const { nameStart, nameEnd, isUri } = message;
   const rules = rulesOf(method, message);
+  const nameKind = rules.loggedAs;
   if (nameStart === -1) {
-    const error = { code: rpcCodes.invalidParams, message: `Invalid params of ${method}: ${TARGET_MISSING[method]}` };
-    return { target: { error, capability: rules.capability }, name: '' };
+    const error = { code: rpcCodes.invalidParams, message: `Invalid params of ${method}: ${rules.missing}` };
+    return { target: { error, capability: rules.capability }, name: '', nameKind };
   }
   const bytesMax = isUri ? limits.uriBytesMax : limits.toolNameBytesMax;
   const isTokenTooLong = nameEnd - nameStart > TOKEN_BYTES_TIMES * bytesMax;
@@ -207,31 +307,32 @@ export function readTarget(
   if (method === 'tools/call') {
     const route = isTokenTooLong ? undefined : routeName(virtualHost, 'tools', text);
     if (route === undefined)
-      return { target: { error: unknownTool(text), capability: 0, isUnknownTool: true }, name: text };
+      return { target: { error: unknownTool(text), capability: 0, isUnknownTool: true }, name: text, nameKind };
     // Without `task` a result may have a member of that name of its own.
     const taskPlaces = message.asksForTask ? rules.taskPlaces | taskPlace.created : rules.taskPlaces;
     const outgoing = outgoingTo(body, message, route);
-    if ('code' in outgoing) return { target: { error: outgoing, capability: 0 }, name: route.bareName };
+    if ('code' in outgoing) return { target: { error: outgoing, capability: 0 }, name: route.bareName, nameKind };
     const { backend, bareName } = route;
     const target = { backend, outgoing, bareName, gate: undefined, uriPlaces: rules.uriPlaces, taskPlaces };
-    return { target, name: bareName };
+    return { target, name: bareName, nameKind };
   }
   const unknown = isUri ? rules.unknownUri(text) : rules.unknownName(text);
-  const found = isTokenTooLong ? undefined : findTarget(method, virtualHost, body, message, text, unknown);
+  const found = isTokenTooLong ? undefined : findTarget(method, rules, virtualHost, body, message, text, unknown);
   if (found !== undefined) return found;
-  const name = method === 'prompts/get' ? text : '';
-  return { target: { error: unknown, capability: rules.capability }, name };
+  const name = nameKind === '' ? '' : text;
+  return { target: { error: unknown, capability: rules.capability }, name, nameKind };
 }
 
 function findTarget(
   method: TargetMethod,
+  rules: MethodRules,
   virtualHost: CompiledVirtualHost,
   body: Buffer,
   message: ClientMessage,
   text: string,
   unknown: RpcError,
 ): TargetReading | undefined {
-  const { uriPlaces, taskPlaces, capability: needed } = rulesOf(method, message);
+  const { names, uriPlaces, taskPlaces, capability: needed, nameInHead: inHead, loggedAs: nameKind } = rules;
   if (message.isUri) {
     const route = routeUri(virtualHost, text);
     // The bound of lists, where URIs have no prefix.
@@ -239,23 +340,23 @@ function findTarget(
     const target = {
       backend: route.backend,
       outgoing: withBareTask(bareUriBody(body, message, route), message, route.backend),
-      bareName: method === 'resources/read' ? route.bareUri : '',
+      bareName: inHead === 'no' ? '' : route.bareUri,
       gate: { method, capability: needed, uri: route.bareUri, unknown },
       uriPlaces,
       taskPlaces,
     };
-    return { target, name: '' };
+    return { target, name: '', nameKind };
   }
-  const route = isTaskMethod(method) ? routeTask(virtualHost, text) : routeName(virtualHost, 'prompts', text);
+  const route = names === 'tasks' ? routeTask(virtualHost, text) : routeName(virtualHost, names, text);
   if (route === undefined) return undefined;
   const outgoing = outgoingTo(body, message, route);
-  const name = method === 'prompts/get' ? route.bareName : '';
-  if ('code' in outgoing) return { target: { error: outgoing, capability: needed }, name };
+  const name = nameKind === '' ? '' : route.bareName;
+  if ('code' in outgoing) return { target: { error: outgoing, capability: needed }, name, nameKind };
   const { backend } = route;
-  const bareName = isTaskMethod(method) ? route.bareName : name;
+  const bareName = inHead === 'no' ? '' : route.bareName;
   const gate = { method, capability: needed, uri: undefined, unknown };
   const target = { backend, outgoing, bareName, gate, uriPlaces, taskPlaces };
-  return { target, name };
+  return { target, name, nameKind };
 }
 
 /** With the backend's own name, and the arguments that the config fixes. */
@@ -272,10 +373,6 @@ function outgoingTo(body: Buffer, message: ClientMessage, route: NameRoute): Out
 /** How long a backend may say nothing, ms: the result of a task is waited for as long as the task takes. */
 export function silenceMsMax(method: string, { callIdleTimeoutMs }: UpstreamOptions): number {
   return method === 'tasks/result' ? Math.max(callIdleTimeoutMs, limits.taskResultSilenceMsMax) : callIdleTimeoutMs;
-}
-
-function isTaskMethod(method: TargetMethod): boolean {
-  return METHODS[method].unknownName === unknownTask;
 }
 
 function withBareTask(outgoing: OutgoingMessage, message: ClientMessage, backend: CompiledBackend): OutgoingMessage {

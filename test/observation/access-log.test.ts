@@ -266,7 +266,7 @@ t.test('each message of a batch has a line of its own', async (t) => {
   const { exchange, told } = watched();
   const part = new RecordedExchange();
   exchange.watcher?.onPart(part);
-  part.watcher?.onIdentified('tools/call', 'b', 'add');
+  part.watcher?.onIdentified('tools/call', 'b', 'add', 'tool');
   part.respond(200, 'application/json', '{}');
   t.match(told(), [{ method: 'tools/call', backend: 'b', tool: 'add', status: 200, bytes: 2 }]);
 });

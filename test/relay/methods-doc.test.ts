@@ -9,7 +9,8 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 import t from 'tap';
 import { isClientMethod } from '../../src/relay/client-methods.js';
-import { isModernMethod } from '../../src/relay/modern/modern-door.js';
+import { isModernMethod, modernMethods } from '../../src/relay/modern/modern-door.js';
+import { targetMethods } from '../../src/relay/targets.js';
 import { post } from './modern/modern-request.js';
 import { backendFor } from '../support/deployment.js';
 import { readEvents } from '../support/event-stream.js';
@@ -103,6 +104,11 @@ t.test('requests of clients', async (t) => {
     [],
     'every method of the SDK is on the page',
   );
+  t.same(
+    targetMethods.filter((method) => !methods.has(method)),
+    [],
+    'and every one that is relayed',
+  );
   const backend = await backendFor(t, { capabilities: SERVER, methods: ANSWERS });
   const relay = new WiredRelay(t);
   const caller = await openSession(relay, backend.url);
@@ -124,6 +130,8 @@ t.test('requests of clients', async (t) => {
 
 t.test('requests of clients of 2026-07-28', async (t) => {
   const methods = documented('Requests of clients of 2026-07-28');
+  const missing = modernMethods.filter((method) => !methods.has(method));
+  t.same(missing, [], 'every method that is served is on the page');
   const backend = await backendFor(t, { capabilities: SERVER, methods: ANSWERS });
   const caller = new WiredRelay(t).caller({ one: backend.url });
   for (const [method, passes] of methods) {

@@ -2,9 +2,12 @@
 import t from 'tap';
 import { capability } from '../../src/protocol/capabilities.js';
 import { readClientMessage, type ClientMessage } from '../../src/protocol/json-rpc.js';
+import { KNOWN_NAMES } from '../../src/protocol/method-name.js';
 import { uriPlace } from '../../src/protocol/uri-places.js';
+import { METHODS } from '../../src/metrics/request-figures.js';
 import type { RpcError } from '../../src/relay/answers.js';
-import { readTarget, type NoTarget, type Target, type TargetMethod } from '../../src/relay/targets.js';
+import { modernMethods } from '../../src/relay/modern/modern-door.js';
+import { readTarget, targetMethods, type NoTarget, type Target, type TargetMethod } from '../../src/relay/targets.js';
 import { limits } from '../../src/shared/limits.js';
 import { virtualHostOf } from './virtual-host.js';
 
@@ -99,4 +102,12 @@ t.test('URIs and names have bounds of their own', async (t) => {
   t.match(errorOf('resources/read', `{"uri":"${uriOf(limits.uriBytesMax + 1)}"}`), { code: -32002 });
   const endless = `{"name":"b-${'x'.repeat(9 * limits.toolNameBytesMax)}"}`;
   t.match(errorOf('prompts/get', endless), { code: -32602, message: /x…/ });
+});
+
+t.test('every method is among the names that cost no decoding, and has a label of its own', async (t) => {
+  const [known, labels]: readonly (readonly string[])[] = [KNOWN_NAMES, METHODS];
+  for (const method of [...targetMethods, ...modernMethods]) {
+    t.ok(known?.includes(method), `${method} in protocol/method-name.ts`);
+    t.ok(labels?.includes(method), `${method} in metrics/request-figures.ts`);
+  }
 });

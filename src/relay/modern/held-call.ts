@@ -18,6 +18,7 @@ import type { Caller } from '../caller.js';
 import { partsOf } from '../edits.js';
 import type { Exchange } from '../exchange.js';
 import type { HoldableRequest } from '../request-form.js';
+import { nameKindOf } from '../targets.js';
 import { HeldAnswer } from './held-answer.js';
 import type { HeldCalls } from './held-calls.js';
 import { inputRequiredResult } from './modern-results.js';
@@ -130,7 +131,7 @@ export class HeldCall {
     const { origin, backendName, request } = this.#plan;
     this.#deadline?.cancel();
     this.#caller = caller;
-    caller.exchange.watcher?.onIdentified(origin.method, backendName, origin.name);
+    caller.exchange.watcher?.onIdentified(origin.method, backendName, origin.name, nameKindOf(origin.method));
     if (this.#answer !== undefined) {
       this.#giveAnswer(this.#answer.status, this.#answer.message);
       this.#end();

@@ -3,19 +3,14 @@
 import { ESCAPE_BYTES_MAX, isString, stringValue } from '../../protocol/json-member.js';
 import type { ClientMessage } from '../../protocol/json-rpc.js';
 import type { MirrorHeaders } from '../exchange.js';
+import { nameInHead } from '../targets.js';
 
 const SENTINEL_START = '=?base64?';
 const SENTINEL_END = '?=';
 /** Canonical, padding included: of two spellings of one value an intermediary may know only one. */
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
-/** The same of tasks, where not all clients say it. */
-const UNCERTAIN_METHODS: ReadonlySet<string> = new Set(['tasks/get', 'tasks/update', 'tasks/cancel']);
-
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-
-/** Those whose name, or URI, stands in a header as well. */
-const NAMED_METHODS: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read']);
 
 /** @returns which header does not agree, in words, where it is there and disagrees: that counts before anything else. */
 export function versionContradiction(body: Buffer, message: ClientMessage, mirror: MirrorHeaders): string | undefined {
@@ -33,7 +28,8 @@ export function mirrorFault(body: Buffer, message: ClientMessage, mirror: Mirror
   if (mirror.method === '') return 'mcp-method is missing';
   if (mirror.method !== message.method) return 'mcp-method differs from the body';
   if (message.nameStart === -1) return undefined;
-  if (UNCERTAIN_METHODS.has(message.method) ? mirror.name === '' : !NAMED_METHODS.has(message.method)) return undefined;
+  const inHead = nameInHead(message.method);
+  if (inHead === 'no' || (inHead === 'may' && mirror.name === '')) return undefined;
   if (mirror.name === '') return 'mcp-name is missing';
   const name = headerText(mirror.name);
   if (name === undefined) return 'mcp-name is not valid base64 of UTF-8';

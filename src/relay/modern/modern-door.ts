@@ -18,36 +18,34 @@ import { answerToolError } from '../find-tools.js';
 import { Session } from '../session.js';
 import { CALL_TOOL } from '../list-merge/search-tool-names.js';
 import { isForSearchTool } from '../search-tools.js';
-import { isTargetMethod } from '../targets.js';
+import { isModernTarget, isTaskMethod, mayAskForInput, targetMethods } from '../targets.js';
 import { unwrapCall } from '../wrapped-call.js';
 import { discover } from './discover.js';
 import { envelopeFault, versionIn } from './envelope-check.js';
-import { declaresTasks, isTasksMethod, TASKS_REQUIRED } from './tasks-extension.js';
+import { declaresTasks, TASKS_REQUIRED } from './tasks-extension.js';
 import type { HeldCalls } from './held-calls.js';
 import type { Leases } from './leases.js';
 import type { Listenings } from './listenings.js';
 import { mirrorFault, versionContradiction } from './mirror-check.js';
 import { capabilityMissing, envelopeInvalid, headerMismatch, statusOf, versionUnsupported } from './modern-errors.js';
-import { isHoldable, ModernForm } from './modern-form.js';
+import { ModernForm } from './modern-form.js';
 
-/** What goes to one backend, or is a list; of what the relay has for sessions these are left in the era without. */
-const RELAYED: ReadonlySet<string> = new Set([
+/** Lists, and what concerns no one backend: of what sessions have beside what goes to one (relay/targets.ts), these are left without. */
+const OTHERS: ReadonlySet<string> = new Set([
   'tools/list',
-  'tools/call',
   'prompts/list',
-  'prompts/get',
   'resources/list',
   'resources/templates/list',
-  'resources/read',
-  'completion/complete',
-  'tasks/get',
-  'tasks/update',
-  'tasks/cancel',
+  'server/discover',
+  'subscriptions/listen',
 ]);
+
+/** All of them, for tests that hold lists elsewhere against them. */
+export const modernMethods: readonly string[] = [...OTHERS, ...targetMethods.filter(isModernTarget)];
 
 /** Those that the gateway answers or relays; docs/mcp.md lists them. */
 export function isModernMethod(method: string): boolean {
-  return RELAYED.has(method) || method === 'server/discover' || method === 'subscriptions/listen';
+  return OTHERS.has(method) || isModernTarget(method);
 }
 
 export interface ModernDoorParts {
@@ -127,7 +125,7 @@ export class ModernDoor {
     isWrapped: boolean,
   ): void {
     const { context, leases, dispatcher, heldCalls, eras } = this.#parts;
-    const goesOn = isHoldable(message.method) && heldCalls.tryGoOn(caller, exchange, message);
+    const goesOn = mayAskForInput(message.method) && heldCalls.tryGoOn(caller, exchange, message);
     if (goesOn === true) return;
     if (message.method === 'subscriptions/listen') {
       this.#parts.listenings.listen(caller, exchange, message, envelope);
@@ -157,7 +155,7 @@ export class ModernDoor {
     const form = this.#formOf(exchange, message, isWrapped, goesOn === 'anew');
     const kind = listKindOf(method);
     if (kind !== undefined) dispatcher.list(kind, obeying, lease, exchange, message, form);
-    else if (isTargetMethod(method))
+    else if (isModernTarget(method))
       dispatcher.relayRequest(method, obeying, lease, exchange, message, form, isWrapped);
   }
 }
@@ -179,9 +177,7 @@ function errorOf(exchange: Exchange, message: ClientMessage, envelope: ModernEnv
   const mismatch = mirrorFault(body, message, mirror);
   if (mismatch !== undefined) return headerMismatch(mismatch);
   if (!isModernMethod(message.method)) return methodNotFound(message.method);
-  return isTasksMethod(message.method) && !declaresTasks(body, envelope)
-    ? capabilityMissing(TASKS_REQUIRED)
-    : undefined;
+  return isTaskMethod(message.method) && !declaresTasks(body, envelope) ? capabilityMissing(TASKS_REQUIRED) : undefined;
 }
 
 function refuseAs(exchange: Exchange, message: ClientMessage, error: RpcError, envelopeStatus: number): void {

@@ -24,6 +24,7 @@ import type { Session } from '../session.js';
 import type { ReadArguments } from '../large-arguments.js';
 import { NO_EDITS, type AskedAside, type HoldableRequest, type RequestForm } from '../request-form.js';
 import { disagreement, headersOf, valuesIn } from '../mirrored-params.js';
+import { mayAskForInput } from '../targets.js';
 import { argumentsIn } from './call-arguments.js';
 import { legacyMessage } from './legacy-message.js';
 import { ENDING, idOf, type HeldCall, type PresentCaller } from './held-call.js';
@@ -43,14 +44,6 @@ import {
   resultEdits,
 } from './modern-results.js';
 import { inputRequestsOf, readUrlElicitations } from './url-elicitations.js';
-
-/** Those whose answer may be that input is required (M22). */
-const HOLDABLE: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read']);
-
-/** Whether a request of this method may be made again, with what it was asked for. */
-export function isHoldable(method: string): boolean {
-  return HOLDABLE.has(method);
-}
 
 /** The capability without which a client is not asked this. */
 const REQUIRED: ReadonlyMap<string, string> = new Map([
@@ -116,7 +109,7 @@ export class ModernForm implements RequestForm, AskedAside {
   }
 
   get askingObstacle(): RpcError | undefined {
-    return isHoldable(this.#message.method) ? undefined : NOT_ASKED_MID_CALL;
+    return mayAskForInput(this.#message.method) ? undefined : NOT_ASKED_MID_CALL;
   }
 
   /** For `RelayedRequest`. */
@@ -256,7 +249,7 @@ export class ModernForm implements RequestForm, AskedAside {
 
   /** A call that goes well without what was refused has its result; of one that does not its client is told why (M15). */
   insteadOf(bytes: Buffer, message: BackendMessage, plan: RelayedRequestPlan, era: Era): RpcError | string | undefined {
-    if (message.isError && era === 'legacy' && isHoldable(this.#message.method)) {
+    if (message.isError && era === 'legacy' && mayAskForInput(this.#message.method)) {
       const elicitations = readUrlElicitations(bytes.subarray(message.bodyStart, message.bodyEnd));
       if (elicitations !== undefined) return this.#elicited(elicitations, plan);
     }

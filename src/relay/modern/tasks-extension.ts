@@ -4,16 +4,10 @@ import { TASKS_EXTENSION } from '../../protocol/capabilities.js';
 import type { ModernEnvelope } from '../../protocol/modern-envelope.js';
 import { isObject } from '../../shared/json-values.js';
 
-const METHODS: ReadonlySet<string> = new Set(['tasks/get', 'tasks/update', 'tasks/cancel']);
-
 /** What a client must declare that asks for any of it. */
 export const TASKS_REQUIRED: Readonly<Record<string, unknown>> = Object.freeze({
   extensions: { [TASKS_EXTENSION]: {} },
 });
-
-export function isTasksMethod(method: string): boolean {
-  return METHODS.has(method);
-}
 
 /** Whether the request's client does. Its capabilities are bounded by the check of the envelope. */
 export function declaresTasks(body: Buffer, { capabilitiesStart, capabilitiesEnd }: ModernEnvelope): boolean {

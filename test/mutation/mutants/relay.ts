@@ -378,8 +378,8 @@ export const relayMutants: readonly Mutant[] = [
       },
       {
         slip: 'prompts are held against the allow-list of tools',
-        text: "routeName(virtualHost, 'prompts', text);",
-        becomes: "routeName(virtualHost, 'tools', text);",
+        text: ': routeName(virtualHost, names, text);',
+        becomes: ": routeName(virtualHost, 'tools', text);",
       },
       {
         slip: "the caller's form of the URI goes to the backend",
