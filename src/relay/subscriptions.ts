@@ -2,6 +2,7 @@
 import { capability } from '../protocol/capabilities.js';
 import { limits } from '../shared/limits.js';
 import type { CompiledBackend } from '../user-config/compiled-config.js';
+import { allowListHash } from './allow-list-hash.js';
 import { grantByEntries } from './list-merge/grant.js';
 import type { SessionShare } from '../upstream/session-share.js';
 import type { UpstreamContext } from '../upstream/upstream-context.js';
@@ -113,11 +114,10 @@ export class Subscriptions {
   onReconfigured(
     context: UpstreamContext,
     upstream: UpstreamSession,
-    { allowedNames: before }: CompiledBackend,
+    before: CompiledBackend,
     metadata: RequestMetadata,
   ): void {
-    if (!isSame(before.resources, upstream.backend.allowedNames.resources))
-      this.endUngranted(context, upstream, metadata);
+    if (allowListHash(before) !== allowListHash(upstream.backend)) this.endUngranted(context, upstream, metadata);
   }
 
   /** Ends those that the allow-list as it is now does not grant by itself, as above. */
@@ -183,11 +183,6 @@ function tell(
     onMessage: (bytes, message) => upstream.answer(bytes, message, metadata),
     onFault: () => undefined,
   });
-}
-
-function isSame(one: ReadonlySet<string> | undefined, other: ReadonlySet<string> | undefined): boolean {
-  if (one === undefined || other === undefined) return one === other;
-  return one.size === other.size && [...one].every((entry) => other.has(entry));
 }
 
 /** V8 takes two bytes for each character as soon as one of them is outside Latin-1. */

@@ -676,11 +676,6 @@ export const relayMutants: readonly Mutant[] = [
         becomes: 'upstream.isModern',
       },
       {
-        slip: 'an allow-list with another entry in the place of one counts as the same',
-        text: ' && [...one].every((entry) => other.has(entry))',
-        becomes: '',
-      },
-      {
         slip: 'nothing is subscribed to again',
         text: '() => upstream.record === record,',
         becomes: '() => false,',
@@ -700,6 +695,22 @@ export const relayMutants: readonly Mutant[] = [
         slip: 'all configs are read at once',
         text: '{ length: limits.listenConfigsAtOnceMax }',
         becomes: '{ length: this.#listening.size }',
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/relay/allow-list-hash.ts',
+    ['relay/subscriptions'],
+    [
+      {
+        slip: 'an allow-list with another entry in the place of one counts as the same',
+        text: '[...resources].sort()',
+        becomes: 'resources.size',
+      },
+      {
+        slip: 'an allow-list in another order counts as another',
+        text: '[...resources].sort()',
+        becomes: '[...resources]',
       },
     ],
   ),
