@@ -7,7 +7,7 @@
 import { ReplyError, type Redis } from 'ioredis';
 import type { ListenAddress } from '../config/dataplane-options.js';
 import { messageOf, type RedisStoreOptions } from './redis-connection.js';
-import { RedisLink, type RedisLinkEvents, type StoreLink } from './redis-link.js';
+import { NO_STRING, RedisLink, type RedisLinkEvents, type StoreLink } from './redis-link.js';
 import { addressInWords, findShards } from './redis-place.js';
 import { slotOf, SLOTS } from './redis-slot.js';
 
@@ -53,8 +53,9 @@ export class RedisClusterLink implements StoreLink {
     if (this.#transition('opening', 'live')) this.#events.onLive();
   }
 
-  async get(key: Buffer): Promise<unknown> {
-    return this.run(key, (data) => data.getBuffer(key));
+  async get(key: Buffer): Promise<Buffer | null> {
+    const value: unknown = await this.run(key, (data) => data.getBuffer(key));
+    return value === null || Buffer.isBuffer(value) ? value : this.#giveUp(NO_STRING);
   }
 
   async set(key: Buffer, value: Buffer): Promise<void> {

@@ -2,6 +2,7 @@
 import { Cluster, Redis } from 'ioredis';
 import type { ListenAddress, StoreOptions } from '../config/dataplane-options.js';
 import { limits } from '../shared/limits.js';
+import { watchReplies } from './redis-replies.js';
 
 export type RedisStoreOptions = Extract<StoreOptions, { kind: 'redis' }>;
 
@@ -9,13 +10,15 @@ export type RedisAccess = Pick<RedisStoreOptions, 'username' | 'password' | 'tls
 
 /** A connection that tries once, queues nothing while it is not connected, and repeats no command. */
 export function createConnection(access: RedisAccess, { host, port }: ListenAddress): Redis {
-  return new Redis({ host, port, ...optionsOf(access) });
+  const redis = new Redis({ host, port, ...optionsOf(access) });
+  watchReplies(redis);
+  return redis;
 }
 
 /** The same to each node of a cluster. A command goes where its key is, also while that moves. */
 export function createClusterConnection(access: RedisAccess, nodes: readonly ListenAddress[]): Cluster {
   const redisOptions = optionsOf(access);
-  return new Cluster([...nodes], {
+  const cluster = new Cluster([...nodes], {
     lazyConnect: true,
     clusterRetryStrategy: null,
     enableOfflineQueue: redisOptions.enableOfflineQueue,
@@ -23,6 +26,8 @@ export function createClusterConnection(access: RedisAccess, nodes: readonly Lis
     slotsRefreshTimeout: limits.redisCommandMsMax,
     redisOptions,
   });
+  watchReplies(cluster);
+  return cluster;
 }
 
 function optionsOf({ username, password, tls }: RedisAccess) {

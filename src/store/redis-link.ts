@@ -25,8 +25,8 @@ export interface RedisLinkEvents {
 export interface StoreLink {
   /** Resolved when the link is live, or lost. */
   open(): Promise<void>;
-  /** The value as Redis sent it, of whatever type. Rejects with a `ReplyError` when Redis refuses; with anything else the link is lost by then. */
-  get(key: Buffer): Promise<unknown>;
+  /** The value. Rejects with a `ReplyError` when Redis refuses; with anything else the link is lost by then. */
+  get(key: Buffer): Promise<Buffer | null>;
   /** Rejects as `get` does; a write that got no answer may have been done. */
   set(key: Buffer, value: Buffer): Promise<void>;
   /** Any other command on one key; rejects as `get` does. */
@@ -37,6 +37,7 @@ export interface StoreLink {
 
 type State = 'opening' | 'live' | 'lost';
 
+export const NO_STRING = 'Redis answered a read with something that is no string';
 const INVALIDATION_CHANNEL = '__redis__:invalidate';
 
 export class RedisLink implements StoreLink {
@@ -90,8 +91,16 @@ export class RedisLink implements StoreLink {
     await data.ping();
   }
 
-  async get(key: Buffer): Promise<unknown> {
-    return this.run(key, (data) => data.getBuffer(key));
+  async get(key: Buffer): Promise<Buffer | null> {
+    return this.run(key, async (data) => data.getBuffer(key).then((value: unknown) => this.#stringIn(value)));
+  }
+
+  /** Before anything that came behind it is looked at: what is no answer to this may be one to the command before, and so on. */
+  #stringIn(value: unknown): Buffer | null {
+    if (this.#isLost) throw new Error('Redis is lost');
+    if (value === null || Buffer.isBuffer(value)) return value;
+    this.#lose(NO_STRING);
+    throw new Error(NO_STRING);
   }
 
   async set(key: Buffer, value: Buffer): Promise<void> {
@@ -110,6 +119,10 @@ export class RedisLink implements StoreLink {
     disconnect(this.#connections.changes);
   }
 
+  get #isLost(): boolean {
+    return this.#state === 'lost';
+  }
+
   #transition(from: State, to: State): boolean {
     if (this.#state !== from) return false;
     this.#state = to;
@@ -125,7 +138,10 @@ export class RedisLink implements StoreLink {
 
   async #losingOnSilence<Answer>(command: Promise<Answer>): Promise<Answer> {
     try {
-      return await command;
+      const answer = await command;
+      // What came behind something that cannot be may be the answer to another command.
+      if (this.#isLost) throw new Error('Redis is lost');
+      return answer;
     } catch (error) {
       if (!(error instanceof ReplyError)) this.#lose(messageOf(error));
       throw error;

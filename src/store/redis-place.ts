@@ -11,6 +11,7 @@ import {
   type RedisAccess,
   type RedisStoreOptions,
 } from './redis-connection.js';
+import { SLOTS } from './redis-slot.js';
 
 /** Rejects when no sentinel can say. */
 export async function findRedis(options: RedisStoreOptions): Promise<ListenAddress> {
@@ -72,9 +73,16 @@ export async function findShards(options: RedisStoreOptions): Promise<readonly S
 async function askNode(access: RedisAccess, address: ListenAddress): Promise<readonly Shard[]> {
   const answer = await askOnce(access, address, (node) => node.cluster('SLOTS'));
   return (answer as readonly SlotRange[]).map(([first, last, [host, port]]) => {
+    // Who goes through them must come to an end.
+    if (!isSlot(first) || !isSlot(last))
+      throw new Error(`${addressInWords(address)}: it names slots that there are not`);
     // Without a host it is that of the node which was asked.
     return { first, last, address: { host: host === null || host === '' ? address.host : host, port } };
   });
+}
+
+function isSlot(slot: unknown): slot is number {
+  return Number.isInteger(slot) && Number(slot) >= 0 && Number(slot) < SLOTS;
 }
 
 /** As `CLUSTER SLOTS` has it: replicas follow the node. */

@@ -75,7 +75,7 @@ export class RedisSessions implements SealedSessions {
 
   async read(key: Buffer): Promise<SealedRead> {
     const value = await this.#send((link) => link.get(redisKey(key)));
-    if (!Buffer.isBuffer(value) || value.length < VERSION_BYTES) return undefined;
+    if (value === null || value.length < VERSION_BYTES) return undefined;
     if (value.length === VERSION_BYTES) return 'ended';
     return { version: value.readDoubleBE(), bytes: value.subarray(VERSION_BYTES) };
   }

@@ -3,6 +3,7 @@
 import t, { type Test } from 'tap';
 import { limits } from '../../src/shared/limits.js';
 import { createLogger } from '../../src/shared/logger.js';
+import { ReplyScan } from '../../src/store/redis-replies.js';
 import { RedisStore } from '../../src/store/redis-store.js';
 import { FakeRedis } from '../support/fake-redis.js';
 import { Random } from '../support/random.js';
@@ -44,19 +45,23 @@ function randomReply(random: Random, depth = 0): string {
   }
 }
 
-t.test('a read that is answered with something else than a string fails, and the next one is served', async (t) => {
-  const redis = new FakeRedis();
-  const store = await RedisStore.open(await redis.start(t), logger);
-  t.teardown(() => store.close());
+t.test('a read that is answered with something else than a string fails, and what is answered behind it', async (t) => {
   for (const reply of [':42\r\n', '*0\r\n', '*2\r\n:1\r\n$1\r\na\r\n', '*1\r\n*-1\r\n']) {
-    redis.reply = Buffer.from(reply);
-    const read = await store.read('alice');
-    t.match(read, { kind: 'failed', reason: /something that is no string/ }, JSON.stringify(reply));
-    store.forget('alice');
+    const redis = new FakeRedis();
+    const store = await RedisStore.open(await redis.start(t), logger);
+    t.teardown(() => store.close());
+    redis.reply = Buffer.alloc(0);
+    const reads = [store.read('alice'), store.read('bob'), store.read('carol')];
+    await until(() => redis.gets === reads.length, 'the reads');
+    // As if something had been said that nobody asked for: what is alice's would be taken for bob's.
+    redis.answerAll(`${reply}$7\r\nalice-s\r\n`, 1);
+    for (const read of reads) t.match(await read, { kind: 'failed' }, JSON.stringify(reply));
+    redis.reply = Buffer.from('$5\r\nhello\r\n');
+    await until(async () => {
+      const read = await store.read('alice');
+      return read.kind === 'found' && read.value.toString() === 'hello';
+    }, 'another link');
   }
-  redis.reply = Buffer.from('$5\r\nhello\r\n');
-  const read = await store.read('alice');
-  t.equal(read.kind === 'found' && read.value.toString(), 'hello');
 });
 
 t.test('replies of every kind, well formed or not: each read ends, and the store heals', async (t) => {
@@ -79,6 +84,109 @@ async function readReplies(t: Test, random: Random): Promise<void> {
     }, 'the store to heal');
   }
 }
+
+/** What ioredis has no command for, makes too much room for, or cannot read. */
+const STRAY = [
+  '$-1\r\n',
+  '*-1\r\n',
+  '*0\r\n',
+  ':1\r\n',
+  '+OK\r\n',
+  '-ERR x\r\n',
+  '*1\r\n$-1\r\n',
+  '*2\r\n*0\r\n:1\r\n',
+];
+const CHANGES = [
+  ...STRAY,
+  '*1\r\n$9\r\nsubscribe\r\n',
+  '*3\r\n$9\r\nsubscribe\r\n$-1\r\n:1\r\n',
+  '*2\r\n$8\r\npmessage\r\n$-1\r\n',
+  '*1\r\n$7\r\nmessage\r\n',
+  '*3\r\n$7\r\nmessage\r\n$-1\r\n*2\r\n:1\r\n*0\r\n',
+  '*3\r\n$11\r\nunsubscribe\r\n$-1\r\n$-1\r\n',
+  '*3\r\n$12\r\nsunsubscribe\r\n$1\r\na\r\n:0\r\n',
+];
+const NO_REPLIES = [
+  `*${2 ** 33}\r\n`,
+  '*30000000\r\n'.repeat(1_000),
+  '*1\r\n'.repeat(100_000),
+  `:${'1'.repeat(100_000)}`,
+  '*x\r\n',
+  '$-7\r\n',
+  '%3\r\n',
+  '(1\r\n',
+  'HTTP/1.1 400 Bad Request\r\n\r\n',
+];
+
+/** Has something said to a store of its own, and waits until a read is answered as it should be. */
+async function checkHealing(
+  t: Test,
+  reply: string,
+  play: (redis: FakeRedis, store: RedisStore) => unknown,
+): Promise<void> {
+  const redis = new FakeRedis();
+  const store = await RedisStore.open(await redis.start(t), logger);
+  t.teardown(() => store.close());
+  await play(redis, store);
+  redis.reply = Buffer.from('$5\r\nhello\r\n');
+  let reads = 0;
+  await until(
+    async () => {
+      const read = await store.read(`healed-${(reads += 1)}`);
+      return read.kind === 'found' && read.value.toString() === 'hello';
+    },
+    `the store to heal from ${JSON.stringify(reply.slice(0, 100))}`,
+  );
+}
+
+t.test('what nobody has asked for ends a link at most', async (t) => {
+  const said = {
+    data: [...STRAY, ...NO_REPLIES],
+    changes: [...CHANGES, ...NO_REPLIES],
+  };
+  for (const where of ['data', 'changes'] as const)
+    await Promise.all(said[where].map((reply) => checkHealing(t, reply, (redis) => redis.say(where, reply))));
+  t.pass('the process lives');
+});
+
+t.test('what is no reply to a read ends a link at most, and the read', async (t) => {
+  const check = async (reply: string): Promise<void> =>
+    checkHealing(t, reply, async (redis, store) => {
+      redis.reply = Buffer.from(reply);
+      t.equal((await store.read('somebody')).kind, 'failed', reply.slice(0, 100));
+    });
+  await Promise.all(NO_REPLIES.map(check));
+});
+
+t.test('what is no reply to the subscription leaves a store that is not there yet', async (t) => {
+  const check = async (reply: string): Promise<void> =>
+    checkHealing(t, reply, async (redis) => {
+      const { subscribeReply, subscriptions } = redis;
+      redis.subscribeReply = reply;
+      redis.endAll();
+      await until(() => redis.subscriptions > subscriptions, 'another link');
+      redis.subscribeReply = subscribeReply;
+      redis.endAll();
+    });
+  await Promise.all([':1\r\n', '$-1\r\n', '*0\r\n', '+OK\r\n', ...NO_REPLIES].map(check));
+});
+
+t.test('replies of any form are scanned alike, however they are cut', (t) => {
+  const sound = '*3\r\n$3\r\na\r\n\r\n:1\r\n*2\r\n+x\r\n$-1\r\n$0\r\n\r\n*-1\r\n-ERR y\r\n$9\r\n*9999999\r\r\n+OK\r\n';
+  for (let cut = 0; cut <= sound.length; cut += 1) {
+    const scan = new ReplyScan();
+    t.ok(
+      scan.accepts(Buffer.from(sound.slice(0, cut))) && scan.accepts(Buffer.from(sound.slice(cut))),
+      `cut at ${cut}`,
+    );
+  }
+  for (const reply of NO_REPLIES) t.notOk(new ReplyScan().accepts(Buffer.from(reply)), reply.slice(0, 40));
+  const many = new ReplyScan();
+  const items = `*1000\r\n${':1\r\n'.repeat(1_000)}`;
+  for (let pages = 0; pages < 2_000; pages += 1)
+    if (!many.accepts(Buffer.from(items))) t.fail('what has come is not due');
+  t.end();
+});
 
 t.test('a value keeps nothing of what came with it', async (t) => {
   const redis = new FakeRedis();

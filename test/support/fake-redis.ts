@@ -16,6 +16,9 @@ export class FakeRedis {
   /** The whole reply to the next GETs. */
   reply: Buffer = Buffer.from('$-1\r\n');
   gets = 0;
+  subscriptions = 0;
+  /** The whole reply to each SUBSCRIBE. */
+  subscribeReply = SUBSCRIBED;
   /** The whole reply to each PING. */
   pingReply = '+PONG\r\n';
   pings = 0;
@@ -52,12 +55,18 @@ export class FakeRedis {
 
   /** Answers GETs that an empty reply left unanswered. */
   answerAll(reply: string, count: number): void {
-    for (const socket of this.#sockets) if (!this.#subscribers.has(socket)) socket.write(reply.repeat(count));
+    this.say('data', reply.repeat(count));
   }
 
   /** Tells of the loss of all keys. */
   flush(): void {
-    for (const socket of this.#subscribers) socket.write(FLUSHED);
+    this.say('changes', FLUSHED);
+  }
+
+  /** Says something that nobody has asked for, on connections of one kind. */
+  say(where: 'changes' | 'data', reply: string): void {
+    for (const socket of this.#sockets)
+      if (this.#subscribers.has(socket) === (where === 'changes')) socket.write(reply);
   }
 
   /** Closes every connection in order. */
@@ -73,8 +82,9 @@ export class FakeRedis {
         this.gets++;
         socket.write(this.reply);
       } else if (name === 'subscribe') {
+        this.subscriptions++;
         this.#subscribers.add(socket);
-        socket.write(SUBSCRIBED);
+        socket.write(this.subscribeReply);
       } else if (name === 'ping') {
         this.pings++;
         socket.write(this.#subscribers.has(socket) ? PONG_OF_SUBSCRIBER : this.pingReply);
