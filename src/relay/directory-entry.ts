@@ -29,6 +29,11 @@ export interface RecordedSession {
 
 /** While others change what is read, it is read anew: so often at most before the session goes on with what it knows. */
 const READS_MAX = 3;
+/**
+ * Others are first so often in a row at most before the next change, or renewal, is waited for: what is there may be nothing that can be
+ * read, and then every write would find it again.
+ */
+const OVERTAKEN_MAX = 8;
 
 export class DirectoryEntry {
   readonly #directory: SessionDirectory;
@@ -40,6 +45,8 @@ export class DirectoryEntry {
   #base: readonly UpstreamRecord[] = [];
   #isBegun: boolean;
   #isWriting = false;
+  /** Since it was last written, changed or renewed. */
+  #overtakenCount = 0;
   /** Changed since the write that is under way, or last, began. */
   #isDirty = false;
   #isOver = false;
@@ -106,6 +113,7 @@ export class DirectoryEntry {
   onChanged(): void {
     if (this.#isOver || !this.#isBegun) return;
     this.#isDirty = true;
+    this.#overtakenCount = 0;
     this.#writeIfDirty();
   }
 
@@ -113,6 +121,7 @@ export class DirectoryEntry {
   renew(): void {
     if (this.#isOver || !this.#isBegun || this.#isWriting) return;
     if (this.#version === 0) this.#isDirty = true;
+    this.#overtakenCount = 0;
     if (this.#isDirty) this.#writeIfDirty();
     else void this.#directory.renew(this.#session.identity.id).then((isThere) => isThere || void this.refresh());
   }
@@ -188,15 +197,17 @@ export class DirectoryEntry {
     this.#isWriting = false;
     if (outcome === 'written') {
       this.#version += 1;
+      this.#overtakenCount = 0;
       this.#setBase(upstreams);
     } else {
       this.#isDirty = true;
+      if (outcome === 'overtaken') this.#overtakenCount += 1;
     }
     if (this.#isRemoved) void this.#directory.remove(this.#session.identity.id, this.#wasShared);
     // It is its successor's, who has written it or ended it: what was opened here is lost with this process.
     else if (outcome === 'overtaken' && this.#directory.isRetired && !this.#directory.isShared) this.letGo();
     else if (outcome === 'written') this.#writeIfDirty();
-    else if (outcome === 'overtaken') void this.refresh();
+    else if (outcome === 'overtaken' && this.#overtakenCount < OVERTAKEN_MAX) void this.refresh();
     // What failed is tried again with the next change, or renewal.
     this.#settle();
   }
