@@ -29,7 +29,7 @@ const KEPT_ELSEWHERE: Readonly<Record<string, string>> = {
   'upstream/http1/origin-pool.ts': 'a call is in a queue, or has a connection',
   'upstream/http1/read-turns.ts': 'a connection is in one of the queues',
   'upstream/modern-listening.ts': 'a stream is the current one, the next, or neither',
-  'worker/request-turns.ts': 'a request is in the queue, or has passed',
+  'shared/fair-turns.ts': 'a task is in the queue, or has passed',
 };
 
 const LINE = /^\s*(?:\/\/|\*)\s{1,5}(\S.*?──>.*)$/;

@@ -2,6 +2,7 @@
 // of one session share a look-up and are taken up in their order. Cold: once a session and process.
 import type { FoundSession, LookUp, SessionDirectory } from '../session-directory/session-directory.js';
 import type { Accounts } from '../shared/accounts.js';
+import { wokenTurns } from '../shared/fair-turns.js';
 import { fullRequestShare } from '../shared/full-share.js';
 import { refusals, type Refusal } from '../shared/refusals.js';
 import type { Caller } from './caller.js';
@@ -44,7 +45,7 @@ export class Adoption {
     void lookUp.then((outcome) => {
       this.#underWay.delete(key);
       const found = this.#adopt(sessionId, caller, outcome);
-      for (const each of begun) each(found);
+      for (const each of begun) wokenTurns.run(owner.subject, () => each(found));
     });
   }
 
@@ -53,7 +54,7 @@ export class Adoption {
     const waiting: OnFound[] = [];
     this.#wait(waiting, caller, onFound);
     void session.entry?.refresh().then(() => {
-      for (const each of waiting) each(session);
+      for (const each of waiting) wokenTurns.run(caller.subject, () => each(session));
     });
   }
 

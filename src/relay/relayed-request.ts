@@ -7,6 +7,7 @@ import type { Era } from '../protocol/protocol-versions.js';
 import type { Reading } from '../protocol/reading-queue.js';
 import type { MirroredParam } from '../protocol/tool-mirrors.js';
 import type { Deadline } from '../shared/deadline-wheel.js';
+import { wokenTurns } from '../shared/fair-turns.js';
 import { limits } from '../shared/limits.js';
 import { joined } from '../shared/short-memory.js';
 import { backendFailed, CANCELLED, errorMessage, methodNotFound, resultMessage, type RpcError } from './answers.js';
@@ -247,7 +248,13 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     this.request?.excuseSilence(this.#isAsking || this.#isExcused);
   }
 
+  /** Hundreds may fail at once, as when their backend goes away. */
   onFault(fault: UpstreamFault): void {
+    wokenTurns.run(this.plan.session.identity.subject, () => this.#onFault(fault));
+  }
+
+  #onFault(fault: UpstreamFault): void {
+    if (this.isDone) return;
     const { upstream, metadata } = this.plan;
     this.request = undefined;
     const isLost = upstream.tryMarkLost(fault, this.#sentIn);

@@ -12,6 +12,7 @@
 import type { CompiledBackend } from '../user-config/compiled-config.js';
 import type { Era } from '../protocol/protocol-versions.js';
 import { Backoff } from '../shared/backoff.js';
+import { wokenTurns } from '../shared/fair-turns.js';
 import { limits } from '../shared/limits.js';
 import type { ClientIntroduction } from './client-introduction.js';
 import { Credentials } from './credentials/credentials.js';
@@ -37,6 +38,11 @@ const TRANSITIONS: Readonly<Record<UpstreamSessionState, readonly UpstreamSessio
 /** Called once: with nothing when the session is open, with the fault when it cannot be opened now. */
 export type OpenWaiter = (fault: UpstreamFault | undefined) => void;
 
+interface Waiting {
+  readonly metadata: RequestMetadata;
+  readonly waiter: OpenWaiter;
+}
+
 const NO_ANSWER = upstreamFault('answer-timeout', true);
 const NO_HEADERS: readonly string[] = [];
 
@@ -52,7 +58,7 @@ export abstract class UpstreamOpening {
   protected readonly credentials: Credentials | undefined;
   #backend: CompiledBackend;
   #state: UpstreamSessionState = 'idle';
-  #waiters: OpenWaiter[] = [];
+  #waiting: Waiting[] = [];
   /** Until the backend's stream is open; `undefined` unless that is being opened. */
   #hold: Hold | undefined;
   #handshake: Handshake | undefined;
@@ -109,7 +115,8 @@ export abstract class UpstreamOpening {
    */
   whenOpen(metadata: RequestMetadata, waiter: OpenWaiter): void {
     const shown = this.credentials?.refresh(metadata);
-    if (shown instanceof Promise) void shown.then((fault) => this.#whenShown(fault, metadata, waiter));
+    if (shown instanceof Promise)
+      void shown.then((fault) => wokenTurns.run(this.subject, () => this.#whenShown(fault, metadata, waiter)));
     else this.#whenShown(shown, metadata, waiter);
   }
 
@@ -119,7 +126,7 @@ export abstract class UpstreamOpening {
     if (fault !== undefined) waiter(fault);
     else if (this.#state === 'open') waiter(undefined);
     else {
-      this.#waiters.push(waiter);
+      this.#waiting.push({ metadata, waiter });
       if (this.#state !== 'opening') this.#open(metadata);
     }
   }
@@ -134,7 +141,8 @@ export abstract class UpstreamOpening {
   }
 
   #holdBack(metadata: RequestMetadata, waiter: OpenWaiter, fault: UpstreamFault | undefined): void {
-    if (fault === undefined && this.#hold !== undefined) this.#hold.wait(() => this.whenOpen(metadata, waiter));
+    if (fault === undefined && this.#hold !== undefined)
+      this.#hold.wait(() => wokenTurns.run(this.subject, () => this.whenOpen(metadata, waiter)));
     else waiter(fault);
   }
 
@@ -255,10 +263,17 @@ export abstract class UpstreamOpening {
     this.tellWaiters(fault);
   }
 
+  /** Calls may wait by the thousand. */
   protected tellWaiters(fault: UpstreamFault | undefined): void {
-    const waiters = this.#waiters;
-    this.#waiters = [];
-    for (const waiter of waiters) waiter(fault);
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const each of waiting) wokenTurns.run(this.subject, () => this.#tell(each, fault));
+  }
+
+  /** It may have been lost, or closed, since it was opened. */
+  #tell({ metadata, waiter }: Waiting, fault: UpstreamFault | undefined): void {
+    if (fault === undefined && this.#state !== 'open') this.whenOpen(metadata, waiter);
+    else waiter(fault);
   }
 
   /** What another process has opened is taken over; not while it is being opened here. */

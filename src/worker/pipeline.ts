@@ -19,6 +19,7 @@ import type { Caller } from '../relay/caller.js';
 import type { Relay } from '../relay/relay.js';
 import { wantedBy } from '../relay/era.js';
 import { checkTransport } from '../relay/transport.js';
+import { wokenTurns } from '../shared/fair-turns.js';
 import type { HostPolicy } from '../shared/host-policy.js';
 import { metadataCorsHeaders, type ProtectedResource, type RequestOrigin } from '../shared/protected-resource.js';
 import { headerUnreadable, refusals, type Refusal } from '../shared/refusals.js';
@@ -88,7 +89,7 @@ export class Pipeline implements EdgeHandler {
     const outcome = this.#parts.admission.admit(head.authorization, head.virtualHostId);
     if (outcome instanceof Promise) {
       exchange.incoming.hold();
-      void outcome.then((late) => this.#onAdmission(exchange, late));
+      void outcome.then((late) => wokenTurns.run(subjectOf(late), () => this.#onAdmission(exchange, late)));
     } else {
       this.#onAdmission(exchange, outcome);
     }
@@ -101,7 +102,10 @@ export class Pipeline implements EdgeHandler {
     const refusal = this.#parts.admission.refusalOfToken(exchange.head.authorization);
     if (refusal instanceof Promise) {
       exchange.incoming.hold();
-      void refusal.then((late) => this.#refuseFor(exchange, late ?? { refusal: methodNotAllowed }));
+      void refusal.then((late) => {
+        const refused = late ?? { refusal: methodNotAllowed };
+        wokenTurns.run(refused.subject ?? '', () => this.#refuseFor(exchange, refused));
+      });
     } else {
       this.#refuseFor(exchange, refusal ?? { refusal: methodNotAllowed });
     }
@@ -139,7 +143,10 @@ export class Pipeline implements EdgeHandler {
   /** A request that another worker let in, because this one owns its session. */
   onHop(identity: ForwardedIdentity, exchange: Exchange): void {
     const outcome = this.#parts.admission.admitSubject(identity.subject, identity.virtualHostId);
-    if (outcome instanceof Promise) void outcome.then((late) => this.#onHopAdmission(identity, exchange, late));
+    if (outcome instanceof Promise)
+      void outcome.then((late) =>
+        wokenTurns.run(identity.subject, () => this.#onHopAdmission(identity, exchange, late)),
+      );
     else this.#onHopAdmission(identity, exchange, outcome);
   }
 
@@ -224,7 +231,10 @@ export class Pipeline implements EdgeHandler {
     watch?.leave(exchange);
     if (figures !== undefined) figures.passedHops += 1;
     const identity = { subject: caller.subject, virtualHostId: caller.virtualHost.id };
-    hops.forward(owner, identity, exchange, (failure) => this.#onHopFailure(owner, identity, exchange, failure));
+    // Thousands may hear at once that the owner is lost.
+    hops.forward(owner, identity, exchange, (failure) =>
+      wokenTurns.run(identity.subject, () => this.#onHopFailure(owner, identity, exchange, failure)),
+    );
   }
 
   /**
@@ -335,6 +345,11 @@ export class Pipeline implements EdgeHandler {
   #resourcePath({ head: { virtualHostId = '' } }: EdgeExchange): string {
     return virtualHostId === '' ? '' : `${this.#parts.pathPrefix}/servers/${encodeURIComponent(virtualHostId)}/mcp`;
   }
+}
+
+/** Who has waited for a token's key or a config; those without a token that is good are one. */
+function subjectOf(outcome: AdmissionOutcome): string {
+  return (outcome.kind === 'admitted' ? outcome.caller.subject : outcome.subject) ?? '';
 }
 
 /** What a preflight request asks to send, `''` for nothing. */

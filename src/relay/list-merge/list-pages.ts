@@ -5,6 +5,7 @@ import type { ListKind } from '../../protocol/list-kinds.js';
 import { readListAnswer } from '../../protocol/list-page.js';
 import type { PageMirrors, ToolMirrors } from '../../protocol/tool-mirrors.js';
 import type { Deadline } from '../../shared/deadline-wheel.js';
+import { wokenTurns } from '../../shared/fair-turns.js';
 import { limits } from '../../shared/limits.js';
 import { rpcCodes } from '../../shared/refusals.js';
 import type { AnswerReading, ReadAnswer, ReadFailure, ReadPage } from './answer-reading.js';
@@ -139,7 +140,13 @@ export class ListPages implements RequestHandler {
     reading.end(pieces, this.#id, this.#inlineBytesLeft, this.#remainingMs, (answer) => this.#onRead(answer));
   }
 
+  /** Hundreds may fail at once, as when their backend goes away. */
   onFault(fault: UpstreamFault): void {
+    wokenTurns.run(this.#upstream.subject, () => this.#onFault(fault));
+  }
+
+  #onFault(fault: UpstreamFault): void {
+    if (this.#isOver) return;
     this.#reading?.drop();
     this.#reading = undefined;
     const isLost = this.#upstream.tryMarkLost(fault, this.#sentIn);

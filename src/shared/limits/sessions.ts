@@ -109,6 +109,14 @@ export const sessionLimits = {
    * together → others have their turn
    */
   requestTurnMs: 5,
+  /**
+   * of those who have waited for the same thing (an upstream session that opens, a config, a key, an event stream of a backend's, an owner's
+   * link) and hear what became of it, so many are served between two looks at the clock → after `wokenTurnMs` the others of that turn of
+   * the event loop wait, by subject
+   */
+  wokenUntimedMax: 64,
+  /** what those take of one turn of the event loop, and as much those that wait, all subjects together → others have their turn */
+  wokenTurnMs: 5,
   /** backends of a virtual host that are opened or asked at once, a millisecond together → those beyond have turns */
   backendsAtOnceMax: 16,
   /**

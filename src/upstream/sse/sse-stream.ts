@@ -10,6 +10,7 @@ import { idKey } from '../../protocol/message-id.js';
 import { readLargeBackendMessageLater } from '../../protocol/large-backend-message.js';
 import type { Reading } from '../../protocol/reading-queue.js';
 import type { Deadline } from '../../shared/deadline-wheel.js';
+import { wokenTurns } from '../../shared/fair-turns.js';
 import { limits } from '../../shared/limits.js';
 import type { MessageHold, RoomWaiter } from '../../shared/message-memory.js';
 import type { ShareBound } from '../../shared/share.js';
@@ -231,10 +232,16 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
     else this.#onSaid(data, message);
   }
 
-  /** An answer that nobody waits for is none: it may be late, or never have been asked for. */
+  /** An answer that nobody waits for is none: it may be late, or never have been asked for. Hundreds come in one piece. */
   #onAnswer(data: Buffer, { idStart, idEnd }: BackendMessage): void {
     if (idStart === -1) return;
-    this.#waiting.get(idKey(data, idStart, idEnd))?.answer(this.#owned(data));
+    const call = this.#waiting.get(idKey(data, idStart, idEnd));
+    if (call === undefined) return;
+    this.#waiting.delete(call.key);
+    const owned = this.#owned(data);
+    // Large ones are few, and count as soon as they are here.
+    if (owned.length >= limits.countedFromBytes) call.answer(owned);
+    else wokenTurns.run(this.#plan.subject, () => call.answer(owned));
   }
 
   #onSaid(data: Buffer, message: BackendMessage): void {

@@ -13,6 +13,35 @@ export const sharedMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
+    'src/shared/fair-turns.ts',
+    ['shared/fair-turns'],
+    [
+      { slip: 'all pass', text: 'if (this.#left === 0 && !this.#hasTime()) return false;', becomes: '' },
+      { slip: 'a turn never begins', after: 'nowMs + this.#rules.turnMs;', text: 'this.#plan();', becomes: '' },
+      { slip: 'time never runs out', text: '} else if (nowMs >= this.#endMs) {', becomes: '} else if (nowMs < 0) {' },
+      {
+        slip: 'all that wait are served in one turn',
+        text: 'while (this.#nowMs() < endMs);',
+        becomes: 'while (true);',
+      },
+      {
+        slip: 'who comes new overtakes who waits',
+        text: '      else this.#left =',
+        becomes: '      this.#left =',
+      },
+      {
+        slip: 'what passes waits',
+        text: 'if (this.tryPass() || !(this.wait(key, task) instanceof FairPlace)) task();',
+        becomes: 'if (!(this.wait(key, task) instanceof FairPlace)) task();',
+      },
+      {
+        slip: 'what finds no room is not done',
+        text: 'if (this.tryPass() || !(this.wait(key, task) instanceof FairPlace)) task();',
+        becomes: 'if (this.tryPass()) task();\n    else this.wait(key, task);',
+      },
+    ],
+  ),
+  ...mutantsOf(
     'src/protocol/reading-queue.ts',
     ['protocol/reading-queue'],
     [

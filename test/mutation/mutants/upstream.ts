@@ -216,8 +216,8 @@ export const upstreamMutants: readonly Mutant[] = [
   ...mutantsOf('src/upstream/sse/sse-stream.ts', SSE, [
     {
       slip: 'the answer to another request is handed on',
-      text: 'this.#waiting.get(idKey(data, idStart, idEnd))?.answer',
-      becomes: '[...this.#waiting.values()][0]?.answer',
+      text: 'const call = this.#waiting.get(idKey(data, idStart, idEnd));',
+      becomes: 'const [call] = this.#waiting.values();',
     },
     {
       slip: 'of two requests with one id the second takes the answer of the first',

@@ -276,22 +276,14 @@ export const workerMutants: readonly Mutant[] = [
     'src/worker/request-turns.ts',
     ['worker/request-turns'],
     [
-      { slip: 'all pass', text: 'if (this.#left === 0 && !this.#hasTime()) return false;', becomes: '' },
-      { slip: 'a turn never begins', after: 'nowMs + limits.requestTurnMs;', text: 'this.#plan();', becomes: '' },
-      { slip: 'time never runs out', text: '} else if (nowMs >= this.#endMs) {', becomes: '} else if (nowMs < 0) {' },
-      {
-        slip: 'all that wait are served in one turn',
-        text: 'while (this.#nowMs() < endMs);',
-        becomes: 'while (true);',
-      },
-      {
-        slip: 'who comes new overtakes who waits',
-        text: '      else this.#left =',
-        becomes: '      this.#left =',
-      },
-      { slip: 'what waits is in no share', text: '    if (isCounted) account.requests.take(1);', becomes: '' },
+      { slip: 'what waits is in no share', text: '    counted?.requests.take(1);', becomes: '' },
       { slip: 'who has gone is served', text: '      place.leave();', becomes: '' },
-      { slip: 'who has gone holds his share', after: 'place.leave();', text: 'this.#leave(waiter);', becomes: '' },
+      {
+        slip: 'who has gone holds his share',
+        after: 'place.leave();',
+        text: 'this.#leave(exchange, counted);',
+        becomes: '',
+      },
       {
         slip: 'a DELETE whose caller has gone is dropped',
         text: "    if (exchange.request.method === 'DELETE') return undefined;",
@@ -300,8 +292,8 @@ export const workerMutants: readonly Mutant[] = [
       { slip: 'who has gone is never told of', text: '      exchange.reset();', becomes: '' },
       {
         slip: 'what found no room gives some back',
-        text: '    account?.requests.give(1);',
-        becomes: '    this.#accounts.of("alice").requests.give(account === undefined ? 1 : 1);',
+        text: '    counted?.requests.give(1);',
+        becomes: '    this.#accounts.of("alice").requests.give(counted === undefined ? 1 : 1);',
       },
       {
         slip: 'whoever goes away later is dropped',

@@ -148,6 +148,8 @@ t.test('the place for messages is of the same origin, or the session is refused'
     [`/${'m'.repeat(limits.sseEndpointBytesMax)}`, 'endpoint-missing'],
   ];
   for (const [endpoint, outcome] of rows) {
+    // Those who wait have turns.
+    await new Promise(setImmediate);
     const scene = new Scene(t).ask().name(endpoint);
     const { path } = scene.context.http.last.request.target;
     t.equal(scene.told[0] ?? path, outcome, endpoint.slice(0, 40));
@@ -204,6 +206,7 @@ t.test('a stream that names no place, or is none', async (t) => {
   for (const [what, [happen, fault]] of Object.entries(rows)) {
     const scene = new Scene(t).ask();
     await happen(scene);
+    await until(() => scene.told.length > 0, 'the fault');
     t.same(scene.told, [fault], what);
     t.notOk(
       scene.context.http.calls.some(
