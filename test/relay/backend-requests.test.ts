@@ -86,7 +86,7 @@ t.test('a caller that is gone is not asked', async (t) => {
   const begun = begin(t);
   begun.exchange.abort();
   begun.call.data(ROOTS);
-  t.match(JSON.parse(begun.scene.http.last.text), { id: 1, error: { code: -32603, message: /gone/ } });
+  t.match(JSON.parse(begun.scene.http.last.text), { id: 1, error: { code: -32603, message: /disconnected/ } });
 });
 
 t.test('the answer of a caller whose stream broke after it was asked still counts', async (t) => {

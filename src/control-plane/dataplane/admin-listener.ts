@@ -70,7 +70,7 @@ export class AdminListener {
       return { status: response.status, value: JSON.parse(await this.#textOf(response)) as unknown };
     } catch (error) {
       if (error instanceof ControlPlaneFault) throw error;
-      const why = signal.aborted ? `it did not answer in ${this.#bounds.answerMsMax} ms` : reasonOf(error);
+      const why = signal.aborted ? `it did not respond in ${this.#bounds.answerMsMax} ms` : reasonOf(error);
       const advice = 'check that a dataplane is running, and that --dataplane-admin-address is its --admin-address';
       throw new ControlPlaneFault(
         'dataplane-unreachable',
