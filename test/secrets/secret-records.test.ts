@@ -157,7 +157,7 @@ t.test('no command but set makes a store: a mistyped path has no secrets, and is
     { command: 'secrets delete', name: 'a' },
   ] as const) {
     const outcome = await outcomeOf({ store, keys: [OLD], action }, input());
-    t.match(outcome, { exitStatus: 66, text: /^switchyard: there is no embedded store in .*mistyped; name another/ });
+    t.match(outcome, { exitStatus: 66, text: /^switchyard: there is no embedded store in .*mistyped; give another/ });
     t.notOk(existsSync(path), action.command);
   }
   const set = { command: 'secrets set', name: 'a', origins: 'any' } as const;

@@ -41,7 +41,7 @@ t.test('each concern has its reason and the page that mends it, and the worst is
     { what: '2 changes are not published to everybody', page: '/compose' },
     { what: /^gone is inactive/, why: 'connection refused', page: '/servers/id-gone' },
     { what: /^new is inactive/, why: 'it was never reached', page: '/servers/id-new' },
-    { what: /^desk names tools/, why: /^read of gone and 1 more/, page: '/compose/id-desk' },
+    { what: /^desk refers to tools/, why: /^read of gone and 1 more/, page: '/compose/id-desk' },
     { what: /^flaky did not respond/, why: 'no response in time', page: '/servers/id-flaky' },
   ]);
   t.equal(concerns.length, 5);
@@ -77,7 +77,7 @@ t.test('of the dataplane what is wrong now, in words for whoever may not see add
   t.match(concernsOf(version, [], [], { ...watched, reading }), [
     { what: /not ready/, why: 'it cannot read user configs' },
     { what: /not ready/, why: 'words of its own' },
-    { what: /silent: slot 3/ },
+    { what: /does not respond: slot 3/ },
     { what: /fail/, why: /^40 of 100/, page: '/explain' },
     { what: /with reduced capacity/, why: 'a worker is not listening' },
   ]);

@@ -37,7 +37,7 @@ t.test('what was done, where it can be looked at, and how it came out', async (t
   t.equal(outcomeWords(entry), '');
   t.match(
     outcomeWords({ ...entry, outcome: 'unknown', fault: 'store-failed', unpublished: 3 }),
-    /nobody knows.*store-failed.*3/,
+    /unknown whether.*store-failed.*3/,
   );
 });
 
