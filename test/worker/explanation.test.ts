@@ -53,7 +53,7 @@ t.test('the verdict is what becomes of the call', async (t) => {
   }
   const { files, docs } = backends;
   const some = virtualHostOf({ files, docs } as unknown as Parameters<typeof virtualHostOf>[0]);
-  t.match(explained('files-read', some)['verdict'], /^unknown backend: .*there is files, docs\./);
+  t.match(explained('files-read', some)['verdict'], /^unknown backend: .*available: files, docs\./);
 });
 
 t.test('a backend that nobody reaches says why, in the verdict and beside it', async (t) => {
