@@ -1,0 +1,130 @@
+// Names that mean something else each time that they are looked up: a backend, then an address that the gateway never connects to; both at once; the
+// one kind of address late. Whatever is between the look-up and the connection, nothing refused is connected to, of backends or of
+// authorization servers, and nobody else notices. What stands for a refused address is 0.0.0.0, which leads to this machine: there a trap listens.
+import { writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import t from 'tap';
+import type { Scope } from '../attack/scope.js';
+import { checkBeside, startScene } from '../support/beside.js';
+import { backendFor } from '../support/deployment.js';
+import { inParallel } from '../support/in-parallel.js';
+import { startNameServer, type NameRecord } from '../support/name-server.js';
+import { createScratchDirectory } from '../support/scratch-directory.js';
+
+/** Of the backend; of the trap; and ways to write what leads to the trap. */
+const GOOD = '127.0.0.5';
+const TRAP = '127.0.0.1';
+const REFUSED = ['0.0.0.0', '169.254.169.254'];
+const REFUSED_SIX = ['::', '::ffff:0.0.0.0', '::ffff:169.254.169.254', 'fe80::1'];
+const RUN_MS = 6_000;
+const LANES = 2;
+
+/** Each look-up has the next of these. */
+const turns: Readonly<Record<string, readonly NameRecord[]>> = {
+  'back-and-forth.test': [
+    { addresses: [GOOD], ttl: 0 },
+    ...REFUSED.map((address) => ({ addresses: [address], ttl: 0 })),
+  ],
+  'both.test': REFUSED.map((address) => ({ addresses: [GOOD, address], ttl: 0 })),
+  'sixes.test': [{ addresses: [GOOD], ttl: 0 }, ...REFUSED_SIX.map((address) => ({ addresses: [address], ttl: 0 }))],
+  'both-kinds.test': REFUSED_SIX.map((address) => ({ addresses: [GOOD, address], ttl: 0 })),
+  'late.test': [
+    { addresses: [GOOD], ttl: 0, silentAbout: 'AAAA' },
+    { addresses: REFUSED, ttl: 0, afterMs: 400 },
+    { addresses: [GOOD], ttl: 0, afterMs: 400 },
+  ],
+  'gone.test': [{ addresses: [GOOD], ttl: 0 }, 'server-failure', { addresses: REFUSED, ttl: 0 }, 'garbage', 'silent'],
+};
+
+const nameServer = await startNameServer();
+t.teardown(() => nameServer.close());
+for (const [name, records] of Object.entries(turns)) {
+  let count = 0;
+  // Both kinds of address are asked for.
+  Object.defineProperty(nameServer.records, name, { get: () => records[Math.floor(count++ / 2) % records.length] });
+}
+const secrets = createScratchDirectory(t);
+writeFileSync(join(secrets, 'client'), 'secret');
+const options = ['--name-servers', nameServer.address, '--secrets-directory', secrets, '--initialize-timeout', '4s'];
+const scene = await startScene(t, options);
+
+interface Place {
+  readonly port: number;
+  trapped: number;
+  reached: number;
+}
+
+/** One port: at one address a way to the backend, at the others a trap. */
+async function startPlace(scope: Scope, backendPort: number): Promise<Place> {
+  const place: Place = { port: 0, trapped: 0, reached: 0 };
+  const trap = createServer((socket) => {
+    place.trapped += 1;
+    socket.destroy();
+  });
+  const trapSix = createServer((socket) => {
+    place.trapped += 1;
+    socket.destroy();
+  });
+  const way = createServer((near) => {
+    place.reached += 1;
+    const far = connect(backendPort, '127.0.0.1');
+    near.on('error', () => far.destroy()).on('close', () => far.destroy());
+    far.on('error', () => near.destroy()).on('close', () => near.destroy());
+    near.pipe(far).pipe(near);
+  });
+  trap.listen(0, TRAP);
+  await once(trap, 'listening');
+  const { port } = trap.address() as AddressInfo;
+  way.listen(port, GOOD);
+  trapSix.listen({ port, host: '::1', ipv6Only: true });
+  // Some machines have no IPv6.
+  trapSix.on('error', () => undefined);
+  await once(way, 'listening');
+  for (const server of [trap, trapSix, way]) scope.teardown(() => server.close());
+  return Object.assign(place, { port });
+}
+
+t.test('names that change between the look-up and the connection', async (t) => {
+  await checkBeside(t, scene, async (scope) => {
+    const backend = await backendFor(scope, {
+      onRequest: (request) => {
+        if (request.path !== '/token') return false;
+        const issued = { access_token: 'at', token_type: 'Bearer', expires_in: 0.001 };
+        request.json(issued, { headers: { connection: 'close' } });
+        return true;
+      },
+    });
+    const place = await startPlace(scope, Number(new URL(backend.url).port));
+    const auth = (name: string): object => ({
+      type: 'oauth2-client-credentials',
+      client_id: name,
+      client_secret: { file: 'client' },
+      token_endpoint: `http://${name}:${place.port}/token`,
+    });
+    const caller = await scene.deployment.caller(
+      Object.fromEntries(
+        Object.keys(turns).flatMap((name, n) => [
+          [`b${n}`, { url: `http://${name}:${place.port}/mcp` }],
+          [`a${n}`, { url: backend.url, auth: auth(name) }],
+        ]),
+      ),
+    );
+    const endMs = performance.now() + RUN_MS;
+    let isRefused = false;
+    await inParallel([...Array(LANES).keys()], LANES, async () => {
+      while (performance.now() < endMs) {
+        const session = await caller.openSession();
+        isRefused ||= session.opening.text.includes('link-local and cloud metadata addresses are refused');
+        for (const n of Object.keys(turns).keys()) await session.call(`b${n}-echo`);
+        // So that connections are made again.
+        backend.raw.closeConnections();
+        await session.delete();
+      }
+    });
+    t.equal(place.trapped, 0, 'nothing refused was connected to');
+    t.ok(place.reached > 0, 'the backend was');
+    t.ok(isRefused, 'and the caller was told why not');
+  });
+});
