@@ -42,9 +42,11 @@ export class Adoption {
     const begun: OnFound[] = [];
     this.#wait(begun, caller, onFound);
     this.#underWay.set(key, begun);
-    void lookUp.then((outcome) => {
+    void lookUp.then(async (outcome) => {
       this.#underWay.delete(key);
       const found = this.#adopt(sessionId, caller, outcome);
+      // Before it serves anybody, who may end the session knows that it is here.
+      if (found instanceof Session && found.isStale) await found.entry?.settle();
       for (const each of begun) wokenTurns.run(owner.subject, () => each(found));
     });
   }
@@ -53,7 +55,7 @@ export class Adoption {
   #refresh(session: Session, caller: Caller, onFound: OnFound): void {
     const waiting: OnFound[] = [];
     this.#wait(waiting, caller, onFound);
-    void session.entry?.refresh().then(() => {
+    void session.entry?.settle().then(() => {
       for (const each of waiting) wokenTurns.run(caller.subject, () => each(session));
     });
   }
@@ -92,8 +94,8 @@ export class Adoption {
     const session = this.#sessions.create({ account, virtualHost, protocolVersion, introduction, begun });
     if (!(session instanceof Session)) return session;
     session.restore(found.record, virtualHost);
-    // Another machine that has it learns that it is in use here.
-    if (this.#directory.isShared) session.entry?.renew();
+    // Another machine that has it learns that it is in use here: by this, or by what is written before the first answer.
+    if (this.#directory.isShared && session.entry?.isListed === true) session.entry.renew();
     return session;
   }
 }

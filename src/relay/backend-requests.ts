@@ -215,21 +215,28 @@ export class BackendRequests {
   /**
    * The client has answered something. What was not asked, or is settled, goes nowhere. What another process has asked, of
    * which the session was taken over, goes to its backend if that is in the same session still.
-   * @returns what the client is told when its answer cannot be passed on, though somebody may wait for it.
+   * @returns what the client is told when its answer cannot be passed on, though somebody may wait for it; `asked-elsewhere` where
+   *   another process has asked, and takes the request for open still.
    */
-  onAnswer(request: ExchangeRequest, message: AnswerSpans): Refusal | undefined {
+  onAnswer(request: ExchangeRequest, message: AnswerSpans): Refusal | 'asked-elsewhere' | undefined {
     const { body } = request;
     const { idStart: start, idEnd: end } = message;
     const open = this.#awaited.take(idKey(body, start, end));
     if (open === undefined) {
       const asked = this.#ids.takeOthers(body.subarray(start, end), this.#plan.openUpstreams());
       if (asked === 'lost') return refusals.askerLost;
-      if (asked !== undefined) this.#pass(request, message, asked);
-      return undefined;
+      if (asked === undefined) return undefined;
+      this.#pass(request, message, asked);
+      return 'asked-elsewhere';
     }
     if (open.onInput !== undefined) open.onInput(resultIn(body, message) ?? NO_RESULT);
     else if (open.upstream.record === open.askedIn) this.#pass(request, message, open);
     return undefined;
+  }
+
+  /** The client has answered another process, which has told the backend. @param key of our id, as `idKey` has it. */
+  onAnsweredElsewhere(key: string): void {
+    this.#awaited.take(key);
   }
 
   /** To the backend that has asked. */

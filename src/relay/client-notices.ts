@@ -5,15 +5,17 @@ import { idKey } from '../protocol/message-id.js';
 import { limits } from '../shared/limits.js';
 import type { Refusal } from '../shared/refusals.js';
 import { backendTurns } from './turns.js';
+import { cancelHere } from './cancellation.js';
 import type { Exchange } from './exchange.js';
 import { metadataFor } from './passthrough.js';
+import { passAnswered, passCancellation } from './peer-notices.js';
 import type { Session } from './session.js';
 
 const ROOTS_CHANGED = Buffer.from('{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}');
 
 /** Passes it on to whom it concerns. The exchange is still to be answered. @returns as what, unless it was taken. */
 export function onClientNotice(session: Session, exchange: Exchange, message: ClientMessage): Refusal | undefined {
-  if (message.kind === 'response') return session.backendRequests.onAnswer(exchange.request, message);
+  if (message.kind === 'response') return onResponse(session, exchange, message);
   switch (message.method) {
     case 'notifications/cancelled':
       onCancelled(session, exchange, message);
@@ -37,17 +39,17 @@ export function onClientNotice(session: Session, exchange: Exchange, message: Cl
   return undefined;
 }
 
+function onResponse(session: Session, exchange: Exchange, message: ClientMessage): Refusal | undefined {
+  const outcome = session.backendRequests.onAnswer(exchange.request, message);
+  if (outcome !== 'asked-elsewhere') return outcome;
+  passAnswered(session, idKey(exchange.request.body, message.idStart, message.idEnd));
+  return undefined;
+}
+
 function onCancelled(session: Session, exchange: Exchange, message: ClientMessage): void {
-  if (message.requestIdStart === -1) return;
-  const key = idKey(exchange.request.body, message.requestIdStart, message.requestIdEnd);
-  const tryIt = (): boolean => {
-    const work = session.inFlight.find(key);
-    work?.cancel(exchange, message);
-    return work !== undefined;
-  };
-  if (tryIt()) return;
-  session.readings.wait(tryIt);
+  if (message.requestIdStart === -1 || cancelHere(session, exchange, message)) return;
   session.passBack(exchange.request);
+  passCancellation(session, exchange.request);
 }
 
 function onRootsChanged(session: Session, exchange: Exchange): void {

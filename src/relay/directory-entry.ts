@@ -6,7 +6,10 @@
 //   writing ──another was first──> reading ──> writing, or written
 //   written ──another has changed it──> stale ──the next request──> reading
 //   any ──the session ends──> over
-import type { LookUp, SessionDirectory, WriteOutcome } from '../session-directory/session-directory.js';
+//
+// Where several machines share it, the record names the processes that have the session, and each sees to it that it is one of them
+// before it serves the first request: who ends the session waits until all of them have heard of it.
+import type { FoundSession, LookUp, SessionDirectory, WriteOutcome } from '../session-directory/session-directory.js';
 import type { SessionRecord, UpstreamRecord } from '../session-directory/session-record.js';
 import type { DeadlineWheel } from '../shared/deadline-wheel.js';
 import { limits } from '../shared/limits.js';
@@ -15,10 +18,10 @@ import type { SessionIdentity } from './session-plan.js';
 /** A session, as far as it is written down. */
 export interface RecordedSession {
   readonly identity: SessionIdentity;
-  /** Another process has changed the record: the next request waits until that is known. */
+  /** The next request waits until it is known what another process has changed, and others know that this one has the session. */
   isStale: boolean;
-  /** As it is now. */
-  record(): SessionRecord;
+  /** As it is now. @param listeners processes that have the session. */
+  record(listeners: readonly string[] | undefined): SessionRecord;
   /**
    * Takes over what another process has changed.
    * @param base upstream sessions as both knew them.
@@ -34,11 +37,20 @@ const READS_MAX = 3;
  * read, and then every write would find it again.
  */
 const OVERTAKEN_MAX = 8;
+/** So often at most a request waits for a write behind what was read. */
+const WRITES_MAX = 3;
+
+export interface EntryEvents {
+  /** Another process has ended the session. */
+  onEnded(): void;
+  /** Another process that has the session has passed this on. */
+  onPassed(bytes: Buffer): void;
+}
 
 export class DirectoryEntry {
   readonly #directory: SessionDirectory;
   readonly #session: RecordedSession;
-  readonly #onEnded: () => void;
+  readonly #events: EntryEvents;
   /** Of the record as last written or read; 0 before. */
   #version: number;
   /** Its upstream sessions, where others may change them. */
@@ -50,31 +62,51 @@ export class DirectoryEntry {
   /** Changed since the write that is under way, or last, began. */
   #isDirty = false;
   #isOver = false;
-  #isRemoved = false;
-  #onSettled: (() => void) | undefined;
+  /** Called when it is removed, once what is being written is. */
+  #onRemoved: (() => void) | undefined;
+  #onBegun: (() => void) | undefined;
+  /** Another process has changed it since it was read. */
+  #isOutdated = false;
+  #isEndedElsewhere = false;
   #refreshing: Promise<void> | undefined;
+  #settling: Promise<void> | undefined;
+  /** Who waits for the write that is under way, or next. */
+  #onWrite: ((outcome: WriteOutcome) => void)[] = [];
+  /** As the record has them. */
+  #listeners: readonly string[];
   /** Whether another machine has, or had, the session, too. */
   #wasShared: boolean;
 
   /**
-   * @param onEnded called when another process has ended the session.
    * @param begun what the session was made of, unless it is new.
    */
   constructor(
     directory: SessionDirectory,
     session: RecordedSession,
-    onEnded: () => void,
-    begun?: { readonly version: number; readonly isStale: boolean; readonly upstreams: readonly UpstreamRecord[] },
+    events: EntryEvents,
+    begun?: Pick<FoundSession, 'version' | 'isStale' | 'record'>,
   ) {
     this.#directory = directory;
     this.#session = session;
-    this.#onEnded = onEnded;
+    this.#events = events;
     this.#version = begun?.version ?? 0;
-    this.#setBase(begun?.upstreams ?? []);
+    this.#setBase(begun?.record.upstreams ?? []);
+    this.#listeners = begun?.record.listeners ?? [];
     this.#isBegun = begun !== undefined;
     this.#wasShared = begun !== undefined;
-    directory.watch(session.identity.id, () => this.#onChangedElsewhere());
+    directory.watch(session.identity.id, {
+      onChanged: () => this.#onChangedElsewhere(),
+      onEnded: () => this.#onEndedElsewhere(),
+      onPassed: (sealed) => this.#onPassed(sealed),
+    });
     if (begun?.isStale === true) this.#onChangedElsewhere();
+    if (begun !== undefined && !this.isListed) session.isStale = true;
+  }
+
+  /** Whether the record names this process, as far as it can. */
+  get isListed(): boolean {
+    const { listener } = this.#directory;
+    return listener === undefined || this.#listeners.includes(listener);
   }
 
   /** Whether another process would go on with the session as it is now. */
@@ -100,8 +132,8 @@ export class DirectoryEntry {
 
   /** There is a session to be kept. @param onSettled called once: when it is written, could not be, or takes too long. */
   begin(deadlines: DeadlineWheel, onSettled: () => void): void {
-    const deadline = deadlines.after(limits.sessionWriteWaitMsMax, () => this.#settle());
-    this.#onSettled = () => {
+    const deadline = deadlines.after(limits.sessionWriteWaitMsMax, () => this.#endBeginning());
+    this.#onBegun = () => {
       deadline.cancel();
       onSettled();
     };
@@ -131,23 +163,58 @@ export class DirectoryEntry {
     return (this.#refreshing ??= this.#refresh());
   }
 
+  /**
+   * The session is stale. Resolved when it is as other processes have left it and they know that this one has it, or when that could
+   * not be had, or when it is over; always.
+   */
+  settle(): Promise<void> {
+    return (this.#settling ??= this.#settle());
+  }
+
+  async #settle(): Promise<void> {
+    for (let writesLeft = WRITES_MAX; writesLeft > 0; writesLeft -= 1) {
+      if (this.#isOutdated) await this.refresh();
+      if (this.#isOver || this.isListed || (await this.#written()) === 'failed') break;
+    }
+    this.#session.isStale = this.#isOutdated;
+    this.#settling = undefined;
+  }
+
+  #written(): Promise<WriteOutcome> {
+    return new Promise((resolve) => {
+      this.#onWrite.push(resolve);
+      if (this.#isWriting) return;
+      this.#isDirty = true;
+      this.#writeIfDirty();
+    });
+  }
+
   /** The session lives on elsewhere, or in its record alone. */
   letGo(): void {
     if (!this.#isOver) this.#directory.unwatch(this.#session.identity.id);
     this.#isOver = true;
+    this.#endWaiting('failed');
   }
 
-  /** The session has ended. @returns when other machines can know, where there may be any. */
+  /** The session has ended. @returns when other machines know, where there may be any. */
   remove(): Promise<void> | undefined {
     if (this.#isOver) return undefined;
     this.letGo();
-    const { id } = this.#session.identity;
-    // What is being written would come back.
-    if (this.#isWriting) this.#directory.onEnding(id);
-    if (this.#isWriting) this.#isRemoved = true;
-    if (this.#isWriting || !this.#isBegun) return undefined;
-    const removed = this.#directory.remove(id, this.#wasShared);
+    if (!this.#isBegun) return undefined;
+    const removed = this.#isWriting ? this.#removeWritten() : this.#removeNow();
     return this.#directory.isShared ? removed : undefined;
+  }
+
+  /** What is being written would come back. */
+  #removeWritten(): Promise<void> {
+    this.#directory.onEnding(this.#session.identity.id);
+    return new Promise((resolve) => (this.#onRemoved = resolve));
+  }
+
+  #removeNow(): Promise<void> {
+    const { identity } = this.#session;
+    const known = { version: this.#version, wasShared: this.#wasShared, listeners: this.#listeners };
+    return this.#directory.remove(identity.id, identity, known);
   }
 
   /**
@@ -160,10 +227,10 @@ export class DirectoryEntry {
   }
 
   async #askWhetherIdle(): Promise<'over' | 'elsewhere'> {
-    const isRenewedElsewhere = this.#session.isStale;
+    const isRenewedElsewhere = this.#isOutdated;
     // Who ends it must know the upstream sessions that others have opened.
     if (isRenewedElsewhere) await this.refresh();
-    if (this.#isOver || this.#session.isStale) return 'elsewhere';
+    if (this.#isOver || this.#isOutdated) return 'elsewhere';
     const outcome = await this.#directory.removeIdle(this.#session.identity.id, isRenewedElsewhere);
     // Of a place that cannot say nothing else was heard than that nobody has it.
     return outcome === 'removed' || (outcome === 'failed' && !isRenewedElsewhere) ? 'over' : 'elsewhere';
@@ -171,13 +238,39 @@ export class DirectoryEntry {
 
   #onChangedElsewhere(): void {
     this.#wasShared = true;
-    this.#session.isStale = true;
+    this.#isOutdated = this.#session.isStale = true;
   }
 
-  #settle(): void {
-    const onSettled = this.#onSettled;
-    this.#onSettled = undefined;
-    onSettled?.();
+  /** Whether there are others that have the session, for all that is known. */
+  get hasPeers(): boolean {
+    return this.#listeners.some((each) => each !== this.#directory.listener);
+  }
+
+  /** Passes something on to them. */
+  pass(bytes: Buffer): void {
+    const { identity } = this.#session;
+    this.#directory.pass(identity.id, identity, this.#listeners, bytes);
+  }
+
+  #onPassed(sealed: Buffer): void {
+    const { identity } = this.#session;
+    const bytes = this.#directory.unsealPassed(identity.id, identity, sealed);
+    if (bytes !== undefined) this.#events.onPassed(bytes);
+  }
+
+  #onEndedElsewhere(): void {
+    this.#isEndedElsewhere = true;
+    this.#onChangedElsewhere();
+  }
+
+  #endBeginning(): void {
+    const onBegun = this.#onBegun;
+    this.#onBegun = undefined;
+    onBegun?.();
+  }
+
+  #endWaiting(outcome: WriteOutcome): void {
+    for (const onWrite of this.#onWrite.splice(0)) onWrite(outcome);
   }
 
   #writeIfDirty(): void {
@@ -186,54 +279,64 @@ export class DirectoryEntry {
 
   #write(): void {
     const { identity } = this.#session;
-    const record = this.#session.record();
+    const record = this.#session.record(this.#listenersNow());
     this.#isWriting = true;
     this.#isDirty = false;
     const write = this.#directory.write(identity.id, identity, record, this.#version);
     void write.then((outcome) => this.#onWritten(outcome, record));
   }
 
-  #onWritten(outcome: WriteOutcome, { upstreams }: SessionRecord): void {
+  /** This process among them; `undefined` where there are none. */
+  #listenersNow(): readonly string[] | undefined {
+    const { listener } = this.#directory;
+    if (this.isListed || listener === undefined) return this.#listeners.length === 0 ? undefined : this.#listeners;
+    return [...this.#listeners.slice(1 - limits.sessionListenersMax), listener];
+  }
+
+  #onWritten(outcome: WriteOutcome, { upstreams, listeners = [] }: SessionRecord): void {
     this.#isWriting = false;
     if (outcome === 'written') {
       this.#version += 1;
       this.#overtakenCount = 0;
+      this.#listeners = listeners;
       this.#setBase(upstreams);
     } else {
       this.#isDirty = true;
       if (outcome === 'overtaken') this.#overtakenCount += 1;
     }
-    if (this.#isRemoved) void this.#directory.remove(this.#session.identity.id, this.#wasShared);
+    if (this.#onRemoved !== undefined) void this.#removeNow().then(this.#onRemoved);
     // It is its successor's, who has written it or ended it: what was opened here is lost with this process.
     else if (outcome === 'overtaken' && this.#directory.isRetired && !this.#directory.isShared) this.letGo();
     else if (outcome === 'written') this.#writeIfDirty();
     else if (outcome === 'overtaken' && this.#overtakenCount < OVERTAKEN_MAX) void this.refresh();
     // What failed is tried again with the next change, or renewal.
-    this.#settle();
+    this.#endWaiting(outcome);
+    this.#endBeginning();
   }
 
   async #refresh(): Promise<void> {
     const { identity } = this.#session;
     // Further requests wait behind the first.
-    this.#session.isStale = true;
+    this.#isOutdated = this.#session.isStale = true;
     let found: LookUp;
     let readsLeft = READS_MAX;
     do {
       found = await this.#directory.find(identity.id, identity);
       readsLeft -= 1;
     } while (typeof found === 'object' && found.isStale && readsLeft > 0);
-    if (!this.#isOver) this.#onFound(found);
+    if (!this.#isOver) this.#onFound(this.#isEndedElsewhere ? 'ended' : found);
+    if (this.#settling === undefined) this.#session.isStale = this.#isOutdated;
     this.#refreshing = undefined;
     this.#writeIfDirty();
   }
 
   #onFound(found: LookUp): void {
     if (found === 'ended') {
-      this.#onEnded();
+      this.#events.onEnded();
     } else if (found === 'failed' || found === 'full') {
       // The session goes on as it is known here.
     } else {
-      this.#session.isStale = found !== 'unknown' && found.isStale;
+      this.#isOutdated = found !== 'unknown' && found.isStale;
       if (found === 'unknown' && this.#directory.isRetired && !this.#directory.isShared) return this.letGo();
       // The place has lost it although the session lives.
       if (found === 'unknown') this.#isDirty = true;
@@ -246,10 +349,11 @@ export class DirectoryEntry {
     if (version === this.#version) return;
     this.#version = version;
     if (found === 'unknown') return;
+    this.#listeners = found.record.listeners ?? [];
     const isChanged = this.#isDirty;
     this.#session.merge(found.record, this.#base, isChanged);
-    // What was taken over need not be written.
-    this.#isDirty = isChanged;
+    // What was taken over need not be written, unless its writer knows nothing of listeners.
+    this.#isDirty = isChanged || !this.isListed;
     this.#setBase(found.record.upstreams);
   }
 

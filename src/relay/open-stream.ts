@@ -2,6 +2,7 @@
 import { refusals } from '../shared/refusals.js';
 import { refuse } from './answers.js';
 import type { Exchange } from './exchange.js';
+import { passStreamOpened } from './peer-notices.js';
 import type { Session } from './session.js';
 import { isSessionStream, parseEventId, type EventId } from './stream-keeper.js';
 
@@ -16,6 +17,7 @@ export function openStream(session: Session, exchange: Exchange): void {
   const bound = session.tryOpenStream(exchange, id);
   if (bound === 'subjectMax') refuse(exchange, refusals.subjectSessionBytesFull);
   else if (bound === 'totalMax') refuse(exchange, refusals.sessionBytesFull);
+  else passStreamOpened(session);
 }
 
 /**

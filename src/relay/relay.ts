@@ -336,7 +336,7 @@ export class Relay {
       if (isDue && !exchange.isAborted) exchange.respond(200, '', '');
       isDue = false;
     };
-    const deadline = this.#context.deadlines.after(limits.sessionWriteWaitMsMax, answer);
+    const deadline = this.#context.deadlines.after(limits.sessionEndWaitMsMax, answer);
     void removed.then(() => {
       deadline.cancel();
       answer();

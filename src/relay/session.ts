@@ -204,17 +204,17 @@ export class Session {
   }
 
   /** As it is now: what another process needs to go on with it. */
-  record(): SessionRecord {
-    const { protocolVersion, introduction } = this.identity;
+  record(listeners: readonly string[] | undefined): SessionRecord {
     const subscriptions = this.#subscriptions?.recorded() ?? {};
     return {
-      protocolVersion,
-      ...introduction,
+      protocolVersion: this.identity.protocolVersion,
+      ...this.identity.introduction,
       subscriptions,
       logLevel: this.#logLevel,
       upstreams: this.upstreams.recorded(),
       allowLists: allowListHashes(this.virtualHost?.backends, Object.keys(subscriptions)),
       askingSecret: this.offersAnything ? this.backendRequests.secret : undefined,
+      listeners,
     };
   }
 

@@ -13,6 +13,7 @@ import type { FoundSession, SessionDirectory } from '../session-directory/sessio
 import { limits } from '../shared/limits.js';
 import { DirectoryEntry } from './directory-entry.js';
 import { EntryRenewal } from './entry-renewal.js';
+import { onPassed } from './peer-notices.js';
 import { sessionBytesOf } from './session-memory.js';
 import { Session } from './session.js';
 import type { SessionMeans } from './session-plan.js';
@@ -84,8 +85,9 @@ export class Sessions {
     const session = new Session(this.#context, identity, account, this.#options.means);
     const { directory } = this.#options;
     if (directory !== undefined && leasedForMs === undefined) {
-      const from = begun && { ...begun, upstreams: begun.record.upstreams };
-      session.entry = new DirectoryEntry(directory, session, () => this.#drop(session), from);
+      const onEnded = (): void => this.#drop(session);
+      const events = { onEnded, onPassed: (bytes: Buffer) => onPassed(session, bytes) };
+      session.entry = new DirectoryEntry(directory, session, events, begun);
     }
     account.sessions.take(1);
     const idleMs = leasedForMs ?? this.#idleMs;

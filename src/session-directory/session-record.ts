@@ -17,6 +17,8 @@ export interface SessionRecord {
   readonly allowLists: Readonly<Record<string, string>>;
   /** Seals ids of what backends without sessions ask; absent where nothing can be asked, and where an earlier version has written it. */
   readonly askingSecret?: string | undefined;
+  /** Processes that have the session, where several machines share it: who ends it tells them so. Absent as above. */
+  readonly listeners?: readonly string[] | undefined;
 }
 
 /** An open upstream session. */
@@ -56,6 +58,7 @@ function encode(record: SessionRecord): Buffer {
     subscriptions: record.subscriptions,
     allowLists: record.allowLists,
     askingSecret: record.askingSecret,
+    listeners: record.listeners,
   };
   return Buffer.from(JSON.stringify(written));
 }

@@ -7,7 +7,7 @@
 import { ReplyError, type Redis } from 'ioredis';
 import type { ListenAddress } from '../config/dataplane-options.js';
 import { messageOf, type RedisStoreOptions } from './redis-connection.js';
-import { NO_STRING, RedisLink, type RedisLinkEvents, type StoreLink } from './redis-link.js';
+import { NO_STRING, RedisLink, type RedisLinkEvents, type RedisLinkHearing, type StoreLink } from './redis-link.js';
 import { addressInWords, findShards } from './redis-place.js';
 import { slotOf, SLOTS } from './redis-slot.js';
 
@@ -25,16 +25,16 @@ interface Node {
 export class RedisClusterLink implements StoreLink {
   readonly #options: RedisStoreOptions;
   readonly #events: RedisLinkEvents;
-  readonly #hearsItself: boolean;
+  readonly #hearing: RedisLinkHearing | undefined;
   #state: State = 'opening';
   /** By their addresses in words. */
   readonly #nodes = new Map<string, Node>();
   readonly #nodeOfSlot = new Map<number, Node>();
 
-  constructor(options: RedisStoreOptions, events: RedisLinkEvents, hearsItself = true) {
+  constructor(options: RedisStoreOptions, events: RedisLinkEvents, hearing?: RedisLinkHearing) {
     this.#options = options;
     this.#events = events;
-    this.#hearsItself = hearsItself;
+    this.#hearing = hearing;
   }
 
   async open(): Promise<void> {
@@ -86,6 +86,13 @@ export class RedisClusterLink implements StoreLink {
     return this.#giveUp('the slots of the cluster are elsewhere now');
   }
 
+  /** Each node passes it on to all, and whoever hears a channel does so at each of them. */
+  async publish(channel: string, message: string): Promise<number> {
+    const node = this.#nodeOfSlot.get(slotOf(Buffer.from(channel)));
+    if (node === undefined) throw new Error('Redis is not connected');
+    return node.link.publish(channel, message);
+  }
+
   end(): void {
     if (!this.#transition('opening', 'lost') && !this.#transition('live', 'lost')) return;
     for (const { link } of this.#nodes.values()) link.end();
@@ -105,9 +112,11 @@ export class RedisClusterLink implements StoreLink {
       onLive: () => {},
       onChanged: (keys) => this.#events.onChanged(keys),
       onFlushed: () => this.#events.onFlushed(),
+      onPublished: (message) => this.#events.onPublished?.(message),
+      onDeaf: (reason) => this.#events.onDeaf?.(`${name}: ${reason}`),
       onLost: (reason) => this.#lose(`${name}: ${reason}`),
     };
-    const link = new RedisLink({ ...this.#options, place: address }, events, this.#hearsItself);
+    const link = new RedisLink({ ...this.#options, place: address }, events, this.#hearing);
     const node = { host: address.host, link };
     this.#nodes.set(name, node);
     return node;

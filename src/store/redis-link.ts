@@ -17,8 +17,19 @@ export interface RedisLinkEvents {
   onChanged(keys: readonly Buffer[]): void;
   /** All keys were. */
   onFlushed(): void;
+  /** What was published to the link's own channel. */
+  onPublished?(message: string): void;
+  /** Redis refuses to let it hear its own channel; told before it is live. */
+  onDeaf?(reason: string): void;
   /** The last event, once, unless the owner ended the link. */
   onLost(reason: string): void;
+}
+
+export interface RedisLinkHearing {
+  /** Whether changes made over this link are told as well. */
+  readonly itself: boolean;
+  /** Of its own, where others publish what only its owner is to hear. */
+  readonly channel?: string;
 }
 
 /** Of one Redis, or of all nodes of a cluster. */
@@ -31,6 +42,8 @@ export interface StoreLink {
   set(key: Buffer, value: Buffer): Promise<void>;
   /** Any other command on one key; rejects as `get` does. */
   run<Answer>(key: Buffer, command: (data: Redis) => Promise<Answer>): Promise<Answer>;
+  /** @returns how many hear that channel: of a cluster, at one node of it. Rejects as `get` does. */
+  publish(channel: string, message: string): Promise<number>;
   /** Ends all connections without an event. */
   end(): void;
 }
@@ -39,22 +52,22 @@ type State = 'opening' | 'live' | 'lost';
 
 export const NO_STRING = 'Redis answered a read with something that is no string';
 const INVALIDATION_CHANNEL = '__redis__:invalidate';
+const INVALIDATION_CHANNEL_BYTES = Buffer.from(INVALIDATION_CHANNEL);
 
 export class RedisLink implements StoreLink {
   readonly #options: RedisStoreOptions;
   readonly #events: RedisLinkEvents;
-  readonly #hearsItself: boolean;
+  readonly #hearing: RedisLinkHearing;
   /** Both at the same server; none while it is looked for. */
   #connections: { readonly data: Redis; readonly changes: Redis } | undefined;
   #state: State = 'opening';
   /** While opening, the deadline; while live, the next health check. */
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param hearsItself whether changes made over this link are told as well. */
-  constructor(options: RedisStoreOptions, events: RedisLinkEvents, hearsItself = true) {
+  constructor(options: RedisStoreOptions, events: RedisLinkEvents, hearing: RedisLinkHearing = { itself: true }) {
     this.#options = options;
     this.#events = events;
-    this.#hearsItself = hearsItself;
+    this.#hearing = hearing;
   }
 
   async open(): Promise<void> {
@@ -80,15 +93,31 @@ export class RedisLink implements StoreLink {
       connection.on('error', (error) => this.#lose(messageOf(error)));
       connection.on('close', () => this.#lose('Redis closed the connection'));
     }
-    changes.on('messageBuffer', (_channel: Buffer, keys: unknown) => this.#onInvalidation(keys));
+    changes.on('messageBuffer', (channel: Buffer, message: unknown) => {
+      if (channel.equals(INVALIDATION_CHANNEL_BYTES)) this.#onInvalidation(message);
+      else if (this.#state !== 'lost') this.#events.onPublished?.(String(message));
+    });
     await Promise.all([data.connect(), changes.connect()]);
     await checkRole(data, this.#options);
     const id = await changes.client('ID');
     await changes.subscribe(INVALIDATION_CHANNEL);
-    if (this.#hearsItself) await data.client('TRACKING', 'ON', 'REDIRECT', id);
+    await this.#subscribeOwn(changes);
+    if (this.#hearing.itself) await data.client('TRACKING', 'ON', 'REDIRECT', id);
     else await data.client('TRACKING', 'ON', 'REDIRECT', id, 'NOLOOP');
     // The commands so far are answered by a Redis that is still loading its data; this one is refused.
     await data.ping();
+  }
+
+  /** A user without the right to hear its channel has a link all the same. */
+  async #subscribeOwn(changes: Redis): Promise<void> {
+    const { channel } = this.#hearing;
+    if (channel === undefined) return;
+    try {
+      await changes.subscribe(channel);
+    } catch (error) {
+      if (!(error instanceof ReplyError)) throw error;
+      this.#events.onDeaf?.(messageOf(error));
+    }
   }
 
   async get(key: Buffer): Promise<Buffer | null> {
@@ -107,7 +136,15 @@ export class RedisLink implements StoreLink {
     await this.run(key, (data) => data.set(key, value));
   }
 
+  async publish(channel: string, message: string): Promise<number> {
+    return this.#run((data) => data.publish(channel, message));
+  }
+
   async run<Answer>(_key: Buffer, command: (data: Redis) => Promise<Answer>): Promise<Answer> {
+    return this.#run(command);
+  }
+
+  async #run<Answer>(command: (data: Redis) => Promise<Answer>): Promise<Answer> {
     if (this.#connections === undefined) throw new Error('Redis is not connected');
     return this.#losingOnSilence(command(this.#connections.data));
   }

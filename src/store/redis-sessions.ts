@@ -1,7 +1,8 @@
 // Records of sessions in Redis, where every machine finds them. Each is a key of its own: its version and its bytes. Redis tells which
 // of those read or written here another machine has changed since. What has ended leaves its version 0 behind for a while, so that a
 // Redis that has lost its data is not taken for one from which sessions were removed. Cold. Needs of an ACL user: +eval +get +set
-// +pexpire +pttl +ping +subscribe +client|id +client|tracking, on keys that begin with \xff, and the channel __redis__:invalidate.
+// +pexpire +pttl +ping +publish +subscribe +client|id +client|tracking, on keys that begin with \xff, and the channels
+// __redis__:invalidate and switchyard/sessions/*.
 //
 //   lost ── a link is live: anything may have changed ──▶ live ── the link is lost ──▶ lost, tried for ever. close() ends it.
 import { ReplyError } from 'ioredis';
@@ -11,7 +12,8 @@ import type { Logger } from '../shared/logger.js';
 import { messageOf, type RedisStoreOptions } from './redis-connection.js';
 import type { StoreLink } from './redis-link.js';
 import { createLink } from './redis-links.js';
-import type { SealedRead, SealedSession, SealedSessions } from './sealed-sessions.js';
+import { RedisPeers } from './redis-peers.js';
+import type { KnownVersion, SealedRead, SealedSession, SealedSessions } from './sealed-sessions.js';
 
 const PREFIX = Buffer.concat([Buffer.from([0xff]), Buffer.from('session/')]);
 const VERSION_BYTES = 8;
@@ -37,19 +39,22 @@ redis.call('GET', KEYS[1])
 return 1`;
 
 /**
- * KEYS: the record. ARGV: the life that it may have left, ms, or '' for any; the mark; the mark's life, ms. What Redis has lost is
- * marked, too.
+ * KEYS: the record. ARGV: the life that it may have left, ms, or '' for any; the mark; the mark's life, ms; the version that is
+ * known, as bytes, or '' where it does not matter; the mark's life, ms, behind another one, which is the answer then. What Redis
+ * has lost is marked, too.
  */
 const REMOVE_SCRIPT = `
 local present = redis.call('GET', KEYS[1])
 if present and #present == ${VERSION_BYTES} then return 0 end
 if present and ARGV[1] ~= '' and redis.call('PTTL', KEYS[1]) > tonumber(ARGV[1]) then return 0 end
-redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
-return 1`;
+local isLater = present and ARGV[4] ~= '' and string.sub(present, 1, ${VERSION_BYTES}) ~= ARGV[4]
+redis.call('SET', KEYS[1], ARGV[2], 'PX', isLater and ARGV[5] or ARGV[3])
+return isLater and present or 1`;
 
 export class RedisSessions implements SealedSessions {
   readonly isShared = true;
   onChanged: SealedSessions['onChanged'];
+  readonly peers = new RedisPeers((channel, message) => this.#send((link) => link.publish(channel, message)));
   readonly #options: RedisStoreOptions;
   readonly #logger: Logger;
   readonly #backoff = new Backoff(limits.redisRetryDelayMsMin, limits.redisRetryDelayMsMax);
@@ -74,24 +79,25 @@ export class RedisSessions implements SealedSessions {
   }
 
   async read(key: Buffer): Promise<SealedRead> {
-    const value = await this.#send((link) => link.get(redisKey(key)));
-    if (value === null || value.length < VERSION_BYTES) return undefined;
-    if (value.length === VERSION_BYTES) return 'ended';
-    return { version: value.readDoubleBE(), bytes: value.subarray(VERSION_BYTES) };
+    return sealedIn(await this.#send((link) => link.get(redisKey(key))));
   }
 
   async write(key: Buffer, { version, bytes }: SealedSession, lifeMs: number): Promise<boolean> {
     const before = version === 1 ? '' : versionBytes(version - 1);
     const value = Buffer.concat([versionBytes(version), bytes]);
-    return this.#evaluate(WRITE_SCRIPT, key, before, value, wholeMs(lifeMs));
+    return (await this.#evaluate(WRITE_SCRIPT, key, before, value, wholeMs(lifeMs))) === 1;
   }
 
   async renew(key: Buffer, lifeMs: number): Promise<boolean> {
-    return this.#evaluate(RENEW_SCRIPT, key, wholeMs(lifeMs));
+    return (await this.#evaluate(RENEW_SCRIPT, key, wholeMs(lifeMs))) === 1;
   }
 
-  async remove(key: Buffer, markMs: number, leftMsMax: number): Promise<boolean> {
-    return this.#evaluate(REMOVE_SCRIPT, key, leftMsMax === Infinity ? '' : wholeMs(leftMsMax), ENDED, wholeMs(markMs));
+  async remove(key: Buffer, markMs: number, leftMsMax: number, known?: KnownVersion): Promise<boolean | SealedSession> {
+    const left = leftMsMax === Infinity ? '' : wholeMs(leftMsMax);
+    const later = known ? [versionBytes(known.version), wholeMs(known.laterMarkMs)] : ['', ''];
+    const answer = await this.#evaluate(REMOVE_SCRIPT, key, left, ENDED, wholeMs(markMs), ...later);
+    const removed = sealedIn(answer);
+    return typeof removed === 'object' ? removed : answer === 1;
   }
 
   async close(): Promise<void> {
@@ -101,11 +107,9 @@ export class RedisSessions implements SealedSessions {
     this.#link.end();
   }
 
-  async #evaluate(script: string, key: Buffer, ...words: readonly (Buffer | string)[]): Promise<boolean> {
+  async #evaluate(script: string, key: Buffer, ...words: readonly (Buffer | string)[]): Promise<unknown> {
     const place = redisKey(key);
-    const run = (link: StoreLink): Promise<unknown> =>
-      link.run(place, (redis) => redis.call('EVAL', script, 1, place, ...words));
-    return (await this.#send(run)) === 1;
+    return this.#send((link) => link.run(place, (redis) => redis.callBuffer('EVAL', script, 1, place, ...words)));
   }
 
   async #send<Answer>(command: (link: StoreLink) => Promise<Answer>): Promise<Answer> {
@@ -126,9 +130,12 @@ export class RedisSessions implements SealedSessions {
         for (const key of keys) this.onChanged?.(key.subarray(PREFIX.length));
       },
       onFlushed: () => this.onChanged?.(undefined),
+      onPublished: (message: string) => this.peers.onPublished(message),
+      onDeaf: (reason: string) => this.#onDeaf(reason),
       onLost: (reason: string) => this.#onLost(reason),
     };
-    return createLink(this.#options, events, false);
+    this.peers.isDeaf = false;
+    return createLink(this.#options, events, { itself: false, channel: this.peers.channel });
   }
 
   #onLive(): void {
@@ -137,6 +144,14 @@ export class RedisSessions implements SealedSessions {
     this.#lostReason = undefined;
     this.#logger.info('Redis is connected for sessions');
     this.onChanged?.(undefined);
+  }
+
+  #onDeaf(reason: string): void {
+    this.peers.isDeaf = true;
+    this.#logger.warn(
+      { reason },
+      'Redis does not let this process hear of sessions that others end: it may serve them a moment longer',
+    );
   }
 
   #onLost(reason: string): void {
@@ -150,6 +165,13 @@ export class RedisSessions implements SealedSessions {
       void this.#link.open();
     }, this.#backoff.nextSpread(Math.random())).unref();
   }
+}
+
+/** A value as Redis sent it. */
+function sealedIn(value: unknown): SealedRead {
+  if (!Buffer.isBuffer(value) || value.length < VERSION_BYTES) return undefined;
+  if (value.length === VERSION_BYTES) return 'ended';
+  return { version: value.readDoubleBE(), bytes: value.subarray(VERSION_BYTES) };
 }
 
 function redisKey(key: Buffer): Buffer {

@@ -10,9 +10,32 @@ export interface SealedSession {
 /** `ended`: there was one, and it was removed a while ago at most. */
 export type SealedRead = SealedSession | 'ended' | undefined;
 
+/** The processes of several machines that have a session, and what they tell each other. Sessions are named by the keys of their records. */
+export interface SessionPeers {
+  /** Names this process to the others; `undefined` while it cannot hear them. */
+  readonly listener: string | undefined;
+  /**
+   * Tells these processes that the session has ended. Those that are there no more are not waited for.
+   * @returns how many did not say in time that they have heard it. Rejects when they could not be told.
+   */
+  tellEnded(key: Buffer, listeners: readonly string[]): Promise<number>;
+  /** Called when another process has ended a session that this one may have; when it returns, this one is said to have heard it. */
+  onEnded: ((key: Buffer) => void) | undefined;
+  /** Passes something on to these processes; what becomes of it nobody hears. Rejects as above. */
+  pass(key: Buffer, listeners: readonly string[], sealed: Buffer): Promise<void>;
+  onPassed: ((key: Buffer, sealed: Buffer) => void) | undefined;
+}
+
+export interface KnownVersion {
+  readonly version: number;
+  readonly laterMarkMs: number;
+}
+
 export interface SealedSessions {
   /** Whether other machines write here, too: then `onChanged` tells what they do. */
   readonly isShared: boolean;
+  /** Where they do. */
+  readonly peers?: SessionPeers;
   /** Without a promise when it can be told at once. Throws or rejects when it cannot be told. */
   read(key: Buffer): SealedRead | Promise<SealedRead>;
   /**
@@ -26,9 +49,10 @@ export interface SealedSessions {
   /**
    * @param markMs for so long it is told that there was one, and nothing is written over that.
    * @param leftMsMax unless that is `Infinity`, it stays when it is kept for longer than this from now on: somebody has renewed it.
+   * @param known where others write, too: what is there when it has another version is the answer, and is told of for so long.
    * @returns false when it stays, or had been removed before. Rejects as above.
    */
-  remove(key: Buffer, markMs: number, leftMsMax: number): Promise<boolean>;
+  remove(key: Buffer, markMs: number, leftMsMax: number, known?: KnownVersion): Promise<boolean | SealedSession>;
   /** Called with the key of each record that somebody else has changed since it was read or written here, or with nothing for all of them. */
   onChanged: ((key: Buffer | undefined) => void) | undefined;
   close(): Promise<void>;

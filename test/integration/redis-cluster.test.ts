@@ -16,7 +16,8 @@ import { until } from '../support/until.js';
 const USER = 'dataplane';
 const PASSWORD = 'a-password';
 /** As docs/sessions.md has them, and what docs/clusters.md adds for a cluster. */
-const RIGHTS = '+get +set +pexpire +pttl +eval +ping +client|id +client|tracking +subscribe +cluster|slots +asking';
+const RIGHTS =
+  '+get +set +pexpire +pttl +eval +ping +publish +client|id +client|tracking +subscribe +cluster|slots +asking';
 const CALLERS_LEAST = 12;
 /** A node that has none of so many has none for another reason than chance. */
 const CALLERS_MOST = 200;
@@ -71,7 +72,9 @@ async function endMove({ slot, from, to }: Move, nodes: readonly RedisServer[]):
 }
 
 t.test('a cluster of three nodes', async (t: Test) => {
-  const nodes = await startRedisCluster(t, [`${USER} on >${PASSWORD} ~* &__redis__:invalidate ${RIGHTS}`]);
+  const nodes = await startRedisCluster(t, [
+    `${USER} on >${PASSWORD} ~* &__redis__:invalidate &switchyard/sessions/* ${RIGHTS}`,
+  ]);
   const [one, another] = nodes as readonly [RedisServer, RedisServer];
   const storeOptions: RedisStoreOptions = {
     ...one.storeOptions,

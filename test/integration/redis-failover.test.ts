@@ -20,14 +20,14 @@ const NAME = 'switchyard';
 const USER = 'dataplane';
 const PASSWORD = 'a-password';
 /** As docs/sessions.md has them, and what docs/clusters.md adds beside sentinels. */
-const RIGHTS = '+get +set +pexpire +pttl +eval +ping +client|id +client|tracking +subscribe +role';
+const RIGHTS = '+get +set +pexpire +pttl +eval +ping +publish +client|id +client|tracking +subscribe +role';
 
 async function isEchoed(session: McpSession, tool = 'one-echo'): Promise<boolean> {
   return 'result' in (rpc(await session.call(tool)) as object);
 }
 
 t.test('a Redis that fails over', async (t) => {
-  const users = [`${USER} on >${PASSWORD} ~* &__redis__:invalidate ${RIGHTS}`];
+  const users = [`${USER} on >${PASSWORD} ~* &__redis__:invalidate &switchyard/sessions/* ${RIGHTS}`];
   const first = await startRedis(t, { users });
   const second = await startRedis(t, { users, replicaOf: first });
   const sentinel = await startSentinel(t, NAME, first);

@@ -2,16 +2,19 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
+import type { RedisStoreOptions } from '../../src/store/redis-connection.js';
 import { backendFor, startDeployment } from '../support/deployment.js';
 import { McpCaller, McpSession, rpc } from '../support/mcp-caller.js';
 import { startRedis } from '../support/redis.js';
+import { TcpProxy } from '../support/tcp-proxy.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 import { until } from '../support/until.js';
 
 const USER = 'dataplane';
 const PASSWORD = 'a-password';
 /** As docs/sessions.md has them. */
-const RIGHTS = '+get +set +pexpire +pttl +eval +ping +client|id +client|tracking +subscribe';
+const RIGHTS = '+get +set +pexpire +pttl +eval +ping +publish +subscribe +client|id +client|tracking';
+const CHANNELS = '&__redis__:invalidate &switchyard/sessions/*';
 const OPTIONS = ['--session-directory', 'store'];
 const CAPABILITIES = { tools: {}, logging: {} };
 
@@ -22,7 +25,7 @@ async function isEchoed(session: McpSession, id: number): Promise<boolean> {
 }
 
 t.test('two gateways on one Redis', async (t: Test) => {
-  const redis = await startRedis(t, { users: [`${USER} on >${PASSWORD} ~* &__redis__:invalidate ${RIGHTS}`] });
+  const redis = await startRedis(t, { users: [`${USER} on >${PASSWORD} ~* ${CHANNELS} ${RIGHTS}`] });
   const backend = await backendFor(t, { withSessions: true, capabilities: CAPABILITIES });
   const passwordPath = join(createScratchDirectory(t), 'password');
   writeFileSync(passwordPath, PASSWORD, { mode: 0o600 });
@@ -122,6 +125,18 @@ t.test('two gateways on one Redis', async (t: Test) => {
     redis.resume();
   });
 
+  await t.test('a session that ends while Redis does not answer has ended everywhere when it is back', async (t) => {
+    const session = await here.openSession();
+    await until(async () => await isEchoed(there(session), 1), 'Redis to be back');
+    redis.pause();
+    t.teardown(() => redis.resume());
+    t.equal((await session.delete()).status, 200);
+    await until(async () => (await session.call('one-echo')).status === 404, 'it to be over here');
+    redis.resume();
+    await until(async () => (await there(session).call('one-echo')).status === 404, 'the other to hear of it');
+    t.equal((await session.call('one-echo')).status, 404, 'it does not come back');
+  });
+
   await t.test('a machine that dies leaves its sessions to the other', async (t) => {
     const session = await here.openSession();
     await until(async () => await isEchoed(there(session), 1), 'Redis to be back');
@@ -129,5 +144,59 @@ t.test('two gateways on one Redis', async (t: Test) => {
     const pids = [first.gateway.pid, ...first.gateway.workerPids()];
     for (const pid of pids) process.kill(pid, 'SIGKILL');
     for (const [id, each] of sessions.entries()) t.ok(await isEchoed(there(each), id));
+  });
+});
+
+t.test('a machine that has not read yet what Redis has told it', async (t: Test) => {
+  const redis = await startRedis(t);
+  const proxy = await TcpProxy.start(t, redis.port);
+  const backend = await backendFor(t, { withSessions: true, capabilities: CAPABILITIES });
+  const first = await startDeployment(t, { storeOptions: redis.storeOptions, options: OPTIONS, workerCount: 1 });
+  const beyond: RedisStoreOptions = { ...redis.storeOptions, place: { host: '127.0.0.1', port: proxy.port } };
+  const { key } = first;
+  const second = await startDeployment(t, { storeOptions: beyond, options: OPTIONS, workerCount: 1, key });
+  const here = await first.caller({ one: { url: backend.url } });
+  const other = new McpCaller(second.gateway.origin, here.path, here.token);
+  const there = (session: McpSession): McpSession => new McpSession(other, session.id, session.opening);
+  /** The connection on which the second one hears of sessions. */
+  const holdItsHearing = (): void => proxy.hold(({ sent }) => sent.includes('switchyard/sessions/'));
+
+  await t.test('is waited for by DELETE at another one', async (t) => {
+    const session = await here.openSession();
+    t.ok(await isEchoed(there(session), 1));
+    holdItsHearing();
+    let isAnswered = false;
+    const deletion = session.delete().then((answer) => {
+      isAnswered = true;
+      return answer;
+    });
+    await until(() => backend.deletedSessions.length === 1, 'the session to end');
+    await until(() => proxy.connections.some(({ held }) => held.length > 0), 'Redis to tell of it');
+    t.notOk(isAnswered);
+    proxy.release();
+    t.equal((await deletion).status, 200);
+    t.equal((await there(session).call('one-echo')).status, 404);
+  });
+
+  await t.test('is not waited for for ever, and another session is ended as fast as ever', async (t) => {
+    const [shared, alone] = [await here.openSession(), await here.openSession()];
+    t.ok(await isEchoed(there(shared), 1));
+    holdItsHearing();
+    const deletion = shared.delete();
+    t.equal((await alone.delete()).status, 200, 'nobody else has it');
+    t.equal((await deletion).status, 200);
+    const line = await first.gateway.waitForLog(({ msg }) => String(msg).includes('has heard of the end of a session'));
+    t.equal(line['unheardCount'], 1);
+    proxy.release();
+    await until(async () => (await there(shared).call('one-echo')).status === 404, 'it to hear of it');
+  });
+
+  await t.test('does not hold up what it had when it is gone', async (t) => {
+    const session = await here.openSession();
+    t.ok(await isEchoed(there(session), 1));
+    await second.gateway.stop();
+    t.equal((await session.delete()).status, 200);
+    const lines = first.gateway.logs.filter(({ msg }) => String(msg).includes('has heard of the end of a session'));
+    t.equal(lines.length, 1, 'nobody was waited for');
   });
 });

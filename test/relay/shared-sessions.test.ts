@@ -1,6 +1,8 @@
 // Sessions that two machines share: which of them ends one that idles, and what one does while it learns of the other's changes.
 import t, { type Test } from 'tap';
 import { SessionDirectory } from '../../src/session-directory/session-directory.js';
+import { limits } from '../../src/shared/limits.js';
+import { readEvents } from '../support/event-stream.js';
 import { logInto } from '../support/log-lines.js';
 import { SharedPlace, type SharedSessions } from '../support/shared-memory-sessions.js';
 import { until } from '../support/until.js';
@@ -38,14 +40,17 @@ class Machines {
       isPossibleId: (id) => id.startsWith(SESSION_ID),
       logger: logInto([]),
     });
-    const machine = { scene: new RelayScene(t, virtualHostOf({ b: {} }), {}, directory), view };
+    const machine = {
+      scene: new RelayScene(t, virtualHostOf({ b: { passthrough_headers: ['x-tenant'] } }), {}, directory),
+      view,
+    };
     this.#machines.push(machine);
     return machine;
   }
 
-  async begun(t: Test): Promise<Machine> {
+  async begun(t: Test, capabilities: object = {}): Promise<Machine> {
     const machine = this.machine(t);
-    machine.scene.open({}, INITIALIZED);
+    machine.scene.open(capabilities, INITIALIZED);
     await until(() => this.place.records.size === 1, 'the record');
     return machine;
   }
@@ -209,4 +214,158 @@ t.test('what is changed while a session is being adopted is read with its next r
   await until(() => exchange.outcome !== 'none', 'the answer');
   await settled();
   t.equal(await ping(other), 404);
+});
+
+t.test('DELETE at one is answered once the other has heard of it, and then that one answers 404', async (t) => {
+  const machines = new Machines();
+  const one = await machines.begun(t);
+  const other = machines.machine(t);
+  t.equal(await ping(other), 200);
+  await settled();
+  t.equal(await ping(one), 200);
+  // Of what changes it hears too late; of the end it hears in time.
+  other.view.isLate = true;
+  let hear: () => void = () => undefined;
+  other.view.peers.gate = new Promise((resolve) => (hear = resolve));
+  const deletion = one.scene.request({ method: 'DELETE' });
+  await settled();
+  t.equal(deletion.outcome, 'none', 'the other one has not heard of it');
+  t.equal(await ping(other), 200, 'and serves it');
+  hear();
+  await until(() => deletion.outcome !== 'none', 'the answer');
+  t.equal(deletion.answer?.status, 200);
+  t.equal(await ping(other), 404);
+  t.equal(deletedCount(one, other), 1, 'its backend is told once');
+});
+
+t.test('DELETE at one that has not heard yet that another one has the session waits for that one, too', async (t) => {
+  const machines = new Machines();
+  const one = await machines.begun(t);
+  const other = machines.machine(t);
+  one.view.isLate = other.view.isLate = true;
+  t.equal(await ping(other), 200);
+  const deletion = one.scene.request({ method: 'DELETE' });
+  await until(() => deletion.outcome !== 'none', 'the answer');
+  t.equal(await ping(other), 404);
+});
+
+t.test('nobody waits for a machine that never answers longer than the bound', async (t) => {
+  const machines = new Machines();
+  const one = await machines.begun(t);
+  const other = machines.machine(t);
+  t.equal(await ping(other), 200);
+  t.equal(await ping(one), 200);
+  other.view.peers.gate = new Promise(() => undefined);
+  const deletion = one.scene.request({ method: 'DELETE' });
+  await machines.advance(limits.sessionEndWaitMsMax - 500);
+  t.equal(deletion.outcome, 'none');
+  await machines.advance(1_000);
+  t.equal(deletion.answer?.status, 200);
+});
+
+t.test('what is being written while the session is ended does not let DELETE be answered too early', async (t) => {
+  const machines = new Machines();
+  const one = await machines.begun(t);
+  const other = machines.machine(t);
+  t.equal(await ping(other), 200);
+  t.equal(await ping(one), 200);
+  await settled();
+  other.view.isLate = true;
+  let pass: () => void = () => undefined;
+  one.view.gate = new Promise((resolve) => (pass = resolve));
+  one.scene.post('logging/setLevel', { level: 'error' }, 2);
+  one.scene.http.last.json(`{"jsonrpc":"2.0","id":"${REQUEST_ID}","result":{}}`);
+  const deletion = one.scene.request({ method: 'DELETE' });
+  await settled();
+  t.equal(deletion.outcome, 'none');
+  pass();
+  await until(() => deletion.outcome !== 'none', 'the answer');
+  t.equal(await ping(other), 404);
+});
+
+t.test('machines that go on with a session at once are all told of its end', async (t) => {
+  const machines = new Machines();
+  const one = await machines.begun(t);
+  const others = [machines.machine(t), machines.machine(t), machines.machine(t)];
+  t.same(await Promise.all(others.map(ping)), [200, 200, 200]);
+  for (const { view } of others) view.isLate = true;
+  const deletion = one.scene.request({ method: 'DELETE' });
+  await until(() => deletion.outcome !== 'none', 'the answer');
+  t.same(await Promise.all(others.map(ping)), [404, 404, 404]);
+});
+
+t.test('one that hears of the end while it is about to go on with the session does not', async (t) => {
+  const machines = new Machines();
+  const one = await machines.begun(t);
+  const other = machines.machine(t);
+  other.view.isLate = true;
+  let open: () => void = () => undefined;
+  other.view.gate = new Promise((resolve) => (open = resolve));
+  const exchange = other.scene.request({ body: PING });
+  const deletion = one.scene.request({ method: 'DELETE' });
+  await until(() => deletion.outcome !== 'none', 'the answer');
+  open();
+  await until(() => exchange.outcome !== 'none', 'the answer');
+  t.equal(exchange.answer?.status, 404);
+});
+
+t.test('a cancellation reaches the machine that runs the call, with its headers', async (t) => {
+  const machines = new Machines();
+  const one = await machines.begun(t);
+  const other = machines.machine(t);
+  one.scene.post('tools/call', { name: 'b-x' }, 7);
+  t.equal(one.scene.http.summary.at(-1), 'tools/call');
+  const notice = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 7, reason: 'ü' } };
+  other.scene.request({ body: Buffer.from(JSON.stringify(notice)), passthroughHeaders: ['x-tenant', 'ü'] });
+  await until(() => one.scene.http.summary.at(-1) === 'notifications/cancelled', 'the backend to be told');
+  t.match(JSON.parse(one.scene.http.last.text), { params: { reason: 'ü' } });
+  t.equal(one.scene.http.last.header('x-tenant'), 'ü');
+  t.notOk(other.scene.http.summary.includes('notifications/cancelled'));
+});
+
+t.test('of two streams at two machines the newer one stays open', async (t) => {
+  const machines = new Machines();
+  const one = await machines.begun(t);
+  const other = machines.machine(t);
+  const older = one.scene.request({ method: 'GET' });
+  t.equal(older.outcome, 'streaming');
+  const newer = other.scene.request({ method: 'GET' });
+  await until(() => newer.outcome === 'streaming', 'the newer one');
+  await until(() => older.outcome !== 'streaming', 'the older one to end');
+  t.equal(newer.outcome, 'streaming');
+  const third = one.scene.request({ method: 'GET' });
+  await until(() => third.outcome === 'streaming', 'one where the oldest was');
+  await until(() => newer.outcome !== 'streaming', 'the one before to end');
+});
+
+t.test('what is passed on by somebody who cannot seal it is nothing', async (t) => {
+  const machines = new Machines();
+  const one = await machines.begun(t);
+  const stream = one.scene.request({ method: 'GET' });
+  const [name = ''] = machines.place.records.keys();
+  one.view.peers.onPassed?.(Buffer.from(name, 'hex'), Buffer.from('{"kind":"stream-opened"}'));
+  t.equal(stream.outcome, 'streaming');
+});
+
+t.test('what a backend has asked at one machine is settled there when the client answers at another', async (t) => {
+  const machines = new Machines();
+  const one = await machines.begun(t, { roots: {} });
+  const other = machines.machine(t);
+  const asking = one.scene.post('tools/call', { name: 'b-x' }, 7);
+  const ask = 'data: {"jsonrpc":"2.0","id":"q:1","method":"roots/list"}\n\n';
+  one.scene.http.last.head(200, 'text/event-stream').data(ask);
+  const [text = '{}'] = readEvents(asking.written);
+  const { id } = JSON.parse(text) as { id?: unknown };
+  const answer = other.scene.request({
+    body: Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, result: { roots: [] } })),
+  });
+  await until(() => answer.outcome !== 'none', 'the answer');
+  t.equal(answer.answer?.status, 202);
+  t.equal(other.scene.http.last.text, '{"jsonrpc":"2.0","id":"q:1","result":{"roots":[]}}');
+  await machines.advance(one.scene.context.options.clientAnswerTimeoutMs + 1_000);
+  t.notOk(
+    one.scene.http.summary.includes('response'),
+    `the backend is not answered once more: ${one.scene.http.summary.join()}`,
+  );
+  t.notOk(asking.written.includes('notifications/cancelled'), 'and the client is not told that it need not answer');
 });

@@ -5,6 +5,7 @@ import { limits } from '../../src/shared/limits.js';
 import type { SealedRead } from '../../src/store/sealed-sessions.js';
 import { logInto } from '../support/log-lines.js';
 import { MemorySessions } from '../support/memory-sessions.js';
+import { until } from '../support/until.js';
 
 /** Answers when the test says so. */
 class SlowSessions extends MemorySessions {
@@ -132,4 +133,52 @@ t.test('what is written, or failed, makes room for the next', async (t) => {
     t.equal(sessions.writesCount, limits.sessionWritesPerSubjectMax);
     sessions.writesCount = 0;
   }
+});
+
+t.test(
+  'a session that ended while its place could not be reached is found by nobody, and removed when it is back',
+  async (t) => {
+    const sessions = new MemorySessions();
+    sessions.isShared = true;
+    const directory = directoryOf(sessions);
+    const owner = ownedBy('alice');
+    const known = { version: 1, wasShared: false, listeners: [] };
+    for (const id of ['one', 'two']) t.equal(await directory.write(id, owner, RECORD, 0), 'written');
+    sessions.mood = 'broken';
+    for (const id of ['one', 'two']) await directory.remove(id, owner, known);
+    t.equal(directory.find('one', owner), 'ended', 'also while nothing can be read');
+    sessions.mood = 'prompt';
+    t.equal(directory.find('one', owner), 'ended');
+    sessions.onChanged?.(undefined);
+    await until(() => sessions.records.size === 0, 'both to be removed');
+    await turn();
+    t.equal(directory.find('one', owner), 'unknown');
+  },
+);
+
+t.test('so it is with the next session that can be removed, where nobody tells that the place is back', async () => {
+  const sessions = new MemorySessions();
+  const directory = directoryOf(sessions);
+  const owner = ownedBy('alice');
+  const known = { version: 1, wasShared: false, listeners: [] };
+  for (const id of ['one', 'two']) await directory.write(id, owner, RECORD, 0);
+  sessions.mood = 'broken';
+  await directory.remove('one', owner, known);
+  sessions.mood = 'prompt';
+  await directory.remove('two', owner, known);
+  await until(() => sessions.records.size === 0, 'both to be removed');
+});
+
+t.test('of more of them than are kept the oldest is forgotten', async (t) => {
+  const sessions = new MemorySessions();
+  const directory = directoryOf(sessions);
+  const owner = ownedBy('alice');
+  const known = { version: 1, wasShared: false, listeners: [] };
+  await directory.write('first', owner, RECORD, 0);
+  sessions.mood = 'broken';
+  await directory.remove('first', owner, known);
+  for (let each = 0; each < limits.sessionRemovalsKept; each++) await directory.remove(`id-${each}`, owner, known);
+  sessions.mood = 'prompt';
+  t.type(directory.find('first', owner), 'object');
+  t.equal(directory.find('id-0', owner), 'ended');
 });

@@ -1,5 +1,11 @@
 // Records of sessions as several machines share them: each has its own view, which hears what the others change.
-import type { SealedRead, SealedSession, SealedSessions } from '../../src/store/sealed-sessions.js';
+import type {
+  KnownVersion,
+  SealedRead,
+  SealedSession,
+  SealedSessions,
+  SessionPeers,
+} from '../../src/store/sealed-sessions.js';
 
 interface Kept {
   /** `undefined`: the mark of what was removed. */
@@ -33,19 +39,53 @@ export class SharedPlace {
 
   keep(by: SharedSessions, key: Buffer, session: SealedSession | undefined, lifeMs: number): void {
     this.records.set(key.toString('hex'), { session, expiresAtMs: this.#nowMs() + lifeMs });
-    for (const view of this.views) if (view !== by) view.onChanged?.(key);
+    for (const view of this.views) if (view !== by && !view.isLate) view.onChanged?.(key);
+  }
+}
+
+class SharedPeers implements SessionPeers {
+  onEnded: SessionPeers['onEnded'];
+  onPassed: SessionPeers['onPassed'];
+  /** What hearing of an end waits for. */
+  gate: Promise<void> = Promise.resolve();
+  readonly listener: string;
+  readonly #place: SharedPlace;
+
+  constructor(place: SharedPlace, listener: string) {
+    this.#place = place;
+    this.listener = listener;
+  }
+
+  async tellEnded(key: Buffer, listeners: readonly string[]): Promise<number> {
+    const told = this.#place.views.filter(({ peers }) => listeners.includes(peers.listener));
+    await Promise.all(
+      told.map(async ({ peers }) => {
+        await peers.gate;
+        peers.onEnded?.(key);
+      }),
+    );
+    return 0;
+  }
+
+  async pass(key: Buffer, listeners: readonly string[], sealed: Buffer): Promise<void> {
+    for (const { peers } of this.#place.views) if (listeners.includes(peers.listener)) peers.onPassed?.(key, sealed);
   }
 }
 
 export class SharedSessions implements SealedSessions {
   readonly isShared = true;
   onChanged: SealedSessions['onChanged'];
+  readonly peers: SharedPeers;
+  /** Whether it has not heard yet what others change. */
+  isLate = false;
+  writesCount = 0;
   /** What each command waits for. */
   gate: Promise<void> = Promise.resolve();
   readonly #place: SharedPlace;
 
   constructor(place: SharedPlace) {
     this.#place = place;
+    this.peers = new SharedPeers(place, String(place.views.length));
   }
 
   async read(key: Buffer): Promise<SealedRead> {
@@ -55,6 +95,7 @@ export class SharedSessions implements SealedSessions {
   }
 
   async write(key: Buffer, session: SealedSession, lifeMs: number): Promise<boolean> {
+    this.writesCount += 1;
     await this.gate;
     const kept = this.#place.present(key.toString('hex'));
     if (kept !== undefined && kept.session === undefined) return false;
@@ -70,13 +111,14 @@ export class SharedSessions implements SealedSessions {
     return session !== undefined;
   }
 
-  async remove(key: Buffer, markMs: number, leftMsMax: number): Promise<boolean> {
+  async remove(key: Buffer, markMs: number, leftMsMax: number, known?: KnownVersion): Promise<boolean | SealedSession> {
     await this.gate;
     const name = key.toString('hex');
     const kept = this.#place.present(name);
     if (kept !== undefined && (kept.session === undefined || this.#place.leftMs(name) > leftMsMax)) return false;
-    this.#place.keep(this, key, undefined, markMs);
-    return true;
+    const isLater = kept?.session !== undefined && known !== undefined && kept.session.version !== known.version;
+    this.#place.keep(this, key, undefined, isLater ? known.laterMarkMs : markMs);
+    return isLater ? kept.session : true;
   }
 
   async close(): Promise<void> {}

@@ -47,6 +47,29 @@ export const sessionLimits = {
   /** an `initialize` waiting until its session is written down → it is answered all the same */
   sessionWriteWaitMsMax: 1_000,
   /**
+   * a DELETE waiting until other machines know that the session has ended, and one of these that is told so and does not
+   * say that it has heard it → it is answered all the same; the other may serve the session once more
+   */
+  sessionEndWaitMsMax: 2_000,
+  /** processes that a record names as having the session, to be told of its end → of one more the oldest is not told */
+  sessionListenersMax: 64,
+  /**
+   * sessions that have ended while the session directory could not be reached: their records are removed when it can be,
+   * and are found by nobody here until then → the oldest is forgotten
+   */
+  sessionRemovalsKept: 10_000,
+  /** what a process passes on to those that have a session, too: a cancellation with its headers → it is not passed on */
+  sessionNoticeBytesMax: 32 * KIB,
+  /** such messages of a worker under way at once → one more is not passed on */
+  sessionNoticesUnderWayMax: 1_024,
+  /** of these, those of sessions of one subject → the same */
+  sessionNoticesUnderWayPerSubjectMax: 64,
+  /**
+   * what processes have told a process of sessions that they have, too, which it remembers so that it takes each once,
+   * though every node of a cluster brings it → it takes one again
+   */
+  sessionNoticesKept: 1_024,
+  /**
    * records that a worker writes at once: each is held in memory → one more is not written until it changes again or is
    * renewed
    */

@@ -1,8 +1,8 @@
 // The way from a worker to the one that had its slot before, which still finishes what it has after a reload: cancellations
 // of requests that are in flight there come to the successor. Cold.
 import { join } from 'node:path';
-import { ExchangeHooks } from '../../relay/exchange-hooks.js';
-import type { Exchange, ExchangeRequest } from '../../relay/exchange.js';
+import type { ExchangeRequest } from '../../relay/exchange.js';
+import { UnheardExchange } from '../../relay/unheard-exchange.js';
 import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
 import type { ForwardedIdentity } from './heads.js';
@@ -56,31 +56,4 @@ export class Predecessor {
     this.#isGone = true;
     this.#link?.close();
   }
-}
-
-/** Its caller has been answered already. */
-class UnheardExchange extends ExchangeHooks implements Exchange {
-  readonly request: ExchangeRequest;
-  readonly isAborted = false;
-  readonly isPart = false;
-
-  constructor(request: ExchangeRequest) {
-    super();
-    this.request = request;
-  }
-
-  respond(): void {}
-  openStream(): void {}
-  openBody(): void {}
-  write(): boolean {
-    return true;
-  }
-  end(): void {}
-  reset(): void {}
-  onRead(): void {}
-  makeRoom(): 'room' {
-    return 'room';
-  }
-  countInPieces(): void {}
-  releaseBody(): void {}
 }

@@ -1,0 +1,104 @@
+// How processes tell each other that a session has ended, over a real Redis, and without one where it is about time.
+import { randomBytes } from 'node:crypto';
+import { mock } from 'node:test';
+import t, { type Test } from 'tap';
+import { limits } from '../../src/shared/limits.js';
+import type { RedisStoreOptions } from '../../src/store/redis-connection.js';
+import { RedisPeers } from '../../src/store/redis-peers.js';
+import { RedisSessions } from '../../src/store/redis-sessions.js';
+import { logInto } from '../support/log-lines.js';
+import { startRedis, startRedisCluster } from '../support/redis.js';
+import { until } from '../support/until.js';
+
+const KEY = randomBytes(32);
+
+async function open(t: Test, options: RedisStoreOptions, lines: string[] = []): Promise<RedisSessions> {
+  const sessions = await RedisSessions.open(options, logInto(lines));
+  t.teardown(() => sessions.close());
+  return sessions;
+}
+
+function listenerOf({ peers }: RedisSessions): string {
+  if (peers.listener === undefined) throw new Error('it hears nothing');
+  return peers.listener;
+}
+
+async function tellsAll(t: Test, options: RedisStoreOptions): Promise<void> {
+  const [one, other, third] = [await open(t, options), await open(t, options), await open(t, options)];
+  const heard: string[] = [];
+  other.peers.onEnded = (key) => heard.push(`other ${key.toString('hex')}`);
+  third.peers.onEnded = (key) => heard.push(`third ${key.toString('hex')}`);
+  t.equal(await one.peers.tellEnded(KEY, [listenerOf(other), listenerOf(third)]), 0);
+  t.same(heard.toSorted(), [`other ${KEY.toString('hex')}`, `third ${KEY.toString('hex')}`], 'each has heard it once');
+  heard.length = 0;
+  t.equal(await one.peers.tellEnded(KEY, [listenerOf(other)]), 0);
+  t.same(heard, [`other ${KEY.toString('hex')}`], 'and again, when it is told so again');
+}
+
+t.test('who is told has heard it when the teller goes on', async (t) => {
+  const redis = await startRedis(t);
+  await tellsAll(t, redis.storeOptions);
+});
+
+t.test('so it is in a cluster, whose nodes all bring it', async (t) => {
+  const nodes = await startRedisCluster(t);
+  const place = { nodes: nodes.map(({ host, port }) => ({ host, port })) };
+  await tellsAll(t, { ...nodes[0]!.storeOptions, place });
+});
+
+t.test('who is there no more is not waited for', async (t) => {
+  const redis = await startRedis(t);
+  const one = await open(t, redis.storeOptions);
+  const other = await RedisSessions.open(redis.storeOptions, logInto([]));
+  const listener = listenerOf(other);
+  await other.close();
+  const connection = await redis.connect();
+  await until(async () => (await connection.pubsub('CHANNELS', '*')).length === 2, 'Redis to know that it is gone');
+  mock.timers.enable({ apis: ['setTimeout'] });
+  t.teardown(() => mock.timers.reset());
+  t.equal(await one.peers.tellEnded(KEY, [listener]), 0, 'no timer has come to its end');
+});
+
+t.test('who says nothing is waited for a while, and counted', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] });
+  t.teardown(() => mock.timers.reset());
+  const published: string[] = [];
+  const peers = new RedisPeers(async (channel, message) => {
+    published.push(`${channel} ${message}`);
+    return 1;
+  });
+  let unheard: number | undefined;
+  void peers.tellEnded(KEY, ['silent', 'quick']).then((count) => (unheard = count));
+  t.equal(published.length, 2);
+  await new Promise((resolve) => setImmediate(resolve));
+  peers.onPublished('heard quick 1');
+  mock.timers.tick(limits.sessionEndWaitMsMax - 1);
+  await new Promise((resolve) => setImmediate(resolve));
+  t.equal(unheard, undefined);
+  mock.timers.tick(1);
+  await new Promise((resolve) => setImmediate(resolve));
+  t.equal(unheard, 1);
+  peers.onPublished('heard silent 1');
+  peers.onPublished('nonsense');
+  peers.onPublished('');
+});
+
+t.test('a teller that cannot be heard of tells all the same, and fails where nobody could be told', async (t) => {
+  const peers = new RedisPeers(async () => {
+    throw new Error('Redis is not reachable');
+  });
+  await t.rejects(peers.tellEnded(KEY, ['other']), /not reachable/);
+});
+
+t.test('a user without the right to a channel of its own has sessions without it', async (t) => {
+  const rights = '+get +set +pexpire +pttl +eval +ping +client|id +client|tracking +subscribe';
+  const redis = await startRedis(t, { users: [`old on nopass ~* &__redis__:invalidate ${rights}`] });
+  const lines: string[] = [];
+  const deaf = await open(t, { ...redis.storeOptions, username: 'old', password: 'any' }, lines);
+  const one = await open(t, redis.storeOptions);
+  t.equal(deaf.peers.listener, undefined, 'nobody is asked to tell it anything');
+  t.match(lines.join(''), /does not let this process hear/);
+  t.equal(await deaf.write(KEY, { version: 1, bytes: Buffer.from('a') }, 60_000), true);
+  t.same(await one.read(KEY), { version: 1, bytes: Buffer.from('a') });
+  await t.rejects(deaf.peers.tellEnded(KEY, [listenerOf(one)]), /Redis refused/);
+});
