@@ -1,13 +1,16 @@
 // `npm run kills`: each worker is killed, or hangs, again and again while many sessions are called; or the primary, after which the
 // gateway is started again. Exit status 1 when a session was lost, a call failed that was not in flight in a killed process, one
-// was told late, or one was carried out twice. Calls that come while no worker lives are counted apart, and must not be carried out.
+// was told late, one was carried out twice, or an id or a token is found where the sessions are kept. Calls that come while no worker
+// lives are counted apart, and must not be carried out.
 import { parseArgs } from 'node:util';
 import { startDeployment, type Deployment, type SingleDeploymentSetup } from '../support/deployment.js';
 import { findFreePort } from '../support/free-port.js';
 import type { Gateway } from '../support/gateway.js';
+import { dumpOf, filesIn, searchFor, searchInWords } from '../support/kept-secrets.js';
 import { Killer, PrimaryKiller } from '../support/killer.js';
 import { startMcpBackend } from '../support/mcp-backend.js';
 import { startRedis } from '../support/redis.js';
+import { createScratchDirectory } from '../support/scratch-directory.js';
 import { carriedOut, carriedOutTwice, SessionsUnderLoad, type Death } from '../support/sessions-under-load.js';
 import type { Scope } from './scope.js';
 import { runInScope, say } from './program.js';
@@ -25,7 +28,7 @@ const usage = `Usage: npm run kills [-- --rounds n --sessions n --workers n --ha
   --workers n   2 when not given
   --hang        workers are stopped, and killed by the gateway that notices
   --primary     the primary is killed, and the gateway started again: sessions are in the store
-  --redis       the store is a Redis`;
+  --redis       the store is a Redis, and sessions are in it`;
 
 type Victim = 'worker' | 'hanging worker' | 'primary';
 
@@ -64,12 +67,15 @@ async function run(options: KillsOptions, scope: Scope): Promise<number> {
   const json = await startMcpBackend({ withSessions: true });
   const events = await startMcpBackend({ withSessions: true, answerAs: 'event-stream', framing: 'chunked' });
   for (const backend of [json, events]) scope.teardown(() => backend.close());
-  const directory = victim === 'primary' ? ['--session-directory', 'store'] : [];
+  const directory = victim === 'primary' || hasRedis ? ['--session-directory', 'store'] : [];
+  const redis = hasRedis ? await startRedis(scope) : undefined;
+  const environment = { TMPDIR: createScratchDirectory(scope) };
   const setup: SingleDeploymentSetup = {
     workerCount,
     address: `127.0.0.1:${await findFreePort()}`,
     options: ['--log-level', 'debug', '--worker-hang-timeout', HANG_TIMEOUT, ...directory],
-    ...(hasRedis && { storeOptions: (await startRedis(scope)).storeOptions }),
+    environment,
+    ...(redis && { storeOptions: redis.storeOptions }),
   };
   const deployment = await startDeployment(scope, setup);
   const caller = await deployment.caller({ json: { url: json.url }, events: { url: events.url } });
@@ -85,7 +91,12 @@ async function run(options: KillsOptions, scope: Scope): Promise<number> {
     say(`round ${round + 1}: ${load.answeredCount} answered, ${load.failures.length} not`);
   }
   await load.answered(CALLS_BETWEEN);
+  const { storeOptions } = deployment;
+  const folders = [environment.TMPDIR, ...(storeOptions.kind === 'embedded' ? [storeOptions.path] : [])];
+  const kept = [...folders.flatMap(filesIn), ...(redis === undefined ? [] : await dumpOf(redis))];
   await load.end();
+  const upstreamIds = [json, events].flatMap(({ sessions }) => [...sessions]);
+  const search = searchFor({ sessionIds: load.sessionIds, upstreamIds, tokens: [caller.token] }, kept);
   const unexcused = load.unexcused(deaths, TOLD_WITHIN_MS);
   const unserved = new Set(load.unserved(deaths).map(({ number }) => number));
   const strays = carriedOut([json, events]).filter((number) => unserved.has(number));
@@ -101,7 +112,9 @@ async function run(options: KillsOptions, scope: Scope): Promise<number> {
   );
   const goneMs = deaths.map(({ signalledAtMs, goneAtMs }) => Math.round(goneAtMs - signalledAtMs));
   say(`from the signal until the process, and all that are its own, were gone: ${Math.max(...goneMs)} ms at most`);
-  return unexcused.length + strays.length + twice.length + lost + opened === 0 ? 0 : 1;
+  say(searchInWords(search));
+  const shown = search.secrets.length + search.unwritten.length;
+  return unexcused.length + strays.length + twice.length + lost + opened + shown === 0 ? 0 : 1;
 }
 
 /** What kills the next one, and resolves when its place is taken. */

@@ -1,12 +1,14 @@
 // `npm run machines`: three gateways on one Redis, as if each were a machine, and many sessions of which every request comes to another one.
-// Then Redis is out of reach of one of them for ten seconds, then another one dies. Exit status 1 when a call failed that was not in
-// flight in the one that died, one was carried out twice, or a session that was ended is found at a machine that has heard of it.
+// Then Redis is out of reach of one of them for ten seconds, then another one dies; at the end Redis is searched for what must not be
+// there. Exit status 1 when a call failed that was not in flight in the one that died, one was carried out twice, a session that was
+// ended is found at another machine, also at one whose way to Redis is longer, or an id or a token is found in Redis.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import type { RedisStoreOptions } from '../../src/store/redis-connection.js';
 import { startDeployment, type ConfiguredCaller, type Deployment } from '../support/deployment.js';
 import { startMcpBackend } from '../support/mcp-backend.js';
 import { McpCaller, McpSession, rpc } from '../support/mcp-caller.js';
+import { dumpOf, searchFor, searchInWords } from '../support/kept-secrets.js';
 import { startRedis } from '../support/redis.js';
 import { carriedOutTwice } from '../support/sessions-under-load.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
@@ -130,10 +132,14 @@ async function run({ sessionCount, callCount }: MachinesOptions, scope: Scope): 
   await load.open(sessionCount);
   for (let round = 0; round < callCount; round++) await load.round(round + 1);
   say(`every call at another machine: ${load.answered} answered, ${load.failures.length} failed`);
+  const sessionIds = load.sessions.map(({ id }) => id);
   const found = await load.delete(Math.min(DELETED, sessionCount));
-  // Its way to Redis is longer than that of a request to it: what Redis tells may come behind the next request.
+  // Its way to Redis is longer than that of a request to it.
   const [atFirst = 0, atSecond = 0, beyondProxy = 0] = found;
-  say(`ended at one machine and found at another: ${atFirst + atSecond}; at the one behind a proxy: ${beyondProxy}`);
+  const deleted = Math.min(DELETED, sessionCount);
+  say(
+    `${deleted} ended at one machine, found at another: ${atFirst + atSecond}; at the one behind a proxy: ${beyondProxy}`,
+  );
 
   proxy.hold(() => true);
   const cutUntilMs = performance.now() + CUT_MS;
@@ -154,14 +160,17 @@ async function run({ sessionCount, callCount }: MachinesOptions, scope: Scope): 
   const cutOff = load.failures.length - before;
   const wrong = load.failures.filter((failure, n) => n < before || /^\d/.test(failure));
   const twice = carriedOutTwice([backend]);
-  const lost = sessionCount - Math.min(DELETED, sessionCount) - backend.sessions.size;
+  const lost = sessionCount - deleted - backend.sessions.size;
   say(`a machine died: ${load.answered} answered so far, ${cutOff} cut off with it, of ${LANES} at once`);
   say(`${wrong.length} wrong, ${twice.length} carried out twice, ${lost} upstream sessions lost`);
   for (const failure of wrong.slice(0, 10)) say(`  ${failure}`);
-  return wrong.length + twice.length + atFirst + atSecond + Math.abs(lost + beyondProxy) + (cutOff > LANES ? 1 : 0) ===
-    0
-    ? 0
-    : 1;
+  const upstreamIds = [...backend.sessions, ...backend.deletedSessions];
+  const search = searchFor({ sessionIds, upstreamIds, tokens: callers.map(({ token }) => token) }, await dumpOf(redis));
+  say(searchInWords(search));
+  const stillFound = atFirst + atSecond + beyondProxy;
+  const shown = search.secrets.length + search.unwritten.length;
+  const faults = wrong.length + twice.length + Math.abs(lost) + stillFound + shown + (cutOff > LANES ? 1 : 0);
+  return faults === 0 ? 0 : 1;
 }
 
 await runInScope(usage, parseOptions, run);

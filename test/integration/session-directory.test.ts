@@ -1,10 +1,10 @@
 // Sessions whose process is gone: the next one goes on with them, and no backend is asked for anything.
-import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { ownerOf } from '../../src/worker/session-id.js';
 import { childPids } from '../support/child-pids.js';
 import { backendFor, startDeployment, type ConfiguredCaller, type Deployment } from '../support/deployment.js';
+import { filesIn } from '../support/kept-secrets.js';
 import { McpCaller, McpSession, rpc } from '../support/mcp-caller.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 import { until } from '../support/until.js';
@@ -62,12 +62,6 @@ async function startWithSessions(t: Test, options: readonly string[] = []) {
   const caller = await deployment.caller({ one: { url: backend.url } });
   const sessions = await openSessions(caller, 2);
   return { backend, deployment, caller, sessions, runDirectory: environment.TMPDIR };
-}
-
-/** What is in the folder, and in those in it. */
-function filesIn(folder: string): Buffer[] {
-  const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name));
-  return paths.filter((path) => statSync(path).isFile()).map((path) => readFileSync(path));
 }
 
 t.test('sessions outlive every worker, and backends notice nothing', async (t) => {

@@ -76,14 +76,15 @@ export async function untilClusterIsUp(nodes: readonly RedisServer[]): Promise<v
 export class RedisServer {
   readonly host = HOST;
   readonly port: number;
-  readonly #directory: string;
+  /** Where it keeps its data. */
+  readonly directory: string;
   readonly #setup: RedisSetup;
   readonly #connections = new Set<Redis>();
   #child: ChildProcess | undefined;
   #busPort = '0';
 
   constructor(directory: string, port: number, setup: RedisSetup) {
-    this.#directory = directory;
+    this.directory = directory;
     this.port = port;
     this.#setup = setup;
   }
@@ -210,13 +211,13 @@ export class RedisServer {
 
   #commandLine(): string[] {
     const { tls, users = [], replicaOf } = this.#setup;
-    const usersPath = join(this.#directory, 'users.acl');
+    const usersPath = join(this.directory, 'users.acl');
     writeFileSync(usersPath, ['default on nopass ~* &* +@all', ...users].map((user) => `user ${user}\n`).join(''));
     const port = String(this.port);
     // Redis would take another port by itself, counted from its own.
     const cluster = this.#setup.isCluster === true ? ['--cluster-enabled', 'yes', '--cluster-port', this.#busPort] : [];
     const origin = replicaOf === undefined ? [] : ['--replicaof', replicaOf.host, String(replicaOf.port)];
-    const common = [...cluster, ...origin, '--bind', this.host, '--dir', this.#directory, '--aclfile', usersPath];
+    const common = [...cluster, ...origin, '--bind', this.host, '--dir', this.directory, '--aclfile', usersPath];
     // The append-only file is in the kernel's hands after each write, so a killed server has lost nothing.
     const persistence = ['--save', '', '--appendonly', 'yes', '--appendfsync', 'no'];
     if (tls === undefined) return [...common, ...persistence, '--port', port];

@@ -34,6 +34,7 @@ export class SessionsUnderLoad {
   readonly #caller: McpCaller;
   readonly #tools: readonly string[];
   readonly #running: Promise<void>[] = [];
+  #sessionIds: readonly string[] = [];
   #lastNumber = 0;
   #isEnding = false;
 
@@ -43,8 +44,13 @@ export class SessionsUnderLoad {
     this.#tools = tools;
   }
 
+  get sessionIds(): readonly string[] {
+    return this.#sessionIds;
+  }
+
   async open(count: number): Promise<void> {
     const sessions = await Promise.all(Array.from({ length: count }, () => this.#caller.openSession()));
+    this.#sessionIds = sessions.map(({ id }) => id);
     for (const session of sessions) this.#running.push(this.#keepCalling(session));
   }
 

@@ -1,0 +1,56 @@
+// Everything that a run has left where its sessions are kept, searched for what nobody may find there: ids of sessions and of upstream
+// sessions, and tokens. That the records themselves are in it is looked at, too: in nothing nothing is found.
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { sessionKeys } from '../../src/session-directory/seal.js';
+import type { RedisServer } from './redis.js';
+
+export interface SearchedRun {
+  readonly sessionIds: readonly string[];
+  readonly upstreamIds: readonly string[];
+  readonly tokens: readonly string[];
+}
+
+export interface SearchOutcome {
+  readonly searchedBytes: number;
+  readonly searchedFor: number;
+  /** What was found. */
+  readonly secrets: readonly string[];
+  /** Sessions of which there is no record, nor a trace that there was one. */
+  readonly unwritten: readonly string[];
+}
+
+/** What is in the folder, and in those in it. */
+export function filesIn(folder: string): Buffer[] {
+  const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name));
+  return paths.filter((path) => statSync(path).isFile()).map((path) => readFileSync(path));
+}
+
+/** Every key with its value, and the file that has all that was ever written. */
+export async function dumpOf(redis: RedisServer): Promise<Buffer[]> {
+  const connection = await redis.connect();
+  const keys = await connection.keysBuffer('*');
+  const values = await Promise.all(keys.map((key) => connection.getBuffer(key)));
+  return [...keys, ...values.map((value) => value ?? Buffer.alloc(0)), ...filesIn(redis.directory)];
+}
+
+export function searchFor({ sessionIds, upstreamIds, tokens }: SearchedRun, dump: readonly Buffer[]): SearchOutcome {
+  // With something between two of them, or they would make words that are in neither.
+  const all = Buffer.concat(dump.flatMap((bytes) => [bytes, Buffer.from('\n')]));
+  const wanted = [...new Set([...sessionIds, ...upstreamIds, ...tokens])];
+  if (wanted.some((each) => each.length < 8)) throw new Error('one of these may be anywhere');
+  return {
+    searchedBytes: all.length,
+    searchedFor: wanted.length,
+    secrets: wanted.filter((each) => all.includes(each)),
+    unwritten: sessionIds.filter((id) => !all.includes(sessionKeys(id).place)),
+  };
+}
+
+/** In one line, for a program. */
+export function searchInWords({ searchedBytes, searchedFor, secrets, unwritten }: SearchOutcome): string {
+  return (
+    `${searchedBytes} bytes of what is kept, searched for ${searchedFor} ids and tokens: ${secrets.length} found; ` +
+    `${unwritten.length} sessions without a record`
+  );
+}
