@@ -2,10 +2,13 @@
 // in it has changed, one write at a time. Who finds that another process has written meanwhile takes over what that one has
 // changed, and writes its own changes behind it. Cold: a few times a session.
 //
-//   unwritten ──initialize has its outcome──> writing ──done──> written ──change, or not written at last──> writing
-//   writing ──another was first──> reading ──> writing, or written
-//   written ──another has changed it──> stale ──the next request──> reading
-//   any ──the session ends──> over
+//   unbegun ── `initialize` has its outcome ──> writing ── done, or failed ──> resting ── something has changed ──> writing
+//   unbegun ── made of what is written ──> resting
+//   unbegun, resting ── the session ends, or lives on elsewhere ──> over
+//   writing ── the same ──> leaving ── done, or failed ──> over ── `initialize` has its outcome all the same ──> leaving
+//
+// Whatever the state, another process may have changed what is written: then it is read, and nothing is written until that
+// is here.
 //
 // Where several machines share it, the record names the processes that have the session, and each sees to it that it is one of them
 // before it serves the first request: who ends the session waits until all of them have heard of it.
@@ -47,6 +50,8 @@ export interface EntryEvents {
   onPassed(bytes: Buffer): void;
 }
 
+type State = 'unbegun' | 'resting' | 'writing' | 'leaving' | 'over';
+
 export class DirectoryEntry {
   readonly #directory: SessionDirectory;
   readonly #session: RecordedSession;
@@ -55,13 +60,11 @@ export class DirectoryEntry {
   #version: number;
   /** Its upstream sessions, where others may change them. */
   #base: readonly UpstreamRecord[] = [];
-  #isBegun: boolean;
-  #isWriting = false;
+  #state: State = 'unbegun';
   /** Since it was last written, changed or renewed. */
   #overtakenCount = 0;
   /** Changed since the write that is under way, or last, began. */
   #isDirty = false;
-  #isOver = false;
   /** Called when it is removed, once what is being written is. */
   #onRemoved: (() => void) | undefined;
   #onBegun: (() => void) | undefined;
@@ -92,7 +95,7 @@ export class DirectoryEntry {
     this.#version = begun?.version ?? 0;
     this.#setBase(begun?.record.upstreams ?? []);
     this.#listeners = begun?.record.listeners ?? [];
-    this.#isBegun = begun !== undefined;
+    if (begun !== undefined) this.#transition('unbegun', 'resting');
     this.#wasShared = begun !== undefined;
     directory.watch(session.identity.id, {
       onChanged: () => this.#onChangedElsewhere(),
@@ -107,6 +110,14 @@ export class DirectoryEntry {
   get isListed(): boolean {
     const { listener } = this.#directory;
     return listener === undefined || this.#listeners.includes(listener);
+  }
+
+  get #isOver(): boolean {
+    return this.#state === 'leaving' || this.#state === 'over';
+  }
+
+  get #isWriting(): boolean {
+    return this.#state === 'writing' || this.#state === 'leaving';
   }
 
   /** Whether another process would go on with the session as it is now. */
@@ -137,13 +148,12 @@ export class DirectoryEntry {
       deadline.cancel();
       onSettled();
     };
-    this.#isBegun = true;
     this.#write();
   }
 
   /** Something has changed that is in the record. */
   onChanged(): void {
-    if (this.#isOver || !this.#isBegun) return;
+    if (this.#isOver || this.#state === 'unbegun') return;
     this.#isDirty = true;
     this.#overtakenCount = 0;
     this.#writeIfDirty();
@@ -151,7 +161,7 @@ export class DirectoryEntry {
 
   /** The session was used of late. */
   renew(): void {
-    if (this.#isOver || !this.#isBegun || this.#isWriting) return;
+    if (this.#state !== 'resting') return;
     if (this.#version === 0) this.#isDirty = true;
     this.#overtakenCount = 0;
     if (this.#isDirty) this.#writeIfDirty();
@@ -192,15 +202,17 @@ export class DirectoryEntry {
   /** The session lives on elsewhere, or in its record alone. */
   letGo(): void {
     if (!this.#isOver) this.#directory.unwatch(this.#session.identity.id);
-    this.#isOver = true;
+    if (!this.#transition('resting', 'over') && !this.#transition('unbegun', 'over'))
+      this.#transition('writing', 'leaving');
     this.#endWaiting('failed');
   }
 
   /** The session has ended. @returns when other machines know, where there may be any. */
   remove(): Promise<void> | undefined {
     if (this.#isOver) return undefined;
+    const wasBegun = this.#state !== 'unbegun';
     this.letGo();
-    if (!this.#isBegun) return undefined;
+    if (!wasBegun) return undefined;
     const removed = this.#isWriting ? this.#removeWritten() : this.#removeNow();
     return this.#directory.isShared ? removed : undefined;
   }
@@ -280,7 +292,8 @@ export class DirectoryEntry {
   #write(): void {
     const { identity } = this.#session;
     const record = this.#session.record(this.#listenersNow());
-    this.#isWriting = true;
+    if (!this.#transition('resting', 'writing') && !this.#transition('unbegun', 'writing'))
+      this.#transition('over', 'leaving');
     this.#isDirty = false;
     const write = this.#directory.write(identity.id, identity, record, this.#version);
     void write.then((outcome) => this.#onWritten(outcome, record));
@@ -294,7 +307,7 @@ export class DirectoryEntry {
   }
 
   #onWritten(outcome: WriteOutcome, { upstreams, listeners = [] }: SessionRecord): void {
-    this.#isWriting = false;
+    if (!this.#transition('writing', 'resting')) this.#transition('leaving', 'over');
     if (outcome === 'written') {
       this.#version += 1;
       this.#overtakenCount = 0;
@@ -359,5 +372,12 @@ export class DirectoryEntry {
 
   #setBase(upstreams: readonly UpstreamRecord[]): void {
     if (this.#directory.isShared) this.#base = upstreams;
+  }
+
+  /** The one writer of the state. */
+  #transition(from: State, to: State): boolean {
+    if (this.#state !== from) return false;
+    this.#state = to;
+    return true;
   }
 }
