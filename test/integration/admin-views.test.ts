@@ -140,7 +140,7 @@ t.test('the views of the admin listener', async (t) => {
     };
     t.match(await explained('calc-add'), /^allowed: a call goes to calc as "add"/);
     t.match(await explained('calc-sub'), /^not allowed: "sub" is not in allowed_tool_names of calc/);
-    t.match(await explained('other-x'), /^unknown backend: .*there is calc, dead/);
+    t.match(await explained('other-x'), /^unknown backend: .*available: calc, dead/);
     t.match(await explained('x', caller.subject, 'nowhere'), /no such virtual host/);
     t.match(await explained('x', 'nobody@example.com'), /no user config for this subject/);
     t.equal((await get('/explain?subject=x')).status, 400);

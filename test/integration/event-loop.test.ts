@@ -122,7 +122,11 @@ t.test('the end of a session with as many calls under way as it may have holds u
   const turns = new TurnLog(t);
   const deployment = await startDeployment(t, {
     workerCount: 1,
-    options: ['--upstream-connections', '2048', '--upstream-connections-per-subject', '2048'],
+    options: [
+      ...['--upstream-connections', '2048', '--upstream-connections-per-subject', '2048'],
+      // However long it takes until all of them are under way, each is answered as a whole.
+      ...['--slow-answer', '10m'],
+    ],
     environment: turns.environment,
   });
   const { sessionRequestsInFlightMax: count } = limits;

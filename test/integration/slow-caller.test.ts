@@ -111,7 +111,8 @@ async function passed(ms: number): Promise<void> {
 
 for (const workerCount of [1, 4]) {
   t.test(`${workerCount} workers: who stops reading and goes on gets all of it`, async (t) => {
-    const deployment = await startDeployment(t, { workerCount });
+    // However slow the machine is, an answer as a whole does not become a stream.
+    const deployment = await startDeployment(t, { workerCount, options: ['--slow-answer', '10m'] });
     const text = 'y'.repeat(ANSWER_BYTES);
     const backends = {
       whole: await backendFor(t, { onCall: () => ({ content: [{ type: 'text', text }] }) }),

@@ -36,7 +36,9 @@ import './versions.rows.js';
 
 t.test('every file of rows is run, here or where the gateway has other bounds', async (t) => {
   const [here, other] = [new URL(import.meta.url), new URL('bounded-rows.test.js', import.meta.url)];
-  const imported = [here, other].flatMap((file) => [...readFileSync(file, 'utf8').matchAll(/^import '\.\/(.+)';$/gm)]);
+  const imported = [here, other].flatMap((file) => [
+    ...readFileSync(file, 'utf8').matchAll(/^import ['"]\.\/(.+)['"];$/gm),
+  ]);
   const files = readdirSync(new URL('.', import.meta.url)).filter((file) => file.endsWith('.rows.js'));
   t.same(imported.map(([, file]) => file).sort(), files.sort());
 });

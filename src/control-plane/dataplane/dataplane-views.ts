@@ -103,7 +103,8 @@ interface Shape<Value> {
 export function understood<Value>(shape: Shape<Value>, value: unknown): Value {
   const parsed = shape.safeParse(value);
   if (parsed.success) return parsed.data;
-  const words = 'The response of the dataplane’s admin listener is not understood: it may be another version of Switchyard';
+  const words =
+    'The response of the dataplane’s admin listener is not understood: it may be another version of Switchyard';
   throw new ControlPlaneFault('dataplane-refused', words);
 }
 
