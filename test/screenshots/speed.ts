@@ -48,7 +48,7 @@ async function run(): Promise<number> {
     await page.goto(`${controlPlane.origin}/ui/compose/new`);
     await page.getByLabel(/^Search servers/).fill('tool');
     await page.getByRole('button', { name: 'Load and search them, too' }).click();
-    await page.getByText(/lists of \d+ servers are not read yet/).waitFor({ state: 'hidden', timeout: READ_MS });
+    await page.getByText(/lists of \d+ servers are not loaded yet/).waitFor({ state: 'hidden', timeout: READ_MS });
     await page.getByLabel(/^Search servers/).fill('');
     await tell(page, 'compose', /^Search servers/);
     return 0;

@@ -47,7 +47,7 @@ t.test('what one maker stores, and what that writes into user configs, is bounde
   const stored = Array.from({ length: shares.makerComposedBytesMax / limits.compositionBytesMax }, () =>
     composition({ description: large }),
   );
-  const message = new RegExp(`of ${shares.makerComposedBytesMax}$`);
+  const message = new RegExp(`at most ${shares.makerComposedBytesMax} are allowed$`);
   t.throws(() => refuseAboveQuota(composition({ description: large }), directoryOf(stored), shares), { message });
   t.doesNotThrow(() => refuseAboveQuota(composition(), directoryOf(stored.slice(1)), shares));
 

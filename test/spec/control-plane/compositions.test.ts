@@ -385,12 +385,30 @@ await t.test('the shares of makers are options', async (t) => {
   await refused(one, '/servers', { name: 'third', url: UNREACHABLE_URL }, 409, /No more than 2 servers/);
   const tools = Array.from({ length: 50 }, (_, n) => `a-tool-with-a-name-${n}`);
   const large = { servers: [{ ...servers[0], tools }] };
-  await refused(one, '/compositions?force=true', { name: 'c', ...large }, 422, /at most 1024 are allowed for one maker/);
+  await refused(
+    one,
+    '/compositions?force=true',
+    { name: 'c', ...large },
+    422,
+    /at most 1024 are allowed for one maker/,
+  );
   const subjects = Array.from({ length: 20 }, (_, n) => `subject-${n}`);
-  await refused(one, '/compositions', { name: 'c', servers, subjects }, 409, /at most 2048 are allowed: name fewer subjects/);
+  await refused(
+    one,
+    '/compositions',
+    { name: 'c', servers, subjects },
+    409,
+    /at most 2048 are allowed: name fewer subjects/,
+  );
   const description = 'x'.repeat(4_000);
   const many = Array.from({ length: 1_000 }, (_, n) => `${String(n).padStart(100, '0')}`);
-  await refused(one, '/compositions', { name: 'c', servers: [], description, subjects: many }, 409, /at most 65536 are allowed$/);
+  await refused(
+    one,
+    '/compositions',
+    { name: 'c', servers: [], description, subjects: many },
+    409,
+    /at most 65536 are allowed$/,
+  );
   for (const name of ['first', 'second']) await compose(one, { name, servers });
   await refused(one, '/compositions', { name: 'third', servers }, 409, /You have 2 compositions, which is the maximum/);
   await compose(other, { name: 'third', servers });

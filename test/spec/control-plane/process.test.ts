@@ -207,7 +207,7 @@ void t.test('a second signal cuts the drain short', async (t) => {
   // Signals that follow each other closely are one wish.
   await until(() => {
     controlPlane.program.signal('SIGTERM');
-    return controlPlane.program.logs.some(({ msg }) => String(msg).includes('cut short'));
+    return controlPlane.program.logs.some(({ msg }) => String(msg).includes('drain aborted'));
   }, 'the second signal to count');
   t.same(await controlPlane.program.exit, { code: 143, signal: null });
   letGo();
