@@ -282,7 +282,7 @@ t.test('a damaged folder of sessions is removed, before it kills who reads it', 
   const sessions = await openSealedSessions(place, 'unused', 0, logInto(lines));
   if (sessions === undefined) throw new Error('it cannot be opened');
   closing(t, sessions);
-  t.match(lines.join(''), /is damaged/);
+  t.match(lines.join(''), /are damaged/);
   const key = newKey();
   t.equal(await write(sessions, key, 1, 'a'), true);
   t.equal(await readText(sessions, key), '1 a');

@@ -124,7 +124,7 @@ t.test('the playground', async (t) => {
     t.equal(await block('Answer'), answer, 'what came, to the byte');
     await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: controlPlane.origin });
     await button('Copy as curl').click();
-    await page.getByText(/^Copied\./).waitFor({ state: 'attached' });
+    await page.getByText(/^Copied without the token/).waitFor({ state: 'attached' });
     const line = await page.evaluate<string>('navigator.clipboard.readText()');
     t.equal(line, await block('As curl'));
     const env = { ...process.env, SWITCHYARD_TOKEN: caller.token };
