@@ -84,7 +84,7 @@ export class Readiness {
     const degraded = [
       ...absences(
         others.filter(({ isFailing }) => isFailing),
-        'cannot start: the log says why',
+        FAILING,
       ),
       ...absences(
         others.filter(({ isFailing }) => !isFailing),
@@ -142,14 +142,20 @@ const KEYS_MISSING: Obstacle = {
   message: 'no token verification key or secret is configured: every MCP request gets 401',
 };
 
-const NOT_YET = 'is not listening (yet)';
+/** What is said of one worker, and of several. */
+interface Absence {
+  readonly one: string;
+  readonly several: string;
+}
+
+const NOT_YET: Absence = { one: 'is not listening (yet)', several: 'are not listening (yet)' };
+const FAILING: Absence = { one: 'cannot start: the log says why', several: 'cannot start: the log says why' };
 
 /** None, or one of all of them. */
-function absences(slots: readonly SlotStanding[], what: string): Obstacle[] {
+function absences(slots: readonly SlotStanding[], { one, several }: Absence): Obstacle[] {
   if (slots.length === 0) return [];
-  const subject = slots.length === 1 ? '1 worker' : `${slots.length} workers`;
-  const words = slots.length === 1 ? what : what.replace('does not', 'do not');
-  return [{ code: 'worker-absent', message: `${subject} ${words}`, slots: slots.map(({ slot }) => slot) }];
+  const message = slots.length === 1 ? `1 worker ${one}` : `${slots.length} workers ${several}`;
+  return [{ code: 'worker-absent', message, slots: slots.map(({ slot }) => slot) }];
 }
 
 /** By what the workers say: usually all of them the same. */

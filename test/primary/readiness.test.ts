@@ -150,3 +150,13 @@ t.test('a change is told once, and logged when something else is in the way', as
   t.same(told, [true, false, false, true]);
   t.same(lines, ['warn not ready', 'info ready']);
 });
+
+t.test('what is said of absent workers is a sentence, of one and of several', async (t) => {
+  const messages = (...slots: Partial<SlotStanding>[]): string[] => {
+    const { obstacles, degraded } = readinessOf(slots).report;
+    return [...obstacles, ...degraded].map(({ message }) => message);
+  };
+  t.same(messages(absent, {}), ['1 worker is not listening (yet)']);
+  t.same(messages(absent, absent), ['2 workers are not listening (yet)']);
+  t.same(messages({}, failing, failing), ['2 workers cannot start: the log says why']);
+});
