@@ -5,7 +5,7 @@ import type { Database, RootDatabase } from 'lmdb';
 import { limits } from '../shared/limits.js';
 import { findObviousDamage, isEmbeddedThere } from './check-embedded.js';
 import { ConfigStoreFault, subjectKey, type ConfigStore } from './config-store.js';
-import { hearReason, openDatabase, openRoot } from './embedded-databases.js';
+import { commitReason, openDatabase, openRoot } from './embedded-databases.js';
 
 export class EmbeddedConfigStore implements ConfigStore {
   readonly place: string;
@@ -82,8 +82,7 @@ async function attempt<Answer>(words: string, action: () => Answer | Promise<Ans
     return await action();
   } catch (error) {
     if (error instanceof ConfigStoreFault) throw error;
-    hearReason(error);
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new ConfigStoreFault(`${words}: ${reason}`, { cause: error });
+    const cause = await commitReason(error);
+    throw new ConfigStoreFault(`${words}: ${cause.message}`, { cause });
   }
 }

@@ -21,14 +21,29 @@ export function openRoot(path: string): RootDatabase {
   return open({ path, ...OPENING });
 }
 
+/** It comes within a turn or two of the event loop; should it not come, what failed says so without it. */
+const REASON_MS_MAX = 100;
+
 type DatabaseName = 'user-configs' | 'records' | 'publications' | 'changes';
 
 export function openDatabase(root: RootDatabase, name: DatabaseName): Database<Buffer, Buffer> {
   return root.openDB({ name, encoding: 'binary', keyEncoding: 'binary' });
 }
 
-/** What lmdb has written could not be committed: the reason is a promise of its own, which somebody must hear. */
-export function hearReason(error: unknown): void {
-  if (!(error instanceof Error) || !('commitError' in error)) return;
-  if (error.commitError instanceof Promise) error.commitError.catch(() => {});
+/**
+ * Why lmdb could not commit what it was given, as a full disk: it says so in a promise of its own, a moment later, which somebody must hear.
+ * Never rejects; any other error is its own reason.
+ */
+export async function commitReason(error: unknown): Promise<Error> {
+  if (!(error instanceof Error)) return new Error(String(error));
+  if (!('commitError' in error) || !(error.commitError instanceof Promise)) return error;
+  const reason = error.commitError.then(
+    () => error,
+    (cause: unknown) => (cause instanceof Error ? cause : error),
+  );
+  let late: NodeJS.Timeout | undefined;
+  const isLate = new Promise<Error>((resolve) => (late = setTimeout(resolve, REASON_MS_MAX, error)));
+  const known = await Promise.race([reason, isLate]);
+  clearTimeout(late);
+  return known;
 }

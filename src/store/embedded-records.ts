@@ -2,7 +2,7 @@
 // a time over all processes, and that is all a swap needs.
 import type { Database, RootDatabase } from 'lmdb';
 import { limits } from '../shared/limits.js';
-import { hearReason, openDatabase, openRoot } from './embedded-databases.js';
+import { commitReason, openDatabase, openRoot } from './embedded-databases.js';
 import { encodeRecordKey } from './record-key.js';
 import {
   assertOnePlace,
@@ -161,8 +161,7 @@ async function attempt<Answer>(action: () => Answer | Promise<Answer>): Promise<
   try {
     return await action();
   } catch (error) {
-    hearReason(error);
-    throw new RecordStoreFault('the embedded store failed', { cause: error });
+    throw new RecordStoreFault('the embedded store failed', { cause: await commitReason(error) });
   }
 }
 

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Database, RootDatabase } from 'lmdb';
 import { limits } from '../shared/limits.js';
-import { hearReason, openRoot } from './embedded-databases.js';
+import { commitReason, openRoot } from './embedded-databases.js';
 import type { SealedRead, SealedSession, SealedSessions } from './sealed-sessions.js';
 
 const EXPIRY_BYTES = 8;
@@ -21,6 +21,9 @@ export class EmbeddedSessions implements SealedSessions {
   readonly #sweepTimer: NodeJS.Timeout;
   /** Where the next sweep goes on; each process begins elsewhere. */
   #sweepFrom: Buffer = randomBytes(KEY_BYTES);
+  /** Why the last write failed, and until when the others do so at once. */
+  #failure = new Error('nothing was written yet');
+  #pausedUntilMs = 0;
 
   /** Opens the folder, and makes it, for its owner alone, when it is not there. Throws when it cannot be used. */
   constructor(path: string) {
@@ -46,11 +49,13 @@ export class EmbeddedSessions implements SealedSessions {
 
   async write(key: Buffer, { version, bytes }: SealedSession, lifeMs: number): Promise<boolean> {
     const value = valueOf(bytes, lifeMs);
-    if (version > 1) return heard(this.#sessions.put(key, value, version, version - 1));
-    if (await heard(this.#sessions.ifNoExists(key, () => void this.#sessions.put(key, value, version)))) return true;
+    if (version > 1) return this.#commit(() => this.#sessions.put(key, value, version, version - 1));
+    const putNew = (): void => void this.#sessions.put(key, value, version);
+    if (await this.#commit(() => this.#sessions.ifNoExists(key, putNew))) return true;
     // What has expired may be there still.
     if (this.read(key) !== undefined) return false;
-    return heard(this.#sessions.put(key, value, version, this.#sessions.getEntry(key)?.version));
+    const { version: expired } = this.#sessions.getEntry(key) ?? {};
+    return this.#commit(() => this.#sessions.put(key, value, version, expired));
   }
 
   async renew(key: Buffer, lifeMs: number): Promise<boolean> {
@@ -58,13 +63,13 @@ export class EmbeddedSessions implements SealedSessions {
     if (typeof present !== 'object') return false;
     const { version, bytes } = present;
     // Who has written meanwhile has put its end off, too.
-    await heard(this.#sessions.put(key, valueOf(bytes, lifeMs), version, version));
+    await this.#commit(() => this.#sessions.put(key, valueOf(bytes, lifeMs), version, version));
     return true;
   }
 
   /** Nobody but its process renews it: what life it has left does not count. */
   async remove(key: Buffer, markMs: number): Promise<boolean> {
-    return heard(this.#sessions.put(key, valueOf(NOTHING, markMs), MARK_VERSION));
+    return this.#commit(() => this.#sessions.put(key, valueOf(NOTHING, markMs), MARK_VERSION));
   }
 
   /** What was committed is in the file: nobody waits for the disk. */
@@ -76,6 +81,18 @@ export class EmbeddedSessions implements SealedSessions {
     clearTimeout(late);
   }
 
+  /** lmdb writes lines of its own to standard error about each commit that a full disk does not take. */
+  async #commit<Answer>(write: () => Promise<Answer>): Promise<Answer> {
+    if (performance.now() < this.#pausedUntilMs) throw this.#failure;
+    try {
+      return await write();
+    } catch (error) {
+      this.#failure = await commitReason(error);
+      this.#pausedUntilMs = performance.now() + limits.sessionWritePauseMs;
+      throw this.#failure;
+    }
+  }
+
   #sweep(): void {
     try {
       this.#sessions.resetReadTxn();
@@ -84,7 +101,7 @@ export class EmbeddedSessions implements SealedSessions {
       const last = entries.at(-1);
       this.#sweepFrom = entries.length < limit || last === undefined ? Buffer.alloc(KEY_BYTES) : last.key;
       const expired = entries.filter(({ value }) => value.readDoubleBE() <= Date.now());
-      if (expired.length > 0) heard(this.#removeExpired(expired.map(({ key }) => key))).catch(() => {});
+      if (expired.length > 0) this.#commit(() => this.#removeExpired(expired.map(({ key }) => key))).catch(() => {});
     } catch {
       // Whoever reads or writes next says so.
     }
@@ -98,15 +115,6 @@ export class EmbeddedSessions implements SealedSessions {
         if (value !== undefined && value.readDoubleBE() <= Date.now()) this.#sessions.removeSync(key);
       }
     });
-  }
-}
-
-async function heard<Answer>(write: Promise<Answer>): Promise<Answer> {
-  try {
-    return await write;
-  } catch (error) {
-    hearReason(error);
-    throw error;
   }
 }
 

@@ -2,7 +2,7 @@
 // what any process committed before it began, so nothing is invalidated; what is remembered only saves copying. Hot.
 import type { Database, RootDatabase } from 'lmdb';
 import { limits } from '../shared/limits.js';
-import { hearReason, openDatabase, openRoot } from './embedded-databases.js';
+import { commitReason, openDatabase, openRoot } from './embedded-databases.js';
 import { StoreCounts } from './store-counts.js';
 import type { Store, StoreRead } from './store.js';
 import { RecentMap } from '../shared/recent-map.js';
@@ -62,8 +62,7 @@ export class EmbeddedStore implements Store {
       if (isDone) await this.#root.flushed;
       return isDone;
     } catch (error) {
-      hearReason(error);
-      throw error;
+      throw await commitReason(error);
     }
   }
 
@@ -94,8 +93,7 @@ export class EmbeddedStore implements Store {
     try {
       await this.#userConfigs.values.put(key, value);
     } catch (error) {
-      hearReason(error);
-      throw error;
+      throw await commitReason(error);
     }
     // The commit is visible to every process by now; this waits until it is on the disk.
     await this.#userConfigs.values.flushed;

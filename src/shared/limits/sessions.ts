@@ -94,6 +94,8 @@ export const sessionLimits = {
    * others are kept for 1.5 times `--session-idle-timeout` → it is forgotten
    */
   sessionMarkMs: 60_000,
+  /** after an embedded directory did not take a write, as on a full disk → until then others fail at once, and are tried later as that one is */
+  sessionWritePauseMs: 1_000,
   /**
    * between two steps of renewing, so that there is no burst of writes: each takes in as many of a worker's sessions as
    * the time calls for → the next step

@@ -129,7 +129,7 @@ export const embeddedStoreMutants: readonly Mutant[] = [
     { slip: 'what was moved stays where it was', text: 'records.removeSync(key);', becomes: '' },
     {
       slip: 'a store that fails rejects with an error of its own',
-      text: "throw new RecordStoreFault('the embedded store failed', { cause: error });",
+      text: "throw new RecordStoreFault('the embedded store failed', { cause: await commitReason(error) });",
       becomes: 'throw error;',
       noticedBy: [...EMBEDDED_RECORDS, 'store/disk-full'],
     },
