@@ -93,6 +93,12 @@ export class Holding {
     return this.#share.hasRoomFor(this.#held, amount) ? undefined : 'totalMax';
   }
 
+  /** Whether the bounds let so much more in once `own` of this holding's and `all` of everybody's, its own too, is given back. */
+  willHaveRoomFor(amount: number, own: number, all: number): boolean {
+    const { bounds, held } = this.#share;
+    return this.#held + amount - own <= bounds.subjectMax && held + amount - all <= bounds.totalMax;
+  }
+
   /** Whether there would be room for so much if each bound were only this fraction of itself: the rest stays free for others. */
   hasRoomWithin(fraction: number, amount: number): boolean {
     const { bounds, held } = this.#share;

@@ -33,6 +33,12 @@ export type ReadAnswer =
 /** Why an answer is not read. A bound: the share that has no room for it. */
 export type ReadFailure = ThreadFailure | ShareBound;
 
+/** Pieces whose memory was not taken yet. */
+interface Untaken {
+  readonly pieces: readonly Buffer[];
+  readonly done: (owned: Uint8Array[] | undefined) => void;
+}
+
 export class AnswerReading {
   readonly #pool: ListPool;
   readonly #memory: ListMemory;
@@ -42,6 +48,9 @@ export class AnswerReading {
   #key: number | undefined;
   #bytes = 0;
   #failure: ReadFailure | undefined;
+  /** Each part waits for the memory of the one before it. */
+  readonly #untaken: Untaken[] = [];
+  #leaveWait: () => void = () => {};
 
   constructor(pool: ListPool, memory: ListMemory, subject: string, kind: ListKind, isModern: boolean) {
     this.#pool = pool;
@@ -53,31 +62,33 @@ export class AnswerReading {
 
   /**
    * Takes the next pieces, and their memory.
-   * @param onTaken called once, when the next may come: the thread has these, or nobody will read them.
+   * @param onTaken called once, unless the reading is dropped before: the next may come, since the thread has these, or nobody will
+   *   read them.
    */
   push(pieces: readonly Buffer[], onTaken: () => void): void {
-    const owned = this.#take(pieces);
-    if (owned === undefined) {
-      onTaken();
-      return;
-    }
-    this.#pool.run(
-      this.#subject,
-      'append',
-      handOver({ key: this.#keyed(), pieces: owned }, owned),
-      limits.listTaskMsMax,
-      (outcome) => {
-        if (typeof outcome === 'string') this.#failure = outcome;
+    this.#take(pieces, (owned) => {
+      if (owned === undefined) {
         onTaken();
-      },
-    );
+        return;
+      }
+      this.#pool.run(
+        this.#subject,
+        'append',
+        handOver({ key: this.#keyed(), pieces: owned }, owned),
+        limits.listTaskMsMax,
+        (outcome) => {
+          if (typeof outcome === 'string') this.#failure = outcome;
+          onTaken();
+        },
+      );
+    });
   }
 
   /**
    * Takes the last pieces, and reads the answer.
    * @param id of the request, as JSON.
    * @param inlineBytesMax how large it may be to be read at once and stay on the event loop.
-   * @param done called once, from within when the answer is no larger than that.
+   * @param done called once, from within when the answer is whole here and no larger than that.
    */
   end(
     pieces: readonly Buffer[],
@@ -86,68 +97,87 @@ export class AnswerReading {
     withinMs: number,
     done: (answer: ReadAnswer | ReadFailure) => void,
   ): void {
-    const isWhole = this.#key === undefined && this.#failure === undefined;
+    const isWhole = this.#key === undefined && this.#failure === undefined && this.#untaken.length === 0;
     if (isWhole && bytesOf(pieces) <= inlineBytesMax) {
       done(readListAnswer(joined(pieces), id, this.#kind, this.#isModern));
       return;
     }
-    const owned = this.#take(pieces);
-    if (owned === undefined) {
-      done(this.#failure ?? 'failed');
-      return;
-    }
-    const isModern = this.#isModern;
-    const kind = this.#kind.name;
-    const task = { key: this.#keyed(), pieces: owned, bytes: this.#bytes, id: id.toString(), kind, isModern };
-    this.#pool.run(this.#subject, 'read', handOver(task, owned), withinMs, (outcome) =>
-      this.#onRead(this.#failure ?? outcome, done),
-    );
+    this.#take(pieces, (owned) => {
+      if (owned === undefined) {
+        done(this.#failure ?? 'failed');
+        return;
+      }
+      const isModern = this.#isModern;
+      const kind = this.#kind.name;
+      const task = { key: this.#keyed(), pieces: owned, bytes: this.#bytes, id: id.toString(), kind, isModern };
+      this.#pool.run(this.#subject, 'read', handOver(task, owned), withinMs, (outcome) =>
+        this.#onRead(this.#failure ?? outcome, done),
+      );
+    });
   }
 
   /** Nobody wants the answer any more. Safe to call again. */
   drop(): void {
-    if (this.#key === undefined) return;
-    const bytes = this.#bytes;
-    this.#pool.drop(this.#subject, [this.#key], () => this.#memory.give(this.#subject, bytes));
-    this.#key = undefined;
-    this.#bytes = 0;
+    this.#leaveWait();
+    this.#untaken.length = 0;
+    this.#dropKept();
   }
 
   #onRead(outcome: ReadOutcome | ReadFailure, done: (answer: ReadAnswer | ReadFailure) => void): void {
     if (typeof outcome === 'string' || outcome.kind !== 'page') {
-      this.drop();
+      this.#dropKept();
       done(outcome);
       return;
     }
-    const bound = this.#countItems(outcome.itemCount);
-    if (bound === undefined) {
+    // A hundred tools of no more than a name take the memory of one that has a kilobyte of description.
+    const itemBytes = outcome.itemCount * limits.listToolBytesEach;
+    this.#memory.whenTaken(this.#subject, itemBytes, (bound) => {
+      if (bound !== undefined) {
+        this.#dropKept();
+        done(bound);
+        return;
+      }
+      this.#bytes += itemBytes;
       const { nextCursor, isComplete, ttlMs, mirrors } = outcome;
       done({ kind: 'page', page: { key: this.#keyed(), bytes: this.#bytes }, nextCursor, isComplete, ttlMs, mirrors });
-    } else {
-      this.drop();
-      done(bound);
-    }
+    });
   }
 
-  /** A hundred tools of no more than a name take the memory of one that has a kilobyte of description. */
-  #countItems(count: number): ShareBound | undefined {
-    const bytes = count * limits.listToolBytesEach;
-    const bound = this.#memory.tryTake(this.#subject, bytes);
-    if (bound === undefined) this.#bytes += bytes;
-    return bound;
+  /**
+   * @param done called once, unless the reading is dropped before: with memory to hand over, or with nothing once the answer has
+   *   failed.
+   */
+  #take(pieces: readonly Buffer[], done: (owned: Uint8Array[] | undefined) => void): void {
+    this.#untaken.push({ pieces, done });
+    if (this.#untaken.length === 1) this.#takeNext();
   }
 
-  /** The pieces in memory that can be handed over; `undefined` once the answer has failed. */
-  #take(pieces: readonly Buffer[]): Uint8Array[] | undefined {
-    const bytes = bytesOf(pieces);
-    this.#failure ??= this.#memory.tryTake(this.#subject, bytes);
-    if (this.#failure !== undefined) {
-      // What is there of it already makes room for others, however long the rest takes to come.
-      this.drop();
-      return undefined;
-    }
-    this.#bytes += bytes;
-    return pieces.map(inOwnMemory);
+  #takeNext(): void {
+    const [next] = this.#untaken;
+    if (next === undefined) return;
+    const bytes = bytesOf(next.pieces);
+    const onTaken = (bound: ShareBound | undefined): void => {
+      this.#failure ??= bound;
+      if (this.#failure === undefined) {
+        this.#bytes += bytes;
+        next.done(next.pieces.map(inOwnMemory));
+      } else {
+        // What is there of it already makes room for others, however long the rest takes to come.
+        this.#dropKept();
+        next.done(undefined);
+      }
+      this.#untaken.shift();
+      this.#takeNext();
+    };
+    if (this.#failure !== undefined) onTaken(undefined);
+    else this.#leaveWait = this.#memory.whenTaken(this.#subject, bytes, onTaken);
+  }
+
+  #dropKept(): void {
+    if (this.#key === undefined) return;
+    this.#pool.drop(this.#subject, [this.#key], this.#memory.returning(this.#subject, this.#bytes));
+    this.#key = undefined;
+    this.#bytes = 0;
   }
 
   #keyed(): number {

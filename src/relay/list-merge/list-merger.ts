@@ -171,9 +171,8 @@ export class ListMerger {
     }
     if (keptPages.length === 0) return;
     const keys = keptPages.map(({ key }) => key);
-    this.#pool.drop(subject, keys, () => {
-      for (const page of keptPages) this.#memory.give(subject, page.bytes);
-    });
+    const bytes = keptPages.reduce((sum, page) => sum + page.bytes, 0);
+    this.#pool.drop(subject, keys, this.#memory.returning(subject, bytes));
   }
 
   /**
@@ -185,7 +184,7 @@ export class ListMerger {
       this.#memory.give(subject, page.bytes);
       return new LentPage(page, {
         onUsedStill: (bytes) => this.#memory.take(subject, bytes),
-        onFree: (key, bytes) => this.#pool.drop(subject, [key], () => this.#memory.give(subject, bytes)),
+        onFree: (key, bytes) => this.#pool.drop(subject, [key], this.#memory.returning(subject, bytes)),
       });
     });
   }

@@ -102,7 +102,7 @@ export class LargeList implements MergedList {
   drop(): void {
     if (this.#state === 'over' || !this.#transition(this.#state, 'over')) return;
     const { subject, key } = this.#list;
-    this.#parts.pool.drop(subject, [key], () => this.#giveBytes());
+    this.#parts.pool.drop(subject, [key], this.#parts.memory.returning(subject, this.#list.bytes));
   }
 
   #ask(memory: Uint8Array): void {
@@ -136,7 +136,7 @@ export class LargeList implements MergedList {
     } else if (this.#at === this.#list.bytes) {
       if (hasRoom) this.#parts.partMemory.giveBack(memory);
       this.#transition('asking', 'over');
-      this.#giveBytes();
+      this.#parts.memory.give(this.#list.subject, this.#list.bytes);
       exchange.end();
     } else if (hasRoom) {
       this.#ask(memory);
@@ -144,10 +144,6 @@ export class LargeList implements MergedList {
       this.#memory = memory;
       this.#transition('asking', 'waiting');
     }
-  }
-
-  #giveBytes(): void {
-    this.#parts.memory.give(this.#list.subject, this.#list.bytes);
   }
 
   /** The one writer of the state. */

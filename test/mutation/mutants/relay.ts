@@ -61,6 +61,44 @@ export const relayMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
+    'src/relay/list-merge/list-memory.ts',
+    ['relay/list-merge/list-memory', 'relay/list-merge/list-merger'],
+    [
+      {
+        slip: 'nobody waits for what is on its way back',
+        text: 'bound === undefined || !this.#isEnoughReturning(subject, bytes)',
+        becomes: 'bound === undefined || bytes >= 0',
+      },
+      {
+        slip: 'more wait than what is on its way back is enough for',
+        text: 'const all = this.#returningBytes - this.#waitingBytes;',
+        becomes: 'const all = this.#returningBytes;',
+      },
+      {
+        slip: 'who waits hears nothing when there will be no room',
+        text: 'if (bound !== undefined && isToWait) continue;',
+        becomes: 'if (bound !== undefined) continue;',
+      },
+    ],
+  ),
+  ...mutantsOf(
+    'src/relay/list-merge/answer-reading.ts',
+    ['relay/list-merge/list-merger'],
+    [
+      {
+        slip: 'a reading that is dropped takes memory that it waited for',
+        after: 'drop(): void {',
+        text: 'this.#leaveWait();',
+        becomes: '',
+      },
+      {
+        slip: 'the last part overtakes one that waits',
+        text: ' && this.#untaken.length === 0;',
+        becomes: ';',
+      },
+    ],
+  ),
+  ...mutantsOf(
     'src/relay/list-merge/lent-page.ts',
     ['relay/list-merge/list-cache'],
     [

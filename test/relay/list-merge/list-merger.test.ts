@@ -285,6 +285,58 @@ t.test('an answer for whose rest there is no room gives back its beginning at on
   t.equal(accounts.held('listBytes'), PAGE_BYTES, 'nothing is given back twice');
 });
 
+/** A part of an answer, in memory of its own. */
+function part(answer: Buffer, at: number, count: number): Buffer {
+  const bytes = Math.ceil(answer.length / count);
+  return Buffer.from(answer.subarray(at * bytes, (at + 1) * bytes));
+}
+
+t.test('of many large lists that come side by side, some are whole: what one gives up serves another', async (t) => {
+  const COUNT = 32;
+  const PARTS = 8;
+  const room = 6 * PAGE_BYTES;
+  const accounts = createListAccounts({ subjectMax: room, totalMax: room });
+  const merger = startMerger(t, accounts);
+  const readings = Array.from({ length: COUNT }, (_, n) => merger.startReading(`${n % 8}`, listKinds.tools));
+  // Each part of all of them, before the next of any.
+  for (let at = 0; at < PARTS - 1; at += 1)
+    await Promise.all(
+      readings.map((reading) => new Promise<void>((resolve) => reading.push([part(LARGE, at, PARTS)], resolve))),
+    );
+  const outcomes = await Promise.all(
+    readings.map(
+      (reading) =>
+        new Promise<ReadAnswer | ReadFailure>((resolve) =>
+          reading.end([part(LARGE, PARTS - 1, PARTS)], Buffer.from(LIST_ID), 0, WITHIN_MS, resolve),
+        ),
+    ),
+  );
+  const whole = outcomes.filter((outcome) => typeof outcome !== 'string' && outcome.kind === 'page');
+  t.ok(whole.length >= 2 && whole.length <= 6, `${whole.length} are whole`);
+  t.equal(outcomes.filter((outcome) => typeof outcome === 'string').length, COUNT - whole.length);
+  await until(() => accounts.held('listBytes') === whole.length * PAGE_BYTES, 'all else back');
+});
+
+t.test('a part that waits for memory comes before the end, and a reading that is dropped takes none', async (t) => {
+  const accounts = createListAccounts({ subjectMax: 9 * PAGE_BYTES, totalMax: PAGE_BYTES + LARGE.length / 8 });
+  const merger = startMerger(t, accounts);
+  const first = await readPage(merger, LARGE, ADA);
+  merger.dropPages(ADA, [first]);
+  const dropped = merger.startReading(BOB, listKinds.tools);
+  dropped.push([part(LARGE, 0, 4)], () => t.fail('nobody waits for it any more'));
+  const waiting = merger.startReading(CLEO, listKinds.tools);
+  let isTaken = false;
+  waiting.push([part(LARGE, 0, 2)], () => (isTaken = true));
+  const answer = new Promise((resolve) =>
+    waiting.end([part(LARGE, 1, 2)], Buffer.from(LIST_ID), limits.listBytesInlineMax, WITHIN_MS, resolve),
+  );
+  t.notOk(isTaken);
+  dropped.drop();
+  t.match(await answer, { kind: 'page' });
+  t.ok(isTaken);
+  await until(() => accounts.held('listBytes') === PAGE_BYTES, 'the one list');
+});
+
 t.test('an answer of very many small tools counts for what they take in memory', async (t) => {
   const count = 30_000;
   const tools = Array.from({ length: count }, () => '{"name":"x"}').join();
