@@ -1,7 +1,7 @@
 // One line per request when the option is on (decisions 1): who (a hash), what and how it went; never arguments, tokens
 // or whole session ids. Without the option refusals and backends' failures have their lines all the same, the first of a
 // kind at once and the others counted, because whoever asks why somebody was not served looks here.
-import type { ExchangeEnding, ExchangeRequest } from '../relay/exchange.js';
+import type { ExchangeEnding, ExchangeRequest } from '../relay/exchange/exchange.js';
 import { limits } from '../shared/limits.js';
 import { LineShares } from '../shared/line-shares.js';
 import { sessionHash, subjectHash, type Logger } from '../shared/logger.js';

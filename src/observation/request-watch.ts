@@ -10,8 +10,8 @@ import type {
   ExchangeWatcher,
   NameKind,
   RequestOutcome,
-} from '../relay/exchange.js';
-import type { Caller } from '../relay/caller.js';
+} from '../relay/exchange/exchange.js';
+import type { Caller } from '../relay/exchange/caller.js';
 import type { Refusal } from '../shared/refusals.js';
 import type { TraceHeaders } from '../upstream/http-upstream.js';
 import type { IdSpan } from '../upstream/request-plan.js';

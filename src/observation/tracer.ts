@@ -1,7 +1,7 @@
 // Spans of requests, in the words of OpenTelemetry's conventions for MCP: one for each request that is recorded, and one below it
 // for the call to its backend. Loaded where traces are wanted, and nowhere else.
 import type { TraceOptions } from '../config/dataplane-options.js';
-import type { ExchangeRequest } from '../relay/exchange.js';
+import type { ExchangeRequest } from '../relay/exchange/exchange.js';
 import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import { PROGRAM_VERSION } from '../shared/program-version.js';

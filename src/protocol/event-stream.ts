@@ -272,7 +272,7 @@ export const eventEnd = Buffer.from('\n\n');
 /** A comment that says nothing but that the stream is alive. */
 export const keepAliveComment = Buffer.from(': keep-alive\n\n');
 
-/** One event with this data, which is copied: large data goes in pieces (relay/piece-source.ts). Line breaks of any kind in it arrive as LF. */
+/** One event with this data, which is copied: large data goes in pieces (relay/exchange/piece-source.ts). Line breaks of any kind in it arrive as LF. */
 export function encodeEvent(data: Buffer): Buffer {
   if (hasLineBreak(data)) return Buffer.concat([eventHead, encodeLineBreaks(data, 0), eventEnd]);
   const event = Buffer.allocUnsafe(eventHead.length + data.length + eventEnd.length);

@@ -12,7 +12,7 @@ import type { Endpoints } from '../upstream/reach/endpoints.js';
 import type { UpstreamFaultKind } from '../upstream/upstream-fault.js';
 import type { ReadHost } from '../user-config/current-host.js';
 import type { HeldCallsOptions } from './modern/held-calls.js';
-import type { SessionMeans } from './session-plan.js';
+import type { SessionMeans } from './session/session-plan.js';
 
 export interface RelayOptions {
   readonly http: HttpUpstream;

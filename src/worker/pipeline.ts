@@ -12,13 +12,13 @@
 // Another method than POST, GET and DELETE: `onOtherMethod`, Host, Origin and token, then 405. Steps follow each other without a promise once token and config are known to this worker. The control plane's MCP endpoints have the
 // same steps under the same names: `control-plane/mcp/mcp-pipeline.ts`.
 import type { Endpoint } from '../shared/endpoint.js';
-import { refuse } from '../relay/answers.js';
-import type { Exchange } from '../relay/exchange.js';
-import { hasReadableId, withRequestId } from '../relay/refused-message.js';
-import type { Caller } from '../relay/caller.js';
+import { refuse } from '../relay/exchange/answers.js';
+import type { Exchange } from '../relay/exchange/exchange.js';
+import { hasReadableId, withRequestId } from '../relay/exchange/refused-message.js';
+import type { Caller } from '../relay/exchange/caller.js';
 import type { Relay } from '../relay/relay.js';
-import { wantedBy } from '../relay/era.js';
-import { checkTransport } from '../relay/transport.js';
+import { wantedBy } from '../relay/exchange/era.js';
+import { checkTransport } from '../relay/exchange/transport.js';
 import { wokenTurns } from '../shared/fair-turns.js';
 import type { HostPolicy } from '../shared/host-policy.js';
 import { metadataCorsHeaders, type ProtectedResource, type RequestOrigin } from '../shared/protected-resource.js';

@@ -1,7 +1,7 @@
 // Requests that come in one turn of the event loop have turns by subject (shared/fair-turns.ts), as what is done for each at once takes up to
 // a millisecond. What waits counts as in flight as long as there is room; whether something is refused for want of it is decided
 // when it is served, as notices, responses and the end of a session never are. Hot: a comparison and a subtraction a request.
-import type { Exchange } from '../relay/exchange.js';
+import type { Exchange } from '../relay/exchange/exchange.js';
 import type { Account, Accounts } from '../shared/accounts.js';
 import { FairPlace } from '../shared/fair-queue.js';
 import { FairTurns } from '../shared/fair-turns.js';

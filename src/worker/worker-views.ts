@@ -3,7 +3,7 @@
 import type { ViewQuestion } from '../ipc/view-question.js';
 import type { RecentRequests } from '../observation/recent-requests.js';
 import type { Relay } from '../relay/relay.js';
-import type { Session } from '../relay/session.js';
+import type { Session } from '../relay/session/session.js';
 import { limits } from '../shared/limits.js';
 import { sessionHash, subjectHash, type Logger } from '../shared/logger.js';
 import { faultReason } from '../upstream/upstream-fault.js';

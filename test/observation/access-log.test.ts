@@ -1,7 +1,7 @@
 // The access log, written through a real relay to scripted backends: one line a request, and nothing in it that is
 // somebody's secret.
 import t, { type Test } from 'tap';
-import type { AnswerForms, ExchangeRequest } from '../../src/relay/exchange.js';
+import type { AnswerForms, ExchangeRequest } from '../../src/relay/exchange/exchange.js';
 import { Relay } from '../../src/relay/relay.js';
 import { limits } from '../../src/shared/limits.js';
 import { subjectHash } from '../../src/shared/logger.js';

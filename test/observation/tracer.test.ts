@@ -9,7 +9,7 @@ import { SpanExporter } from '../../src/observation/span-exporter.js';
 import type { Span } from '../../src/observation/span.js';
 import { fitTraceState, readTraceParent, traceParentText } from '../../src/observation/trace-context.js';
 import { Tracer } from '../../src/observation/tracer.js';
-import type { ExchangeRequest } from '../../src/relay/exchange.js';
+import type { ExchangeRequest } from '../../src/relay/exchange/exchange.js';
 import { Relay } from '../../src/relay/relay.js';
 import { limits } from '../../src/shared/limits.js';
 import { logInto } from '../support/log-lines.js';

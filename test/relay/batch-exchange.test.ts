@@ -1,8 +1,8 @@
 // The exchange of a batch, and those of its members, without a relay around them.
 import t, { type Test } from 'tap';
-import { Batch } from '../../src/relay/batch.js';
-import type { Exchange } from '../../src/relay/exchange.js';
-import { ReadingsUnderWay } from '../../src/relay/readings-under-way.js';
+import { Batch } from '../../src/relay/dispatch/batch.js';
+import type { Exchange } from '../../src/relay/exchange/exchange.js';
+import { ReadingsUnderWay } from '../../src/relay/in-flight/readings-under-way.js';
 import { OWN_INTRODUCTION } from '../../src/upstream/client-introduction.js';
 import type { ShareOptions } from '../../src/config/dataplane-options.js';
 import type { Accounts } from '../../src/shared/accounts.js';

@@ -8,9 +8,9 @@ import {
   ServerRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js';
 import t from 'tap';
-import { isClientMethod } from '../../src/relay/client-methods.js';
+import { isClientMethod } from '../../src/relay/dispatch/client-methods.js';
 import { isModernMethod, modernMethods } from '../../src/relay/modern/modern-door.js';
-import { targetMethods } from '../../src/relay/targets.js';
+import { targetMethods } from '../../src/relay/request/targets.js';
 import { post } from './modern/modern-request.js';
 import { backendFor } from '../support/deployment.js';
 import { readEvents } from '../support/event-stream.js';

@@ -1,5 +1,5 @@
 // A real relay between a test that is the caller and scripted backends, with one session open.
-import type { ExchangeRequest } from '../../src/relay/exchange.js';
+import type { ExchangeRequest } from '../../src/relay/exchange/exchange.js';
 import type { ShareOptions, UpstreamOptions } from '../../src/config/dataplane-options.js';
 import type { Accounts } from '../../src/shared/accounts.js';
 import { createAccounts } from '../support/shares.js';

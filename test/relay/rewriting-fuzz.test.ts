@@ -10,10 +10,10 @@ import {
 } from '../../src/protocol/json-rpc.js';
 import { readLargeBackendMessage } from '../../src/protocol/large-backend-message.js';
 import { uriPlace } from '../../src/protocol/uri-places.js';
-import { clientsNotification, type HearingSession } from '../../src/relay/backend-notifications.js';
-import { callersParts } from '../../src/relay/rewriting.js';
-import { readTarget, type TargetMethod } from '../../src/relay/targets.js';
-import { routeUri } from '../../src/relay/uris.js';
+import { clientsNotification, type HearingSession } from '../../src/relay/session/backend-notifications.js';
+import { callersParts } from '../../src/relay/message/rewriting.js';
+import { readTarget, type TargetMethod } from '../../src/relay/request/targets.js';
+import { routeUri } from '../../src/relay/message/uris.js';
 import type { OutgoingMessage } from '../../src/upstream/http-upstream.js';
 import type { UpstreamSession } from '../../src/upstream/upstream-session.js';
 import { fuzzInputs } from '../support/fuzz-inputs.js';

@@ -1,8 +1,8 @@
 // Streams of calls as a session keeps them, each with the exchange of its caller: for tests of what is kept and of what passes.
 import { answerOptions } from '../support/answer-options.js';
 import type { Test } from 'tap';
-import { CallerStream, type StreamOwner } from '../../src/relay/caller-stream.js';
-import { StreamKeeper } from '../../src/relay/stream-keeper.js';
+import { CallerStream, type StreamOwner } from '../../src/relay/stream/caller-stream.js';
+import { StreamKeeper } from '../../src/relay/stream/stream-keeper.js';
 import type { Account, Accounts } from '../../src/shared/accounts.js';
 import { DeadlineWheel } from '../../src/shared/deadline-wheel.js';
 import { createAccounts } from '../support/shares.js';

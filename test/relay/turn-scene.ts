@@ -1,7 +1,7 @@
 // What each test of the cost of a turn is made of: messages that are slow to read or large to copy, callers that take everything and
 // keep nothing, and the bound of a turn.
 import type { Test } from 'tap';
-import type { ExchangeRequest } from '../../src/relay/exchange.js';
+import type { ExchangeRequest } from '../../src/relay/exchange/exchange.js';
 import { limits } from '../../src/shared/limits.js';
 import { RecordedExchange } from '../support/recorded-exchange.js';
 import { slownessNow } from '../support/turn-cost.js';

@@ -1,6 +1,6 @@
 // A relay on real connections to real backends, in this process; the test is the caller.
 import type { UpstreamOptions } from '../../src/config/dataplane-options.js';
-import type { ExchangeRequest } from '../../src/relay/exchange.js';
+import type { ExchangeRequest } from '../../src/relay/exchange/exchange.js';
 import type { RelayOptions } from '../../src/relay/relay-options.js';
 import { Relay } from '../../src/relay/relay.js';
 import { BackendConnections } from '../../src/upstream/backend-connections.js';

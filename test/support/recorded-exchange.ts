@@ -1,8 +1,8 @@
 // A downstream exchange that records its answer, can be slow and can go away. It is strict: a call that the contract of
 // Exchange rules out throws.
 import type { HopFailure } from '../../src/worker/hop/call.js';
-import { NO_MIRROR, type BodyType, type Exchange, type ExchangeRequest } from '../../src/relay/exchange.js';
-import { ExchangeHooks } from '../../src/relay/exchange-hooks.js';
+import { NO_MIRROR, type BodyType, type Exchange, type ExchangeRequest } from '../../src/relay/exchange/exchange.js';
+import { ExchangeHooks } from '../../src/relay/exchange/exchange-hooks.js';
 import type { RoomWaiter } from '../../src/shared/message-memory.js';
 
 export interface RecordedAnswer {

@@ -1,8 +1,8 @@
 // The steps of a request that need an overloaded worker, a caller that goes away, or a hop: the parts around the pipeline
 // are stand-ins that note what is asked of them.
 import t from 'tap';
-import type { Caller } from '../../src/relay/caller.js';
-import type { Exchange, ExchangeWatcher } from '../../src/relay/exchange.js';
+import type { Caller } from '../../src/relay/exchange/caller.js';
+import type { Exchange, ExchangeWatcher } from '../../src/relay/exchange/exchange.js';
 import { HostPolicy } from '../../src/shared/host-policy.js';
 import { ProtectedResource } from '../../src/shared/protected-resource.js';
 import { limits } from '../../src/shared/limits.js';

@@ -1,7 +1,7 @@
 // Of the requests that come in one turn of the event loop the first pass, and others while it has not lasted long; the rest waits
 // for turns by subject. Each test says what a request takes; the turns are the event loop's own.
 import t from 'tap';
-import type { Exchange, ExchangeRequest } from '../../src/relay/exchange.js';
+import type { Exchange, ExchangeRequest } from '../../src/relay/exchange/exchange.js';
 import type { Accounts } from '../../src/shared/accounts.js';
 import { limits } from '../../src/shared/limits.js';
 import { RequestTurns } from '../../src/worker/request-turns.js';

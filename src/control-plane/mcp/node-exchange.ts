@@ -6,8 +6,14 @@
 //   open, streaming ── the caller went away, or reset ──> done
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { keepAliveComment } from '../../protocol/event-stream.js';
-import type { AnswerForms, BodyType, Exchange, ExchangeEnding, ExchangeRequest } from '../../relay/exchange.js';
-import { ExchangeHooks } from '../../relay/exchange-hooks.js';
+import type {
+  AnswerForms,
+  BodyType,
+  Exchange,
+  ExchangeEnding,
+  ExchangeRequest,
+} from '../../relay/exchange/exchange.js';
+import { ExchangeHooks } from '../../relay/exchange/exchange-hooks.js';
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { readTransportHead, type ReceivedHead } from './transport-head.js';
 

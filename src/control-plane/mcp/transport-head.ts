@@ -1,8 +1,8 @@
 // What the rules of the transport need of a request's head, from Node's message.
 import type { IncomingMessage } from 'node:http';
-import { NO_MIRROR, type MirrorHeaders } from '../../relay/exchange.js';
-import { joined, mirrorIn } from '../../relay/mirror-headers.js';
-import type { TransportHead } from '../../relay/transport.js';
+import { NO_MIRROR, type MirrorHeaders } from '../../relay/exchange/exchange.js';
+import { joined, mirrorIn } from '../../relay/exchange/mirror-headers.js';
+import type { TransportHead } from '../../relay/exchange/transport.js';
 
 /** Must come once (decisions 2.2). Node itself refuses a second `content-length`. */
 const SINGLE_HEADERS = ['content-length', 'host', 'authorization', 'mcp-session-id'];

@@ -4,7 +4,7 @@ import { cutsOf } from '../../protocol/json-cuts.js';
 import { isKey, stringValue } from '../../protocol/json-member.js';
 import { JsonScanner, jsonKind } from '../../protocol/json-scanner.js';
 import { folded, type CuratedItem } from '../../user-config/curation.js';
-import type { Edit } from '../edits.js';
+import type { Edit } from '../message/edits.js';
 
 /** The name of a property of a tool's schema, and that of an argument of a prompt: `{"inputSchema":{"properties":{"v":…}}}`. */
 const ITEM_DEPTH = 3;

@@ -5,7 +5,7 @@ import type { ListKind } from '../../protocol/list-kinds.js';
 import { span, SPAN_LENGTH, type ListPage } from '../../protocol/list-page.js';
 import { limits } from '../../shared/limits.js';
 import { isAllowed } from '../../user-config/routing.js';
-import { isTemplate, matchesTemplate } from '../uri-template.js';
+import { isTemplate, matchesTemplate } from '../message/uri-template.js';
 import type { RuledBackend } from '../../user-config/list-rules.js';
 
 /** @returns `unknown` when entries may be names of what has or makes the URI. */

@@ -2,7 +2,7 @@
 // together: of most tools all but the prefix is, from one name to the next. Hot.
 import { largeMemory } from '../../shared/large-memory.js';
 import { limits } from '../../shared/limits.js';
-import type { Insertion } from '../uris.js';
+import type { Insertion } from '../message/uris.js';
 
 const COMMA = Buffer.from(',');
 /** Up to so many bytes are written sooner one by one than by a call. */

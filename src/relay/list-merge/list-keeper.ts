@@ -6,7 +6,7 @@ import { readListAnswer, SPAN_LENGTH, type ListPage } from '../../protocol/list-
 import { limits } from '../../shared/limits.js';
 import { isGranted } from './grant.js';
 import { decodeRules, type ListRules } from '../../user-config/list-rules.js';
-import { CALL_TOOL, FIND_TOOLS } from './search-tool-names.js';
+import { CALL_TOOL, FIND_TOOLS } from '../message/search-tool-names.js';
 import { mergedItems, mergeLists, type BackendPages } from './merge.js';
 import {
   inOwnMemory,

@@ -2,16 +2,17 @@
 // set into what requests know it by, and nothing else touched, unless the config says something of it. Pure, and the same on the event loop and in the list thread.
 // Hot.
 import { encodeEvent } from '../../protocol/event-stream.js';
+import type { AnswerFrame } from '../exchange/answer-frame.js';
 import { stringValue } from '../../protocol/json-member.js';
 import type { ListKind } from '../../protocol/list-kinds.js';
 import { span, SPAN_LENGTH, type ListPage } from '../../protocol/list-page.js';
 import { limits } from '../../shared/limits.js';
 import { callersNameOf, type CuratedItem } from '../../user-config/curation.js';
 import { isAllowed, isReachable, isTaskReachable, rivalsOf } from '../../user-config/routing.js';
-import { unavailableMeta, type UnavailableBackend } from '../unavailable.js';
-import { callersUri, uriInsertion, uriPrefix, type Insertion, type UriPrefix } from '../uris.js';
+import { unavailableMeta, type UnavailableBackend } from '../message/unavailable.js';
+import { callersUri, uriInsertion, uriPrefix, type Insertion, type UriPrefix } from '../message/uris.js';
 import type { ListRules, RuledBackend } from '../../user-config/list-rules.js';
-import { insertion, partsOf } from '../edits.js';
+import { insertion, partsOf } from '../message/edits.js';
 import { curatedEdits } from './curated-item.js';
 import { writeItems, type MergedItem } from './item-writer.js';
 
@@ -20,23 +21,6 @@ export interface BackendPages<Page = ListPage> {
   /** One of the rules' own. */
   readonly backend: RuledBackend;
   readonly pages: readonly Page[];
-}
-
-/** What goes around the list to make it the caller's answer. */
-export interface AnswerFrame {
-  /** The message up to its result. */
-  readonly head: string;
-  /** `event`: the message as an event of a stream. */
-  readonly form: 'message' | 'event';
-  /** What the result says of itself. */
-  readonly dress?: ListDress | undefined;
-}
-
-/** What a result has beside its list: where requests have no session, each answer tells whose it is and how long it holds. */
-export interface ListDress {
-  /** JSON, with a comma behind it. */
-  readonly members: string;
-  readonly meta: Readonly<Record<string, unknown>>;
 }
 
 export interface MergeJob<Page = ListPage> {

@@ -3,8 +3,8 @@
 import type { ListKindName } from '../../protocol/list-kinds.js';
 import type { PageMirrors } from '../../protocol/tool-mirrors.js';
 import type { ListPage } from '../../protocol/list-page.js';
-import type { UnavailableBackend } from '../unavailable.js';
-import type { AnswerFrame } from './merge.js';
+import type { UnavailableBackend } from '../message/unavailable.js';
+import type { AnswerFrame } from '../exchange/answer-frame.js';
 
 /** A message to another thread, and the memory in it that goes with it. */
 export interface Handover<Message> {

@@ -4,10 +4,10 @@
 import MiniSearch from 'minisearch';
 import { encodeEvent } from '../../protocol/event-stream.js';
 import { limits } from '../../shared/limits.js';
-import { unavailableMeta, type UnavailableBackend } from '../unavailable.js';
+import { unavailableMeta, type UnavailableBackend } from '../message/unavailable.js';
 import { JoinedTexts } from './joined-texts.js';
 import { itemBytes, writeItem, type MergedItem } from './item-writer.js';
-import type { AnswerFrame } from './merge.js';
+import type { AnswerFrame } from '../exchange/answer-frame.js';
 import { textOf } from './tool-text.js';
 
 /** What a name says counts for more than what a description does. */

@@ -6,14 +6,14 @@ import { rpcCodes } from '../../shared/refusals.js';
 import type { IdSpan } from '../../upstream/rpc-request.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
 import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
-import { answer, answerError, resultMessage, type RpcError } from '../answers.js';
-import type { ServedEras } from '../era.js';
-import type { Exchange } from '../exchange.js';
-import { mergeGreetings, openUpstreams } from '../initialize.js';
-import { RequestInFlight } from '../request-in-flight.js';
-import { hasRoom } from '../request-room.js';
-import type { Session } from '../session.js';
-import { unavailableMeta, type UnavailableBackend } from '../unavailable.js';
+import { answer, answerError, resultMessage, type RpcError } from '../exchange/answers.js';
+import type { ServedEras } from '../exchange/era.js';
+import type { Exchange } from '../exchange/exchange.js';
+import { mergeGreetings, openUpstreams } from '../session/initialize.js';
+import { RequestInFlight } from '../in-flight/request-in-flight.js';
+import { hasRoom } from '../session/request-room.js';
+import type { Session } from '../session/session.js';
+import { unavailableMeta, type UnavailableBackend } from '../message/unavailable.js';
 import { RESULT_META } from './modern-results.js';
 
 /** Those that a modern request can use: what is about tasks needs a session. */

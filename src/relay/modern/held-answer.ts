@@ -1,7 +1,7 @@
 // Nobody, in place of a caller: the exchange of a call whose client is still to answer what the backend has asked. What the call
 // says meanwhile goes nowhere, but for its answer, which is for the retry. Cold.
 import { limits } from '../../shared/limits.js';
-import type { BodyType, Exchange, ExchangeRequest } from '../exchange.js';
+import type { BodyType, Exchange, ExchangeRequest } from '../exchange/exchange.js';
 
 export class HeldAnswer implements Exchange {
   readonly request: ExchangeRequest;

@@ -9,9 +9,9 @@ import { refusals, type Refusal } from '../../shared/refusals.js';
 import { MODERN_PROTOCOL_VERSION } from '../../protocol/protocol-versions.js';
 import { OWN_INTRODUCTION } from '../../upstream/client-introduction.js';
 import { headersHash } from './headers-hash.js';
-import type { Caller } from '../caller.js';
-import { Session } from '../session.js';
-import type { Sessions } from '../sessions.js';
+import type { Caller } from '../exchange/caller.js';
+import { Session } from '../session/session.js';
+import type { Sessions } from '../session/sessions.js';
 
 /** Those of a subject. */
 interface SubjectLeases {

@@ -3,9 +3,9 @@
 import type { ClientMessage } from '../../protocol/json-rpc.js';
 import type { ModernEnvelope } from '../../protocol/modern-envelope.js';
 import type { OutgoingMessage } from '../../upstream/http-upstream.js';
-import { withEdits } from '../bare-body.js';
-import { addInOrder, type Edit } from '../edits.js';
-import { wholeMessage } from '../whole-message.js';
+import { withEdits } from '../message/bare-body.js';
+import { addInOrder, type Edit } from '../message/edits.js';
+import { wholeMessage } from '../message/whole-message.js';
 
 const NOTHING = Buffer.alloc(0);
 const QUOTE = 0x22;

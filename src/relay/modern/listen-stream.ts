@@ -4,9 +4,9 @@ import { EventStreamParser, encodeEvent } from '../../protocol/event-stream.js';
 import { readMember } from '../../protocol/json-member-text.js';
 import { readBackendMessage, type BackendMessage } from '../../protocol/json-rpc.js';
 import { limits } from '../../shared/limits.js';
-import type { Exchange, ExchangeRequest } from '../exchange.js';
-import type { ListenFilter } from './listen-filter.js';
-import { taggedNotification } from './tagged-notification.js';
+import type { Exchange, ExchangeRequest } from '../exchange/exchange.js';
+import type { ListenFilter } from '../message/listen-filter.js';
+import { taggedNotification } from '../message/tagged-notification.js';
 
 /** For the session, which takes it for a client's GET. */
 export class ListenStream implements Exchange {

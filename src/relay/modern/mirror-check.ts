@@ -2,8 +2,8 @@
 // told something else than the backend (M10, M12). Hot: once per modern request, some comparisons.
 import { ESCAPE_BYTES_MAX, isString, stringValue } from '../../protocol/json-member.js';
 import type { ClientMessage } from '../../protocol/json-rpc.js';
-import type { MirrorHeaders } from '../exchange.js';
-import { nameInHead } from '../targets.js';
+import type { MirrorHeaders } from '../exchange/exchange.js';
+import { nameInHead } from '../request/targets.js';
 
 const SENTINEL_START = '=?base64?';
 const SENTINEL_END = '?=';

@@ -9,17 +9,17 @@ import type { ModernEnvelope } from '../../protocol/modern-envelope.js';
 import { MODERN_PROTOCOL_VERSION } from '../../protocol/protocol-versions.js';
 import { rpcCodes } from '../../shared/refusals.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
-import { accept, answerError, CANCELLED, methodNotFound, refuse, type RpcError } from '../answers.js';
-import type { Caller } from '../caller.js';
-import { idOf, type Dispatcher } from '../dispatcher.js';
-import type { ServedEras } from '../era.js';
-import type { Exchange } from '../exchange.js';
-import { answerToolError } from '../find-tools.js';
-import { Session } from '../session.js';
-import { CALL_TOOL } from '../list-merge/search-tool-names.js';
-import { isForSearchTool } from '../search-tools.js';
-import { isModernTarget, isTaskMethod, mayAskForInput, targetMethods } from '../targets.js';
-import { unwrapCall } from '../wrapped-call.js';
+import { accept, answerError, CANCELLED, methodNotFound, refuse, type RpcError } from '../exchange/answers.js';
+import type { Caller } from '../exchange/caller.js';
+import { idOf, type Dispatcher } from '../dispatch/dispatcher.js';
+import type { ServedEras } from '../exchange/era.js';
+import type { Exchange } from '../exchange/exchange.js';
+import { answerToolError } from '../lists/find-tools.js';
+import { Session } from '../session/session.js';
+import { CALL_TOOL } from '../message/search-tool-names.js';
+import { isForSearchTool } from '../lists/search-tools.js';
+import { isModernTarget, isTaskMethod, mayAskForInput, targetMethods } from '../request/targets.js';
+import { unwrapCall } from '../message/wrapped-call.js';
 import { discover } from './discover.js';
 import { envelopeFault, versionIn } from './envelope-check.js';
 import { declaresTasks, TASKS_REQUIRED } from './tasks-extension.js';
@@ -30,7 +30,7 @@ import { mirrorFault, versionContradiction } from './mirror-check.js';
 import { capabilityMissing, envelopeInvalid, headerMismatch, statusOf, versionUnsupported } from './modern-errors.js';
 import { ModernForm } from './modern-form.js';
 
-/** Lists, and what concerns no one backend: of what sessions have beside what goes to one (relay/targets.ts), these are left without. */
+/** Lists, and what concerns no one backend: of what sessions have beside what goes to one (relay/request/targets.ts), these are left without. */
 const OTHERS: ReadonlySet<string> = new Set([
   'tools/list',
   'prompts/list',

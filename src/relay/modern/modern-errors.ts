@@ -2,7 +2,7 @@
 // errors of ours go there. Cold.
 import { MODERN_PROTOCOL_VERSION } from '../../protocol/protocol-versions.js';
 import { rpcCodes } from '../../shared/refusals.js';
-import type { RpcError } from '../answers.js';
+import type { RpcError } from '../exchange/answers.js';
 
 /** In `data.supported`: what to ask again in. The older ones are not asked for this way. */
 export const MODERN_VERSIONS: readonly string[] = [MODERN_PROTOCOL_VERSION];

@@ -5,9 +5,9 @@ import { JsonScanner, jsonKind } from '../../protocol/json-scanner.js';
 import { limits } from '../../shared/limits.js';
 import { PROGRAM_VERSION } from '../../shared/program-version.js';
 import { rpcCodes } from '../../shared/refusals.js';
-import type { Edit } from '../edits.js';
-import type { ListDress } from '../list-merge/merge.js';
-import { NO_EDITS } from '../request-form.js';
+import type { Edit } from '../message/edits.js';
+import type { ListDress } from '../exchange/answer-frame.js';
+import { NO_EDITS } from '../request/request-form.js';
 
 /** `_meta` of every result that is ours (M18). */
 export const RESULT_META: Readonly<Record<string, unknown>> = Object.freeze({

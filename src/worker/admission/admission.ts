@@ -1,7 +1,7 @@
 // Who asks, and for what of theirs: token → subject → user config → virtual host, in the order of decisions 2.1. Hot: in
 // steady state three look-ups and no promise.
 import type { TokenFault, TokenVerifier, Verified } from '../../auth/token-verifier.js';
-import type { Caller } from '../../relay/caller.js';
+import type { Caller } from '../../relay/exchange/caller.js';
 import type { Logger } from '../../shared/logger.js';
 import { subjectHash } from '../../shared/logger.js';
 import { refusals, tokenRefusals, type Refusal } from '../../shared/refusals.js';

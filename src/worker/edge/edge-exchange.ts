@@ -11,7 +11,7 @@
 // The head of a stream, or of a body in parts, goes out with its first bytes. A worker that drains waits for `done`: what
 // the library still holds would be lost with the process.
 import assert from 'node:assert';
-import type { BodyType, Exchange, ExchangeEnding, ExchangeRequest } from '../../relay/exchange.js';
+import type { BodyType, Exchange, ExchangeEnding, ExchangeRequest } from '../../relay/exchange/exchange.js';
 import { AnswerRoom } from '../../shared/answer-room.js';
 import type { Deadline } from '../../shared/deadline-wheel.js';
 import type { RoomWaiter } from '../../shared/message-memory.js';

@@ -1,6 +1,6 @@
 // The two heads of an exchange: that of its request, as it came, and that of its response, as it is written. Hot.
-import type { ExchangeRequest } from '../../relay/exchange.js';
-import { ExchangeHooks } from '../../relay/exchange-hooks.js';
+import type { ExchangeRequest } from '../../relay/exchange/exchange.js';
+import { ExchangeHooks } from '../../relay/exchange/exchange-hooks.js';
 import { NO_HEADERS, writeHead, writeHeaders } from './answer-head.js';
 import type { EdgeContext } from './edge-context.js';
 import type { HttpResponse } from './http-library.js';

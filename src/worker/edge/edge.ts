@@ -2,7 +2,7 @@
 // MCP requests to the pipeline and requests of the bootstrap build to their endpoints, and answers the rest itself.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataplaneOptions, ListenAddress } from '../../config/dataplane-options.js';
-import type { ExchangeRequest } from '../../relay/exchange.js';
+import type { ExchangeRequest } from '../../relay/exchange/exchange.js';
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import type { Endpoint } from '../../shared/endpoint.js';
 import { limits } from '../../shared/limits.js';

@@ -1,6 +1,6 @@
 // The request of an exchange as it comes in: what the head says is there from the start, the rest once the caller is let in
 // and the body has come to its end. Hot: one object per request.
-import type { AnswerForms, ExchangeRequest } from '../../relay/exchange.js';
+import type { AnswerForms, ExchangeRequest } from '../../relay/exchange/exchange.js';
 import { largeMemory } from '../../shared/large-memory.js';
 import { limits } from '../../shared/limits.js';
 import { NO_HEADERS } from './answer-head.js';

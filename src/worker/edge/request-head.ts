@@ -1,7 +1,7 @@
 // The head of a request, copied out of the HTTP library while its handler runs: afterwards nothing of it can be read.
 // Hot: one pass over the headers, which also finds those that must not come twice.
-import { NO_MIRROR, type MirrorHeaders } from '../../relay/exchange.js';
-import { joined, mirrorIn, mirrorOfVersion } from '../../relay/mirror-headers.js';
+import { NO_MIRROR, type MirrorHeaders } from '../../relay/exchange/exchange.js';
+import { joined, mirrorIn, mirrorOfVersion } from '../../relay/exchange/mirror-headers.js';
 import { NO_HEADERS } from './answer-head.js';
 import type { HttpRequest } from './http-library.js';
 

@@ -6,7 +6,7 @@
 //   asked, gathering, streaming, leaving ── reset, or a frame that cannot be ──> done
 //   asked, gathering, streaming ── the caller went away ──> leaving ── request sent ──> done
 //   ending ── the caller went away ──> done
-import type { Exchange } from '../../relay/exchange.js';
+import type { Exchange } from '../../relay/exchange/exchange.js';
 import { limits } from '../../shared/limits.js';
 import type { RoomWaiter } from '../../shared/message-memory.js';
 import { HopBody } from './body.js';

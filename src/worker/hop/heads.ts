@@ -6,8 +6,8 @@ import {
   type BodyType,
   type ExchangeRequest,
   type MirrorHeaders,
-} from '../../relay/exchange.js';
-import { mirrorOfVersion } from '../../relay/mirror-headers.js';
+} from '../../relay/exchange/exchange.js';
+import { mirrorOfVersion } from '../../relay/exchange/mirror-headers.js';
 import { limits } from '../../shared/limits.js';
 import { StreamFault } from './frames.js';
 import type { HopSocket } from './socket.js';

@@ -2,7 +2,7 @@
 // needed and opened anew after it was lost.
 import assert from 'node:assert';
 import { join } from 'node:path';
-import type { Exchange } from '../../relay/exchange.js';
+import type { Exchange } from '../../relay/exchange/exchange.js';
 import type { Logger } from '../../shared/logger.js';
 import { isPrivateFolder } from '../../shared/standing-socket.js';
 import type { HopFailure } from './call.js';

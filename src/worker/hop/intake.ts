@@ -1,7 +1,7 @@
 // The owner's end of one link: checks the secret, puts the requests together and hands each to the relay as an exchange.
 import { timingSafeEqual } from 'node:crypto';
 import type { Socket } from 'node:net';
-import type { Exchange, ExchangeRequest } from '../../relay/exchange.js';
+import type { Exchange, ExchangeRequest } from '../../relay/exchange/exchange.js';
 import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
 import type { MessageMemory } from '../../shared/message-memory.js';

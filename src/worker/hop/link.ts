@@ -6,7 +6,7 @@
 // One that is being left is replaced when the next hop needs it (hops.ts), and so is a closed one, as soon as its socket
 // says so.
 import { connect } from 'node:net';
-import type { Exchange } from '../../relay/exchange.js';
+import type { Exchange } from '../../relay/exchange/exchange.js';
 import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
 import { HopCall, type HopFailure } from './call.js';

@@ -1,8 +1,8 @@
 // The way from a worker to the one that had its slot before, which still finishes what it has after a reload: cancellations
 // of requests that are in flight there come to the successor. Cold.
 import { join } from 'node:path';
-import type { ExchangeRequest } from '../../relay/exchange.js';
-import { UnheardExchange } from '../../relay/unheard-exchange.js';
+import type { ExchangeRequest } from '../../relay/exchange/exchange.js';
+import { UnheardExchange } from '../../relay/exchange/unheard-exchange.js';
 import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
 import type { ForwardedIdentity } from './heads.js';

@@ -1,8 +1,8 @@
 // Slips in batches: which are refused, what becomes of their members, and what waits for a slow caller.
 import { mutantsOf, type Mutant } from '../mutant.js';
 
-const EXCHANGE = ['relay/batch-exchange', 'relay/batch'];
-const WHOLE = ['relay/batch', 'spec/batches'];
+const EXCHANGE = ['relay/batch-exchange', 'relay/dispatch/batch'];
+const WHOLE = ['relay/dispatch/batch', 'spec/batches'];
 
 export const batchMutants: readonly Mutant[] = [
   ...mutantsOf(
@@ -22,12 +22,12 @@ export const batchMutants: readonly Mutant[] = [
       { slip: 'a member begins within another', text: 'node = tape.next(node)', becomes: 'node += 1' },
     ],
   ),
-  ...mutantsOf('src/relay/batch.ts', WHOLE, [
+  ...mutantsOf('src/relay/dispatch/batch.ts', WHOLE, [
     {
       slip: 'versions without batches take them',
       text: 'if (!BATCH_PROTOCOL_VERSIONS.has(session.identity.protocolVersion) || exchange.isPart)',
       becomes: 'if (exchange.isPart)',
-      noticedBy: ['relay/batch', 'spec/answers'],
+      noticedBy: ['relay/dispatch/batch', 'spec/answers'],
     },
     { slip: 'a batch may be in a batch', text: ' || exchange.isPart) return', becomes: ') return' },
     {
@@ -191,7 +191,7 @@ export const batchMutants: readonly Mutant[] = [
     },
   ]),
   ...mutantsOf(
-    'src/relay/batch-part.ts',
+    'src/relay/dispatch/batch-part.ts',
     [...EXCHANGE, 'spec/batches'],
     [
       {

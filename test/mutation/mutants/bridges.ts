@@ -4,7 +4,7 @@ import { mutantsOf, type Mutant } from '../mutant.js';
 
 const STATES = ['relay/modern/request-state', 'relay/modern/held-call'];
 const LISTENING = ['relay/modern/listening'];
-const SEARCHING = ['relay/wrapped-call'];
+const SEARCHING = ['relay/message/wrapped-call'];
 
 export const bridgeMutants: readonly Mutant[] = [
   ...mutantsOf('src/relay/modern/request-state.ts', STATES, [
@@ -83,7 +83,7 @@ export const bridgeMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
-    'src/relay/requests-in-flight.ts',
+    'src/relay/in-flight/requests-in-flight.ts',
     ['relay/modern/held-request'],
     [
       {
@@ -94,7 +94,7 @@ export const bridgeMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
-    'src/relay/relayed-request.ts',
+    'src/relay/request/relayed-request.ts',
     ['relay/era-change'],
     [
       {
@@ -105,7 +105,7 @@ export const bridgeMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
-    'src/relay/relayed-request.ts',
+    'src/relay/request/relayed-request.ts',
     ['relay/modern/held-request'],
     [
       {
@@ -217,7 +217,7 @@ export const bridgeMutants: readonly Mutant[] = [
       },
     ],
   ),
-  ...mutantsOf('src/relay/wrapped-call.ts', SEARCHING, [
+  ...mutantsOf('src/relay/message/wrapped-call.ts', SEARCHING, [
     { slip: 'call_tool calls itself', text: 'if (nested) return NESTED;', becomes: '' },
     {
       slip: 'call_tool takes more than name and arguments',
@@ -231,7 +231,7 @@ export const bridgeMutants: readonly Mutant[] = [
     },
     { slip: 'a comma too many is left', text: 'end = body.indexOf(COMMA, end) + 1;', becomes: 'end += 0;' },
   ]),
-  ...mutantsOf('src/relay/find-tools.ts', SEARCHING, [
+  ...mutantsOf('src/relay/lists/find-tools.ts', SEARCHING, [
     {
       slip: 'find_tools takes what it does not know',
       text: 'if (!isCount || Object.keys(others).length > 0) return WRONG;',
@@ -276,8 +276,8 @@ export const bridgeMutants: readonly Mutant[] = [
     },
   ]),
   ...mutantsOf(
-    'src/relay/mirrored-params.ts',
-    ['relay/mirrored-params'],
+    'src/relay/message/mirrored-params.ts',
+    ['relay/message/mirrored-params'],
     [
       {
         slip: 'a head says the beginning of a number',
@@ -292,8 +292,8 @@ export const bridgeMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
-    'src/relay/mirrored-nodes.ts',
-    ['relay/mirrored-params'],
+    'src/relay/message/mirrored-nodes.ts',
+    ['relay/message/mirrored-params'],
     [
       {
         slip: 'of an argument that is there twice the head says one',
@@ -308,8 +308,8 @@ export const bridgeMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
-    'src/relay/modern-message.ts',
-    ['relay/modern-backends', 'relay/rewriting'],
+    'src/relay/message/modern-message.ts',
+    ['relay/modern-backends', 'relay/message/rewriting'],
     [
       {
         slip: 'what a client says of itself in an envelope stays beside the gateway’s',

@@ -1,10 +1,10 @@
 // Slips in streams that outlive their connection: what is kept of them, for how long, and what a client gets that comes back.
 import { mutantsOf, type Mutant } from '../mutant.js';
 
-const KEEPING = ['relay/stream-keeper', 'relay/caller-stream'];
+const KEEPING = ['relay/stream/stream-keeper', 'relay/stream/caller-stream'];
 
 export const callerStreamMutants: readonly Mutant[] = [
-  ...mutantsOf('src/relay/caller-stream.ts', KEEPING, [
+  ...mutantsOf('src/relay/stream/caller-stream.ts', KEEPING, [
     {
       slip: 'an id that was never given out names an event',
       text: 'return position <= this.#said.position;',
@@ -116,7 +116,7 @@ export const callerStreamMutants: readonly Mutant[] = [
       becomes: '',
     },
   ]),
-  ...mutantsOf('src/relay/said-events.ts', KEEPING, [
+  ...mutantsOf('src/relay/stream/said-events.ts', KEEPING, [
     {
       slip: 'what is said to nobody counts nowhere',
       text: 'else if (!isAttached) this.#countTo(this.#position + 1);',
@@ -194,7 +194,7 @@ export const callerStreamMutants: readonly Mutant[] = [
       becomes: '',
     },
   ]),
-  ...mutantsOf('src/relay/stream-keeper.ts', KEEPING, [
+  ...mutantsOf('src/relay/stream/stream-keeper.ts', KEEPING, [
     { slip: 'an id has anything behind it', text: '(\\d{1,15})$/', becomes: '(\\d{1,15})/' },
     { slip: 'two streams have one number', text: '    this.#lastNumber += 2;', becomes: '' },
     {
@@ -280,7 +280,7 @@ export const callerStreamMutants: readonly Mutant[] = [
       becomes: '',
     },
   ]),
-  ...mutantsOf('src/relay/kept-event.ts', KEEPING, [
+  ...mutantsOf('src/relay/stream/kept-event.ts', KEEPING, [
     {
       slip: 'a large event weighs as much as its head',
       text: 'for (const { length } of parts ?? []) bytes += length;',

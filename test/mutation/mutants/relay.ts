@@ -2,9 +2,9 @@
 import { mutantsOf, type Mutant } from '../mutant.js';
 
 const ROWS = 'spec/prompts-resources';
-const ASKING = ['relay/backend-requests'];
+const ASKING = ['relay/asking/backend-requests'];
 const RECONNECTING = ['upstream/backend-stream', 'upstream/resumption'];
-const STREAMS = ['relay/session-stream'];
+const STREAMS = ['relay/stream/session-stream'];
 
 export const relayMutants: readonly Mutant[] = [
   ...mutantsOf(
@@ -138,7 +138,7 @@ export const relayMutants: readonly Mutant[] = [
   ),
   ...mutantsOf(
     'src/upstream/upstream-session.ts',
-    ['relay/listing'],
+    ['relay/lists/listing'],
     [
       {
         slip: 'lists from memory are given to callers whose headers differ',
@@ -153,8 +153,8 @@ export const relayMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
-    'src/relay/asked-ids.ts',
-    ['relay/asked-ids'],
+    'src/relay/asking/asked-ids.ts',
+    ['relay/asking/asked-ids'],
     [
       {
         slip: 'two requests with one id of two backends are one',
@@ -219,8 +219,8 @@ export const relayMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
-    'src/relay/uris.ts',
-    ['relay/uris', 'relay/rewriting'],
+    'src/relay/message/uris.ts',
+    ['relay/message/uris', 'relay/message/rewriting'],
     [
       {
         slip: 'a name is found in other letters although it could be another',
@@ -261,8 +261,8 @@ export const relayMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
-    'src/relay/rewriting.ts',
-    ['relay/rewriting'],
+    'src/relay/message/rewriting.ts',
+    ['relay/message/rewriting'],
     [
       {
         slip: 'URIs are rewritten at places of other methods',
@@ -283,8 +283,8 @@ export const relayMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
-    'src/relay/edits.ts',
-    ['relay/rewriting', 'relay/task-ids'],
+    'src/relay/message/edits.ts',
+    ['relay/message/rewriting', 'relay/message/task-ids'],
     [
       {
         slip: 'edits are not in the order of the bytes',
@@ -297,7 +297,7 @@ export const relayMutants: readonly Mutant[] = [
   ),
   ...mutantsOf(
     'src/protocol/uri-places.ts',
-    ['relay/rewriting'],
+    ['relay/message/rewriting'],
     [
       {
         slip: 'links to the web are rewritten',
@@ -342,7 +342,7 @@ export const relayMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
-    'src/relay/curated-call.ts',
+    'src/relay/message/curated-call.ts',
     ['relay/curation'],
     [
       {
@@ -405,8 +405,8 @@ export const relayMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
-    'src/relay/targets.ts',
-    ['relay/targets'],
+    'src/relay/request/targets.ts',
+    ['relay/request/targets'],
     [
       {
         slip: 'the URI in an error of a tool stays bare',
@@ -469,7 +469,7 @@ export const relayMutants: readonly Mutant[] = [
       },
     ],
   ),
-  ...mutantsOf('src/relay/backend-requests.ts', ASKING, [
+  ...mutantsOf('src/relay/asking/backend-requests.ts', ASKING, [
     {
       slip: 'what is not offered is asked',
       text: '      this.#notOffered(message.method, upstream, detail) ??',
@@ -508,7 +508,7 @@ export const relayMutants: readonly Mutant[] = [
       becomes: '(offers.elicitationUrl || offers.elicitationForm)',
     },
   ]),
-  ...mutantsOf('src/relay/awaited-answers.ts', ASKING, [
+  ...mutantsOf('src/relay/asking/awaited-answers.ts', ASKING, [
     {
       slip: 'an answer settles nothing: it may be given twice',
       text: 'if (request !== undefined) this.#settle(request);',
@@ -577,7 +577,7 @@ export const relayMutants: readonly Mutant[] = [
       },
     ],
   ),
-  ...mutantsOf('src/relay/session-stream.ts', STREAMS, [
+  ...mutantsOf('src/relay/stream/session-stream.ts', STREAMS, [
     {
       slip: 'a client that is not ready is asked',
       text: 'if (onLost !== undefined && !this.#isReady()) this.#awaitReadiness();',
@@ -665,8 +665,8 @@ export const relayMutants: readonly Mutant[] = [
     },
   ]),
   ...mutantsOf(
-    'src/relay/subscriptions.ts',
-    ['relay/subscriptions'],
+    'src/relay/session/subscriptions.ts',
+    ['relay/session/subscriptions'],
     [
       { slip: 'subscriptions have no bound', text: 'this.#count < limits.subscriptionsMax && ', becomes: '' },
       { slip: 'subscriptions are in no share', text: ' && this.#memory.hasRoomFor(bytesOf(uri));', becomes: ';' },
@@ -721,8 +721,8 @@ export const relayMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
-    'src/relay/config-rounds.ts',
-    ['relay/config-rounds'],
+    'src/relay/session/config-rounds.ts',
+    ['relay/session/config-rounds'],
     [
       {
         slip: 'a stream goes on whose virtual host is gone',
@@ -737,8 +737,8 @@ export const relayMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
-    'src/relay/allow-list-hash.ts',
-    ['relay/subscriptions'],
+    'src/relay/session/allow-list-hash.ts',
+    ['relay/session/subscriptions'],
     [
       {
         slip: 'an allow-list with another entry in the place of one counts as the same',
@@ -872,8 +872,8 @@ export const relayMutants: readonly Mutant[] = [
     },
   ]),
   ...mutantsOf(
-    'src/relay/uri-template.ts',
-    ['relay/uri-template'],
+    'src/relay/message/uri-template.ts',
+    ['relay/message/uri-template'],
     [
       {
         slip: 'a variable stands for anything',
@@ -905,7 +905,7 @@ export const relayMutants: readonly Mutant[] = [
 /** In what only shows with a gateway and its backends. */
 export const relayedMutants: readonly Mutant[] = [
   ...mutantsOf(
-    'src/relay/experimental.ts',
+    'src/relay/session/experimental.ts',
     ['spec/experimental'],
     [
       {
@@ -921,8 +921,8 @@ export const relayedMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
-    'src/relay/experimental.ts',
-    ['relay/method-search'],
+    'src/relay/session/experimental.ts',
+    ['relay/request/method-search'],
     [
       {
         slip: 'a backend that has no such methods is opened for one',
@@ -932,8 +932,8 @@ export const relayedMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
-    'src/relay/method-search.ts',
-    ['relay/method-search'],
+    'src/relay/request/method-search.ts',
+    ['relay/request/method-search'],
     [
       {
         slip: 'the first that has the method is asked, though another may have it, too',
@@ -948,8 +948,8 @@ export const relayedMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
-    'src/relay/gate.ts',
-    ['relay/gate', ROWS],
+    'src/relay/request/gate.ts',
+    ['relay/request/gate', ROWS],
     [
       {
         slip: 'a backend is asked for what it has not declared',
@@ -989,7 +989,7 @@ export const relayedMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
-    'src/relay/unasked.ts',
+    'src/relay/session/unasked.ts',
     ['spec/streams'],
     [
       {
@@ -1071,8 +1071,8 @@ export const relayedMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
-    'src/relay/modern-leg.ts',
-    ['relay/mirrored-params'],
+    'src/relay/request/modern-leg.ts',
+    ['relay/message/mirrored-params'],
     [
       {
         slip: 'a call that was answered goes out once more',
@@ -1087,8 +1087,8 @@ export const relayedMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
-    'src/relay/large-arguments.ts',
-    ['relay/mirrored-params'],
+    'src/relay/request/large-arguments.ts',
+    ['relay/message/mirrored-params'],
     [
       {
         slip: 'a large call goes out without its headers',
@@ -1103,8 +1103,8 @@ export const relayedMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
-    'src/relay/mirrored-params.ts',
-    ['relay/mirrored-params'],
+    'src/relay/message/mirrored-params.ts',
+    ['relay/message/mirrored-params'],
     [
       {
         slip: 'a missing header agrees',
@@ -1166,8 +1166,8 @@ export const relayedMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
-    'src/relay/modern-leg.ts',
-    ['relay/wrapped-call'],
+    'src/relay/request/modern-leg.ts',
+    ['relay/message/wrapped-call'],
     [
       {
         slip: 'what asks for more is asked of a client that is asked by the answer itself',
@@ -1177,8 +1177,8 @@ export const relayedMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
-    'src/relay/relayed-request.ts',
-    ['relay/wrapped-call'],
+    'src/relay/request/relayed-request.ts',
+    ['relay/message/wrapped-call'],
     [
       {
         slip: 'a wrapped call of a client without a session has no headers of its own',

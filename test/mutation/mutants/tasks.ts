@@ -3,8 +3,8 @@ import { mutantsOf, type Mutant } from '../mutant.js';
 
 export const taskMutants: readonly Mutant[] = [
   ...mutantsOf(
-    'src/relay/task-ids.ts',
-    ['relay/task-ids'],
+    'src/relay/message/task-ids.ts',
+    ['relay/message/task-ids'],
     [
       {
         slip: 'ids are rewritten at places where they are not the backend’s',
@@ -64,8 +64,8 @@ export const taskMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
-    'src/relay/client-tasks.ts',
-    ['relay/client-tasks'],
+    'src/relay/asking/client-tasks.ts',
+    ['relay/asking/client-tasks'],
     [
       {
         slip: 'a task is of every backend',
@@ -95,8 +95,8 @@ export const taskMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
-    'src/relay/edits.ts',
-    ['relay/edits'],
+    'src/relay/message/edits.ts',
+    ['relay/message/edits'],
     [
       {
         slip: 'edits are made in the order in which they come',
@@ -119,7 +119,7 @@ export const taskMutants: readonly Mutant[] = [
   ),
   ...mutantsOf(
     'src/protocol/task-places.ts',
-    ['relay/task-ids'],
+    ['relay/message/task-ids'],
     [
       {
         slip: 'a key in escapes is not looked for',

@@ -118,7 +118,7 @@ export const upstreamMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
-    'src/relay/relayed-request.ts',
+    'src/relay/request/relayed-request.ts',
     ['relay/era-change'],
     [
       {
@@ -136,8 +136,8 @@ export const upstreamMutants: readonly Mutant[] = [
     },
   ]),
   ...mutantsOf(
-    'src/relay/answered-request.ts',
-    ['relay/relayed-request'],
+    'src/relay/request/answered-request.ts',
+    ['relay/request/relayed-request'],
     [
       {
         slip: 'a backend is not held back for a caller that takes nothing',
@@ -153,8 +153,8 @@ export const upstreamMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
-    'src/relay/relayed-request.ts',
-    ['relay/relayed-request'],
+    'src/relay/request/relayed-request.ts',
+    ['relay/request/relayed-request'],
     [
       {
         slip: 'a call whose session is lost again and again is sent each time',
@@ -174,8 +174,8 @@ export const upstreamMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
-    'src/relay/listing.ts',
-    ['relay/listing', 'relay/session-end'],
+    'src/relay/lists/listing.ts',
+    ['relay/lists/listing', 'relay/session-end'],
     [
       {
         slip: 'the end of a session leaves its lists to the backends',
@@ -190,8 +190,8 @@ export const upstreamMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
-    'src/relay/sessions.ts',
-    ['relay/sessions-share', 'relay/session-idle', 'relay/session', 'relay/session-end'],
+    'src/relay/session/sessions.ts',
+    ['relay/sessions-share', 'relay/session-idle', 'relay/session/session', 'relay/session-end'],
     [
       { slip: 'sessions are not counted', text: 'account.sessions.take(1);', becomes: '' },
       {

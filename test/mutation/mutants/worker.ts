@@ -250,7 +250,7 @@ export const workerMutants: readonly Mutant[] = [
   ),
   ...mutantsOf(
     'src/worker/passthrough.ts',
-    ['relay/passthrough', 'spec/passthrough-headers'],
+    ['relay/exchange/passthrough', 'spec/passthrough-headers'],
     [
       {
         slip: 'what a connection names goes on',
@@ -418,7 +418,7 @@ export const workerMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
-    'src/relay/refused-message.ts',
+    'src/relay/exchange/refused-message.ts',
     ['worker/pipeline'],
     [
       {

@@ -6,7 +6,8 @@ import type { AnswerReading, ReadAnswer, ReadFailure, ReadPage } from '../../../
 import { ListCache } from '../../../src/relay/list-merge/list-cache.js';
 import { ListMerger, type MadeCatalogue } from '../../../src/relay/list-merge/list-merger.js';
 import type { ThreadFailure } from '../../../src/relay/list-merge/list-pool.js';
-import type { AnswerFrame, MergeJob } from '../../../src/relay/list-merge/merge.js';
+import type { MergeJob } from '../../../src/relay/list-merge/merge.js';
+import type { AnswerFrame } from '../../../src/relay/exchange/answer-frame.js';
 import type { MergedList } from '../../../src/relay/list-merge/merged-list.js';
 import type { Accounts } from '../../../src/shared/accounts.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';

@@ -4,7 +4,7 @@
 import t from 'tap';
 import { isDeepStrictEqual } from 'node:util';
 import type { ListKindName } from '../../../src/protocol/list-kinds.js';
-import { routeUri } from '../../../src/relay/uris.js';
+import { routeUri } from '../../../src/relay/message/uris.js';
 import type { CompiledVirtualHost } from '../../../src/user-config/compiled-config.js';
 import { fuzzInputs } from '../../support/fuzz-inputs.js';
 import {

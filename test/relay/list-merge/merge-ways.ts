@@ -4,9 +4,10 @@ import { listKinds, type ListKindName } from '../../../src/protocol/list-kinds.j
 import { readListAnswer } from '../../../src/protocol/list-page.js';
 import { ListPool, type ThreadFailure } from '../../../src/relay/list-merge/list-pool.js';
 import { encodeRules, type ListRules, type RuledBackend } from '../../../src/user-config/list-rules.js';
-import { mergeLists, type AnswerFrame, type MergeResult } from '../../../src/relay/list-merge/merge.js';
+import { mergeLists, type MergeResult } from '../../../src/relay/list-merge/merge.js';
+import type { AnswerFrame } from '../../../src/relay/exchange/answer-frame.js';
 import { handOver, type Handover, type ThreadTasks } from '../../../src/relay/list-merge/thread-tasks.js';
-import type { UnavailableBackend } from '../../../src/relay/unavailable.js';
+import type { UnavailableBackend } from '../../../src/relay/message/unavailable.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
 import { logInto } from '../../support/log-lines.js';
 

@@ -1,7 +1,7 @@
 // Requests of modern clients whose legacy backend asks in the middle, through a real relay; the backend is scripted.
 import t, { type Test } from 'tap';
-import type { RpcError } from '../../../src/relay/answers.js';
-import type { ExchangeRequest } from '../../../src/relay/exchange.js';
+import type { RpcError } from '../../../src/relay/exchange/answers.js';
+import type { ExchangeRequest } from '../../../src/relay/exchange/exchange.js';
 import { limits } from '../../../src/shared/limits.js';
 import { readEvents } from '../../support/event-stream.js';
 import type { RecordedExchange } from '../../support/recorded-exchange.js';

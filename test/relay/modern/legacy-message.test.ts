@@ -1,8 +1,8 @@
 // What of a request without a session a backend with sessions is sent: every byte but the id, the token and the envelope.
 import t from 'tap';
 import { readClientMessage, type ClientMessage } from '../../../src/protocol/json-rpc.js';
-import { withEdit } from '../../../src/relay/bare-body.js';
-import { partsOf } from '../../../src/relay/edits.js';
+import { withEdit } from '../../../src/relay/message/bare-body.js';
+import { partsOf } from '../../../src/relay/message/edits.js';
 import { legacyMessage } from '../../../src/relay/modern/legacy-message.js';
 import { limits } from '../../../src/shared/limits.js';
 import type { OutgoingMessage } from '../../../src/upstream/http-upstream.js';

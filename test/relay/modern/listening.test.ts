@@ -1,8 +1,8 @@
 // `subscriptions/listen` in front of legacy backends, through a real relay; the backends are scripted.
 import t, { type Test } from 'tap';
 import type { ShareOptions } from '../../../src/config/dataplane-options.js';
-import type { RpcError } from '../../../src/relay/answers.js';
-import { sessionBytesOf } from '../../../src/relay/session-memory.js';
+import type { RpcError } from '../../../src/relay/exchange/answers.js';
+import { sessionBytesOf } from '../../../src/relay/session/session-memory.js';
 import { limits } from '../../../src/shared/limits.js';
 import { refusals, type Refusal } from '../../../src/shared/refusals.js';
 import { OWN_INTRODUCTION } from '../../../src/upstream/client-introduction.js';

@@ -2,8 +2,8 @@
 // served by legacy backends.
 import t from 'tap';
 import { backendFor } from '../../support/deployment.js';
-import { eraOfMessage, wantedBy } from '../../../src/relay/era.js';
-import { NO_MIRROR } from '../../../src/relay/exchange.js';
+import { eraOfMessage, wantedBy } from '../../../src/relay/exchange/era.js';
+import { NO_MIRROR } from '../../../src/relay/exchange/exchange.js';
 import { readEvents } from '../../support/event-stream.js';
 import { modernBackendFor, RefusedWith } from '../../support/modern-backend.js';
 import { until } from '../../support/until.js';

@@ -1,5 +1,5 @@
 // Requests of MCP 2026-07-28, whole and with parts of them wrong.
-import type { ExchangeRequest } from '../../../src/relay/exchange.js';
+import type { ExchangeRequest } from '../../../src/relay/exchange/exchange.js';
 import type { RecordedExchange } from '../../support/recorded-exchange.js';
 import type { WiredCaller } from '../wired-relay.js';
 

@@ -2,8 +2,8 @@
 import { connect, type Socket } from 'node:net';
 import t, { type Test } from 'tap';
 import type { HttpResponse } from 'uWebSockets.js';
-import { answerInParts, answerJoined } from '../../../src/relay/answers.js';
-import type { AnswerForms } from '../../../src/relay/exchange.js';
+import { answerInParts, answerJoined } from '../../../src/relay/exchange/answers.js';
+import type { AnswerForms } from '../../../src/relay/exchange/exchange.js';
 import type { EdgeExchange } from '../../../src/worker/edge/edge-exchange.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
 import { createMessageMemories } from '../../../src/shared/message-memory.js';

@@ -2,8 +2,8 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import t from 'tap';
-import type { Exchange } from '../../../src/relay/exchange.js';
-import { answerInParts } from '../../../src/relay/answers.js';
+import type { Exchange } from '../../../src/relay/exchange/exchange.js';
+import { answerInParts } from '../../../src/relay/exchange/answers.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
 import { limits } from '../../../src/shared/limits.js';
 import { createMessageMemories } from '../../../src/shared/message-memory.js';

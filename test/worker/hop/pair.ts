@@ -1,7 +1,7 @@
 // Two workers as far as a hop goes: slot 0 hops to slot 1 over a real socket.
 import { randomBytes } from 'node:crypto';
 import type { Test } from 'tap';
-import type { Exchange } from '../../../src/relay/exchange.js';
+import type { Exchange } from '../../../src/relay/exchange/exchange.js';
 import { createLogger } from '../../../src/shared/logger.js';
 import type { MessageMemory } from '../../../src/shared/message-memory.js';
 import type { ForwardedIdentity } from '../../../src/worker/hop/heads.js';

@@ -1,0 +1,186 @@
+// The requests of backends that the client of one session has not answered yet: under our ids, each with its time, in the session's
+// share of memory. Cold: a call whose backend asks nothing never comes here.
+import { rpcCodes } from '../../shared/refusals.js';
+import { idKey } from '../../protocol/message-id.js';
+import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
+import { limits } from '../../shared/limits.js';
+import type { SessionShare } from '../../upstream/session-share.js';
+import type { RequestMetadata } from '../../upstream/request-metadata.js';
+import type { UpstreamSession } from '../../upstream/upstream-session.js';
+import type { UpstreamSessionRecord } from '../../upstream/upstream-session-record.js';
+import type { RpcError } from '../exchange/answers.js';
+import type { AskedIds, AskedRequest } from './asked-ids.js';
+import type { AskingStream } from './backend-requests.js';
+
+/** Told the client's result, JSON that may be kept, or why there is none. */
+export type InputTaker = (answer: Buffer | RpcError) => void;
+
+/** A request that the client has not answered yet. */
+export interface AwaitedAnswer extends AskedRequest {
+  /** Ours, as JSON, and its key. */
+  readonly id: Buffer;
+  readonly key: string;
+  /** The upstream session that it was asked in: to its successor the answer would mean something else. */
+  readonly askedIn: UpstreamSessionRecord | undefined;
+  readonly backendIdKey: string;
+  /** In the share of the session. */
+  readonly bytes: number;
+  readonly stream: AskingStream;
+  /** Of the request on whose stream it came. */
+  readonly metadata: RequestMetadata;
+  readonly deadline: Deadline;
+  /** In place of its backend, which has no session in which it could be answered. */
+  readonly onInput: InputTaker | undefined;
+}
+
+export interface AwaitedAnswersPlan {
+  readonly ids: AskedIds;
+  readonly memory: SessionShare;
+  readonly deadlines: DeadlineWheel;
+  readonly answerTimeoutMs: number;
+}
+
+export class AwaitedAnswers {
+  readonly #plan: AwaitedAnswersPlan;
+  /** By the key of our id. */
+  readonly #open = new Map<string, AwaitedAnswer>();
+
+  constructor(plan: AwaitedAnswersPlan) {
+    this.#plan = plan;
+  }
+
+  get isEmpty(): boolean {
+    return this.#open.size === 0;
+  }
+
+  /** The client is about to be asked. */
+  begin(
+    stream: AskingStream,
+    asked: AskedRequest,
+    metadata: RequestMetadata,
+    onInput: InputTaker | undefined,
+  ): AwaitedAnswer {
+    const { upstream, backendId, asksForTask, tokenKey } = asked;
+    const id = this.#plan.ids.next(asked);
+    const key = idKey(id, 0, id.length);
+    const request: AwaitedAnswer = {
+      upstream,
+      backendId,
+      asksForTask,
+      tokenKey,
+      id,
+      key,
+      askedIn: upstream.record,
+      backendIdKey: idKey(backendId, 0, backendId.length),
+      stream,
+      metadata,
+      onInput,
+      bytes: bytesOf(backendId.length, tokenKey),
+      deadline: this.#plan.deadlines.after(this.#plan.answerTimeoutMs, () => this.#onTimeUp(request)),
+    };
+    this.#open.set(key, request);
+    this.#plan.memory.keep(request.bytes);
+    stream.onAsking(true, upstream);
+    return request;
+  }
+
+  /** The client has answered it, or is told that nobody wants the answer. @param key of our id. */
+  take(key: string): AwaitedAnswer | undefined {
+    const request = this.#open.get(key);
+    if (request !== undefined) this.#settle(request);
+    return request;
+  }
+
+  /** The backend has cancelled its request. @param backendIdKey of its own id. */
+  takeOf(upstream: UpstreamSession, backendIdKey: string): AwaitedAnswer | undefined {
+    for (const request of this.#open.values()) {
+      if (request.upstream !== upstream || request.backendIdKey !== backendIdKey) continue;
+      this.#settle(request);
+      return request;
+    }
+    return undefined;
+  }
+
+  /** Those of which the client reports progress with this token. */
+  withToken(tokenKey: string): readonly AwaitedAnswer[] {
+    return [...this.#open.values()].filter((request) => request.tokenKey === tokenKey);
+  }
+
+  /** The client will never see it. */
+  onLost(request: AwaitedAnswer, error: RpcError = NOT_READ): void {
+    if (!this.#open.has(request.key)) return;
+    this.#settle(request);
+    tellAsker(request, error);
+  }
+
+  /** The stream ends: what was asked on it is withdrawn. */
+  endOf(stream: AskingStream): void {
+    for (const request of [...this.#open.values()]) {
+      if (request.stream !== stream) continue;
+      this.#settle(request);
+      tellCancelled(request, 'The request that it belongs to has ended');
+    }
+  }
+
+  /** Whether anything is open that the backend has asked on the stream, in the upstream session that it has now. */
+  isAsking(stream: AskingStream, upstream: UpstreamSession): boolean {
+    for (const open of this.#open.values()) {
+      if (open.stream === stream && open.upstream === upstream && open.askedIn === upstream.record) return true;
+    }
+    return false;
+  }
+
+  /** The session is over; nobody is told. */
+  clear(): void {
+    for (const { deadline, bytes } of this.#open.values()) {
+      deadline.cancel();
+      this.#plan.memory.drop(bytes);
+    }
+    this.#open.clear();
+  }
+
+  /** @returns why one more cannot be asked, if so. */
+  noRoomFor(upstream: UpstreamSession, idBytes: number, tokenKey: string | undefined): RpcError | undefined {
+    if (idBytes > limits.backendRequestIdBytesMax) return ID_TOO_LONG;
+    if (!this.#plan.memory.hasRoomFor(bytesOf(idBytes, tokenKey))) return TOO_MANY;
+    let openCount = 0;
+    for (const request of this.#open.values()) if (request.upstream === upstream) openCount += 1;
+    return openCount < limits.backendRequestsOpenMax ? undefined : TOO_MANY;
+  }
+
+  #onTimeUp(request: AwaitedAnswer): void {
+    // First, or to lose the notice would answer the request once more.
+    this.#settle(request);
+    tellCancelled(request, 'It was not answered in time');
+    tellAsker(request, NOT_ANSWERED);
+  }
+
+  #settle(request: AwaitedAnswer): void {
+    request.deadline.cancel();
+    this.#open.delete(request.key);
+    this.#plan.memory.drop(request.bytes);
+    const { stream, upstream } = request;
+    if (!this.isAsking(stream, upstream)) stream.onAsking(false, upstream);
+  }
+}
+
+/** Tells the client that its answer is wanted no more. */
+export function tellCancelled({ stream, id }: AwaitedAnswer, reason: string): void {
+  const before = '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":';
+  stream.withdraw(id, [Buffer.from(before), id, Buffer.from(`,"reason":${JSON.stringify(reason)}}}`)]);
+}
+
+function tellAsker({ upstream, askedIn, backendId, metadata, onInput }: AwaitedAnswer, error: RpcError): void {
+  if (onInput !== undefined) onInput(error);
+  else if (upstream.record === askedIn) upstream.answerInstead(backendId, error, metadata);
+}
+
+/** Its id is kept as the backend's, as ours, and as the keys of both. */
+function bytesOf(idBytes: number, tokenKey: string | undefined): number {
+  return limits.backendRequestBytesEach + 6 * idBytes + 2 * (tokenKey?.length ?? 0);
+}
+
+const ID_TOO_LONG = { code: rpcCodes.internalError, message: 'The id of the request is too long' };
+const TOO_MANY = { code: rpcCodes.internalError, message: 'Too many requests are pending at the client' };
+const NOT_READ = { code: rpcCodes.internalError, message: 'The client accepts no requests on its stream' };
+const NOT_ANSWERED = { code: rpcCodes.internalError, message: 'The client did not answer in time' };

@@ -1,0 +1,190 @@
+// One member of a batch, as an exchange of its own. Its answer goes to the batch as one whole message; what it says before
+// that, as whole events. Cold.
+//
+//   open ── respond ──> over
+//   open ── openStream ──> streaming ── end ──> over
+//   open ── openBody ──> body ── end ──> over
+//   open, streaming, body ── reset, or what it says takes too much: refused ──> over
+import { limits } from '../../shared/limits.js';
+import { rpcCodes } from '../../shared/refusals.js';
+import type { ClientReading } from '../../protocol/json-rpc.js';
+import { requestIdIn } from '../../protocol/request-id.js';
+import { errorMessage, type RpcError } from '../exchange/answers.js';
+import type { Batch } from './batch.js';
+import type { BodyType, Exchange, ExchangeRequest } from '../exchange/exchange.js';
+import { ExchangeHooks } from '../exchange/exchange-hooks.js';
+import type { IdSpan } from '../../upstream/rpc-request.js';
+
+const TOO_LARGE: RpcError = {
+  code: rpcCodes.refused,
+  message: 'The request was executed, but its response does not fit into the batch: send it alone',
+};
+const LINE_FEED = 0x0a;
+
+type State = 'open' | 'body' | 'streaming' | 'over';
+
+export class BatchPart extends ExchangeHooks implements Exchange {
+  readonly isPart = true;
+  readonly request: ExchangeRequest;
+  readonly #batch: Batch;
+  readonly #place: number;
+  #state: State = 'open';
+  #isRefused = false;
+  /** Of the answer's head, as it would be without the batch. */
+  #status = 0;
+  /** Of the events that were handed to the batch. */
+  #eventBytes = 0;
+  /** Of a message that is too large to be read for it again. */
+  #id: IdSpan | undefined;
+  /** Of a message, or of an event, whose end has not come. */
+  #pieces: Buffer[] = [];
+  #pieceBytes = 0;
+
+  constructor(batch: Batch, place: number, request: ExchangeRequest) {
+    super();
+    this.#batch = batch;
+    this.#place = place;
+    this.request = request;
+  }
+
+  get isAborted(): boolean {
+    return this.#isRefused || this.#batch.isAborted;
+  }
+
+  onRead(message: ClientReading): void {
+    if (typeof message === 'string' || message.kind !== 'request') return;
+    this.#id = { bytes: this.request.body, start: message.idStart, end: message.idEnd };
+  }
+
+  respond(status: number, _contentType: string, body: Uint8Array | string): void {
+    if (this.#state !== 'open') return;
+    this.#begin(status);
+    if (body.length === 0) this.#over();
+    else this.#answer(status === 200 ? Buffer.from(body as Uint8Array) : this.#refusedMessage(String(body)));
+  }
+
+  openStream(): void {
+    if (!this.#transition('open', 'streaming')) return;
+    this.#begin(200);
+    this.#batch.openStream();
+  }
+
+  openBody(_contentType: BodyType, bodyBytes: number): void {
+    if (!this.#transition('open', 'body')) return;
+    this.#begin(200);
+    if (bodyBytes > limits.batchAnswerBytesMax) this.#refuse();
+  }
+
+  write(bytes: Uint8Array): boolean {
+    if (this.#state !== 'body' && this.#state !== 'streaming') return true;
+    this.#pieceBytes += bytes.length;
+    if (this.#pieceBytes > limits.batchAnswerBytesMax) {
+      this.#refuse();
+      return true;
+    }
+    // The memory is the writer's again.
+    this.#pieces.push(Buffer.from(bytes));
+    // Others write to the same stream: half an event of this one would break theirs.
+    if (this.#state === 'body' || !endsEvent(bytes)) return true;
+    const events = this.#takePieces();
+    this.#eventBytes += events.length;
+    return this.#batch.write(events);
+  }
+
+  end(last?: Uint8Array): void {
+    if (last !== undefined) this.write(last);
+    if (this.#state === 'body') this.#answer(this.#takePieces());
+    else if (this.#state === 'streaming') this.#over();
+  }
+
+  reset(): void {
+    if (this.isAborted) this.tellDone(0, 0, 'unheard');
+    if (this.#state === 'over') return;
+    // Before its batch tells the others: whoever cuts does not hear of it.
+    this.#transition(this.#state, 'over');
+    this.tellDone(this.#status, this.#eventBytes, 'cut');
+    this.#batch.reset();
+    this.#batch.onOver();
+  }
+
+  /** The whole batch has the room that its answers may take. */
+  makeRoom(): 'room' {
+    return 'room';
+  }
+
+  /** What is kept of an answer counts with the batch. */
+  countInPieces(): void {}
+
+  /** The copy of one message is nobody else's. */
+  releaseBody(): void {}
+
+  /** The batch's caller is gone. */
+  tellAborted(): void {
+    if (this.#state === 'over') return;
+    if (this.#status !== 0) this.tellDone(this.#status, this.#eventBytes, 'cut');
+    this.onAbort?.();
+  }
+
+  #answer(message: Buffer): void {
+    const hasRoom = this.#batch.hasRoomFor(message.length);
+    this.#transition(this.#state, 'over');
+    this.tellDone(this.#status, hasRoom ? message.length : 0, hasRoom ? 'whole' : 'cut');
+    this.#batch.onAnswer(this.#place, hasRoom ? message : this.#errorMessage(TOO_LARGE));
+  }
+
+  #over(): void {
+    this.#transition(this.#state, 'over');
+    this.tellDone(this.#status, this.#eventBytes, 'whole');
+    this.#batch.onOver();
+  }
+
+  /** Whoever makes the answer takes its caller for gone. */
+  #refuse(): void {
+    this.#takePieces();
+    this.#transition(this.#state, 'over');
+    this.#isRefused = true;
+    this.tellDone(this.#status, 0, 'cut');
+    this.#batch.onAnswer(this.#place, this.#errorMessage(TOO_LARGE));
+    this.onAbort?.();
+  }
+
+  /** The answer's head is there. For a caller that is gone, that is the end of what it asked for. */
+  #begin(status: number): void {
+    this.#status = status;
+    if (this.isAborted) this.tellDone(status, 0, 'unheard');
+  }
+
+  #takePieces(): Buffer {
+    const pieces = this.#pieces;
+    this.#pieces = [];
+    this.#pieceBytes = 0;
+    return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
+  }
+
+  /** What refuses a whole POST, as an error of this one message. */
+  #refusedMessage(body: string): Buffer {
+    const refusal = JSON.parse(body) as { readonly jsonrpc?: string; readonly detail?: string };
+    if (refusal.jsonrpc !== undefined) return Buffer.from(body);
+    const { refused: code } = rpcCodes;
+    return this.#errorMessage({ code, message: refusal.detail ?? 'Refused' });
+  }
+
+  #errorMessage(error: RpcError): Buffer {
+    if (this.#id !== undefined) return errorMessage(this.#id, error);
+    const { body } = this.request;
+    const id = requestIdIn(body);
+    if (id !== undefined) return errorMessage({ bytes: body, ...id }, error);
+    return Buffer.from(JSON.stringify({ jsonrpc: '2.0', error }));
+  }
+
+  /** The one writer of the state. */
+  #transition(from: State, to: State): boolean {
+    if (this.#state !== from) return false;
+    this.#state = to;
+    return true;
+  }
+}
+
+function endsEvent(bytes: Uint8Array): boolean {
+  return bytes.at(-1) === LINE_FEED && bytes.at(-2) === LINE_FEED;
+}

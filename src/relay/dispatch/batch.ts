@@ -1,0 +1,252 @@
+// Several messages in one POST, as sessions of 2025-03-26 and before may send them: each is handled as if it had come alone, and what
+// is answered goes back together, as one array, or as the events of one stream when something has to be said before all
+// answers are there. Cold: no later version has batches.
+//
+//   gathering ── a member streams, or the answers take too much ──> streaming
+//   streaming ── no room ──> blocked ── drained ──> streaming
+//   gathering, streaming, blocked ── a member's answer broke half-way ──> cut
+//
+// When every member is over, what was gathered is one array, or 202 when no member was a request; a stream is ended. When
+// it is cut, or the caller is gone, each member hears it, and nothing is kept any more.
+//
+// Members that take long to read are begun in turns of the event loop of their own, in their order. What the session is by
+// then holds for them.
+import { encodeEvent } from '../../protocol/event-stream.js';
+import type { ClientBatch } from '../../protocol/client-batch.js';
+import { limits } from '../../shared/limits.js';
+import { noWaiter, type MessageHold, type MessageMemory } from '../../shared/message-memory.js';
+import { BATCH_PROTOCOL_VERSIONS } from '../../protocol/protocol-versions.js';
+import { refusals, type Refusal } from '../../shared/refusals.js';
+import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
+import { accept, answer, refuse } from '../exchange/answers.js';
+import { BatchPart } from './batch-part.js';
+import type { Exchange, ExchangeWatcher } from '../exchange/exchange.js';
+import { refuseMessage } from '../exchange/refused-message.js';
+import type { Session } from '../session/session.js';
+
+const OPEN = Buffer.from('[');
+const COMMA = Buffer.from(',');
+const CLOSE = Buffer.from(']');
+
+/** @param virtualHost as the session has it now. */
+export type HandlePart = (part: Exchange, virtualHost: CompiledVirtualHost | undefined) => void;
+
+/**
+ * Answers all of a batch, or refuses it.
+ * @param answerMemory in which the answers count while they wait for each other.
+ * @param handle called for each member, as if its exchange were a POST of its own.
+ */
+export function answerBatch(
+  answerMemory: MessageMemory,
+  session: Session,
+  exchange: Exchange,
+  batch: ClientBatch,
+  handle: HandlePart,
+): void {
+  exchange.watcher?.onIdentified('batch', '', '');
+  const refusal = refusalOf(session, exchange, batch);
+  if (refusal !== undefined) refuse(exchange, refusal);
+  else new Batch(answerMemory, session, exchange).run(batch, handle);
+}
+
+function refusalOf(session: Session, exchange: Exchange, { members }: ClientBatch): Refusal | undefined {
+  // A batch in a batch is one more thing that no version knows.
+  if (!BATCH_PROTOCOL_VERSIONS.has(session.identity.protocolVersion) || exchange.isPart) return refusals.batchRefused;
+  if (members.length === 0) return refusals.notJsonRpc;
+  const isTooLarge = members.length > limits.batchMembersMax || exchange.request.body.length > limits.batchBytesMax;
+  return isTooLarge ? refusals.batchTooLarge : undefined;
+}
+
+/** What a batch needs to know of the session that it came in. */
+export type BatchSession = Pick<Session, 'identity' | 'isEnded' | 'virtualHost' | 'readings'>;
+
+type State = 'gathering' | 'streaming' | 'blocked' | 'cut';
+
+/** The exchange of a batch, as its parts share it. */
+export class Batch {
+  readonly #exchange: Exchange;
+  /** Of the whole batch's exchange, which may be over before all parts have begun. */
+  readonly #watcher: ExchangeWatcher | undefined;
+  readonly #session: BatchSession;
+  readonly #hold: MessageHold;
+  #parts: readonly BatchPart[] = [];
+  /** By the places of the members. */
+  readonly #answers: (Buffer | undefined)[] = [];
+  /** Events that wait for the caller to read on. */
+  readonly #waiting: Buffer[] = [];
+  /** Of either. */
+  #keptBytes = 0;
+  #leftCount = 0;
+  #state: State = 'gathering';
+
+  constructor(answerMemory: MessageMemory, session: BatchSession, exchange: Exchange) {
+    this.#exchange = exchange;
+    this.#watcher = exchange.watcher;
+    this.#session = session;
+    this.#hold = answerMemory.hold(session.identity.subject, noWaiter);
+  }
+
+  get isAborted(): boolean {
+    return this.#state === 'cut' || this.#exchange.isAborted;
+  }
+
+  run({ members }: ClientBatch, handle: HandlePart): void {
+    const { request } = this.#exchange;
+    const { body } = request;
+    this.#parts = members.map(
+      ({ start, end }, place) =>
+        new BatchPart(this, place, {
+          ...request,
+          lastEventId: '',
+          answerForms: request.answerForms === 'json' ? 'json' : 'both',
+          // One member may be under way for long: it is not to keep all of them.
+          body: Buffer.from(body.subarray(start, end)),
+        }),
+    );
+    this.#exchange.releaseBody();
+    this.#leftCount = this.#parts.length;
+    this.#exchange.onAbort = () => this.#tellAborted();
+    this.#begin(0, handle);
+  }
+
+  #begin(first: number, handle: HandlePart): void {
+    let bytesLeft: number = limits.readAtOnceBytesMax;
+    for (const [index, part] of this.#parts.slice(first).entries()) {
+      bytesLeft -= part.request.body.length;
+      if (bytesLeft < 0 && index > 0) {
+        this.#beginLater(first + index, handle);
+        return;
+      }
+      this.#watcher?.onPart(part);
+      if (this.#session.isEnded) refuseMessage(part, refusals.sessionUnknown);
+      else handle(part, this.#session.virtualHost);
+    }
+  }
+
+  #beginLater(first: number, handle: HandlePart): void {
+    const { readings } = this.#session;
+    const number = readings.begin(true);
+    setImmediate(() => {
+      this.#begin(first, handle);
+      readings.end(number);
+    });
+  }
+
+  /** A member was answered; it is over. */
+  onAnswer(place: number, message: Buffer): void {
+    if (this.#isStreaming) this.write(encodeEvent(message));
+    else if (!this.isAborted) this.#answers[place] = message;
+    this.onOver();
+  }
+
+  /** A member is over that has no answer, or has had it. */
+  onOver(): void {
+    this.#leftCount -= 1;
+    if (this.#leftCount === 0) this.#finish();
+  }
+
+  /** @returns whether an answer of so many bytes can go out, or be kept until then, when it counts. */
+  hasRoomFor(bytes: number): boolean {
+    if (bytes > limits.batchAnswerBytesMax) return false;
+    if (this.#keptBytes + bytes > limits.batchAnswerBytesMax && this.#exchange.request.answerForms !== 'json')
+      this.openStream();
+    if (this.isAborted || this.#state === 'streaming') return true;
+    const isMuch = this.#keptBytes + bytes > limits.batchAnswerBytesMax;
+    // What waits behind events is counted as it comes, and goes out as soon as the caller reads on.
+    if (this.#isStreaming) return !isMuch || this.#hold.hasRoomFor(bytes);
+    if (!isMuch) this.#keep(bytes);
+    return !isMuch;
+  }
+
+  get #isStreaming(): boolean {
+    return this.#state === 'streaming' || this.#state === 'blocked';
+  }
+
+  /** What was answered so far goes out with it. */
+  openStream(): void {
+    if (!this.#transition('gathering', 'streaming')) return;
+    this.#exchange.onDrain = () => this.#onDrain();
+    this.#exchange.openStream();
+    const answers = this.#answers.splice(0);
+    this.#release();
+    for (const message of answers) if (message !== undefined) this.write(encodeEvent(message));
+  }
+
+  /**
+   * @param event the whole of one, or several.
+   * @returns false when the caller reads too slowly: it waits, and whoever wrote it is to write no more until the drain.
+   */
+  write(event: Buffer): boolean {
+    if (this.isAborted) return true;
+    if (this.#state !== 'blocked') {
+      if (this.#exchange.write(event)) return true;
+      this.#transition('streaming', 'blocked');
+      return false;
+    }
+    this.#waiting.push(event);
+    this.#keep(event.length);
+    return false;
+  }
+
+  /** A member's answer broke half-way, and with it all of the batch. */
+  reset(): void {
+    if (this.#state === 'cut') return;
+    this.#transition(this.#state, 'cut');
+    this.#exchange.reset();
+    this.#tellAborted();
+  }
+
+  #tellAborted(): void {
+    this.#answers.length = 0;
+    this.#waiting.length = 0;
+    this.#release();
+    for (const part of this.#parts) part.tellAborted();
+  }
+
+  #onDrain(): void {
+    this.#transition('blocked', 'streaming');
+    const waiting = this.#waiting.splice(0);
+    this.#release();
+    for (const event of waiting) this.write(event);
+    if (this.#state === 'blocked') return;
+    if (this.#leftCount === 0) this.#exchange.end();
+    else for (const part of this.#parts) part.onDrain?.();
+  }
+
+  #finish(): void {
+    if (this.#state === 'cut') return;
+    const messages = this.#answers.filter((message) => message !== undefined);
+    if (messages.length > 0 && this.#exchange.request.answerForms === 'event-stream') this.openStream();
+    if (this.#isStreaming) {
+      // A caller that is gone does not drain.
+      if (this.#state !== 'blocked' || this.isAborted) this.#exchange.end();
+    } else if (messages.length === 0) {
+      accept(this.#exchange);
+    } else {
+      answer(this.#exchange, arrayOf(messages));
+      this.#release();
+    }
+  }
+
+  #keep(bytes: number): void {
+    this.#keptBytes += bytes;
+    this.#hold.take(bytes);
+  }
+
+  #release(): void {
+    this.#keptBytes = 0;
+    this.#hold.release();
+  }
+
+  /** The one writer of the state. */
+  #transition(from: State, to: State): boolean {
+    if (this.#state !== from) return false;
+    this.#state = to;
+    return true;
+  }
+}
+
+function arrayOf(messages: readonly Buffer[]): Buffer {
+  const members = messages.flatMap((message, index) => (index === 0 ? [message] : [COMMA, message]));
+  return Buffer.concat([OPEN, ...members, CLOSE]);
+}

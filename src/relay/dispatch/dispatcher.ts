@@ -1,0 +1,360 @@
+// Gives each message of a session to what serves its method, in the order in which methods are told apart: requests for one
+// backend, lists, what the gateway answers by itself, and what only a backend can know. Hot.
+import { listKindOf, type ListKind } from '../../protocol/list-kinds.js';
+import {
+  readClientMessage,
+  readLargeClientMessage,
+  type ClientMessage,
+  type ClientReading,
+} from '../../protocol/json-rpc.js';
+import type { ModernEnvelope } from '../../protocol/modern-envelope.js';
+import { limits } from '../../shared/limits.js';
+import type { Logger } from '../../shared/logger.js';
+import { refusals, rpcCodes } from '../../shared/refusals.js';
+import type { IdSpan } from '../../upstream/rpc-request.js';
+import type { UpstreamContext } from '../../upstream/upstream-context.js';
+import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
+import { accept, answer, answerError, methodNotFound, refuse, resultMessage } from '../exchange/answers.js';
+import { answerBatch } from './batch.js';
+import type { Caller } from '../exchange/caller.js';
+import { onClientNotice } from './client-notices.js';
+import type { Exchange } from '../exchange/exchange.js';
+import { backendOfMethod, unheardBackends } from '../session/experimental.js';
+import { answerToolError, findTools, readQuestion } from '../lists/find-tools.js';
+import { Gate } from '../request/gate.js';
+import { ListInFlight, listAll, SESSION_ENDED } from '../lists/listing.js';
+import { MirrorRefresh } from '../request/mirror-refresh.js';
+import type { ListMerger } from '../list-merge/list-merger.js';
+import { CALL_TOOL, FIND_TOOLS } from '../message/search-tool-names.js';
+import { trySetLogLevel } from '../session/log-level.js';
+import { MethodSearch } from '../request/method-search.js';
+import { metadataFor } from '../exchange/passthrough.js';
+import { onSubscribing } from '../session/subscribing.js';
+import { RelayedRequest } from '../request/relayed-request.js';
+import { answerOwnError, LEGACY_FORM, type RequestForm } from '../request/request-form.js';
+import { refuseMessage, refuseUnread } from '../exchange/refused-message.js';
+import { hasRoom } from '../session/request-room.js';
+import { isForSearchTool, searchToolsMessage } from '../lists/search-tools.js';
+import type { Session } from '../session/session.js';
+import {
+  isSessionTarget,
+  readTarget,
+  silenceMsMax,
+  type Target,
+  type TargetMethod,
+  type TargetReading,
+} from '../request/targets.js';
+import { unwrapCall } from '../message/wrapped-call.js';
+
+const SUBSCRIPTIONS_FULL = { code: rpcCodes.refused, message: 'Too many subscriptions in this session' };
+const LIST_FAILED = { code: rpcCodes.internalError, message: 'The list could not be merged' };
+
+export type ModernTaker = (
+  caller: Caller,
+  exchange: Exchange,
+  message: ClientMessage,
+  envelope: ModernEnvelope,
+) => void;
+
+export class Dispatcher {
+  readonly #context: UpstreamContext;
+  readonly #merger: ListMerger;
+  readonly #mirrorRefresh: MirrorRefresh;
+  readonly #logger: Logger;
+  /** Given a message that has come in a session and says that it needs none; without it there is no such thing. */
+  onModern: ModernTaker | undefined = undefined;
+  /** Virtual hosts whose unreachable tools were logged already. */
+  readonly #reported = new WeakSet<CompiledVirtualHost>();
+
+  constructor(context: UpstreamContext, merger: ListMerger, logger: Logger) {
+    this.#context = context;
+    this.#merger = merger;
+    this.#mirrorRefresh = new MirrorRefresh(context, merger);
+    this.#logger = logger;
+  }
+
+  /** Takes a POST of the session. */
+  post(caller: Caller, session: Session, exchange: Exchange): void {
+    const { body } = exchange.request;
+    if (body.length > limits.readAtOnceBytesMax) return this.#postLarge(caller, session, exchange);
+    const message = readClientMessage(body);
+    if (typeof message === 'string') return this.#onMessage(caller, session, exchange, message);
+    const virtualHost = session.applyConfig(caller.virtualHost, exchange.request);
+    const obeying = virtualHost === caller.virtualHost ? caller : { ...caller, virtualHost };
+    this.#onMessage(obeying, session, exchange, message);
+  }
+
+  /** Other messages of the session are served while this one is read, and may change its config or end it. */
+  #postLarge({ subject, virtualHost }: Caller, session: Session, exchange: Exchange): void {
+    session.applyConfig(virtualHost, exchange.request);
+    const number = session.readings.begin(exchange.isPart);
+    readLargeClientMessage(subject, exchange.request.body, (message) => {
+      exchange.onRead(message);
+      if (session.isEnded) refuseMessage(exchange, refusals.sessionUnknown, message);
+      else this.#onMessage({ subject, virtualHost: session.virtualHost ?? virtualHost }, session, exchange, message);
+      session.readings.end(number);
+    });
+  }
+
+  #onMessage(caller: Caller, session: Session, exchange: Exchange, message: ClientReading): void {
+    if (typeof message === 'string') refuseUnread(exchange, message);
+    else if (message.kind !== 'batch' && message.envelope !== undefined && this.onModern !== undefined)
+      this.onModern(caller, exchange, message, message.envelope);
+    else if (message.kind === 'request') this.request(caller, session, exchange, message);
+    else if (message.kind === 'batch')
+      answerBatch(this.#context.answerMemory, session, exchange, message, (part, virtualHost = caller.virtualHost) =>
+        this.post({ ...caller, virtualHost }, session, part),
+      );
+    else this.#notification(session, exchange, message);
+  }
+
+  /** Takes a request of the session that is read. */
+  request(caller: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
+    const { method } = message;
+    if (method !== 'ping') session.onReady();
+    if (isForSearchTool(caller.virtualHost, exchange.request.body, message, CALL_TOOL)) {
+      this.#unwrap(caller, session, exchange, message);
+      return;
+    }
+    if (isSessionTarget(method)) {
+      this.relayRequest(method, caller, session, exchange, message, LEGACY_FORM);
+      return;
+    }
+    const kind = listKindOf(method);
+    if (kind !== undefined) {
+      this.list(kind, caller, session, exchange, message, LEGACY_FORM);
+      return;
+    }
+    switch (method) {
+      case 'ping':
+        exchange.watcher?.onIdentified('ping', '', '');
+        answer(exchange, resultMessage(idOf(exchange, message), '{}'));
+        break;
+      case 'initialize':
+        refuseMessage(exchange, refusals.alreadyInitialized, message);
+        break;
+      case 'logging/setLevel':
+        this.#setLogLevel(caller, session, exchange, message);
+        break;
+      default:
+        this.#relayExperimental(caller, session, exchange, message);
+    }
+  }
+
+  /** Other messages of the session are served while a large one is read again, as in `#postLarge`. */
+  #unwrap(caller: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
+    const number = session.readings.begin(exchange.isPart);
+    unwrapCall(caller.subject, exchange, message, (call) => {
+      if (session.isEnded) refuseMessage(exchange, refusals.sessionUnknown, message);
+      else if (typeof call === 'string') answerToolError(exchange, message, call, LEGACY_FORM);
+      else {
+        const obeying = { ...caller, virtualHost: session.virtualHost ?? caller.virtualHost };
+        this.relayRequest('tools/call', obeying, session, exchange, call, LEGACY_FORM, true);
+      }
+      session.readings.end(number);
+    });
+  }
+
+  /** A method that MCP does not have. */
+  #relayExperimental({ virtualHost }: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
+    const backends = unheardBackends(session.upstreams, virtualHost);
+    if (backends.size === 0 || backendOfMethod(session.upstreams, virtualHost, message.method) !== undefined) {
+      this.#relayUnknown(virtualHost, session, exchange, message);
+      return;
+    }
+    const id = idOf(exchange, message);
+    if (!hasRoom(session, exchange, id)) return;
+    const search = new MethodSearch(this.#context, { session, exchange, id, backends }, () =>
+      // The config may be another by now.
+      this.#relayUnknown(session.virtualHost ?? virtualHost, session, exchange, message),
+    );
+    search.start();
+  }
+
+  #relayUnknown(virtualHost: CompiledVirtualHost, session: Session, exchange: Exchange, message: ClientMessage): void {
+    const { method } = message;
+    const backend = backendOfMethod(session.upstreams, virtualHost, method);
+    if (backend === undefined) {
+      exchange.watcher?.onIdentified(method, '', '');
+      answerError(exchange, idOf(exchange, message), methodNotFound(method));
+    } else {
+      const outgoing = { body: exchange.request.body };
+      const target: Target = { backend, outgoing, bareName: '', gate: undefined, uriPlaces: 0, taskPlaces: 0 };
+      this.#relayTo(target, UNNAMED, session, exchange, message, LEGACY_FORM);
+    }
+  }
+
+  #setLogLevel({ virtualHost }: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
+    exchange.watcher?.onIdentified(message.method, '', '');
+    const id = idOf(exchange, message);
+    if (!hasRoom(session, exchange, id)) return;
+    const plan = { session, virtualHost, exchange, id, message };
+    if (!trySetLogLevel(this.#context, plan)) answerError(exchange, id, methodNotFound(message.method));
+  }
+
+  #notification(session: Session, exchange: Exchange, message: ClientMessage): void {
+    exchange.watcher?.onIdentified(message.method, '', '');
+    const refusal = onClientNotice(session, exchange, message);
+    // Of a batch all is lost to clients that do not take an error without an id.
+    if (refusal === undefined || exchange.isPart) accept(exchange);
+    else refuse(exchange, refusal);
+  }
+
+  /** Takes a request for a list. */
+  list(
+    kind: ListKind,
+    caller: Caller,
+    session: Session,
+    exchange: Exchange,
+    message: ClientMessage,
+    form: RequestForm,
+  ): void {
+    exchange.watcher?.onIdentified(kind.method, '', '');
+    const id = idOf(exchange, message);
+    if (message.cursorStart !== -1) {
+      // The list is complete, so no cursor is ever given out (S35).
+      answerOwnError(exchange, id, { code: rpcCodes.invalidParams, message: 'Invalid cursor' }, form);
+      return;
+    }
+    const { virtualHost } = caller;
+    if (virtualHost.exposure === 'search' && kind.name === 'tools') {
+      exchange.watcher?.onOutcome('ok', '', -1);
+      answer(exchange, searchToolsMessage(id, form));
+      return;
+    }
+    if (!hasRoom(session, exchange, id)) return;
+    const work = new ListInFlight(id, exchange, form);
+    session.begin(work);
+    listAll(this.#context, this.#merger, { kind, session, virtualHost, exchange, work }, (list) => {
+      session.finish(work);
+      if (typeof list === 'string') {
+        const error = list === 'undeclared' ? methodNotFound(kind.method) : LIST_FAILED;
+        if (!work.isEnded) work.fail(session.isEnded ? SESSION_ENDED : error);
+        return;
+      }
+      this.#reportUnreachable(virtualHost, list.unreachable);
+      if (work.isEnded) list.drop();
+      else list.respondTo(exchange, work.isStreaming);
+    });
+  }
+
+  /** Takes a request for what one backend has. */
+  relayRequest(
+    method: TargetMethod,
+    caller: Caller,
+    session: Session,
+    exchange: Exchange,
+    message: ClientMessage,
+    form: RequestForm,
+    isWrapped = false,
+  ): void {
+    const isSearched = caller.virtualHost.exposure === 'search' && method === 'tools/call';
+    if (isSearched && this.#isAnswered(caller, session, exchange, message, form, isWrapped)) return;
+    const reading = readTarget(method, caller.virtualHost, exchange.request.body, message);
+    const { target } = reading;
+    if ('error' in target) {
+      exchange.watcher?.onIdentified(method, '', reading.name, reading.nameKind);
+      const isUndeclared = target.capability !== 0 && session.upstreams.declares(target.capability) === 'no';
+      answerOwnError(exchange, idOf(exchange, message), isUndeclared ? methodNotFound(method) : target.error, form);
+      return;
+    }
+    this.#relayTo(target, reading, session, exchange, message, form);
+  }
+
+  /** Where tools are searched for: whether the call is for us, or through `call_tool` for a tool that is not there. */
+  #isAnswered(
+    caller: Caller,
+    session: Session,
+    exchange: Exchange,
+    message: ClientMessage,
+    form: RequestForm,
+    isWrapped: boolean,
+  ): boolean {
+    const { virtualHost } = caller;
+    const { body } = exchange.request;
+    if (isForSearchTool(virtualHost, body, message, FIND_TOOLS)) {
+      this.#findTools(caller, session, exchange, message, form);
+      return true;
+    }
+    if (!isWrapped) return false;
+    const { target, name, nameKind } = readTarget('tools/call', virtualHost, body, message);
+    if (!('error' in target) || target.isUnknownTool !== true) return false;
+    exchange.watcher?.onIdentified(message.method, '', name, nameKind);
+    const text = `There is no tool named ${name}. Use ${FIND_TOOLS} to find the available tools.`;
+    answerToolError(exchange, message, text, form);
+    return true;
+  }
+
+  #findTools(
+    { virtualHost }: Caller,
+    session: Session,
+    exchange: Exchange,
+    message: ClientMessage,
+    form: RequestForm,
+  ): void {
+    exchange.watcher?.onIdentified(message.method, '', FIND_TOOLS, 'tool');
+    const id = idOf(exchange, message);
+    const question = readQuestion(exchange.request.body, message);
+    if (typeof question === 'string') return answerToolError(exchange, message, question, form);
+    if (!hasRoom(session, exchange, id)) return;
+    const work = new ListInFlight(id, exchange, form);
+    session.begin(work);
+    const onUnreachable = (tools: readonly string[]): void => this.#reportUnreachable(virtualHost, tools);
+    findTools(this.#context, this.#merger, { session, virtualHost, exchange, work, question, onUnreachable });
+  }
+
+  #relayTo(
+    target: Target,
+    { name, nameKind }: Named,
+    session: Session,
+    exchange: Exchange,
+    message: ClientMessage,
+    form: RequestForm,
+  ): void {
+    const { backend, outgoing, bareName, gate, uriPlaces, taskPlaces } = target;
+    const { method } = message;
+    const id = idOf(exchange, message);
+    exchange.watcher?.onIdentified(method, backend.name, name, nameKind);
+    if (!hasRoom(session, exchange, id)) return;
+    const upstream = session.upstream(backend);
+    const metadata = metadataFor(backend, exchange.request);
+    const onSettled = gate && onSubscribing(session, method, upstream, gate.uri, metadata);
+    if (onSettled === 'full') return answerError(exchange, id, SUBSCRIPTIONS_FULL);
+    const request = new RelayedRequest({
+      session,
+      upstream,
+      exchange,
+      message,
+      outgoing,
+      bareName,
+      ids: this.#context.ids,
+      mirrorRefresh: this.#mirrorRefresh,
+      gate: gate && new Gate(this.#context, this.#merger, session, gate),
+      onSettled,
+      uriPlaces,
+      taskPlaces,
+      metadata,
+      deadlines: this.#context.deadlines,
+      idleTimeoutMs: silenceMsMax(method, this.#context.options),
+      form,
+    });
+    request.start();
+  }
+
+  #reportUnreachable(virtualHost: CompiledVirtualHost, tools: readonly string[]): void {
+    if (tools.length === 0 || this.#reported.has(virtualHost)) return;
+    this.#reported.add(virtualHost);
+    this.#logger.warn(
+      { virtualHost: virtualHost.id, tools },
+      'omitted from a list: name conflict with another backend or a renamed item, or item too large',
+    );
+  }
+}
+
+type Named = Pick<TargetReading, 'name' | 'nameKind'>;
+const UNNAMED: Named = { name: '', nameKind: '' };
+
+/** Where the request's id stands. */
+export function idOf(exchange: Exchange, message: ClientMessage): IdSpan {
+  return { bytes: exchange.request.body, start: message.idStart, end: message.idEnd };
+}

@@ -1,0 +1,176 @@
+// JSON-RPC answers of our own making, and the way any answer goes to the caller in a form that it accepts.
+import { randomUUID } from 'node:crypto';
+import { encodeEvent } from '../../protocol/event-stream.js';
+import { limits } from '../../shared/limits.js';
+import type { Refusal } from '../../shared/refusals.js';
+import { rpcCodes } from '../../shared/refusals.js';
+import { copied, joined, joinedForNow, LENT_BYTES_MAX } from '../../shared/short-memory.js';
+import type { Exchange } from './exchange.js';
+import type { AnswerFrame, ListDress } from './answer-frame.js';
+import { EventPieces, PartPieces } from './piece-source.js';
+import { Sending } from './sending.js';
+import { faultReason, type UpstreamFault } from '../../upstream/upstream-fault.js';
+import type { IdSpan } from '../../upstream/rpc-request.js';
+
+const HEAD = Buffer.from('{"jsonrpc":"2.0","id":');
+
+/** An error of our own, to a request. */
+export interface RpcError {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: unknown;
+}
+
+export const CANCELLED: RpcError = { code: rpcCodes.refused, message: 'Request cancelled' };
+
+export function unknownTool(name: string): RpcError {
+  return { code: rpcCodes.invalidParams, message: `Unknown tool: ${name}` };
+}
+
+export function unknownPrompt(name: string): RpcError {
+  return { code: rpcCodes.invalidParams, message: `Unknown prompt: ${name}` };
+}
+
+/** @param uri the caller's. */
+export function resourceNotFound(uri: string): RpcError {
+  return { code: rpcCodes.resourceNotFound, message: 'Resource not found', data: { uri } };
+}
+
+/** In a completion. @param uri the caller's, or a template. */
+export function unknownResource(uri: string): RpcError {
+  return { code: rpcCodes.invalidParams, message: `Unknown resource: ${uri}` };
+}
+
+/** @param id as whoever asked has it. */
+export function unknownTask(id: string): RpcError {
+  return { code: rpcCodes.invalidParams, message: `Unknown task: ${id}` };
+}
+
+export function methodNotFound(method: string): RpcError {
+  return { code: rpcCodes.methodNotFound, message: `Method not found: ${method}` };
+}
+
+/** Names the backend and the kind of failure, never its address (decisions 2.6). */
+export function backendFailed(backendName: string, fault: UpstreamFault): RpcError {
+  return { code: rpcCodes.internalError, message: `Backend "${backendName}" failed: ${faultReason(fault)}` };
+}
+
+/**
+ * The backend wants its user's consent first: where a browser gives it, as an elicitation to who takes that (2025-11-25,
+ * elicitation in URL mode), else in words.
+ */
+export function consentMissing(backendName: string, url: string | undefined, isElicited: boolean): RpcError {
+  if (url === undefined)
+    return {
+      code: rpcCodes.internalError,
+      message: `Backend "${backendName}" needs your consent first, but there is no URL where you can give it`,
+    };
+  if (!isElicited)
+    return {
+      code: rpcCodes.internalError,
+      message: `Backend "${backendName}" needs your consent first: open ${url} in your browser, then try again`,
+    };
+  const wanted = {
+    code: rpcCodes.urlElicitationRequired,
+    message: `Backend "${backendName}" needs your consent first: give it in your browser, then try again`,
+  };
+  const elicitation = { mode: 'url', elicitationId: randomUUID(), url, message: wanted.message };
+  return { ...wanted, data: { elicitations: [elicitation] } };
+}
+
+/** A result message; `result` is JSON. The id keeps its bytes. */
+export function resultMessage(id: IdSpan, result: Uint8Array | string): Buffer {
+  const resultBytes = typeof result === 'string' ? Buffer.from(result) : result;
+  return Buffer.concat([HEAD, idBytes(id), RESULT, resultBytes, TAIL]);
+}
+
+export function errorMessage(id: IdSpan, error: RpcError): Buffer {
+  return Buffer.concat([HEAD, idBytes(id), ERROR, Buffer.from(JSON.stringify(error)), TAIL]);
+}
+
+/**
+ * What has to be written around a result for it to be the exchange's answer.
+ * @param isStreaming whether its event stream is open already.
+ */
+export function answerFrame(exchange: Exchange, id: IdSpan, isStreaming: boolean, dress?: ListDress): AnswerFrame {
+  const head = `${HEAD.toString()}${idBytes(id).toString()}${RESULT.toString()}`;
+  return { head, form: isStreaming || takesEventsOnly(exchange) ? 'event' : 'message', dress };
+}
+
+/** Gives a whole JSON-RPC answer: one JSON object unless the caller takes event streams only (decisions 2.2). */
+export function answer(exchange: Exchange, message: Buffer, sessionId?: string): void {
+  const isEvent = takesEventsOnly(exchange);
+  if (isEvent && message.length > limits.readAtOnceBytesMax && sessionId === undefined)
+    answerInParts(exchange, [message]);
+  else answerInForm(exchange, isEvent ? encodeEvent(message) : message, sessionId);
+}
+
+/** The same with bytes that are valid only now. */
+export function answerPassing(exchange: Exchange, message: Buffer): void {
+  const isLent = exchange.takesLent && message.length <= LENT_BYTES_MAX && !takesEventsOnly(exchange);
+  answer(exchange, isLent ? message : copied(message));
+}
+
+/** The same for an answer of parts that are put together. */
+export function answerJoined(exchange: Exchange, parts: readonly Buffer[]): void {
+  const isLent = exchange.takesLent && !takesEventsOnly(exchange);
+  answer(exchange, (isLent ? joinedForNow(parts) : undefined) ?? joined(parts));
+}
+
+/** The same for a large answer, of parts that are not copied together. */
+export function answerInParts(exchange: Exchange, parts: readonly Buffer[]): void {
+  const isEvent = takesEventsOnly(exchange);
+  const pieces = isEvent ? new EventPieces(parts) : new PartPieces(parts);
+  if (isEvent) exchange.openStream();
+  else exchange.openBody('application/json', pieces.bytes);
+  const sending = new Sending(exchange, () => {});
+  sending.add(pieces);
+  sending.end();
+}
+
+/**
+ * The same for an answer that is an event already, if that is what the caller takes.
+ * @param isStreaming whether its stream is open already.
+ */
+export function answerInForm(exchange: Exchange, bytes: Buffer, sessionId?: string, isStreaming = false): void {
+  if (isStreaming || takesEventsOnly(exchange)) {
+    if (!isStreaming) exchange.openStream(sessionId);
+    exchange.end(bytes);
+  } else {
+    exchange.respond(200, 'application/json', bytes, sessionId);
+  }
+}
+
+/** @param status of HTTP: what is not 200 goes as one JSON object, whatever the caller takes. */
+export function answerError(exchange: Exchange, id: IdSpan, error: RpcError, status = 200): void {
+  exchange.watcher?.onOutcome('rpc-error', error.code, -1);
+  answerWithStatus(exchange, errorMessage(id, error), status);
+}
+
+export function answerWithStatus(exchange: Exchange, message: Buffer, status: number): void {
+  if (status === 200) answer(exchange, message);
+  else exchange.respond(status, 'application/json', message);
+}
+
+/** Refuses a request before, or instead of, answering it as JSON-RPC. */
+export function refuse(exchange: Exchange, refusal: Refusal): void {
+  exchange.watcher?.onOutcome('refused', refusal.code, -1);
+  exchange.respond(refusal.status, refusal.contentType, refusal.body, undefined, refusal.headers);
+}
+
+/** A notification or a response of the caller's was taken (S05). */
+export function accept(exchange: Exchange): void {
+  exchange.respond(202, '', '');
+}
+
+function takesEventsOnly(exchange: Exchange): boolean {
+  return exchange.request.answerForms === 'event-stream';
+}
+
+function idBytes(id: IdSpan): Buffer {
+  return id.bytes.subarray(id.start, id.end);
+}
+
+const RESULT = Buffer.from(',"result":');
+const ERROR = Buffer.from(',"error":');
+const TAIL = Buffer.from('}');

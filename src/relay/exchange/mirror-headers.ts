@@ -1,0 +1,72 @@
+// The headers in which a caller of MCP 2026-07-28 says again what its body says, as the head of its request has them; no more of
+// them than are passed on. For callers of before, whose heads have at most a version, nothing is made.
+import { limits } from '../../shared/limits.js';
+import { NO_MIRROR, type MirrorHeaders } from './exchange.js';
+
+const PARAMETER = 'mcp-param-';
+const NO_PARAMS: readonly string[] = Object.freeze([]);
+
+/** The last one made: nearly all callers of before say the same version. */
+let lastOfVersion = NO_MIRROR;
+
+/** Of a head that has no other of these headers. */
+export function mirrorOfVersion(protocolVersion: string): MirrorHeaders {
+  if (protocolVersion === '') return NO_MIRROR;
+  if (lastOfVersion.protocolVersion !== protocolVersion)
+    lastOfVersion = Object.freeze({ protocolVersion, method: '', name: '', params: NO_PARAMS });
+  return lastOfVersion;
+}
+
+/**
+ * @param headers of a whole head: lower-case name, value, …
+ * @returns `undefined` when there are more parameters than are taken, or longer ones.
+ */
+export function mirrorIn(headers: readonly string[], protocolVersion: string): MirrorHeaders | undefined {
+  let method = '';
+  let name = '';
+  let params: string[] | undefined;
+  let bytes = 0;
+  for (let i = 0; i + 1 < headers.length; i += 2) {
+    const header = headers[i]!;
+    if (!header.startsWith('mcp-')) continue;
+    const value = withoutSpace(headers[i + 1]!);
+    if (header === 'mcp-method') {
+      method = joined(method, value);
+    } else if (header === 'mcp-name') {
+      name = joined(name, value);
+    } else if (header.startsWith(PARAMETER)) {
+      params ??= [];
+      bytes += header.length + Buffer.byteLength(value);
+      addParam(params, header, value);
+      if (params.length > 2 * limits.mirroredParamsMax || bytes > limits.mirroredParamBytesMax) return undefined;
+    }
+  }
+  return { protocolVersion, method, name, params: params ?? NO_PARAMS };
+}
+
+/** A header that comes twice is what HTTP makes of it, one that has both values: it agrees with no body. */
+export function joined(present: string, value: string): string {
+  return present === '' || present === value ? value : `${present}, ${value}`;
+}
+
+function addParam(params: string[], header: string, value: string): void {
+  for (let i = 0; i < params.length; i += 2) {
+    if (params[i] !== header) continue;
+    params[i + 1] = joined(params[i + 1]!, value);
+    return;
+  }
+  params.push(header, value);
+}
+
+/** RFC 9110, 5.6.3: blanks and tabs around a value are none of it. */
+function withoutSpace(value: string): string {
+  let start = 0;
+  let end = value.length;
+  while (start < end && isSpace(value.charCodeAt(start))) start++;
+  while (end > start && isSpace(value.charCodeAt(end - 1))) end--;
+  return value.slice(start, end);
+}
+
+function isSpace(code: number): boolean {
+  return code === 0x20 || code === 0x09;
+}

@@ -1,0 +1,35 @@
+// Which of the caller's headers go to a backend (decisions 2.6). The config's compiler has taken out what may never be
+// copied; the exchange has brought what some backend of the virtual host lists; here each backend gets its own. Hot.
+import { bearerToken } from '../../shared/bearer-token.js';
+import { NO_METADATA, type RequestMetadata } from '../../upstream/request-metadata.js';
+import type { CompiledBackend } from '../../user-config/compiled-config.js';
+import type { ExchangeRequest } from './exchange.js';
+
+const NONE = NO_METADATA.headers;
+
+/** What this backend is told of the caller's HTTP request. */
+export function metadataFor(backend: CompiledBackend, request: ExchangeRequest): RequestMetadata {
+  const { requestId } = request;
+  const callerToken = backend.auth?.type === 'token-exchange' ? tokenIn(request.passthroughHeaders) : '';
+  const headers = headersFor(backend.passthroughHeaders, request.passthroughHeaders);
+  if (headers.length === 0 && requestId === '' && callerToken === '') return NO_METADATA;
+  // The caller's own id, where this backend is to have that.
+  return { headers, requestId: headers.includes('x-request-id') ? '' : requestId, callerToken };
+}
+
+function tokenIn(offered: readonly string[]): string {
+  const at = offered.findIndex((name, index) => index % 2 === 0 && name === 'authorization');
+  return at === -1 ? '' : bearerToken(offered[at + 1] ?? '');
+}
+
+/** @returns name, value, name, value, … */
+function headersFor(listed: ReadonlySet<string>, offered: readonly string[]): readonly string[] {
+  if (listed.size === 0 || offered.length === 0) return NONE;
+  const copied: string[] = [];
+  for (let i = 0; i + 1 < offered.length; i += 2) {
+    const name = offered[i];
+    const value = offered[i + 1];
+    if (name !== undefined && value !== undefined && listed.has(name)) copied.push(name, value);
+  }
+  return copied;
+}

@@ -1,0 +1,99 @@
+// Large answers in pieces that are small enough to be made and handed over at once.
+import { encodeLineBreaks, eventEnd, eventHeadText, hasLineBreak } from '../../protocol/event-stream.js';
+import { limits } from '../../shared/limits.js';
+
+export interface PieceSource {
+  /** What it has in memory from the start. */
+  readonly bytes: number;
+  /** The next bytes; `undefined` when there are no more. They stay as they are. */
+  next(): Buffer | undefined;
+}
+
+/** The parts one behind the other. Small ones are joined: there may be very many. */
+export class PartPieces implements PieceSource {
+  readonly bytes: number;
+  readonly #parts: readonly Buffer[];
+  #index = 0;
+  #at = 0;
+
+  constructor(parts: readonly Buffer[]) {
+    this.#parts = parts;
+    this.bytes = bytesOf(parts);
+  }
+
+  next(): Buffer | undefined {
+    const piece = this.#take(limits.sentPieceBytes);
+    if (piece === undefined || piece.length >= limits.sentPieceBytes || this.#index >= this.#parts.length) return piece;
+    const joined = [piece];
+    let bytesLeft = limits.sentPieceBytes - piece.length;
+    for (
+      let more = this.#take(bytesLeft);
+      more !== undefined;
+      more = bytesLeft > 0 ? this.#take(bytesLeft) : undefined
+    ) {
+      joined.push(more);
+      bytesLeft -= more.length;
+    }
+    return joined.length === 1 ? piece : Buffer.concat(joined);
+  }
+
+  /** What comes next of one part. */
+  #take(bytesMax: number): Buffer | undefined {
+    for (let part = this.#parts[this.#index]; part !== undefined; part = this.#parts[this.#index]) {
+      const piece = part.subarray(this.#at, this.#at + bytesMax);
+      this.#at += piece.length;
+      if (this.#at === part.length) {
+        this.#index += 1;
+        this.#at = 0;
+      }
+      if (piece.length > 0) return piece;
+    }
+    return undefined;
+  }
+}
+
+/** One event with the parts as its data. Line breaks of any kind in it arrive as LF, as with `encodeEvent`. */
+export class EventPieces implements PieceSource {
+  readonly #parts: PartPieces;
+  readonly #head: string;
+  #state: 'head' | 'data' | 'over' = 'head';
+  /** The last piece ended with a CR: a LF that comes first now belongs to it. */
+  #hasCarriageReturn = false;
+
+  /** @param head what stands before the data. */
+  constructor(parts: readonly Buffer[], head = eventHeadText) {
+    this.#parts = new PartPieces(parts);
+    this.#head = head;
+  }
+
+  get bytes(): number {
+    return this.#parts.bytes;
+  }
+
+  next(): Buffer | undefined {
+    if (this.#state === 'over') return undefined;
+    if (this.#state === 'head') {
+      this.#state = 'data';
+      return Buffer.from(this.#head);
+    }
+    const piece = this.#parts.next();
+    if (piece !== undefined) return this.#encoded(piece);
+    this.#state = 'over';
+    return eventEnd;
+  }
+
+  #encoded(piece: Buffer): Buffer {
+    const start = this.#hasCarriageReturn && piece[0] === LF ? 1 : 0;
+    this.#hasCarriageReturn = piece.at(-1) === CR;
+    return hasLineBreak(piece) ? encodeLineBreaks(piece, start) : piece;
+  }
+}
+
+function bytesOf(parts: readonly Buffer[]): number {
+  let bytes = 0;
+  for (const { length } of parts) bytes += length;
+  return bytes;
+}
+
+const LF = 0x0a;
+const CR = 0x0d;

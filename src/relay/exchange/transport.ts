@@ -1,0 +1,77 @@
+// The rules of the transport (decisions 2.1, 2.2), once the caller and the virtual host are known and before anyone
+// looks for a session: what the request's headers say about it and its answer. The same for every HTTP server. Hot.
+import { limits } from '../../shared/limits.js';
+import { MODERN_PROTOCOL_VERSION, PROTOCOL_VERSIONS } from '../../protocol/protocol-versions.js';
+import { refusals, type Refusal } from '../../shared/refusals.js';
+import type { AnswerForms, ExchangeRequest } from './exchange.js';
+
+export interface TransportHead {
+  readonly accept: string;
+  readonly contentType: string;
+  readonly sessionId: string;
+  readonly protocolVersion: string;
+  readonly isAmbiguous: boolean;
+  readonly isMirrorTooLarge: boolean;
+}
+
+/** @returns the answer forms that the caller takes, or why the request is refused. */
+export function checkTransport(method: ExchangeRequest['method'], head: TransportHead): AnswerForms | Refusal {
+  const forms = answerForms(head.accept);
+  if (method === 'GET' && (forms === undefined || forms === 'json')) return refusals.streamNotAcceptable;
+  if (method === 'POST') {
+    if (forms === undefined) return refusals.notAcceptable;
+    if (!isJson(head.contentType)) return refusals.contentTypeUnsupported;
+  }
+  if (head.isAmbiguous) return refusals.headAmbiguous;
+  if (head.isMirrorTooLarge) return refusals.mirrorTooLarge;
+  // Clients send the header on `initialize` too, with whatever version they hope for (S26): it counts in a session only. Where it
+  // names the era without sessions, the body of a POST says whether it is of that: then the session is none of its business.
+  const isToBeRead = method === 'POST' && head.protocolVersion === MODERN_PROTOCOL_VERSION;
+  const hasVersion = head.protocolVersion !== '' && head.sessionId !== '' && !isToBeRead;
+  if (hasVersion && !PROTOCOL_VERSIONS.has(head.protocolVersion)) return refusals.protocolVersionUnsupported;
+  return forms ?? 'json';
+}
+
+const formsByAccept = new Map<string, AnswerForms | undefined>();
+
+/** Remembered by the header's text: a gateway sees the same few again and again, and none of them is long. */
+function answerForms(accept: string): AnswerForms | undefined {
+  if (accept.length > limits.rememberedHeaderCharsMax) return readAccept(accept);
+  if (formsByAccept.has(accept)) return formsByAccept.get(accept);
+  const forms = readAccept(accept);
+  if (formsByAccept.size >= limits.acceptHeadersMax) formsByAccept.clear();
+  formsByAccept.set(accept, forms);
+  return forms;
+}
+
+/**
+ * Reads `Accept` liberally (decisions 2.2): absent and wildcards mean both, and a `;` between two types, which some
+ * clients send, separates them like a comma. With `q=0` a type or wildcard is refused; the more exact one counts.
+ */
+export function readAccept(accept: string): AnswerForms | undefined {
+  if (accept.trim() === '') return 'both';
+  const ranges = new Map<string, 'accepted' | 'refused'>();
+  let lastRange = '';
+  for (const item of accept.toLowerCase().split(/[,;]/)) {
+    const token = item.trim();
+    if (token.includes('/')) {
+      lastRange = token;
+      ranges.set(token, 'accepted');
+    } else if (/^q\s*=\s*0(\.0*)?$/.test(token)) {
+      ranges.set(lastRange, 'refused');
+    }
+  }
+  const isAccepted = (type: string, wildcard: string): boolean =>
+    (ranges.get(type) ?? ranges.get(wildcard) ?? ranges.get('*/*')) === 'accepted';
+  const json = isAccepted('application/json', 'application/*');
+  const eventStream = isAccepted('text/event-stream', 'text/*');
+  if (json && eventStream) return 'both';
+  if (json) return 'json';
+  return eventStream ? 'event-stream' : undefined;
+}
+
+function isJson(contentType: string): boolean {
+  if (contentType === 'application/json') return true;
+  const [type] = contentType.split(';', 1);
+  return type !== undefined && type.trim().toLowerCase() === 'application/json';
+}

@@ -1,0 +1,153 @@
+// The requests that one session is working on, the latest last. It is in the list of `SlowRequests` while there are any. Hot:
+// a few stores a request.
+import type { Account } from '../../shared/accounts.js';
+import { limits } from '../../shared/limits.js';
+import { ListNode } from '../../shared/list-node.js';
+import type { AskingStream } from '../asking/backend-requests.js';
+import { RequestInFlight } from './request-in-flight.js';
+import type { SlowRequests } from './slow-requests.js';
+import { endingTurnRules, Turns } from './turns.js';
+import type { BackendMessage } from '../../protocol/json-rpc.js';
+import type { UpstreamSession } from '../../upstream/upstream-session.js';
+
+/** Of this process. */
+const endingTurns = new Turns<RequestInFlight>(endingTurnRules);
+
+export class RequestsInFlight extends ListNode {
+  readonly #account: Account;
+  readonly #slow: SlowRequests;
+  readonly #head = new ListNode();
+  #count = 0;
+
+  constructor(account: Account, slow: SlowRequests) {
+    super();
+    this.#account = account;
+    this.#slow = slow;
+  }
+
+  get isEmpty(): boolean {
+    return this.#count === 0;
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  get isFull(): boolean {
+    return this.#count >= limits.sessionRequestsInFlightMax;
+  }
+
+  begin(work: RequestInFlight): void {
+    if (this.#count === 0) this.#slow.add(this);
+    work.begunInTurn = this.#slow.turn;
+    this.#head.append(work);
+    this.#count += 1;
+    this.#account.requests.take(1);
+  }
+
+  /** @returns whether nothing is in flight any more, and it was not a quick one: of those the begin is sign of life enough. */
+  finish(work: RequestInFlight): boolean {
+    if (!work.isLinked) return false;
+    work.unlink();
+    this.#count -= 1;
+    if (this.#count === 0) this.unlink();
+    this.#account.requests.give(1);
+    return this.#count === 0 && work.begunInTurn !== this.#slow.turn;
+  }
+
+  /** What can be cancelled under the id of this key; of several, which a caller should not do, the latest. */
+  find(idKey: string): RequestInFlight | undefined {
+    for (let work = this.#head.previous; work instanceof RequestInFlight; work = work.previous) {
+      if (work.isCancellable && work.idKey === idKey) return work;
+    }
+    return undefined;
+  }
+
+  /** Gives up those that wait for the same as a new one, and whose callers are gone: they would only take its place. */
+  giveUpAbandoned(wait: string): void {
+    const abandoned: RequestInFlight[] = [];
+    for (let work = this.#head.next; work instanceof RequestInFlight; work = work.next) {
+      if (work.abandonedWait === wait) abandoned.push(work);
+    }
+    // Each may end others with it.
+    for (const work of abandoned) if (work.isLinked) work.giveUp();
+  }
+
+  excuseSilence(upstream: UpstreamSession, isExcused: boolean): void {
+    for (let work = this.#head.next; work instanceof RequestInFlight; work = work.next) {
+      work.excuseSilence(upstream, isExcused);
+    }
+  }
+
+  /** @returns whether the progress is that of one of them. */
+  hearProgress(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean {
+    for (let work = this.#head.next; work instanceof RequestInFlight; work = work.next) {
+      if (work.hearProgress(upstream, bytes, message)) return true;
+    }
+    return false;
+  }
+
+  /** The one whose client can be asked what the backend asks on a stream of its own; of several nobody knows whose it is. */
+  soleAskable(upstream: UpstreamSession): AskingStream | undefined {
+    let sole: AskingStream | undefined;
+    for (let work = this.#head.next; work instanceof RequestInFlight; work = work.next) {
+      const askable = work.askableBy(upstream);
+      if (askable !== undefined && sole !== undefined) return undefined;
+      sole ??= askable;
+    }
+    return sole;
+  }
+
+  /** Another process goes on with the session. */
+  retire(): void {
+    const works: RequestInFlight[] = [];
+    for (let work = this.#head.next; work instanceof RequestInFlight; work = work.next) works.push(work);
+    // As above.
+    for (const work of works) if (work.isLinked) work.onRetired();
+  }
+
+  /** For `SlowRequests`. @param turn in which the slow ones have begun, or before. */
+  tellSlow(turn: number): void {
+    const slow: RequestInFlight[] = [];
+    for (let work = this.#head.next; work instanceof RequestInFlight; work = work.next) {
+      if (work.begunInTurn > turn) break;
+      slow.push(work);
+    }
+    // As above.
+    for (const work of slow) if (work.isLinked) work.onSlow();
+  }
+
+  /**
+   * The session was ended under them. Those that may hear of it later do, beyond the first few.
+   * @param subject whose turns they have; `undefined` where nothing comes after this one.
+   */
+  endAll(subject: string | undefined): void {
+    const end = (work: RequestInFlight): void => this.#end(work);
+    const later = new ListNode();
+    for (const work of linkedTo(this.#takeAll())) {
+      if (subject === undefined || !work.mayEndLater) {
+        end(work);
+      } else {
+        work.unlink();
+        later.append(work);
+      }
+    }
+    if (subject !== undefined) endingTurns.visitAll(subject, linkedTo(later), { visit: end, onNoRoom: end });
+  }
+
+  #takeAll(): ListNode {
+    const taken = new ListNode();
+    taken.takeAll(this.#head);
+    return taken;
+  }
+
+  #end(work: RequestInFlight): void {
+    this.finish(work);
+    work.endWithSession();
+  }
+}
+
+/** One after the other, each of which is taken out before the next is looked for. */
+function* linkedTo(head: ListNode): IterableIterator<RequestInFlight> {
+  for (let work = head.next; work instanceof RequestInFlight; work = head.next) yield work;
+}

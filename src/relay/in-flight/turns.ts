@@ -1,0 +1,104 @@
+// What is done for each backend of a session, as opening it or asking it for its tools, takes some tens of microseconds, and
+// a virtual host may have hundreds of backends; a session that ends may have a thousand requests under way. The first few are
+// served at once, so that most sessions never come here; the others have a few milliseconds of each turn of the event loop, all
+// sessions together and subjects in turn. Cold.
+import { FairPlace, FairQueue, type FairQueueBounds } from '../../shared/fair-queue.js';
+import { limits } from '../../shared/limits.js';
+import type { CompiledBackend } from '../../user-config/compiled-config.js';
+
+export interface Visits<Item> {
+  /** What is done for an item: once for each, in order. Must not throw. */
+  readonly visit: (item: Item) => void;
+  /** Instead of a visit, for those behind which too many wait. */
+  readonly onNoRoom: (item: Item) => void;
+}
+
+export interface TurnRules {
+  /** Of one session: visited from within. */
+  readonly atOnceMax: number;
+  /** Of one session in a row. */
+  readonly perStep: number;
+  readonly turnMs: number;
+  /** Of sessions that wait, by subject. */
+  readonly waiting: FairQueueBounds;
+}
+
+interface Round<Item> {
+  readonly subject: string;
+  readonly left: Iterator<Item>;
+  readonly visit: (item: Item) => void;
+}
+
+export class Turns<Item> {
+  readonly #rules: TurnRules;
+  readonly #rounds: FairQueue<Round<Item>>;
+  readonly #nowMs: () => number;
+  #isTurnDue = false;
+
+  constructor(rules: TurnRules, nowMs: () => number = () => performance.now()) {
+    this.#rules = rules;
+    this.#rounds = new FairQueue(rules.waiting);
+    this.#nowMs = nowMs;
+  }
+
+  /** Visits the first items from within, and the others soon. @param items may lose some that were not visited yet. */
+  visitAll(subject: string, items: IterableIterator<Item>, { visit, onNoRoom }: Visits<Item>): void {
+    if (!visitSome(items, visit, this.#rules.atOnceMax)) return;
+    const place = this.#rounds.add(subject, { subject, left: items, visit });
+    if (place instanceof FairPlace) this.#plan();
+    else for (const item of items) onNoRoom(item);
+  }
+
+  #plan(): void {
+    if (this.#isTurnDue || this.#rounds.count === 0) return;
+    this.#isTurnDue = true;
+    setImmediate(() => {
+      this.#isTurnDue = false;
+      this.#turn();
+      this.#plan();
+    });
+  }
+
+  #turn(): void {
+    const { turnMs, perStep } = this.#rules;
+    const endMs = this.#nowMs() + turnMs;
+    do {
+      const round = this.#rounds.take();
+      if (round === undefined) return;
+      // It left a place a moment ago, so there is one.
+      if (visitSome(round.left, round.visit, perStep)) this.#rounds.add(round.subject, round);
+    } while (this.#nowMs() < endMs);
+  }
+}
+
+/** @returns whether there may be more. */
+function visitSome<Item>(left: Iterator<Item>, visit: (item: Item) => void, countMax: number): boolean {
+  for (let count = 0; count < countMax; count++) {
+    const next = left.next();
+    if (next.done === true) return false;
+    visit(next.value);
+  }
+  return true;
+}
+
+const waiting: FairQueueBounds = {
+  itemsMax: limits.sessionTurnsWaitingMax,
+  itemsPerKeyMax: limits.sessionTurnsWaitingPerSubjectMax,
+};
+
+export const backendTurnRules: TurnRules = {
+  atOnceMax: limits.backendsAtOnceMax,
+  perStep: limits.backendsPerStep,
+  turnMs: limits.backendTurnMs,
+  waiting,
+};
+
+export const endingTurnRules: TurnRules = {
+  atOnceMax: limits.requestsEndedAtOnceMax,
+  perStep: limits.requestsEndedPerStep,
+  turnMs: limits.requestEndTurnMs,
+  waiting,
+};
+
+/** Of this process. */
+export const backendTurns = new Turns<CompiledBackend>(backendTurnRules);

@@ -1,0 +1,141 @@
+// `find_tools`: the tools of a virtual host that fit a question. All of them are read as for a list, and kept in the list thread for
+// the next question of the same subject; there they are looked through, too.
+import { listKinds } from '../../protocol/list-kinds.js';
+import type { ClientMessage } from '../../protocol/json-rpc.js';
+import { limits } from '../../shared/limits.js';
+import { rpcCodes } from '../../shared/refusals.js';
+import { hashOfShown } from '../../upstream/client-introduction.js';
+import type { UpstreamContext } from '../../upstream/upstream-context.js';
+import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
+import { answer, answerInForm, type RpcError } from '../exchange/answers.js';
+import type { Exchange } from '../exchange/exchange.js';
+import type { CatalogueIdentity } from '../list-merge/catalogues.js';
+import type { ListMerger } from '../list-merge/list-merger.js';
+import { readLists, SESSION_ENDED, type ListInFlight } from './listing.js';
+import { argumentsIn } from '../message/call-arguments.js';
+import { metadataFor } from '../exchange/passthrough.js';
+import type { RequestForm } from '../request/request-form.js';
+import { FIND_TOOLS } from '../message/search-tool-names.js';
+import { FOUND_TOOLS_DEFAULT, toolErrorMessage } from './search-tools.js';
+import type { Session } from '../session/session.js';
+
+const NOT_FOUND: RpcError = { code: rpcCodes.internalError, message: 'The tools could not be searched' };
+
+export interface FindToolsPlan {
+  readonly session: Session;
+  readonly virtualHost: CompiledVirtualHost;
+  readonly exchange: Exchange;
+  readonly work: ListInFlight;
+  readonly question: ToolQuestion;
+  readonly onUnreachable: (tools: readonly string[]) => void;
+}
+
+/** What a caller wants to know. */
+export interface ToolQuestion {
+  readonly query: string;
+  /** How many tools at most. */
+  readonly count: number;
+}
+
+/** @param message of a large body only as long as its tape is good. @returns what is wrong with the question, in words for the model. */
+export function readQuestion(body: Buffer, message: ClientMessage): ToolQuestion | string {
+  const args = argumentsIn(body, message);
+  if (args.length > limits.findToolsArgumentsBytesMax)
+    return `The arguments of ${FIND_TOOLS} must be smaller than ${limits.findToolsArgumentsBytesMax} bytes`;
+  // Read by the message's scanner before: it is JSON.
+  const given = (args.length === 0 ? {} : JSON.parse(args.toString())) as unknown;
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) return WRONG;
+  const { query, limit = FOUND_TOOLS_DEFAULT, ...others } = given as Readonly<Record<string, unknown>>;
+  if (typeof query !== 'string' || query === '' || query.length > limits.toolQueryCharsMax) return WRONG;
+  const isCount = typeof limit === 'number' && Number.isInteger(limit) && limit >= 1 && limit <= limits.foundToolsMax;
+  if (!isCount || Object.keys(others).length > 0) return WRONG;
+  return { query, count: limit };
+}
+
+const WRONG = `${FIND_TOOLS} takes query, a text of 1 to ${limits.toolQueryCharsMax} characters, and limit, a whole number from 1 to ${limits.foundToolsMax}, and nothing else`;
+
+/** Answers with an error of the tool's own. */
+export function answerToolError(exchange: Exchange, message: ClientMessage, text: string, form: RequestForm): void {
+  exchange.watcher?.onOutcome('tool-error', '', -1);
+  const id = { bytes: exchange.request.body, start: message.idStart, end: message.idEnd };
+  answer(exchange, toolErrorMessage(id, text, form));
+}
+
+export function findTools(context: UpstreamContext, merger: ListMerger, plan: FindToolsPlan): void {
+  const identity = identityOf(plan);
+  const key = merger.catalogues.find(identity);
+  if (key === undefined) return findInLists(context, merger, plan);
+  ask(merger, plan, key, (isAnswered) => {
+    if (isAnswered) return;
+    // The thread has died over something meanwhile, and knows nothing of what another has kept.
+    merger.catalogues.remove(identity);
+    if (plan.session.hasConfig(plan.virtualHost)) findInLists(context, merger, plan);
+    else fail(plan);
+  });
+}
+
+/** Reads everything, and keeps it unless it is too large, or has changed meanwhile. */
+function findInLists(context: UpstreamContext, merger: ListMerger, plan: FindToolsPlan): void {
+  const { session, virtualHost, exchange, work } = plan;
+  const { subject } = session.identity;
+  const kind = listKinds.tools;
+  const read = merger.catalogues.begin(subject, virtualHost);
+  merger.prepareCatalogues(subject);
+  readLists(context, merger, { kind, session, virtualHost, exchange, work }, (lists) => {
+    if (typeof lists === 'string') {
+      read.giveUp();
+      fail(plan);
+      return;
+    }
+    const { parts, unavailable } = lists;
+    merger.catalogue(subject, { kind, rules: virtualHost, parts, unavailable }, (made) => {
+      if (typeof made === 'string') {
+        read.giveUp();
+        fail(plan);
+        return;
+      }
+      plan.onUnreachable(made.unreachable);
+      const isOurs = session.hasConfig(virtualHost);
+      if (!isOurs) read.giveUp();
+      const isKept =
+        isOurs && merger.catalogues.keep(read, identityOf(plan), made.key, made.bytes, unavailable.length === 0);
+      ask(merger, plan, made.key, (isAnswered) => {
+        if (!isAnswered) fail(plan);
+      });
+      // Behind the question, whose turn comes first.
+      if (!isKept) merger.dropCatalogue(subject, made.key);
+    });
+  });
+}
+
+/** @param done told whether the caller has its answer. */
+function ask(
+  merger: ListMerger,
+  { session, exchange, work, question }: FindToolsPlan,
+  key: number,
+  done: (isAnswered: boolean) => void,
+): void {
+  const frame = work.onFinding();
+  merger.find(session.identity.subject, { key, ...question, frame }, (message) => {
+    if (typeof message === 'string') return done(false);
+    session.finish(work);
+    if (!work.isEnded) {
+      exchange.watcher?.onOutcome('ok', '', -1);
+      answerInForm(exchange, message, undefined, work.isStreaming);
+    }
+    done(true);
+  });
+}
+
+function fail({ session, work }: FindToolsPlan): void {
+  session.finish(work);
+  if (!work.isEnded) work.fail(session.isEnded ? SESSION_ENDED : NOT_FOUND);
+}
+
+function identityOf({ session, virtualHost, exchange }: FindToolsPlan): CatalogueIdentity {
+  const { subject, era, protocolVersion, introduction } = session.identity;
+  const headers = Array.from(virtualHost.backends.values(), (backend) =>
+    session.upstream(backend).shownHeaders(metadataFor(backend, exchange.request)),
+  );
+  return { subject, virtualHost, shown: hashOfShown(introduction, [era, protocolVersion, headers]) };
+}

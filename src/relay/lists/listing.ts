@@ -1,0 +1,204 @@
+// A request for a list: asks every backend at once, and has what they answer merged into the caller's one list (decisions
+// 2.5).
+import { encodeEvent, keepAliveComment } from '../../protocol/event-stream.js';
+import type { ListKind } from '../../protocol/list-kinds.js';
+import { rpcCodes } from '../../shared/refusals.js';
+import type { CompiledBackend, CompiledVirtualHost } from '../../user-config/compiled-config.js';
+import { answerFrame, errorMessage, type RpcError } from '../exchange/answers.js';
+import { backendTurns } from '../in-flight/turns.js';
+import type { Exchange } from '../exchange/exchange.js';
+import type { ListMerger } from '../list-merge/list-merger.js';
+import type { ThreadFailure } from '../list-merge/list-pool.js';
+import type { ReadPage } from '../list-merge/answer-reading.js';
+import type { BackendPages } from '../list-merge/merge.js';
+import type { AnswerFrame, ListDress } from '../exchange/answer-frame.js';
+import type { MergedList } from '../list-merge/merged-list.js';
+import { metadataFor } from '../exchange/passthrough.js';
+import { answerOwnError, type RequestForm } from '../request/request-form.js';
+import { RequestInFlight } from '../in-flight/request-in-flight.js';
+import type { Session } from '../session/session.js';
+import { missingBackend, type UnavailableBackend } from '../message/unavailable.js';
+import { ListPages, type ListPagesReader } from '../list-merge/list-pages.js';
+import type { UpstreamContext } from '../../upstream/upstream-context.js';
+import { upstreamFault, type UpstreamFault } from '../../upstream/upstream-fault.js';
+import type { IdSpan } from '../../upstream/rpc-request.js';
+
+const NOT_READY = upstreamFault('not-ready');
+export const SESSION_ENDED: RpcError = {
+  code: rpcCodes.internalError,
+  message: 'The session ended while the list was being made',
+};
+
+export interface ListPlan {
+  readonly kind: ListKind;
+  readonly session: Session;
+  readonly virtualHost: CompiledVirtualHost;
+  readonly exchange: Exchange;
+  readonly work: ListInFlight;
+}
+
+export class ListInFlight extends RequestInFlight {
+  readonly id: IdSpan;
+  readonly isCancellable = false;
+  /** What is asked of the backends for it. */
+  readonly readers: ListPages[] = [];
+  readonly #exchange: Exchange;
+  readonly #form: RequestForm;
+  #isStreaming = false;
+  #isMerging = false;
+  #isEnded = false;
+
+  constructor(id: IdSpan, exchange: Exchange, form: RequestForm) {
+    super();
+    this.id = id;
+    this.#exchange = exchange;
+    this.#form = form;
+    if (form.endsWithCaller) exchange.onAbort = () => this.#abortReaders();
+  }
+
+  /** The head of an event stream has been sent: the answer is to be its event. */
+  get isStreaming(): boolean {
+    return this.#isStreaming;
+  }
+
+  /** Everybody has answered: the list will be here soon, in this form. @param ttlMs how long it may be kept. */
+  onMerging(ttlMs: number): AnswerFrame {
+    return this.#frameWith(this.#form.listDress(ttlMs));
+  }
+
+  /** The same of what is found in it. */
+  onFinding(): AnswerFrame {
+    return this.#frameWith(this.#form.resultDress());
+  }
+
+  #frameWith(dress: ListDress | undefined): AnswerFrame {
+    this.#isMerging = true;
+    return answerFrame(this.#exchange, this.id, this.#isStreaming, dress);
+  }
+
+  /** Without an id, behind which nothing could be kept: a list that did not arrive is asked for again. */
+  override onSlow(): void {
+    const exchange = this.#exchange;
+    if (this.#isStreaming || this.#isMerging || exchange.request.answerForms === 'json' || exchange.isAborted) return;
+    this.#isStreaming = true;
+    exchange.openStream();
+    // Some servers send the head with the first bytes only.
+    exchange.write(keepAliveComment);
+  }
+
+  fail(error: RpcError): void {
+    if (!this.#isStreaming) {
+      answerOwnError(this.#exchange, this.id, error, this.#form);
+      return;
+    }
+    this.#exchange.watcher?.onOutcome('rpc-error', error.code, -1);
+    this.#exchange.end(encodeEvent(errorMessage(this.id, error)));
+  }
+
+  cancel(): void {
+    // It is answered all the same, and soon.
+  }
+
+  /** Whether its caller has been told that the session is over. */
+  get isEnded(): boolean {
+    return this.#isEnded;
+  }
+
+  override get mayEndLater(): true {
+    return true;
+  }
+
+  endWithSession(): void {
+    this.#isEnded = true;
+    this.fail(SESSION_ENDED);
+    this.#abortReaders();
+  }
+
+  /** A backend need not end an answer that nobody reads, and its connection is wanted back. */
+  #abortReaders(): void {
+    for (const reader of this.readers) reader.abort();
+  }
+}
+
+/** What all backends have answered. */
+export interface ReadLists {
+  readonly parts: readonly BackendPages<ReadPage>[];
+  readonly unavailable: readonly UnavailableBackend[];
+  /** How long all of it may be kept. */
+  readonly ttlMs: number;
+}
+
+/**
+ * `done` is called once: when each backend has answered or failed and the list is merged. For a caller who is gone by then, or
+ * whose session is, nothing is merged; nor where no backend declares such lists.
+ */
+export function listAll(
+  context: UpstreamContext,
+  merger: ListMerger,
+  plan: ListPlan,
+  done: (list: MergedList | ThreadFailure | 'unheard' | 'undeclared') => void,
+): void {
+  const { kind, session, virtualHost, work } = plan;
+  readLists(context, merger, plan, (lists) => {
+    if (typeof lists === 'string') return done(lists);
+    const { parts, unavailable, ttlMs } = lists;
+    const frame = work.onMerging(ttlMs);
+    merger.merge(session.identity.subject, { kind, rules: virtualHost, parts, unavailable, frame }, done);
+  });
+}
+
+/** The same of the lists as they came: whoever gets them merges their pages, or drops them. */
+export function readLists(
+  context: UpstreamContext,
+  merger: ListMerger,
+  { kind, session, virtualHost, exchange, work }: ListPlan,
+  done: (lists: ReadLists | 'unheard' | 'undeclared') => void,
+): void {
+  const { subject } = session.identity;
+  const parts: BackendPages<ReadPage>[] = [];
+  const unavailable: UnavailableBackend[] = [];
+  let pendingCount = virtualHost.backends.size;
+  let leastTtlMs = Infinity;
+  const settle = (): void => {
+    if (pendingCount > 0) return;
+    if (exchange.isAborted || session.isEnded) {
+      merger.dropPages(
+        subject,
+        parts.flatMap(({ pages }) => pages),
+      );
+      done('unheard');
+      return;
+    }
+    // A backend that is away may have such a list; the caller is told who is.
+    if (unavailable.length === 0 && kind.name !== 'tools' && session.upstreams.declares(kind.capability) === 'no') {
+      done('undeclared');
+      return;
+    }
+    const isAll = unavailable.length === 0 && leastTtlMs !== Infinity;
+    done({ parts, unavailable, ttlMs: isAll ? leastTtlMs : 0 });
+  };
+  const leaveOut = (backend: CompiledBackend, fault: UpstreamFault): void => {
+    unavailable.push(missingBackend(backend.name, fault));
+    pendingCount -= 1;
+    settle();
+  };
+  settle();
+  backendTurns.visitAll(subject, virtualHost.backends.values(), {
+    visit: (backend) => {
+      if (!session.hasConfig(virtualHost)) return leaveOut(backend, NOT_READY);
+      const metadata = metadataFor(backend, exchange.request);
+      const upstream = session.upstream(backend);
+      const onPages: ListPagesReader = (pages, fault, ttlMs) => {
+        if (fault !== undefined) return leaveOut(backend, fault);
+        leastTtlMs = Math.min(leastTtlMs, ttlMs);
+        parts.push({ backend, pages });
+        pendingCount -= 1;
+        settle();
+      };
+      const reader = new ListPages(context, merger, kind, upstream, metadata, onPages, merger.cache);
+      work.readers.push(reader);
+      reader.start();
+    },
+    onNoRoom: (backend) => leaveOut(backend, NOT_READY),
+  });
+}

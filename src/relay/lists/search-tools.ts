@@ -1,0 +1,86 @@
+// The two tools that a virtual host with `"exposure": "search"` lists in place of all that it has, and what is answered in their name.
+import { isString } from '../../protocol/json-member.js';
+import type { ClientMessage } from '../../protocol/json-rpc.js';
+import { limits } from '../../shared/limits.js';
+import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
+import { resultMessage } from '../exchange/answers.js';
+import { CALL_TOOL, FIND_TOOLS } from '../message/search-tool-names.js';
+import type { RequestForm } from '../request/request-form.js';
+import type { IdSpan } from '../../upstream/rpc-request.js';
+
+export const FOUND_TOOLS_DEFAULT = 10;
+
+/** Both, as JSON. */
+const SEARCH_TOOLS = JSON.stringify([
+  {
+    name: CALL_TOOL,
+    title: 'Call a tool',
+    description: `Calls one of the tools that ${FIND_TOOLS} finds, and returns what it returns.`,
+    inputSchema: {
+      type: 'object',
+      properties: {
+        name: { type: 'string', description: `The tool's name, exactly as ${FIND_TOOLS} has told it.` },
+        arguments: { type: 'object', description: "The tool's arguments, as its own inputSchema wants them." },
+      },
+      required: ['name'],
+      additionalProperties: false,
+    },
+  },
+  {
+    name: FIND_TOOLS,
+    title: 'Find tools',
+    description: `Finds the tools for a task among all that there are here, by words of their names and descriptions, the best first. Returns them with their input schemas; call them with ${CALL_TOOL}.`,
+    inputSchema: {
+      type: 'object',
+      properties: {
+        query: {
+          type: 'string',
+          minLength: 1,
+          maxLength: limits.toolQueryCharsMax,
+          description: 'What the tool should do, in a few words, such as: create a pull request',
+        },
+        limit: {
+          type: 'integer',
+          minimum: 1,
+          maximum: limits.foundToolsMax,
+          default: FOUND_TOOLS_DEFAULT,
+          description: 'How many tools at most.',
+        },
+      },
+      required: ['query'],
+      additionalProperties: false,
+    },
+    outputSchema: {
+      type: 'object',
+      properties: { tools: { type: 'array', items: { type: 'object' } } },
+      required: ['tools'],
+    },
+    annotations: { readOnlyHint: true, openWorldHint: false },
+  },
+]);
+
+/** Whether the request is for one of the two, which no backend's tool can take the place of. Hot: one comparison elsewhere. */
+export function isForSearchTool(
+  { exposure }: CompiledVirtualHost,
+  body: Buffer,
+  { kind, method, nameStart, nameEnd }: ClientMessage,
+  tool: typeof FIND_TOOLS | typeof CALL_TOOL,
+): boolean {
+  if (exposure !== 'search' || method !== 'tools/call' || kind !== 'request' || nameStart === -1) return false;
+  return isString(body, nameStart, nameEnd, tool);
+}
+
+/** The list of the two. Another config may list others at any time. */
+export function searchToolsMessage(id: IdSpan, form: RequestForm): Buffer {
+  const { members = '', meta } = form.listDress(0) ?? {};
+  const tail = meta === undefined ? '' : `,"_meta":${JSON.stringify(meta)}`;
+  return resultMessage(id, `{${members}"tools":${SEARCH_TOOLS}${tail}}`);
+}
+
+/** The answer that a tool gives which has failed: words for the model. */
+export function toolErrorMessage(id: IdSpan, text: string, form: RequestForm): Buffer {
+  const { members = '', meta } = form.resultDress() ?? {};
+  const content = JSON.stringify([{ type: 'text', text }]);
+  const tail = meta === undefined ? '' : `,"_meta":${JSON.stringify(meta)}`;
+  return resultMessage(id, `{${members}"content":${content},"isError":true${tail}}`);
+}

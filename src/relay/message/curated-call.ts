@@ -1,0 +1,148 @@
+// The arguments of a tool or prompt of which the config fixes or hides some: what is fixed is put into the request's bytes, and a
+// request that gives such an argument itself is refused, in whatever capitals it does. Warm: other requests never come here.
+import { ABSENT, AMBIGUOUS, findMember, stringValue } from '../../protocol/json-member.js';
+import type { ClientMessage } from '../../protocol/json-rpc.js';
+import { JsonScanner, jsonKind } from '../../protocol/json-scanner.js';
+import { limits } from '../../shared/limits.js';
+import { rpcCodes } from '../../shared/refusals.js';
+import { folded, type CuratedItem } from '../../user-config/curation.js';
+import type { RpcError } from '../exchange/answers.js';
+import type { Edit } from './edits.js';
+
+/** The names of arguments: `{"params":{"arguments":{"v":…}}}`. As deep as clients' messages are looked at. */
+const ARGUMENT_DEPTH = 3;
+/** The same in the context of a completion: `{"arguments":{"v":…}}`. */
+const CONTEXT_DEPTH = 2;
+
+const CONTEXT_KIB = limits.readAtOnceBytesMax / 1024;
+
+const ownTape = new JsonScanner();
+const contextTape = new JsonScanner();
+
+/** @returns what has to change beside the name; `undefined` when nothing has to. */
+export function curatedArguments(
+  body: Buffer,
+  message: ClientMessage,
+  item: CuratedItem | undefined,
+): Edit | RpcError | undefined {
+  if (item === undefined || item.closedArguments.size === 0) return undefined;
+  const tape = tapeOf(body, message);
+  if (tape === undefined) return invalidArguments(message.method);
+  const params = findMember(tape, body, 0, 'params');
+  if (message.method === 'completion/complete')
+    return closedCompletion(tape, body, params, item) ?? curatedContext(tape, body, params, message, item);
+  const values = findMember(tape, body, params, 'arguments');
+  if (values !== ABSENT) return givenArguments(tape, body, values, message.nameStart, message.method, item);
+  if (item.fixedMembers === '') return undefined;
+  const at = message.nameEnd;
+  return { start: at, end: at, putIn: Buffer.from(`,"arguments":{${item.fixedMembers}}`) };
+}
+
+/** @param values what `arguments` are, or `AMBIGUOUS`. @param nameAt where the change stands that the name undergoes. */
+function givenArguments(
+  tape: JsonScanner,
+  bytes: Buffer,
+  values: number,
+  nameAt: number,
+  method: string,
+  { closedArguments, fixedMembers }: CuratedItem,
+): Edit | RpcError | undefined {
+  if (values === AMBIGUOUS) return invalidArguments(method);
+  if (tape.kind(values) === jsonKind.null) {
+    const [start, end] = [tape.start(values), tape.end(values)];
+    return fixedMembers === '' ? undefined : { start, end, putIn: Buffer.from(`{${fixedMembers}}`) };
+  }
+  if (tape.kind(values) !== jsonKind.object) return invalidArguments(method);
+  const given = givenArgument(tape, bytes, values, closedArguments);
+  if (given !== undefined) return argumentClosed(given);
+  return fixedMembers === '' ? undefined : membersPutIn(tape, values, nameAt, fixedMembers);
+}
+
+/** At that end of the object where the name is: what lies between two changes is copied, and arguments may be large. */
+function membersPutIn(tape: JsonScanner, object: number, nameAt: number, members: string): Edit {
+  const isEmpty = tape.next(object) === object + 1;
+  const isNameBehind = nameAt > tape.start(object);
+  const at = isNameBehind ? tape.end(object) - 1 : tape.start(object) + 1;
+  return { start: at, end: at, putIn: Buffer.from(isEmpty ? members : isNameBehind ? `,${members}` : `${members},`) };
+}
+
+/** What a completion is for is one argument. */
+function closedCompletion(
+  tape: JsonScanner,
+  body: Buffer,
+  params: number,
+  { closedArguments }: CuratedItem,
+): RpcError | undefined {
+  const argument = findMember(tape, body, params, 'argument');
+  if (argument === AMBIGUOUS) return invalidArguments('completion/complete');
+  if (argument === ABSENT || tape.kind(argument) !== jsonKind.object) return undefined;
+  const name = findMember(tape, body, argument, 'name');
+  if (name === AMBIGUOUS) return invalidArguments('completion/complete');
+  if (name === ABSENT || tape.kind(name) !== jsonKind.string) return undefined;
+  const text = stringValue(body, tape.start(name), tape.end(name));
+  return closedArguments.has(folded(text)) ? argumentClosed(text) : undefined;
+}
+
+/** The other arguments that a completion goes by, where its client tells of some: deeper than messages are looked at. */
+function curatedContext(
+  tape: JsonScanner,
+  body: Buffer,
+  params: number,
+  { method, nameStart }: ClientMessage,
+  item: CuratedItem,
+): Edit | RpcError | undefined {
+  const context = findMember(tape, body, params, 'context');
+  if (context === ABSENT || (context !== AMBIGUOUS && tape.kind(context) === jsonKind.null)) return undefined;
+  if (context === AMBIGUOUS || tape.kind(context) !== jsonKind.object) return invalidContext(method);
+  const start = tape.start(context);
+  const bytes = body.subarray(start, tape.end(context));
+  if (bytes.length > limits.readAtOnceBytesMax || !contextTape.scan(bytes, CONTEXT_DEPTH))
+    return invalidContext(method);
+  const values = findMember(contextTape, bytes, 0, 'arguments');
+  const nameAt = nameStart - start;
+  if (values === ABSENT && item.fixedMembers === '') return undefined;
+  const edit =
+    values === ABSENT
+      ? membersPutIn(contextTape, 0, nameAt, `"arguments":{${item.fixedMembers}}`)
+      : givenArguments(contextTape, bytes, values, nameAt, method, item);
+  if (edit === undefined || 'code' in edit) return edit;
+  return { start: edit.start + start, end: edit.end + start, putIn: edit.putIn };
+}
+
+/** Of a large message it is there while the message is handed on; a small one is soon scanned again. */
+export function tapeOf(body: Buffer, { tape }: ClientMessage): JsonScanner | undefined {
+  if (tape !== undefined) return tape;
+  return body.length <= limits.readAtOnceBytesMax && ownTape.scan(body, ARGUMENT_DEPTH) ? ownTape : undefined;
+}
+
+function givenArgument(
+  tape: JsonScanner,
+  body: Buffer,
+  object: number,
+  closed: ReadonlySet<string>,
+): string | undefined {
+  const past = tape.next(object);
+  for (let node = object + 1; node < past; node = tape.next(node)) {
+    const name = stringValue(body, tape.keyStart(node) - 1, tape.keyEnd(node) + 1);
+    if (closed.has(folded(name))) return name;
+  }
+  return undefined;
+}
+
+function argumentClosed(name: string): RpcError {
+  return { code: rpcCodes.invalidParams, message: `Argument not accepted: ${name}` };
+}
+
+function invalidArguments(method: string): RpcError {
+  return {
+    code: rpcCodes.invalidParams,
+    message: `Invalid arguments of ${method}: they must be given once, as an object`,
+  };
+}
+
+function invalidContext(method: string): RpcError {
+  return {
+    code: rpcCodes.invalidParams,
+    message: `Invalid context of ${method}: it must be given once, as an object of at most ${CONTEXT_KIB} KiB`,
+  };
+}

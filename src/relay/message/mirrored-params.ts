@@ -1,0 +1,108 @@
+// The parameters of a call that its head says again: read out of the arguments as they go to the backend, and held against the headers with
+// which a call has come (M13). Warm: of calls to tools with such parameters alone.
+import { Buffer } from 'node:buffer';
+import { jsonKind, JsonScanner } from '../../protocol/json-scanner.js';
+import { stringValue } from '../../protocol/json-member.js';
+import type { MirroredParam } from '../../protocol/tool-mirrors.js';
+import { limits } from '../../shared/limits.js';
+import type { OutgoingMessage } from '../../upstream/http-upstream.js';
+import { headText } from '../../upstream/modern-request.js';
+import { partsOf } from './edits.js';
+import { MirroredPaths, type KeyText } from './mirrored-nodes.js';
+
+const scanner = new JsonScanner();
+const WHOLE = /^-?\d+$/;
+/** What a call says, in the order of its tool's parameters; `undefined` for one that it does not say, or not as a word or a number. */
+export type MirroredValues = readonly (string | typeof TOO_LONG | undefined)[];
+
+/** A text that is too long for any head is not decoded, nor is a number that has more digits than any that is a whole one. */
+export const TOO_LONG = Symbol('too long');
+
+/** @returns `undefined` for a message that is too large to be read at once. */
+export function valuesIn(message: OutgoingMessage, params: readonly MirroredParam[]): MirroredValues | undefined {
+  const { body, leftOut, putIn = NOTHING } = message;
+  if (body.length + putIn.length > limits.readAtOnceBytesMax) return undefined;
+  const bytes = leftOut === undefined ? body : Buffer.concat(partsOf(body, [{ ...leftOut, putIn }]));
+  const paths = MirroredPaths.of(params);
+  if (!scanner.scan(bytes, paths.depth)) return undefined;
+  const keyText: KeyText = (start, end) => stringValue(bytes, start - 1, end + 1);
+  return paths.nodesIn(scanner, keyText).map((node) => (node < 0 ? undefined : textOf(bytes, node)));
+}
+
+/**
+ * @param passed what the call has come with, of which what the tool does not name goes on.
+ * @returns headers: name, value, …; `undefined` when they are too long to be sent.
+ */
+export function headersOf(
+  params: readonly MirroredParam[],
+  values: MirroredValues,
+  passed: readonly string[] = NO_HEADERS,
+): readonly string[] | undefined {
+  const headers: string[] = [];
+  let bytes = 0;
+  if (values.includes(TOO_LONG)) return undefined;
+  params.forEach(({ header }, index) => {
+    const value = values[index];
+    if (typeof value !== 'string') return;
+    const written = headText(value);
+    bytes += header.length + written.length;
+    headers.push(header, written);
+  });
+  for (let at = 0; at + 1 < passed.length; at += 2)
+    if (!params.some(({ header }) => header === passed[at])) headers.push(passed[at]!, passed[at + 1]!);
+  return bytes > limits.mirroredParamBytesMax ? undefined : headers;
+}
+
+const NO_HEADERS: readonly string[] = [];
+const NOTHING = Buffer.alloc(0);
+
+/**
+ * @param decode what a header's value means, `undefined` for none.
+ * @returns which header does not agree with the arguments, if one does not.
+ */
+export function disagreement(
+  params: readonly MirroredParam[],
+  values: MirroredValues,
+  passed: readonly string[],
+  decode: (value: string) => string | undefined,
+): string | undefined {
+  for (const [index, { header }] of params.entries()) {
+    const value = values[index];
+    const at = passed.findIndex((item, place) => place % 2 === 0 && item === header);
+    const said = at === -1 ? undefined : passed[at + 1];
+    if (value === undefined && said === undefined) continue;
+    if (said === undefined) return `${header} is missing`;
+    const decoded = decode(said);
+    if (decoded === undefined) return `${header} is not valid base64 of UTF-8`;
+    if (typeof value !== 'string' || !isSame(value, decoded)) return `${header} differs from the body`;
+  }
+  return undefined;
+}
+
+/** Whole numbers may be written in several ways. */
+function isSame(value: string, said: string): boolean {
+  if (value === said) return true;
+  const [, whole] = /^(-?\d+)(?:\.0+)?$/.exec(said) ?? [];
+  // Numbers of JavaScript are alike where they have more digits than these tell apart.
+  return whole !== undefined && WHOLE.test(value) && BigInt(value) === BigInt(whole);
+}
+
+function textOf(bytes: Buffer, node: number): MirroredValues[number] {
+  return scalarText(bytes, scanner.start(node), scanner.end(node), scanner.kind(node));
+}
+
+/** What a header says of a value; `undefined` of one that no header can say. */
+export function scalarText(bytes: Buffer, start: number, end: number, kind: number): MirroredValues[number] {
+  if (kind === jsonKind.string) return stringValue(bytes, start, end);
+  if (kind !== jsonKind.boolean && kind !== jsonKind.number) return undefined;
+  // What a part of it says is another number.
+  if (end - start > NUMBER_CHARS_MAX) return TOO_LONG;
+  const text = bytes.toString('latin1', start, end);
+  if (kind === jsonKind.boolean) return text;
+  if (WHOLE.test(text)) return text;
+  const value = Number(text);
+  return Number.isSafeInteger(value) ? String(value) : undefined;
+}
+
+/** No whole number that anybody means is written longer. */
+const NUMBER_CHARS_MAX = 64;

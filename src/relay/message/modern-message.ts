@@ -1,0 +1,136 @@
+// A request of a client that has a session, as a backend wants it that has none: with the envelope in its `_meta`, and with what the
+// client has answered where the backend has asked for more. Nothing else of its bytes changes. Warm: of such backends alone.
+import { Buffer } from 'node:buffer';
+import { stringValue } from '../../protocol/json-member.js';
+import type { ClientMessage } from '../../protocol/json-rpc.js';
+import { JsonScanner } from '../../protocol/json-scanner.js';
+import {
+  CLIENT_CAPABILITIES_KEY,
+  CLIENT_INFO_KEY,
+  LOG_LEVEL_KEY,
+  PROTOCOL_VERSION_KEY,
+} from '../../protocol/modern-envelope.js';
+import { limits } from '../../shared/limits.js';
+import type { OutgoingMessage } from '../../upstream/http-upstream.js';
+import { withEdits } from './bare-body.js';
+import type { Edit } from './edits.js';
+import { wholeMessage } from './whole-message.js';
+
+/** What goes into the message. */
+export interface ModernAdditions {
+  /** Members of `_meta`. */
+  readonly envelope: Buffer;
+  /** When it is sent again, because the backend has asked for more: it has another id then (N07). */
+  readonly round: { readonly id: Buffer; readonly members: Buffer } | undefined;
+}
+
+const COMMA = Buffer.from(',');
+const OPEN = Buffer.from('{');
+const CLOSE = Buffer.from('}');
+const META = Buffer.from('"_meta":{');
+const PARAMS = Buffer.from(',"params":{"_meta":{');
+const CLOSE_BOTH = Buffer.from('}}');
+const BRACE = 0x7b;
+
+/**
+ * @param outgoing the client's message as it has been changed so far.
+ * @returns `undefined` where a large message would have to be changed within what was changed already, and where it says itself what is
+ *   put in, in a place where that cannot give way.
+ */
+export function modernMessage(
+  outgoing: OutgoingMessage,
+  message: ClientMessage,
+  additions: ModernAdditions,
+): OutgoingMessage | undefined {
+  if (!overlaps(outgoing, message)) return edited(outgoing, outgoing.body, message, additions);
+  const whole = wholeMessage(outgoing);
+  return whole && edited(whole.outgoing, whole.outgoing.body, whole.message, additions);
+}
+
+function edited(
+  outgoing: OutgoingMessage,
+  body: Buffer,
+  message: ClientMessage,
+  additions: ModernAdditions,
+): OutgoingMessage | undefined {
+  const edits = editsOf(body, message, additions);
+  return edits && withEdits(outgoing, edits);
+}
+
+/** Whether what was changed takes in any of the places that are to be changed. */
+function overlaps({ leftOut }: OutgoingMessage, { metaStart, metaEnd }: ClientMessage): boolean {
+  return leftOut !== undefined && metaStart !== -1 && metaStart < leftOut.end && leftOut.start < metaEnd;
+}
+
+function editsOf(body: Buffer, message: ClientMessage, { envelope, round }: ModernAdditions): Edit[] | undefined {
+  const { idStart, idEnd, paramsStart, paramsEnd, metaStart, metaEnd } = message;
+  const edits: Edit[] = round === undefined ? [] : [{ start: idStart, end: idEnd, putIn: round.id }];
+  if (paramsStart === -1) return [...edits, at(idEnd, PARAMS, envelope, CLOSE_BOTH)];
+  if (bringsRound(body.subarray(paramsStart, paramsEnd))) return undefined;
+  const first: Buffer[] = round === undefined ? [] : [round.members];
+  if (metaStart === -1) first.push(...(first.length === 0 ? [] : [COMMA]), META, envelope, CLOSE);
+  else if (body[metaStart] === BRACE) {
+    const edit = inMeta(body, metaStart, metaEnd, envelope);
+    if (edit === undefined) return undefined;
+    edits.push(edit);
+  } else edits.push({ start: metaStart, end: metaEnd, putIn: Buffer.concat([OPEN, envelope, CLOSE]) });
+  if (first.length > 0) {
+    if (!isEmpty(body, paramsStart)) first.push(COMMA);
+    edits.push(at(paramsStart + 1, ...first));
+  }
+  return edits;
+}
+
+/**
+ * What the client says there of what the envelope says gives way, written with escapes or without: nobody could tell which of the two
+ * counts. `undefined` where it may say so in more than is read at once.
+ */
+function inMeta(body: Buffer, start: number, end: number, envelope: Buffer): Edit | undefined {
+  const meta = body.subarray(start, end);
+  if (!meta.includes(ENVELOPE_PREFIX) && !meta.includes(BACKSLASH))
+    return at(start + 1, envelope, ...(isEmpty(body, start) ? [] : [COMMA]));
+  if (meta.length > limits.readAtOnceBytesMax || !scanner.scan(meta, 1)) return undefined;
+  const members: Buffer[] = [OPEN, envelope];
+  const past = scanner.next(0);
+  for (let node = 1; node < past; node = scanner.next(node)) {
+    const keyStart = scanner.keyStart(node) - 1;
+    if (!ENVELOPE_KEYS.has(stringValue(meta, keyStart, scanner.keyEnd(node) + 1)))
+      members.push(COMMA, meta.subarray(keyStart, scanner.end(node)));
+  }
+  return { start, end, putIn: Buffer.concat([...members, CLOSE]) };
+}
+
+const ENVELOPE_PREFIX = Buffer.from('io.modelcontextprotocol/');
+/** Whether the client says itself what only the gateway may, which keeps the rounds of a client with a session. */
+function bringsRound(params: Buffer): boolean {
+  const isNamed = params.includes(REQUEST_STATE) || params.includes(INPUT_RESPONSES);
+  if (!isNamed && !params.includes(BACKSLASH)) return false;
+  if (params.length > limits.readAtOnceBytesMax || !scanner.scan(params, 1)) return isNamed;
+  const past = scanner.next(0);
+  for (let node = 1; node < past; node = scanner.next(node))
+    if (ROUND_KEYS.has(stringValue(params, scanner.keyStart(node) - 1, scanner.keyEnd(node) + 1))) return true;
+  return false;
+}
+
+const BACKSLASH = 0x5c;
+const REQUEST_STATE = Buffer.from('"requestState"');
+const INPUT_RESPONSES = Buffer.from('"inputResponses"');
+const ROUND_KEYS: ReadonlySet<string> = new Set(['requestState', 'inputResponses']);
+const ENVELOPE_KEYS: ReadonlySet<string> = new Set([
+  CLIENT_CAPABILITIES_KEY,
+  CLIENT_INFO_KEY,
+  LOG_LEVEL_KEY,
+  PROTOCOL_VERSION_KEY,
+]);
+const scanner = new JsonScanner();
+
+function at(place: number, ...parts: readonly Buffer[]): Edit {
+  return { start: place, end: place, putIn: Buffer.concat(parts) };
+}
+
+/** Whether nothing but white space is in the object that begins there. */
+function isEmpty(body: Buffer, start: number): boolean {
+  let next = start + 1;
+  while (body[next] === 0x20 || body[next] === 0x09 || body[next] === 0x0a || body[next] === 0x0d) next += 1;
+  return body[next] === 0x7d;
+}

@@ -1,0 +1,78 @@
+// Ids of tasks as callers see them: `<backend>-<task id>`, as names are. On the way down the backend's name is put in, on the
+// way up it is left out, in what a message is about and in what says which task it belongs to; all other bytes stay. Tasks
+// that the client runs for a backend have ids of the client's own, which pass as they are.
+import { findText } from '../../protocol/json-member-text.js';
+import { stringValue } from '../../protocol/json-member.js';
+import type { BackendMessage, ClientMessage } from '../../protocol/json-rpc.js';
+import { findTaskIds, TASK_ID_SPAN_LENGTH, taskPlace } from '../../protocol/task-places.js';
+import type { CompiledBackend } from '../../user-config/compiled-config.js';
+import type { Edit } from './edits.js';
+
+/** The tasks of one backend that has some, and of the client for it. */
+export interface TaskForm {
+  readonly backendName: string;
+  /** Whether the client has given this id to that backend. */
+  isClients(taskId: string): boolean;
+  /** Whether requests about the task would reach that backend: no other backend's name takes its id. */
+  isReachable(taskId: string): boolean;
+}
+
+/**
+ * @param places bits of `taskPlace` where ids are the backend's.
+ * @returns `undefined` when one of these would be the id of another backend's task.
+ */
+export function callersTaskEdits(
+  bytes: Buffer,
+  message: BackendMessage,
+  places: number,
+  form: TaskForm,
+): Edit[] | undefined {
+  const spans = message.taskIds ?? findTaskIds(bytes);
+  const edits: Edit[] = [];
+  for (let row = 0; row < spans.length; row += TASK_ID_SPAN_LENGTH) {
+    const [start = 0, end = 0, place = 0] = spans.slice(row, row + TASK_ID_SPAN_LENGTH);
+    if ((places & place) === 0) continue;
+    const taskId = stringValue(bytes, start, end);
+    if (place === taskPlace.related && form.isClients(taskId)) continue;
+    if (!form.isReachable(taskId)) return undefined;
+    edits.push({ start: start + 1, end: start + 1, putIn: prefixOf(form.backendName) });
+  }
+  return edits;
+}
+
+/** Whether the message says which task it belongs to. */
+export function belongsToTask(bytes: Buffer, message: BackendMessage): boolean {
+  const spans = message.taskIds ?? findTaskIds(bytes);
+  for (let row = 2; row < spans.length; row += TASK_ID_SPAN_LENGTH) if (spans[row] === taskPlace.related) return true;
+  return false;
+}
+
+/**
+ * What makes the task that a caller's message belongs to the backend's; `undefined` when it is none of that backend's.
+ * @param form `undefined` where the client cannot have given the backend any id.
+ */
+export function bareTaskEdit(
+  body: Buffer,
+  { relatedTaskStart, relatedTaskEnd }: Pick<ClientMessage, 'relatedTaskStart' | 'relatedTaskEnd'>,
+  { name }: CompiledBackend,
+  form?: TaskForm,
+): Edit | undefined {
+  if (relatedTaskStart === -1) return undefined;
+  const span = findText(body.subarray(relatedTaskStart, relatedTaskEnd), 'taskId');
+  if (span === undefined) return undefined;
+  const [start, end] = [relatedTaskStart + span.start, relatedTaskStart + span.end];
+  const id = stringValue(body, start, end);
+  if (!id.startsWith(`${name}-`) || form?.isClients(id) === true) return undefined;
+  const prefix = prefixOf(name);
+  const idStart = start + 1 + prefix.length;
+  if (prefix.compare(body, start + 1, idStart) === 0) return { start: start + 1, end: idStart, putIn: NOTHING };
+  // The caller writes some of the backend's name as escapes.
+  return { start, end, putIn: Buffer.from(JSON.stringify(id.slice(name.length + 1))) };
+}
+
+/** As it stands in a string of JSON. */
+function prefixOf(backendName: string): Buffer {
+  return Buffer.from(JSON.stringify(`${backendName}-`).slice(1, -1));
+}
+
+const NOTHING = Buffer.alloc(0);

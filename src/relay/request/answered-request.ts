@@ -1,0 +1,219 @@
+// A relayed request from its caller's side: who hears of it, on what stream, and what becomes of it when nobody does. What it is at
+// its backend is `relayed-request.ts`. A base class, because a call is one object. Hot.
+import type { BackendMessage } from '../../protocol/json-rpc.js';
+import { sameId } from '../../protocol/message-id.js';
+import { limits } from '../../shared/limits.js';
+import { rpcCodes } from '../../shared/refusals.js';
+import { copied, joined } from '../../shared/short-memory.js';
+import type { IdSpan, RpcRequest } from '../../upstream/rpc-request.js';
+import {
+  answer,
+  answerInParts,
+  answerJoined,
+  answerPassing,
+  answerWithStatus,
+  type RpcError,
+} from '../exchange/answers.js';
+import { CallerStream, type StreamOwner } from '../stream/caller-stream.js';
+import type { Exchange } from '../exchange/exchange.js';
+import type { RelayedRequestPlan } from './relayed-request-plan.js';
+import { RequestInFlight } from '../in-flight/request-in-flight.js';
+import { UnheardCall } from './unheard-call.js';
+
+const CLIENT_GONE: RpcError = { code: rpcCodes.internalError, message: 'The client has disconnected' };
+const JSON_ALONE: RpcError = {
+  code: rpcCodes.internalError,
+  message: 'The client does not accept event streams, so it cannot be sent requests',
+};
+
+export abstract class AnsweredRequest extends RequestInFlight implements StreamOwner {
+  readonly id: IdSpan;
+  protected readonly plan: RelayedRequestPlan;
+  /** Who hears of it: its caller, or whoever has made the request again. */
+  protected exchange: Exchange;
+  /** At its backend. */
+  protected request: RpcRequest | undefined;
+  /** It is answered. */
+  protected isDone = false;
+  /** From the first event on, or before a slow answer. */
+  #stream: CallerStream | undefined;
+  /** Once its caller, or the caller's first connection, is gone. */
+  #unheard: UnheardCall | undefined;
+
+  constructor(plan: RelayedRequestPlan) {
+    super();
+    const { body } = plan.exchange.request;
+    this.plan = plan;
+    this.exchange = plan.exchange;
+    this.id = { bytes: body, start: plan.message.idStart, end: plan.message.idEnd };
+  }
+
+  /** Whether the caller takes no more of its stream for now. */
+  protected get isBlocked(): boolean {
+    return this.#stream?.isBlocked === true;
+  }
+
+  /** @param request as which it is at its backend now. */
+  protected noteSent(request: RpcRequest): void {
+    this.request = request;
+    this.#unheard?.onSent(request);
+  }
+
+  /** For `BackendRequests`. */
+  get askingObstacle(): RpcError | undefined {
+    const exchange = this.exchange;
+    const { form } = this.plan;
+    if (form.asking !== undefined) return form.askingObstacle;
+    if (exchange.isAborted && this.#stream?.isResumable !== true) return CLIENT_GONE;
+    return form.askingObstacle ?? (exchange.request.answerForms === 'json' ? JSON_ALONE : undefined);
+  }
+
+  override onSlow(): void {
+    const exchange = this.exchange;
+    if (this.#stream !== undefined || exchange.request.answerForms === 'json' || exchange.isAborted) return;
+    this.#openStream().prime();
+  }
+
+  /** A message for the caller; for `BackendRequests` too. */
+  tell(parts: readonly Buffer[], onLost?: () => void): void {
+    if (!this.isDone) this.#say(joined(parts), onLost);
+  }
+
+  /** Gives its caller this for an answer; what comes next is for another. */
+  pauseWith(message: Buffer, meanwhile: Exchange): void {
+    const exchange = this.exchange;
+    exchange.onAbort = undefined;
+    if (this.#isEventDue) (this.#stream ?? this.#openStream()).finish([message], this.callersId);
+    else answer(exchange, message);
+    this.#stream = undefined;
+    this.goOn(meanwhile);
+  }
+
+  /** @param exchange hears of it from now on. */
+  goOn(exchange: Exchange): void {
+    this.exchange = exchange;
+    exchange.onAbort = () => this.onCallerGone();
+    this.request?.resume();
+  }
+
+  protected get callersId(): IdSpan {
+    return this.plan.form.callersId(this.id);
+  }
+
+  protected sayProgress(bytes: Buffer, message: BackendMessage): void {
+    const said = this.plan.form.withCallersToken(bytes, message);
+    if (said !== undefined) this.#say(said);
+  }
+
+  /**
+   * Going away is not a cancellation in a session (S12): the call goes on unheard, and what comes of it is dropped. But not for ever,
+   * because it holds a connection to the backend.
+   */
+  protected onCallerGone(): void {
+    if (this.isDone) {
+      this.#stream?.detach();
+      return;
+    }
+    if (this.plan.form.endsWithCaller) this.giveUp();
+    else if (this.#stream === undefined) this.#noteGone().begin(limits.unheardCallMsMax, this.request);
+    else this.#stream.detach();
+  }
+
+  /** For `CallerStream`. */
+  onDetached(): void {
+    const timeMs = this.plan.session.streamKeeper?.resumptionTimeMs ?? limits.unheardCallMsMax;
+    this.#noteGone().begin(timeMs, this.request);
+  }
+
+  onAttached(): void {
+    this.#noteGone().end();
+  }
+
+  onRoom(): void {
+    this.request?.resume();
+  }
+
+  /** With its caller, or the caller's first connection, went the count of what it sent, which is still here. */
+  #noteGone(): UnheardCall {
+    if (this.#unheard !== undefined) return this.#unheard;
+    const { session, deadlines } = this.plan;
+    const { length } = this.id.bytes;
+    return (this.#unheard = new UnheardCall(session.account, length, deadlines, () => this.giveUp()));
+  }
+
+  /** For `RpcRequest`. */
+  onRationRead(spentMs: number): void {
+    this.#unheard?.onRationRead(spentMs);
+  }
+
+  override get abandonedWait(): string {
+    return this.#unheard?.isUnheard !== true || this.plan.message.method !== 'tasks/result' ? '' : this.task;
+  }
+
+  /** The id of the task that the request is about, as the caller has written it. */
+  protected get task(): string {
+    const { exchange, message } = this.plan;
+    return exchange.request.body.toString('utf8', message.nameStart, message.nameEnd);
+  }
+
+  /** Progress is relayed under the caller's own token only; a caller that gave none asked for none. */
+  protected isOwnProgress(bytes: Buffer, message: BackendMessage): boolean {
+    const { message: call, exchange, form } = this.plan;
+    const { progressTokenStart: start, progressTokenEnd: end } = message;
+    if (start === -1 || call.progressTokenStart === -1) return false;
+    const sent = form.sentToken;
+    if (sent !== undefined) return sameId(bytes, start, end, sent, 0, sent.length);
+    return sameId(bytes, start, end, exchange.request.body, call.progressTokenStart, call.progressTokenEnd);
+  }
+
+  /** To a client that takes events. */
+  #openStream(): CallerStream {
+    return (this.#stream = new CallerStream(this, this.exchange, this.plan.session.streamKeeper));
+  }
+
+  #say(bytes: Buffer, onLost?: () => void): void {
+    const exchange = this.exchange;
+    if (exchange.request.answerForms === 'json') return;
+    if (this.#stream === undefined && exchange.isAborted) return;
+    const stream = this.#stream ?? this.#openStream();
+    stream.say(bytes, onLost);
+    if (stream.isBlocked) this.request?.pause();
+  }
+
+  /**
+   * Gives the answer to whoever hears of it.
+   * @param parts what the caller gets in place of the message.
+   * @param status of HTTP, where nothing was said before.
+   * @param isPassing the message is valid only now.
+   */
+  protected answerCaller(
+    message: Buffer,
+    parts: readonly Buffer[] | undefined,
+    status: number,
+    isPassing: boolean,
+  ): void {
+    this.#unheard?.close();
+    const exchange = this.exchange;
+    this.plan.session.finish(this);
+    const isPlain = status === 200 && !this.#isEventDue;
+    if (isPlain && isPassing) answerPassing(exchange, message);
+    else if (isPlain && parts !== undefined && message.length <= limits.readAtOnceBytesMax)
+      answerJoined(exchange, parts);
+    else if (isPlain && parts !== undefined) answerInParts(exchange, parts);
+    else this.#finishOtherwise(exchange, parts ?? [isPassing ? copied(message) : message], status);
+    this.plan.form.onOver();
+  }
+
+  #finishOtherwise(exchange: Exchange, parts: readonly Buffer[], status: number): void {
+    if (this.#isEventDue) (this.#stream ?? this.#openStream()).finish(parts, this.callersId);
+    else answerWithStatus(exchange, joined(parts), status);
+  }
+
+  /** Whether the answer is the last event of a stream, or of one that can be gone on with. */
+  get #isEventDue(): boolean {
+    if (this.#stream !== undefined) return true;
+    const { session } = this.plan;
+    const exchange = this.exchange;
+    return exchange.request.answerForms === 'event-stream' && session.streamKeeper !== undefined && !exchange.isAborted;
+  }
+}

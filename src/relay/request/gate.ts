@@ -1,0 +1,92 @@
+// What stands between the opening of an upstream session and a request for a prompt, a resource or a completion: the backend
+// must have declared the capability, and its allow-list of resources must grant the URI. What is not granted is answered like
+// what does not exist. Tools have no gate.
+import { listKinds, type ListKind } from '../../protocol/list-kinds.js';
+import { methodNotFound, type RpcError } from '../exchange/answers.js';
+import { grantByEntries } from '../list-merge/grant.js';
+import type { ListMerger } from '../list-merge/list-merger.js';
+import type { Session } from '../session/session.js';
+import { ListPages } from '../list-merge/list-pages.js';
+import type { UpstreamContext } from '../../upstream/upstream-context.js';
+import { upstreamFault, type UpstreamFault } from '../../upstream/upstream-fault.js';
+import type { UpstreamSession } from '../../upstream/upstream-session.js';
+import type { RequestMetadata } from '../../upstream/request-metadata.js';
+
+export interface GateRules {
+  readonly method: string;
+  /** A bit of `capability`. */
+  readonly capability: number;
+  /** The backend's URI that must be granted, if it is for a resource. */
+  readonly uri: string | undefined;
+  /** The answer where there is no such thing. */
+  readonly unknown: RpcError;
+}
+
+/** Called once: with nothing when the request may be sent. */
+export type GateOutcome = (obstacle: RpcError | UpstreamFault | undefined) => void;
+
+export class Gate {
+  readonly #context: UpstreamContext;
+  readonly #merger: ListMerger;
+  readonly #session: Session;
+  readonly #rules: GateRules;
+  #reader: ListPages | undefined;
+  #isAborted = false;
+
+  constructor(context: UpstreamContext, merger: ListMerger, session: Session, rules: GateRules) {
+    this.#context = context;
+    this.#merger = merger;
+    this.#session = session;
+    this.#rules = rules;
+  }
+
+  /** @param upstream is open. @param done may be called from within. */
+  pass(upstream: UpstreamSession, metadata: RequestMetadata, done: GateOutcome): void {
+    const { capability, method, unknown } = this.#rules;
+    if (((upstream.record?.capabilities ?? 0) & capability) === 0) {
+      done(this.#session.upstreams.declares(capability) === 'no' ? methodNotFound(method) : unknown);
+      return;
+    }
+    const uri = this.#isEndingOfHeld(upstream) ? undefined : this.#rules.uri;
+    const grant = uri === undefined ? 'granted' : grantByEntries(upstream.backend, uri);
+    if (uri === undefined || grant === 'granted') {
+      done(undefined);
+    } else if (grant === 'refused') {
+      done(unknown);
+    } else {
+      this.#lookUp(listKinds.resources, upstream, uri, metadata, (outcome) => {
+        if (outcome === unknown && !this.#isAborted) this.#lookUp(listKinds.templates, upstream, uri, metadata, done);
+        else done(outcome);
+      });
+    }
+  }
+
+  /** Whoever is subscribed may end it, also where the resource has left the backend's list. */
+  #isEndingOfHeld({ backend }: UpstreamSession): boolean {
+    const { method, uri } = this.#rules;
+    return (
+      method === 'resources/unsubscribe' && uri !== undefined && this.#session.subscriptions.has(backend.name, uri)
+    );
+  }
+
+  /** Nobody waits any more; `done` may be called all the same. */
+  abort(): void {
+    this.#isAborted = true;
+    this.#reader?.abort();
+  }
+
+  #lookUp(kind: ListKind, upstream: UpstreamSession, uri: string, metadata: RequestMetadata, done: GateOutcome): void {
+    const { backend } = upstream;
+    this.#reader = new ListPages(this.#context, this.#merger, kind, upstream, metadata, (pages, fault) => {
+      this.#reader = undefined;
+      if (fault !== undefined) done(fault);
+      else
+        this.#merger.grant(upstream.subject, { kind, backend, pages, uri }, (outcome) => {
+          if (typeof outcome === 'string')
+            done(upstreamFault(outcome === 'overdue' ? 'answer-timeout' : 'answer-unread'));
+          else done(outcome ? undefined : this.#rules.unknown);
+        });
+    });
+    this.#reader.start();
+  }
+}

@@ -1,0 +1,129 @@
+// The arguments of a large call that its head says again (N03, M13): read in slices before the call goes out, in the bytes as they go out, which
+// are not put together for it. Cold: of large calls to tools with such parameters alone.
+import { Buffer } from 'node:buffer';
+import { ESCAPE_BYTES_MAX, stringValue } from '../../protocol/json-member.js';
+import { jsonKind, type JsonScanner } from '../../protocol/json-scanner.js';
+import type { NodeFilter } from '../../protocol/node-filter.js';
+import { readings, type Reading } from '../../protocol/reading-queue.js';
+import type { MirroredParam } from '../../protocol/tool-mirrors.js';
+import { limits } from '../../shared/limits.js';
+import { rpcCodes } from '../../shared/refusals.js';
+import type { RpcError } from '../exchange/answers.js';
+import { partsOf } from '../message/edits.js';
+import { MirroredPaths, type KeyText } from '../message/mirrored-nodes.js';
+import { scalarText, TOO_LONG, type MirroredValues } from '../message/mirrored-params.js';
+import type { RelayedRequestPlan } from './relayed-request-plan.js';
+
+/** What was read of a call, in the order of its tool's parameters. */
+export interface ReadArguments {
+  /** These parameters. */
+  readonly known: readonly MirroredParam[];
+  /** As the caller has written them. */
+  readonly own: MirroredValues;
+  /** As they go out, with those that the config fixes. */
+  readonly sent: MirroredValues;
+}
+
+const TOO_MANY: RpcError = {
+  code: rpcCodes.invalidParams,
+  message: 'Too many arguments to search for those that the tool needs as headers',
+};
+
+/** The parameters for which a call has to be read before it goes out; `undefined` where it need not be, or is read at once. */
+export function argumentsToRead({
+  outgoing,
+  message,
+  upstream,
+  bareName,
+}: RelayedRequestPlan): readonly MirroredParam[] | undefined {
+  const isSmall = outgoing.body.length + (outgoing.putIn?.length ?? 0) <= limits.readAtOnceBytesMax;
+  if (isSmall || message.method !== 'tools/call') return undefined;
+  // A client with a session says nothing in its heads, and a backend with sessions looks at none.
+  return upstream.isModern || message.envelope !== undefined ? upstream.mirrorsOf(bareName) : undefined;
+}
+
+/** @param done called once, never from within. */
+export function readArguments(
+  { outgoing, session }: RelayedRequestPlan,
+  known: readonly MirroredParam[],
+  done: (read: ReadArguments | RpcError) => void,
+): Reading {
+  const { body, leftOut, putIn = Buffer.alloc(0) } = outgoing;
+  const parts = leftOut === undefined ? [body] : partsOf(body, [{ ...leftOut, putIn }]);
+  const text = new PartedText(parts.filter(({ length }) => length > 0));
+  const paths = MirroredPaths.of(known);
+  const keyText: KeyText = (start, end) => text.key(start, end);
+  const filter = new PathFilter(paths, keyText);
+  const handler = (tape: JsonScanner | undefined): void => {
+    if (tape === undefined) return done(TOO_MANY);
+    const nodes = paths.nodesIn(tape, keyText);
+    const sent = nodes.map((node) => valueOf(tape, text, node));
+    const own = sent.map((value, index) => (isPutIn(tape, nodes[index]!, outgoing.leftOut, putIn) ? undefined : value));
+    done({ known, own, sent });
+  };
+  return readings.readPieces(session.identity.subject, text.parts, paths.depth, handler, { filter });
+}
+
+/** A text in parts. No token that is looked at goes from one into the next. */
+class PartedText {
+  readonly parts: readonly Buffer[];
+
+  constructor(parts: readonly Buffer[]) {
+    this.parts = parts;
+  }
+
+  /** Offsets are of the whole. */
+  slice(start: number, end: number): Buffer {
+    let at = start;
+    for (const part of this.parts) {
+      if (at < part.length) return part.subarray(at, at + end - start);
+      at -= part.length;
+    }
+    return Buffer.alloc(0);
+  }
+
+  /** The text of the key between the offsets, which leave out its quotes. */
+  key(start: number, end: number): string {
+    const token = this.slice(start - 1, end + 1);
+    return stringValue(token, 0, token.length);
+  }
+}
+
+/** Writes down what is on the way to the parameters, and no other argument's members. */
+class PathFilter implements NodeFilter {
+  readonly nodesMax = limits.mirroredNodesMax;
+  readonly #paths: MirroredPaths;
+  readonly #keyText: KeyText;
+  #isRoot = true;
+
+  constructor(paths: MirroredPaths, keyText: KeyText) {
+    this.#paths = paths;
+    this.#keyText = keyText;
+  }
+
+  wants(keyStart: number, keyEnd: number): boolean {
+    const isRoot = this.#isRoot;
+    this.#isRoot = false;
+    return isRoot || (keyStart !== -1 && this.#paths.mayLead(keyStart, keyEnd, this.#keyText));
+  }
+}
+
+function valueOf(tape: JsonScanner, text: PartedText, node: number): MirroredValues[number] {
+  if (node < 0) return undefined;
+  const [start, end, kind] = [tape.start(node), tape.end(node), tape.kind(node)];
+  if (kind === jsonKind.string && end - start > ESCAPE_BYTES_MAX * limits.mirroredParamBytesMax) return TOO_LONG;
+  const token = text.slice(start, end);
+  return scalarText(token, 0, token.length, kind);
+}
+
+/** Of arguments nothing else is put in but what the config fixes. */
+function isPutIn(
+  tape: JsonScanner,
+  node: number,
+  leftOut: { readonly start: number } | undefined,
+  { length }: Buffer,
+): boolean {
+  if (node < 0 || leftOut === undefined) return false;
+  const start = tape.start(node);
+  return start >= leftOut.start && start < leftOut.start + length;
+}

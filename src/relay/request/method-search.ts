@@ -1,0 +1,93 @@
+// A request whose method may be that of a backend of which nothing is known in this session: one that could not be opened so
+// far, or that another process had lost when this one went on with the session. They are opened, and then it is known. Cold.
+import { rpcCodes } from '../../shared/refusals.js';
+import type { Deadline } from '../../shared/deadline-wheel.js';
+import type { CompiledBackend } from '../../user-config/compiled-config.js';
+import type { IdSpan } from '../../upstream/rpc-request.js';
+import type { UpstreamContext } from '../../upstream/upstream-context.js';
+import { answerError, CANCELLED, type RpcError } from '../exchange/answers.js';
+import { backendTurns } from '../in-flight/turns.js';
+import type { Exchange } from '../exchange/exchange.js';
+import { metadataFor } from '../exchange/passthrough.js';
+import { RequestInFlight } from '../in-flight/request-in-flight.js';
+import type { Session } from '../session/session.js';
+
+const SESSION_ENDED: RpcError = {
+  code: rpcCodes.internalError,
+  message: 'The session ended while the backend of the method was being determined',
+};
+
+export interface MethodSearchPlan {
+  readonly session: Session;
+  readonly exchange: Exchange;
+  readonly id: IdSpan;
+  /** Of the config that the session obeys; not empty. */
+  readonly backends: ReadonlyMap<string, CompiledBackend>;
+}
+
+export class MethodSearch extends RequestInFlight {
+  readonly id: IdSpan;
+  readonly isCancellable = true;
+  readonly #context: UpstreamContext;
+  readonly #plan: MethodSearchPlan;
+  readonly #onSearched: () => void;
+  readonly #pending: Set<CompiledBackend>;
+  #patience: Deadline | undefined;
+  #isDone = false;
+
+  /** @param onSearched called once, perhaps from within `start`: as much is known as will be. Not when the caller is answered here. */
+  constructor(context: UpstreamContext, plan: MethodSearchPlan, onSearched: () => void) {
+    super();
+    this.id = plan.id;
+    this.#context = context;
+    this.#plan = plan;
+    this.#onSearched = onSearched;
+    this.#pending = new Set(plan.backends.values());
+  }
+
+  start(): void {
+    const { session, backends } = this.#plan;
+    const { deadlines, options } = this.#context;
+    session.begin(this);
+    this.#patience = deadlines.after(options.initializePatienceMs, () => this.#onSearchOver());
+    backendTurns.visitAll(session.identity.subject, backends.values(), {
+      visit: (backend) => this.#open(backend),
+      onNoRoom: (backend) => this.#settle(backend),
+    });
+  }
+
+  cancel(): void {
+    if (this.#finish()) answerError(this.#plan.exchange, this.id, CANCELLED);
+  }
+
+  endWithSession(): void {
+    if (this.#finish()) answerError(this.#plan.exchange, this.id, SESSION_ENDED);
+  }
+
+  #open(backend: CompiledBackend): void {
+    const { session, exchange } = this.#plan;
+    // The session is over, or has another config by now.
+    if (this.#isDone || session.virtualHost?.backends.get(backend.name) !== backend) return this.#settle(backend);
+    const upstream = session.upstream(backend);
+    upstream.whenOpen(metadataFor(backend, exchange.request), () => this.#settle(backend));
+    if (upstream.isTrial) this.#settle(backend);
+  }
+
+  #settle(backend: CompiledBackend): void {
+    this.#pending.delete(backend);
+    if (this.#pending.size === 0) this.#onSearchOver();
+  }
+
+  #onSearchOver(): void {
+    if (this.#finish()) this.#onSearched();
+  }
+
+  /** @returns false when it was over. */
+  #finish(): boolean {
+    if (this.#isDone) return false;
+    this.#isDone = true;
+    this.#patience?.cancel();
+    this.#plan.session.finish(this);
+    return true;
+  }
+}

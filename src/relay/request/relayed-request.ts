@@ -1,0 +1,406 @@
+// One request for a single backend on its way, as `tools/call`: there and back byte for byte, but for names, ids, URIs and what the config or the
+// backend's era says of it. The caller's going away does not end it (S12), a cancellation does (C16). This is its way to the backend and what comes of it there;
+// its caller's side is `answered-request.ts`. Hot: one object per call, nothing awaited.
+import { capability } from '../../protocol/capabilities.js';
+import type { BackendMessage, ClientMessage } from '../../protocol/json-rpc.js';
+import type { Era } from '../../protocol/protocol-versions.js';
+import type { Reading } from '../../protocol/reading-queue.js';
+import type { MirroredParam } from '../../protocol/tool-mirrors.js';
+import type { Deadline } from '../../shared/deadline-wheel.js';
+import { wokenTurns } from '../../shared/fair-turns.js';
+import { limits } from '../../shared/limits.js';
+import { joined } from '../../shared/short-memory.js';
+import {
+  backendFailed,
+  CANCELLED,
+  errorMessage,
+  methodNotFound,
+  resultMessage,
+  type RpcError,
+} from '../exchange/answers.js';
+import { AnsweredRequest } from './answered-request.js';
+import { clientsNotification } from '../session/backend-notifications.js';
+import { withEdit } from '../message/bare-body.js';
+import type { Exchange } from '../exchange/exchange.js';
+import { argumentsToRead, readArguments, type ReadArguments } from './large-arguments.js';
+import { metadataFor } from '../exchange/passthrough.js';
+import { ModernLeg, NAME_TOO_LONG, NOT_CHANGED, type ModernLegOwner } from './modern-leg.js';
+import { failureOf } from './request-failure.js';
+import { callersParts } from '../message/rewriting.js';
+import { tracedMessage } from '../message/trace-passing.js';
+import { bareTaskEdit } from '../message/task-ids.js';
+import { isTargetMethod, readTarget } from './targets.js';
+import { tellOutcome } from './told-outcome.js';
+import { upstreamFault, type UpstreamFault } from '../../upstream/upstream-fault.js';
+import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
+import { isNameTooLong } from '../../upstream/modern-request.js';
+import type { IdSpan, RequestHandler } from '../../upstream/rpc-request.js';
+import type { OutgoingMessage } from '../../upstream/http-upstream.js';
+import type { UpstreamSession } from '../../upstream/upstream-session.js';
+import type { UpstreamSessionRecord } from '../../upstream/upstream-session-record.js';
+
+const SESSION_ENDED = upstreamFault('session-ended');
+
+export class RelayedRequest extends AnsweredRequest implements RequestHandler, ModernLegOwner {
+  readonly isCancellable = true;
+  /** The upstream session that the request was sent in, to tell a loss of it from a loss of its successor. */
+  #sentIn: UpstreamSessionRecord | undefined;
+  /** Known where somebody wants to know how long the backend took. */
+  #sentAtMs = 0;
+  #isSecondTry = false;
+  /** The backend has refused the first try for its era: the second one is of the other. */
+  #refusedEra: Era | undefined;
+  /** Made where its backend has no sessions. */
+  #modern: ModernLeg | undefined;
+  /** The client has something to answer that its backend has asked. */
+  #isAsking = false;
+  /** The same, asked on the backend's own stream, where nobody tells for which call. */
+  #isExcused = false;
+  /** Of its arguments, before it goes out. */
+  #reading: Reading | undefined;
+  #cancelDeadline: Deadline | undefined;
+
+  start(): void {
+    // Of two that wait for one task its backend would ask either of them.
+    if (this.plan.message.method === 'tasks/result') this.plan.session.inFlight.giveUpAbandoned(this.task);
+    this.plan.session.begin(this);
+    this.exchange.onAbort = () => this.onCallerGone();
+    // A large message takes a while to be read, and its caller may be gone by then.
+    if (this.exchange.isAborted) this.onCallerGone();
+    if (this.isDone) return;
+    this.plan.upstream.whenReady(this.plan.metadata, (fault) => this.#onOpen(fault));
+  }
+
+  /**
+   * Passes the caller's own notice on to the one backend that runs the request, and stops waiting soon.
+   * @param exchange the notice's own exchange.
+   */
+  cancel(exchange: Exchange, notice: ClientMessage): void {
+    if (this.isDone) return;
+    if (this.request === undefined) {
+      // Not sent yet: there is nothing to cancel there.
+      this.#refuse(CANCELLED);
+      return;
+    }
+    const { upstream } = this.plan;
+    const { body } = exchange.request;
+    const metadata = metadataFor(upstream.backend, exchange.request);
+    // What waits to be sent is counted by nobody.
+    if (body.length < limits.countedFromBytes)
+      upstream.send(withEdit({ body }, bareTaskEdit(body, notice, upstream.backend)), metadata);
+    else upstream.cancel(this.#sentId, 'cancelled by the client', metadata);
+    // A backend without sessions cannot tell whose request the notice means. What it understands is that nobody listens any more.
+    if (this.#sentIn?.sessionId === '') {
+      this.#endCancelled();
+      return;
+    }
+    // A backend need not answer what was cancelled, and many never end the stream either.
+    this.#cancelDeadline ??= this.plan.deadlines.after(limits.cancelledAnswerMsMax, () => this.#endCancelled());
+  }
+
+  #endCancelled(): void {
+    this.request?.abort();
+    this.#refuse(CANCELLED);
+  }
+
+  /** For `HeldCall`: what the config does not have any more, nobody goes on with. */
+  obstacleFor(virtualHost: CompiledVirtualHost, exchange: Exchange, message: ClientMessage): RpcError | undefined {
+    const { session, upstream, message: call } = this.plan;
+    const obeyed = session.applyConfig(virtualHost, exchange.request);
+    if (!isTargetMethod(call.method)) return undefined;
+    const { target } = readTarget(call.method, obeyed, exchange.request.body, message);
+    if ('error' in target) return target.error;
+    return upstream.state === 'closed' ? backendFailed(upstream.backend.name, SESSION_ENDED) : undefined;
+  }
+
+  override get mayEndLater(): true {
+    return true;
+  }
+
+  /** The session was ended under the call. */
+  endWithSession(): void {
+    this.request?.abort();
+    this.#fail(SESSION_ENDED);
+  }
+
+  /** For `RpcRequest`. */
+  get readsInPlace(): true {
+    return true;
+  }
+
+  onAnswer(bytes: Buffer, message: BackendMessage, _sessionId: string, isInPlace = false): void {
+    if (this.#sentIn?.era !== 'modern' || this.#modern === undefined) {
+      this.onWhole(bytes, message, isInPlace);
+      return;
+    }
+    // What it says may be needed until the client has answered.
+    const kept = isInPlace ? Buffer.from(bytes) : bytes;
+    if (!this.#modern.takes(kept, message, this.request?.status ?? 0)) this.onWhole(kept, message);
+  }
+
+  /** For `ModernLeg`, as the next two. */
+  onWhole(bytes: Buffer, message: BackendMessage, isInPlace = false): void {
+    if (!message.isError) this.plan.onSettled?.(true);
+    const { session, upstream, uriPlaces, form } = this.plan;
+    const { uriName } = upstream.backend;
+    // That of the backend may be another by now, as other requests have found out.
+    const era = this.#sentIn?.era ?? 'legacy';
+    const instead = form.insteadOf(bytes, message, this.plan, era);
+    if (typeof instead === 'string') return this.#finish(resultMessage(this.callersId, instead));
+    if (instead !== undefined) return this.#refuse(instead);
+    const tasks = session.taskForm(upstream);
+    const taskPlaces = form.taskPlacesIn(this.plan.taskPlaces, bytes, message, upstream, era);
+    const more = form.answerEdits(bytes, message, era);
+    const parts = callersParts(bytes, message, this.callersId, uriName, uriPlaces, taskPlaces, tasks, more);
+    if (parts === 'task-unreachable') this.#fail(upstreamFault(parts));
+    else {
+      tellOutcome(this.exchange.watcher, this.plan.message.method, bytes, message, this.#sentAtMs);
+      // Parts are put together, which copies them.
+      const status = message.isError ? form.answerStatus(bytes, message, era) : 200;
+      this.#finish(bytes, parts, status, isInPlace && parts === undefined);
+    }
+    if (this.request?.isSent === true) this.plan.exchange.releaseBody();
+  }
+
+  onInput(): void {
+    this.#isSecondTry = false;
+    this.#refusedEra = undefined;
+    this.plan.upstream.whenReady(this.plan.metadata, (fault) => this.#onOpen(fault));
+  }
+
+  onNoInput(error: RpcError | undefined): void {
+    if (error === undefined) this.#fail(upstreamFault('answer-invalid'));
+    else this.#refuse(error);
+  }
+
+  onMessage(bytes: Buffer, message: BackendMessage): void {
+    const { session, upstream, metadata, form } = this.plan;
+    if (message.kind === 'request' && !this.#isAnswerable) return;
+    if (message.kind === 'request') session.backendRequests.ask(this, upstream, metadata, bytes, message);
+    else if (message.method === 'notifications/cancelled') session.backendRequests.withdraw(upstream, bytes, message);
+    else {
+      upstream.hear(message.method);
+      const isOwnProgress = message.method === 'notifications/progress' && this.isOwnProgress(bytes, message);
+      const isAsItCame = isOwnProgress && (form.sentToken !== undefined || !upstream.declares(capability.tasks));
+      if (isAsItCame) this.sayProgress(bytes, message);
+      else if (form.isHeard(bytes, message)) {
+        const parts = clientsNotification(session, upstream, bytes, message, isOwnProgress);
+        if (parts !== undefined) this.tell(parts);
+      }
+    }
+  }
+
+  /** Without a session nothing can be asked on a stream, and nobody could answer; nor in one that is lost since. */
+  get #isAnswerable(): boolean {
+    return this.#sentIn?.era === 'legacy' && this.plan.upstream.record?.sessionId === this.#sentIn.sessionId;
+  }
+
+  /** For `BackendRequests`. */
+  ask(id: Buffer, parts: readonly Buffer[], onLost: (error?: RpcError) => void): void {
+    const { form } = this.plan;
+    if (form.asking === undefined) return this.tell(parts, onLost);
+    const error = form.asking.ask(this.plan, this, id, joined(parts));
+    if (error !== undefined) onLost(error);
+  }
+
+  /** For `BackendRequests`. */
+  onUnoffered(method: string, mode: string): void {
+    this.plan.form.onUnoffered(method, mode);
+  }
+
+  /** For `BackendRequests`. */
+  withdraw(id: Buffer, parts: readonly Buffer[]): void {
+    const { asking } = this.plan.form;
+    if (asking === undefined) this.tell(parts);
+    else asking.withdraw(id);
+  }
+
+  /** For `BackendRequests`: people take their time, and the backend waits for them. */
+  onAsking(isAsking: boolean): void {
+    this.#isAsking = isAsking;
+    this.#countSilence();
+  }
+
+  override onRetired(): void {
+    this.#modern?.onRetired();
+  }
+
+  override excuseSilence(upstream: UpstreamSession, isExcused: boolean): void {
+    if (upstream !== this.plan.upstream) return;
+    this.#isExcused = isExcused;
+    this.#countSilence();
+  }
+
+  override askableBy(upstream: UpstreamSession): this | undefined {
+    const { form } = this.plan;
+    const isAskable = form.asking !== undefined && form.askingObstacle === undefined && this.request !== undefined;
+    return isAskable && upstream === this.plan.upstream && this.#isAnswerable ? this : undefined;
+  }
+
+  override hearProgress(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean {
+    const { session, form } = this.plan;
+    if (upstream !== this.plan.upstream || !this.isOwnProgress(bytes, message)) return false;
+    this.#countSilence();
+    // Nothing holds the backend back there: what the caller does not take at once is dropped, and the next says more.
+    if (this.isBlocked) return true;
+    const parts =
+      form.sentToken === undefined ? clientsNotification(session, upstream, bytes, message, true) : undefined;
+    if (parts !== undefined) this.tell(parts);
+    else if (form.sentToken !== undefined && !this.isDone) this.sayProgress(bytes, message);
+    return true;
+  }
+
+  /** From now on, or not at all while the client is asked. */
+  #countSilence(): void {
+    this.request?.excuseSilence(this.#isAsking || this.#isExcused);
+  }
+
+  /** Hundreds may fail at once, as when their backend goes away. */
+  onFault(fault: UpstreamFault): void {
+    wokenTurns.run(this.plan.session.identity.subject, () => this.#onFault(fault));
+  }
+
+  #onFault(fault: UpstreamFault): void {
+    if (this.isDone) return;
+    const { upstream, metadata } = this.plan;
+    this.request = undefined;
+    const isLost = upstream.tryMarkLost(fault, this.#sentIn);
+    const mayTryAgain = !this.#isSecondTry && this.#cancelDeadline === undefined;
+    // The request was refused, so it was not executed: once more, in a new upstream session (R04), or with other
+    // credentials, if still wanted.
+    if (mayTryAgain && (isLost || upstream.tryRenewCredentials(fault, metadata))) {
+      this.#isSecondTry = true;
+      this.#refusedEra = fault.kind === 'era-refused' ? this.#sentIn?.era : undefined;
+      upstream.whenReady(metadata, (openFault) => this.#onOpen(openFault));
+      return;
+    }
+    upstream.reportFailure(fault);
+    if (fault.kind === 'answer-timeout') upstream.cancel(this.#sentId, 'timed out', metadata);
+    this.#fail(fault);
+  }
+
+  #onOpen(fault: UpstreamFault | undefined): void {
+    if (this.isDone) return;
+    if (fault !== undefined) {
+      this.#fail(fault);
+      return;
+    }
+    const { gate, upstream, metadata } = this.plan;
+    if (gate === undefined) this.#send();
+    else gate.pass(upstream, metadata, (obstacle) => this.#onPassed(obstacle));
+  }
+
+  #onPassed(obstacle: RpcError | UpstreamFault | undefined): void {
+    if (this.isDone) return;
+    if (obstacle === undefined) this.#send();
+    else if ('code' in obstacle) this.#refuse(obstacle);
+    else this.#fail(obstacle);
+  }
+
+  /** @param read the arguments of a large call whose head says some of them again. */
+  #send(read?: ReadArguments): void {
+    const { session, upstream, metadata, idleTimeoutMs } = this.plan;
+    // While the request was at the gate the session may have been lost.
+    if (upstream.record === undefined) {
+      this.#fail(upstreamFault('session-lost'));
+      return;
+    }
+    if (this.#modern?.isBegun === true && !upstream.isModern) {
+      this.#fail(upstreamFault('session-lost'));
+      return;
+    }
+    // Whoever speaks it after all has refused the request for another reason.
+    if (upstream.record.era === this.#refusedEra) return this.#fail(upstreamFault('era-refused'));
+    const toRead = argumentsToRead(this.plan);
+    if (toRead !== undefined && toRead !== read?.known) return this.#readFirst(toRead);
+    const obstacle = this.plan.form.obstacleAt(upstream, this.plan.bareName, read);
+    if (obstacle !== undefined) {
+      this.#refuse(obstacle);
+      return;
+    }
+    // For subscriptions alone.
+    if (upstream.isModern && this.plan.onSettled !== undefined) return this.#settleHere(this.plan.onSettled);
+    this.#sentIn = upstream.record;
+    if (this.exchange.watcher !== undefined) this.#sentAtMs = performance.now();
+    const outgoing = this.#outgoing(read);
+    if ('code' in outgoing) return this.#refuse(outgoing);
+    this.noteSent(upstream.request(outgoing, this.#sentId, metadata, idleTimeoutMs, true, this));
+    // In the upstream session in which it goes out now: what was asked in one before is no excuse.
+    this.#isExcused = session.isAskedUnasked(upstream);
+    if (this.#isExcused) this.#countSilence();
+  }
+
+  /** A backend without sessions keeps no subscription. The session does, and what it listens for there goes by them. */
+  #settleHere(onSettled: (isDone: boolean) => void): void {
+    const { upstream, message } = this.plan;
+    if (!upstream.declares(capability.resourcesSubscribe)) return this.#refuse(methodNotFound(message.method));
+    onSettled(true);
+    this.exchange.watcher?.onOutcome('ok', '', -1);
+    this.#finish(resultMessage(this.callersId, '{}'));
+  }
+
+  /** Its tool's parameters with headers may be others by then. */
+  #readFirst(known: readonly MirroredParam[]): void {
+    this.#reading = readArguments(this.plan, known, (read) => {
+      this.#reading = undefined;
+      if ('code' in read) this.#refuse(read);
+      else this.#send(read);
+    });
+  }
+
+  #outgoing(read: ReadArguments | undefined): OutgoingMessage | RpcError {
+    const { form, upstream, bareName, message } = this.plan;
+    if (upstream.isModern && isNameTooLong(bareName)) return NAME_TOO_LONG;
+    const formed = form.outgoing(this.plan.outgoing, upstream, bareName, read);
+    if (formed === undefined) return NOT_CHANGED;
+    const traced = tracedMessage(this.plan, formed, this.id);
+    // Who has said so itself needs nothing put in; but what stood in a wrapping has no head of its own.
+    if (!upstream.isModern || (message.envelope !== undefined && !form.isWrapped)) return traced;
+    return (this.#modern ??= new ModernLeg(this.plan, this)).outgoing(traced, read);
+  }
+
+  /** As the backend knows it. */
+  get #sentId(): IdSpan {
+    const id = this.plan.form.sentId(this.id);
+    return this.#sentIn?.era === 'modern' ? (this.#modern?.sentId(id) ?? id) : id;
+  }
+
+  override giveUp(): void {
+    if (this.isDone) return;
+    if (this.request !== undefined)
+      this.plan.upstream.cancel(this.#sentId, 'nobody is waiting for the response', this.plan.metadata);
+    this.request?.abort();
+    this.#refuse(CANCELLED);
+  }
+
+  /** Ends with an error of ours that is nobody's fault. */
+  #refuse(error: RpcError): void {
+    const { form } = this.plan;
+    const own = form.ownError(error);
+    this.exchange.watcher?.onOutcome('rpc-error', own.code, -1);
+    this.#finish(errorMessage(this.callersId, own), undefined, form.statusOf(own));
+  }
+
+  #fail(fault: UpstreamFault): void {
+    const tookMs = this.#sentAtMs === 0 ? -1 : performance.now() - this.#sentAtMs;
+    this.exchange.watcher?.onOutcome('fault', fault.kind, tookMs);
+    this.#finish(errorMessage(this.callersId, failureOf(fault, this.plan)));
+  }
+
+  /**
+   * @param parts what the caller gets in place of the message.
+   * @param status of HTTP, where nothing was said before.
+   * @param isPassing the message is valid only now.
+   */
+  #finish(message: Buffer, parts?: readonly Buffer[], status = 200, isPassing = false): void {
+    if (this.isDone) return;
+    if (this.#isAsking) this.plan.session.backendRequests.endOf(this);
+    this.isDone = true;
+    this.plan.onSettled?.(false);
+    this.plan.gate?.abort();
+    this.#modern?.end();
+    this.#reading?.cancel();
+    this.#cancelDeadline?.cancel();
+    this.answerCaller(message, parts, status, isPassing);
+  }
+}

@@ -1,0 +1,381 @@
+// What a request is for, found by the name, the URI or the id of a task in it: the backend, the bytes that go there, and what must hold before
+// they do. What is not allowed is answered like what does not exist. Hot.
+import type { UpstreamOptions } from '../../config/dataplane-options.js';
+import { capability } from '../../protocol/capabilities.js';
+import { stringValue } from '../../protocol/json-member.js';
+import type { ClientMessage } from '../../protocol/json-rpc.js';
+import type { Era } from '../../protocol/protocol-versions.js';
+import { taskPlace } from '../../protocol/task-places.js';
+import { uriPlace } from '../../protocol/uri-places.js';
+import { limits } from '../../shared/limits.js';
+import { rpcCodes } from '../../shared/refusals.js';
+import type { CompiledBackend, CompiledVirtualHost } from '../../user-config/compiled-config.js';
+import {
+  resourceNotFound,
+  unknownPrompt,
+  unknownResource,
+  unknownTask,
+  unknownTool,
+  type RpcError,
+} from '../exchange/answers.js';
+import { bareNameBody, bareUriBody, withEdit, withEdits } from '../message/bare-body.js';
+import { curatedArguments } from '../message/curated-call.js';
+import type { NameKind } from '../exchange/exchange.js';
+import type { GateRules } from './gate.js';
+import { routeName, routeTask, type NameRoute } from '../../user-config/routing.js';
+import { bareTaskEdit } from '../message/task-ids.js';
+import type { OutgoingMessage } from '../../upstream/http-upstream.js';
+import { routeUri } from '../message/uris.js';
+
+/** The methods whose requests go to one backend. */
+export type TargetMethod =
+  | 'tools/call'
+  | 'prompts/get'
+  | 'resources/read'
+  | 'resources/subscribe'
+  | 'resources/unsubscribe'
+  | 'completion/complete'
+  | 'tasks/get'
+  | 'tasks/result'
+  | 'tasks/cancel'
+  | 'tasks/update';
+
+export interface Target {
+  readonly backend: CompiledBackend;
+  readonly outgoing: OutgoingMessage;
+  /** What it is about, as the backend calls it, where requests say so in their heads; `''` elsewhere. */
+  readonly bareName: string;
+  /** `undefined` for tools, which have none. */
+  readonly gate: GateRules | undefined;
+  /** Bits of `uriPlace`: where in the answer URIs are the backend's. */
+  readonly uriPlaces: number;
+  /** The same of `taskPlace` for ids of tasks. */
+  readonly taskPlaces: number;
+}
+
+/** Why a request has no target. */
+export interface NoTarget {
+  readonly error: RpcError;
+  /** A bit of `capability`: where nobody declares it, it is the method that is not there. Tools need none. */
+  readonly capability: number;
+  /** No tool has the name. */
+  readonly isUnknownTool?: boolean;
+}
+
+export interface TargetReading {
+  readonly target: Target | NoTarget;
+  /** For logs and traces: the bare name of a tool or a prompt, or what the caller has called so; `''` for all else. */
+  readonly name: string;
+  /** The same: which of them it is. */
+  readonly nameKind: NameKind;
+}
+
+/** All that the relay has to know of a method, but for where in its params stands what it is about (protocol/request-subject.ts). */
+interface MethodRules {
+  /** Of clients: those of 2026-07-28, without sessions, are `modern`. */
+  readonly eras: Era | 'both';
+  /** What a name in its params is the name of, and which allow-list is asked for it: URIs have their own. */
+  readonly names: 'tools' | 'prompts' | 'tasks';
+  /** What is said to callers whose request does not say what it is about. */
+  readonly missing: string;
+  readonly unknownName: (name: string) => RpcError;
+  readonly unknownUri: (uri: string) => RpcError;
+  /** Without it the method is not there; 0: it always is. */
+  readonly capability: number;
+  /** Where in its answer URIs and ids of tasks are the backend's. */
+  readonly uriPlaces: number;
+  readonly taskPlaces: number;
+  /**
+   * Whether the head of a modern request says what it is about, too (M12): `may` where not all clients do, and backends are told all the
+   * same. Has nothing to do with the next: a URI is in heads and not in logs.
+   */
+  readonly nameInHead: 'must' | 'may' | 'no';
+  /** As what its name stands in logs and traces; `''`: not at all. */
+  readonly loggedAs: NameKind;
+  /** Whether a backend may answer that input is required (M22): such requests can be made again, with what they were asked for. */
+  readonly mayAskForInput: boolean;
+}
+
+const METHODS: Readonly<Record<TargetMethod, MethodRules>> = {
+  'tools/call': {
+    eras: 'both',
+    names: 'tools',
+    missing: 'name must be a string',
+    unknownName: unknownTool,
+    unknownUri: unknownResource,
+    capability: 0,
+    uriPlaces: uriPlace.content | uriPlace.error,
+    taskPlaces: taskPlace.related,
+    nameInHead: 'must',
+    loggedAs: 'tool',
+    mayAskForInput: true,
+  },
+  'prompts/get': {
+    eras: 'both',
+    names: 'prompts',
+    missing: 'name must be a string',
+    unknownName: unknownPrompt,
+    unknownUri: unknownResource,
+    capability: capability.prompts,
+    uriPlaces: uriPlace.messages | uriPlace.error,
+    taskPlaces: taskPlace.related,
+    nameInHead: 'must',
+    loggedAs: 'prompt',
+    mayAskForInput: true,
+  },
+  'resources/read': {
+    eras: 'both',
+    names: 'prompts',
+    missing: 'uri must be a string',
+    unknownName: unknownPrompt,
+    unknownUri: resourceNotFound,
+    capability: capability.resources,
+    uriPlaces: uriPlace.contents | uriPlace.error,
+    taskPlaces: taskPlace.related,
+    nameInHead: 'must',
+    loggedAs: '',
+    mayAskForInput: true,
+  },
+  // Many servers take subscriptions and say that they do not. One that does not says so itself.
+  'resources/subscribe': {
+    eras: 'legacy',
+    names: 'prompts',
+    missing: 'uri must be a string',
+    unknownName: unknownPrompt,
+    unknownUri: resourceNotFound,
+    capability: capability.resources,
+    uriPlaces: uriPlace.error,
+    taskPlaces: taskPlace.related,
+    nameInHead: 'no',
+    loggedAs: '',
+    mayAskForInput: false,
+  },
+  'resources/unsubscribe': {
+    eras: 'legacy',
+    names: 'prompts',
+    missing: 'uri must be a string',
+    unknownName: unknownPrompt,
+    unknownUri: resourceNotFound,
+    capability: capability.resources,
+    uriPlaces: uriPlace.error,
+    taskPlaces: taskPlace.related,
+    nameInHead: 'no',
+    loggedAs: '',
+    mayAskForInput: false,
+  },
+  'completion/complete': {
+    eras: 'both',
+    names: 'prompts',
+    missing: 'ref must be of type ref/prompt with a name, or ref/resource with a uri',
+    unknownName: unknownPrompt,
+    unknownUri: unknownResource,
+    capability: capability.completions,
+    uriPlaces: uriPlace.error,
+    taskPlaces: taskPlace.related,
+    nameInHead: 'no',
+    loggedAs: '',
+    mayAskForInput: false,
+  },
+  'tasks/get': {
+    eras: 'both',
+    names: 'tasks',
+    missing: 'taskId must be a string',
+    unknownName: unknownTask,
+    unknownUri: unknownResource,
+    capability: capability.tasks,
+    uriPlaces: uriPlace.error,
+    taskPlaces: taskPlace.own | taskPlace.related,
+    nameInHead: 'may',
+    loggedAs: '',
+    mayAskForInput: false,
+  },
+  // Its result is that of the call.
+  'tasks/result': {
+    eras: 'legacy',
+    names: 'tasks',
+    missing: 'taskId must be a string',
+    unknownName: unknownTask,
+    unknownUri: unknownResource,
+    capability: capability.tasks,
+    uriPlaces: uriPlace.content | uriPlace.error,
+    taskPlaces: taskPlace.related,
+    nameInHead: 'may',
+    loggedAs: '',
+    mayAskForInput: false,
+  },
+  'tasks/cancel': {
+    eras: 'both',
+    names: 'tasks',
+    missing: 'taskId must be a string',
+    unknownName: unknownTask,
+    unknownUri: unknownResource,
+    capability: capability.tasksCancel,
+    uriPlaces: uriPlace.error,
+    taskPlaces: taskPlace.own | taskPlace.related,
+    nameInHead: 'may',
+    loggedAs: '',
+    mayAskForInput: false,
+  },
+  // Of tasks since 2026-07-28 alone.
+  'tasks/update': {
+    eras: 'modern',
+    names: 'tasks',
+    missing: 'taskId must be a string',
+    unknownName: unknownTask,
+    unknownUri: unknownResource,
+    capability: capability.tasksExtension,
+    uriPlaces: uriPlace.error,
+    taskPlaces: taskPlace.related,
+    nameInHead: 'may',
+    loggedAs: '',
+    mayAskForInput: false,
+  },
+};
+
+/** Tasks since 2026-07-28, an extension: the result of one is in what is said of it. */
+const EXTENSION_TASK = { capability: capability.tasksExtension, uriPlaces: uriPlace.ofTask | uriPlace.error } as const;
+const EXTENSION_METHODS: Readonly<Partial<Record<TargetMethod, MethodRules>>> = {
+  'tasks/get': { ...METHODS['tasks/get'], ...EXTENSION_TASK },
+  'tasks/cancel': { ...METHODS['tasks/cancel'], ...EXTENSION_TASK },
+};
+
+function rulesOf(method: TargetMethod, { envelope }: ClientMessage): MethodRules {
+  return (envelope === undefined ? undefined : EXTENSION_METHODS[method]) ?? METHODS[method];
+}
+
+/** By the texts that requests bring: one look each. */
+const RULES: ReadonlyMap<string, MethodRules> = new Map(Object.entries(METHODS));
+
+/** For tests that hold lists elsewhere against them, and for what is made when the program starts. */
+export const targetMethods: readonly string[] = [...RULES.keys()];
+
+export function isTargetMethod(method: string): method is TargetMethod {
+  return RULES.has(method);
+}
+
+/** Whether a request in a session goes to one backend. Hot. */
+export function isSessionTarget(method: string): method is TargetMethod {
+  const rules = RULES.get(method);
+  return rules !== undefined && rules.eras !== 'modern';
+}
+
+/** The same of one without a session. */
+export function isModernTarget(method: string): method is TargetMethod {
+  const rules = RULES.get(method);
+  return rules !== undefined && rules.eras !== 'legacy';
+}
+
+export function mayAskForInput(method: string): boolean {
+  return RULES.get(method)?.mayAskForInput === true;
+}
+
+export function isTaskMethod(method: string): boolean {
+  return RULES.get(method)?.names === 'tasks';
+}
+
+/** As what a name of the method's is logged. */
+export function nameKindOf(method: string): NameKind {
+  return isTargetMethod(method) ? METHODS[method].loggedAs : '';
+}
+
+/** What the head of a modern request says of what it is about. */
+export function nameInHead(method: string): MethodRules['nameInHead'] {
+  return isModernTarget(method) ? METHODS[method].nameInHead : 'no';
+}
+
+/** Room for escapes, of which one character may take six bytes, and for the prefix. */
+const TOKEN_BYTES_TIMES = 8;
+
+export function readTarget(
+  method: TargetMethod,
+  virtualHost: CompiledVirtualHost,
+  body: Buffer,
+  message: ClientMessage,
+): TargetReading {
+  const { nameStart, nameEnd, isUri } = message;
+  const rules = rulesOf(method, message);
+  const nameKind = rules.loggedAs;
+  if (nameStart === -1) {
+    const error = { code: rpcCodes.invalidParams, message: `Invalid params of ${method}: ${rules.missing}` };
+    return { target: { error, capability: rules.capability }, name: '', nameKind };
+  }
+  const bytesMax = isUri ? limits.uriBytesMax : limits.toolNameBytesMax;
+  const isTokenTooLong = nameEnd - nameStart > TOKEN_BYTES_TIMES * bytesMax;
+  const text = isTokenTooLong
+    ? `${body.toString('utf8', nameStart + 1, nameStart + 1 + bytesMax)}…`
+    : stringValue(body, nameStart, nameEnd);
+  if (method === 'tools/call') {
+    const route = isTokenTooLong ? undefined : routeName(virtualHost, 'tools', text);
+    if (route === undefined)
+      return { target: { error: unknownTool(text), capability: 0, isUnknownTool: true }, name: text, nameKind };
+    // Without `task` a result may have a member of that name of its own.
+    const taskPlaces = message.asksForTask ? rules.taskPlaces | taskPlace.created : rules.taskPlaces;
+    const outgoing = outgoingTo(body, message, route);
+    if ('code' in outgoing) return { target: { error: outgoing, capability: 0 }, name: route.bareName, nameKind };
+    const { backend, bareName } = route;
+    const target = { backend, outgoing, bareName, gate: undefined, uriPlaces: rules.uriPlaces, taskPlaces };
+    return { target, name: bareName, nameKind };
+  }
+  const unknown = isUri ? rules.unknownUri(text) : rules.unknownName(text);
+  const found = isTokenTooLong ? undefined : findTarget(method, rules, virtualHost, body, message, text, unknown);
+  if (found !== undefined) return found;
+  const name = nameKind === '' ? '' : text;
+  return { target: { error: unknown, capability: rules.capability }, name, nameKind };
+}
+
+function findTarget(
+  method: TargetMethod,
+  rules: MethodRules,
+  virtualHost: CompiledVirtualHost,
+  body: Buffer,
+  message: ClientMessage,
+  text: string,
+  unknown: RpcError,
+): TargetReading | undefined {
+  const { names, uriPlaces, taskPlaces, capability: needed, nameInHead: inHead, loggedAs: nameKind } = rules;
+  if (message.isUri) {
+    const route = routeUri(virtualHost, text);
+    // The bound of lists, where URIs have no prefix.
+    if (route === undefined || route.bareUri.length > limits.uriBytesMax) return undefined;
+    const target = {
+      backend: route.backend,
+      outgoing: withBareTask(bareUriBody(body, message, route), message, route.backend),
+      bareName: inHead === 'no' ? '' : route.bareUri,
+      gate: { method, capability: needed, uri: route.bareUri, unknown },
+      uriPlaces,
+      taskPlaces,
+    };
+    return { target, name: '', nameKind };
+  }
+  const route = names === 'tasks' ? routeTask(virtualHost, text) : routeName(virtualHost, names, text);
+  if (route === undefined) return undefined;
+  const outgoing = outgoingTo(body, message, route);
+  const name = nameKind === '' ? '' : route.bareName;
+  if ('code' in outgoing) return { target: { error: outgoing, capability: needed }, name, nameKind };
+  const { backend } = route;
+  const bareName = inHead === 'no' ? '' : route.bareName;
+  const gate = { method, capability: needed, uri: undefined, unknown };
+  const target = { backend, outgoing, bareName, gate, uriPlaces, taskPlaces };
+  return { target, name, nameKind };
+}
+
+/** With the backend's own name, and the arguments that the config fixes. */
+function outgoingTo(body: Buffer, message: ClientMessage, route: NameRoute): OutgoingMessage | RpcError {
+  const named = bareNameBody(body, message, route);
+  if (route.curated === undefined) return withBareTask(named, message, route.backend);
+  const fixing = curatedArguments(body, message, route.curated);
+  if (fixing !== undefined && 'code' in fixing) return fixing;
+  // At once with the name: any of the three may stand between the two others.
+  const edits = [fixing, bareTaskEdit(body, message, route.backend)].filter((edit) => edit !== undefined);
+  return withEdits(named, edits);
+}
+
+/** How long a backend may say nothing, ms: the result of a task is waited for as long as the task takes. */
+export function silenceMsMax(method: string, { callIdleTimeoutMs }: UpstreamOptions): number {
+  return method === 'tasks/result' ? Math.max(callIdleTimeoutMs, limits.taskResultSilenceMsMax) : callIdleTimeoutMs;
+}
+
+function withBareTask(outgoing: OutgoingMessage, message: ClientMessage, backend: CompiledBackend): OutgoingMessage {
+  if (message.relatedTaskStart === -1) return outgoing;
+  return withEdit(outgoing, bareTaskEdit(outgoing.body, message, backend));
+}

@@ -1,0 +1,32 @@
+// Allow-lists of resources by their hashes, so that whoever goes on with subscriptions knows whether they passed the same list. Cold.
+import { createHash } from 'node:crypto';
+import type { CompiledBackend } from '../../user-config/compiled-config.js';
+
+const hashes = new WeakMap<ReadonlySet<string>, string>();
+
+/** `undefined` when there is no list: everything is allowed. */
+export function allowListHash({ allowedNames: { resources } }: CompiledBackend): string | undefined {
+  if (resources === undefined) return undefined;
+  let hash = hashes.get(resources);
+  if (hash === undefined) {
+    hash = createHash('sha256')
+      .update(JSON.stringify([...resources].sort()))
+      .digest('base64');
+    hashes.set(resources, hash);
+  }
+  return hash;
+}
+
+/** Of those backends that have a list. */
+export function allowListHashes(
+  backends: ReadonlyMap<string, CompiledBackend> | undefined,
+  names: readonly string[],
+): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const backend = backends?.get(name);
+      const hash = backend && allowListHash(backend);
+      return hash === undefined ? [] : [[name, hash]];
+    }),
+  );
+}

@@ -1,0 +1,91 @@
+// Which notifications of a backend go on to the client, and as what: they keep every byte but for the URIs of resources and
+// the ids of tasks, which get the backend's name. Cold: progress, which is frequent, mostly comes from backends without tasks.
+import { findText } from '../../protocol/json-member-text.js';
+import { stringValue } from '../../protocol/json-member.js';
+import type { BackendMessage } from '../../protocol/json-rpc.js';
+import { taskPlace } from '../../protocol/task-places.js';
+import { limits } from '../../shared/limits.js';
+import type { CompiledBackend } from '../../user-config/compiled-config.js';
+import { insertion, partsOf, type Edit } from '../message/edits.js';
+import { grantByEntries } from '../list-merge/grant.js';
+import type { Session } from './session.js';
+import { belongsToTask, callersTaskEdits, type TaskForm } from '../message/task-ids.js';
+import type { UpstreamSession } from '../../upstream/upstream-session.js';
+import { uriInsertion, uriPrefix } from '../message/uris.js';
+
+/** What of a session says what its client may be told. */
+export type HearingSession = Pick<Session, 'madeSubscriptions' | 'taskForm'>;
+
+/**
+ * @param isOwnProgress whether it is progress of the call on whose stream it came, under the caller's own token.
+ * @returns the message for the client, in parts one behind the other; `undefined` when it gets none.
+ */
+export function clientsNotification(
+  session: HearingSession,
+  upstream: UpstreamSession,
+  bytes: Buffer,
+  message: BackendMessage,
+  isOwnProgress = false,
+): readonly Buffer[] | undefined {
+  const tasks = session.taskForm(upstream);
+  switch (message.method) {
+    case 'notifications/resources/updated':
+      return withCallersUri(session, upstream.backend, tasks, bytes, message);
+    // The token of a call stays good for as long as the task that it has become, on whatever stream.
+    case 'notifications/progress':
+      if (!isOwnProgress && (tasks === undefined || !belongsToTask(bytes, message))) return undefined;
+      return withCallersTask(tasks, taskPlace.related, bytes, message);
+    case 'notifications/tasks/status':
+      return tasks && withCallersTask(tasks, taskPlace.own | taskPlace.related, bytes, message);
+    // A backend's requests have their own way.
+    case 'notifications/cancelled':
+      return undefined;
+    default:
+      return withCallersTask(tasks, taskPlace.related, bytes, message);
+  }
+}
+
+function withCallersTask(
+  tasks: TaskForm | undefined,
+  places: number,
+  bytes: Buffer,
+  message: BackendMessage,
+): readonly Buffer[] | undefined {
+  const edits = taskEdits(tasks, places, bytes, message);
+  return edits && (edits.length === 0 ? [bytes] : partsOf(bytes, edits));
+}
+
+/** @returns `undefined` for what is about a task that would be taken for another backend's. */
+function taskEdits(
+  tasks: TaskForm | undefined,
+  places: number,
+  bytes: Buffer,
+  message: BackendMessage,
+): readonly Edit[] | undefined {
+  return tasks === undefined ? [] : callersTaskEdits(bytes, message, places, tasks);
+}
+
+function withCallersUri(
+  session: HearingSession,
+  backend: CompiledBackend,
+  tasks: TaskForm | undefined,
+  bytes: Buffer,
+  message: BackendMessage,
+): readonly Buffer[] | undefined {
+  const { paramsStart, paramsEnd } = message;
+  const span = paramsStart === -1 ? undefined : findText(bytes.subarray(paramsStart, paramsEnd), 'uri');
+  if (span === undefined) return undefined;
+  const [start, end] = [paramsStart + span.start, paramsStart + span.end];
+  if (!mayHearOf(session, backend, stringValue(bytes, start, end))) return undefined;
+  const uriEdit = insertion(uriInsertion(bytes, start, end, uriPrefix(backend.uriName)));
+  const edits = taskEdits(tasks, taskPlace.related, bytes, message);
+  return edits && partsOf(bytes, [uriEdit, ...edits]);
+}
+
+/** Whoever may not reach a resource need not know that there is one. What it was subscribed to was allowed. */
+function mayHearOf(session: HearingSession, backend: CompiledBackend, uri: string): boolean {
+  // No list has such a one; and a URI is held against hundreds of templates.
+  if (uri.length > limits.uriBytesMax) return false;
+  const grant = grantByEntries(backend, uri);
+  return grant === 'granted' || (grant === 'unknown' && session.madeSubscriptions?.cover(backend.name, uri) === true);
+}

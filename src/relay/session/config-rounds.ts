@@ -1,0 +1,68 @@
+// Sessions whose clients have a stream open are held against the config as it is now, whoever sends nothing too: nothing tells of a
+// newer one but a request. All of them from time to time, some at once, in turns of the event loop, and by one deadline. Cold.
+import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
+import { limits } from '../../shared/limits.js';
+import type { CurrentHost, ReadHost } from '../../user-config/current-host.js';
+import type { Exchange } from '../exchange/exchange.js';
+import type { Session } from './session.js';
+
+type ListeningSession = Pick<Session, 'identity' | 'isEnded' | 'applyConfig' | 'endStream'>;
+
+export class ConfigRounds {
+  readonly #readHost: ReadHost;
+  readonly #round: Deadline;
+  /** By their clients' GETs, as long as those are open. */
+  readonly #listening = new Map<Exchange, ListeningSession>();
+  #isRunning = false;
+  #turnEndMs = 0;
+
+  constructor(deadlines: DeadlineWheel, readHost: ReadHost) {
+    this.#readHost = readHost;
+    this.#round = deadlines.after(limits.listenConfigMs, () => void this.#goRound());
+    this.#round.cancel();
+  }
+
+  /** How many are open. */
+  get count(): number {
+    return this.#listening.size;
+  }
+
+  /** @param exchange the client's GET, not yet answered. */
+  add(session: ListeningSession, exchange: Exchange): void {
+    if (exchange.isAborted) return;
+    this.#listening.set(exchange, session);
+    exchange.onDone = () => void this.#listening.delete(exchange);
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    this.#round.restart();
+  }
+
+  async #goRound(): Promise<void> {
+    this.#turnEndMs = performance.now() + limits.readingTurnMs;
+    const left = [...this.#listening].values();
+    await Promise.all(Array.from({ length: limits.listenConfigsAtOnceMax }, () => this.#lookAtNext(left)));
+    this.#isRunning = this.#listening.size > 0;
+    if (this.#isRunning) this.#round.restart();
+  }
+
+  /** One of several that take from the same. */
+  async #lookAtNext(left: IterableIterator<[Exchange, ListeningSession]>): Promise<void> {
+    for (const [exchange, session] of left) {
+      if (this.#listening.has(exchange)) {
+        const { subject, virtualHostId } = session.identity;
+        this.#onHost(session, exchange, await this.#readHost(subject, virtualHostId));
+      }
+      if (performance.now() < this.#turnEndMs) continue;
+      await new Promise((resolve) => setImmediate(resolve));
+      // Another that waited may have begun the turn.
+      if (performance.now() >= this.#turnEndMs) this.#turnEndMs = performance.now() + limits.readingTurnMs;
+    }
+  }
+
+  #onHost(session: ListeningSession, exchange: Exchange, host: CurrentHost): void {
+    if (session.isEnded || host === 'unknown' || !this.#listening.has(exchange)) return;
+    // As its next request would be, the client's next GET is refused, unless it may use the virtual host again by then.
+    if (host === 'gone') session.endStream(false);
+    else session.applyConfig(host, exchange.request);
+  }
+}

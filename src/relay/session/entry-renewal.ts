@@ -1,0 +1,68 @@
+// Renews the entries of sessions in use, a few at a time all through a round, so that it is never felt. Whoever was there when a
+// round began has its turn in it, however many come and go meanwhile. Cold: for each session a few times within the idle timeout.
+import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
+import { limits } from '../../shared/limits.js';
+
+export interface RenewedSession {
+  /** Since its last turn. */
+  isUsed: boolean;
+  /** Not used for all of a round. */
+  isQuiet: boolean;
+  readonly isBusy: boolean;
+  readonly entry: { renew(): void } | undefined;
+}
+
+export class EntryRenewal {
+  readonly #deadlines: DeadlineWheel;
+  readonly #sessions: ReadonlyMap<string, RenewedSession>;
+  readonly #roundMs: number;
+  /** In the order in which they came: one round's goes on until the next begins. */
+  #turns: Iterator<RenewedSession>;
+  #roundEndMs: number;
+  #lastStepMs: number;
+  #isStopped = false;
+
+  constructor(deadlines: DeadlineWheel, sessions: ReadonlyMap<string, RenewedSession>, roundMs: number) {
+    this.#deadlines = deadlines;
+    this.#sessions = sessions;
+    this.#roundMs = roundMs;
+    this.#turns = sessions.values();
+    this.#lastStepMs = deadlines.nowMs();
+    this.#roundEndMs = this.#lastStepMs + roundMs;
+    const next = deadlines.after(Math.min(limits.sessionRenewalStepMs, roundMs), () => {
+      this.#takeStep();
+      if (!this.#isStopped) next.restart();
+    });
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+  }
+
+  #takeStep(): void {
+    if (this.#isStopped) return;
+    const nowMs = this.#deadlines.nowMs();
+    // After a pause, as of a machine that slept, not all that should have had its turn has it at once.
+    const passedMs = Math.min(nowMs - this.#lastStepMs, limits.sessionRenewalStepMsMax);
+    this.#lastStepMs = nowMs;
+    this.#renewNext(Math.ceil((this.#sessions.size * passedMs) / this.#roundMs));
+    if (nowMs >= this.#roundEndMs) {
+      this.#turns = this.#sessions.values();
+      this.#roundEndMs = nowMs + this.#roundMs;
+    }
+  }
+
+  #renewNext(count: number): void {
+    for (let left = count; left > 0; left -= 1) {
+      const turn = this.#turns.next();
+      if (turn.done === true) return;
+      renew(turn.value);
+    }
+  }
+}
+
+function renew(session: RenewedSession): void {
+  if (session.isUsed || session.isBusy) session.entry?.renew();
+  else session.isQuiet = true;
+  session.isUsed = false;
+}

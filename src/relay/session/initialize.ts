@@ -1,0 +1,167 @@
+// `initialize`: opens an upstream session with every backend at once and answers when each has come to something, or the
+// patience is over. It succeeds whatever the backends do (decisions 2.3): who is not there is named, and tried again when
+// needed.
+import { capabilitiesJson, capability } from '../../protocol/capabilities.js';
+import { ABSENT, AMBIGUOUS, findMember, stringValue } from '../../protocol/json-member.js';
+import type { ClientMessage } from '../../protocol/json-rpc.js';
+import { JsonScanner, jsonKind } from '../../protocol/json-scanner.js';
+import { limits } from '../../shared/limits.js';
+import { PROGRAM_VERSION } from '../../shared/program-version.js';
+import { LATEST_PROTOCOL_VERSION, PROTOCOL_VERSIONS } from '../../protocol/protocol-versions.js';
+import type { CompiledBackend, CompiledVirtualHost } from '../../user-config/compiled-config.js';
+import { backendTurns } from '../in-flight/turns.js';
+import type { ClientIntroduction } from '../../upstream/client-introduction.js';
+import type { Exchange } from '../exchange/exchange.js';
+import { experimentalJson } from './experimental.js';
+import { metadataFor } from '../exchange/passthrough.js';
+import type { Session } from './session.js';
+import { missingBackend, unavailableMeta, type UnavailableBackend } from '../message/unavailable.js';
+import type { UpstreamContext } from '../../upstream/upstream-context.js';
+import { upstreamFault, type UpstreamFault } from '../../upstream/upstream-fault.js';
+
+export interface InitializeParams {
+  /** The version that the session will speak with the caller (S27). */
+  readonly protocolVersion: string;
+  readonly introduction: ClientIntroduction;
+}
+
+const scanner = new JsonScanner();
+
+/** `clientInfo.name` is the deepest value that is looked at. */
+const PARAMS_DEPTH = 2;
+const NOT_READY = upstreamFault('not-ready');
+const NO_ANSWER = upstreamFault('answer-timeout');
+
+/** @returns what is wrong with the params, in words, when they are not those of `initialize`. */
+export function readInitializeParams(body: Buffer, message: ClientMessage): InitializeParams | string {
+  if (message.paramsStart === -1) return 'params missing';
+  const bytes = body.subarray(message.paramsStart, message.paramsEnd);
+  if (bytes.length > limits.initializeParamsBytesMax) {
+    return `params must not be longer than ${limits.initializeParamsBytesMax} bytes`;
+  }
+  scanner.scan(bytes, PARAMS_DEPTH);
+  const version = findMember(scanner, bytes, 0, 'protocolVersion');
+  const capabilities = findMember(scanner, bytes, 0, 'capabilities');
+  const clientInfo = findMember(scanner, bytes, 0, 'clientInfo');
+  const fault =
+    kindFault('protocolVersion', version, 'string') ??
+    kindFault('capabilities', capabilities, 'object') ??
+    kindFault('clientInfo', clientInfo, 'object') ??
+    kindFault('clientInfo.name', findMember(scanner, bytes, clientInfo, 'name'), 'string') ??
+    kindFault('clientInfo.version', findMember(scanner, bytes, clientInfo, 'version'), 'string');
+  if (fault !== undefined) return fault;
+  const lengthFault =
+    tooLong('clientInfo', clientInfo, limits.clientInfoBytesMax) ??
+    tooLong('capabilities', capabilities, limits.clientCapabilitiesBytesMax);
+  if (lengthFault !== undefined) return lengthFault;
+  const protocolVersion = stringValue(bytes, scanner.start(version), scanner.end(version));
+  return {
+    protocolVersion: PROTOCOL_VERSIONS.has(protocolVersion) ? protocolVersion : LATEST_PROTOCOL_VERSION,
+    // Parts of the request's body, of which the session keeps a copy.
+    introduction: {
+      clientInfo: bytes.subarray(scanner.start(clientInfo), scanner.end(clientInfo)),
+      capabilities: bytes.subarray(scanner.start(capabilities), scanner.end(capabilities)),
+    },
+  };
+}
+
+function tooLong(name: string, node: number, bytesMax: number): string | undefined {
+  if (scanner.end(node) - scanner.start(node) <= bytesMax) return undefined;
+  return `${name} must not be longer than ${bytesMax} bytes`;
+}
+
+/** What is wrong with a member of the params, in words. @param node as `findMember` answers. */
+function kindFault(name: string, node: number, kind: 'string' | 'object'): string | undefined {
+  if (node === AMBIGUOUS) return `${name} must be given once`;
+  if (node !== ABSENT && scanner.kind(node) === jsonKind[kind]) return undefined;
+  return `${name} must be ${kind === 'object' ? 'an object' : 'a string'}`;
+}
+
+/**
+ * Opens every backend's upstream session; `done` gets those that are not there. A backend that takes longer than
+ * the patience goes on being opened behind the caller's back: whoever needs it next waits for it there.
+ */
+export function openUpstreams(
+  context: UpstreamContext,
+  session: Session,
+  virtualHost: CompiledVirtualHost,
+  exchange: Exchange,
+  done: (unavailable: readonly UnavailableBackend[]) => void,
+): void {
+  const unavailable: UnavailableBackend[] = [];
+  const pending = new Set(virtualHost.backends.values());
+  const finish = (): void => {
+    patience.cancel();
+    done(unavailable);
+  };
+  const settle = (backend: CompiledBackend, fault: UpstreamFault | undefined): void => {
+    if (!pending.delete(backend)) return;
+    if (fault !== undefined) unavailable.push(missingBackend(backend.name, fault));
+    if (pending.size === 0) finish();
+  };
+  const patience = context.deadlines.after(context.options.initializePatienceMs, () => {
+    for (const backend of [...pending]) settle(backend, NOT_READY);
+  });
+  if (pending.size === 0) finish();
+  backendTurns.visitAll(session.identity.subject, virtualHost.backends.values(), {
+    visit: (backend) => {
+      // Of the later ones: whoever needs it opens it.
+      if (!session.hasConfig(virtualHost)) return settle(backend, NOT_READY);
+      const upstream = session.upstream(backend);
+      upstream.whenOpen(metadataFor(backend, exchange.request), (fault) => settle(backend, fault));
+      if (upstream.isTrial) settle(backend, NO_ANSWER);
+    },
+    onNoRoom: (backend) => settle(backend, NOT_READY),
+  });
+}
+
+/** What the backends that are there say of themselves, as one. */
+export interface MergedGreeting {
+  /** Bits of `capability`. */
+  readonly capabilities: number;
+  /** JSON, with a comma before it; `''` for none. */
+  readonly instructionsMember: string;
+}
+
+export function mergeGreetings(
+  session: Session,
+  virtualHost: CompiledVirtualHost,
+  unavailable: readonly UnavailableBackend[],
+): MergedGreeting {
+  // An unavailable backend may turn out to have tools, and a caller that was told there are none would never ask.
+  let capabilities = unavailable.length > 0 ? capability.tools : 0;
+  const instructions: string[] = [];
+  for (const backend of virtualHost.backends.values()) {
+    const { record, knownCapabilities = 0 } = session.upstream(backend);
+    if (record === undefined) continue;
+    capabilities |= knownCapabilities;
+    if (record.instructions !== undefined) instructions.push(`# ${backend.name}\n\n${record.instructions}`);
+  }
+  // Most say nothing more, and who opens sessions often should pay for no more.
+  const said = instructions.length === 0 ? '' : `,"instructions":${JSON.stringify(instructions.join('\n\n'))}`;
+  return { capabilities, instructionsMember: said };
+}
+
+/** The result for the caller, as JSON. */
+export function initializeResult(
+  session: Session,
+  virtualHost: CompiledVirtualHost,
+  protocolVersion: string,
+  unavailable: readonly UnavailableBackend[],
+): string {
+  const { capabilities, instructionsMember } = mergeGreetings(session, virtualHost, unavailable);
+  const meta = unavailable.length === 0 ? '' : `,"_meta":${JSON.stringify(unavailableMeta(unavailable)._meta)}`;
+  // The union of what the backends declare, cut to what is relayed (decisions 2.4).
+  const told = withExperimental(
+    capabilitiesJson(capabilities & ~capability.tasksExtension),
+    experimentalJson(session.upstreams, virtualHost),
+  );
+  return `{"protocolVersion":"${protocolVersion}","capabilities":${told},"serverInfo":${SERVER_INFO}${instructionsMember}${meta}}`;
+}
+
+function withExperimental(capabilities: string, experimental: string): string {
+  if (experimental === '') return capabilities;
+  return `${capabilities.slice(0, -1)}${capabilities === '{}' ? '' : ','}"experimental":${experimental}}`;
+}
+
+const SERVER_INFO = JSON.stringify({ name: 'switchyard', version: PROGRAM_VERSION });

@@ -1,0 +1,136 @@
+// `logging/setLevel`: the client sets one level, and every backend that declares `logging` is told, those too that are
+// opened later or again. It is answered when all that are open have answered, whatever they say, or have had their time.
+// Cold.
+import { capability } from '../../protocol/capabilities.js';
+import { readMember } from '../../protocol/json-member-text.js';
+import { severityOf } from '../../protocol/log-levels.js';
+import type { ClientMessage } from '../../protocol/json-rpc.js';
+import { limits } from '../../shared/limits.js';
+import { rpcCodes } from '../../shared/refusals.js';
+import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
+import { answer, answerError, resultMessage, type RpcError } from '../exchange/answers.js';
+import { backendTurns } from '../in-flight/turns.js';
+import type { Exchange } from '../exchange/exchange.js';
+import { metadataFor } from '../exchange/passthrough.js';
+import { RequestInFlight } from '../in-flight/request-in-flight.js';
+import type { Session } from './session.js';
+import type { UpstreamContext } from '../../upstream/upstream-context.js';
+import type { IdSpan, RequestHandler } from '../../upstream/rpc-request.js';
+import type { UpstreamSession } from '../../upstream/upstream-session.js';
+import type { RequestMetadata } from '../../upstream/request-metadata.js';
+
+const INVALID: RpcError = {
+  code: rpcCodes.invalidParams,
+  message: 'Invalid params of logging/setLevel: level must be one of the eight levels of MCP',
+};
+const SESSION_ENDED: RpcError = {
+  code: rpcCodes.internalError,
+  message: 'The session ended while its log level was being set',
+};
+
+export interface LogLevelPlan {
+  readonly session: Session;
+  readonly virtualHost: CompiledVirtualHost;
+  readonly exchange: Exchange;
+  readonly id: IdSpan;
+  readonly message: ClientMessage;
+}
+
+/** @returns false when no backend has logging, and the request is still to be answered. */
+export function trySetLogLevel(context: UpstreamContext, plan: LogLevelPlan): boolean {
+  const { session, exchange, id, message } = plan;
+  if (session.upstreams.declares(capability.logging) === 'no') return false;
+  const { body } = exchange.request;
+  const params = body.subarray(message.paramsStart, message.paramsEnd);
+  const level = message.paramsStart === -1 ? undefined : readMember(params, 'level');
+  if (level === undefined || severityOf(level) === -1 || params.length > limits.logLevelParamsBytesMax) {
+    answerError(exchange, id, INVALID);
+    return true;
+  }
+  session.logLevel = Buffer.from(params);
+  new SettingLogLevel(context, plan).start();
+  return true;
+}
+
+/** Whether the backend has to be told of it once: without a session it hears of it with each request. */
+export function isTold(upstream: UpstreamSession): boolean {
+  return upstream.declares(capability.logging) && !upstream.isModern;
+}
+
+/** Tells one backend. @param done called once. */
+export function sendLogLevel(
+  context: UpstreamContext,
+  upstream: UpstreamSession,
+  params: Buffer,
+  metadata: RequestMetadata,
+  done: () => void,
+): void {
+  const id = context.ids.next();
+  const body = Buffer.concat([HEAD, id, METHOD, params, TAIL]);
+  const sentIn = upstream.record;
+  const handler: RequestHandler = {
+    onAnswer: done,
+    onMessage: (bytes, received) => upstream.answer(bytes, received, metadata),
+    onFault: (fault) => {
+      // The level is set when it is opened again.
+      upstream.tryMarkLost(fault, sentIn);
+      done();
+    },
+  };
+  upstream.request({ body }, { bytes: id, start: 0, end: id.length }, metadata, limits.logLevelMsMax, false, handler);
+}
+
+class SettingLogLevel extends RequestInFlight {
+  readonly id: IdSpan;
+  readonly isCancellable = false;
+  readonly #context: UpstreamContext;
+  readonly #plan: LogLevelPlan;
+  /** Backends that have not answered, or were not told yet. */
+  #pendingCount: number;
+  #isDone = false;
+
+  constructor(context: UpstreamContext, plan: LogLevelPlan) {
+    super();
+    this.#context = context;
+    this.#plan = plan;
+    this.id = plan.id;
+    this.#pendingCount = plan.virtualHost.backends.size;
+  }
+
+  start(): void {
+    const { session, virtualHost, exchange } = this.#plan;
+    session.begin(this);
+    backendTurns.visitAll(session.identity.subject, virtualHost.backends.values(), {
+      visit: (backend) => {
+        const upstream = session.upstreams.open(backend.name);
+        const { logLevel } = session;
+        if (upstream === undefined || !isTold(upstream) || logLevel === undefined) return this.#settle();
+        const metadata = metadataFor(backend, exchange.request);
+        sendLogLevel(this.#context, upstream, logLevel, metadata, () => this.#settle());
+      },
+      onNoRoom: () => this.#settle(),
+    });
+  }
+
+  cancel(): void {
+    // It is answered all the same, and soon.
+  }
+
+  endWithSession(): void {
+    this.#isDone = true;
+    answerError(this.#plan.exchange, this.id, SESSION_ENDED);
+  }
+
+  #settle(): void {
+    this.#pendingCount -= 1;
+    if (this.#pendingCount > 0 || this.#isDone) return;
+    this.#isDone = true;
+    const { session, exchange } = this.#plan;
+    session.finish(this);
+    answer(exchange, resultMessage(this.id, '{}'));
+  }
+}
+
+const HEAD = Buffer.from('{"jsonrpc":"2.0","id":');
+const METHOD = Buffer.from(',"method":"logging/setLevel","params":');
+const TAIL = Buffer.from('}');

@@ -1,0 +1,55 @@
+// `initialize`: a session is made, its upstream sessions are opened, and when both have come to something it is written down
+// where there is a directory. Only then its client learns its id. Cold: once a session.
+import type { ClientMessage } from '../../protocol/json-rpc.js';
+import type { Accounts } from '../../shared/accounts.js';
+import { fullRequestShare } from '../../shared/full-share.js';
+import { rpcCodes } from '../../shared/refusals.js';
+import type { UpstreamContext } from '../../upstream/upstream-context.js';
+import { answer, answerError, refuse, resultMessage } from '../exchange/answers.js';
+import type { Exchange } from '../exchange/exchange.js';
+import { initializeResult, openUpstreams, readInitializeParams } from './initialize.js';
+import type { Caller } from '../exchange/caller.js';
+import { Session } from './session.js';
+import type { Sessions } from './sessions.js';
+
+export interface OpeningMeans {
+  readonly accounts: Accounts;
+  readonly sessions: Sessions;
+}
+
+export function openSession(
+  context: UpstreamContext,
+  { accounts, sessions }: OpeningMeans,
+  { subject, virtualHost }: Caller,
+  exchange: Exchange,
+  message: ClientMessage,
+): void {
+  exchange.watcher?.onIdentified('initialize', '', '');
+  const { body } = exchange.request;
+  const id = { bytes: body, start: message.idStart, end: message.idEnd };
+  const params = readInitializeParams(body, message);
+  if (typeof params === 'string') {
+    answerError(exchange, id, { code: rpcCodes.invalidParams, message: `Invalid params of initialize: ${params}` });
+    return;
+  }
+  const account = accounts.of(subject);
+  const session = fullRequestShare(account) ?? sessions.create({ account, virtualHost, ...params });
+  if (!(session instanceof Session)) {
+    refuse(exchange, session);
+    return;
+  }
+  session.applyConfig(virtualHost, exchange.request);
+  account.requests.take(1);
+  openUpstreams(context, session, virtualHost, exchange, (unavailable) => {
+    const result = initializeResult(session, virtualHost, params.protocolVersion, unavailable);
+    const end = (): void => {
+      account.requests.give(1);
+      // A caller that went away never learns the id: nobody could use or end the session.
+      if (exchange.isAborted) void sessions.end(session, exchange.request);
+      // Also when nobody hears it: an answer completes the exchange, and the access log has a line for each.
+      answer(exchange, resultMessage(id, result), session.identity.id);
+    };
+    if (session.entry === undefined || exchange.isAborted) end();
+    else session.entry.begin(context.deadlines, end);
+  });
+}

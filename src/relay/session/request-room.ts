@@ -1,0 +1,29 @@
+// Whether there is room for one more request in flight, in its session and in the shares of its subject and of all. Hot.
+import { fullRequestShare } from '../../shared/full-share.js';
+import { limits } from '../../shared/limits.js';
+import { refusals, rpcCodes } from '../../shared/refusals.js';
+import { answerError, refuse } from '../exchange/answers.js';
+import type { Exchange } from '../exchange/exchange.js';
+import type { Session } from './session.js';
+import type { IdSpan } from '../../upstream/rpc-request.js';
+
+const SESSION_FULL = { code: rpcCodes.refused, message: 'Too many requests in flight in this session' };
+
+/** Whether one more request may be in flight; it is refused otherwise. */
+export function hasRoom(session: Session, exchange: Exchange, id: IdSpan): boolean {
+  const { inFlight, account, identity } = session;
+  const isLease = identity.era === 'modern';
+  if (inFlight.isFull && !isLease) {
+    answerError(exchange, id, SESSION_FULL);
+    return false;
+  }
+  const refusal =
+    fullRequestShare(account) ?? (isLease && isLeaseFull(session) ? refusals.leaseRequestsFull : undefined);
+  if (refusal !== undefined) refuse(exchange, refusal);
+  return refusal === undefined;
+}
+
+/** One that asks for much leaves others of its subject always some room: a part of what is free. */
+function isLeaseFull({ inFlight, account }: Session): boolean {
+  return inFlight.isFull || inFlight.count >= limits.leaseShareOfFree * account.requests.room;
+}

@@ -1,0 +1,346 @@
+// What the backends of one session say unasked, on streams of theirs that are open for as long as the client's own is: one
+// with each backend that has something to say. A backend that loses its session meanwhile gets another. In a lease
+// (modern/leases.ts) no client has such a stream, and what is heard is what a backend asks in the middle of a call. Cold.
+import { capability, LIST_CHANGES } from '../../protocol/capabilities.js';
+import { readBackendMessage, type BackendMessage } from '../../protocol/json-rpc.js';
+import type { Unhonoured } from '../../protocol/listen-acknowledgement.js';
+import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
+import { limits } from '../../shared/limits.js';
+import { clientsNotification } from './backend-notifications.js';
+import type { AskingStream } from '../asking/backend-requests.js';
+import { backendTurns } from '../in-flight/turns.js';
+import type { Exchange, ExchangeRequest } from '../exchange/exchange.js';
+import { metadataFor } from '../exchange/passthrough.js';
+import { Reopening } from './reopening.js';
+import type { SessionShare } from '../../upstream/session-share.js';
+import type { Session } from './session.js';
+import { SessionStream } from '../stream/session-stream.js';
+import type { UpstreamCall, UpstreamHandler } from '../../upstream/http-upstream.js';
+import { BackendStream, type BackendStreamPlan } from '../../upstream/backend-stream.js';
+import { ModernListening, type ModernListeningPlan } from '../../upstream/modern-listening.js';
+import { filterJson, listChanges } from '../message/listen-filter.js';
+import { untaggedNotification } from '../message/tagged-notification.js';
+import type { UpstreamContext } from '../../upstream/upstream-context.js';
+import type { UpstreamSession } from '../../upstream/upstream-session.js';
+import type { RequestMetadata } from '../../upstream/request-metadata.js';
+
+const CHANGES: ReadonlySet<string> = new Set([
+  'notifications/tools/list_changed',
+  'notifications/prompts/list_changed',
+  'notifications/resources/list_changed',
+]);
+
+const SPEAKING = capability.logging | LIST_CHANGES | capability.resourcesSubscribe | capability.tasks;
+
+/** What is done about what the backends say: `Unasked` itself, for each of them. */
+interface Listener {
+  readonly deadlines: DeadlineWheel;
+  readonly memory: SessionShare;
+  filterFor(upstream: UpstreamSession): string;
+  onMessage(upstream: UpstreamSession, metadata: RequestMetadata, bytes: Buffer, message: BackendMessage): void;
+  onModernMessage(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): void;
+}
+
+/** A backend that is listened to. One object for each, because they are many. */
+abstract class Heard {
+  abstract readonly stream: BackendStream | ModernListening;
+  protected readonly listener: Listener;
+  protected readonly upstream: UpstreamSession;
+  /** Headers of the client's last GET for the backend. */
+  metadata: RequestMetadata;
+  readonly #record: UpstreamSession['record'];
+
+  constructor(listener: Listener, upstream: UpstreamSession, metadata: RequestMetadata) {
+    this.listener = listener;
+    this.upstream = upstream;
+    this.metadata = metadata;
+    this.#record = upstream.record;
+  }
+
+  get deadlines(): DeadlineWheel {
+    return this.listener.deadlines;
+  }
+
+  get memory(): SessionShare {
+    return this.listener.memory;
+  }
+
+  protected markLost(): void {
+    this.upstream.markLost(this.#record);
+  }
+
+  /** Whether there is a session to be lost: without an id of one the backend has no such stream. */
+  protected get hasSession(): boolean {
+    return this.#record?.sessionId !== '';
+  }
+}
+
+/** A backend with sessions has one stream for all that it says. */
+class HeardSession extends Heard implements BackendStreamPlan {
+  readonly stream = new BackendStream(this);
+
+  ask(lastEventId: string, handler: UpstreamHandler): UpstreamCall {
+    return this.upstream.listen(lastEventId, this.metadata, handler);
+  }
+
+  onAnswered(): void {
+    this.upstream.endHold();
+  }
+
+  onMessage(bytes: Buffer, message: BackendMessage): void {
+    this.listener.onMessage(this.upstream, this.metadata, bytes, message);
+  }
+
+  onSessionLost(): void {
+    if (this.hasSession) this.markLost();
+  }
+}
+
+/** One without is told what is wanted of it. */
+class HeardModern extends Heard implements ModernListeningPlan {
+  readonly stream = new ModernListening(this);
+
+  filter(): string {
+    return this.listener.filterFor(this.upstream);
+  }
+
+  ask(filter: string, handler: UpstreamHandler): UpstreamCall {
+    return this.upstream.listenFor(filter, this.metadata, handler);
+  }
+
+  onAsking(): void {
+    this.upstream.hold();
+  }
+
+  onSettled(): void {
+    this.upstream.endHold();
+  }
+
+  onLost(): void {
+    this.markLost();
+  }
+
+  onMessage(bytes: Buffer, message: BackendMessage): void {
+    this.listener.onModernMessage(this.upstream, bytes, message);
+  }
+}
+
+export class Unasked implements Listener {
+  readonly stream: SessionStream;
+  readonly #context: UpstreamContext;
+  readonly #session: Session;
+  readonly memory: SessionShare;
+  get deadlines(): DeadlineWheel {
+    return this.#context.deadlines;
+  }
+
+  /** Made for the first backend that has something to say. */
+  #heard: Map<UpstreamSession, Heard> | undefined;
+  /** Made for the first backend that loses its session. */
+  #reopenings: Map<UpstreamSession, Reopening> | undefined;
+  readonly #isLease: boolean;
+  /** After the client went away: it may come back. */
+  #lingering: Deadline | undefined;
+  #isOver = false;
+
+  constructor(context: UpstreamContext, session: Session, memory: SessionShare) {
+    this.#context = context;
+    this.#session = session;
+    this.#isLease = session.identity.era === 'modern';
+    this.memory = memory;
+    const onClosed = (): void => {
+      this.#linger();
+      // A client that has listened has all of its idle time before it, as after a call.
+      if (!session.isEnded) session.idleDeadline?.restart();
+    };
+    const onAsking = (isAsking: boolean, upstream: UpstreamSession): void =>
+      session.inFlight.excuseSilence(upstream, isAsking);
+    const isReady = (): boolean => session.isReady;
+    const { account, streamKeeper } = session;
+    this.stream = new SessionStream(account, context.deadlines, onClosed, streamKeeper, onAsking, isReady);
+  }
+
+  /**
+   * The client is about to open its stream. Backends are listened to from now on, so that what the first call makes one of
+   * them ask is heard, also when the call comes here before the GET does.
+   */
+  expect(request: ExchangeRequest): void {
+    if (this.#isOver || this.stream.isHeard) return;
+    this.stream.expect();
+    this.#listenToAll(request);
+    this.#linger();
+  }
+
+  /** The client's GET. @param position of the last event that it got; `undefined` when it begins anew. */
+  open(exchange: Exchange, position: number | undefined): void {
+    if (exchange.isAborted) return exchange.reset();
+    this.#lingering?.cancel();
+    this.stream.open(exchange, position);
+    if (this.stream.isOpen) this.#listenToAll(exchange.request);
+  }
+
+  /** The session obeys another config: backends that are new in it are listened to, too. */
+  onReconfigured(request: ExchangeRequest): void {
+    if (this.stream.isOpen) this.#listenToAll(request);
+  }
+
+  #listenToAll(request: ExchangeRequest): void {
+    const { virtualHost, identity } = this.#session;
+    if (virtualHost === undefined) return;
+    backendTurns.visitAll(identity.subject, virtualHost.backends.values(), {
+      visit: (backend) => {
+        // It may have ended since, or obey another config.
+        if (this.#isOver || !this.#session.hasConfig(virtualHost)) return;
+        const metadata = metadataFor(backend, request);
+        const upstream = this.#session.upstream(backend);
+        if (upstream.state === 'open') this.onOpened(upstream, metadata);
+        // When it is open, this hears of it.
+        else upstream.whenOpen(metadata, () => undefined);
+      },
+      onNoRoom: () => undefined,
+    });
+  }
+
+  /** An upstream session is open. */
+  onOpened(upstream: UpstreamSession, metadata: RequestMetadata): void {
+    // Who has no session there is asked by the answer itself, or not at all.
+    if (this.#isOver || !(this.#isLease ? upstream.hasToBeTold : this.stream.isOpenOrExpected)) return;
+    const before = this.#heard?.get(upstream);
+    // One that was refused may be let in by the credentials of the new GET; another asks with them from now on.
+    if (before?.stream.isOver === false) {
+      before.metadata = metadata;
+      return;
+    }
+    if (!this.#maySpeak(upstream)) return;
+    // As if it were being opened: what is opened from within ends it.
+    upstream.hold();
+    const Kind = upstream.isModern ? HeardModern : HeardSession;
+    const heard = new Kind(this, upstream, metadata);
+    this.#heard ??= new Map();
+    this.#heard.set(upstream, heard);
+    this.#reopenings?.get(upstream)?.onOpened();
+  }
+
+  /** What the session wants to hear of a backend without sessions; `''` for nothing. */
+  filterFor(upstream: UpstreamSession): string {
+    const wanted = this.#session.wantedChanges;
+    const changes = listChanges.filter(({ bit }) => (wanted & bit) !== 0 && upstream.declares(bit));
+    const isSubscribable = upstream.declares(capability.resourcesSubscribe);
+    const uris = isSubscribable ? (this.#session.madeSubscriptions?.of(upstream.backend.name) ?? []) : [];
+    return changes.length === 0 && uris.length === 0 ? '' : filterJson({ changes, uris });
+  }
+
+  /** Backends without sessions are told of it by listening to them anew. */
+  onSubscriptionsChanged(): void {
+    for (const { stream } of this.#heard?.values() ?? []) if (stream instanceof ModernListening) stream.renew();
+  }
+
+  /** What of that which the session wants to hear a backend without sessions has said that it does not tell of. */
+  unhonouredBy(upstream: UpstreamSession): Unhonoured | undefined {
+    const stream = this.#heard?.get(upstream)?.stream;
+    return stream instanceof ModernListening ? stream.unhonoured : undefined;
+  }
+
+  /** The backend has taken a subscription. One that does not say that it does is not listened to before. */
+  onSubscribed(upstream: UpstreamSession, metadata: RequestMetadata): void {
+    if (upstream.state === 'open' && this.#heard?.has(upstream) !== true) this.onOpened(upstream, metadata);
+  }
+
+  /** Whether the backend can have anything to say. */
+  #maySpeak(upstream: UpstreamSession): boolean {
+    const isSubscribed = this.#session.madeSubscriptions?.isAnyOf(upstream.backend.name) === true;
+    return upstream.declares(SPEAKING) || this.#session.offersAnything || isSubscribed;
+  }
+
+  /** Another process has opened the upstream session anew: its backend is listened to there. */
+  onReplaced(upstream: UpstreamSession, replace: () => void): void {
+    const heard = this.#heard?.get(upstream);
+    replace();
+    if (heard !== undefined) this.onOpened(upstream, heard.metadata);
+  }
+
+  /** An upstream session is lost or closed. */
+  onDropped(upstream: UpstreamSession): void {
+    const heard = this.#heard?.get(upstream);
+    if (heard === undefined) return;
+    heard.stream.close();
+    this.#heard?.delete(upstream);
+    upstream.endHold();
+    if (upstream.state === 'closed') {
+      this.#reopenings?.get(upstream)?.stop();
+      this.#reopenings?.delete(upstream);
+    } else if (heard.stream.isOffered && this.stream.isOpenOrExpected && !this.#isOver) {
+      this.#reopeningOf(upstream).onLost(heard.metadata);
+    }
+  }
+
+  #reopeningOf(upstream: UpstreamSession): Reopening {
+    this.#reopenings ??= new Map();
+    let reopening = this.#reopenings.get(upstream);
+    if (reopening === undefined) {
+      reopening = new Reopening(this.#context.deadlines, upstream);
+      this.#reopenings.set(upstream, reopening);
+    }
+    return reopening;
+  }
+
+  /** With the session; or, not `isForGood`, until the client opens its stream here again. */
+  end(isForGood = true): void {
+    this.#isOver ||= isForGood;
+    this.#lingering?.cancel();
+    this.#closeAll();
+    this.stream.end();
+  }
+
+  /** Nobody hears it just now: backends are listened to for a little while more. */
+  #linger(): void {
+    this.#lingering ??= this.#context.deadlines.after(limits.backendStreamsLingerMs, () => {
+      this.stream.expectNoMore();
+      if (!this.stream.isOpen) this.#closeAll();
+    });
+    this.#lingering.restart();
+  }
+
+  #closeAll(): void {
+    for (const [upstream, { stream }] of this.#heard ?? []) {
+      stream.close();
+      upstream.endHold();
+    }
+    this.#heard = undefined;
+    for (const reopening of this.#reopenings?.values() ?? []) reopening.stop();
+    this.#reopenings = undefined;
+  }
+
+  onModernMessage(upstream: UpstreamSession, bytes: Buffer, { method }: BackendMessage): void {
+    upstream.hear(method);
+    const isChange = CHANGES.has(method);
+    // Nothing else was asked for.
+    if (!isChange && method !== 'notifications/resources/updated') return;
+    const untagged = untaggedNotification(bytes);
+    const message = untagged && readBackendMessage(untagged);
+    if (message === undefined || untagged === undefined) return;
+    if (isChange) return this.stream.tellChanged(method, untagged);
+    const parts = clientsNotification(this.#session, upstream, untagged, message);
+    if (parts !== undefined) this.stream.tell(parts);
+  }
+
+  /** Where the client is asked. */
+  #askedBy(upstream: UpstreamSession): AskingStream {
+    return (this.#isLease ? this.#session.inFlight.soleAskable(upstream) : undefined) ?? this.stream;
+  }
+
+  onMessage(upstream: UpstreamSession, metadata: RequestMetadata, bytes: Buffer, message: BackendMessage): void {
+    const { backendRequests } = this.#session;
+    upstream.hear(message.method);
+    if (message.kind === 'request') backendRequests.ask(this.#askedBy(upstream), upstream, metadata, bytes, message);
+    else if (message.method === 'notifications/cancelled') backendRequests.withdraw(upstream, bytes, message);
+    else if (CHANGES.has(message.method)) this.stream.tellChanged(message.method, bytes);
+    else if (
+      message.method !== 'notifications/progress' ||
+      !this.#session.inFlight.hearProgress(upstream, bytes, message)
+    ) {
+      const parts = clientsNotification(this.#session, upstream, bytes, message);
+      if (parts !== undefined) this.stream.tell(parts);
+    }
+  }
+}

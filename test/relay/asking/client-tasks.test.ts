@@ -1,0 +1,68 @@
+// Which backend was given which of the client's tasks: one may not look at what the client does for another, and a client
+// that makes up ids without end takes no more than its share.
+import t from 'tap';
+import { ClientTasks } from '../../../src/relay/asking/client-tasks.js';
+import { limits } from '../../../src/shared/limits.js';
+import type { UpstreamSession } from '../../../src/upstream/upstream-session.js';
+import { BoundedShare } from '../../support/bounded-share.js';
+
+/** Told apart by what they are, and by nothing that they do. */
+const [one, two] = [{}, {}] as [UpstreamSession, UpstreamSession];
+
+t.test('a task is of the backend that it was given to, and of no other', (t) => {
+  const tasks = new ClientTasks(new BoundedShare(Infinity));
+  tasks.note('a', one, undefined);
+  t.ok(tasks.isOf(one, 'a'));
+  t.notOk(tasks.isOf(two, 'a'));
+  t.notOk(tasks.isOf(one, 'b'));
+  t.equal(tasks.ownerOf('a'), one);
+  t.equal(tasks.ownerOf('b'), undefined);
+  t.end();
+});
+
+t.test('an id that the client gives out again is of the latter, and weighs once', (t) => {
+  const share = new BoundedShare(Infinity);
+  const tasks = new ClientTasks(share);
+  tasks.note('a', one, undefined);
+  const { heldBytes } = share;
+  t.equal(heldBytes, limits.clientTaskBytesEach + 2);
+  tasks.note('a', two, undefined);
+  t.equal(tasks.ownerOf('a'), two);
+  t.equal(share.heldBytes, heldBytes);
+  t.end();
+});
+
+t.test('of too many the oldest is forgotten', (t) => {
+  const share = new BoundedShare(Infinity);
+  const tasks = new ClientTasks(share);
+  for (let number = 0; number < limits.clientTasksMax; number += 1) tasks.note(`t${1_000 + number}`, one, undefined);
+  const { heldBytes } = share;
+  t.ok(tasks.isOf(one, 't1000'), 'as many as may be');
+  tasks.note('t9999', one, undefined);
+  t.notOk(tasks.isOf(one, 't1000'));
+  t.ok(tasks.isOf(one, 't1001') && tasks.isOf(one, 't9999'));
+  t.equal(share.heldBytes, heldBytes);
+  t.end();
+});
+
+t.test('what has no room is not kept', (t) => {
+  const share = new BoundedShare(1_000);
+  const tasks = new ClientTasks(share);
+  tasks.note('x'.repeat(500), one, undefined);
+  t.equal(tasks.ownerOf('x'.repeat(500)), undefined);
+  tasks.note('x', one, 'y'.repeat(500));
+  t.equal(tasks.ownerOf('x'), undefined, 'its token weighs too');
+  t.equal(share.heldBytes, 0);
+  t.end();
+});
+
+t.test('a token is of the one task that has it', (t) => {
+  const tasks = new ClientTasks(new BoundedShare(Infinity));
+  tasks.note('a', one, '7');
+  tasks.note('b', two, '8');
+  t.equal(tasks.ownerOfToken('7'), one);
+  t.equal(tasks.ownerOfToken('9'), undefined);
+  tasks.note('c', two, '7');
+  t.equal(tasks.ownerOfToken('7'), undefined, 'two tasks share it');
+  t.end();
+});

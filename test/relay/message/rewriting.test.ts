@@ -1,0 +1,144 @@
+// URIs of resources in answers: in the caller's form at the places that MCP names, and every other byte as it came. Random
+// ones are in `rewriting-fuzz.test.ts`.
+import t from 'tap';
+import { readBackendAnswer, readBackendMessage, type BackendMessage } from '../../../src/protocol/json-rpc.js';
+import { readLargeBackendMessage } from '../../../src/protocol/large-backend-message.js';
+import { uriPlace } from '../../../src/protocol/uri-places.js';
+import { callersParts } from '../../../src/relay/message/rewriting.js';
+import { limits } from '../../../src/shared/limits.js';
+import { printable } from '../../support/printable.js';
+
+const TOOL = uriPlace.content | uriPlace.error;
+const PROMPT = uriPlace.messages | uriPlace.error;
+const READ = uriPlace.contents | uriPlace.error;
+const ID = { bytes: Buffer.from('7'), start: 0, end: 1 };
+
+function written(bytes: Buffer, message: BackendMessage | undefined, places: number, uriName: string): string {
+  if (message === undefined) throw new Error('not a message');
+  const parts = callersParts(bytes, message, ID, uriName, places) ?? [bytes];
+  if (typeof parts === 'string') throw new Error(parts);
+  return Buffer.concat(parts).toString();
+}
+
+/** What the caller gets of an answer with this body, read in each way. */
+async function rewrite(body: string, places: number, uriName = 'b'): Promise<string> {
+  const bytes = Buffer.from(`{"jsonrpc":"2.0","id":7,${body}}`);
+  const atOnce = written(bytes, readBackendAnswer(bytes), places, uriName);
+  // As a message that comes on a stream.
+  const asEvent = written(bytes, readBackendMessage(bytes), places, uriName);
+  const inSlices = await new Promise<string>((resolve) => {
+    readLargeBackendMessage('alice', bytes, (message) => resolve(written(bytes, message, places, uriName)));
+  });
+  if (atOnce !== inSlices || atOnce !== asEvent) throw new Error(`the ways differ: ${printable(body)}`);
+  return atOnce.slice('{"jsonrpc":"2.0","id":7,'.length, -1);
+}
+
+t.test('the places, and their neighbours', async (t) => {
+  const rows: [places: number, body: string, expected?: string][] = [
+    [
+      TOOL,
+      '"result":{ "content" : [ {"type":"resource_link","uri" : "a:\\u002f\\/x","name":"a:x","n":1.0} ]}',
+      '"result":{ "content" : [ {"type":"resource_link","uri" : "b+a:\\u002f\\/x","name":"a:x","n":1.0} ]}',
+    ],
+    [
+      TOOL,
+      '"result":{"content":[{"uri":"u:1","type":"text"},{"resource":{"text":"","uri":"u:2","_meta":{"uri":"u:3"}},"type":"resource"}],"isError":true}',
+      '"result":{"content":[{"uri":"u:1","type":"text"},{"resource":{"text":"","uri":"b+u:2","_meta":{"uri":"u:3"}},"type":"resource"}],"isError":true}',
+    ],
+    [
+      TOOL,
+      '"result":{"content":[{"type":"resource_link","uri":"https://x/y"},{"type":"resource_link","uri":"HTTP:x"}]}',
+    ],
+    [
+      TOOL,
+      '"result":{"content":[{"type":"resource","resource":{"uri":"https://x/y"}}]}',
+      '"result":{"content":[{"type":"resource","resource":{"uri":"b+https://x/y"}}]}',
+    ],
+    [
+      TOOL,
+      '"result":{"content":[{"type":"resource","resource":{"uri":"ui://x/y"}},{"type":"resource_link","uri":"u\\u0069:\\/\\/x"}]}',
+      '"result":{"content":[{"type":"resource","resource":{"uri":"ui://b/x/y"}},{"type":"resource_link","uri":"u\\u0069:\\/\\/b/x"}]}',
+    ],
+    [
+      TOOL,
+      '"result":{"c\\u006fntent":[{"t\\u0079pe":"r\\u0065source_link","\\u0075r\\u0069":"x:y"}]}',
+      '"result":{"c\\u006fntent":[{"t\\u0079pe":"r\\u0065source_link","\\u0075r\\u0069":"b+x:y"}]}',
+    ],
+    [
+      TOOL,
+      '"result":{"content":[{"type":"resource_link","uri":"a:1","uri":"a:2","URI":"a:3"}]}',
+      '"result":{"content":[{"type":"resource_link","uri":"b+a:1","uri":"b+a:2","URI":"a:3"}]}',
+    ],
+    [
+      TOOL,
+      '"result":{"contents":[{"uri":"a:1"}],"messages":[{"content":{"type":"resource_link","uri":"a:1"}}],"uri":"a:b"}',
+    ],
+    [TOOL, '"result":{"structuredContent":{"content":[{"type":"resource_link","uri":"a:1"}]},"content":[]}'],
+    [TOOL, '"result":{"content":{"type":"resource_link","uri":"a:1"}}'],
+    [TOOL, '"result":{"content":[[{"type":"resource_link","uri":"a:1"}],{"type":"resource_link","uri":1}]}'],
+    [
+      PROMPT,
+      '"result":{"messages":[{"role":"user","content":{"type":"resource","resource":{"uri":"a:1"}}},{"content":[{"type":"resource_link","uri":"a:2"},{"type":"resource","resource":{"uri":"a:3"}}]}]}',
+      '"result":{"messages":[{"role":"user","content":{"type":"resource","resource":{"uri":"b+a:1"}}},{"content":[{"type":"resource_link","uri":"b+a:2"},{"type":"resource","resource":{"uri":"b+a:3"}}]}]}',
+    ],
+    [
+      READ,
+      '"result":{"contents":[{"uri":"a:1","text":"{\\"uri\\":\\"a:1\\"}"},{"blob":"","uri":""}],"content":[{"type":"resource_link","uri":"a:1"}]}',
+      '"result":{"contents":[{"uri":"b+a:1","text":"{\\"uri\\":\\"a:1\\"}"},{"blob":"","uri":"b+"}],"content":[{"type":"resource_link","uri":"a:1"}]}',
+    ],
+    ...[TOOL, PROMPT, READ, uriPlace.error].map((places): [number, string, string] => [
+      places,
+      '"error":{"code":-32002,"message":"no","uri":"a:0","data":{"uri":"a:1","more":{"uri":"a:2"}}}',
+      '"error":{"code":-32002,"message":"no","uri":"a:0","data":{"uri":"b+a:1","more":{"uri":"a:2"}}}',
+    ]),
+    [uriPlace.error, '"result":{"contents":[{"uri":"a:1"}]}'],
+  ];
+  for (const [places, body, expected = body] of rows) t.equal(await rewrite(body, places), expected, body);
+});
+
+t.test("together with the caller's id", async (t) => {
+  for (const text of ['{"id":7.0,"jsonrpc":"2.0","result":R}', '{"jsonrpc":"2.0","result":R,"id":7.0}']) {
+    const bytes = Buffer.from(text.replace('R', '{"contents":[{"uri":"a:1"}]}'));
+    const expected = bytes.toString().replace('7.0', '7').replace('a:1', 'b+a:1');
+    t.equal(written(bytes, readBackendMessage(bytes), READ, 'b'), expected);
+  }
+});
+
+t.test("an answer without URIs gets the caller's id", async (t) => {
+  const bytes = Buffer.from('{"jsonrpc":"2.0","id":7.0,"result":{"content":[]}}');
+  t.equal(written(bytes, readBackendMessage(bytes), TOOL, 'b'), bytes.toString().replace('7.0', '7'));
+});
+
+t.test('an answer without any is what has come', async (t) => {
+  const bytes = Buffer.from('{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"uri"}]}}');
+  t.equal(callersParts(bytes, readBackendMessage(bytes)!, ID, 'b', TOOL), undefined);
+});
+
+t.test('a large answer of more values than are written down, beside its URIs', async (t) => {
+  const rows = Array.from({ length: limits.jsonNodesMax }, () => '{"uri":1}').join();
+  const links = '{"type":"resource_link","uri":"a:1"}';
+  const body = `"result":{"structuredContent":{"content":[${rows}]},"content":[${links}],"_meta":{"x":[${rows}]}}`;
+  t.equal(await rewrite(body, TOOL), body.replace(links, links.replace('a:1', 'b+a:1')));
+});
+
+t.test('a large answer without URIs and tasks says so: nobody looks for them again', async (t) => {
+  const bytes = Buffer.from(`{"jsonrpc":"2.0","id":7,"result":{"content":[],"x":"${'y'.repeat(300_000)}"}}`);
+  for (const hasTasks of [true, false]) {
+    const message = await new Promise<BackendMessage | undefined>((resolve) => {
+      readLargeBackendMessage('alice', bytes, resolve, hasTasks);
+    });
+    t.match(message, { kind: 'response', uris: [], taskIds: [] });
+  }
+});
+
+t.test('a large answer with more on the way to URIs than is gone through at once is invalid', async (t) => {
+  const read = (count: number): Promise<unknown> => {
+    const links = Array.from({ length: count }, () => '{"type":"resource_link","uri":"a:1"}').join();
+    const bytes = Buffer.from(`{"jsonrpc":"2.0","id":7,"result":{"content":[${links}]}}`);
+    return new Promise((resolve) =>
+      readLargeBackendMessage('alice', bytes, (message) => resolve(message?.uris?.length)),
+    );
+  };
+  t.equal(await read(limits.uriNodesMax / 4), (limits.uriNodesMax / 4) * 3);
+  t.equal(await read(limits.uriNodesMax / 2), undefined);
+});

@@ -1,0 +1,119 @@
+// What a request is for: the backend, the bytes that go there, what must hold before, and where in the answer its URIs are.
+import t from 'tap';
+import { capability } from '../../../src/protocol/capabilities.js';
+import { readClientMessage, type ClientMessage } from '../../../src/protocol/json-rpc.js';
+import { KNOWN_NAMES } from '../../../src/protocol/method-name.js';
+import { uriPlace } from '../../../src/protocol/uri-places.js';
+import { METHODS } from '../../../src/metrics/request-figures.js';
+import type { RpcError } from '../../../src/relay/exchange/answers.js';
+import { modernMethods } from '../../../src/relay/modern/modern-door.js';
+import {
+  readTarget,
+  targetMethods,
+  type NoTarget,
+  type Target,
+  type TargetMethod,
+} from '../../../src/relay/request/targets.js';
+import { limits } from '../../../src/shared/limits.js';
+import { virtualHostOf } from '../virtual-host.js';
+
+const host = virtualHostOf({ b: {}, tight: { allowed_prompt_names: ['p'], allowed_tool_names: ['t'] } });
+
+function read(method: TargetMethod, params: string): Target | NoTarget {
+  const body = Buffer.from(`{"jsonrpc":"2.0","id":1,"method":"${method}","params":${params}}`);
+  return readTarget(method, host, body, readClientMessage(body) as ClientMessage).target;
+}
+
+function found(method: TargetMethod, params: string): Target & { readonly text: string } {
+  const target = read(method, params);
+  if ('error' in target) throw new Error(target.error.message);
+  const { body, leftOut, putIn } = target.outgoing;
+  const { start, end } = leftOut ?? { start: 0, end: 0 };
+  const parts = [body.subarray(0, start), putIn ?? Buffer.alloc(0), body.subarray(end)];
+  return { ...target, text: Buffer.concat(parts).toString() };
+}
+
+function errorOf(method: TargetMethod, params: string): RpcError {
+  const target = read(method, params);
+  if (!('error' in target)) throw new Error('there is a target');
+  return target.error;
+}
+
+t.test('each method: what must be declared, what the gate asks for, where the URIs of the answer are', async (t) => {
+  const uri = '{"uri":"b+x:1"}';
+  const rows: readonly (readonly [TargetMethod, string, number, string | undefined, number])[] = [
+    ['prompts/get', '{"name":"b-p"}', capability.prompts, undefined, uriPlace.messages | uriPlace.error],
+    ['resources/read', uri, capability.resources, 'x:1', uriPlace.contents | uriPlace.error],
+    ['resources/subscribe', uri, capability.resources, 'x:1', uriPlace.error],
+    ['resources/unsubscribe', uri, capability.resources, 'x:1', uriPlace.error],
+    [
+      'completion/complete',
+      '{"ref":{"type":"ref/resource","uri":"b+x:1"}}',
+      capability.completions,
+      'x:1',
+      uriPlace.error,
+    ],
+    [
+      'completion/complete',
+      '{"ref":{"type":"ref/prompt","name":"b-p"}}',
+      capability.completions,
+      undefined,
+      uriPlace.error,
+    ],
+  ];
+  for (const [method, params, needed, gateUri, uriPlaces] of rows) {
+    const target = found(method, params);
+    t.match(target.gate, { method, capability: needed, uri: gateUri }, method);
+    t.equal(target.gate?.uri, gateUri, method);
+    t.equal(target.uriPlaces, uriPlaces, method);
+    t.equal(target.backend.name, 'b', method);
+    t.ok(target.text.includes(params.replace('b+', '').replace('b-', '')), method);
+  }
+  const call = found('tools/call', '{"name":"b-t","arguments":{"uri":"b+x:1"}}');
+  t.equal(call.gate, undefined);
+  t.equal(call.uriPlaces, uriPlace.content | uriPlace.error);
+  t.ok(call.text.includes('{"name":"t","arguments":{"uri":"b+x:1"}}'));
+});
+
+t.test('what is not there: in words, and with what would have to be declared', async (t) => {
+  t.match(errorOf('tools/call', '{"name":"c-t"}'), { code: -32602, message: 'Unknown tool: c-t' });
+  t.match(errorOf('prompts/get', '{"name":"c-p"}'), { code: -32602, message: /prompt.*c-p/i });
+  for (const method of ['resources/read', 'resources/subscribe', 'resources/unsubscribe'] as const)
+    t.match(errorOf(method, '{"uri":"c+x:1"}'), { code: -32002, data: { uri: 'c+x:1' } }, method);
+  t.match(errorOf('completion/complete', '{"ref":{"type":"ref/resource","uri":"c+x:1"}}'), { code: -32602 });
+  t.match(errorOf('completion/complete', '{"ref":{"type":"ref/prompt","name":"c-p"}}'), { code: -32602 });
+  t.equal((read('prompts/get', '{"name":"c-p"}') as NoTarget).capability, capability.prompts);
+  t.equal((read('tools/call', '{"name":"c-t"}') as NoTarget).capability, 0);
+  for (const [method, words] of [
+    ['prompts/get', /name must be a string/],
+    ['resources/read', /uri must be a string/],
+    ['completion/complete', /ref must be/],
+  ] as const) {
+    t.match(errorOf(method, '{}'), { code: -32602, message: words }, method);
+  }
+});
+
+t.test('allow-lists of names: of prompts for prompts, of tools for tools', async (t) => {
+  t.equal(found('prompts/get', '{"name":"tight-p"}').backend.name, 'tight');
+  t.match(errorOf('prompts/get', '{"name":"tight-t"}'), { code: -32602 });
+  t.equal(found('tools/call', '{"name":"tight-t"}').backend.name, 'tight');
+  t.match(errorOf('tools/call', '{"name":"tight-p"}'), { code: -32602 });
+});
+
+t.test('URIs and names have bounds of their own', async (t) => {
+  // As in lists, where they have no prefix.
+  const uriOf = (length: number): string => `b+${'x'.repeat(length)}`;
+  const longest = uriOf(limits.uriBytesMax);
+  t.equal(found('resources/read', `{"uri":"${longest}"}`).gate?.uri, longest.slice(2));
+  t.match(errorOf('resources/read', `{"uri":"${uriOf(limits.uriBytesMax + 1)}"}`), { code: -32002 });
+  const endless = `{"name":"b-${'x'.repeat(9 * limits.toolNameBytesMax)}"}`;
+  t.match(errorOf('prompts/get', endless), { code: -32602, message: /x…/ });
+});
+
+t.test('every method is among the names that cost no decoding, and has a label of its own', async (t) => {
+  const [known, labels]: readonly (readonly string[])[] = [KNOWN_NAMES, METHODS];
+  for (const method of [...targetMethods, ...modernMethods]) {
+    t.ok(known?.includes(method), `${method} in protocol/method-name.ts`);
+    t.ok(labels?.includes(method), `${method} in metrics/request-figures.ts`);
+  }
+});

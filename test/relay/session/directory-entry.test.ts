@@ -1,0 +1,54 @@
+// A place of records that contradicts itself: somebody was first, it says to each write, and to each read that there is nothing. What is
+// written down of a session is then tried a few times, and again with its next change; nobody writes and reads without a pause.
+import t from 'tap';
+import { SessionDirectory } from '../../../src/session-directory/session-directory.js';
+import { logInto } from '../../support/log-lines.js';
+import { MemorySessions } from '../../support/memory-sessions.js';
+import { until } from '../../support/until.js';
+import { REQUEST_ID } from '../../upstream/scripted-upstream.js';
+import { RelayScene, SESSION_ID } from '../relay-scene.js';
+import { virtualHostOf } from '../virtual-host.js';
+
+/** Behind so many it gives in, so that a test that fails ends. */
+const WRITES_MAX = 1_000;
+/** More than it takes to find out, and far less than without end. */
+const TRIES_MAX = 16;
+
+class Contradiction extends MemorySessions {
+  override read(): undefined {
+    this.readsCount += 1;
+    return undefined;
+  }
+
+  override async write(): Promise<boolean> {
+    this.writesCount += 1;
+    return this.writesCount > WRITES_MAX;
+  }
+}
+
+t.test(
+  'a record that can be neither read nor written over is tried a few times, and again with a change',
+  async (t) => {
+    const sessions = new Contradiction();
+    const directory = new SessionDirectory(sessions, {
+      idleTimeoutMs: 60_000,
+      outlivesGateway: false,
+      isPossibleId: (id) => id.startsWith(SESSION_ID),
+      logger: logInto([]),
+    });
+    const answer = JSON.stringify({
+      jsonrpc: '2.0',
+      id: REQUEST_ID,
+      result: { protocolVersion: '2025-11-25', capabilities: { tools: {}, logging: {} } },
+    });
+    const scene = new RelayScene(t, virtualHostOf({ b: {} }), {}, directory).open({}, answer);
+    await until(() => sessions.writesCount > 0, 'the first write');
+    for (let turn = 0; turn < 50; turn += 1) await new Promise(setImmediate);
+    const before = sessions.writesCount;
+    t.ok(before > 1 && before <= TRIES_MAX, `${before} writes`);
+    scene.post('logging/setLevel', { level: 'error' }, 2);
+    await until(() => sessions.writesCount > before, 'the change to be written');
+    for (let turn = 0; turn < 50; turn += 1) await new Promise(setImmediate);
+    t.ok(sessions.writesCount <= before + TRIES_MAX, `${sessions.writesCount} writes`);
+  },
+);

@@ -1,0 +1,177 @@
+// The end of very many sessions at once: every backend that answers is told of all of its own, whatever the others do, and
+// what could not be told is counted.
+import t, { type Test } from 'tap';
+import { OWN_INTRODUCTION } from '../../../src/upstream/client-introduction.js';
+import { Farewells, type FarewellCount } from '../../../src/relay/session/farewells.js';
+import { UpstreamSession } from '../../../src/upstream/upstream-session.js';
+import { limits } from '../../../src/shared/limits.js';
+import { backendFor } from '../../support/deployment.js';
+import { ScriptedContext } from '../../upstream/scripted-context.js';
+import { REQUEST_ID, type ScriptedCall } from '../../upstream/scripted-upstream.js';
+import { backendOf, virtualHostOf } from '../virtual-host.js';
+import { WiredRelay } from '../wired-relay.js';
+import { NO_METADATA } from '../../../src/upstream/request-metadata.js';
+
+const RESULT = JSON.stringify({
+  jsonrpc: '2.0',
+  id: REQUEST_ID,
+  result: { protocolVersion: '2025-11-25', capabilities: {} },
+});
+const WITHIN_MS = 60_000;
+const WEIGHTLESS = { tryKeepText: () => 0, drop: () => undefined };
+
+class Scene {
+  readonly context: ScriptedContext;
+  readonly #upstreams: UpstreamSession[] = [];
+  count: FarewellCount | undefined;
+  #promise: Promise<void> = Promise.resolve();
+
+  constructor(t: Test) {
+    this.context = new ScriptedContext(t);
+  }
+
+  /** Open sessions with one backend; their ids count on. */
+  open(name: string, count: number, sessionId = (index: number) => `${name}-${index}`): this {
+    const backend = backendOf(virtualHostOf({ [name]: { url: `https://${name}.example/mcp` } }), name);
+    for (let index = 0; index < count; index += 1) {
+      const upstream = new UpstreamSession(this.context, 'alice', backend, OWN_INTRODUCTION, WEIGHTLESS);
+      upstream.whenOpen(NO_METADATA, () => undefined);
+      this.context.http.last.json(RESULT, sessionId(index));
+      this.context.http.last.empty();
+      this.#upstreams.push(upstream);
+    }
+    return this;
+  }
+
+  say(): this {
+    this.context.http.calls.length = 0;
+    this.#promise = new Farewells(this.#upstreams).say(this.context.deadlines, WITHIN_MS).then((count) => {
+      this.count = count;
+    });
+    return this;
+  }
+
+  async over(): Promise<FarewellCount | undefined> {
+    await this.#promise;
+    return this.count;
+  }
+
+  /** What was sent to a backend, in order. */
+  sentTo(name: string): ScriptedCall[] {
+    return this.context.http.calls.filter(({ request }) => request.target.origin === `https://${name}.example`);
+  }
+}
+
+t.test('a backend is told of all its sessions, oldest first, more at once the longer it answers', async (t) => {
+  const scene = new Scene(t).open('a', 2_000).say();
+  t.equal(scene.sentTo('a').length, limits.farewellsPerOriginFirst);
+  let answered = 0;
+  let underWayMax = 0;
+  for (; answered < scene.sentTo('a').length; answered += 1) {
+    underWayMax = Math.max(underWayMax, scene.sentTo('a').length - answered);
+    // A refusal is an answer.
+    scene.sentTo('a')[answered]?.empty(answered % 2 === 0 ? 200 : 404);
+  }
+  t.same(await scene.over(), { told: 2_000, untold: 0 });
+  t.equal(underWayMax, limits.farewellsPerOriginMax);
+  const ids = scene.sentTo('a').map((call) => call.header('mcp-session-id'));
+  t.same(
+    ids,
+    Array.from({ length: 2_000 }, (_, index) => `a-${index}`),
+  );
+  t.ok(scene.sentTo('a').every(({ request }) => request.method === 'DELETE'));
+});
+
+t.test('a silent backend costs the others nothing, and is asked less and less', async (t) => {
+  const scene = new Scene(t).open('silent', 500).open('good', 500).say();
+  t.equal(scene.sentTo('good').length, limits.farewellsPerOriginFirst, 'both have begun');
+  for (let answered = 0; answered < scene.sentTo('good').length; answered += 1) {
+    scene.sentTo('good')[answered]?.empty(200);
+  }
+  t.equal(scene.sentTo('good').length, 500);
+  t.equal(scene.count, undefined);
+  const firstSent = scene.sentTo('silent').length;
+  t.equal(firstSent, limits.farewellsPerOriginFirst);
+  scene.context.advance(limits.noticeMsMax + 100);
+  t.equal(scene.sentTo('silent').length - firstSent, 1, 'one at a time by now');
+  scene.context.advance(WITHIN_MS);
+  t.same(await scene.over(), { told: 500, untold: 500 });
+  const sentCount = scene.context.http.calls.length;
+  scene.context.advance(limits.noticeMsMax + 100);
+  t.equal(scene.context.http.calls.length, sentCount, 'after its time nothing is sent');
+});
+
+t.test('a backend that cannot be reached is counted, and soon over', async (t) => {
+  const scene = new Scene(t).open('gone', 300).say();
+  for (let failed = 0; failed < scene.sentTo('gone').length; failed += 1) {
+    scene.sentTo('gone')[failed]?.fault('connection-refused');
+  }
+  t.same(await scene.over(), { told: 0, untold: 300 });
+});
+
+t.test('one that answers again has more at once again', async (t) => {
+  const scene = new Scene(t).open('a', 300).say();
+  scene.context.advance(limits.noticeMsMax + 100);
+  let answered = limits.farewellsPerOriginFirst;
+  for (; answered < scene.sentTo('a').length; answered += 1) scene.sentTo('a')[answered]?.empty(200);
+  t.same(await scene.over(), { told: 300 - limits.farewellsPerOriginFirst, untold: limits.farewellsPerOriginFirst });
+});
+
+t.test('of very many backends some are told at once, and all in turn', async (t) => {
+  const scene = new Scene(t);
+  const names = Array.from({ length: 200 }, (_, index) => `b${index}`);
+  for (const name of names) scene.open(name, limits.farewellsPerOriginFirst);
+  scene.say();
+  const { calls } = scene.context.http;
+  t.equal(calls.length, limits.farewellsMax);
+  const firstOnes = new Set(calls.slice(0, names.length).map(({ request }) => request.target.origin));
+  t.equal(firstOnes.size, names.length, 'the first of each comes before the second of any');
+  for (let answered = 0; answered < calls.length; answered += 1) calls[answered]?.empty(200);
+  t.same(await scene.over(), { told: names.length * limits.farewellsPerOriginFirst, untold: 0 });
+});
+
+t.test('sessions without an id, and none at all, need no word', async (t) => {
+  const scene = new Scene(t).open('stateless', 3, () => '').say();
+  t.same(await scene.over(), { told: 0, untold: 0 });
+  t.equal(scene.context.http.calls.length, 0);
+  t.same(await new Scene(t).say().over(), { told: 0, untold: 0 });
+});
+
+t.test('a relay that stops: thousands of sessions, backends that take their time, one that takes none', async (t) => {
+  const SESSIONS = 1_000;
+  const DELETE_MS = 250;
+  const isDelete = ({ method }: { method: string }): boolean => method === 'DELETE';
+  let underWayCount = 0;
+  let underWayMax = 0;
+  const slow = await backendFor(t, {
+    withSessions: true,
+    onRequest: async (request) => {
+      if (!isDelete(request)) return false;
+      underWayCount += 1;
+      underWayMax = Math.max(underWayMax, underWayCount);
+      await new Promise((resolve) => setTimeout(resolve, DELETE_MS));
+      underWayCount -= 1;
+      return false;
+    },
+  });
+  const silent = await backendFor(t, { withSessions: true, onRequest: isDelete });
+  // As long as a busy machine takes: each session is to be open at both.
+  const wired = new WiredRelay(t, { initializePatienceMs: 60_000, initializeTimeoutMs: 60_000 });
+  const callers = Array.from({ length: SESSIONS }, (_, index) =>
+    wired.caller({ slow: slow.url, silent: silent.url }, `subject ${index}`),
+  );
+  const waiting = [...callers];
+  const openSome = async (): Promise<void> => {
+    for (let caller = waiting.pop(); caller !== undefined; caller = waiting.pop()) await caller.open();
+  };
+  await Promise.all(Array.from({ length: 50 }, openSome));
+  t.equal(slow.sessions.size, SESSIONS);
+  const { told, untold } = await wired.relay.stop(10_000);
+  t.equal(slow.deletedSessions.length, SESSIONS, 'the slow backend knows of every end');
+  t.ok(underWayMax <= limits.farewellsPerOriginMax, `${underWayMax} at once`);
+  t.equal(told, SESSIONS);
+  t.equal(untold, SESSIONS);
+  const lines = wired.logLines.filter((line) => line.includes('could be notified'));
+  t.equal(lines.length, 1);
+  t.match(JSON.parse(lines[0] ?? '{}'), { level: 40, told, untold });
+});

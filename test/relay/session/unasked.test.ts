@@ -1,0 +1,112 @@
+// Which backends of a session are listened to, and how long: what they say then is in the tests of its stream.
+import t, { type Test } from 'tap';
+import { limits } from '../../../src/shared/limits.js';
+import type { RecordedExchange } from '../../support/recorded-exchange.js';
+import { REQUEST_ID, type ScriptedCall } from '../../upstream/scripted-upstream.js';
+import { RelayScene } from '../relay-scene.js';
+import { virtualHostOf } from '../virtual-host.js';
+
+const SPEAKING = { logging: {} };
+
+/** A session whose backends are `a`, which has something to say, and `b`, as the test has it. */
+class Scene extends RelayScene {
+  constructor(t: Test, capabilities: Readonly<Record<'a' | 'b', object>> = { a: SPEAKING, b: SPEAKING }) {
+    super(t, virtualHostOf({ a: {}, b: {} }));
+    const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } };
+    this.request({
+      body: Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params })),
+      sessionId: '',
+    });
+    for (const call of [...this.http.calls]) {
+      const result = { protocolVersion: '2025-11-25', capabilities: capabilities[this.#nameOf(call)] };
+      call.json(JSON.stringify({ jsonrpc: '2.0', id: REQUEST_ID, result }), 'upstream-session');
+      this.http.last.empty();
+    }
+  }
+
+  listen(): RecordedExchange {
+    return this.request({ method: 'GET', body: Buffer.alloc(0), answerForms: 'event-stream' });
+  }
+
+  /** Streams that are open, or asked for. */
+  get heard(): ('a' | 'b')[] {
+    return this.streams
+      .filter(({ isAborted }) => !isAborted)
+      .map((call) => this.#nameOf(call))
+      .sort();
+  }
+
+  get streams(): ScriptedCall[] {
+    return this.http.calls.filter(({ request }) => request.method === 'GET');
+  }
+
+  #nameOf({ request }: ScriptedCall): 'a' | 'b' {
+    return request.target === this.virtualHost.backends.get('a')?.target ? 'a' : 'b';
+  }
+}
+
+t.test('a backend that can have nothing to say is not listened to', async (t) => {
+  const scene = new Scene(t, { a: SPEAKING, b: { tools: {} } });
+  t.same(scene.heard, [], 'nobody listens yet');
+  scene.listen();
+  t.same(scene.heard, ['a']);
+});
+
+t.test('a newer GET finds the streams of the older', async (t) => {
+  const scene = new Scene(t);
+  scene.listen();
+  for (const stream of scene.streams) stream.head(200, 'text/event-stream');
+  scene.listen();
+  t.equal(scene.streams.length, 2);
+  t.same(scene.heard, ['a', 'b']);
+});
+
+t.test('backends are listened to for a while after the client went away, and no longer', async (t) => {
+  const scene = new Scene(t);
+  scene.listen().abort();
+  scene.context.advance(limits.backendStreamsLingerMs - 100);
+  t.same(scene.heard, ['a', 'b']);
+  scene.context.advance(1_000);
+  t.same(scene.heard, []);
+});
+
+t.test('a client that comes back in time finds the streams open', async (t) => {
+  const scene = new Scene(t);
+  scene.listen().abort();
+  scene.context.advance(limits.backendStreamsLingerMs - 100);
+  scene.listen();
+  scene.context.advance(10 * limits.backendStreamsLingerMs);
+  t.same(scene.heard, ['a', 'b']);
+  t.equal(scene.streams.length, 2);
+});
+
+t.test('a backend that lost its session is opened again for who only listens, after a delay', async (t) => {
+  const scene = new Scene(t);
+  scene.listen();
+  for (const stream of scene.streams) stream.head(200, 'text/event-stream');
+  const sentCount = scene.http.calls.length;
+  scene.streams[0]!.end();
+  scene.context.advance(2 * limits.backendStreamDelayMsMin);
+  const again = scene.http.last;
+  t.equal(again.summary, 'GET', 'the stream is opened again');
+  again.empty(404);
+  scene.context.advance(2 * limits.backendStreamDelayMsMin);
+  t.same(scene.http.summary.slice(sentCount), ['GET', 'initialize']);
+});
+
+t.test('a process that drains listens to nobody any more, and sessions go on', async (t) => {
+  const scene = new Scene(t);
+  const stream = scene.listen();
+  scene.relay.drain();
+  t.equal(stream.outcome, 'ended');
+  t.same(scene.heard, []);
+  t.equal(scene.post('ping', {}, 1).answer?.status, 200);
+});
+
+t.test('with the session all of it ends', async (t) => {
+  const scene = new Scene(t);
+  const stream = scene.listen();
+  scene.request({ method: 'DELETE', body: Buffer.alloc(0) });
+  t.equal(stream.outcome, 'ended');
+  t.same(scene.heard, []);
+});

@@ -1,0 +1,295 @@
+// What is kept of a call's stream for a client whose connection broke, and what goes first when there is no room; how it passes is in
+// test/spec/resumption.rows.ts.
+import { setImmediate as turn } from 'node:timers/promises';
+import t from 'tap';
+import { parseEventId, StreamKeeper } from '../../../src/relay/stream/stream-keeper.js';
+import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
+import { limits } from '../../../src/shared/limits.js';
+import { readEvents } from '../../support/event-stream.js';
+import { createAccounts } from '../../support/shares.js';
+import { ID, KIB, RESUMPTION_MS, Streamed, StreamScene, text } from '../stream-scene.js';
+
+const LOST_ANSWER =
+  '{"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"The response came while the connection was lost, and is too large to be kept"}}';
+
+t.test('ids name the stream and the event, each once; what was never given out is none', async (t) => {
+  const scene = new StreamScene(t);
+  const streams = [scene.stream(), scene.stream()];
+  for (const streamed of streams) streamed.say('1', '2');
+  const ids = streams.flatMap(({ exchange }) =>
+    [...exchange.written.toString().matchAll(/^id: (.*)$/gm)].map(([, id]) => id ?? ''),
+  );
+  t.equal(new Set(ids).size, 6);
+  for (const id of ids) t.equal(scene.keeper.find(parseEventId(id)?.stream ?? 0)?.isResumable, true);
+  t.equal(scene.keeper.find(scene.keeper.sessionStreamNumber), undefined);
+  for (const garbled of ['', 'x', '1', '1_', '_1', '1_2_3', ' 1_2', '1_2\n', '-1_2', '1_1e3', `${'1'.repeat(16)}_1`]) {
+    t.equal(parseEventId(garbled), undefined, garbled);
+  }
+});
+
+t.test('of what was written the last is kept, of what was not all, oldest first when there is no room', async (t) => {
+  const scene = new StreamScene(t, 32 * KIB);
+  const streamed = scene.stream();
+  for (let number = 1; number <= 200; number += 1) streamed.say(text(number));
+  t.ok(scene.heldBytes <= 32 * KIB, `${scene.heldBytes} bytes while it is connected`);
+  streamed.exchange.abort();
+  for (let number = 201; number <= 300; number += 1) streamed.say(text(number));
+  t.ok(scene.heldBytes <= 32 * KIB, `${scene.heldBytes} bytes`);
+  t.ok(scene.heldBytes > 20 * KIB, 'all that may be');
+  const [notice = '', ...events] = readEvents(streamed.goOn(200).written);
+  const { params } = JSON.parse(notice) as { params: { data: string } };
+  const numbers = events.map((event) => (JSON.parse(event) as { number: number }).number);
+  t.match(params.data, new RegExp(`^${100 - numbers.length} messages from backends were lost`), 'and it says so');
+  t.equal(numbers.at(-1), 300);
+  t.same(
+    numbers,
+    numbers.map((_, index) => (numbers[0] ?? 0) + index),
+  );
+});
+
+t.test('a window of what was written, and no more', async (t) => {
+  const scene = new StreamScene(t, 64 * KIB * KIB);
+  const streamed = scene.stream();
+  for (let number = 1; number <= 200; number += 1) streamed.say(text(number));
+  t.ok(scene.heldBytes <= limits.writtenBytesKept + 8 * KIB, `${scene.heldBytes} bytes`);
+  t.ok(scene.heldBytes > limits.writtenBytesKept / 2);
+  const exchange = streamed.goOn(199);
+  t.same(readEvents(exchange.written), [text(200)]);
+  t.equal(streamed.exchange.outcome, 'ended', 'the older connection');
+});
+
+t.test('an answer that is too large to be kept leaves a word, one that is not is there', async (t) => {
+  const scene = new StreamScene(t, 256 * KIB);
+  const large = scene.stream().say('1');
+  large.exchange.abort();
+  large.stream.finish([Buffer.from(text(2, 300 * KIB))], ID);
+  t.same(readEvents(large.goOn(0).written), ['1', LOST_ANSWER]);
+  const fitting = scene.stream().say('1');
+  fitting.exchange.abort();
+  const parts = [Buffer.from('{"a":"'), Buffer.from('y'.repeat(200 * KIB)), Buffer.from('"}')];
+  fitting.stream.finish(parts, ID);
+  const exchange = fitting.goOn(1);
+  t.same(readEvents(exchange.written), [Buffer.concat(parts).toString()]);
+  t.equal(exchange.outcome, 'ended');
+});
+
+t.test('a connection that breaks within a large event has it again, whole', async (t) => {
+  const scene = new StreamScene(t, 64 * KIB * KIB);
+  const streamed = scene.stream(true).say('1');
+  t.ok(streamed.stream.isBlocked);
+  const parts = [Buffer.from(text(2, 400 * KIB))];
+  streamed.stream.finish(parts, ID);
+  streamed.exchange.drain();
+  streamed.exchange.drain();
+  t.ok(streamed.exchange.writtenBytes < 300 * KIB, 'a part of it is on its way');
+  streamed.exchange.abort();
+  t.same(readEvents(streamed.goOn(1).written), [parts[0]!.toString()]);
+  t.same(readEvents(streamed.goOn(0, true).written), [], 'one that does not read');
+  t.same(readEvents(streamed.goOn(1).written), [parts[0]!.toString()], 'is left for one that does');
+});
+
+t.test('streams of which nothing was fetched go oldest first; those whose answer went out before them', async (t) => {
+  const scene = new StreamScene(t, 40 * KIB);
+  const delivered = scene.stream().say(text(0));
+  delivered.stream.finish([Buffer.from(text(0))], ID);
+  const broken = Array.from({ length: 6 }, (_, number) => {
+    const streamed = scene.stream().say('1');
+    streamed.exchange.abort();
+    streamed.stream.finish([Buffer.from(text(number, 10 * KIB))], ID);
+    return streamed;
+  });
+  const isThere = ({ stream }: Streamed): boolean => scene.keeper.find(stream.number) !== undefined;
+  t.notOk(isThere(delivered));
+  t.same(broken.map(isThere), [false, false, false, true, true, true]);
+  t.ok(scene.heldBytes <= 40 * KIB);
+});
+
+t.test('a few streams whose answer went out are kept, for a while; the others until their time', async (t) => {
+  const scene = new StreamScene(t);
+  const delivered = Array.from({ length: 10 }, () => {
+    const streamed = scene.stream().say('1');
+    streamed.stream.finish([Buffer.from('2')], ID);
+    t.equal(streamed.exchange.outcome, 'ended');
+    return streamed;
+  });
+  const isThere = ({ stream }: Streamed): boolean => scene.keeper.find(stream.number) !== undefined;
+  t.equal(delivered.filter(isThere).length, limits.deliveredStreamsKept);
+  t.same(readEvents(delivered[9]!.goOn(1).written), ['2'], 'it may not have arrived');
+  const broken = scene.stream().say('1');
+  broken.exchange.abort();
+  broken.stream.finish([Buffer.from('2')], ID);
+  scene.advance(limits.deliveredStreamsKeptMs + limits.keptStreamsSweepMs + 100);
+  t.equal(delivered.filter(isThere).length, 0);
+  t.ok(isThere(broken));
+  for (let ms = 0; ms < RESUMPTION_MS; ms += 10_000) scene.advance(10_000);
+  t.notOk(isThere(broken));
+  t.equal(scene.heldBytes, 0);
+});
+
+t.test('a large event is no longer written to a connection that a newer one replaces', async (t) => {
+  const scene = new StreamScene(t, 64 * KIB * KIB);
+  const streamed = scene.stream().say('1');
+  const first = streamed.exchange;
+  streamed.stream.say(Buffer.alloc(16 * KIB * KIB, ' '));
+  const writtenBytes = first.writtenBytes;
+  t.ok(writtenBytes < 16 * KIB * KIB, 'a part of it is on its way');
+  streamed.goOn(1);
+  for (let count = 0; count < 100; count += 1) await turn();
+  t.equal(first.writtenBytes, writtenBytes);
+});
+
+t.test('an answer that went out counts as such, however large it is and however long that took', async (t) => {
+  const scene = new StreamScene(t, 8 * KIB * KIB);
+  const large = Array.from({ length: limits.deliveredStreamsKept }, (_, number) => {
+    const streamed = scene.stream().say('1');
+    streamed.stream.finish([Buffer.from(text(number, 400 * KIB))], ID);
+    return streamed;
+  });
+  const slow = scene.stream(true).say('1');
+  slow.stream.finish([Buffer.from('2')], ID);
+  slow.exchange.drain();
+  slow.exchange.drain();
+  t.equal(slow.exchange.outcome, 'ended');
+  const isThere = ({ stream }: Streamed): boolean => scene.keeper.find(stream.number) !== undefined;
+  t.same(large.map(isThere), [false, true, true, true], 'the oldest made room for the latest');
+  t.ok(isThere(slow));
+  scene.advance(limits.deliveredStreamsKeptMs + limits.keptStreamsSweepMs + 100);
+  t.notOk([...large, slow].some(isThere));
+  t.equal(scene.heldBytes, 0);
+});
+
+t.test(
+  'the error in place of an answer that cannot be kept has the id as it was sent, whose memory is used again',
+  async (t) => {
+    const scene = new StreamScene(t);
+    const body = Buffer.from(`{"id":"${'i'.repeat(100)}"}`);
+    const streamed = scene.stream(true).say('1');
+    streamed.stream.finish([Buffer.from(text(2, 300 * KIB))], { bytes: body, start: 6, end: 108 });
+    body.fill('secret of somebody else ');
+    streamed.exchange.abort();
+    const [, lost = ''] = readEvents(streamed.goOn(0).written);
+    t.match(JSON.parse(lost), { id: 'i'.repeat(100), error: { code: -32000 } });
+  },
+);
+
+t.test('where not even that error can be kept nobody can go on', async (t) => {
+  const scene = new StreamScene(t);
+  const id = { bytes: Buffer.alloc(limits.keptIdBytesMax + 1, '1'), start: 0, end: limits.keptIdBytesMax + 1 };
+  const streamed = scene.stream().say('1');
+  streamed.exchange.abort();
+  streamed.stream.finish([Buffer.from(text(2, 300 * KIB))], id);
+  t.equal(scene.keeper.find(streamed.stream.number), undefined);
+  t.equal(scene.heldBytes, 0);
+  const small = new StreamScene(t, 100);
+  const others = Array.from({ length: 3 }, () => {
+    const other = small.stream();
+    other.exchange.abort();
+    other.stream.finish([Buffer.from(text(2, KIB))], ID);
+    return other;
+  });
+  t.same(
+    others.map(({ stream }) => small.keeper.find(stream.number)),
+    [undefined, undefined, undefined],
+  );
+  t.equal(small.heldBytes, 0);
+});
+
+t.test('what a client that cannot come back will not get is told to who said it', async (t) => {
+  const streamed = new Streamed(undefined, true);
+  let lostCount = 0;
+  for (let count = 0; count < 3; count += 1) streamed.stream.say(Buffer.from('1'), () => (lostCount += 1));
+  streamed.stream.detach();
+  t.equal(lostCount, 2, 'the first was written');
+});
+
+t.test('what is kept never takes the room of sessions, and the end of one gives all of it back', async (t) => {
+  const shareBytes = 64 * KIB;
+  const scene = new StreamScene(t, 64 * KIB * KIB, shareBytes);
+  const streams = Array.from({ length: 20 }, () => scene.stream().say(text(0, 5 * KIB)));
+  for (const { exchange } of streams) exchange.abort();
+  for (const streamed of streams) streamed.say(text(1, 5 * KIB), text(2, 5 * KIB));
+  t.ok(scene.heldBytes <= shareBytes / 2, `${scene.heldBytes} bytes`);
+  t.ok(scene.heldBytes > shareBytes / 4);
+  for (const { stream } of streams) stream.finish([Buffer.from(text(3, 5 * KIB))], ID);
+  t.ok(scene.heldBytes <= shareBytes / 2, `${scene.heldBytes} bytes`);
+  scene.keeper.end();
+  t.equal(scene.heldBytes, 0);
+  t.equal(scene.keeper.find(streams[19]!.stream.number), undefined);
+});
+
+t.test('random breaks, and every event arrives once and in order', async (t) => {
+  const scene = new StreamScene(t, 64 * KIB * KIB);
+  let seed = 4_711;
+  const chance = (of: number): boolean => {
+    seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648;
+    return Math.floor(seed / 65_536) % of === 0;
+  };
+  for (let round = 0; round < 50; round += 1) {
+    const streamed = scene.stream();
+    let exchange = streamed.exchange;
+    const seen: string[] = [];
+    let arrived = 0;
+    const said: string[] = [];
+    const breakOff = (): void => {
+      const events = readEvents(exchange.written);
+      // The last of them may have been lost on the way.
+      const lostCount = events.length > 0 && chance(2) ? 1 : 0;
+      seen.push(...events.slice(0, events.length - lostCount));
+      arrived += events.length - lostCount;
+      if (!exchange.isAborted && exchange.outcome === 'streaming') exchange.abort();
+    };
+    for (let number = 0; number < 60; number += 1) {
+      const event = text(number, chance(15) ? 200 * KIB : 10);
+      said.push(event);
+      streamed.stream.say(Buffer.from(event));
+      if (chance(4)) {
+        breakOff();
+        if (chance(2)) streamed.say((said.push(text(-number, 5)), said.at(-1)!));
+        exchange = streamed.goOn(arrived);
+      }
+    }
+    streamed.stream.finish([Buffer.from('{"last":true}')], ID);
+    said.push('{"last":true}');
+    breakOff();
+    seen.push(...readEvents(streamed.goOn(arrived).written));
+    t.same(seen, said, `round ${round}`);
+  }
+});
+
+t.test('without ids nothing outlives the connection', async (t) => {
+  const streamed = new Streamed(undefined);
+  streamed.say('1');
+  t.equal(streamed.exchange.written.toString(), 'event: message\ndata: 1\n\n');
+  streamed.exchange.abort();
+  streamed.say('2');
+  streamed.stream.finish([Buffer.from('3')], ID);
+  t.same(streamed.heard, ['detached']);
+  const slow = new Streamed(undefined, true).say('1');
+  slow.say('2');
+  slow.stream.finish([Buffer.from('3')], ID);
+  slow.exchange.isSlow = false;
+  slow.exchange.drain();
+  t.same(readEvents(slow.exchange.written), ['1', '2', '3']);
+  t.equal(slow.exchange.outcome, 'ended');
+});
+
+t.test('what many subjects have kept leaves half of the share of all to their sessions', async (t) => {
+  const totalBytes = 1024 * KIB;
+  const accounts = createAccounts({ sessionBytesMax: totalBytes, subjectSessionBytesMax: totalBytes / 8 });
+  const deadlines = new DeadlineWheel();
+  t.teardown(() => deadlines.stop());
+  const answers = { slowAnswerMs: 5_000, streamKeepAliveMs: 14_000, resumptionTimeMs: RESUMPTION_MS };
+  for (let subject = 1; subject <= 32; subject += 1) {
+    const account = accounts.of(`subject ${subject}`);
+    account.sessions.take(1);
+    const keeper = new StreamKeeper(account, deadlines, { ...answers, resumptionBytesMax: totalBytes });
+    const streamed = new Streamed(keeper);
+    streamed.exchange.abort();
+    for (let number = 1; number <= 100; number += 1) streamed.say(text(number));
+    t.ok(account.sessionBytes.held <= totalBytes / 16 + KIB, `subject ${subject}: half of its own`);
+  }
+  const held = accounts.held('sessionBytes');
+  // A stream that has no room at all keeps a word of that.
+  t.ok(held <= totalBytes / 2 + 32 * KIB, `${held} bytes of all`);
+  t.ok(held > totalBytes / 2 - 32 * KIB, `${held} bytes of all: they may be used`);
+});

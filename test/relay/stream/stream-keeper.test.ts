@@ -1,0 +1,151 @@
+// How a call's stream outlives its connections, step by step: what its owner hears, what makes room for what, and what is told of
+// a loss. The larger scenes are in caller-stream.test.ts.
+import t from 'tap';
+import { limits } from '../../../src/shared/limits.js';
+import { readEvents } from '../../support/event-stream.js';
+import { ID, KIB, StreamScene, text, type Streamed } from '../stream-scene.js';
+
+t.test('an event is there once it was said, and the last one once it is the answer', async (t) => {
+  const { stream } = new StreamScene(t).stream().say('1');
+  t.same([stream.hasSaid(0), stream.hasSaid(1), stream.hasSaid(2)], [true, true, false]);
+  t.notOk(stream.isCompleteAt(1));
+  stream.finish([Buffer.from('2')], ID);
+  t.same([stream.isCompleteAt(1), stream.isCompleteAt(2)], [false, true]);
+});
+
+t.test('a stream begins once', async (t) => {
+  const { stream, exchange } = new StreamScene(t).stream();
+  stream.prime();
+  stream.prime();
+  stream.say(Buffer.from('1'));
+  t.equal(exchange.written.toString().match(/^id: \d+_0\nretry: 1000\ndata: $/gm)?.length, 1);
+});
+
+t.test('the owner hears what becomes of the connection, and that there is room again', async (t) => {
+  const streamed = new StreamScene(t).stream(true).say('1');
+  t.same(streamed.heard, []);
+  streamed.exchange.isSlow = false;
+  streamed.exchange.drain();
+  t.same(streamed.heard, ['room']);
+  streamed.exchange.abort();
+  streamed.goOn(1);
+  t.same(streamed.heard, ['room', 'detached', 'attached', 'room']);
+});
+
+t.test('each who comes back is told of what is lost for it, once', async (t) => {
+  const streamed = new StreamScene(t).stream().say('1');
+  streamed.exchange.abort();
+  streamed.say(text(2, 300 * KIB));
+  t.same(readEvents(streamed.goOn(1).written), []);
+  const exchange = streamed.goOn(1);
+  streamed.say('3', '4');
+  const [notice = '', ...events] = readEvents(exchange.written);
+  t.match((JSON.parse(notice) as { params: unknown }).params, { data: /^1 messages from backends were lost/ });
+  t.same(events, ['3', '4']);
+});
+
+t.test('who said what is dropped is told', async (t) => {
+  const streamed = new StreamScene(t, 32 * KIB).stream().say('1');
+  streamed.exchange.abort();
+  let lostCount = 0;
+  for (let number = 2; number <= 101; number += 1) {
+    streamed.stream.say(Buffer.from(text(number)), () => (lostCount += 1));
+  }
+  const [, ...events] = readEvents(streamed.goOn(1).written);
+  t.ok(lostCount > 50, `${lostCount} of 100`);
+  t.equal(lostCount + events.length, 100);
+});
+
+t.test('what stays for long keeps every byte', async (t) => {
+  const scene = new StreamScene(t);
+  const streamed = scene.stream().say('1');
+  streamed.exchange.abort();
+  streamed.say('"é🚂\u0000"');
+  scene.advance(limits.keptStreamsSweepMs + 100);
+  t.same(readEvents(streamed.goOn(1).written), ['"é🚂\u0000"']);
+});
+
+t.test('what waits for a slow connection is handed over, whatever becomes of what is kept', async (t) => {
+  const scene = new StreamScene(t);
+  const streamed = scene.stream(true).say('1', '2', '3');
+  scene.keeper.end();
+  for (let count = 0; count < 3; count += 1) streamed.exchange.drain();
+  t.same(readEvents(streamed.exchange.written), ['1', '2', '3']);
+});
+
+t.test('the very last event that was written is kept, however large, while others wait', async (t) => {
+  const scene = new StreamScene(t, 64 * KIB * KIB);
+  const streamed = scene.stream(true).say('1');
+  const events = [text(2, limits.writtenBytesKept + KIB), '3'];
+  t.ok(events[0]!.length < limits.readAtOnceBytesMax, 'and not so large that it goes in pieces');
+  streamed.say(...events);
+  streamed.exchange.drain();
+  streamed.exchange.abort();
+  t.same(readEvents(streamed.goOn(1).written), events);
+});
+
+t.test('an answer takes the room of older ones, never its own; what is no answer does not', async (t) => {
+  const scene = new StreamScene(t, 40 * KIB);
+  const isThere = ({ stream }: Streamed): boolean => scene.keeper.find(stream.number) !== undefined;
+  const answered = Array.from({ length: 5 }, (_, number) => {
+    const streamed = scene.stream();
+    streamed.exchange.abort();
+    streamed.stream.finish([Buffer.from(text(number, 10 * KIB))], ID);
+    return streamed;
+  });
+  t.same(answered.map(isThere), [false, false, true, true, true]);
+  const talking = scene.stream();
+  talking.exchange.abort();
+  for (let number = 0; number < 20; number += 1) talking.say(text(number, 2 * KIB));
+  t.same(answered.map(isThere), [false, false, true, true, true]);
+  t.same(readEvents(answered[4]!.goOn(0).written), [text(4, 10 * KIB)]);
+});
+
+t.test('a slow connection that breaks behind its answer makes others go', async (t) => {
+  const scene = new StreamScene(t, 16 * KIB);
+  const slow = scene.stream(true).say('1');
+  slow.stream.finish([Buffer.from(text(2, 10 * KIB))], ID);
+  const other = scene.stream();
+  other.exchange.abort();
+  other.stream.finish([Buffer.from(text(0, 10 * KIB))], ID);
+  slow.exchange.abort();
+  t.equal(scene.keeper.find(other.stream.number), undefined);
+  t.equal(scene.keeper.find(slow.stream.number), slow.stream);
+  t.same(readEvents(slow.goOn(1).written), [text(2, 10 * KIB)]);
+});
+
+t.test('an answer that is fetched again and again counts once', async (t) => {
+  const scene = new StreamScene(t);
+  const delivered = Array.from({ length: limits.deliveredStreamsKept }, () => {
+    const streamed = scene.stream().say('1');
+    streamed.stream.finish([Buffer.from('2')], ID);
+    return streamed;
+  });
+  for (let count = 0; count < 10; count += 1) t.same(readEvents(delivered[3]!.goOn(1).written), ['2']);
+  for (const { stream } of delivered) t.ok(scene.keeper.find(stream.number) !== undefined);
+});
+
+t.test('streams are looked through again after there was none', async (t) => {
+  const scene = new StreamScene(t);
+  for (let round = 0; round < 3; round += 1) {
+    scene
+      .stream()
+      .say('1')
+      .stream.finish([Buffer.from('2')], ID);
+    t.ok(scene.heldBytes > 0);
+    for (let ms = 0; ms < 2 * limits.deliveredStreamsKeptMs; ms += 10_000) scene.advance(10_000);
+    t.equal(scene.heldBytes, 0, `round ${round}`);
+  }
+});
+
+t.test('nothing is kept, and nothing counts, once the session is over', async (t) => {
+  const scene = new StreamScene(t);
+  scene.keeper.take(100);
+  scene.keeper.end();
+  t.equal(scene.heldBytes, 0);
+  const late = scene.stream().say('1');
+  late.stream.finish([Buffer.from('2')], ID);
+  t.same(readEvents(late.exchange.written), ['1', '2']);
+  t.equal(scene.keeper.find(late.stream.number), undefined);
+  t.equal(scene.heldBytes, 0);
+});
