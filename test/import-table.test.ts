@@ -60,14 +60,63 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Of the folders in two wings, what each room may import of its neighbours: the inbound side and the outbound side never see
- * each other, and meet in the files above them.
+ * What each room of a folder may import of its neighbours. In the worker the inbound and the outbound side never see each other, and meet
+ * in the files above them. In the relay a room sees only rooms that stand before it here, and `relay` itself is what puts them together.
  */
 const roomsMayImport: Readonly<Record<string, readonly string[]>> = {
-  'worker/admission': ['relay'],
-  'worker/hop': ['relay'],
-  'worker/edge': ['relay'],
-  'relay/list-merge': ['relay'],
+  'worker/admission': ['relay/exchange'],
+  'worker/hop': ['relay/exchange'],
+  'worker/edge': ['relay/exchange'],
+  'relay/exchange': [],
+  'relay/message': ['relay/exchange'],
+  'relay/list-merge': ['relay/message', 'relay/exchange'],
+  'relay/asking': ['relay/message', 'relay/exchange'],
+  'relay/stream': ['relay/asking', 'relay/exchange'],
+  'relay/in-flight': ['relay/asking', 'relay/exchange'],
+  'relay/session': [
+    'relay/in-flight',
+    'relay/stream',
+    'relay/asking',
+    'relay/list-merge',
+    'relay/message',
+    'relay/exchange',
+  ],
+  'relay/request': [
+    'relay/session',
+    'relay/in-flight',
+    'relay/stream',
+    'relay/asking',
+    'relay/list-merge',
+    'relay/message',
+    'relay/exchange',
+  ],
+  'relay/lists': [
+    'relay/request',
+    'relay/session',
+    'relay/in-flight',
+    'relay/list-merge',
+    'relay/message',
+    'relay/exchange',
+  ],
+  'relay/dispatch': [
+    'relay/lists',
+    'relay/request',
+    'relay/session',
+    'relay/in-flight',
+    'relay/list-merge',
+    'relay/message',
+    'relay/exchange',
+  ],
+  'relay/modern': [
+    'relay/dispatch',
+    'relay/lists',
+    'relay/request',
+    'relay/session',
+    'relay/in-flight',
+    'relay/asking',
+    'relay/message',
+    'relay/exchange',
+  ],
 };
 
 /** Packages that one folder, or one file, keeps to itself, or a few do. */
@@ -161,6 +210,13 @@ t.test('the rooms of a folder see only what the table allows', async (t) => {
   t.same(faults, []);
   const permissions = Object.entries(roomsMayImport).flatMap(([from, all]) => all.map((to) => `${from} → ${to}`));
   t.same([...seen].sort(), permissions.sort(), 'nothing is allowed that nobody does');
+});
+
+t.test('every room of the relay is in the table, and none sees one that stands behind it', async (t) => {
+  const rooms = Object.keys(roomsMayImport).filter((room) => room.startsWith('relay/'));
+  t.same([...new Set(files.map(roomOf))].filter((room) => room.startsWith('relay/')).sort(), rooms.toSorted());
+  const upwards = rooms.filter((room, at) => roomsMayImport[room]?.some((other) => rooms.indexOf(other) >= at));
+  t.same(upwards, []);
 });
 
 t.test('every folder is in the table', async (t) => {
