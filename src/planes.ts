@@ -19,10 +19,12 @@ export async function runDataplane(options: DataplaneOptions, words: CommandWord
   const { runPrimary } = await import('./primary/run-primary.js');
   const { checkEmbedded } = await import('./store/check-embedded.js');
   const { chooseListener } = await import('./worker/edge/choose-listener.js');
+  const { endWithParent } = await import('./primary/end-with-parent.js');
   return runPrimary(options, {
     readOptions: () => loadDataplaneOptions(words),
     isOnTerminal: process.stdin.isTTY || process.stdout.isTTY,
     workerModule: new URL('./worker/main.js', import.meta.url),
+    launcher: endWithParent(),
     bootstrapModule: findBootstrapModule(),
     workerEnvironment: workerEnvironment(),
     checkStore: async (store) => {

@@ -30,6 +30,8 @@ import { claimAddresses, type ClaimedAddresses } from './listen-addresses.js';
 
 export interface PrimaryEntry {
   readonly workerModule: URL;
+  /** Comes before Node.js in the commands of workers. */
+  readonly launcher: readonly string[];
   /** Module URL of the bootstrap feature; `undefined` in a build without it. */
   readonly bootstrapModule: string | undefined;
   readonly workerEnvironment: NodeJS.ProcessEnv;
@@ -110,6 +112,7 @@ async function superviseFleet(
   const fleet = new Fleet(
     {
       module: entry.workerModule,
+      launcher: entry.launcher,
       environment: entry.workerEnvironment,
       start,
       bounds: limits,

@@ -27,6 +27,8 @@ export interface WorkerPlan {
   /** Rejects, in words for a person, when workers should not open the store. */
   readonly checkStore: () => Promise<void>;
   readonly module: URL;
+  /** Comes before Node.js in their commands. */
+  readonly launcher: readonly string[];
   readonly environment: NodeJS.ProcessEnv;
   readonly start: Omit<StartMessage, 'kind' | 'slot'>;
   readonly bounds: FleetBounds;
@@ -155,7 +157,8 @@ export class Slot {
   /** False when there is nothing to start any more. */
   #begin(): boolean {
     if (!this.#advance('fork')) return false;
-    const { module, environment, start, bounds } = this.#plan;
+    const { module, launcher, environment, start, bounds } = this.#plan;
+    const [execPath = process.execPath, ...words] = [...launcher, process.execPath];
     this.#startFailure = undefined;
     this.#storeObstacle = '';
     this.#keysObstacle = '';
@@ -169,7 +172,8 @@ export class Slot {
       // `advanced` carries bytes and `undefined` as they are.
       const worker = fork(module, {
         env: environment,
-        execArgv: [...process.execArgv, ...WORKER_NODE_OPTIONS, ...memoryNodeOptions(start.options)],
+        execPath,
+        execArgv: [...words, ...process.execArgv, ...WORKER_NODE_OPTIONS, ...memoryNodeOptions(start.options)],
         serialization: 'advanced',
         stdio: 'inherit',
       });

@@ -119,3 +119,29 @@ t.test('a primary that is killed takes its workers with it, and the next one rem
   t.ok(left.every((path) => !now.includes(path)));
   await next.stop();
 });
+
+t.test(
+  'a worker that hangs while its primary is killed ends with it, and its port is free for the next gateway',
+  async (t) => {
+    const storePath = join(createScratchDirectory(t), 'store');
+    const start = async (address: string): Promise<Gateway> => {
+      const words = ['dataplane', '--address', address, '--store-path', storePath, '--number-of-cpus', '2'];
+      const gateway = launchProgram(t, words);
+      await gateway.waitUntilListening();
+      return gateway;
+    };
+    const killed = await start('127.0.0.1:0');
+    const { host } = new URL(killed.origin);
+    const workers = killed.workerPids();
+    t.equal(workers.length, 2);
+    const [hanging = 0] = workers;
+    t.teardown(() => {
+      if (!isEnded(hanging)) process.kill(hanging, 'SIGKILL');
+    });
+    process.kill(hanging, 'SIGSTOP');
+    killed.signal('SIGKILL');
+    await until(() => workers.every(isEnded), 'its workers to end');
+    const next = await start(host);
+    await next.stop();
+  },
+);

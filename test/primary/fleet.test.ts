@@ -27,7 +27,7 @@ function createFleet(
     bootstrapModule: undefined,
   };
   const environment = stubEnvironment(journal.path, stubs);
-  const plan = { module: stubModule, environment, start, bounds: { ...limits, ...bounds }, checkStore };
+  const plan = { module: stubModule, launcher: [], environment, start, bounds: { ...limits, ...bounds }, checkStore };
   const fleet = new Fleet(plan, createLogger('silent', {}));
   t.teardown(() => {
     fleet.kill();

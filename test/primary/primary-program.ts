@@ -25,6 +25,7 @@ const { options, journal, stubs, bootstrapModule, notifySocket, watchdogMs, path
 const workerEnvironment = stubEnvironment(journal, stubs);
 process.exitCode = await runPrimary(options, {
   workerModule: stubModule,
+  launcher: [],
   readOptions: () =>
     nextOptions === undefined ? options : (JSON.parse(readFileSync(nextOptions, 'utf8')) as DataplaneOptions),
   isOnTerminal: plan.isOnTerminal ?? false,

@@ -30,7 +30,14 @@ class Scene {
       bootstrapModule: undefined,
     };
     const environment = stubEnvironment(this.journal.path, [stub]);
-    const plan = { module, environment, start, bounds: { ...limits, ...bounds }, checkStore: async () => undefined };
+    const plan = {
+      module,
+      launcher: [],
+      environment,
+      start,
+      bounds: { ...limits, ...bounds },
+      checkStore: async () => undefined,
+    };
     const observer = {
       ...{ onState: () => undefined, onMessage: () => undefined, onExit: () => undefined },
       onDeath: () => void (this.deaths += 1),

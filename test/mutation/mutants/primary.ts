@@ -384,4 +384,15 @@ export const primaryMutants: readonly Mutant[] = [
       },
     ],
   ),
+  ...mutantsOf(
+    'src/primary/end-with-parent.ts',
+    ['integration/run-directory'],
+    [
+      {
+        slip: 'a worker that hangs outlives its primary',
+        text: 'return status === 0 ? [SETPRIV, ...WORDS] : [];',
+        becomes: 'return [];',
+      },
+    ],
+  ),
 ];
