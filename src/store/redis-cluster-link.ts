@@ -114,7 +114,7 @@ export class RedisClusterLink implements StoreLink {
       onFlushed: () => this.#events.onFlushed(),
       onPublished: (message) => this.#events.onPublished?.(message),
       onDeaf: (reason) => this.#events.onDeaf?.(`${name}: ${reason}`),
-      onLost: (reason) => this.#lose(`${name}: ${reason}`),
+      onLost: (reason, isGarbled) => this.#lose(`${name}: ${reason}`, isGarbled),
     };
     const link = new RedisLink({ ...this.#options, place: address }, events, this.#hearing);
     const node = { host: address.host, link };
@@ -127,10 +127,10 @@ export class RedisClusterLink implements StoreLink {
     throw new Error(reason);
   }
 
-  #lose(reason: string): void {
+  #lose(reason: string, isGarbled = false): void {
     if (this.#state === 'lost') return;
     this.end();
-    this.#events.onLost(reason);
+    this.#events.onLost(reason, isGarbled);
   }
 }
 

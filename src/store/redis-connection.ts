@@ -2,7 +2,7 @@
 import { Cluster, Redis } from 'ioredis';
 import type { ListenAddress, StoreOptions } from '../config/dataplane-options.js';
 import { limits } from '../shared/limits.js';
-import { watchReplies } from './redis-replies.js';
+import { isGarbled, watchReplies } from './redis-replies.js';
 
 export type RedisStoreOptions = Extract<StoreOptions, { kind: 'redis' }>;
 
@@ -66,6 +66,9 @@ export function disconnect(connection: Redis | Cluster): void {
 /** The message alone: ioredis puts the arguments of a refused command on its errors, the password of AUTH among them. */
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
+  // ioredis says what it was; and Redis, of a command that it does not know, what came with it.
+  if (isGarbled(error)) return 'Redis answered what it was not asked';
   // Several addresses refused one by one give an error with a code and no message.
-  return error.message !== '' || !('code' in error) ? error.message : String(error.code);
+  const message = error.message !== '' || !('code' in error) ? error.message : String(error.code);
+  return message.replace(/,? with args beginning with:.*$/s, '');
 }

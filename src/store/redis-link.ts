@@ -9,6 +9,7 @@ import type { ListenAddress } from '../config/dataplane-options.js';
 import { limits } from '../shared/limits.js';
 import { createConnection, disconnect, messageOf, type RedisStoreOptions } from './redis-connection.js';
 import { checkRole, findRedis } from './redis-place.js';
+import { isGarbled } from './redis-replies.js';
 
 export interface RedisLinkEvents {
   /** From now on every change of a key that this link reads is heard of. */
@@ -21,8 +22,11 @@ export interface RedisLinkEvents {
   onPublished?(message: string): void;
   /** Redis refuses to let it hear its own channel; told before it is live. */
   onDeaf?(reason: string): void;
-  /** The last event, once, unless the owner ended the link. */
-  onLost(reason: string): void;
+  /**
+   * The last event, once, unless the owner ended the link.
+   * @param isGarbled what was answered before may have been meant for other commands.
+   */
+  onLost(reason: string, isGarbled: boolean): void;
 }
 
 export interface RedisLinkHearing {
@@ -90,7 +94,7 @@ export class RedisLink implements StoreLink {
     const changes = createConnection(this.#options, address);
     this.#connections = { data, changes };
     for (const connection of [data, changes]) {
-      connection.on('error', (error) => this.#lose(messageOf(error)));
+      connection.on('error', (error) => this.#lose(messageOf(error), isGarbled(error)));
       connection.on('close', () => this.#lose('Redis closed the connection'));
     }
     changes.on('messageBuffer', (channel: Buffer, message: unknown) => {
@@ -128,7 +132,7 @@ export class RedisLink implements StoreLink {
   #stringIn(value: unknown): Buffer | null {
     if (this.#isLost) throw new Error('Redis is lost');
     if (value === null || Buffer.isBuffer(value)) return value;
-    this.#lose(NO_STRING);
+    this.#lose(NO_STRING, true);
     throw new Error(NO_STRING);
   }
 
@@ -167,10 +171,10 @@ export class RedisLink implements StoreLink {
     return true;
   }
 
-  #lose(reason: string): void {
+  #lose(reason: string, isGarbled = false): void {
     if (this.#state === 'lost') return;
     this.end();
-    this.#events.onLost(reason);
+    this.#events.onLost(reason, isGarbled);
   }
 
   async #losingOnSilence<Answer>(command: Promise<Answer>): Promise<Answer> {

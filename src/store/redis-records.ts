@@ -23,6 +23,7 @@ import { checkRole, connectionTo } from './redis-place.js';
 import { EPOCH_KEY, listKeyOf, LOG_KEY, POSITION_KEY, redisKey } from './redis-record-layout.js';
 import { moveEarlierRecords } from './redis-record-move.js';
 import { CHANGES_SCRIPT, SWAP_SCRIPT } from './redis-record-scripts.js';
+import { ToldReasons } from './told-reasons.js';
 
 /** To a cluster no command needs two of its nodes. */
 export type RecordConnection = Redis | Cluster;
@@ -40,7 +41,7 @@ export class RedisRecords implements RecordStore {
   /** While opening, the deadline; while lost, the next try. */
   #timer: NodeJS.Timeout | undefined;
   readonly #backoff = new Backoff(limits.redisRetryDelayMsMin, limits.redisRetryDelayMsMax);
-  #lostReason: string | undefined;
+  readonly #told = new ToldReasons();
 
   private constructor(options: RedisStoreOptions, connectionOf: () => Promise<RecordConnection>, logger: Logger) {
     this.#options = options;
@@ -169,7 +170,7 @@ export class RedisRecords implements RecordStore {
     }
     if (this.#connection !== connection || !this.#transition('opening', 'live')) return;
     this.#backoff.reset();
-    this.#lostReason = undefined;
+    this.#told.forget();
     this.#logger.info('Redis is connected for records');
   }
 
@@ -180,8 +181,7 @@ export class RedisRecords implements RecordStore {
     if (!this.#transition('opening', 'lost')) this.#transition('live', 'lost');
     if (connection !== undefined) disconnect(connection);
     // Told once, not at each of the tries that follow.
-    if (reason !== this.#lostReason) this.#logger.warn({ reason }, 'Redis cannot be reached for records');
-    this.#lostReason = reason;
+    if (this.#told.isNew(reason)) this.#logger.warn({ reason }, 'Redis cannot be reached for records');
     // Up to a half less, so that the processes do not come back all at once.
     const delayMs = this.#backoff.nextSpread(Math.random());
     clearTimeout(this.#timer);

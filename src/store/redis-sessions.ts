@@ -14,6 +14,7 @@ import type { StoreLink } from './redis-link.js';
 import { createLink } from './redis-links.js';
 import { RedisPeers } from './redis-peers.js';
 import type { KnownVersion, SealedRead, SealedSession, SealedSessions } from './sealed-sessions.js';
+import { ToldReasons } from './told-reasons.js';
 
 const PREFIX = Buffer.concat([Buffer.from([0xff]), Buffer.from('session/')]);
 const VERSION_BYTES = 8;
@@ -62,7 +63,7 @@ export class RedisSessions implements SealedSessions {
   #link: StoreLink;
   #isLive = false;
   #retryTimer: NodeJS.Timeout | undefined;
-  #lostReason: string | undefined;
+  readonly #told = new ToldReasons();
   #isClosed = false;
 
   private constructor(options: RedisStoreOptions, logger: Logger) {
@@ -141,7 +142,7 @@ export class RedisSessions implements SealedSessions {
   #onLive(): void {
     this.#isLive = true;
     this.#backoff.reset();
-    this.#lostReason = undefined;
+    this.#told.forget();
     this.#logger.info('Redis is connected for sessions');
     this.onChanged?.(undefined);
   }
@@ -158,8 +159,7 @@ export class RedisSessions implements SealedSessions {
     if (this.#isClosed) return;
     this.#isLive = false;
     // Told once, not at each of the tries that follow.
-    if (reason !== this.#lostReason) this.#logger.warn({ reason }, 'Redis cannot be reached for sessions');
-    this.#lostReason = reason;
+    if (this.#told.isNew(reason)) this.#logger.warn({ reason }, 'Redis cannot be reached for sessions');
     this.#retryTimer = setTimeout(() => {
       this.#link = this.#createLink();
       void this.#link.open();

@@ -14,11 +14,13 @@ import { RecentMap } from '../shared/recent-map.js';
 import { messageOf, type RedisStoreOptions } from './redis-connection.js';
 import type { StoreLink } from './redis-link.js';
 import { createLink } from './redis-links.js';
+import { isTooLarge } from './redis-replies.js';
 import { StoreCounts } from './store-counts.js';
 import type { Store, StoreRead } from './store.js';
 import { listKeyOf, recordKeyAt, redisKey } from './redis-record-layout.js';
 import { SWAP_SCRIPT } from './redis-record-scripts.js';
 import { encodeStoreKey, isRecordName, recordKeyOf, recordName, unencodable } from './store-key.js';
+import { ToldReasons } from './told-reasons.js';
 
 /** A time in which every change was heard of. */
 interface Term {
@@ -39,6 +41,11 @@ const overloaded: StoreRead = Object.freeze({
   isForAll: true,
 });
 
+const tooLarge: StoreRead = Object.freeze({
+  kind: 'failed',
+  reason: `its value in Redis is larger than ${limits.redisValueBytesMax} bytes`,
+});
+
 type State = 'lost' | 'live' | 'grace' | 'closed';
 
 export class RedisStore implements Store {
@@ -57,6 +64,7 @@ export class RedisStore implements Store {
   #retryTimer: NodeJS.Timeout | undefined;
   readonly #backoff = new Backoff(limits.redisRetryDelayMsMin, limits.redisRetryDelayMsMax);
   #lostReason: string | undefined;
+  readonly #told = new ToldReasons();
   readonly #counts: StoreCounts;
   readonly #onObstacle: (obstacle: string) => void;
   /** Of the grace, in which what is known serves. */
@@ -172,8 +180,13 @@ export class RedisStore implements Store {
         return read;
       },
       (error: unknown): StoreRead => {
-        this.#settle(subject, answer);
+        const isLatest = this.#settle(subject, answer);
         if (!(error instanceof ReplyError)) return this.#lastKnown(subject);
+        if (isTooLarge(error)) {
+          // Redis would send it again and again.
+          if (isLatest) this.#known.set(subject, { read: tooLarge, term });
+          return tooLarge;
+        }
         return { kind: 'failed', reason: `Redis refused the read: ${messageOf(error)}` };
       },
     );
@@ -223,7 +236,7 @@ export class RedisStore implements Store {
         this.#pending.clear();
         this.#counts.invalidations += 1;
       },
-      onLost: (reason) => this.#onLost(reason),
+      onLost: (reason, isGarbled) => this.#onLost(reason, isGarbled),
     });
   }
 
@@ -232,22 +245,25 @@ export class RedisStore implements Store {
     if (!this.#transition('lost', 'live')) this.#transition('grace', 'live');
     this.#backoff.reset();
     this.#lostReason = undefined;
+    this.#told.forget();
     clearTimeout(this.#graceTimer);
     this.#onObstacle('');
     this.#logger.info('Redis is connected');
   }
 
-  #onLost(reason: string): void {
+  #onLost(reason: string, isGarbled: boolean): void {
     const { staleGraceMs } = this.#options;
-    const lostReason = this.#lostReason;
+    const isNew = this.#told.isNew(reason);
     this.#lostReason = reason;
+    // One user's config may be known as another's.
+    if (isGarbled) this.#known.clear();
     if (this.#transition('live', 'grace')) {
       this.#logger.warn({ reason, staleGraceMs }, 'Redis is lost: known user configs are used for --redis-stale-grace');
       this.#graceTimer = setTimeout(() => this.#onGraceOver(), staleGraceMs).unref();
       this.#endTerm();
     } else {
       // Told once, not at each of the tries that follow.
-      if (reason !== lostReason) this.#logger.warn({ reason }, 'Redis cannot be connected to');
+      if (isNew) this.#logger.warn({ reason }, 'Redis cannot be connected to');
       if (this.#state === 'lost') this.#onObstacle(obstacleOf(reason));
     }
     this.#scheduleRetry();

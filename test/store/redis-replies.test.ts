@@ -1,11 +1,14 @@
 // What stands between a worker and its Redis may answer anything. Nothing of it may end the process, and no read may
 // be answered with it.
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
 import { limits } from '../../src/shared/limits.js';
 import { createLogger } from '../../src/shared/logger.js';
 import { ReplyScan } from '../../src/store/redis-replies.js';
 import { RedisStore } from '../../src/store/redis-store.js';
 import { FakeRedis } from '../support/fake-redis.js';
+import { logInto } from '../support/log-lines.js';
 import { Random } from '../support/random.js';
 import { until } from '../support/until.js';
 
@@ -171,21 +174,74 @@ t.test('what is no reply to the subscription leaves a store that is not there ye
   await Promise.all([':1\r\n', '$-1\r\n', '*0\r\n', '+OK\r\n', ...NO_REPLIES].map(check));
 });
 
+/** What is passed on of a reply that comes in two parts. */
+function passedOf(scan: ReplyScan, reply: string, cut: number): string {
+  const parts = [reply.slice(0, cut), reply.slice(cut)].map((part) => scan.pass(Buffer.from(part)));
+  return parts.map((part) => part?.toString() ?? 'refused').join('');
+}
+
 t.test('replies of any form are scanned alike, however they are cut', (t) => {
   const sound = '*3\r\n$3\r\na\r\n\r\n:1\r\n*2\r\n+x\r\n$-1\r\n$0\r\n\r\n*-1\r\n-ERR y\r\n$9\r\n*9999999\r\r\n+OK\r\n';
   for (let cut = 0; cut <= sound.length; cut += 1) {
-    const scan = new ReplyScan();
-    t.ok(
-      scan.accepts(Buffer.from(sound.slice(0, cut))) && scan.accepts(Buffer.from(sound.slice(cut))),
-      `cut at ${cut}`,
-    );
+    t.equal(passedOf(new ReplyScan(), sound, cut), sound, `cut at ${cut}`);
   }
-  for (const reply of NO_REPLIES) t.notOk(new ReplyScan().accepts(Buffer.from(reply)), reply.slice(0, 40));
+  for (const reply of NO_REPLIES) t.equal(new ReplyScan().pass(Buffer.from(reply)), undefined, reply.slice(0, 40));
   const many = new ReplyScan();
   const items = `*1000\r\n${':1\r\n'.repeat(1_000)}`;
   for (let pages = 0; pages < 2_000; pages += 1)
-    if (!many.accepts(Buffer.from(items))) t.fail('what has come is not due');
+    if (many.pass(Buffer.from(items)) === undefined) t.fail('what has come is not due');
   t.end();
+});
+
+t.test('a value that is too large is passed over, and a refusal stands in its place, however it comes', (t) => {
+  const reply = '*2\r\n$4\r\nabcd\r\n$5\r\n\r\n$9x\r\n$2\r\nef\r\n';
+  const passed = `*2\r\n$4\r\nabcd\r\n-TOOLARGE a value is larger than ${limits.redisValueBytesMax} bytes\r\n$2\r\nef\r\n`;
+  for (let cut = 0; cut <= reply.length; cut += 1)
+    t.equal(passedOf(new ReplyScan(4), reply, cut), passed, `cut at ${cut}`);
+  t.end();
+});
+
+t.test('what nobody has asked for is in no log, and what was known before is not trusted any more', async (t) => {
+  for (const [said, known] of [
+    ['$6\r\nsecret\r\n', 'failed'],
+    ['%1\r\nsecret\r\n', 'failed'],
+    ['', 'found'],
+  ] as const) {
+    const redis = new FakeRedis();
+    const lines: string[] = [];
+    const store = await RedisStore.open({ ...(await redis.start(t)), staleGraceMs: 60_000 }, logInto(lines));
+    t.teardown(() => store.close());
+    redis.reply = Buffer.from('$5\r\nhello\r\n');
+    t.match(await store.read('alice'), { kind: 'found' });
+    redis.pingReply = '';
+    if (said === '') redis.endAll();
+    else redis.say('data', said);
+    await until(() => lines.some((line) => line.includes('Redis is lost')), 'the loss');
+    t.match(await store.read('alice'), { kind: known }, JSON.stringify(said));
+    t.notMatch(lines.join(''), 'secret');
+  }
+});
+
+t.test('faults that take turns are not told at each try', async (t) => {
+  let tries = 0;
+  const server = createServer((socket) => {
+    socket.on('error', () => {});
+    tries += 1;
+    if (tries % 4 < 2) socket.destroy();
+    else socket.end('%1\r\n');
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const lines: string[] = [];
+  const options = await new FakeRedis().start(t);
+  const store = await RedisStore.open({ ...options, place: { host: '127.0.0.1', port } }, logInto(lines));
+  t.teardown(() => store.close());
+  await until(() => tries >= 16, 'eight tries, with two connections each');
+  const reasons = lines.map((line) => (JSON.parse(line) as { reason?: unknown }).reason);
+  t.ok(new Set(reasons).size > 1, 'of more kinds than one');
+  t.equal(reasons.length, new Set(reasons).size, 'each once');
 });
 
 t.test('a value keeps nothing of what came with it', async (t) => {

@@ -2,6 +2,7 @@ import { inspect } from 'node:util';
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import type { RedisTls } from '../../src/config/dataplane-options.js';
+import { limits } from '../../src/shared/limits.js';
 import type { Logger } from '../../src/shared/logger.js';
 import { openStore } from '../../src/store/open-store.js';
 import type { RedisStoreOptions } from '../../src/store/redis-connection.js';
@@ -75,6 +76,29 @@ t.test('a hit is answered at once, by the same buffer', async (t) => {
   t.equal(textOf(read), 'one');
   const again = store.read('alice');
   t.equal(again, read);
+});
+
+t.test('a value that is too large is one subject’s fault: it is not read again until it has changed', async (t) => {
+  const redis = await startRedis(t);
+  const client = await redis.connect();
+  await client.set('alice', Buffer.alloc(limits.redisValueBytesMax + 1, 'a'));
+  await client.set('bob', Buffer.alloc(limits.redisValueBytesMax, 'b'));
+  await client.set('carol', 'one');
+  const { store } = await open(t, redis.storeOptions);
+  const reads = await Promise.all(['alice', 'bob', 'carol'].map(async (subject) => store.read(subject)));
+  t.match(reads, [
+    {
+      kind: 'failed',
+      reason: `its value in Redis is larger than ${limits.redisValueBytesMax} bytes`,
+      isForAll: undefined,
+    },
+    { kind: 'found' },
+    { kind: 'found' },
+  ]);
+  t.equal(readAtOnce(store, 'alice'), 'failed');
+  t.equal(await countGets(redis), 3);
+  await client.set('alice', 'two');
+  await untilRead(t, store, 'alice', 'two');
 });
 
 t.test('reads of one subject at one time share one GET', async (t) => {

@@ -50,6 +50,13 @@ export const storeLimits = {
   storeCacheBytesMax: 128 * MIB,
   /** reads of one worker that wait for Redis at once, one a subject → one more fails: 500 `config-failed` */
   redisReadsInFlightMax: 10_000,
+  /**
+   * one value that Redis answers with; records of servers with all their tools take a quarter of it → it is passed over as it comes, and
+   * cannot be read: 500 `config-failed` where it is a user config
+   */
+  redisValueBytesMax: 32 * MIB,
+  /** reasons why Redis cannot be reached that are told of one outage, each once → others are not told */
+  redisReasonsToldMax: 16,
   /** a connection to Redis being made → it is given up and tried again */
   redisConnectMsMax: 5_000,
   /** Redis at work on one command → the connection counts as lost */

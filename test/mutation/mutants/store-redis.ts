@@ -8,7 +8,11 @@ export const redisStoreMutants: readonly Mutant[] = [
     'src/store/redis-cluster-link.ts',
     ['integration/redis-cluster'],
     [
-      { slip: 'a node that is lost is not missed', text: 'this.#lose(`${name}: ${reason}`)', becomes: 'void reason' },
+      {
+        slip: 'a node that is lost is not missed',
+        text: 'this.#lose(`${name}: ${reason}`, isGarbled)',
+        becomes: 'void reason',
+      },
       { slip: 'what moves is not asked for', text: "isAsking = kind === 'ASK';", becomes: '' },
       { slip: 'redirections are answers', text: 'redirection === null ||', becomes: 'redirection !== undefined ||' },
       { slip: 'changes go unheard', text: 'this.#events.onChanged(keys)', becomes: 'void keys' },
@@ -75,6 +79,19 @@ export const redisStoreMutants: readonly Mutant[] = [
         text: "await data.client('TRACKING', 'ON', 'REDIRECT', id);",
         becomes: ';',
       },
+    ],
+  ),
+  ...mutantsOf(
+    'src/store/redis-replies.ts',
+    ['store/redis-replies'],
+    [
+      {
+        slip: 'the rest of a head comes without its beginning',
+        text: 'lf === -1 || isContinued || this.#isCut',
+        becomes: 'lf === -1 || this.#isCut',
+      },
+      { slip: 'a value of any size is read', text: 'length > this.#valueBytesMax', becomes: 'length > Infinity' },
+      { slip: 'a surplus reply is nothing odd', text: 'error.message.startsWith(UNASKED_BEGINNING)', becomes: 'false' },
     ],
   ),
   ...mutantsOf(
@@ -148,8 +165,18 @@ export const redisStoreMutants: readonly Mutant[] = [
       },
       {
         slip: 'the same reason is told at each try',
-        text: 'if (reason !== lostReason) this.#logger',
+        text: 'if (isNew) this.#logger',
         becomes: 'this.#logger',
+      },
+      {
+        slip: 'what was read of a garbled Redis is used on',
+        text: 'if (isGarbled) this.#known.clear();',
+        becomes: '',
+      },
+      {
+        slip: 'a value that is too large is asked for with each request',
+        text: 'if (isLatest) this.#known.set(subject, { read: tooLarge, term });',
+        becomes: '',
       },
       {
         slip: 'a refusal of Redis passes for a lost one',
