@@ -8,6 +8,12 @@ import { METHODS } from '../../../src/metrics/request-figures.js';
 import type { RpcError } from '../../../src/relay/exchange/answers.js';
 import { modernMethods } from '../../../src/relay/modern/modern-door.js';
 import {
+  isModernTarget,
+  isSessionTarget,
+  isTaskMethod,
+  mayAskForInput,
+  nameInHead,
+  nameKindOf,
   readTarget,
   targetMethods,
   type NoTarget,
@@ -109,6 +115,69 @@ t.test('URIs and names have bounds of their own', async (t) => {
   const endless = `{"name":"b-${'x'.repeat(9 * limits.toolNameBytesMax)}"}`;
   t.match(errorOf('prompts/get', endless), { code: -32602, message: /x…/ });
 });
+
+interface Row {
+  /** Of these params: what it is about. */
+  readonly about: string;
+  readonly eras: 'both' | 'legacy' | 'modern';
+  readonly nameInHead: 'must' | 'may' | 'no';
+  readonly loggedAs: 'tool' | 'prompt' | '';
+  readonly mayAskForInput: boolean;
+  readonly isOfTask: boolean;
+}
+
+const EVERYTHING = '{"uri":"b+x:1","name":"b-p","taskId":"b-t","ref":{"type":"ref/prompt","name":"b-r"}}';
+
+t.test(
+  'what is said of each method: a new one has a row here, and what it is about in protocol/request-subject.ts',
+  async (t) => {
+    const unnamed = { loggedAs: '', mayAskForInput: false, isOfTask: false } as const;
+    const ofTask = { ...unnamed, about: '"b-t"', isOfTask: true, eras: 'both', nameInHead: 'may' } as const;
+    const rows: Readonly<Record<TargetMethod, Row>> = {
+      'tools/call': {
+        about: '"b-p"',
+        eras: 'both',
+        nameInHead: 'must',
+        loggedAs: 'tool',
+        mayAskForInput: true,
+        isOfTask: false,
+      },
+      'prompts/get': {
+        about: '"b-p"',
+        eras: 'both',
+        nameInHead: 'must',
+        loggedAs: 'prompt',
+        mayAskForInput: true,
+        isOfTask: false,
+      },
+      'resources/read': { ...unnamed, about: '"b+x:1"', eras: 'both', nameInHead: 'must', mayAskForInput: true },
+      'resources/subscribe': { ...unnamed, about: '"b+x:1"', eras: 'legacy', nameInHead: 'no' },
+      'resources/unsubscribe': { ...unnamed, about: '"b+x:1"', eras: 'legacy', nameInHead: 'no' },
+      'completion/complete': { ...unnamed, about: '"b-r"', eras: 'both', nameInHead: 'no' },
+      'tasks/get': ofTask,
+      'tasks/result': { ...ofTask, eras: 'legacy', nameInHead: 'no' },
+      'tasks/cancel': ofTask,
+      'tasks/update': { ...ofTask, eras: 'modern' },
+    };
+    t.same([...targetMethods].sort(), Object.keys(rows).sort());
+    for (const [name, row] of Object.entries(rows)) {
+      const method = name as TargetMethod;
+      const body = Buffer.from(`{"jsonrpc":"2.0","id":1,"method":"${method}","params":${EVERYTHING}}`);
+      const { nameStart, nameEnd } = readClientMessage(body) as ClientMessage;
+      const inSession = isSessionTarget(method);
+      const seen: Row = {
+        about: body.toString('utf8', nameStart, nameEnd),
+        eras: inSession && isModernTarget(method) ? 'both' : inSession ? 'legacy' : 'modern',
+        nameInHead: nameInHead(method),
+        loggedAs: nameKindOf(method),
+        mayAskForInput: mayAskForInput(method),
+        isOfTask: isTaskMethod(method),
+      };
+      t.same(seen, row, method);
+      t.not(found(method, EVERYTHING).taskPlaces, 0, `${method}: its answer may say which task it belongs to`);
+    }
+  },
+);
 
 t.test('every method is among the names that cost no decoding, and has a label of its own', async (t) => {
   const [known, labels]: readonly (readonly string[])[] = [KNOWN_NAMES, METHODS];
