@@ -39,6 +39,8 @@ export interface HeldCallPlan {
   readonly origin: StateOrigin;
   /** As told to who watches. */
   readonly backendName: string;
+  /** Hash of its allow-list of resources, as the call obeys it. */
+  readonly allowList: string | undefined;
   readonly account: Account;
   readonly backendRequests: Pick<BackendRequests, 'onAnswer'>;
   readonly request: HoldableRequest;
@@ -118,7 +120,8 @@ export class HeldCall {
 
   /** Why who makes the request again may not have it any more, as the config is now, if so: then nobody goes on with it. Only where `isAt`. */
   obstacleFor(virtualHost: Caller['virtualHost'], { exchange, message }: PresentCaller): RpcError | undefined {
-    const obstacle = this.#plan.request.obstacleFor(virtualHost, exchange, message);
+    const { request, allowList } = this.#plan;
+    const obstacle = request.obstacleFor(virtualHost, exchange, message, allowList);
     if (obstacle !== undefined) this.giveUpHeld();
     return obstacle;
   }

@@ -20,6 +20,7 @@ import { partsOf, type Edit } from '../message/edits.js';
 import type { ListDress } from '../exchange/answer-frame.js';
 import type { Exchange } from '../exchange/exchange.js';
 import type { RelayedRequestPlan } from '../request/relayed-request-plan.js';
+import { allowListHash } from '../session/allow-list-hash.js';
 import type { Session } from '../session/session.js';
 import type { ReadArguments } from '../request/large-arguments.js';
 import { NO_EDITS, type AskedAside, type HoldableRequest, type RequestForm } from '../request/request-form.js';
@@ -139,8 +140,9 @@ export class ModernForm implements RequestForm, AskedAside {
     const { account, backendRequests } = session;
     const origin = this.#originIn(session);
     const caller = { exchange: this.#exchange, message: this.#message };
-    const backendName = upstream.backend.name;
-    return this.#parts.heldCalls.tryHold({ origin, backendName, account, backendRequests, request, caller });
+    const { backend } = upstream;
+    const plan = { origin, backendName: backend.name, allowList: allowListHash(backend) };
+    return this.#parts.heldCalls.tryHold({ ...plan, account, backendRequests, request, caller });
   }
 
   onOver(): void {

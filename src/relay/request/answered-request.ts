@@ -1,22 +1,27 @@
 // A relayed request from its caller's side: who hears of it, on what stream, and what becomes of it when nobody does. What it is at
 // its backend is `relayed-request.ts`. A base class, because a call is one object. Hot.
-import type { BackendMessage } from '../../protocol/json-rpc.js';
+import type { BackendMessage, ClientMessage } from '../../protocol/json-rpc.js';
 import { sameId } from '../../protocol/message-id.js';
 import { limits } from '../../shared/limits.js';
 import { rpcCodes } from '../../shared/refusals.js';
 import { copied, joined } from '../../shared/short-memory.js';
 import type { IdSpan, RpcRequest } from '../../upstream/rpc-request.js';
+import { upstreamFault } from '../../upstream/upstream-fault.js';
+import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
 import {
   answer,
   answerInParts,
   answerJoined,
   answerPassing,
   answerWithStatus,
+  backendFailed,
   type RpcError,
 } from '../exchange/answers.js';
 import { CallerStream, type StreamOwner } from '../stream/caller-stream.js';
 import type { Exchange } from '../exchange/exchange.js';
+import { obstacleToGoingOn } from './gate.js';
 import type { RelayedRequestPlan } from './relayed-request-plan.js';
+import { isTargetMethod, readTarget } from './targets.js';
 import { RequestInFlight } from '../in-flight/request-in-flight.js';
 import { UnheardCall } from './unheard-call.js';
 
@@ -94,6 +99,22 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     this.exchange = exchange;
     exchange.onAbort = () => this.onCallerGone();
     this.request?.resume();
+  }
+
+  /** For `HeldCall`: what the config does not have any more, nobody goes on with. */
+  obstacleFor(
+    virtualHost: CompiledVirtualHost,
+    exchange: Exchange,
+    message: ClientMessage,
+    passedAllowList: string | undefined,
+  ): RpcError | undefined {
+    const { session, upstream, message: call } = this.plan;
+    const obeyed = session.applyConfig(virtualHost, exchange.request);
+    if (!isTargetMethod(call.method)) return undefined;
+    const { target } = readTarget(call.method, obeyed, exchange.request.body, message);
+    if ('error' in target) return target.error;
+    if (upstream.state === 'closed') return backendFailed(upstream.backend.name, upstreamFault('session-ended'));
+    return obstacleToGoingOn(target.gate, target.backend, passedAllowList);
   }
 
   protected get callersId(): IdSpan {

@@ -2,9 +2,12 @@
 // must have declared the capability, and its allow-list of resources must grant the URI. What is not granted is answered like
 // what does not exist. Tools have no gate.
 import { listKinds, type ListKind } from '../../protocol/list-kinds.js';
+import { rpcCodes } from '../../shared/refusals.js';
+import type { CompiledBackend } from '../../user-config/compiled-config.js';
 import { methodNotFound, type RpcError } from '../exchange/answers.js';
 import { grantByEntries } from '../list-merge/grant.js';
 import type { ListMerger } from '../list-merge/list-merger.js';
+import { allowListHash } from '../session/allow-list-hash.js';
 import type { Session } from '../session/session.js';
 import { ListPages } from '../list-merge/list-pages.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
@@ -20,6 +23,26 @@ export interface GateRules {
   readonly uri: string | undefined;
   /** The answer where there is no such thing. */
   readonly unknown: RpcError;
+}
+
+/** What only the backend's lists would tell: whether the client may have it is found out when it begins anew. */
+const ALLOW_LIST_CHANGED: RpcError = {
+  code: rpcCodes.invalidParams,
+  message: 'The allow-list has changed meanwhile: call again without requestState and inputResponses',
+};
+
+/**
+ * Whether a request that has passed the gate may go on, made again under a config that may be another.
+ * @param passed hash of the allow-list of resources under which it has.
+ */
+export function obstacleToGoingOn(
+  rules: GateRules | undefined,
+  backend: CompiledBackend,
+  passed: string | undefined,
+): RpcError | undefined {
+  const grant = rules?.uri === undefined ? 'granted' : grantByEntries(backend, rules.uri);
+  if (grant === 'refused') return rules?.unknown;
+  return grant === 'granted' || allowListHash(backend) === passed ? undefined : ALLOW_LIST_CHANGED;
 }
 
 /** Called once: with nothing when the request may be sent. */

@@ -10,14 +10,7 @@ import type { Deadline } from '../../shared/deadline-wheel.js';
 import { wokenTurns } from '../../shared/fair-turns.js';
 import { limits } from '../../shared/limits.js';
 import { joined } from '../../shared/short-memory.js';
-import {
-  backendFailed,
-  CANCELLED,
-  errorMessage,
-  methodNotFound,
-  resultMessage,
-  type RpcError,
-} from '../exchange/answers.js';
+import { CANCELLED, errorMessage, methodNotFound, resultMessage, type RpcError } from '../exchange/answers.js';
 import { AnsweredRequest } from './answered-request.js';
 import { clientsNotification } from '../session/backend-notifications.js';
 import { withEdit } from '../message/bare-body.js';
@@ -29,10 +22,8 @@ import { failureOf } from './request-failure.js';
 import { callersParts } from '../message/rewriting.js';
 import { tracedMessage } from '../message/trace-passing.js';
 import { bareTaskEdit } from '../message/task-ids.js';
-import { isTargetMethod, readTarget } from './targets.js';
 import { tellOutcome } from './told-outcome.js';
 import { upstreamFault, type UpstreamFault } from '../../upstream/upstream-fault.js';
-import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
 import { isNameTooLong } from '../../upstream/modern-request.js';
 import type { IdSpan, RequestHandler } from '../../upstream/rpc-request.js';
 import type { OutgoingMessage } from '../../upstream/http-upstream.js';
@@ -101,16 +92,6 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
   #endCancelled(): void {
     this.request?.abort();
     this.#refuse(CANCELLED);
-  }
-
-  /** For `HeldCall`: what the config does not have any more, nobody goes on with. */
-  obstacleFor(virtualHost: CompiledVirtualHost, exchange: Exchange, message: ClientMessage): RpcError | undefined {
-    const { session, upstream, message: call } = this.plan;
-    const obeyed = session.applyConfig(virtualHost, exchange.request);
-    if (!isTargetMethod(call.method)) return undefined;
-    const { target } = readTarget(call.method, obeyed, exchange.request.body, message);
-    if ('error' in target) return target.error;
-    return upstream.state === 'closed' ? backendFailed(upstream.backend.name, SESSION_ENDED) : undefined;
   }
 
   override get mayEndLater(): true {

@@ -87,8 +87,16 @@ export interface HoldableRequest {
   pauseWith(message: Buffer, meanwhile: Exchange): void;
   /** @param exchange hears of it from now on. */
   goOn(exchange: Exchange): void;
-  /** Why who makes it again may not have it any more, as the config is now; nothing where it may. */
-  obstacleFor(virtualHost: CompiledVirtualHost, exchange: Exchange, message: ClientMessage): RpcError | undefined;
+  /**
+   * Why who makes it again may not have it any more, as the config is now; nothing where it may.
+   * @param passedAllowList hash of its backend's allow-list of resources when it was held.
+   */
+  obstacleFor(
+    virtualHost: CompiledVirtualHost,
+    exchange: Exchange,
+    message: ClientMessage,
+    passedAllowList: string | undefined,
+  ): RpcError | undefined;
   /** Nobody waits for the answer any more. */
   giveUp(): void;
 }

@@ -80,6 +80,7 @@ class Scene {
         headersHash: '',
       },
       backendName: 'b',
+      allowList: undefined,
       account: this.accounts.of(subject),
       backendRequests: { onAnswer: (answered: ExchangeRequest) => void this.passed.push(answered.body.toString()) },
       request: {

@@ -43,6 +43,7 @@ class HeldScene {
     params: object = {},
     more: Partial<ExchangeRequest> = {},
     capabilities: object = CAPABILITIES,
+    method = 'tools/call',
   ): RecordedExchange {
     const meta = {
       [`${META}protocolVersion`]: '2026-07-28',
@@ -50,10 +51,11 @@ class HeldScene {
       progressToken: `token-${String(id)}`,
     };
     const body = JSON.stringify({
-      ...{ jsonrpc: '2.0', id, method: 'tools/call' },
+      ...{ jsonrpc: '2.0', id, method },
       params: { name: 'b-x', arguments: { a: 1 }, _meta: meta, ...params },
     });
-    const mirror = { protocolVersion: '2026-07-28', method: 'tools/call', name: 'b-x', params: [] };
+    const name = 'uri' in params ? String(params.uri) : 'b-x';
+    const mirror = { protocolVersion: '2026-07-28', method, name, params: [] };
     const exchange = this.scene.exchange({ sessionId: '', body: Buffer.from(body), mirror, ...more });
     this.scene.relay.handle({ subject: 'alice', virtualHost: this.virtualHost }, exchange);
     return exchange;
@@ -197,6 +199,39 @@ t.test('a retry obeys the config as it is then', async (t) => {
     const sent = held.scene.http.calls.map(({ text }) => text).join('\n');
     t.notMatch(sent, /"id":"q","result"/, 'its backend is not answered');
     t.ok(call.isAborted);
+  }
+});
+
+t.test('a read that is made again obeys the allow-list of resources as it is then', async (t) => {
+  const read = { name: undefined, arguments: undefined, uri: 'b+x:1' };
+  const refused = { code: -32602, message: 'Resource not found', data: { uri: 'b+x:1' } };
+  const begunAnew = { code: -32602, message: /allow-list has changed meanwhile: call again without requestState/ };
+  for (const [config, error] of [
+    [{ allowed_resource_names: ['x:1', 'y:1'] }, undefined],
+    [{ allowed_resource_names: ['x:{rest}'] }, undefined],
+    [{}, undefined],
+    [{ exposes: ['tools'] }, refused],
+    // A name, perhaps, of what is read.
+    [{ allowed_resource_names: ['y:1'] }, begunAnew],
+  ] as const) {
+    const held = new HeldScene(t);
+    held.virtualHost = virtualHostOf({ b: { allowed_resource_names: ['x:1'] } });
+    const body = (id: number, more: object = {}): RecordedExchange =>
+      held.post(id, { ...read, ...more }, {}, CAPABILITIES, 'resources/read');
+    const exchange = body(1);
+    held.scene.http.last.json('{"jsonrpc":"2.0","error":{"code":-32000,"message":"No session"}}', '', 400);
+    held.scene.http.last.json(initializeResult.replace('"tools":{}', '"resources":{}'), 'upstream-session');
+    held.scene.http.last.empty();
+    held.scene.http.last.empty(405);
+    const call = held.scene.http.last.head(200, 'text/event-stream');
+    call.data(ASKED);
+    const { result } = await answerOf(exchange);
+    held.virtualHost = virtualHostOf({ b: structuredClone(config) as object });
+    const retry = body(2, { inputResponses: { 1: { roots: [] } }, requestState: result?.requestState });
+    const isAnswered = held.scene.http.calls.some(({ text }) => text.includes('"id":"q","result"'));
+    t.equal(isAnswered, error === undefined, `whether its backend is answered under ${JSON.stringify(config)}`);
+    t.equal(call.isAborted, error !== undefined);
+    if (error !== undefined) t.match(await answerOf(retry), { id: 2, error });
   }
 });
 
