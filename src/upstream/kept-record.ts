@@ -44,6 +44,11 @@ export class KeptRecord {
     this.#record = { ...record, instructions: kept, experimental: this.#experimental };
   }
 
+  /** Whether what is kept is what this says of the backend; its instructions are told once, and do not count. */
+  says({ capabilities, experimental }: UpstreamSessionRecord): boolean {
+    return capabilities === this.#capabilities && wordsOf(experimental) === wordsOf(this.#experimental);
+  }
+
   /** The session is open no more. */
   drop(): void {
     this.#record = undefined;
@@ -59,9 +64,13 @@ export class KeptRecord {
 
   #keepExperimental(experimental: readonly ExperimentalCapability[] | undefined): void {
     this.#memory.drop(this.#experimentalBytes);
-    const words = experimental?.map(({ name, value }) => name + value).join('');
+    const words = wordsOf(experimental);
     const bytes = words === undefined ? 0 : this.#memory.tryKeepText(words);
     this.#experimental = bytes === undefined ? undefined : experimental;
     this.#experimentalBytes = bytes ?? 0;
   }
+}
+
+function wordsOf(experimental: readonly ExperimentalCapability[] | undefined): string | undefined {
+  return experimental?.map(({ name, value }) => name + value).join('');
 }

@@ -16,7 +16,8 @@ import { wokenTurns } from '../shared/fair-turns.js';
 import { limits } from '../shared/limits.js';
 import type { ClientIntroduction } from './client-introduction.js';
 import { Credentials } from './credentials/credentials.js';
-import { openInEra } from './era-opening.js';
+import { openInEra, type EraOpeningPlan } from './era-opening.js';
+import { openModernHandshake } from './modern-handshake.js';
 import type { Handshake, HandshakeResult } from './handshake.js';
 import { Hold } from './hold.js';
 import type { Endpoint } from './reach/endpoint.js';
@@ -63,6 +64,8 @@ export abstract class UpstreamOpening {
   #hold: Hold | undefined;
   #handshake: Handshake | undefined;
   #openedAtMs = 0;
+  /** `Infinity` for a backend with sessions. */
+  #askAgainAtMs = Infinity;
   #isOpenedAgain = false;
   #isTrial = false;
   #lastFault: UpstreamFault = upstreamFault('session-ended');
@@ -124,8 +127,10 @@ export abstract class UpstreamOpening {
   #whenShown(credentialFault: UpstreamFault | undefined, metadata: RequestMetadata, waiter: OpenWaiter): void {
     const fault = this.#tryFault(credentialFault);
     if (fault !== undefined) waiter(fault);
-    else if (this.#state === 'open') waiter(undefined);
-    else {
+    else if (this.#state === 'open') {
+      if (this.#askAgainAtMs !== Infinity) this.#askAgain(metadata);
+      waiter(undefined);
+    } else {
       this.#waiting.push({ metadata, waiter });
       if (this.#state !== 'opening') this.#open(metadata);
     }
@@ -186,24 +191,37 @@ export abstract class UpstreamOpening {
   }
 
   #startHandshake(metadata: RequestMetadata): void {
-    const { target, transport } = this.#backend;
-    const open = transport === 'SSE' ? openSse : openInEra;
-    this.#handshake = open(
-      this.context,
-      {
-        subject: this.subject,
-        target,
-        endpoint: this.endpoint,
-        introduction: this.introduction,
-        headers: this.credentials?.addTo(NO_HEADERS, metadata) ?? metadata.headers,
-        isUnauthorizedFault: this.credentials !== undefined,
-        era: this.era,
+    const open = this.#backend.transport === 'SSE' ? openSse : openInEra;
+    this.#handshake = open(this.context, this.#openingPlan(metadata), {
+      onOpen: (result) => this.#onOpen(result, metadata),
+      onFault: (fault) => this.#tryOpenAgain(fault, metadata) || this.#onOpenFault(fault),
+    });
+  }
+
+  #openingPlan(metadata: RequestMetadata): EraOpeningPlan {
+    return {
+      subject: this.subject,
+      target: this.#backend.target,
+      endpoint: this.endpoint,
+      introduction: this.introduction,
+      headers: this.credentials?.addTo(NO_HEADERS, metadata) ?? metadata.headers,
+      isUnauthorizedFault: this.credentials !== undefined,
+      era: this.era,
+    };
+  }
+
+  /** What a backend without sessions has may be another thing by now (M16). What is known serves meanwhile, and when it does not say. */
+  #askAgain(metadata: RequestMetadata): void {
+    const nowMs = this.context.nowMs();
+    if (nowMs < this.#askAgainAtMs) return;
+    this.#askAgainAtMs = nowMs + limits.eraKnownMs;
+    const plan = { ...this.#openingPlan(metadata), dueMs: nowMs + this.context.options.initializeTimeoutMs };
+    this.#handshake = openModernHandshake(this.context, plan, {
+      onOpen: (result) => {
+        if (this.#state === 'open' && this.#askAgainAtMs !== Infinity) this.onDeclared(result);
       },
-      {
-        onOpen: (result) => this.#onOpen(result, metadata),
-        onFault: (fault) => this.#tryOpenAgain(fault, metadata) || this.#onOpenFault(fault),
-      },
-    );
+      onFault: () => undefined,
+    });
   }
 
   /** Once, where other credentials may be had than those that the backend does not take. */
@@ -233,6 +251,7 @@ export abstract class UpstreamOpening {
       return;
     }
     this.#handshake = undefined;
+    this.noteEra(result.record.era);
     this.onHandshake(result, metadata);
     this.#backoff?.reset();
     this.context.onAvailable(this.backend);
@@ -240,8 +259,16 @@ export abstract class UpstreamOpening {
     this.tellWaiters(undefined);
   }
 
+  /** In which it is open from now on. */
+  protected noteEra(era: Era): void {
+    this.#askAgainAtMs = era === 'modern' ? this.context.nowMs() + limits.eraKnownMs : Infinity;
+  }
+
   /** Keeps what the handshake has brought: the state is `open` already. */
   protected abstract onHandshake(result: HandshakeResult, metadata: RequestMetadata): void;
+
+  /** What a backend without sessions says that it has, once more. */
+  protected abstract onDeclared(result: HandshakeResult): void;
 
   /** For those who follow the session, before those who wait for it. */
   protected abstract tellOpened(metadata: RequestMetadata): void;

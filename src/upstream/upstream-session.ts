@@ -263,6 +263,7 @@ export class UpstreamSession extends UpstreamOpening {
   restore(record: UpstreamSessionRecord): void {
     if (this.state === 'open') this.#dropRecord();
     else if (!this.tryOpenAtOnce()) return;
+    this.noteEra(record.era);
     this.#kept.keep(record);
     this.#headers = sessionHeaders(record.sessionId, record.protocolVersion);
   }
@@ -353,6 +354,13 @@ export class UpstreamSession extends UpstreamOpening {
     this.#kept.keep(result.record);
     this.#headers = result.headers;
     if (result.stream !== undefined) this.#take(result.stream, result.record, metadata);
+  }
+
+  protected override onDeclared({ record }: HandshakeResult): void {
+    if (this.#kept.says(record)) return;
+    this.#kept.drop();
+    this.#kept.keep(record);
+    this.context.onChanged?.(this.backend, '');
   }
 
   protected override tellOpened(metadata: RequestMetadata): void {

@@ -112,6 +112,62 @@ t.test('a backend without sessions is opened for a client that has one, and the 
   t.equal(scene.sent.at(-1), 'initialize', 'it may have been replaced');
 });
 
+t.test(
+  'what a backend without sessions has is asked again once in a while, and nobody waits for that (M16)',
+  async (t) => {
+    const scene = new Scene(t);
+    const changed: string[] = [];
+    scene.context.onChanged = ({ name }) => changed.push(name);
+    const upstream = scene.open('modern');
+    scene.result(DISCOVERED);
+    const use = (): void => upstream.whenOpen(NO_METADATA, (fault) => scene.told.push(fault?.kind ?? 'used'));
+    scene.context.advance(limits.eraKnownMs - 1);
+    use();
+    t.same(scene.sent, ['server/discover'], 'not yet');
+    scene.context.advance(1);
+    use();
+    use();
+    t.same(scene.sent, ['server/discover', 'server/discover'], 'once, however many use it');
+    t.same(scene.told, ['open', 'used', 'used', 'used'], 'at once');
+    scene.result({ ...DISCOVERED, capabilities: { prompts: {} }, instructions: 'Be quick.' });
+    t.equal(upstream.knownCapabilities, capability.prompts);
+    t.same(changed, ['b'], 'what was kept of its lists is old');
+
+    for (const [next, why] of [
+      [() => scene.result({ ...DISCOVERED, capabilities: { prompts: {} } }), 'the same'],
+      [() => scene.error({ code: -32_603, message: 'x' }, 500), 'an error'],
+      [
+        () => scene.error({ code: -32_601, message: 'x' }, 404),
+        'as if it had sessions now: whoever asks for something finds out',
+      ],
+    ] as const) {
+      scene.context.advance(limits.eraKnownMs);
+      const sentCount = scene.sent.length;
+      use();
+      t.equal(scene.sent.length, sentCount + 1, why);
+      next();
+      t.equal(upstream.knownCapabilities, capability.prompts, why);
+      t.equal(upstream.state, 'open', why);
+      t.same(changed, ['b'], why);
+    }
+
+    scene.context.advance(limits.eraKnownMs);
+    use();
+    upstream.close(NO_METADATA);
+    t.ok(scene.context.http.last.isAborted, 'it ends with the session');
+  },
+);
+
+t.test('a backend with sessions says what it has once a session', async (t) => {
+  const scene = new Scene(t);
+  const upstream = scene.open('legacy');
+  scene.initialized();
+  const sentCount = scene.sent.length;
+  scene.context.advance(2 * limits.eraKnownMs);
+  upstream.whenOpen(NO_METADATA, () => undefined);
+  t.equal(scene.sent.length, sentCount);
+});
+
 t.test('what shows that a backend knows no sessions, and what does not', async (t) => {
   const evidence: readonly (readonly [unknown, number])[] = [
     [UNSUPPORTED, 400],

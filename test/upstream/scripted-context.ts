@@ -45,6 +45,7 @@ export class ScriptedContext implements UpstreamContext {
   credentials: OAuthSourceMeans;
   readonly answerMemory: MessageMemory;
   /** Backends are asked what they speak; without this each was a moment ago. */
+  onChanged: UpstreamContext['onChanged'] = undefined;
   asksEras = false;
   #nowMs = 1_000;
 

@@ -33,7 +33,10 @@ export const reachLimits = {
   upstreamRetryDelayMsMin: 100,
   /** longest such wait: a backend that is back is found soon → the wait grows no more */
   upstreamRetryDelayMsMax: 5_000,
-  /** which era of MCP a backend does not speak, as it has shown, and that it was asked: it may be replaced → it is asked again */
+  /**
+   * which era of MCP a backend does not speak, as it has shown, that it was asked, and what one without sessions declares: it may be
+   * replaced → it is asked again
+   */
   eraKnownMs: 600_000,
   /** a backend's answer to what it speaks, which is asked once in that time: not all servers answer → it is spoken to as the client speaks */
   eraAskedMsMax: 2_000,
