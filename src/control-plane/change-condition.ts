@@ -1,9 +1,7 @@
 // Two people who change one thing: what each was shown has a tag, and a change that names the tag is made only while the thing is
 // still as it was shown. Tags are of what people say; what probes find out is nobody's change. Cold.
 import { createHash } from 'node:crypto';
-import type { Composition } from './compositions/composition.js';
 import { ControlPlaneFault } from './control-plane-fault.js';
-import type { ServerRecord } from './registry/server-record.js';
 
 const TAG_BYTES = 16;
 
@@ -28,49 +26,19 @@ export class ChangeCondition {
     return this.#tags === undefined || this.#tags.has(tag);
   }
 
-  /** Throws a `ControlPlaneFault` where a change of the server is not wanted any more. */
-  refuseServer(server: SaidOfServer): void {
-    if (!this.isMetBy(serverTag(server))) throw changed('server', server.name);
+  /**
+   * Throws a `ControlPlaneFault` where a change is not wanted any more.
+   * @param tag of what is to be changed, as it is now.
+   */
+  refuseUnlessMet(noun: 'server' | 'composition', name: string, tag: string): void {
+    if (this.isMetBy(tag)) return;
+    const words = 'has changed since it was read: read it again and check the differences';
+    throw new ControlPlaneFault('changed-meanwhile', `The ${noun} ${name} ${words}`);
   }
-
-  refuseComposition(composition: SaidOfComposition): void {
-    if (!this.isMetBy(compositionTag(composition))) throw changed('composition', composition.name);
-  }
 }
 
-function changed(noun: string, name: string): ControlPlaneFault {
-  const words = 'has changed since it was read: read it again and check the differences';
-  return new ControlPlaneFault('changed-meanwhile', `The ${noun} ${name} ${words}`);
-}
-
-type SaidOfServer = Pick<
-  ServerRecord,
-  'id' | 'name' | 'url' | 'description' | 'tags' | 'enabled' | 'auth' | 'curation' | 'team' | 'updatedAt'
->;
-
-export function serverTag(server: SaidOfServer): string {
-  const { id, name, url, description, tags, enabled, auth, curation, team, updatedAt } = server;
-  return tagOf([id, name, url, description, tags, enabled, auth ?? null, curation ?? null, team ?? null, updatedAt]);
-}
-
-type SaidOfComposition = Pick<
-  Composition,
-  'id' | 'name' | 'description' | 'exposure' | 'subjects' | 'team' | 'updatedAt' | 'servers'
->;
-
-/** A server that was given another name is the same server: names of servers say nothing here. */
-export function compositionTag(composition: SaidOfComposition): string {
-  const { id, name, description, exposure = 'all', subjects, team, updatedAt, servers } = composition;
-  const said = servers.map(({ tools, prompts = [], resources = [], curation = null }) => [
-    tools,
-    prompts,
-    resources,
-    curation,
-  ]);
-  return tagOf([id, name, description, exposure, subjects, team ?? null, updatedAt, said]);
-}
-
-function tagOf(said: readonly unknown[]): string {
+/** @param said what people say of a thing. */
+export function tagOf(said: readonly unknown[]): string {
   const digest = createHash('sha256').update(JSON.stringify(said)).digest();
   return `"${digest.subarray(0, TAG_BYTES).toString('base64url')}"`;
 }

@@ -14,6 +14,7 @@ import { walkRecords } from '../../store/record-walk.js';
 import { ChangeNote } from '../audit.js';
 import { ownershipAfter, ownershipOfNew, refuseGivenAway, refuseUnowned, type Caller } from '../caller.js';
 import { ChangeCondition } from '../change-condition.js';
+import { compositionTag } from './composition-tag.js';
 import { ControlPlaneFault, notFound, refuseMember } from '../control-plane-fault.js';
 import type { Directory } from '../mirror/directory.js';
 import { cursorAfter, pageOf, type Page, type PageQuery } from '../page.js';
@@ -169,7 +170,7 @@ export class Compositions {
       const { owner: _owner, team: before, ...known } = snapshot.composition;
       refuseUnowned('composition', snapshot.composition, caller);
       refuseGivenAway(caller, team, before);
-      condition.refuseComposition(snapshot.composition);
+      refuseUnlessMet(condition, snapshot.composition);
       const servers = await this.#resolve(checked.servers, known.servers);
       if (input.isForced !== true) await this.#refuseUnknownTools(servers, known.servers);
       const { exposure = known.exposure, subjects = known.subjects, description = known.description } = checked;
@@ -203,7 +204,7 @@ export class Compositions {
       const snapshot = await this.#require(id);
       const { composition } = snapshot;
       refuseUnowned('composition', composition, caller);
-      condition.refuseComposition(composition);
+      refuseUnlessMet(condition, composition);
       const publication = createJob({ subjects: composition.subjects });
       const swap = (): Promise<boolean> => this.#storage.tryDelete(snapshot, publication);
       return (await note.making(composition, undefined, swap)) ? [composition, publication] : undefined;
@@ -356,4 +357,8 @@ function shownAs(exposure: Exposure | undefined): { readonly exposure: Exposure 
 
 function nameTaken(name: string): ControlPlaneFault {
   return new ControlPlaneFault('name-taken', `A composition named ${name} already exists`);
+}
+
+function refuseUnlessMet(condition: ChangeCondition, composition: StoredComposition): void {
+  condition.refuseUnlessMet('composition', composition.name, compositionTag(composition));
 }

@@ -12,6 +12,7 @@ import type { PublicationWait } from '../compositions/publication-wait.js';
 import { ChangeNote } from '../audit.js';
 import { ownershipAfter, ownershipOfNew, refuseGivenAway, refuseUnowned, type Caller } from '../caller.js';
 import { ChangeCondition } from '../change-condition.js';
+import { serverTag } from './server-tag.js';
 import { ControlPlaneFault, notFound } from '../control-plane-fault.js';
 import type { Directory } from '../mirror/directory.js';
 import { cursorAfter, pageOf, type Page, type PageQuery } from '../page.js';
@@ -211,7 +212,7 @@ export class Registry {
       const before = await this.#require(id);
       refuseUnowned('server', before.record, caller);
       refuseGivenAway(caller, checked.team, before.record.team);
-      condition.refuseServer(before.record);
+      refuseUnlessMet(condition, before.record);
       const ownership = ownershipAfter(before.record, checked.team);
       const change = createJob({ servers: [id, before.record.name, checked.name] });
       await this.#directory.sync();
@@ -257,7 +258,7 @@ export class Registry {
     await retrySwap(async () => {
       const server = await this.#require(id);
       refuseUnowned('server', server.record, caller);
-      condition.refuseServer(server.record);
+      refuseUnlessMet(condition, server.record);
       const tools = await this.#storage.loadTools(id);
       const swap = (): Promise<boolean> => this.#storage.tryDelete(server, tools, job);
       return (await note.making(server.record, undefined, swap)) ? true : undefined;
@@ -321,7 +322,7 @@ export class Registry {
   ): Promise<ServerRecord> {
     const { record } = await this.#require(reference);
     refuseUnowned('server', record, caller);
-    condition.refuseServer(record);
+    refuseUnlessMet(condition, record);
     return record;
   }
 
@@ -349,4 +350,8 @@ export class Registry {
   async #tellChange(job: PublicationJob | undefined, wait?: PublicationWait): Promise<void> {
     for (const listener of this.#listeners) await listener(job, wait);
   }
+}
+
+function refuseUnlessMet(condition: ChangeCondition, record: ServerRecord): void {
+  condition.refuseUnlessMet('server', record.name, serverTag(record));
 }

@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { CompositionInput } from '../../compositions/composition.js';
 import type { Compositions } from '../../compositions/compositions.js';
-import { compositionTag } from '../../change-condition.js';
+import { compositionTag } from '../../compositions/composition-tag.js';
 import { notFound } from '../../control-plane-fault.js';
 import { mount } from '../mount.js';
 import { operations } from '../operations.js';

@@ -1,6 +1,7 @@
 // Changes of servers and compositions that say only what is to be another.
 import type { FastifyInstance } from 'fastify';
-import { compositionTag, serverTag } from '../../change-condition.js';
+import { compositionTag } from '../../compositions/composition-tag.js';
+import { serverTag } from '../../registry/server-tag.js';
 import { ControlPlaneFault, notFound } from '../../control-plane-fault.js';
 import type { Composition, CompositionInput } from '../../compositions/composition.js';
 import { PublicationWait } from '../../compositions/publication-wait.js';
@@ -21,7 +22,7 @@ export function mountServerPatch(app: FastifyInstance, registry: ServedRegistry,
     const read = async (): Promise<ServerRecord> => {
       const server = await registry.find(reference);
       if (server === undefined) throw notFound('server', reference);
-      conditionOf(request).refuseServer(server);
+      conditionOf(request).refuseUnlessMet('server', server.name, serverTag(server));
       return server;
     };
     const server = await patchThing(request, 'ServerInput', read, {
@@ -44,7 +45,7 @@ export function mountCompositionPatch(app: FastifyInstance, compositions: Served
     const read = async (): Promise<Composition> => {
       const composition = await compositions.find(reference);
       if (composition === undefined) throw notFound('composition', reference);
-      conditionOf(request).refuseComposition(composition);
+      conditionOf(request).refuseUnlessMet('composition', composition.name, compositionTag(composition));
       return composition;
     };
     const { subject, caller } = request;

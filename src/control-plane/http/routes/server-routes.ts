@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { PublicationWait } from '../../compositions/publication-wait.js';
 import type { Registry } from '../../registry/registry.js';
 import type { ServerInput } from '../../registry/server-record.js';
-import { serverTag } from '../../change-condition.js';
+import { serverTag } from '../../registry/server-tag.js';
 import { notFound } from '../../control-plane-fault.js';
 import { mount } from '../mount.js';
 import { operations } from '../operations.js';
