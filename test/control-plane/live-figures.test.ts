@@ -2,7 +2,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Readable } from 'node:stream';
 import t, { type Test } from 'tap';
-import { ControlPlaneFault } from '../../src/control-plane/control-plane-fault.js';
+import { ControlPlaneFault } from '../../src/control-plane/common/control-plane-fault.js';
 import { LiveFigures, type LiveBounds } from '../../src/control-plane/dataplane/live-figures.js';
 import { limits } from '../../src/shared/limits.js';
 import { EventReader, type ServerEvent } from '../../ui/model/event-reader.js';

@@ -7,7 +7,7 @@ import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import type { Verified } from '../../src/auth/token-verifier.js';
 import { BegunSignIns, type BegunSignIn } from '../../src/control-plane/sign-in/begun-sign-ins.js';
-import { ControlPlaneFault } from '../../src/control-plane/control-plane-fault.js';
+import { ControlPlaneFault } from '../../src/control-plane/common/control-plane-fault.js';
 import { SignIn } from '../../src/control-plane/sign-in/sign-in.js';
 import { Names } from '../../src/names/names.js';
 import { limits } from '../../src/shared/limits.js';

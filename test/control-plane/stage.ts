@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import type { Test } from 'tap';
 import type { StoreOptions } from '../../src/config/dataplane-options.js';
 import { Compositions } from '../../src/control-plane/compositions/compositions.js';
-import { Directory } from '../../src/control-plane/mirror/directory.js';
+import { Directory } from '../../src/control-plane/registry/directory.js';
 import { CredentialedProber } from '../../src/control-plane/prober/credentialed-prober.js';
 import { Names } from '../../src/names/names.js';
 import { ProbeCredentials } from '../../src/control-plane/prober/probe-credentials.js';

@@ -2,7 +2,7 @@
 // registry has no more may have come back under its name; one that is disabled or was never reached is no backend:
 // nobody has vouched for what is there.
 import type { BackendConfig } from '../../user-config/user-config-schema.js';
-import { clashWords, curationOf, mergedCuration, readCuration, withoutClashes } from '../curation.js';
+import { clashWords, curationOf, mergedCuration, readCuration, withoutClashes } from '../common/curation.js';
 import type { KnownServer, ServerDirectory } from '../registry/server-directory.js';
 import type { StoredComposedServer, StoredComposition } from './composition-storage.js';
 

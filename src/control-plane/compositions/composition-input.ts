@@ -3,10 +3,10 @@ import { isUnicodeText } from '../../shared/json-values.js';
 import { limits } from '../../shared/limits.js';
 import { encodeStoreKey } from '../../store/store-key.js';
 import type { Exposure } from '../../user-config/compiled-config.js';
-import { teamFault } from '../caller.js';
-import { refuseMember, refuseMemberFault } from '../control-plane-fault.js';
-import { curationFault } from '../curation.js';
-import { descriptionFault, nameFault, NO_UNICODE } from '../said-texts.js';
+import { teamFault } from '../common/caller.js';
+import { refuseMember, refuseMemberFault } from '../common/control-plane-fault.js';
+import { curationFault } from '../common/curation.js';
+import { descriptionFault, nameFault, NO_UNICODE } from '../common/said-texts.js';
 import type { ComposedServer, CompositionInput } from './composition.js';
 import { isPattern } from './tool-patterns.js';
 

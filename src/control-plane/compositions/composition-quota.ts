@@ -2,7 +2,7 @@
 // last to write a composition is its maker.
 import type { ComposerShares } from '../../config/control-plane-options.js';
 import type { CompositionDirectory } from './composition-directory.js';
-import { ControlPlaneFault } from '../control-plane-fault.js';
+import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { encodeComposition, type StoredComposition } from './composition-storage.js';
 
 /** Throws a `ControlPlaneFault` when the composition would be more than its maker's share. */

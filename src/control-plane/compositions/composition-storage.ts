@@ -2,7 +2,7 @@
 // change together or not at all, which is what makes names unique for all control planes.
 import type { RecordChange, RecordKey, RecordStore } from '../../store/record-store.js';
 import type { Exposure } from '../../user-config/compiled-config.js';
-import type { WrittenCuration } from '../curation.js';
+import type { WrittenCuration } from '../common/curation.js';
 import { jobAdded, type PublicationJob } from './publication-job.js';
 
 /** A server of a composition. It is known by its id, so that it may be renamed; the name is the one last known. */

@@ -1,5 +1,5 @@
 // The tag of a composition, as people have said it to be (change-condition.ts). Cold.
-import { tagOf } from '../change-condition.js';
+import { tagOf } from '../common/change-condition.js';
 import type { Composition } from './composition.js';
 
 type SaidOfComposition = Pick<

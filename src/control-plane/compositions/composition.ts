@@ -1,7 +1,7 @@
 // A composition as everyone but its own storage sees it: a virtual server of chosen tools of several servers, for the
 // subjects that it names (decisions 3). Plain data, JSON-ready.
 import type { Exposure } from '../../user-config/compiled-config.js';
-import type { WrittenCuration } from '../curation.js';
+import type { WrittenCuration } from '../common/curation.js';
 
 export interface ComposedServer {
   /** As the registry has it now; as it was last known when the server is gone. */

@@ -11,13 +11,13 @@ import type { Exposure } from '../../user-config/compiled-config.js';
 import type { BackendConfig } from '../../user-config/user-config-schema.js';
 import type { Registry } from '../registry/registry.js';
 import { walkRecords } from '../../store/record-walk.js';
-import { ChangeNote } from '../audit.js';
-import { ownershipAfter, ownershipOfNew, refuseGivenAway, refuseUnowned, type Caller } from '../caller.js';
-import { ChangeCondition } from '../change-condition.js';
+import { ChangeNote } from '../common/audit.js';
+import { ownershipAfter, ownershipOfNew, refuseGivenAway, refuseUnowned, type Caller } from '../common/caller.js';
+import { ChangeCondition } from '../common/change-condition.js';
 import { compositionTag } from './composition-tag.js';
-import { ControlPlaneFault, notFound, refuseMember } from '../control-plane-fault.js';
-import type { Directory } from '../mirror/directory.js';
-import { cursorAfter, pageOf, type Page, type PageQuery } from '../page.js';
+import { ControlPlaneFault, notFound, refuseMember } from '../common/control-plane-fault.js';
+import type { Directory } from '../registry/directory.js';
+import { cursorAfter, pageOf, type Page, type PageQuery } from '../common/page.js';
 import { composeBackends, findClash, matchServers } from './composed-backends.js';
 import { checkCompositionInput } from './composition-input.js';
 import {
@@ -30,7 +30,7 @@ import {
 import { findShareObstacle, refuseAboveQuota } from './composition-quota.js';
 import { CompositionView } from './composition-view.js';
 import type { ComposedServer, Composition, CompositionInput } from './composition.js';
-import { FreshRuns } from './fresh-runs.js';
+import { FreshRuns } from '../mirror/fresh-runs.js';
 import { createJob, PUBLICATION_JOBS, readJob, type PublicationJob } from './publication-job.js';
 import type { PublicationProgress, PublicationWait } from './publication-wait.js';
 import { Publisher, virtualHostJson } from './publisher.js';

@@ -8,7 +8,7 @@ import { guardedLookupOf } from '../../names/guarded-lookup.js';
 import type { Names } from '../../names/names.js';
 import { isObject } from '../../shared/json-values.js';
 import { limits } from '../../shared/limits.js';
-import { ControlPlaneFault } from '../control-plane-fault.js';
+import { ControlPlaneFault } from '../common/control-plane-fault.js';
 
 export interface ConnectFetchMeans {
   readonly names: Names;

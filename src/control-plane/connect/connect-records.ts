@@ -8,7 +8,7 @@ import { limits } from '../../shared/limits.js';
 import type { RecordKey, RecordStore } from '../../store/record-store.js';
 import { retrySwap } from '../../store/retry-swap.js';
 import type { UserAuth } from '../../user-config/auth.js';
-import { ControlPlaneFault } from '../control-plane-fault.js';
+import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import type { Discovered } from './discovery.js';
 
 export interface BegunConsent extends Discovered {

@@ -14,7 +14,7 @@ import { ConnectLinks } from '../../upstream/credentials/connect-links.js';
 import { authenticationOf, clientAuth, renewedGrant, userGrantKey } from '../../upstream/credentials/user-refresh.js';
 import type { Secrets } from '../../upstream/secrets.js';
 import type { UserAuth } from '../../user-config/auth.js';
-import { ControlPlaneFault } from '../control-plane-fault.js';
+import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { ConnectFetch, type ConnectFetchMeans } from './connect-fetch.js';
 import { ConnectRecords, type BegunConsent } from './connect-records.js';
 import { discover, type Discovered } from './discovery.js';

@@ -7,7 +7,7 @@ import { limits } from '../../shared/limits.js';
 import { isSecretValue } from '../../shared/secret-name.js';
 import type { RecordKey, RecordStore } from '../../store/record-store.js';
 import type { UpstreamTarget } from '../../user-config/upstream-target.js';
-import { ControlPlaneFault } from '../control-plane-fault.js';
+import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import type { ConnectFetch } from './connect-fetch.js';
 import type { AuthorizationServer } from './discovery.js';
 

@@ -2,7 +2,7 @@
 // which each subject has a share. Where it is stays with those who run the gateway. Cold.
 import type { ListenAddress } from '../../config/dataplane-options.js';
 import { limits } from '../../shared/limits.js';
-import { ControlPlaneFault } from '../control-plane-fault.js';
+import { ControlPlaneFault } from '../common/control-plane-fault.js';
 
 export interface AdminAnswer {
   readonly status: number;

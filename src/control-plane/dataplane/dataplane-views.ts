@@ -3,7 +3,7 @@
 import type { RecentRequest, RecentRequests } from '../../observation/recent-requests.js';
 import { subjectHash } from '../../shared/logger.js';
 import type { AdminListener } from './admin-listener.js';
-import { ControlPlaneFault } from '../control-plane-fault.js';
+import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import {
   explanationShape,
   requestsShape,

@@ -6,7 +6,7 @@ import { Figures, Interval } from '../../shared/figures.js';
 import { loadOf, type LoadRow, type TopAnswer } from '../../shared/dataplane-load.js';
 import { limits } from '../../shared/limits.js';
 import type { AdminListener } from './admin-listener.js';
-import { ControlPlaneFault } from '../control-plane-fault.js';
+import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { understood } from './dataplane-views.js';
 import { figuresShape, readyShape, workersShape } from '../../shared/dataplane-answers.js';
 

@@ -14,7 +14,7 @@ import {
 } from '../../shared/protected-resource.js';
 import { tokenRefusals, type Refusal } from '../../shared/refusals.js';
 import { isRoleEnough } from '../../shared/roles.js';
-import type { Caller } from '../caller.js';
+import type { Caller } from '../common/caller.js';
 import { Refused } from './answered-error.js';
 import type { RateLimiter } from './rate-limiter.js';
 import { roleRefusal } from './role-refusal.js';

@@ -1,7 +1,7 @@
 // The one place that turns errors into answers: `{"detail": …}`, for people, naming the member at fault.
 import type { FastifyError } from 'fastify';
 import { RecordStoreFault } from '../../store/record-store.js';
-import { ControlPlaneFault } from '../control-plane-fault.js';
+import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { describeViolation } from './violation.js';
 
 /** For the log. */

@@ -1,8 +1,8 @@
 // What our hooks and routes add to fastify's own types.
 
 import type { Role } from '../../shared/roles.js';
-import type { AuditTrail } from '../audit.js';
-import type { Caller } from '../caller.js';
+import type { AuditTrail } from '../common/audit.js';
+import type { Caller } from '../common/caller.js';
 import type { Failure } from './answered-error.js';
 
 declare module 'fastify' {

@@ -2,7 +2,7 @@
 // if nobody has changed the thing meanwhile. Who names no tag is let go on with what somebody else has made of it. Cold.
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
-import { ChangeCondition } from '../change-condition.js';
+import { ChangeCondition } from '../common/change-condition.js';
 import { isObject } from '../../shared/json-values.js';
 import { limits } from '../../shared/limits.js';
 import { Refused } from './answered-error.js';

@@ -1,7 +1,7 @@
 // Makes a route of an operation: its routeConfig, its schemas and its status are the operation's.
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
-import { ChangeNote, type AuditedRequest } from '../audit.js';
+import { ChangeNote, type AuditedRequest } from '../common/audit.js';
 import { answerTo } from './answered-error.js';
 import { UNPUBLISHED_HEADER } from './routes/change-answer.js';
 import { roleOf, routePath, type Operation } from './operation.js';

@@ -24,7 +24,7 @@ import type { RequestWatch } from '../../observation/request-watch.js';
 import type { CompiledVirtualHost, Exposure } from '../../user-config/compiled-config.js';
 import type { CurrentHost } from '../../user-config/current-host.js';
 import type { Compositions } from '../compositions/compositions.js';
-import type { Directory } from '../mirror/directory.js';
+import type { Directory } from '../registry/directory.js';
 import { McpPipeline, type AskedHost } from './mcp-pipeline.js';
 import { NodeExchange, relayedMethod, type NodeExchangeContext } from './node-exchange.js';
 import { VirtualHosts } from './virtual-hosts.js';

@@ -2,7 +2,7 @@
 // knows costs one question to the store, however many records there are. What it missed too much of it reads anew.
 import { walkRecords } from '../../store/record-walk.js';
 import type { RecordStore } from '../../store/record-store.js';
-import { FreshRuns } from '../compositions/fresh-runs.js';
+import { FreshRuns } from './fresh-runs.js';
 
 /** Records with one prefix, in the form in which they are needed. */
 export interface Mirrored {

@@ -3,7 +3,7 @@
 import { Credentials } from '../../upstream/credentials/credentials.js';
 import { NO_METADATA } from '../../upstream/request-metadata.js';
 import { loggedReason } from '../../upstream/upstream-fault.js';
-import type { ServerInput } from '../registry/server-record.js';
+import type { ServerInput } from '../records/server-record.js';
 import type { ProbeCredentials } from './probe-credentials.js';
 import type { Probe, Prober } from './prober.js';
 

@@ -3,7 +3,7 @@
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { limits } from '../../shared/limits.js';
-import type { ServerTransport } from '../registry/server-record.js';
+import type { ServerTransport } from '../records/server-record.js';
 import { ProbeFault } from './probe-fault.js';
 import type { Probe, ProberOptions } from './prober.js';
 import { ProberClosedError } from './prober-closed-error.js';

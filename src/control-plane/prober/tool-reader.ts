@@ -1,7 +1,7 @@
 // All of a server's tools, page by page, with every member that the server gave them.
 import { z } from 'zod';
 import { limits } from '../../shared/limits.js';
-import type { ServerTool } from '../registry/server-record.js';
+import type { ServerTool } from '../records/server-record.js';
 import type { ProbeClient } from './probe-client.js';
 import { ProbeFault } from './probe-fault.js';
 

@@ -1,12 +1,12 @@
 // A server that has not been probed yet, or need not be again: what people say of it, and what makes it the same server as before. Cold.
 import type { Probe } from '../prober/prober.js';
-import type { Ownership } from '../caller.js';
+import type { Ownership } from '../common/caller.js';
 import type { CheckedInput } from './server-input.js';
-import { NO_LISTS } from './server-lists.js';
-import type { ServerInput, ServerRecord } from './server-record.js';
+import { NO_LISTS } from '../records/server-lists.js';
+import type { ServerInput, ServerRecord } from '../records/server-record.js';
 import type { StoredServer } from './server-state.js';
 import type { ReadContents } from './server-storage.js';
-import { NO_TOOLS } from './tool-list.js';
+import { NO_TOOLS } from '../records/tool-list.js';
 
 export function blankServer(checked: CheckedInput, id: string, ownership: Ownership = {}): StoredServer {
   const now = new Date().toISOString();

@@ -9,21 +9,27 @@ import { retrySwap } from '../../store/retry-swap.js';
 import { HealthChecks } from '../prober/health-checks.js';
 import { createJob, type PublicationJob } from '../compositions/publication-job.js';
 import type { PublicationWait } from '../compositions/publication-wait.js';
-import { ChangeNote } from '../audit.js';
-import { ownershipAfter, ownershipOfNew, refuseGivenAway, refuseUnowned, type Caller } from '../caller.js';
-import { ChangeCondition } from '../change-condition.js';
+import { ChangeNote } from '../common/audit.js';
+import { ownershipAfter, ownershipOfNew, refuseGivenAway, refuseUnowned, type Caller } from '../common/caller.js';
+import { ChangeCondition } from '../common/change-condition.js';
 import { serverTag } from './server-tag.js';
-import { ControlPlaneFault, notFound } from '../control-plane-fault.js';
-import type { Directory } from '../mirror/directory.js';
-import { cursorAfter, pageOf, type Page, type PageQuery } from '../page.js';
+import { ControlPlaneFault, notFound } from '../common/control-plane-fault.js';
+import type { Directory } from './directory.js';
+import { cursorAfter, pageOf, type Page, type PageQuery } from '../common/page.js';
 import type { CredentialedProber } from '../prober/credentialed-prober.js';
 import type { Probe } from '../prober/prober.js';
 import { blankServer, contentsOf, isSamePlace, recordAfter, saidAfter } from './blank-server.js';
 import { checkServerInput } from './server-input.js';
 import type { KnownServer, ServerCounts } from './server-directory.js';
 import type { HealthEntry } from './server-health.js';
-import type { RefreshReport, ServerInput, ServerPreview, ServerRecord, ServerStatus } from './server-record.js';
-import type { ServerListName } from './server-lists.js';
+import type {
+  RefreshReport,
+  ServerInput,
+  ServerPreview,
+  ServerRecord,
+  ServerStatus,
+} from '../records/server-record.js';
+import type { ServerListName } from '../records/server-lists.js';
 import { prefixOf, refuseTakenPrefix, withClientsPrefix } from './server-prefix.js';
 import { afterProbe } from './server-state.js';
 import { ServerStorage, type ServerSnapshot } from './server-storage.js';

@@ -1,7 +1,7 @@
 // What is different in each list of a server since it was last read, and how that is told.
 import { compareItems, NO_CHANGES, type ItemChanges } from './item-changes.js';
-import type { RefreshReport } from './server-record.js';
-import { listsChanged, serverListNames, type ServerListName, type ServerLists } from './server-lists.js';
+import type { RefreshReport } from '../records/server-record.js';
+import { listsChanged, serverListNames, type ServerListName, type ServerLists } from '../records/server-lists.js';
 import type { StoredServer } from './server-state.js';
 import type { ServerStorage } from './server-storage.js';
 

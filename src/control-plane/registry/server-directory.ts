@@ -2,10 +2,10 @@
 // it up to date.
 import type { BackendConfig } from '../../user-config/user-config-schema.js';
 import { backendOf } from '../compositions/composed-backends.js';
-import { withoutClashes } from '../curation.js';
+import { withoutClashes } from '../common/curation.js';
 import type { Mirrored } from '../mirror/record-mirror.js';
 import { NameOrder } from '../mirror/name-order.js';
-import type { ServerRecord } from './server-record.js';
+import type { ServerRecord } from '../records/server-record.js';
 import type { StoredServer } from './server-state.js';
 
 export const SERVERS = 'servers/';

@@ -1,7 +1,7 @@
 // How a server has been: an entry for each time that a probe found it otherwise than the one before. Kept beside its record, changed
 // together with that, and gone with it.
 import { limits } from '../../shared/limits.js';
-import type { ServerRecord, ServerStatus } from './server-record.js';
+import type { ServerRecord, ServerStatus } from '../records/server-record.js';
 
 export interface HealthEntry {
   /** Since when, ISO 8601 in UTC. */

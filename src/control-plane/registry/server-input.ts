@@ -2,11 +2,11 @@
 import { isHostRefused } from '../../names/address-guard.js';
 import { limits } from '../../shared/limits.js';
 import { authFault, type BackendAuth } from '../../user-config/auth.js';
-import { teamFault } from '../caller.js';
-import { ControlPlaneFault, refuseMember, refuseMemberFault } from '../control-plane-fault.js';
-import { curationFault, type WrittenCuration } from '../curation.js';
-import { descriptionFault, nameFault } from '../said-texts.js';
-import type { ServerInput, ServerTransport } from './server-record.js';
+import { teamFault } from '../common/caller.js';
+import { ControlPlaneFault, refuseMember, refuseMemberFault } from '../common/control-plane-fault.js';
+import { curationFault, type WrittenCuration } from '../common/curation.js';
+import { descriptionFault, nameFault } from '../common/said-texts.js';
+import type { ServerInput, ServerTransport } from '../records/server-record.js';
 
 export interface CheckedInput {
   readonly name: string;

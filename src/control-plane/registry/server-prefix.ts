@@ -1,10 +1,10 @@
 // What stands before the names of a server's tools where several servers are together. Two servers that share one would take
 // each other's tools' names, so the second is refused. Cold.
 import { namePrefix } from '../../user-config/curation-schema.js';
-import { readCuration } from '../curation.js';
-import { ControlPlaneFault } from '../control-plane-fault.js';
+import { readCuration } from '../common/curation.js';
+import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import type { KnownServer } from './server-directory.js';
-import type { ServerRecord } from './server-record.js';
+import type { ServerRecord } from '../records/server-record.js';
 
 type Named = Pick<ServerRecord, 'name' | 'curation'>;
 

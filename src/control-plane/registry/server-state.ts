@@ -6,9 +6,9 @@
 //   inactive  failed   inactive                          inactive
 import { limits } from '../../shared/limits.js';
 import type { Probe } from '../prober/prober.js';
-import { digestOfList } from './item-digest.js';
-import { listCountsOf, listDigestsOf, type ServerListDigests } from './server-lists.js';
-import type { ServerRecord } from './server-record.js';
+import { digestOfList } from '../records/item-digest.js';
+import { listCountsOf, listDigestsOf, type ServerListDigests } from '../records/server-lists.js';
+import type { ServerRecord } from '../records/server-record.js';
 
 /** A record, and what only the registry needs to know of a server. */
 export interface StoredServer {

@@ -5,12 +5,12 @@ import type { RecordChange, RecordKey, RecordStore } from '../../store/record-st
 import { jobAdded, type PublicationJob } from '../compositions/publication-job.js';
 import { isWorthTelling, SERVERS } from './server-directory.js';
 import { isHealthChanged, withHealth, type HealthEntry } from './server-health.js';
-import type { ServerTool } from './server-record.js';
+import type { ServerTool } from '../records/server-record.js';
 import type { StoredServer } from './server-state.js';
-import type { ItemDigests } from './item-digest.js';
-import { listsChanged, NO_LISTS, type ServerListName, type ServerLists } from './server-lists.js';
+import type { ItemDigests } from '../records/item-digest.js';
+import { listsChanged, NO_LISTS, type ServerListName, type ServerLists } from '../records/server-lists.js';
 import { slugsFor } from './slug.js';
-import { NO_TOOLS, toolListOf, type ToolList } from './tool-list.js';
+import { NO_TOOLS, toolListOf, type ToolList } from '../records/tool-list.js';
 
 /** A server as it was read: what a change of it expects to find. */
 export interface ServerSnapshot extends StoredServer {

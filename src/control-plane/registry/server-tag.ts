@@ -1,6 +1,6 @@
 // The tag of a server, as people have said it to be (change-condition.ts). Cold.
-import { tagOf } from '../change-condition.js';
-import type { ServerRecord } from './server-record.js';
+import { tagOf } from '../common/change-condition.js';
+import type { ServerRecord } from '../records/server-record.js';
 
 type SaidOfServer = Pick<
   ServerRecord,

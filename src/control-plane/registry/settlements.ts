@@ -3,14 +3,14 @@
 import type { Logger } from '../../shared/logger.js';
 import { RepeatedLog } from '../../shared/repeated-log.js';
 import { retrySwap } from '../../store/retry-swap.js';
-import { ChangeNote } from '../audit.js';
+import { ChangeNote } from '../common/audit.js';
 import { createJob, type PublicationJob } from '../compositions/publication-job.js';
 import type { PublicationWait } from '../compositions/publication-wait.js';
-import type { Directory } from '../mirror/directory.js';
+import type { Directory } from './directory.js';
 import type { Probe } from '../prober/prober.js';
 import { isSamePlace } from './blank-server.js';
 import { areChanged, compareItems } from './item-changes.js';
-import { notFound } from '../control-plane-fault.js';
+import { notFound } from '../common/control-plane-fault.js';
 import {
   changesInNumbers,
   compareLists,
@@ -18,8 +18,8 @@ import {
   reportedCounts,
   type ServerChanges,
 } from './server-changes.js';
-import { serverListNames, type ServerLists } from './server-lists.js';
-import type { RefreshReport, ServerRecord } from './server-record.js';
+import { serverListNames, type ServerLists } from '../records/server-lists.js';
+import type { RefreshReport, ServerRecord } from '../records/server-record.js';
 import { afterProbe, type Judgement, type StoredServer } from './server-state.js';
 import type { ServerStorage } from './server-storage.js';
 

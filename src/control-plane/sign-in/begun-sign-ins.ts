@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { openText, sealText } from '../../secrets/sealed-text.js';
 import { SecretKeys } from '../../secrets/secret-keys.js';
 import { limits } from '../../shared/limits.js';
-import { ControlPlaneFault } from '../control-plane-fault.js';
+import { ControlPlaneFault } from '../common/control-plane-fault.js';
 
 export interface BegunSignIn {
   readonly state: string;

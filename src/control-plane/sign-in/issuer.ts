@@ -3,7 +3,7 @@
 import type { AuthorizationServer } from 'oauth4webapi';
 import { limits } from '../../shared/limits.js';
 import type { ConnectFetch } from '../connect/connect-fetch.js';
-import { ControlPlaneFault, type FaultCode } from '../control-plane-fault.js';
+import { ControlPlaneFault, type FaultCode } from '../common/control-plane-fault.js';
 
 export interface Issuer {
   /** As the OAuth library has it. */

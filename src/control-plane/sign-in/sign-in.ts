@@ -7,7 +7,7 @@ import type { SignInOptions } from '../../config/control-plane-options.js';
 import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
 import { clientAuth } from '../../upstream/credentials/user-refresh.js';
-import { ControlPlaneFault } from '../control-plane-fault.js';
+import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { ConnectFetch, type ConnectFetchMeans } from '../connect/connect-fetch.js';
 import { BegunSignIns, type BegunSignIn } from './begun-sign-ins.js';
 import { askIssuer, issuerFault, type Issuer } from './issuer.js';

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { ControlPlaneFault } from '../../../src/control-plane/control-plane-fault.js';
+import { ControlPlaneFault } from '../../../src/control-plane/common/control-plane-fault.js';
 import { checkCompositionInput } from '../../../src/control-plane/compositions/composition-input.js';
 import type { CompositionInput } from '../../../src/control-plane/compositions/composition.js';
 import { limits } from '../../../src/shared/limits.js';

@@ -1,7 +1,7 @@
 // On both stores, with real servers; what is published is read as the dataplane reads it.
 import t, { type Test } from 'tap';
 import type { StoreOptions } from '../../../src/config/dataplane-options.js';
-import { ControlPlaneFault } from '../../../src/control-plane/control-plane-fault.js';
+import { ControlPlaneFault } from '../../../src/control-plane/common/control-plane-fault.js';
 import { createJob, jobAdded, PUBLICATION_JOBS } from '../../../src/control-plane/compositions/publication-job.js';
 import { limits } from '../../../src/shared/limits.js';
 import { compileUserConfig } from '../../../src/user-config/compile-config.js';

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import t from 'tap';
 import { Connect } from '../../../src/control-plane/connect/connect.js';
-import { ControlPlaneFault } from '../../../src/control-plane/control-plane-fault.js';
+import { ControlPlaneFault } from '../../../src/control-plane/common/control-plane-fault.js';
 import { ConnectRecords, type BegunConsent } from '../../../src/control-plane/connect/connect-records.js';
 import { Names } from '../../../src/names/names.js';
 import { sealTicket } from '../../../src/secrets/connect-ticket.js';

@@ -1,7 +1,7 @@
 // The control plane's HTTP interface for tests: on what each of them brings, and otherwise on what does nothing.
 import type { Test } from 'tap';
 import { TokenVerifier } from '../../../src/auth/token-verifier.js';
-import { AuditTrail } from '../../../src/control-plane/audit.js';
+import { AuditTrail } from '../../../src/control-plane/common/audit.js';
 import { createHttpApp, type HttpApp, type HttpAppParts } from '../../../src/control-plane/http/http-app.js';
 import { RateLimiter } from '../../../src/control-plane/http/rate-limiter.js';
 import { AccessLog } from '../../../src/observation/access-log.js';

@@ -2,7 +2,7 @@
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import { TokenVerifier } from '../../../src/auth/token-verifier.js';
-import { ControlPlaneFault, faults, type FaultCode } from '../../../src/control-plane/control-plane-fault.js';
+import { ControlPlaneFault, faults, type FaultCode } from '../../../src/control-plane/common/control-plane-fault.js';
 import { type HttpApp, type HttpAppParts } from '../../../src/control-plane/http/http-app.js';
 import { Overload } from '../../../src/process/overload.js';
 import { AccessLog } from '../../../src/observation/access-log.js';

@@ -6,7 +6,7 @@ import { type HttpApp } from '../../../src/control-plane/http/http-app.js';
 import { createOpenApiDocument } from '../../../src/control-plane/http/open-api.js';
 import type { Operation } from '../../../src/control-plane/http/operation.js';
 import { operations } from '../../../src/control-plane/http/operations.js';
-import { ControlPlaneFault } from '../../../src/control-plane/control-plane-fault.js';
+import { ControlPlaneFault } from '../../../src/control-plane/common/control-plane-fault.js';
 import { ProtectedResource } from '../../../src/shared/protected-resource.js';
 import { tokenOptions } from '../../auth/token-options.js';
 import { mint } from '../../support/tokens.js';

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
-import { Directory } from '../../../src/control-plane/mirror/directory.js';
+import { Directory } from '../../../src/control-plane/registry/directory.js';
 import { McpEndpoints, type McpEndpointsOptions } from '../../../src/control-plane/mcp/mcp-endpoints.js';
 import { Names } from '../../../src/names/names.js';
 import { Overload } from '../../../src/process/overload.js';

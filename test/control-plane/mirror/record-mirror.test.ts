@@ -1,7 +1,7 @@
 // What a control plane keeps in memory is what the store has, whoever wrote it, and costs one question.
 import t, { type Test } from 'tap';
 import type { StoreOptions } from '../../../src/config/dataplane-options.js';
-import type { Directory } from '../../../src/control-plane/mirror/directory.js';
+import type { Directory } from '../../../src/control-plane/registry/directory.js';
 import { limits } from '../../../src/shared/limits.js';
 import type { RecordStore } from '../../../src/store/record-store.js';
 import { setStage, stores, type Stage } from '../stage.js';

@@ -8,7 +8,7 @@ import t, { type Test } from 'tap';
 import { z } from 'zod';
 import { Prober, type Probe, type ServerFindings } from '../../../src/control-plane/prober/prober.js';
 import { ProberClosedError } from '../../../src/control-plane/prober/prober-closed-error.js';
-import type { ServerTool } from '../../../src/control-plane/registry/server-record.js';
+import type { ServerTool } from '../../../src/control-plane/records/server-record.js';
 import { createGuardedLookup } from '../../../src/names/address-guard.js';
 import { limits } from '../../../src/shared/limits.js';
 import { createCertificates } from '../../support/certificates.js';

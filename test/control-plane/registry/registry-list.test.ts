@@ -1,11 +1,11 @@
 // Lists of many servers, and of large ones. What a probe would find is made up here: it is not what is tested.
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
-import { Directory } from '../../../src/control-plane/mirror/directory.js';
+import { Directory } from '../../../src/control-plane/registry/directory.js';
 import type { Probe } from '../../../src/control-plane/prober/prober.js';
-import { NO_TOOLS } from '../../../src/control-plane/registry/tool-list.js';
+import { NO_TOOLS } from '../../../src/control-plane/records/tool-list.js';
 import { Registry, type ServerQuery } from '../../../src/control-plane/registry/registry.js';
-import { NO_LISTS } from '../../../src/control-plane/registry/server-lists.js';
+import { NO_LISTS } from '../../../src/control-plane/records/server-lists.js';
 import { limits } from '../../../src/shared/limits.js';
 import { openRecordStore } from '../../../src/store/open-record-store.js';
 import { createScratchDirectory } from '../../support/scratch-directory.js';

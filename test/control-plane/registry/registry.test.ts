@@ -2,7 +2,7 @@
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import type { StoreOptions } from '../../../src/config/dataplane-options.js';
-import { Directory } from '../../../src/control-plane/mirror/directory.js';
+import { Directory } from '../../../src/control-plane/registry/directory.js';
 import { limits } from '../../../src/shared/limits.js';
 import { CredentialedProber } from '../../../src/control-plane/prober/credentialed-prober.js';
 import { Names } from '../../../src/names/names.js';
@@ -10,9 +10,9 @@ import { ProbeCredentials } from '../../../src/control-plane/prober/probe-creden
 import { Prober } from '../../../src/control-plane/prober/prober.js';
 import { ProberClosedError } from '../../../src/control-plane/prober/prober-closed-error.js';
 import { Registry } from '../../../src/control-plane/registry/registry.js';
-import type { ServerListName } from '../../../src/control-plane/registry/server-lists.js';
-import { ControlPlaneFault } from '../../../src/control-plane/control-plane-fault.js';
-import type { ServerInput, ServerRecord, ServerTool } from '../../../src/control-plane/registry/server-record.js';
+import type { ServerListName } from '../../../src/control-plane/records/server-lists.js';
+import { ControlPlaneFault } from '../../../src/control-plane/common/control-plane-fault.js';
+import type { ServerInput, ServerRecord, ServerTool } from '../../../src/control-plane/records/server-record.js';
 import { openRecordStore } from '../../../src/store/open-record-store.js';
 import { Failure, startMcpBackend, type McpBackend, type McpBackendOptions } from '../../support/mcp-backend.js';
 import { startRawBackend } from '../../support/raw-backend.js';

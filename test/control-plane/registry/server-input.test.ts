@@ -1,7 +1,7 @@
 import t from 'tap';
-import { ControlPlaneFault } from '../../../src/control-plane/control-plane-fault.js';
+import { ControlPlaneFault } from '../../../src/control-plane/common/control-plane-fault.js';
 import { checkServerInput } from '../../../src/control-plane/registry/server-input.js';
-import type { ServerInput } from '../../../src/control-plane/registry/server-record.js';
+import type { ServerInput } from '../../../src/control-plane/records/server-record.js';
 
 const GOOD: ServerInput = { name: 'demo', url: 'http://127.0.0.1:3000/mcp' };
 

@@ -3,7 +3,7 @@
 import type { FastifyInstance } from 'fastify';
 import { limits } from '../../../shared/limits.js';
 import type { AuditEntry, AuditRecords } from '../../../store/audit-records.js';
-import { isAdmin, mayChange, type Caller } from '../../caller.js';
+import { isAdmin, mayChange, type Caller } from '../../common/caller.js';
 import { mount } from '../mount.js';
 import { nextLink } from '../page-link.js';
 import { viewOperations } from '../view-operations.js';

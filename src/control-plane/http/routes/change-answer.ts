@@ -1,7 +1,7 @@
 // What is alike in all changes: whether they are still wanted, and what is answered before the dataplane obeys one for everybody: 202,
 // with how much is still to come.
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { ChangeCondition } from '../../change-condition.js';
+import { ChangeCondition } from '../../common/change-condition.js';
 import type { PublicationWait } from '../../compositions/publication-wait.js';
 
 /** User configs that did not have the change yet when it was answered. */

@@ -3,11 +3,11 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { CompositionInput } from '../../compositions/composition.js';
 import type { Compositions } from '../../compositions/compositions.js';
 import { compositionTag } from '../../compositions/composition-tag.js';
-import { notFound } from '../../control-plane-fault.js';
+import { notFound } from '../../common/control-plane-fault.js';
 import { mount } from '../mount.js';
 import { operations } from '../operations.js';
 import { PublicationWait } from '../../compositions/publication-wait.js';
-import type { PageQuery } from '../../page.js';
+import type { PageQuery } from '../../common/page.js';
 import { nextLink } from '../page-link.js';
 import { conditionOf, isForced, tellUnpublished } from './change-answer.js';
 

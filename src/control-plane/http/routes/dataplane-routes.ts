@@ -1,8 +1,8 @@
 // What happens in the dataplane, and why, over HTTP. Admins are told of everybody and why something cannot be told; others of themselves.
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { limits } from '../../../shared/limits.js';
-import { isAdmin } from '../../caller.js';
-import { ControlPlaneFault } from '../../control-plane-fault.js';
+import { isAdmin } from '../../common/caller.js';
+import { ControlPlaneFault } from '../../common/control-plane-fault.js';
 import { UNNAMED, type DataplaneViews } from '../../dataplane/dataplane-views.js';
 import type { LiveFigures } from '../../dataplane/live-figures.js';
 import { Refused } from '../answered-error.js';

@@ -2,10 +2,10 @@
 import type { FastifyInstance } from 'fastify';
 import { compositionTag } from '../../compositions/composition-tag.js';
 import { serverTag } from '../../registry/server-tag.js';
-import { ControlPlaneFault, notFound } from '../../control-plane-fault.js';
+import { ControlPlaneFault, notFound } from '../../common/control-plane-fault.js';
 import type { Composition, CompositionInput } from '../../compositions/composition.js';
 import { PublicationWait } from '../../compositions/publication-wait.js';
-import type { ServerInput, ServerRecord } from '../../registry/server-record.js';
+import type { ServerInput, ServerRecord } from '../../records/server-record.js';
 import { patchThing } from '../merge-patch.js';
 import { mount } from '../mount.js';
 import { operations } from '../operations.js';

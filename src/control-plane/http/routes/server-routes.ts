@@ -2,12 +2,12 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { PublicationWait } from '../../compositions/publication-wait.js';
 import type { Registry } from '../../registry/registry.js';
-import type { ServerInput } from '../../registry/server-record.js';
+import type { ServerInput } from '../../records/server-record.js';
 import { serverTag } from '../../registry/server-tag.js';
-import { notFound } from '../../control-plane-fault.js';
+import { notFound } from '../../common/control-plane-fault.js';
 import { mount } from '../mount.js';
 import { operations } from '../operations.js';
-import type { PageQuery } from '../../page.js';
+import type { PageQuery } from '../../common/page.js';
 import { nextLink } from '../page-link.js';
 import { conditionOf, tellUnpublished } from './change-answer.js';
 

@@ -2,8 +2,8 @@
 // asks needs it to be.
 import type { RecordStore } from '../../store/record-store.js';
 import { CompositionDirectory } from '../compositions/composition-directory.js';
-import { ServerDirectory } from '../registry/server-directory.js';
-import { RecordMirror } from './record-mirror.js';
+import { ServerDirectory } from './server-directory.js';
+import { RecordMirror } from '../mirror/record-mirror.js';
 
 export class Directory {
   readonly servers = new ServerDirectory();

@@ -1,10 +1,10 @@
 // Clashes between what is curated of servers one by one: how each is settled, and what settling many of them takes.
 import t from 'tap';
-import { withoutClashes } from '../../src/control-plane/curation.js';
-import { limits } from '../../src/shared/limits.js';
-import { clashesOf } from '../../src/user-config/curation-schema.js';
-import { mapsAsObjects } from '../../src/user-config/named-members.js';
-import type { BackendConfig } from '../../src/user-config/user-config-schema.js';
+import { withoutClashes } from '../../../src/control-plane/common/curation.js';
+import { limits } from '../../../src/shared/limits.js';
+import { clashesOf } from '../../../src/user-config/curation-schema.js';
+import { mapsAsObjects } from '../../../src/user-config/named-members.js';
+import type { BackendConfig } from '../../../src/user-config/user-config-schema.js';
 
 type Backends = ReadonlyMap<string, BackendConfig>;
 type Members = NonNullable<BackendConfig['tools']>;

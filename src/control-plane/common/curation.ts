@@ -1,7 +1,7 @@
 // What is curated of a registered server, for everybody who uses it and in one composition: both as user configs have it, the
 // composition's in place of the server's, member by member.
-import { limits } from '../shared/limits.js';
-import { describeIssues } from '../user-config/config-issue.js';
+import { limits } from '../../shared/limits.js';
+import { describeIssues } from '../../user-config/config-issue.js';
 import {
   clashesOf,
   curatedEntries,
@@ -10,8 +10,8 @@ import {
   repeatedNames,
   type CuratedBackend,
   type CuratedMembers,
-} from '../user-config/curation-schema.js';
-import type { BackendConfig } from '../user-config/user-config-schema.js';
+} from '../../user-config/curation-schema.js';
+import type { BackendConfig } from '../../user-config/user-config-schema.js';
 
 /** As it was written: `{ prefix, tools, prompts }` of a backend in a user config. Plain data, JSON-ready. */
 export type WrittenCuration = Readonly<Record<string, unknown>>;

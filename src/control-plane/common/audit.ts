@@ -2,9 +2,9 @@
 // origin, of what may be large its beginning, of fixed arguments their names, and of each a hash, so that it is seen whether
 // they are others. Cold.
 import { createHash } from 'node:crypto';
-import { limits } from '../shared/limits.js';
-import { subjectHash, type Logger } from '../shared/logger.js';
-import type { AuditEntry, AuditRecords } from '../store/audit-records.js';
+import { limits } from '../../shared/limits.js';
+import { subjectHash, type Logger } from '../../shared/logger.js';
+import type { AuditEntry, AuditRecords } from '../../store/audit-records.js';
 
 export interface NotedChange {
   readonly before: object | undefined;

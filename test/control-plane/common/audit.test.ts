@@ -1,18 +1,18 @@
 // Every operation that changes something has its line: who, what, before and after, and no secrets. The registry, the
 // compositions and the HTTP interface are real; nothing answers where the servers should be.
 import t, { type Test } from 'tap';
-import { AuditTrail, ChangeNote } from '../../src/control-plane/audit.js';
-import { type HttpApp } from '../../src/control-plane/http/http-app.js';
-import type { Operation } from '../../src/control-plane/http/operation.js';
-import { operations } from '../../src/control-plane/http/operations.js';
-import { limits } from '../../src/shared/limits.js';
-import { subjectHash } from '../../src/shared/logger.js';
-import { RecordStoreFault } from '../../src/store/record-store.js';
-import { logInto } from '../support/log-lines.js';
-import { startMcpBackend } from '../support/mcp-backend.js';
-import { mint } from '../support/tokens.js';
-import { setStage, stores, type Stage } from './stage.js';
-import { openApp, SECRET } from './http/app.js';
+import { AuditTrail, ChangeNote } from '../../../src/control-plane/common/audit.js';
+import { type HttpApp } from '../../../src/control-plane/http/http-app.js';
+import type { Operation } from '../../../src/control-plane/http/operation.js';
+import { operations } from '../../../src/control-plane/http/operations.js';
+import { limits } from '../../../src/shared/limits.js';
+import { subjectHash } from '../../../src/shared/logger.js';
+import { RecordStoreFault } from '../../../src/store/record-store.js';
+import { logInto } from '../../support/log-lines.js';
+import { startMcpBackend } from '../../support/mcp-backend.js';
+import { mint } from '../../support/tokens.js';
+import { setStage, stores, type Stage } from '../stage.js';
+import { openApp, SECRET } from '../http/app.js';
 
 const authorization = `Bearer ${await mint({ sub: 'alice', algorithm: 'HS256', key: SECRET })}`;
 type Line = Readonly<Record<string, unknown>>;

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { FreshRuns } from '../../../src/control-plane/compositions/fresh-runs.js';
+import { FreshRuns } from '../../../src/control-plane/mirror/fresh-runs.js';
 
 /** Runs that end when the test says so. */
 class HeldRuns {

@@ -1,6 +1,6 @@
 // Names and descriptions that people give to servers and compositions. Cold.
-import { isUnicodeText } from '../shared/json-values.js';
-import { limits } from '../shared/limits.js';
+import { isUnicodeText } from '../../shared/json-values.js';
+import { limits } from '../../shared/limits.js';
 
 const NAME_CHARS = /^[A-Za-z0-9_.\- ]+$/;
 

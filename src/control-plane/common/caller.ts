@@ -1,7 +1,7 @@
 // The person behind a request, and whether they may change a thing: what editors create belongs to them, and to the one of their teams that they
 // name. Only where roles are taken from tokens; elsewhere nobody owns anything, and everybody may change everything. Cold.
-import { limits } from '../shared/limits.js';
-import type { Role } from '../shared/roles.js';
+import { limits } from '../../shared/limits.js';
+import type { Role } from '../../shared/roles.js';
 import { ControlPlaneFault } from './control-plane-fault.js';
 
 export interface Caller {

@@ -1,7 +1,7 @@
 // A registered server as everyone but the registry's own storage sees it (decisions 3). Plain data, JSON-ready.
 import type { Era } from '../../protocol/protocol-versions.js';
 import type { BackendAuth } from '../../user-config/auth.js';
-import type { WrittenCuration } from '../curation.js';
+import type { WrittenCuration } from '../common/curation.js';
 
 export type ServerStatus = 'active' | 'inactive';
 
