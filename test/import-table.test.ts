@@ -61,7 +61,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 
 /**
  * What each room of a folder may import of its neighbours. In the worker the inbound and the outbound side never see each other, and meet
- * in the files above them. In the relay a room sees only rooms that stand before it here, and `relay` itself is what puts them together.
+ * in the files above them. In the others a room sees only rooms that stand before it here; `relay` and `control-plane` are what puts
+ * theirs together, and `upstream` is what all upstream sessions share.
  */
 const roomsMayImport: Readonly<Record<string, readonly string[]>> = {
   'worker/admission': ['relay/exchange'],
@@ -116,6 +117,47 @@ const roomsMayImport: Readonly<Record<string, readonly string[]>> = {
     'relay/asking',
     'relay/message',
     'relay/exchange',
+  ],
+  'upstream/http': [],
+  'upstream/credentials': ['upstream/http'],
+  'upstream/http1': ['upstream/http'],
+  'upstream/reach': ['upstream/http'],
+  upstream: ['upstream/reach', 'upstream/credentials', 'upstream/http'],
+  'upstream/rpc': ['upstream/reach', 'upstream/http'],
+  'upstream/sse': ['upstream/rpc', 'upstream', 'upstream/reach', 'upstream/http'],
+  'upstream/session': [
+    'upstream/sse',
+    'upstream/rpc',
+    'upstream',
+    'upstream/reach',
+    'upstream/credentials',
+    'upstream/http',
+  ],
+  'control-plane/common': [],
+  'control-plane/mirror': [],
+  'control-plane/connect': ['control-plane/common'],
+  'control-plane/dataplane': ['control-plane/common'],
+  'control-plane/records': ['control-plane/common'],
+  'control-plane/prober': ['control-plane/records'],
+  'control-plane/sign-in': ['control-plane/connect', 'control-plane/common'],
+  'control-plane/registry': [
+    'control-plane/compositions',
+    'control-plane/prober',
+    'control-plane/records',
+    'control-plane/mirror',
+    'control-plane/common',
+  ],
+  'control-plane/compositions': ['control-plane/registry', 'control-plane/mirror', 'control-plane/common'],
+  'control-plane/mcp': ['control-plane/compositions', 'control-plane/registry'],
+  'control-plane/http': [
+    'control-plane/mcp',
+    'control-plane/compositions',
+    'control-plane/registry',
+    'control-plane/sign-in',
+    'control-plane/records',
+    'control-plane/dataplane',
+    'control-plane/connect',
+    'control-plane/common',
   ],
 };
 
@@ -203,7 +245,8 @@ t.test('the rooms of a folder see only what the table allows', async (t) => {
     const allowed = roomsMayImport[from];
     if (allowed === undefined || !specifier.startsWith('.')) continue;
     const to = roomOf(relative(src, resolve(src, dirname(file), specifier)));
-    if (from === to || !['worker', 'relay'].includes(to.split('/')[0] ?? '')) continue;
+    const wings = from.startsWith('worker/') ? ['worker', 'relay'] : [from.split('/')[0]];
+    if (from === to || !wings.includes(to.split('/')[0])) continue;
     seen.add(`${from} → ${to}`);
     if (!allowed.includes(to)) faults.push(`${file} imports ${specifier}`);
   }
@@ -212,11 +255,20 @@ t.test('the rooms of a folder see only what the table allows', async (t) => {
   t.same([...seen].sort(), permissions.sort(), 'nothing is allowed that nobody does');
 });
 
-t.test('every room of the relay is in the table, and none sees one that stands behind it', async (t) => {
-  const rooms = Object.keys(roomsMayImport).filter((room) => room.startsWith('relay/'));
-  t.same([...new Set(files.map(roomOf))].filter((room) => room.startsWith('relay/')).sort(), rooms.toSorted());
-  const upwards = rooms.filter((room, at) => roomsMayImport[room]?.some((other) => rooms.indexOf(other) >= at));
-  t.same(upwards, []);
+/** A composition is made of servers, and a server that changes is published anew with what is composed of it. */
+const KNOT = 'control-plane/registry → control-plane/compositions';
+
+t.test('every room is in the table, and none sees one that stands behind it', async (t) => {
+  const inTable = Object.keys(roomsMayImport);
+  for (const wing of ['relay', 'upstream', 'control-plane']) {
+    const rooms = inTable.filter((room) => room === wing || room.startsWith(`${wing}/`));
+    const there = new Set(files.map(roomOf).filter((room) => room.startsWith(`${wing}/`)));
+    t.same([...there].filter((room) => !rooms.includes(room)).sort(), [], 'all of them');
+    const upwards = rooms.flatMap((from, at) =>
+      (roomsMayImport[from] ?? []).filter((to) => rooms.indexOf(to) >= at).map((to) => `${from} → ${to}`),
+    );
+    t.same(upwards, wing === 'control-plane' ? [KNOT] : []);
+  }
 });
 
 t.test('every folder is in the table', async (t) => {

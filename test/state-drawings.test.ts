@@ -15,7 +15,7 @@ const SOURCES = new URL('../../src/', import.meta.url);
 const UNGUARDED: ReadonlySet<string> = new Set(['upstream/http1/response-parser.ts']);
 
 /** Drawn as a table, which the test at the end reads. */
-const TABLES: ReadonlySet<string> = new Set(['upstream/upstream-opening.ts']);
+const TABLES: ReadonlySet<string> = new Set(['upstream/session/upstream-opening.ts']);
 
 /** Drawings whose states no member holds. */
 const KEPT_ELSEWHERE: Readonly<Record<string, string>> = {
@@ -27,7 +27,7 @@ const KEPT_ELSEWHERE: Readonly<Record<string, string>> = {
   'upstream/http1/dial.ts': 'a dial has a look-up, sockets, or neither',
   'upstream/http1/origin-pool.ts': 'a call is in a queue, or has a connection',
   'upstream/http1/read-turns.ts': 'a connection is in one of the queues',
-  'upstream/modern-listening.ts': 'a stream is the current one, the next, or neither',
+  'upstream/session/modern-listening.ts': 'a stream is the current one, the next, or neither',
   'shared/fair-turns.ts': 'a task is in the queue, or has passed',
 };
 
@@ -137,8 +137,8 @@ for (const { file, source } of files) {
   });
 }
 
-t.test('upstream/upstream-opening.ts, whose states are drawn as a table', async (t) => {
-  const source = readFileSync(new URL('upstream/upstream-opening.ts', SOURCES), 'utf8');
+t.test('upstream/session/upstream-opening.ts, whose states are drawn as a table', async (t) => {
+  const source = readFileSync(new URL('upstream/session/upstream-opening.ts', SOURCES), 'utf8');
   const guarded = [...source.matchAll(/^ {2}(\w+): \[(.*)\],$/gm)].map(
     ([, from = '', targets = '']) => [from, wordsIn(targets).sort()] as const,
   );

@@ -24,7 +24,7 @@ import { StoreDamage } from '../store/check-embedded.js';
 import { openRecordStore } from '../store/open-record-store.js';
 import { openStore } from '../store/open-store.js';
 import type { RecordStore } from '../store/record-store.js';
-import { Secrets } from '../upstream/secrets.js';
+import { Secrets } from '../upstream/credentials/secrets.js';
 import { AuditRecords } from '../store/audit-records.js';
 import { AuditTrail } from './common/audit.js';
 import type { Store } from '../store/store.js';

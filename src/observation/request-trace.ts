@@ -1,8 +1,8 @@
 // The trace of one request: its parent, whether it is recorded, and the ids of its two spans, the request's and that of the call
 // to its backend. Made for requests of a gateway that traces, and for no others.
 import { randomBytes } from 'node:crypto';
-import type { TraceHeaders } from '../upstream/http-upstream.js';
-import type { IdSpan } from '../upstream/request-plan.js';
+import type { TraceHeaders } from '../upstream/http/http-upstream.js';
+import type { IdSpan } from '../upstream/rpc/request-plan.js';
 import { limits } from '../shared/limits.js';
 import { fitTraceState, readTraceParent, traceParentText, type TraceParent } from './trace-context.js';
 

@@ -13,8 +13,8 @@ import type {
 } from '../relay/exchange/exchange.js';
 import type { Caller } from '../relay/exchange/caller.js';
 import type { Refusal } from '../shared/refusals.js';
-import type { TraceHeaders } from '../upstream/http-upstream.js';
-import type { IdSpan } from '../upstream/request-plan.js';
+import type { TraceHeaders } from '../upstream/http/http-upstream.js';
+import type { IdSpan } from '../upstream/rpc/request-plan.js';
 import type { AccessLog } from './access-log.js';
 import type { RecentRequests } from './recent-requests.js';
 import type { RequestTrace } from './request-trace.js';

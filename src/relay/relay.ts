@@ -40,7 +40,7 @@ import { Adoption } from './session/adoption.js';
 import { Sessions } from './session/sessions.js';
 import { Session } from './session/session.js';
 import { SlowRequests } from './in-flight/slow-requests.js';
-import { OWN_INTRODUCTION } from '../upstream/client-introduction.js';
+import { OWN_INTRODUCTION } from '../upstream/session/client-introduction.js';
 import { LastFaults, type LastFault } from '../upstream/last-faults.js';
 import type { OriginView } from '../upstream/reach/endpoints.js';
 import type { UpstreamContext } from '../upstream/upstream-context.js';

@@ -3,7 +3,7 @@
 import type { Logger } from '../shared/logger.js';
 import { limits } from '../shared/limits.js';
 import type { CompiledBackend } from '../user-config/compiled-config.js';
-import { loggedReason, type UpstreamFault } from './upstream-fault.js';
+import { loggedReason, type UpstreamFault } from './http/upstream-fault.js';
 
 export class BackendLog {
   readonly #logger: Logger;

@@ -2,7 +2,7 @@
 // when something has failed.
 import { limits } from '../shared/limits.js';
 import type { CompiledBackend } from '../user-config/compiled-config.js';
-import { faultReason, type UpstreamFault } from './upstream-fault.js';
+import { faultReason, type UpstreamFault } from './http/upstream-fault.js';
 
 export interface LastFault {
   /** As one config names the backend. */

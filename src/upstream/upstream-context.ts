@@ -3,12 +3,12 @@ import type { CompiledBackend } from '../user-config/compiled-config.js';
 import type { UpstreamOptions } from '../config/dataplane-options.js';
 import type { DeadlineWheel } from '../shared/deadline-wheel.js';
 import type { MessageMemory } from '../shared/message-memory.js';
-import type { HttpUpstream } from './http-upstream.js';
-import type { Notices } from './notices.js';
+import type { HttpUpstream } from './http/http-upstream.js';
+import type { Notices } from './http/notices.js';
 import type { OwnIds } from './own-ids.js';
 import type { Endpoints } from './reach/endpoints.js';
 import type { OAuthSourceMeans } from './credentials/oauth-source.js';
-import type { UpstreamFault } from './upstream-fault.js';
+import type { UpstreamFault } from './http/upstream-fault.js';
 
 export interface UpstreamContext {
   readonly http: HttpUpstream;

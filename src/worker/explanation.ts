@@ -5,7 +5,7 @@ import type { ViewQuestion } from '../ipc/view-question.js';
 import type { Relay } from '../relay/relay.js';
 import { limits } from '../shared/limits.js';
 import { sessionHash } from '../shared/logger.js';
-import { faultReason } from '../upstream/upstream-fault.js';
+import { faultReason } from '../upstream/http/upstream-fault.js';
 import type { CompiledBackend, CompiledVirtualHost, UserConfigRead } from '../user-config/compiled-config.js';
 import { bareNameOf } from '../user-config/curation.js';
 import { routeName } from '../user-config/routing.js';

@@ -6,7 +6,7 @@ import type { Relay } from '../relay/relay.js';
 import type { Session } from '../relay/session/session.js';
 import { limits } from '../shared/limits.js';
 import { sessionHash, subjectHash, type Logger } from '../shared/logger.js';
-import { faultReason } from '../upstream/upstream-fault.js';
+import { faultReason } from '../upstream/http/upstream-fault.js';
 import type { UserConfigRead } from '../user-config/compiled-config.js';
 import { explain } from './explanation.js';
 import type { WorkerFigures } from './worker-figures.js';

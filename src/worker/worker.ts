@@ -10,7 +10,7 @@ import { WorkerViews } from './worker-views.js';
 import { Names } from '../names/names.js';
 import { Relay } from '../relay/relay.js';
 import { shareTable } from '../relay/share-table.js';
-import { BackendConnections } from '../upstream/backend-connections.js';
+import { BackendConnections } from '../upstream/http1/backend-connections.js';
 import { Accounts } from '../shared/accounts.js';
 import { DeadlineWheel } from '../shared/deadline-wheel.js';
 import type { Endpoint, FeatureModule } from '../shared/endpoint.js';

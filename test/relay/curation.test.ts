@@ -6,7 +6,7 @@ import { readListAnswer } from '../../src/protocol/list-page.js';
 import { readClientMessage, readLargeClientMessage, type ClientMessage } from '../../src/protocol/json-rpc.js';
 import { mergeLists } from '../../src/relay/list-merge/merge.js';
 import { readTarget, type NoTarget, type Target, type TargetMethod } from '../../src/relay/request/targets.js';
-import type { OutgoingMessage } from '../../src/upstream/http-upstream.js';
+import type { OutgoingMessage } from '../../src/upstream/http/http-upstream.js';
 import type { CompiledVirtualHost } from '../../src/user-config/compiled-config.js';
 import { limits } from '../../src/shared/limits.js';
 import { fuzzInputs } from '../support/fuzz-inputs.js';

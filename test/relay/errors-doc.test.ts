@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
-import { faultReason, upstreamFault, type UpstreamFaultKind } from '../../src/upstream/upstream-fault.js';
+import { faultReason, upstreamFault, type UpstreamFaultKind } from '../../src/upstream/http/upstream-fault.js';
 import { rpcCodes } from '../../src/shared/refusals.js';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));

@@ -10,7 +10,7 @@ import type { Exchange } from '../../src/relay/exchange/exchange.js';
 import { ReadingsUnderWay } from '../../src/relay/in-flight/readings-under-way.js';
 import { DeadlineWheel } from '../../src/shared/deadline-wheel.js';
 import { createMessageMemories } from '../../src/shared/message-memory.js';
-import { OWN_INTRODUCTION } from '../../src/upstream/client-introduction.js';
+import { OWN_INTRODUCTION } from '../../src/upstream/session/client-introduction.js';
 import { createAccounts } from '../support/shares.js';
 import { RecordedExchange } from '../support/recorded-exchange.js';
 import { until } from '../support/until.js';

@@ -14,8 +14,8 @@ import { clientsNotification, type HearingSession } from '../../src/relay/sessio
 import { callersParts } from '../../src/relay/message/rewriting.js';
 import { readTarget, type TargetMethod } from '../../src/relay/request/targets.js';
 import { routeUri } from '../../src/relay/message/uris.js';
-import type { OutgoingMessage } from '../../src/upstream/http-upstream.js';
-import type { UpstreamSession } from '../../src/upstream/upstream-session.js';
+import type { OutgoingMessage } from '../../src/upstream/http/http-upstream.js';
+import type { UpstreamSession } from '../../src/upstream/session/upstream-session.js';
 import { fuzzInputs } from '../support/fuzz-inputs.js';
 import {
   backendsText,

@@ -3,7 +3,7 @@ import type { UpstreamOptions } from '../../src/config/dataplane-options.js';
 import type { ExchangeRequest } from '../../src/relay/exchange/exchange.js';
 import type { RelayOptions } from '../../src/relay/relay-options.js';
 import { Relay } from '../../src/relay/relay.js';
-import { BackendConnections } from '../../src/upstream/backend-connections.js';
+import { BackendConnections } from '../../src/upstream/http1/backend-connections.js';
 import type { PoolBounds } from '../../src/upstream/http1/origin-pool.js';
 import { DeadlineWheel } from '../../src/shared/deadline-wheel.js';
 import { compileUserConfig } from '../../src/user-config/compile-config.js';

@@ -4,7 +4,7 @@ import t from 'tap';
 import { PartMemory } from '../../src/relay/list-merge/part-memory.js';
 import { LargeMemory } from '../../src/shared/large-memory.js';
 import { limits } from '../../src/shared/limits.js';
-import { plainRequest } from '../../src/upstream/http-upstream.js';
+import { plainRequest } from '../../src/upstream/http/http-upstream.js';
 import { Http1Upstream } from '../../src/upstream/http1/http1-upstream.js';
 import { POISON } from '../support/poison.js';
 import { startRawBackend } from '../support/raw-backend.js';

@@ -1,5 +1,5 @@
 // A subject's share of session bytes, as parts of a session see it: so many bytes, and what is held of them.
-import type { SessionShare } from '../../src/upstream/session-share.js';
+import type { SessionShare } from '../../src/upstream/session/session-share.js';
 
 export class BoundedShare implements SessionShare {
   heldBytes = 0;

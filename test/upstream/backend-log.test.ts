@@ -1,7 +1,7 @@
 // What the log says of backends: enough to act on, and no more than a line per change or interval.
 import t from 'tap';
 import { BackendLog } from '../../src/upstream/backend-log.js';
-import { faultReason, redirectFault, upstreamFault } from '../../src/upstream/upstream-fault.js';
+import { faultReason, redirectFault, upstreamFault } from '../../src/upstream/http/upstream-fault.js';
 import { limits } from '../../src/shared/limits.js';
 import { logInto } from '../support/log-lines.js';
 import { backendOf, virtualHostOf } from '../relay/virtual-host.js';

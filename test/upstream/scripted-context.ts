@@ -1,9 +1,9 @@
 // The context of upstream sessions in a test: a scripted HTTP client, and a clock that goes on when the test says so.
 import type { AnswerOptions, UpstreamOptions } from '../../src/config/dataplane-options.js';
 import { answerOptions } from '../support/answer-options.js';
-import { Notices } from '../../src/upstream/notices.js';
+import { Notices } from '../../src/upstream/http/notices.js';
 import { OwnIds } from '../../src/upstream/own-ids.js';
-import { Secrets } from '../../src/upstream/secrets.js';
+import { Secrets } from '../../src/upstream/credentials/secrets.js';
 import type { OAuthSourceMeans } from '../../src/upstream/credentials/oauth-source.js';
 import { ConnectLinks } from '../../src/upstream/credentials/connect-links.js';
 import { SecretKeys } from '../../src/secrets/secret-keys.js';
@@ -13,7 +13,7 @@ import { Endpoints } from '../../src/upstream/reach/endpoints.js';
 import type { Endpoint } from '../../src/upstream/reach/endpoint.js';
 import type { UpstreamTarget } from '../../src/user-config/upstream-target.js';
 import type { UpstreamContext } from '../../src/upstream/upstream-context.js';
-import type { UpstreamFault, UpstreamFaultKind } from '../../src/upstream/upstream-fault.js';
+import type { UpstreamFault, UpstreamFaultKind } from '../../src/upstream/http/upstream-fault.js';
 import { DeadlineWheel } from '../../src/shared/deadline-wheel.js';
 import { createMessageMemories, type MessageMemory } from '../../src/shared/message-memory.js';
 import { createAccounts } from '../support/shares.js';

@@ -1,7 +1,12 @@
 // An upstream HTTP client whose backend is the test: every request is kept, and answered by hand, callback by callback.
 // It keeps the promise of the interface that nothing is called back after an abort.
-import type { HttpUpstream, UpstreamCall, UpstreamHandler, UpstreamRequest } from '../../src/upstream/http-upstream.js';
-import { upstreamFault, type UpstreamFault, type UpstreamFaultKind } from '../../src/upstream/upstream-fault.js';
+import type {
+  HttpUpstream,
+  UpstreamCall,
+  UpstreamHandler,
+  UpstreamRequest,
+} from '../../src/upstream/http/http-upstream.js';
+import { upstreamFault, type UpstreamFault, type UpstreamFaultKind } from '../../src/upstream/http/upstream-fault.js';
 
 /** In an answer's text: the id of the request that it answers, which the gateway has made up. */
 export const REQUEST_ID = 'id of the request';

@@ -1,9 +1,9 @@
 // What an upstream session shows of a backend's `auth` when the store takes its time: nothing is said without it.
 import t, { type Test } from 'tap';
 import type { StoredSecretRead } from '../../src/secrets/stored-secrets.js';
-import { NO_METADATA } from '../../src/upstream/request-metadata.js';
-import { Secrets } from '../../src/upstream/secrets.js';
-import { UpstreamSession } from '../../src/upstream/upstream-session.js';
+import { NO_METADATA } from '../../src/upstream/http/request-metadata.js';
+import { Secrets } from '../../src/upstream/credentials/secrets.js';
+import { UpstreamSession } from '../../src/upstream/session/upstream-session.js';
 import type { HeadersAuth } from '../../src/user-config/auth.js';
 import { backendOf, virtualHostOf } from '../relay/virtual-host.js';
 import { ScriptedContext } from './scripted-context.js';

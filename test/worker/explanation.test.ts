@@ -1,7 +1,7 @@
 // What operators are told of a call is what routing makes of it, whatever the config says of prefixes and names.
 import t from 'tap';
 import { routeName } from '../../src/user-config/routing.js';
-import { upstreamFault } from '../../src/upstream/upstream-fault.js';
+import { upstreamFault } from '../../src/upstream/http/upstream-fault.js';
 import { explain } from '../../src/worker/explanation.js';
 import { virtualHostOf } from '../relay/virtual-host.js';
 

@@ -12,7 +12,7 @@ import type { RecordStore } from '../../store/record-store.js';
 import { retrySwap } from '../../store/retry-swap.js';
 import { ConnectLinks } from '../../upstream/credentials/connect-links.js';
 import { authenticationOf, clientAuth, renewedGrant, userGrantKey } from '../../upstream/credentials/user-refresh.js';
-import type { Secrets } from '../../upstream/secrets.js';
+import type { Secrets } from '../../upstream/credentials/secrets.js';
 import type { UserAuth } from '../../user-config/auth.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { ConnectFetch, type ConnectFetchMeans } from './connect-fetch.js';

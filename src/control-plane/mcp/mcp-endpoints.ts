@@ -16,7 +16,7 @@ import type { UserGrants } from '../../secrets/user-grants.js';
 import type { Overload } from '../../process/overload.js';
 import { OverloadDoor } from '../../process/overload-door.js';
 import type { Names } from '../../names/names.js';
-import { BackendConnections } from '../../upstream/backend-connections.js';
+import { BackendConnections } from '../../upstream/http1/backend-connections.js';
 import { Accounts } from '../../shared/accounts.js';
 import { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import type { Logger } from '../../shared/logger.js';

@@ -1,8 +1,8 @@
 // A prober that shows a server what its `auth` asks for. Secrets and tokens are had here, in the process that reads the store,
 // and the thread is given headers alone. Cold.
 import { Credentials } from '../../upstream/credentials/credentials.js';
-import { NO_METADATA } from '../../upstream/request-metadata.js';
-import { loggedReason } from '../../upstream/upstream-fault.js';
+import { NO_METADATA } from '../../upstream/http/request-metadata.js';
+import { loggedReason } from '../../upstream/http/upstream-fault.js';
 import type { ServerInput } from '../records/server-record.js';
 import type { ProbeCredentials } from './probe-credentials.js';
 import type { Probe, Prober } from './prober.js';

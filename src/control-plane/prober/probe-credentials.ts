@@ -11,7 +11,7 @@ import type { OAuthSourceMeans } from '../../upstream/credentials/oauth-source.j
 import { Tokens } from '../../upstream/credentials/tokens.js';
 import { UserTokens } from '../../upstream/credentials/user-tokens.js';
 import { Http1Upstream } from '../../upstream/http1/http1-upstream.js';
-import { Secrets } from '../../upstream/secrets.js';
+import { Secrets } from '../../upstream/credentials/secrets.js';
 
 export interface ProbeCredentialsOptions extends Pick<
   UpstreamOptions,

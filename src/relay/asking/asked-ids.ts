@@ -7,7 +7,7 @@
 // with the time: a backend that begins anew may ask somebody else under the same id.
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { limits } from '../../shared/limits.js';
-import type { UpstreamSession } from '../../upstream/upstream-session.js';
+import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
 
 /** What an answer needs to find its way. */
 export interface AskedRequest {

@@ -32,14 +32,14 @@ import { AskedIds, type AskedRequest } from './asked-ids.js';
 import { AwaitedAnswers, tellCancelled, type InputTaker } from './awaited-answers.js';
 import { ClientTasks } from './client-tasks.js';
 import { partsOf, type Edit } from '../message/edits.js';
-import type { ClientIntroduction } from '../../upstream/client-introduction.js';
+import type { ClientIntroduction } from '../../upstream/session/client-introduction.js';
 import type { Exchange, ExchangeRequest } from '../exchange/exchange.js';
 import { metadataFor } from '../exchange/passthrough.js';
-import type { SessionShare } from '../../upstream/session-share.js';
+import type { SessionShare } from '../../upstream/session/session-share.js';
 import { bareTaskEdit, callersTaskEdits, type TaskForm } from '../message/task-ids.js';
-import type { OutgoingMessage } from '../../upstream/http-upstream.js';
-import type { UpstreamSession } from '../../upstream/upstream-session.js';
-import type { RequestMetadata } from '../../upstream/request-metadata.js';
+import type { OutgoingMessage } from '../../upstream/http/http-upstream.js';
+import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
+import type { RequestMetadata } from '../../upstream/http/request-metadata.js';
 
 /** A stream to the client on which it can be asked: that of a call, or the session's own. */
 export interface AskingStream {

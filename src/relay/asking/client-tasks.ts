@@ -1,8 +1,8 @@
 // The tasks that the client of one session runs for backends: what one of them has asked for as a task. The client's ids pass
 // as they are, so whose they are is kept: a backend may ask about those alone that the client has given to it. Cold.
 import { limits } from '../../shared/limits.js';
-import type { SessionShare } from '../../upstream/session-share.js';
-import type { UpstreamSession } from '../../upstream/upstream-session.js';
+import type { SessionShare } from '../../upstream/session/session-share.js';
+import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
 
 interface ClientTask {
   readonly upstream: UpstreamSession;

@@ -13,7 +13,7 @@ import { errorMessage, type RpcError } from '../exchange/answers.js';
 import type { Batch } from './batch.js';
 import type { BodyType, Exchange, ExchangeRequest } from '../exchange/exchange.js';
 import { ExchangeHooks } from '../exchange/exchange-hooks.js';
-import type { IdSpan } from '../../upstream/rpc-request.js';
+import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
 
 const TOO_LARGE: RpcError = {
   code: rpcCodes.refused,

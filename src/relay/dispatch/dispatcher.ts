@@ -11,7 +11,7 @@ import type { ModernEnvelope } from '../../protocol/modern-envelope.js';
 import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
 import { refusals, rpcCodes } from '../../shared/refusals.js';
-import type { IdSpan } from '../../upstream/rpc-request.js';
+import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
 import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
 import { accept, answer, answerError, methodNotFound, refuse, resultMessage } from '../exchange/answers.js';

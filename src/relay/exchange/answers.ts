@@ -9,8 +9,8 @@ import type { Exchange } from './exchange.js';
 import type { AnswerFrame, ListDress } from './answer-frame.js';
 import { EventPieces, PartPieces } from './piece-source.js';
 import { Sending } from './sending.js';
-import { faultReason, type UpstreamFault } from '../../upstream/upstream-fault.js';
-import type { IdSpan } from '../../upstream/rpc-request.js';
+import { faultReason, type UpstreamFault } from '../../upstream/http/upstream-fault.js';
+import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
 
 const HEAD = Buffer.from('{"jsonrpc":"2.0","id":');
 

@@ -4,8 +4,8 @@
 import type { ClientReading } from '../../protocol/json-rpc.js';
 import type { RoomWaiter } from '../../shared/message-memory.js';
 import type { ShareBound } from '../../shared/share.js';
-import type { TraceHeaders } from '../../upstream/http-upstream.js';
-import type { IdSpan } from '../../upstream/request-plan.js';
+import type { TraceHeaders } from '../../upstream/http/http-upstream.js';
+import type { IdSpan } from '../../upstream/rpc/request-plan.js';
 
 /** Which answer shapes the caller's `Accept` header allows (decisions 2.2). */
 export type AnswerForms = 'json' | 'event-stream' | 'both';

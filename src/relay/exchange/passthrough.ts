@@ -1,7 +1,7 @@
 // Which of the caller's headers go to a backend (decisions 2.6). The config's compiler has taken out what may never be
 // copied; the exchange has brought what some backend of the virtual host lists; here each backend gets its own. Hot.
 import { bearerToken } from '../../shared/bearer-token.js';
-import { NO_METADATA, type RequestMetadata } from '../../upstream/request-metadata.js';
+import { NO_METADATA, type RequestMetadata } from '../../upstream/http/request-metadata.js';
 import type { CompiledBackend } from '../../user-config/compiled-config.js';
 import type { ExchangeRequest } from './exchange.js';
 

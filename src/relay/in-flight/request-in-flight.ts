@@ -5,8 +5,8 @@ import { idKey } from '../../protocol/message-id.js';
 import { ListNode } from '../../shared/list-node.js';
 import type { AskingStream } from '../asking/backend-requests.js';
 import type { Exchange } from '../exchange/exchange.js';
-import type { IdSpan } from '../../upstream/rpc-request.js';
-import type { UpstreamSession } from '../../upstream/upstream-session.js';
+import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
+import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
 
 export abstract class RequestInFlight extends ListNode {
   /** The caller's own. */

@@ -8,7 +8,7 @@ import { RequestInFlight } from './request-in-flight.js';
 import type { SlowRequests } from './slow-requests.js';
 import { endingTurnRules, Turns } from './turns.js';
 import type { BackendMessage } from '../../protocol/json-rpc.js';
-import type { UpstreamSession } from '../../upstream/upstream-session.js';
+import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
 
 /** Of this process. */
 const endingTurns = new Turns<RequestInFlight>(endingTurnRules);

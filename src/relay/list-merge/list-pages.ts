@@ -12,11 +12,11 @@ import type { AnswerReading, ReadAnswer, ReadFailure, ReadPage } from './answer-
 import type { ListCache, ListRead } from './list-cache.js';
 import type { ListMerger } from './list-merger.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
-import { listRefusedFault, upstreamFault, type UpstreamFault } from '../../upstream/upstream-fault.js';
-import type { RequestHandler, RpcRequest } from '../../upstream/rpc-request.js';
-import type { UpstreamSession } from '../../upstream/upstream-session.js';
-import type { UpstreamSessionRecord } from '../../upstream/upstream-session-record.js';
-import type { RequestMetadata } from '../../upstream/request-metadata.js';
+import { listRefusedFault, upstreamFault, type UpstreamFault } from '../../upstream/http/upstream-fault.js';
+import type { RequestHandler, RpcRequest } from '../../upstream/rpc/rpc-request.js';
+import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
+import type { UpstreamSessionRecord } from '../../upstream/session/upstream-session-record.js';
+import type { RequestMetadata } from '../../upstream/http/request-metadata.js';
 
 /**
  * Called once.

@@ -4,7 +4,7 @@ import { listKinds } from '../../protocol/list-kinds.js';
 import type { ClientMessage } from '../../protocol/json-rpc.js';
 import { limits } from '../../shared/limits.js';
 import { rpcCodes } from '../../shared/refusals.js';
-import { hashOfShown } from '../../upstream/client-introduction.js';
+import { hashOfShown } from '../../upstream/session/client-introduction.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
 import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
 import { answer, answerInForm, type RpcError } from '../exchange/answers.js';

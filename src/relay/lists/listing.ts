@@ -20,8 +20,8 @@ import type { Session } from '../session/session.js';
 import { missingBackend, type UnavailableBackend } from '../message/unavailable.js';
 import { ListPages, type ListPagesReader } from '../list-merge/list-pages.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
-import { upstreamFault, type UpstreamFault } from '../../upstream/upstream-fault.js';
-import type { IdSpan } from '../../upstream/rpc-request.js';
+import { upstreamFault, type UpstreamFault } from '../../upstream/http/upstream-fault.js';
+import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
 
 const NOT_READY = upstreamFault('not-ready');
 export const SESSION_ENDED: RpcError = {

@@ -6,7 +6,7 @@ import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
 import { resultMessage } from '../exchange/answers.js';
 import { CALL_TOOL, FIND_TOOLS } from '../message/search-tool-names.js';
 import type { RequestForm } from '../request/request-form.js';
-import type { IdSpan } from '../../upstream/rpc-request.js';
+import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
 
 export const FOUND_TOOLS_DEFAULT = 10;
 

@@ -3,7 +3,7 @@
 import type { ClientMessage } from '../../protocol/json-rpc.js';
 import { addInOrder, type Edit } from './edits.js';
 import type { NameRoute } from '../../user-config/routing.js';
-import type { OutgoingMessage } from '../../upstream/http-upstream.js';
+import type { OutgoingMessage } from '../../upstream/http/http-upstream.js';
 import type { UriRoute } from './uris.js';
 
 const BACKSLASH = 0x5c;

@@ -5,8 +5,8 @@ import { jsonKind, JsonScanner } from '../../protocol/json-scanner.js';
 import { stringValue } from '../../protocol/json-member.js';
 import type { MirroredParam } from '../../protocol/tool-mirrors.js';
 import { limits } from '../../shared/limits.js';
-import type { OutgoingMessage } from '../../upstream/http-upstream.js';
-import { headText } from '../../upstream/modern-request.js';
+import type { OutgoingMessage } from '../../upstream/http/http-upstream.js';
+import { headText } from '../../upstream/session/modern-request.js';
 import { partsOf } from './edits.js';
 import { MirroredPaths, type KeyText } from './mirrored-nodes.js';
 

@@ -11,7 +11,7 @@ import {
   PROTOCOL_VERSION_KEY,
 } from '../../protocol/modern-envelope.js';
 import { limits } from '../../shared/limits.js';
-import type { OutgoingMessage } from '../../upstream/http-upstream.js';
+import type { OutgoingMessage } from '../../upstream/http/http-upstream.js';
 import { withEdits } from './bare-body.js';
 import type { Edit } from './edits.js';
 import { wholeMessage } from './whole-message.js';

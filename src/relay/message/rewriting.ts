@@ -4,7 +4,7 @@ import { NO_URIS, findUris, URI_SPAN_LENGTH, type UriSpans } from '../../protoco
 import type { BackendMessage } from '../../protocol/json-rpc.js';
 import { insertion, partsOf, type Edit } from './edits.js';
 import { callersTaskEdits, type TaskForm } from './task-ids.js';
-import type { IdSpan } from '../../upstream/rpc-request.js';
+import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
 import { uriInsertion, uriPrefix } from './uris.js';
 
 const NO_EDITS: readonly Edit[] = [];

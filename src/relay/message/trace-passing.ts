@@ -5,9 +5,9 @@ import { findMember } from '../../protocol/json-member.js';
 import type { ClientMessage } from '../../protocol/json-rpc.js';
 import { JsonScanner, jsonKind } from '../../protocol/json-scanner.js';
 import { limits } from '../../shared/limits.js';
-import type { IdSpan } from '../../upstream/request-plan.js';
-import type { ByteSpan, OutgoingMessage } from '../../upstream/http-upstream.js';
-import type { RequestMetadata } from '../../upstream/request-metadata.js';
+import type { IdSpan } from '../../upstream/rpc/request-plan.js';
+import type { ByteSpan, OutgoingMessage } from '../../upstream/http/http-upstream.js';
+import type { RequestMetadata } from '../../upstream/http/request-metadata.js';
 import { withEdit } from './bare-body.js';
 import type { Exchange } from '../exchange/exchange.js';
 

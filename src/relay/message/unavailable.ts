@@ -1,5 +1,5 @@
 // How a result says that some backends are missing from it (decisions 2.3).
-import { faultReason, type UpstreamFault } from '../../upstream/upstream-fault.js';
+import { faultReason, type UpstreamFault } from '../../upstream/http/upstream-fault.js';
 
 export interface UnavailableBackend {
   readonly backend: string;

@@ -1,7 +1,7 @@
 // A request as it has been changed so far, made one piece and read again: for a change within what was changed already. Cold.
 import { readClientMessage, type ClientMessage } from '../../protocol/json-rpc.js';
 import { limits } from '../../shared/limits.js';
-import type { OutgoingMessage } from '../../upstream/http-upstream.js';
+import type { OutgoingMessage } from '../../upstream/http/http-upstream.js';
 import { partsOf } from './edits.js';
 
 export interface WholeMessage {

@@ -5,7 +5,7 @@ import { ABSENT, AMBIGUOUS, findMember, isString, stringValue } from '../../prot
 import { readClientMessage, readLargeClientMessage, type ClientMessage } from '../../protocol/json-rpc.js';
 import { jsonKind, type JsonScanner } from '../../protocol/json-scanner.js';
 import { limits } from '../../shared/limits.js';
-import { headText } from '../../upstream/modern-request.js';
+import { headText } from '../../upstream/session/modern-request.js';
 import { tapeOf } from './curated-call.js';
 import type { Exchange } from '../exchange/exchange.js';
 import { CALL_TOOL, FIND_TOOLS } from './search-tool-names.js';

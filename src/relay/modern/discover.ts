@@ -3,7 +3,7 @@
 import { capabilitiesJson, TASK_CAPABILITIES } from '../../protocol/capabilities.js';
 import { MODERN_PROTOCOL_VERSION, PROTOCOL_VERSIONS } from '../../protocol/protocol-versions.js';
 import { rpcCodes } from '../../shared/refusals.js';
-import type { IdSpan } from '../../upstream/rpc-request.js';
+import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
 import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
 import { answer, answerError, resultMessage, type RpcError } from '../exchange/answers.js';

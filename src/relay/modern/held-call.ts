@@ -11,7 +11,7 @@ import type { Account } from '../../shared/accounts.js';
 import type { Deadline } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import { rpcCodes } from '../../shared/refusals.js';
-import type { IdSpan } from '../../upstream/rpc-request.js';
+import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
 import { answer, answerError, errorMessage, resultMessage, type RpcError } from '../exchange/answers.js';
 import type { BackendRequests } from '../asking/backend-requests.js';
 import type { Caller } from '../exchange/caller.js';

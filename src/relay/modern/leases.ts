@@ -7,7 +7,7 @@ import type { Account, Accounts } from '../../shared/accounts.js';
 import { limits } from '../../shared/limits.js';
 import { refusals, type Refusal } from '../../shared/refusals.js';
 import { MODERN_PROTOCOL_VERSION } from '../../protocol/protocol-versions.js';
-import { OWN_INTRODUCTION } from '../../upstream/client-introduction.js';
+import { OWN_INTRODUCTION } from '../../upstream/session/client-introduction.js';
 import { headersHash } from './headers-hash.js';
 import type { Caller } from '../exchange/caller.js';
 import { Session } from '../session/session.js';

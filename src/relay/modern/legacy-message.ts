@@ -2,7 +2,7 @@
 // envelope, and without what a retry brings for us. Servers that speak both eras, or know of both, go by it before they look at the session that the request is in.
 import type { ClientMessage } from '../../protocol/json-rpc.js';
 import type { ModernEnvelope } from '../../protocol/modern-envelope.js';
-import type { OutgoingMessage } from '../../upstream/http-upstream.js';
+import type { OutgoingMessage } from '../../upstream/http/http-upstream.js';
 import { withEdits } from '../message/bare-body.js';
 import { addInOrder, type Edit } from '../message/edits.js';
 import { wholeMessage } from '../message/whole-message.js';

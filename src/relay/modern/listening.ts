@@ -10,7 +10,7 @@ import { limits } from '../../shared/limits.js';
 import { refusals } from '../../shared/refusals.js';
 import type { CompiledBackend } from '../../user-config/compiled-config.js';
 import type { CurrentHost, ReadHost } from '../../user-config/current-host.js';
-import type { IdSpan } from '../../upstream/rpc-request.js';
+import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
 import { answer, refuse, resultMessage } from '../exchange/answers.js';
 import { backendTurns } from '../in-flight/turns.js';

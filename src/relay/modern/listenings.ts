@@ -7,7 +7,7 @@ import { BoundedCounts } from '../../shared/bounded-counts.js';
 import { limits } from '../../shared/limits.js';
 import { rpcCodes } from '../../shared/refusals.js';
 import type { ReadHost } from '../../user-config/current-host.js';
-import { OWN_INTRODUCTION } from '../../upstream/client-introduction.js';
+import { OWN_INTRODUCTION } from '../../upstream/session/client-introduction.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
 import { answerError, refuse } from '../exchange/answers.js';
 import type { Caller } from '../exchange/caller.js';

@@ -5,8 +5,8 @@ import { sameId } from '../../protocol/message-id.js';
 import { limits } from '../../shared/limits.js';
 import { rpcCodes } from '../../shared/refusals.js';
 import { copied, joined } from '../../shared/short-memory.js';
-import type { IdSpan, RpcRequest } from '../../upstream/rpc-request.js';
-import { upstreamFault } from '../../upstream/upstream-fault.js';
+import type { IdSpan, RpcRequest } from '../../upstream/rpc/rpc-request.js';
+import { upstreamFault } from '../../upstream/http/upstream-fault.js';
 import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
 import {
   answer,

@@ -11,9 +11,9 @@ import { allowListHash } from '../session/allow-list-hash.js';
 import type { Session } from '../session/session.js';
 import { ListPages } from '../list-merge/list-pages.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
-import { upstreamFault, type UpstreamFault } from '../../upstream/upstream-fault.js';
-import type { UpstreamSession } from '../../upstream/upstream-session.js';
-import type { RequestMetadata } from '../../upstream/request-metadata.js';
+import { upstreamFault, type UpstreamFault } from '../../upstream/http/upstream-fault.js';
+import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
+import type { RequestMetadata } from '../../upstream/http/request-metadata.js';
 
 export interface GateRules {
   readonly method: string;

@@ -3,7 +3,7 @@
 import { rpcCodes } from '../../shared/refusals.js';
 import type { Deadline } from '../../shared/deadline-wheel.js';
 import type { CompiledBackend } from '../../user-config/compiled-config.js';
-import type { IdSpan } from '../../upstream/rpc-request.js';
+import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
 import { answerError, CANCELLED, type RpcError } from '../exchange/answers.js';
 import { backendTurns } from '../in-flight/turns.js';

@@ -1,8 +1,8 @@
 // Reads a backend's tools again, for what its calls must say in headers (N04): a call was refused for it. Cold.
 import { listKinds } from '../../protocol/list-kinds.js';
-import type { RequestMetadata } from '../../upstream/request-metadata.js';
+import type { RequestMetadata } from '../../upstream/http/request-metadata.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
-import type { UpstreamSession } from '../../upstream/upstream-session.js';
+import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
 import type { ListMerger } from '../list-merge/list-merger.js';
 import { ListPages } from '../list-merge/list-pages.js';
 

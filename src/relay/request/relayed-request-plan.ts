@@ -1,10 +1,10 @@
 // What a request for a single backend is made of (relayed-request.ts).
 import type { ClientMessage } from '../../protocol/json-rpc.js';
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
-import type { OutgoingMessage } from '../../upstream/http-upstream.js';
+import type { OutgoingMessage } from '../../upstream/http/http-upstream.js';
 import type { OwnIds } from '../../upstream/own-ids.js';
-import type { RequestMetadata } from '../../upstream/request-metadata.js';
-import type { UpstreamSession } from '../../upstream/upstream-session.js';
+import type { RequestMetadata } from '../../upstream/http/request-metadata.js';
+import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
 import type { Exchange } from '../exchange/exchange.js';
 import type { Gate } from './gate.js';
 import type { MirrorRefresh } from './mirror-refresh.js';

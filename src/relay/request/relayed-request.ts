@@ -23,12 +23,12 @@ import { callersParts } from '../message/rewriting.js';
 import { tracedMessage } from '../message/trace-passing.js';
 import { bareTaskEdit } from '../message/task-ids.js';
 import { tellOutcome } from './told-outcome.js';
-import { upstreamFault, type UpstreamFault } from '../../upstream/upstream-fault.js';
-import { isNameTooLong } from '../../upstream/modern-request.js';
-import type { IdSpan, RequestHandler } from '../../upstream/rpc-request.js';
-import type { OutgoingMessage } from '../../upstream/http-upstream.js';
-import type { UpstreamSession } from '../../upstream/upstream-session.js';
-import type { UpstreamSessionRecord } from '../../upstream/upstream-session-record.js';
+import { upstreamFault, type UpstreamFault } from '../../upstream/http/upstream-fault.js';
+import { isNameTooLong } from '../../upstream/session/modern-request.js';
+import type { IdSpan, RequestHandler } from '../../upstream/rpc/rpc-request.js';
+import type { OutgoingMessage } from '../../upstream/http/http-upstream.js';
+import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
+import type { UpstreamSessionRecord } from '../../upstream/session/upstream-session-record.js';
 
 const SESSION_ENDED = upstreamFault('session-ended');
 

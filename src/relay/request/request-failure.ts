@@ -1,5 +1,5 @@
 // What the caller of a request is told that its backend has failed. Cold.
-import type { UpstreamFault } from '../../upstream/upstream-fault.js';
+import type { UpstreamFault } from '../../upstream/http/upstream-fault.js';
 import { backendFailed, consentMissing, type RpcError } from '../exchange/answers.js';
 import type { RelayedRequestPlan } from './relayed-request-plan.js';
 

@@ -2,9 +2,9 @@
 // all legacy ones. Whoever serves requests asks it and knows no eras. Hot.
 import type { BackendMessage, ClientMessage } from '../../protocol/json-rpc.js';
 import type { Era } from '../../protocol/protocol-versions.js';
-import type { IdSpan } from '../../upstream/rpc-request.js';
-import type { OutgoingMessage } from '../../upstream/http-upstream.js';
-import type { UpstreamSession } from '../../upstream/upstream-session.js';
+import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
+import type { OutgoingMessage } from '../../upstream/http/http-upstream.js';
+import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
 import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
 import { answerError, type RpcError } from '../exchange/answers.js';
 import type { Edit } from '../message/edits.js';

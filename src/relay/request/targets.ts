@@ -24,7 +24,7 @@ import type { NameKind } from '../exchange/exchange.js';
 import type { GateRules } from './gate.js';
 import { routeName, routeTask, type NameRoute } from '../../user-config/routing.js';
 import { bareTaskEdit } from '../message/task-ids.js';
-import type { OutgoingMessage } from '../../upstream/http-upstream.js';
+import type { OutgoingMessage } from '../../upstream/http/http-upstream.js';
 import { routeUri } from '../message/uris.js';
 
 /** The methods whose requests go to one backend. */

@@ -4,7 +4,7 @@ import type { Account } from '../../shared/accounts.js';
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
 import type { FairPlace } from '../../shared/fair-queue.js';
 import { limits } from '../../shared/limits.js';
-import type { RpcRequest } from '../../upstream/rpc-request.js';
+import type { RpcRequest } from '../../upstream/rpc/rpc-request.js';
 import { unheardTurns, type UnheardTurn } from './unheard-turns.js';
 
 export class UnheardCall {

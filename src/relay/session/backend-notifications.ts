@@ -10,7 +10,7 @@ import { insertion, partsOf, type Edit } from '../message/edits.js';
 import { grantByEntries } from '../list-merge/grant.js';
 import type { Session } from './session.js';
 import { belongsToTask, callersTaskEdits, type TaskForm } from '../message/task-ids.js';
-import type { UpstreamSession } from '../../upstream/upstream-session.js';
+import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
 import { uriInsertion, uriPrefix } from '../message/uris.js';
 
 /** What of a session says what its client may be told. */

@@ -3,8 +3,8 @@
 // the better they answer: one that is silent costs the others nothing. What cannot be told in time is counted. Cold.
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
-import type { UpstreamSession } from '../../upstream/upstream-session.js';
-import { NO_METADATA } from '../../upstream/request-metadata.js';
+import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
+import { NO_METADATA } from '../../upstream/http/request-metadata.js';
 
 export interface FarewellCount {
   /** Upstream sessions whose backend has answered to their end. */

@@ -10,14 +10,14 @@ import { PROGRAM_VERSION } from '../../shared/program-version.js';
 import { LATEST_PROTOCOL_VERSION, PROTOCOL_VERSIONS } from '../../protocol/protocol-versions.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../../user-config/compiled-config.js';
 import { backendTurns } from '../in-flight/turns.js';
-import type { ClientIntroduction } from '../../upstream/client-introduction.js';
+import type { ClientIntroduction } from '../../upstream/session/client-introduction.js';
 import type { Exchange } from '../exchange/exchange.js';
 import { experimentalJson } from './experimental.js';
 import { metadataFor } from '../exchange/passthrough.js';
 import type { Session } from './session.js';
 import { missingBackend, unavailableMeta, type UnavailableBackend } from '../message/unavailable.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
-import { upstreamFault, type UpstreamFault } from '../../upstream/upstream-fault.js';
+import { upstreamFault, type UpstreamFault } from '../../upstream/http/upstream-fault.js';
 
 export interface InitializeParams {
   /** The version that the session will speak with the caller (S27). */

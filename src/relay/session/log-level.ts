@@ -15,9 +15,9 @@ import { metadataFor } from '../exchange/passthrough.js';
 import { RequestInFlight } from '../in-flight/request-in-flight.js';
 import type { Session } from './session.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
-import type { IdSpan, RequestHandler } from '../../upstream/rpc-request.js';
-import type { UpstreamSession } from '../../upstream/upstream-session.js';
-import type { RequestMetadata } from '../../upstream/request-metadata.js';
+import type { IdSpan, RequestHandler } from '../../upstream/rpc/rpc-request.js';
+import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
+import type { RequestMetadata } from '../../upstream/http/request-metadata.js';
 
 const INVALID: RpcError = {
   code: rpcCodes.invalidParams,

@@ -1,7 +1,7 @@
 // Subscriptions as they stand in the record of their session, where another process goes on with it. Cold.
 import type { SessionRecord } from '../../session-directory/session-record.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
-import { NO_METADATA } from '../../upstream/request-metadata.js';
+import { NO_METADATA } from '../../upstream/http/request-metadata.js';
 import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
 import { allowListHash } from './allow-list-hash.js';
 import type { Session } from './session.js';

@@ -2,10 +2,10 @@
 import { eraOfVersion } from '../../protocol/protocol-versions.js';
 import type { UpstreamRecord } from '../../session-directory/session-record.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../../user-config/compiled-config.js';
-import { endElsewhere } from '../../upstream/end-elsewhere.js';
+import { endElsewhere } from '../../upstream/session/end-elsewhere.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
-import type { UpstreamSession } from '../../upstream/upstream-session.js';
-import type { UpstreamSessionRecord } from '../../upstream/upstream-session-record.js';
+import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
+import type { UpstreamSessionRecord } from '../../upstream/session/upstream-session-record.js';
 import type { Session } from './session.js';
 
 /** `undefined` unless it is open, and can be gone on with elsewhere: one that is on a stream is where its stream is. */

@@ -7,8 +7,8 @@
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { Backoff } from '../../shared/backoff.js';
 import { limits } from '../../shared/limits.js';
-import type { UpstreamSession } from '../../upstream/upstream-session.js';
-import { NO_METADATA, type RequestMetadata } from '../../upstream/request-metadata.js';
+import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
+import { NO_METADATA, type RequestMetadata } from '../../upstream/http/request-metadata.js';
 
 type State = 'idle' | 'waiting' | 'opening';
 

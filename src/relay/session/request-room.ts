@@ -5,7 +5,7 @@ import { refusals, rpcCodes } from '../../shared/refusals.js';
 import { answerError, refuse } from '../exchange/answers.js';
 import type { Exchange } from '../exchange/exchange.js';
 import type { Session } from './session.js';
-import type { IdSpan } from '../../upstream/rpc-request.js';
+import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
 
 const SESSION_FULL = { code: rpcCodes.refused, message: 'Too many requests in flight in this session' };
 

@@ -3,8 +3,8 @@
 import type { Account } from '../../shared/accounts.js';
 import { limits } from '../../shared/limits.js';
 import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
-import { introductionBytes, type ClientIntroduction } from '../../upstream/client-introduction.js';
-import type { SessionShare } from '../../upstream/session-share.js';
+import { introductionBytes, type ClientIntroduction } from '../../upstream/session/client-introduction.js';
+import type { SessionShare } from '../../upstream/session/session-share.js';
 
 /** V8 takes two bytes for each character as soon as one of them is outside Latin-1. */
 const CHAR_BYTES = 2;

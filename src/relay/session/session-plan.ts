@@ -1,7 +1,7 @@
 // What a session is made of: which one it is, which never changes, and what it shares with the others of its relay.
 import type { AnswerOptions } from '../../config/dataplane-options.js';
 import type { Era } from '../../protocol/protocol-versions.js';
-import type { ClientIntroduction } from '../../upstream/client-introduction.js';
+import type { ClientIntroduction } from '../../upstream/session/client-introduction.js';
 import type { ExchangeRequest } from '../exchange/exchange.js';
 import type { SlowRequests } from '../in-flight/slow-requests.js';
 

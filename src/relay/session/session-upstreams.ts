@@ -6,7 +6,7 @@ import type { CompiledBackend, CompiledVirtualHost } from '../../user-config/com
 import { isTaskReachable } from '../../user-config/routing.js';
 import type { UpstreamRecord } from '../../session-directory/session-record.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
-import { UpstreamSession } from '../../upstream/upstream-session.js';
+import { UpstreamSession } from '../../upstream/session/upstream-session.js';
 import type { SessionMemory } from './session-memory.js';
 import type { SessionIdentity } from './session-plan.js';
 

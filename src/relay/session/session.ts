@@ -14,7 +14,7 @@ import { BackendRequests } from '../asking/backend-requests.js';
 import type { DirectoryEntry } from './directory-entry.js';
 import { recheckRecorded } from './recorded-subscriptions.js';
 import { mergeUpstreams, restoreUpstreams } from './recorded-upstreams.js';
-import { OWN_INTRODUCTION } from '../../upstream/client-introduction.js';
+import { OWN_INTRODUCTION } from '../../upstream/session/client-introduction.js';
 import type { Exchange, ExchangeRequest } from '../exchange/exchange.js';
 import { isTold, sendLogLevel } from './log-level.js';
 import { metadataFor } from '../exchange/passthrough.js';
@@ -29,9 +29,9 @@ import type { TaskForm } from '../message/task-ids.js';
 import type { Unhonoured } from '../../protocol/listen-acknowledgement.js';
 import { Unasked } from './unasked.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
-import type { UpstreamSession } from '../../upstream/upstream-session.js';
+import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
 import { SessionUpstreams } from './session-upstreams.js';
-import { NO_METADATA, type RequestMetadata } from '../../upstream/request-metadata.js';
+import { NO_METADATA, type RequestMetadata } from '../../upstream/http/request-metadata.js';
 
 export class Session {
   readonly identity: SessionIdentity;

@@ -5,8 +5,8 @@ import type { Account } from '../../shared/accounts.js';
 import { fullSessionShare } from '../../shared/full-share.js';
 import type { Refusal } from '../../shared/refusals.js';
 import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
-import type { ClientIntroduction } from '../../upstream/client-introduction.js';
-import { Introductions } from '../../upstream/introductions.js';
+import type { ClientIntroduction } from '../../upstream/session/client-introduction.js';
+import { Introductions } from '../../upstream/session/introductions.js';
 import type { Era } from '../../protocol/protocol-versions.js';
 import type { ExchangeRequest } from '../exchange/exchange.js';
 import type { FoundSession, SessionDirectory } from '../../session-directory/session-directory.js';
@@ -18,7 +18,7 @@ import { sessionBytesOf } from './session-memory.js';
 import { Session } from './session.js';
 import type { SessionMeans } from './session-plan.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
-import type { UpstreamSession } from '../../upstream/upstream-session.js';
+import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
 
 export interface SessionsOptions {
   readonly idleTimeoutMs: number;

@@ -1,7 +1,7 @@
 // One `resources/subscribe` or `resources/unsubscribe` on its way to a backend: the session remembers what came of it. Cold.
-import type { UpstreamSession } from '../../upstream/upstream-session.js';
+import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
 import type { Session } from './session.js';
-import type { RequestMetadata } from '../../upstream/request-metadata.js';
+import type { RequestMetadata } from '../../upstream/http/request-metadata.js';
 
 /**
  * A backend is asked for a subscription, or to take it back; nothing happens for other methods.

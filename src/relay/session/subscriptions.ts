@@ -4,10 +4,10 @@ import { limits } from '../../shared/limits.js';
 import type { CompiledBackend } from '../../user-config/compiled-config.js';
 import { allowListHash } from './allow-list-hash.js';
 import { grantByEntries } from '../list-merge/grant.js';
-import type { SessionShare } from '../../upstream/session-share.js';
+import type { SessionShare } from '../../upstream/session/session-share.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
-import type { UpstreamSession } from '../../upstream/upstream-session.js';
-import type { RequestMetadata } from '../../upstream/request-metadata.js';
+import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
+import type { RequestMetadata } from '../../upstream/http/request-metadata.js';
 
 export class Subscriptions {
   readonly #memory: SessionShare;

@@ -12,17 +12,17 @@ import { backendTurns } from '../in-flight/turns.js';
 import type { Exchange, ExchangeRequest } from '../exchange/exchange.js';
 import { metadataFor } from '../exchange/passthrough.js';
 import { Reopening } from './reopening.js';
-import type { SessionShare } from '../../upstream/session-share.js';
+import type { SessionShare } from '../../upstream/session/session-share.js';
 import type { Session } from './session.js';
 import { SessionStream } from '../stream/session-stream.js';
-import type { UpstreamCall, UpstreamHandler } from '../../upstream/http-upstream.js';
-import { BackendStream, type BackendStreamPlan } from '../../upstream/backend-stream.js';
-import { ModernListening, type ModernListeningPlan } from '../../upstream/modern-listening.js';
+import type { UpstreamCall, UpstreamHandler } from '../../upstream/http/http-upstream.js';
+import { BackendStream, type BackendStreamPlan } from '../../upstream/session/backend-stream.js';
+import { ModernListening, type ModernListeningPlan } from '../../upstream/session/modern-listening.js';
 import { filterJson, listChanges } from '../message/listen-filter.js';
 import { untaggedNotification } from '../message/tagged-notification.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
-import type { UpstreamSession } from '../../upstream/upstream-session.js';
-import type { RequestMetadata } from '../../upstream/request-metadata.js';
+import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
+import type { RequestMetadata } from '../../upstream/http/request-metadata.js';
 
 const CHANGES: ReadonlySet<string> = new Set([
   'notifications/tools/list_changed',

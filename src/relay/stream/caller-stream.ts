@@ -25,7 +25,7 @@ import { Sending } from '../exchange/sending.js';
 import { LARGE_BYTES_FROM, KeptEvent, lossNotification, LOST, type Kept } from './kept-event.js';
 import { SaidEvents } from './said-events.js';
 import type { StreamKeeper } from './stream-keeper.js';
-import type { IdSpan } from '../../upstream/rpc-request.js';
+import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
 
 export interface StreamOwner {
   /** The client's connection is gone, and with it what held the backend back. */

@@ -1,8 +1,8 @@
 // What one upstream session shows of its backend's auth: headers beside its own. Only sessions with such a backend have one.
 // Warm: while they are known nothing waits for them.
 import type { BackendAuth } from '../../user-config/auth.js';
-import type { RequestMetadata } from '../request-metadata.js';
-import type { UpstreamFault } from '../upstream-fault.js';
+import type { RequestMetadata } from '../http/request-metadata.js';
+import type { UpstreamFault } from '../http/upstream-fault.js';
 import type { NamedBackend } from './connect-links.js';
 import { OAuthSource, type OAuthSourceMeans } from './oauth-source.js';
 import type { CredentialRead } from './token.js';

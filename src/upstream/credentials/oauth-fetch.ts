@@ -2,8 +2,8 @@
 // the same guard of addresses, the same shares of connections by subject. One deadline, and so many bytes. Cold.
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
-import { plainRequest, type HttpUpstream } from '../http-upstream.js';
-import { upstreamFault, type UpstreamFault, type UpstreamFaultKind } from '../upstream-fault.js';
+import { plainRequest, type HttpUpstream } from '../http/http-upstream.js';
+import { upstreamFault, type UpstreamFault, type UpstreamFaultKind } from '../http/upstream-fault.js';
 
 export interface OAuthMeans {
   readonly http: HttpUpstream;

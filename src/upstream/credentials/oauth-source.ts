@@ -2,9 +2,9 @@
 // where that is exchanged. While a token is good it is found without a promise. Warm.
 import type { UpstreamOptions } from '../../config/dataplane-options.js';
 import type { OAuthAuth } from '../../user-config/auth.js';
-import type { RequestMetadata } from '../request-metadata.js';
-import type { Secrets } from '../secrets.js';
-import { upstreamFault } from '../upstream-fault.js';
+import type { RequestMetadata } from '../http/request-metadata.js';
+import type { Secrets } from './secrets.js';
+import { upstreamFault } from '../http/upstream-fault.js';
 import type { CredentialRead, Token } from './token.js';
 import type { Tokens } from './tokens.js';
 import type { UserTokens } from './user-tokens.js';

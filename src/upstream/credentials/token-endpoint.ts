@@ -3,7 +3,7 @@
 import { limits } from '../../shared/limits.js';
 import { isSecretValue } from '../../shared/secret-name.js';
 import type { OAuthAuth } from '../../user-config/auth.js';
-import { isShareFault, upstreamFault, type UpstreamFault } from '../upstream-fault.js';
+import { isShareFault, upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
 import { OAuthFetchError, oauthFetch, type OAuthMeans } from './oauth-fetch.js';
 
 export interface TokenRequest {

@@ -6,7 +6,7 @@
 //   good ── refused, and read ──> fetching ── fault ──> good, being renewed: another caller's path may still take it
 import { Backoff } from '../../shared/backoff.js';
 import { limits } from '../../shared/limits.js';
-import { isShareFault, type UpstreamFault } from '../upstream-fault.js';
+import { isShareFault, type UpstreamFault } from '../http/upstream-fault.js';
 import type { IssuedToken } from './token-endpoint.js';
 
 /** Headers: name, value, …; the fault when they cannot be had. */

@@ -2,7 +2,7 @@
 // most loses the oldest. A session keeps the token that it uses, whatever is forgotten here. Cold: asked once a session and credential.
 import { createHash } from 'node:crypto';
 import { limits } from '../../shared/limits.js';
-import type { UpstreamFault } from '../upstream-fault.js';
+import type { UpstreamFault } from '../http/upstream-fault.js';
 import type { OAuthMeans } from './oauth-fetch.js';
 import { Token, type TokenClock } from './token.js';
 import { requestToken, type IssuedToken, type TokenRequest } from './token-endpoint.js';

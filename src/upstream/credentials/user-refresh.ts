@@ -6,7 +6,7 @@ import { isSecretValue } from '../../shared/secret-name.js';
 import type { UserAuth } from '../../user-config/auth.js';
 import { grantKeyOf } from '../../secrets/user-grants.js';
 import type { UpstreamTarget } from '../../user-config/upstream-target.js';
-import type { UpstreamFault } from '../upstream-fault.js';
+import type { UpstreamFault } from '../http/upstream-fault.js';
 import { oauthFetch, type OAuthMeans } from './oauth-fetch.js';
 import { issuedToken, tokenFaultOf, unavailable, type TokenAnswer } from './token-endpoint.js';
 

@@ -1,6 +1,6 @@
 // Where one upstream session has its user's access token from: what that user has granted at its backend. Warm.
 import type { UserAuth } from '../../user-config/auth.js';
-import { upstreamFault, type UpstreamFault } from '../upstream-fault.js';
+import { upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
 import type { NamedBackend } from './connect-links.js';
 import type { CredentialRead } from './token.js';
 import type { UserTokens, WantedGrant } from './user-tokens.js';

@@ -1,5 +1,5 @@
 // Why a connection could not be made, in Node's words → the kind of fault it is. Cold.
-import type { UpstreamFaultKind } from '../upstream-fault.js';
+import type { UpstreamFaultKind } from '../http/upstream-fault.js';
 
 export function connectFaultKindOf(error: unknown, isTls: boolean): UpstreamFaultKind {
   const code = codeOf(error);

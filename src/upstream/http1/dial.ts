@@ -8,7 +8,7 @@ import { isIP, type Socket } from 'node:net';
 import type { NameFault, Names, NameWait } from '../../names/names.js';
 import { firstObstacle } from '../../names/address-guard.js';
 import { limits } from '../../shared/limits.js';
-import type { UpstreamFaultKind } from '../upstream-fault.js';
+import type { UpstreamFaultKind } from '../http/upstream-fault.js';
 import { connectFaultKindOf, tellingKindOf } from './connect-fault.js';
 
 export interface DialPlan {

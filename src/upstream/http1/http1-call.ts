@@ -1,8 +1,8 @@
 // A request on its way and its answer, as the relay holds it.
 //
 //   waiting (for a connection) → sent → over
-import type { UpstreamCall, UpstreamHandler, UpstreamRequest } from '../http-upstream.js';
-import { upstreamFault, type UpstreamFaultKind } from '../upstream-fault.js';
+import type { UpstreamCall, UpstreamHandler, UpstreamRequest } from '../http/http-upstream.js';
+import { upstreamFault, type UpstreamFaultKind } from '../http/upstream-fault.js';
 import type { FairPlace } from '../../shared/fair-queue.js';
 import type { Http1Connection } from './http1-connection.js';
 import type { PoolUse } from './origin-pool.js';

@@ -10,7 +10,7 @@
 import type { OnReadOpts, Socket } from 'node:net';
 import { limits } from '../../shared/limits.js';
 import { noteReturned } from '../../shared/returned-memory.js';
-import type { UpstreamFaultKind } from '../upstream-fault.js';
+import type { UpstreamFaultKind } from '../http/upstream-fault.js';
 import { connectFaultKindOf } from './connect-fault.js';
 import type { ConnectionTarget } from './connection-target.js';
 import { Dial } from './dial.js';

@@ -2,8 +2,8 @@
 // not be written is written again on a new connection; one that was written never is, for it may have been executed.
 import { Names } from '../../names/names.js';
 import { limits } from '../../shared/limits.js';
-import type { HttpUpstream, UpstreamCall, UpstreamHandler, UpstreamRequest } from '../http-upstream.js';
-import type { UpstreamFaultKind } from '../upstream-fault.js';
+import type { HttpUpstream, UpstreamCall, UpstreamHandler, UpstreamRequest } from '../http/http-upstream.js';
+import type { UpstreamFaultKind } from '../http/upstream-fault.js';
 import { trustOf } from './authorities.js';
 import { BackendShares, type ShareBounds, type SubjectUse } from './backend-shares.js';
 import { ConnectionTarget, type ConnectionMeans } from './connection-target.js';

@@ -8,7 +8,7 @@
 import { FairPlace, FairQueue } from '../../shared/fair-queue.js';
 import { limits } from '../../shared/limits.js';
 import { ListNode } from '../../shared/list-node.js';
-import type { UpstreamFaultKind } from '../upstream-fault.js';
+import type { UpstreamFaultKind } from '../http/upstream-fault.js';
 import type { BackendShares, SubjectUse } from './backend-shares.js';
 import type { Http1Call } from './http1-call.js';
 import type { ConnectionTarget } from './connection-target.js';

@@ -2,7 +2,7 @@
 // written once and remembered with that array: as text at first, since many sessions ask once and then say nothing for long,
 // and as bytes from the second request on, which are copied faster. Hot.
 import { limits } from '../../shared/limits.js';
-import type { ModernHead, TraceHeaders, UpstreamRequest } from '../http-upstream.js';
+import type { ModernHead, TraceHeaders, UpstreamRequest } from '../http/http-upstream.js';
 
 interface RememberedHead {
   readonly method: string;

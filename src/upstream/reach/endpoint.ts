@@ -1,7 +1,7 @@
 // What a relay knows of reaching one URL of a backend, for all sessions that use it: its origin's circuit, and whether
 // `initialize` gets an answer there, and in which era of MCP. What the backend answers to somebody is not kept beyond that: it
 // concerns that somebody alone.
-import type { UpstreamFault } from '../upstream-fault.js';
+import type { UpstreamFault } from '../http/upstream-fault.js';
 import type { OriginCircuit } from './origin-circuit.js';
 import { EraMemory } from './era-memory.js';
 import { SilenceLedger, type OpeningAdmission } from './silence-ledger.js';

@@ -2,8 +2,8 @@
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import type { UpstreamTarget } from '../../user-config/upstream-target.js';
-import type { HttpUpstream } from '../http-upstream.js';
-import type { UpstreamFault } from '../upstream-fault.js';
+import type { HttpUpstream } from '../http/http-upstream.js';
+import type { UpstreamFault } from '../http/upstream-fault.js';
 import type { CircuitState } from './circuit-state.js';
 import { Endpoint } from './endpoint.js';
 import { OriginCircuit, type CircuitContext } from './origin-circuit.js';

@@ -7,8 +7,8 @@
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { Backoff } from '../../shared/backoff.js';
 import { limits } from '../../shared/limits.js';
-import { plainRequest, type HttpUpstream, type UpstreamCall } from '../http-upstream.js';
-import { isReachFault, upstreamFault, type UpstreamFault } from '../upstream-fault.js';
+import { plainRequest, type HttpUpstream, type UpstreamCall } from '../http/http-upstream.js';
+import { isReachFault, upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
 import { circuitStateAfter, type CircuitEvent, type CircuitState } from './circuit-state.js';
 
 /** What the circuits of a relay share. */

@@ -1,7 +1,7 @@
 // Where a server of the transport of 2024-11-05 wants its messages, as its `endpoint` event says it (C27, C28). Cold: once per stream.
 import { limits } from '../../shared/limits.js';
 import type { UpstreamTarget } from '../../user-config/upstream-target.js';
-import { upstreamFault, type UpstreamFault } from '../upstream-fault.js';
+import { upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
 
 /**
  * @param data of the event: a URL, or a part of one.

@@ -6,8 +6,8 @@
 //   posting, taken ── answer on the stream, loss of the stream ──> over
 //   posting, taken, refused ── fault of the POST before 2xx, abort ──> over
 import type { Deadline } from '../../shared/deadline-wheel.js';
-import type { HttpUpstream, UpstreamCall, UpstreamHandler, UpstreamRequest } from '../http-upstream.js';
-import { upstreamFault, type UpstreamFault } from '../upstream-fault.js';
+import type { HttpUpstream, UpstreamCall, UpstreamHandler, UpstreamRequest } from '../http/http-upstream.js';
+import { upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
 
 type State = 'posting' | 'taken' | 'refused' | 'over';
 

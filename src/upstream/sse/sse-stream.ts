@@ -21,11 +21,11 @@ import {
   type UpstreamCall,
   type UpstreamHandler,
   type UpstreamRequest,
-} from '../http-upstream.js';
+} from '../http/http-upstream.js';
 import type { Endpoint } from '../reach/endpoint.js';
-import type { IdSpan } from '../request-plan.js';
+import type { IdSpan } from '../rpc/request-plan.js';
 import type { UpstreamContext } from '../upstream-context.js';
-import { httpStatusFault, redirectFault, upstreamFault, type UpstreamFault } from '../upstream-fault.js';
+import { httpStatusFault, redirectFault, upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
 import { endpointTarget } from './endpoint-url.js';
 import { SseCall, STREAM_LOST, type CallsStream } from './sse-call.js';
 

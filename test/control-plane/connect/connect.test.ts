@@ -16,7 +16,7 @@ import { UserGrants } from '../../../src/secrets/user-grants.js';
 import { limits } from '../../../src/shared/limits.js';
 import { openRecordStore } from '../../../src/store/open-record-store.js';
 import { openStore } from '../../../src/store/open-store.js';
-import { Secrets } from '../../../src/upstream/secrets.js';
+import { Secrets } from '../../../src/upstream/credentials/secrets.js';
 import type { UserAuth } from '../../../src/user-config/auth.js';
 import { startNameServer } from '../../support/name-server.js';
 import { REFUSED_HOSTS, REFUSED_NAMES } from '../../support/refused-hosts.js';

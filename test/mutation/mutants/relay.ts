@@ -3,7 +3,7 @@ import { mutantsOf, type Mutant } from '../mutant.js';
 
 const ROWS = 'spec/prompts-resources';
 const ASKING = ['relay/asking/backend-requests'];
-const RECONNECTING = ['upstream/backend-stream', 'upstream/resumption'];
+const RECONNECTING = ['upstream/session/backend-stream', 'upstream/rpc/resumption'];
 const STREAMS = ['relay/stream/session-stream'];
 
 export const relayMutants: readonly Mutant[] = [
@@ -137,7 +137,7 @@ export const relayMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
-    'src/upstream/upstream-session.ts',
+    'src/upstream/session/upstream-session.ts',
     ['relay/lists/listing'],
     [
       {
@@ -563,7 +563,7 @@ export const relayMutants: readonly Mutant[] = [
   ]),
   ...mutantsOf(
     'src/user-config/list-rules.ts',
-    ['upstream/upstream-session'],
+    ['upstream/session/upstream-session'],
     [
       {
         slip: 'a method of its own reaches what the allow-list of a backend keeps out',
@@ -778,7 +778,7 @@ export const relayMutants: readonly Mutant[] = [
       },
     ],
   ),
-  ...mutantsOf('src/upstream/reconnection.ts', RECONNECTING, [
+  ...mutantsOf('src/upstream/rpc/reconnection.ts', RECONNECTING, [
     {
       slip: 'the delay stays long when all is well',
       text: '    this.#backoff.reset();',
@@ -816,7 +816,7 @@ export const relayMutants: readonly Mutant[] = [
       becomes: 'lastEventId',
     },
   ]),
-  ...mutantsOf('src/upstream/backend-stream.ts', RECONNECTING, [
+  ...mutantsOf('src/upstream/session/backend-stream.ts', RECONNECTING, [
     {
       slip: 'a stream begins anew where it left off',
       text: 'this.#call = this.#plan.ask(this.#reconnection.lastEventId, this);',

@@ -1,10 +1,10 @@
 // Slips in answers of backends that are gone on with after their stream has ended.
 import { mutantsOf, type Mutant } from '../mutant.js';
 
-const RESUMING = ['upstream/resumption'];
+const RESUMING = ['upstream/rpc/resumption'];
 
 export const resumptionMutants: readonly Mutant[] = [
-  ...mutantsOf('src/upstream/resumption.ts', RESUMING, [
+  ...mutantsOf('src/upstream/rpc/resumption.ts', RESUMING, [
     {
       slip: 'a stream without an id is asked for from its beginning',
       text: "if (this.#reconnection.lastEventId === '') return false;",

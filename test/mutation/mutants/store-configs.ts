@@ -64,8 +64,8 @@ export const configMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
-    'src/upstream/secrets.ts',
-    ['upstream/secrets'],
+    'src/upstream/credentials/secrets.ts',
+    ['upstream/credentials/secrets'],
     [
       {
         slip: 'a secret of the store goes anywhere',

@@ -97,7 +97,7 @@ export const upstreamMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
-    'src/upstream/refused-request.ts',
+    'src/upstream/rpc/refused-request.ts',
     ['relay/era-change'],
     [
       {
@@ -248,8 +248,8 @@ export const upstreamMutants: readonly Mutant[] = [
     },
   ]),
   ...mutantsOf(
-    'src/upstream/era-opening.ts',
-    ['upstream/era-opening'],
+    'src/upstream/session/era-opening.ts',
+    ['upstream/session/era-opening'],
     [
       {
         slip: 'who says that it has no sessions is initialized',
@@ -286,12 +286,12 @@ export const upstreamMutants: readonly Mutant[] = [
   ),
   ...mutantsOf(
     'src/upstream/reach/era-memory.ts',
-    ['upstream/era-opening'],
+    ['upstream/session/era-opening'],
     [{ slip: 'each session asks', text: '    this.#askedAtMs = nowMs;', becomes: '' }],
   ),
   ...mutantsOf(
-    'src/upstream/modern-handshake.ts',
-    ['upstream/era-opening'],
+    'src/upstream/session/modern-handshake.ts',
+    ['upstream/session/era-opening'],
     [{ slip: 'a version is tried without end', text: '    this.#isSecondTry = true;', becomes: '' }],
   ),
 ];

@@ -4,7 +4,7 @@ import { createHmac } from 'node:crypto';
 import t, { type Test } from 'tap';
 import { AskedIds } from '../../../src/relay/asking/asked-ids.js';
 import { limits } from '../../../src/shared/limits.js';
-import { UpstreamSession } from '../../../src/upstream/upstream-session.js';
+import { UpstreamSession } from '../../../src/upstream/session/upstream-session.js';
 import { ScriptedContext } from '../../upstream/scripted-context.js';
 import { backendOf, virtualHostOf } from '../virtual-host.js';
 

@@ -3,7 +3,7 @@
 import t from 'tap';
 import { ClientTasks } from '../../../src/relay/asking/client-tasks.js';
 import { limits } from '../../../src/shared/limits.js';
-import type { UpstreamSession } from '../../../src/upstream/upstream-session.js';
+import type { UpstreamSession } from '../../../src/upstream/session/upstream-session.js';
 import { BoundedShare } from '../../support/bounded-share.js';
 
 /** Told apart by what they are, and by nothing that they do. */

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { NO_MIRROR, type ExchangeRequest } from '../../../src/relay/exchange/exchange.js';
 import { metadataFor } from '../../../src/relay/exchange/passthrough.js';
-import { NO_METADATA } from '../../../src/upstream/request-metadata.js';
+import { NO_METADATA } from '../../../src/upstream/http/request-metadata.js';
 import { backendOf, virtualHostOf } from '../virtual-host.js';
 
 const virtualHost = virtualHostOf({

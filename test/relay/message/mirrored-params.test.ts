@@ -3,7 +3,7 @@
 import t, { type Test } from 'tap';
 import type { ToolMirrors } from '../../../src/protocol/tool-mirrors.js';
 import { limits } from '../../../src/shared/limits.js';
-import { KnownMirrors } from '../../../src/upstream/known-mirrors.js';
+import { KnownMirrors } from '../../../src/upstream/session/known-mirrors.js';
 import { backendFor } from '../../support/deployment.js';
 import { Failure } from '../../support/mcp-backend.js';
 import {

@@ -5,7 +5,7 @@ import { withEdit } from '../../../src/relay/message/bare-body.js';
 import { partsOf } from '../../../src/relay/message/edits.js';
 import { legacyMessage } from '../../../src/relay/modern/legacy-message.js';
 import { limits } from '../../../src/shared/limits.js';
-import type { OutgoingMessage } from '../../../src/upstream/http-upstream.js';
+import type { OutgoingMessage } from '../../../src/upstream/http/http-upstream.js';
 import { Random } from '../../support/random.js';
 
 const VERSION = '"io.modelcontextprotocol/protocolVersion":"2026-07-28"';

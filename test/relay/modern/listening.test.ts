@@ -5,7 +5,7 @@ import type { RpcError } from '../../../src/relay/exchange/answers.js';
 import { sessionBytesOf } from '../../../src/relay/session/session-memory.js';
 import { limits } from '../../../src/shared/limits.js';
 import { refusals, type Refusal } from '../../../src/shared/refusals.js';
-import { OWN_INTRODUCTION } from '../../../src/upstream/client-introduction.js';
+import { OWN_INTRODUCTION } from '../../../src/upstream/session/client-introduction.js';
 import { readEvents } from '../../support/event-stream.js';
 import { until } from '../../support/until.js';
 import type { RecordedExchange } from '../../support/recorded-exchange.js';

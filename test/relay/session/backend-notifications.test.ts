@@ -4,7 +4,7 @@ import { readBackendMessage } from '../../../src/protocol/json-rpc.js';
 import { clientsNotification } from '../../../src/relay/session/backend-notifications.js';
 import { Session } from '../../../src/relay/session/session.js';
 import { SlowRequests } from '../../../src/relay/in-flight/slow-requests.js';
-import { OWN_INTRODUCTION } from '../../../src/upstream/client-introduction.js';
+import { OWN_INTRODUCTION } from '../../../src/upstream/session/client-introduction.js';
 import { limits } from '../../../src/shared/limits.js';
 import type { BackendConfig } from '../../../src/user-config/user-config-schema.js';
 import { createAccounts } from '../../support/shares.js';
@@ -13,7 +13,7 @@ import { RelayScene } from '../relay-scene.js';
 import { ScriptedContext } from '../../upstream/scripted-context.js';
 import { REQUEST_ID } from '../../upstream/scripted-upstream.js';
 import { backendOf, virtualHostOf } from '../virtual-host.js';
-import { NO_METADATA } from '../../../src/upstream/request-metadata.js';
+import { NO_METADATA } from '../../../src/upstream/http/request-metadata.js';
 
 const RELATED = '"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t"}}';
 const INTRODUCTION = JSON.stringify({

@@ -1,16 +1,16 @@
 // The end of very many sessions at once: every backend that answers is told of all of its own, whatever the others do, and
 // what could not be told is counted.
 import t, { type Test } from 'tap';
-import { OWN_INTRODUCTION } from '../../../src/upstream/client-introduction.js';
+import { OWN_INTRODUCTION } from '../../../src/upstream/session/client-introduction.js';
 import { Farewells, type FarewellCount } from '../../../src/relay/session/farewells.js';
-import { UpstreamSession } from '../../../src/upstream/upstream-session.js';
+import { UpstreamSession } from '../../../src/upstream/session/upstream-session.js';
 import { limits } from '../../../src/shared/limits.js';
 import { backendFor } from '../../support/deployment.js';
 import { ScriptedContext } from '../../upstream/scripted-context.js';
 import { REQUEST_ID, type ScriptedCall } from '../../upstream/scripted-upstream.js';
 import { backendOf, virtualHostOf } from '../virtual-host.js';
 import { WiredRelay } from '../wired-relay.js';
-import { NO_METADATA } from '../../../src/upstream/request-metadata.js';
+import { NO_METADATA } from '../../../src/upstream/http/request-metadata.js';
 
 const RESULT = JSON.stringify({
   jsonrpc: '2.0',

@@ -2,18 +2,18 @@
 import t, { type Test } from 'tap';
 import { NO_MIRROR, type ExchangeRequest } from '../../../src/relay/exchange/exchange.js';
 import { RequestInFlight } from '../../../src/relay/in-flight/request-in-flight.js';
-import { OWN_INTRODUCTION } from '../../../src/upstream/client-introduction.js';
+import { OWN_INTRODUCTION } from '../../../src/upstream/session/client-introduction.js';
 import { Session } from '../../../src/relay/session/session.js';
 import { SlowRequests } from '../../../src/relay/in-flight/slow-requests.js';
-import type { IdSpan } from '../../../src/upstream/rpc-request.js';
-import type { UpstreamSession } from '../../../src/upstream/upstream-session.js';
+import type { IdSpan } from '../../../src/upstream/rpc/rpc-request.js';
+import type { UpstreamSession } from '../../../src/upstream/session/upstream-session.js';
 import { limits } from '../../../src/shared/limits.js';
 import type { CompiledVirtualHost } from '../../../src/user-config/compiled-config.js';
 import { createAccounts } from '../../support/shares.js';
 import { ScriptedContext } from '../../upstream/scripted-context.js';
 import { REQUEST_ID } from '../../upstream/scripted-upstream.js';
 import { backendOf, virtualHostOf } from '../virtual-host.js';
-import { NO_METADATA } from '../../../src/upstream/request-metadata.js';
+import { NO_METADATA } from '../../../src/upstream/http/request-metadata.js';
 
 const REQUEST: ExchangeRequest = {
   method: 'POST',

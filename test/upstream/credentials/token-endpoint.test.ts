@@ -7,8 +7,12 @@ import type { UserGrant } from '../../../src/secrets/user-grants.js';
 import { requestToken, type IssuedToken } from '../../../src/upstream/credentials/token-endpoint.js';
 import { refreshGrant } from '../../../src/upstream/credentials/user-refresh.js';
 import { Http1Upstream } from '../../../src/upstream/http1/http1-upstream.js';
-import { upstreamFault, type UpstreamFault, type UpstreamFaultKind } from '../../../src/upstream/upstream-fault.js';
-import type { HttpUpstream } from '../../../src/upstream/http-upstream.js';
+import {
+  upstreamFault,
+  type UpstreamFault,
+  type UpstreamFaultKind,
+} from '../../../src/upstream/http/upstream-fault.js';
+import type { HttpUpstream } from '../../../src/upstream/http/http-upstream.js';
 import { startNameServer } from '../../support/name-server.js';
 import { startRawBackend } from '../../support/raw-backend.js';
 import { REFUSED_HOSTS, REFUSED_NAMES } from '../../support/refused-hosts.js';

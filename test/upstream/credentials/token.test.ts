@@ -4,7 +4,7 @@ import { limits } from '../../../src/shared/limits.js';
 import { Token, type CredentialRead } from '../../../src/upstream/credentials/token.js';
 import type { IssuedToken } from '../../../src/upstream/credentials/token-endpoint.js';
 import { Tokens } from '../../../src/upstream/credentials/tokens.js';
-import { upstreamFault, type UpstreamFault } from '../../../src/upstream/upstream-fault.js';
+import { upstreamFault, type UpstreamFault } from '../../../src/upstream/http/upstream-fault.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
 import { until } from '../../support/until.js';
 import { ScriptedUpstream } from '../scripted-upstream.js';

@@ -15,8 +15,8 @@ import type { CredentialRead } from '../../../src/upstream/credentials/token.js'
 import { userGrantKey } from '../../../src/upstream/credentials/user-refresh.js';
 import { UserTokens, type UserTokensMeans, type WantedGrant } from '../../../src/upstream/credentials/user-tokens.js';
 import { Http1Upstream } from '../../../src/upstream/http1/http1-upstream.js';
-import { Secrets } from '../../../src/upstream/secrets.js';
-import { upstreamFault } from '../../../src/upstream/upstream-fault.js';
+import { Secrets } from '../../../src/upstream/credentials/secrets.js';
+import { upstreamFault } from '../../../src/upstream/http/upstream-fault.js';
 import type { UserAuth } from '../../../src/user-config/auth.js';
 import { until } from '../../support/until.js';
 

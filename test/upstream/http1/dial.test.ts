@@ -1,6 +1,6 @@
 // How a host becomes a socket: names over a real name server, addresses in turn, and which of them are never connected to.
 // Sockets that neither connect nor fail are made by hand: no address of this machine behaves so.
-import { plainRequest } from '../../../src/upstream/http-upstream.js';
+import { plainRequest } from '../../../src/upstream/http/http-upstream.js';
 import { Socket } from 'node:net';
 import t, { type Test } from 'tap';
 import { Names } from '../../../src/names/names.js';

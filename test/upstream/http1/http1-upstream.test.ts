@@ -9,9 +9,9 @@ import {
   type UpstreamCall,
   type UpstreamHandler,
   type UpstreamRequest,
-} from '../../../src/upstream/http-upstream.js';
+} from '../../../src/upstream/http/http-upstream.js';
 import { Http1Upstream } from '../../../src/upstream/http1/http1-upstream.js';
-import type { UpstreamFault, UpstreamFaultKind } from '../../../src/upstream/upstream-fault.js';
+import type { UpstreamFault, UpstreamFaultKind } from '../../../src/upstream/http/upstream-fault.js';
 import { limits } from '../../../src/shared/limits.js';
 import { createCertificates } from '../../support/certificates.js';
 import {

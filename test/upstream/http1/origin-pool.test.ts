@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap';
 import { Names } from '../../../src/names/names.js';
-import { plainRequest, type UpstreamHandler } from '../../../src/upstream/http-upstream.js';
+import { plainRequest, type UpstreamHandler } from '../../../src/upstream/http/http-upstream.js';
 import { BackendShares, type ShareBounds } from '../../../src/upstream/http1/backend-shares.js';
 import { ConnectionTarget } from '../../../src/upstream/http1/connection-target.js';
 import { Http1Call } from '../../../src/upstream/http1/http1-call.js';
@@ -8,7 +8,7 @@ import { OriginPool, type PoolBounds } from '../../../src/upstream/http1/origin-
 import { ReadTurns } from '../../../src/upstream/http1/read-turns.js';
 import { TlsSessions } from '../../../src/upstream/http1/tls-sessions.js';
 import { WriteBatch } from '../../../src/upstream/http1/write-batch.js';
-import type { UpstreamFault } from '../../../src/upstream/upstream-fault.js';
+import type { UpstreamFault } from '../../../src/upstream/http/upstream-fault.js';
 import { limits } from '../../../src/shared/limits.js';
 import { startRawBackend, type RawBackend } from '../../support/raw-backend.js';
 import { until } from '../../support/until.js';

@@ -1,7 +1,7 @@
 // How much backends may bring in one turn of the event loop, and whose turn it is: with real sockets, and a clock of the test's
 // where it is about time.
 import t, { type Test } from 'tap';
-import { plainRequest, type UpstreamHandler } from '../../../src/upstream/http-upstream.js';
+import { plainRequest, type UpstreamHandler } from '../../../src/upstream/http/http-upstream.js';
 import { Http1Upstream } from '../../../src/upstream/http1/http1-upstream.js';
 import { ReadPace } from '../../../src/upstream/http1/read-pace.js';
 import { ReadPlace, ReadTurns } from '../../../src/upstream/http1/read-turns.js';

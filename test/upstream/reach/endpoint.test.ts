@@ -1,7 +1,7 @@
 // Silence at one endpoint, as the sessions of several subjects meet it: each is kept back by its own experience only.
 import t, { type Test } from 'tap';
 import type { Endpoint } from '../../../src/upstream/reach/endpoint.js';
-import { upstreamFault } from '../../../src/upstream/upstream-fault.js';
+import { upstreamFault } from '../../../src/upstream/http/upstream-fault.js';
 import { limits } from '../../../src/shared/limits.js';
 import { ScriptedContext } from '../scripted-context.js';
 

@@ -2,7 +2,7 @@
 // backend is a script, the clock goes on by hand.
 import t, { type Test } from 'tap';
 import type { OriginCircuit } from '../../../src/upstream/reach/origin-circuit.js';
-import { upstreamFault, type UpstreamFaultKind } from '../../../src/upstream/upstream-fault.js';
+import { upstreamFault, type UpstreamFaultKind } from '../../../src/upstream/http/upstream-fault.js';
 import { limits } from '../../../src/shared/limits.js';
 import { ScriptedContext } from '../scripted-context.js';
 

@@ -3,10 +3,10 @@
 import t, { type Test } from 'tap';
 import type { BackendMessage } from '../../../src/protocol/json-rpc.js';
 import { limits } from '../../../src/shared/limits.js';
-import { NO_METADATA } from '../../../src/upstream/request-metadata.js';
-import type { RpcRequest } from '../../../src/upstream/rpc-request.js';
-import type { UpstreamFault } from '../../../src/upstream/upstream-fault.js';
-import { UpstreamSession } from '../../../src/upstream/upstream-session.js';
+import { NO_METADATA } from '../../../src/upstream/http/request-metadata.js';
+import type { RpcRequest } from '../../../src/upstream/rpc/rpc-request.js';
+import type { UpstreamFault } from '../../../src/upstream/http/upstream-fault.js';
+import { UpstreamSession } from '../../../src/upstream/session/upstream-session.js';
 import { backendOf, virtualHostOf } from '../../relay/virtual-host.js';
 import { until } from '../../support/until.js';
 import { ScriptedContext } from '../scripted-context.js';

@@ -2,7 +2,7 @@
 // in sse-session.test.ts.
 import t, { type Test } from 'tap';
 import { limits } from '../../../src/shared/limits.js';
-import { plainRequest, type UpstreamHandler } from '../../../src/upstream/http-upstream.js';
+import { plainRequest, type UpstreamHandler } from '../../../src/upstream/http/http-upstream.js';
 import { SseStream } from '../../../src/upstream/sse/sse-stream.js';
 import { backendOf, virtualHostOf } from '../../relay/virtual-host.js';
 import { until } from '../../support/until.js';

@@ -1,0 +1,98 @@
+// Requests to backends whose response nobody waits for: the POST of a notification or of a response, the DELETE of a session. The response is read to
+// its end, so that the connection can be used again, and is otherwise ignored.
+import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
+import { limits } from '../../shared/limits.js';
+import type { UpstreamTarget } from '../../user-config/upstream-target.js';
+import type { HttpUpstream, OutgoingMessage } from './http-upstream.js';
+import type { UpstreamFault } from './upstream-fault.js';
+
+export class Notices {
+  readonly #http: HttpUpstream;
+  readonly #otherHttp: HttpUpstream | undefined;
+  readonly #deadlines: DeadlineWheel;
+  #underWayCount = 0;
+  #onSettled: (() => void) | undefined;
+
+  /** @param otherHttp takes what cannot be sent. */
+  constructor(http: HttpUpstream, deadlines: DeadlineWheel, otherHttp?: HttpUpstream) {
+    this.#http = http;
+    this.#otherHttp = otherHttp;
+    this.#deadlines = deadlines;
+  }
+
+  /** @param onDone called once: with true when the backend has answered, whatever it said. */
+  send(
+    subject: string,
+    target: UpstreamTarget,
+    method: 'POST' | 'DELETE',
+    headers: readonly string[],
+    message: OutgoingMessage | undefined,
+    onDone?: (isTaken: boolean) => void,
+  ): void {
+    this.#underWayCount += 1;
+    const deadline = this.#deadlines.after(limits.noticeMsMax, () => {
+      call.abort();
+      finish(false);
+    });
+    const finish = (isTaken: boolean): void => {
+      deadline.cancel();
+      onDone?.(isTaken);
+      this.#finish();
+    };
+    const body = message?.body;
+    const leftOut = message?.leftOut;
+    const putIn = message?.putIn;
+    const none = undefined;
+    const request = {
+      subject,
+      target,
+      method,
+      headers,
+      body,
+      leftOut,
+      putIn,
+      requestId: none,
+      trace: none,
+      head: none,
+    };
+    const onEnd = (): void => finish(true);
+    let call = this.#http.dispatch(request, {
+      onHead: ignore,
+      onData: ignore,
+      onEnd,
+      onFault: (fault) => {
+        const http = this.#forSecondTry(method, fault);
+        if (http === undefined) finish(false);
+        else call = http.dispatch(request, { onHead: ignore, onData: ignore, onEnd, onFault: () => finish(false) });
+      },
+    });
+  }
+
+  /** Resolves when no notice is under way, or `withinMs` is over. For a process that stops. */
+  settled(withinMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#underWayCount === 0) {
+        resolve();
+        return;
+      }
+      const deadline = this.#deadlines.after(withinMs, resolve);
+      this.#onSettled = () => {
+        deadline.cancel();
+        resolve();
+      };
+    });
+  }
+
+  /** A backend may close a kept connection just as a request goes out on it. To end a session twice does no harm (RFC 9110, 9.2.2). */
+  #forSecondTry(method: 'POST' | 'DELETE', { kind, isUnsent }: UpstreamFault): HttpUpstream | undefined {
+    if (isUnsent && this.#otherHttp !== undefined) return this.#otherHttp;
+    return method === 'DELETE' && kind === 'connection-lost' ? this.#http : undefined;
+  }
+
+  #finish(): void {
+    this.#underWayCount -= 1;
+    if (this.#underWayCount === 0) this.#onSettled?.();
+  }
+}
+
+function ignore(): void {}

@@ -1,0 +1,76 @@
+// The connections of one process to backends, in three sets that do not wait for each other's connections. A call holds its connection until it
+// is answered, a stream holds one for hours; and what a backend asks during a call is answered beside them, or calls that wait
+// for these answers would keep them from being sent.
+import type { Names } from '../../names/names.js';
+import { limits } from '../../shared/limits.js';
+import type { ShareBounds } from './backend-shares.js';
+import { Http1Upstream } from './http1-upstream.js';
+import type { PoolBounds } from './origin-pool.js';
+import { ReadTurns } from './read-turns.js';
+
+export interface BackendConnectionsOptions {
+  readonly connectTimeoutMs: number;
+  /** Of calls. */
+  readonly pool?: Partial<PoolBounds>;
+  readonly names?: Names;
+  readonly authorities?: string | undefined;
+}
+
+/** One stream more fails at once, and is tried again later. */
+const STREAM_BOUNDS: PoolBounds = {
+  connectionsMax: limits.backendStreamsMax,
+  connectionsPerSubjectMax: shareOf(limits.backendStreamsMax),
+  connectingMax: limits.upstreamConnectingMax,
+  // Those that wait for a connection being opened.
+  waitingMax: limits.backendStreamsMax,
+  waitingPerSubjectMax: shareOf(limits.backendStreamsMax),
+};
+
+/** Replies to one backend wait for each other: to several they need not. */
+const REPLY_BOUNDS: PoolBounds = {
+  connectionsMax: limits.replyConnectionsMax,
+  connectionsPerSubjectMax: shareOf(shareOf(limits.replyConnectionsMax)),
+  connectingMax: limits.upstreamConnectingMax,
+  waitingMax: limits.upstreamRequestsWaitingMax,
+  waitingPerSubjectMax: shareOf(limits.upstreamRequestsWaitingMax),
+};
+
+export class BackendConnections {
+  readonly calls: Http1Upstream;
+  /** For streams that belong to no call, and for what is left of one that broke. */
+  readonly streams: Http1Upstream;
+  /** For answers to backends, and whatever else they are told during calls. */
+  readonly replies: Http1Upstream;
+
+  constructor({ connectTimeoutMs, pool, names, authorities }: BackendConnectionsOptions) {
+    const shared = { connectTimeoutMs, authorities, turns: new ReadTurns(), ...(names !== undefined && { names }) };
+    this.calls = new Http1Upstream({ ...shared, ...(pool !== undefined && { pool }) });
+    const callsMax = this.calls.shares.bounds.connectionsMax;
+    const streamsMax = Math.min(limits.backendStreamsMax, Math.floor(callsMax / 2));
+    this.streams = new Http1Upstream({ ...shared, pool: STREAM_BOUNDS, shares: sharesOf(streamsMax) });
+    const repliesMax = Math.min(limits.replyConnectionsMax, Math.ceil(callsMax / limits.replyConnectionsDivisor));
+    this.replies = new Http1Upstream({ ...shared, pool: REPLY_BOUNDS, shares: sharesOf(repliesMax) });
+  }
+
+  /** By what they are for, those that are being opened too. */
+  get counts(): Readonly<Record<'calls' | 'streams' | 'replies', number>> {
+    const { calls, streams, replies } = this;
+    return {
+      calls: calls.shares.connections,
+      streams: streams.shares.connections,
+      replies: replies.shares.connections,
+    };
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.replies.close(), this.streams.close(), this.calls.close()]);
+  }
+}
+
+function sharesOf(connectionsMax: number): Partial<ShareBounds> {
+  return { connectionsMax, connectionsPerSubjectMax: shareOf(connectionsMax) };
+}
+
+function shareOf(count: number): number {
+  return Math.ceil(count / limits.upstreamShareDivisor);
+}

@@ -1,0 +1,32 @@
+// JSON-RPC messages of the gateway's own to a backend, in a session that is open.
+import { rpcCodes } from '../../shared/refusals.js';
+import type { OutgoingMessage } from '../http/http-upstream.js';
+import type { IdSpan } from './rpc-request.js';
+
+/** An answer to a backend's request. */
+export interface AnswerError {
+  readonly code: number;
+  readonly message: string;
+}
+
+export const NOT_OFFERED: AnswerError = { code: rpcCodes.methodNotFound, message: 'Method not offered' };
+
+const BEFORE_ID = Buffer.from('{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":');
+
+/** Nobody waits for this request any more. */
+export function cancelledNotice(id: IdSpan, reason: string): Buffer {
+  const tail = Buffer.from(`,"reason":${JSON.stringify(reason)}}}`);
+  return Buffer.concat([BEFORE_ID, id.bytes.subarray(id.start, id.end), tail]);
+}
+
+/** A request in a session. @param id as JSON. @param members of its params, as JSON; `''` for none. */
+export function plainOwnRequest(id: Buffer, method: string, members: string): OutgoingMessage {
+  const params = members === '' ? '' : `,"params":{${members}}`;
+  return { body: Buffer.from(`{"jsonrpc":"2.0","id":${id.toString()},"method":"${method}"${params}}`) };
+}
+
+/** @param id of the backend's request, as JSON. @param error `undefined` answers an empty result. */
+export function answerMessage(id: Buffer, error: AnswerError | undefined): Buffer {
+  const body = error === undefined ? '"result":{}' : `"error":${JSON.stringify(error)}`;
+  return Buffer.from(`{"jsonrpc":"2.0","id":${id.toString()},${body}}`);
+}

@@ -1,0 +1,195 @@
+// The rest of an answer whose event stream has ended before it: asked for with GET, on the connections of streams, behind the
+// last event that came (C14), as often as need be. How long is the deadline's to say that the request has. To the request
+// it is the call that brings the answer, in place of the one that did. Cold.
+//
+//   waiting ── delay ──> asking ── 200 ──> streaming ── end, fault: `tryBegin` ──> waiting
+//   asking ── 5xx, 429, fault ──> waiting
+//   asking, streaming, waiting ── 405 or any other refusal, abort ──> over
+import type { EventStreamParser } from '../../protocol/event-stream.js';
+import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
+import { plainRequest, type HttpUpstream, type UpstreamCall, type UpstreamHandler } from '../http/http-upstream.js';
+import { Reconnection } from './reconnection.js';
+import type { RequestPlan } from './request-plan.js';
+import { upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
+
+/** Who reads the answer: hears of the stream's bytes and of its end as of any call's. */
+export interface ResumptionReader extends Omit<UpstreamHandler, 'onHead'> {
+  /** The stream goes on, behind the event that was the last. */
+  onResumed(): void;
+  /** It never will. */
+  onNotResumed(fault: UpstreamFault): void;
+}
+
+type State = 'waiting' | 'asking' | 'streaming' | 'over';
+
+export class Resumption implements UpstreamCall, UpstreamHandler {
+  readonly isSent: boolean;
+  readonly #plan: RequestPlan;
+  readonly #http: HttpUpstream;
+  readonly #deadlines: DeadlineWheel;
+  readonly #reader: ResumptionReader;
+  readonly #reconnection = new Reconnection();
+  #state: State = 'waiting';
+  #call: UpstreamCall | undefined;
+  #delay: Deadline | undefined;
+  #isPaused = false;
+  /** Of the stream under way, and of the longest one before behind the same event. */
+  #streamBytes = 0;
+  #longestBytes = 0;
+
+  /**
+   * @param http whose connections the GETs take.
+   * @param isSent as of the call that brought the beginning.
+   */
+  constructor(
+    plan: RequestPlan,
+    http: HttpUpstream,
+    deadlines: DeadlineWheel,
+    reader: ResumptionReader,
+    isSent: boolean,
+  ) {
+    this.#plan = plan;
+    this.#http = http;
+    this.#deadlines = deadlines;
+    this.#reader = reader;
+    this.isSent = isSent;
+  }
+
+  /**
+   * Goes on behind a stream that has ended.
+   * @param parser of that stream.
+   * @returns false when it had no event from which to go on.
+   */
+  tryBegin(parser: EventStreamParser): boolean {
+    const lastEventId = this.#reconnection.lastEventId;
+    this.#reconnection.takeOver(parser);
+    if (this.#reconnection.lastEventId === '') return false;
+    if (this.#reconnection.lastEventId !== lastEventId) {
+      this.#reconnection.noteProgress();
+      this.#longestBytes = 0;
+    } else {
+      this.#longestBytes = Math.max(this.#longestBytes, this.#streamBytes);
+    }
+    this.#streamBytes = 0;
+    this.#wait(true);
+    return true;
+  }
+
+  /**
+   * Whether the stream brings more than those before it: what breaks at one place for ever only seems to be alive.
+   * @param lastEventId of it so far.
+   */
+  isFurther(lastEventId = ''): boolean {
+    if (this.#streamBytes > this.#longestBytes) return true;
+    return lastEventId !== '' && lastEventId !== this.#reconnection.lastEventId;
+  }
+
+  /** A whole event has come, which is more, whatever came before. */
+  noteEvent(): void {
+    this.#longestBytes = 0;
+  }
+
+  abort(): void {
+    this.#transition(this.#state, 'over');
+    this.#delay?.cancel();
+    this.#call?.abort();
+  }
+
+  pause(): void {
+    this.#isPaused = true;
+    this.#call?.pause();
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    this.#call?.resume();
+  }
+
+  onHead(status: number, contentType: string): void {
+    if (this.#state !== 'asking') return;
+    if (status === 200 && contentType === 'text/event-stream') {
+      this.#transition('asking', 'streaming');
+      this.#reader.onResumed();
+    } else if (status >= 500 || status === 429) {
+      this.#call?.abort();
+      this.#wait(false);
+    } else {
+      this.abort();
+      this.#reader.onNotResumed(refusedFault(status));
+    }
+  }
+
+  onData(chunk: Buffer): void {
+    if (this.#state !== 'streaming') return;
+    this.#streamBytes += chunk.length;
+    this.#reader.onData(chunk);
+  }
+
+  onEnd(): void {
+    if (this.#state === 'streaming') this.#reader.onEnd();
+    else if (this.#state === 'asking') this.#wait(false);
+  }
+
+  onFault(fault: UpstreamFault): void {
+    if (this.#state === 'streaming') this.#reader.onFault(fault);
+    else if (this.#state === 'asking') this.#wait(false);
+  }
+
+  #wait(hasEnded: boolean): void {
+    if (!this.#transition('streaming', 'waiting')) this.#transition('asking', 'waiting');
+    this.#call = undefined;
+    this.#delay = this.#deadlines.after(this.#reconnection.nextDelayMs(hasEnded), () => this.#ask());
+  }
+
+  #ask(): void {
+    if (!this.#transition('waiting', 'asking')) return;
+    const { subject, target, headers } = this.#plan;
+    const resuming = resumingHeaders(headers, this.#reconnection.lastEventId);
+    this.#call = this.#http.dispatch(plainRequest(subject, target, 'GET', resuming), this);
+    if (this.#isPaused) this.#call.pause();
+  }
+
+  /** The one writer of the state. */
+  #transition(from: State, to: State): boolean {
+    if (this.#state !== from) return false;
+    this.#state = to;
+    return true;
+  }
+}
+
+/**
+ * What brings the rest of an answer.
+ * @param call that has brought its last piece, and how that has ended; `parser` has read it.
+ * @returns `undefined` when there is nothing from which to go on, or nothing with which.
+ */
+export function resumptionOf(
+  call: UpstreamCall,
+  ending: UpstreamFault | 'end',
+  parser: EventStreamParser,
+  plan: RequestPlan,
+  deadlines: DeadlineWheel,
+  reader: ResumptionReader,
+): Resumption | undefined {
+  const { streams } = plan;
+  if (streams === undefined || (ending !== 'end' && ending.kind !== 'connection-lost')) return undefined;
+  const isResumed = call instanceof Resumption;
+  const resumption = isResumed ? call : new Resumption(plan, streams, deadlines, reader, call.isSent);
+  return resumption.tryBegin(parser) ? resumption : undefined;
+}
+
+/** Those of the request, in its session even when the backend has given out another since, without what says how its body is. */
+function resumingHeaders(headers: readonly string[], lastEventId: string): string[] {
+  const resuming = ['accept', 'text/event-stream', 'last-event-id', lastEventId];
+  for (let index = 0; index + 1 < headers.length; index += 2) {
+    const name = headers[index]!;
+    if (name !== 'accept' && name !== 'content-type') resuming.push(name, headers[index + 1]!);
+  }
+  return resuming;
+}
+
+/** Success without a stream is no answer to the request. */
+function refusedFault(status: number): UpstreamFault {
+  return status < 300
+    ? upstreamFault('answer-invalid')
+    : { kind: 'stream-not-resumed', isUnsent: false, detail: String(status) };
+}

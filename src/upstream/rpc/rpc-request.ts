@@ -1,0 +1,396 @@
+// One JSON-RPC request to a backend, from the bytes that go out to the one answer that ends it. It knows both forms an
+// answer can have (C03) and turns whatever else a backend does into one fault. Hot: one object per relayed call.
+//
+//   waiting ── head ──> json ── end of a large answer ──> reading
+//   waiting ── head ──> event-stream ── answer ──> answered
+//   event-stream ── end, or fault, behind an event with an id ──> resuming ── 200 ──> event-stream
+//   waiting ── 4xx, 5xx ──> refused
+//   waiting, json, reading, event-stream, resuming, refused, answered ── end, limit, fault, deadline, abort ──> done
+//
+// The handler hears `onAnswer` or `onFault` exactly once, unless the request is aborted. While a large event is read, and
+// while the handler wants no more, nothing is read of the stream, and what was read already waits in `#events`.
+import { BodyCollector } from '../../protocol/body-collector.js';
+import { EventStreamParser, type LargeEventTaker } from '../../protocol/event-stream.js';
+import { readBackendAnswer, readBackendMessage, type BackendMessage } from '../../protocol/json-rpc.js';
+import { readLargeBackendMessage, readLargeBackendMessageLater } from '../../protocol/large-backend-message.js';
+import type { Reading } from '../../protocol/reading-queue.js';
+import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
+import { limits } from '../../shared/limits.js';
+import type { HttpUpstream, UpstreamCall } from '../http/http-upstream.js';
+import { PacedReading } from './paced-reading.js';
+import { isAnswerTo, type RequestHandler, type RequestPlan } from './request-plan.js';
+import { readRefusal, statusFault } from './refused-request.js';
+import { resumptionOf, type Resumption, type ResumptionReader } from './resumption.js';
+import { largeResultTaker, UnreadAnswer } from './unread-answer.js';
+import { redirectFault, upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
+
+export type { IdSpan, RequestHandler, RequestPlan } from './request-plan.js';
+
+type State = 'waiting' | 'json' | 'reading' | 'event-stream' | 'resuming' | 'refused' | 'answered' | 'done';
+
+export class RpcRequest extends PacedReading implements ResumptionReader {
+  protected override call: UpstreamCall;
+  /** The call, once that is one. */
+  #resumption: Resumption | undefined;
+  #state: State = 'waiting';
+  #status = 0;
+  #sessionId = '';
+  /** What the answer's head says; -1 when it does not. */
+  #bodyBytes = -1;
+  readonly #received: BodyCollector;
+  /** All of an answer that came in one piece, for who reads it where it lies: valid until it has ended, which is at once. */
+  #whole: Buffer | undefined;
+  /** In place of `#received`, for who reads large answers elsewhere. */
+  readonly #unread: UnreadAnswer | undefined;
+  #parser: EventStreamParser | undefined;
+  /** The chunk that the parser is given: what lies in it is valid only now. */
+  #chunk: Buffer | undefined;
+  /** A large message is being read, or has been and is on its way to the handler. */
+  #reading: Reading | undefined;
+  /** Events that wait until the reading is over, and the handler wants them; and how the stream has ended behind them. */
+  #events: Buffer[] | undefined;
+  #ending: UpstreamFault | 'end' | undefined;
+
+  /** Sends the request. The handler is never called from within the constructor. */
+  constructor(http: HttpUpstream, deadlines: DeadlineWheel, plan: RequestPlan, handler: RequestHandler) {
+    super(deadlines, plan, handler);
+    this.#received = new BodyCollector(this.answerBytesMax, true);
+    this.#unread =
+      handler.onUnread === undefined ? undefined : new UnreadAnswer((...part) => handler.onUnread?.(...part));
+    this.call = this.dispatch(http);
+  }
+
+  /** Gives up without a word to the handler. The backend is not told: see `UpstreamSession.cancel`. */
+  abort(): void {
+    if (this.#finish()) this.call.abort();
+  }
+
+  protected override get isOver(): boolean {
+    return this.#state === 'done';
+  }
+
+  protected override get isAnswered(): boolean {
+    return this.#state === 'answered';
+  }
+
+  protected override get isAllHere(): boolean {
+    return this.#state === 'reading';
+  }
+
+  protected override get isReadingLarge(): boolean {
+    return this.#reading !== undefined;
+  }
+
+  protected override onPaused(isPaused: boolean): void {
+    if (isPaused) this.#unread?.pause();
+    else this.#unread?.resume();
+  }
+
+  /** Of HTTP, of what has come; 0 before. */
+  get status(): number {
+    return this.#status;
+  }
+
+  onHead(status: number, contentType: string, sessionId: string, bodyBytes: number, location: string): void {
+    if (this.#state !== 'waiting') return;
+    this.touch();
+    this.plan.endpoint.onAnswer(this.deadlines.recentMs);
+    this.#bodyBytes = bodyBytes;
+    this.#status = status;
+    this.#sessionId = sessionId;
+    if (status === 200 && contentType === 'application/json') {
+      this.#transition('waiting', 'json');
+    } else if (status === 200 && contentType === 'text/event-stream') {
+      this.#onStream();
+    } else if (status >= 400) {
+      this.#transition('waiting', 'refused');
+    } else {
+      // A redirect is not followed, and no other success can carry the answer to a request (S07).
+      this.fail(status >= 300 ? redirectFault(status, location, this.plan.target) : upstreamFault('answer-invalid'));
+    }
+  }
+
+  protected override take(chunk: Buffer): void {
+    switch (this.#state) {
+      case 'json':
+        this.touch();
+        if (this.#unread !== undefined) this.#passOn(this.#unread, chunk);
+        else if (this.#isReadInPlace(chunk)) this.#whole = chunk;
+        else this.#collect(chunk, this.answerBytesMax);
+        break;
+      case 'event-stream':
+        if (this.#resumption?.isFurther(this.#parser?.lastEventId) !== false) this.touch();
+        this.#chunk = chunk;
+        if (this.#parser?.push(chunk) === false) this.#onStreamEnd(upstreamFault('answer-too-large'));
+        this.#chunk = undefined;
+        // What is waited for may have paused another call than this one.
+        if (this.#events?.length) this.call.pause();
+        this.#countEvent();
+        break;
+      case 'refused':
+        this.#collect(chunk, limits.upstreamRefusalBytesMax);
+        break;
+      default:
+    }
+  }
+
+  /** Whether the chunk is the whole answer and is read where it lies. Larger answers are copied, as their memory is counted. */
+  #isReadInPlace({ length }: Buffer): boolean {
+    if (this.handler.readsInPlace !== true || length !== this.#bodyBytes) return false;
+    return length < limits.countedFromBytes && length <= this.answerBytesMax;
+  }
+
+  /** For calls whose stream is several requests': see `UpstreamHandler`. */
+  onEvent(data: Buffer): void {
+    if (data.length > this.answerBytesMax) return this.fail(upstreamFault('answer-too-large'));
+    this.countWhole(data.length);
+    this.touch();
+    this.#onEvent(data);
+    this.#countEvent();
+  }
+
+  onEnd(): void {
+    switch (this.#state) {
+      case 'json':
+        this.#onJson();
+        break;
+      case 'refused':
+        this.#onRefusal();
+        break;
+      case 'answered':
+        this.#finish();
+        break;
+      case 'event-stream':
+        this.#onStreamEnd('end');
+        break;
+      case 'waiting':
+        this.fail(upstreamFault('answer-incomplete'));
+        break;
+      default:
+    }
+  }
+
+  onFault(fault: UpstreamFault): void {
+    this.plan.endpoint.onFault(fault);
+    // Once the answer is there, how its stream ends is of no interest.
+    if (this.#state === 'answered') this.#finish();
+    else if (this.#state === 'event-stream') this.#onStreamEnd(fault);
+    else this.fail(fault);
+  }
+
+  /** Behind the events that still wait. */
+  #onStreamEnd(ending: UpstreamFault | 'end'): void {
+    if (this.#state !== 'event-stream') return;
+    this.#ending ??= ending;
+    this.#tryEnd();
+  }
+
+  #tryEnd(): void {
+    if (this.#ending === undefined || this.#reading !== undefined || this.#events?.length) return;
+    if (this.#state === 'answered') this.#finish();
+    else if (this.#state === 'event-stream' && !this.#tryResume(this.#ending))
+      this.fail(this.#ending === 'end' ? upstreamFault('answer-incomplete') : this.#ending);
+  }
+
+  #onStream(): void {
+    if (!this.#transition('waiting', 'event-stream')) this.#transition('resuming', 'event-stream');
+    const taker = this.#unread && this.#unreadTaker(this.#unread);
+    this.#parser = new EventStreamParser((data) => this.#onEvent(data), this.answerBytesMax, taker);
+  }
+
+  /** The deadline goes on meanwhile: that a backend lets itself be asked is no sign of life. */
+  #tryResume(ending: UpstreamFault | 'end'): boolean {
+    if (this.#parser === undefined || this.#unread?.tryRestart() === false) return false;
+    const resumption = resumptionOf(this.call, ending, this.#parser, this.plan, this.deadlines, this);
+    if (resumption === undefined) return false;
+    this.call = this.#resumption = resumption;
+    this.#transition('event-stream', 'resuming');
+    this.#ending = undefined;
+    const isRested = this.room?.isWaiting === true;
+    this.room?.release();
+    // Who holds the request has paused a call that is over; who waited for room takes back no pause.
+    if (this.isHeld) resumption.pause();
+    else resumption.resume();
+    if (isRested) this.touch();
+    return true;
+  }
+
+  onResumed(): void {
+    this.plan.endpoint.onAnswer(this.deadlines.recentMs);
+    this.#onStream();
+  }
+
+  onNotResumed(fault: UpstreamFault): void {
+    this.fail(fault);
+  }
+
+  #onJson(): void {
+    if (this.#unread !== undefined) {
+      this.#unread.end(() => this.#finish());
+      return;
+    }
+    const bytes = this.#whole ?? this.#received.bytes;
+    if (bytes.length <= limits.readAtOnceBytesMax) {
+      this.#onJsonMessage(bytes, readBackendAnswer(bytes));
+      return;
+    }
+    // All of it is here: how long it takes from now on is not the backend's doing.
+    this.deadline.cancel();
+    this.#transition('json', 'reading');
+    this.#reading = readLargeBackendMessage(
+      this.plan.subject,
+      bytes,
+      (message) => this.#onJsonMessage(bytes, message),
+      this.plan.hasTasks,
+    );
+  }
+
+  #onJsonMessage(bytes: Buffer, message: BackendMessage | undefined): void {
+    if (message === undefined || !isAnswerTo(this.plan.id, bytes, message)) {
+      this.fail(upstreamFault('answer-invalid'));
+      return;
+    }
+    // Until whoever has the answer next has counted it.
+    const room = this.room;
+    this.room = undefined;
+    this.#finish();
+    this.handler.onAnswer(bytes, message, this.#sessionId, this.#whole !== undefined);
+    room?.release();
+  }
+
+  #onEvent(data: Buffer): void {
+    if (this.#state !== 'event-stream') return;
+    this.#resumption?.noteEvent();
+    if (this.#resumption !== undefined && this.#reading === undefined) this.touch();
+    if (this.#reading !== undefined || this.isHeld) (this.#events ??= []).push(this.#owned(data));
+    else if (data.length <= limits.readAtOnceBytesMax) this.#onEventMessage(data, readBackendMessage(data));
+    else this.#readLarge(this.#owned(data));
+  }
+
+  #readLarge(data: Buffer): void {
+    this.rest();
+    // Later: this may be within the parser, whose chunk has more events.
+    const onRead = (message: BackendMessage | undefined): void => {
+      this.#reading = undefined;
+      this.#onEventMessage(data, message);
+      this.#countEvent();
+      this.goOn();
+    };
+    this.#reading = readLargeBackendMessageLater(this.plan.subject, data, onRead, this.plan.hasTasks);
+  }
+
+  #onEventMessage(data: Buffer, message: BackendMessage | undefined): void {
+    if (message === undefined || (message.kind === 'response' && !isAnswerTo(this.plan.id, data, message))) {
+      this.fail(upstreamFault('answer-invalid'));
+    } else if (message.kind === 'response') {
+      this.#tellAnswer(this.#owned(data), message);
+    } else {
+      this.handler.onMessage(data, message);
+    }
+  }
+
+  #tellAnswer(bytes: Buffer, message: BackendMessage): void {
+    if (this.#unread === undefined || bytes.length <= limits.readAtOnceBytesMax) {
+      this.#onStreamAnswer();
+      this.handler.onAnswer(bytes, message, this.#sessionId);
+      return;
+    }
+    this.rest();
+    this.#reading = this.#unread.passOnWhole(bytes, () => {
+      this.#reading = undefined;
+      this.#onStreamAnswer();
+      this.#countEvent();
+      this.goOn();
+    });
+  }
+
+  /** An event lies in a chunk that is valid only now, or in memory of its own, which may be kept. */
+  #owned(data: Buffer): Buffer {
+    return data.buffer === this.#chunk?.buffer ? Buffer.from(data) : data;
+  }
+
+  /** Gives the events that waited to the handler, as long as it wants them, and reads on behind the last. */
+  protected override goOn(): void {
+    while (this.#reading === undefined && !this.isHeld && this.#state === 'event-stream') {
+      const event = this.#events?.shift();
+      if (event === undefined) break;
+      this.#onEvent(event);
+    }
+    if (this.#state === 'answered') this.#events = undefined;
+    this.#tryEnd();
+    if (this.#state === 'done' || this.#reading !== undefined || this.isHeld) return;
+    if (this.room?.isWaiting === true) return;
+    if (this.#state !== 'answered') this.touch();
+    this.call.resume();
+  }
+
+  /** The stream should end now (S10). It may do so in its own time, so that the connection can be used again. */
+  #onStreamAnswer(): void {
+    this.#transition('event-stream', 'answered');
+    this.deadline.restartAfter(limits.answeredStreamMsMax);
+  }
+
+  protected override onDeadline(): void {
+    if (this.#state === 'answered') this.abort();
+    else this.fail(upstreamFault('answer-timeout'));
+  }
+
+  #onRefusal(): void {
+    const { bytes } = this.#received;
+    const read = readRefusal(this.plan, this.handler, this.#status, bytes);
+    if ('fault' in read) return this.fail(read.fault);
+    this.#finish();
+    this.handler.onAnswer(bytes, read.answer, this.#sessionId);
+  }
+
+  #collect(chunk: Buffer, bytesMax: number): void {
+    const bytes = Math.max(this.#received.length + chunk.length, this.#bodyBytes);
+    if (bytes <= bytesMax) this.#received.add(chunk, this.#bodyBytes);
+    else if (this.#state !== 'refused') this.fail(upstreamFault('answer-too-large'));
+    else this.fail(statusFault(this.#status, this.plan.carriesSession));
+    if (bytes >= limits.countedFromBytes && this.#state === 'json') this.makeRoom(bytes);
+  }
+
+  /** An event whose end has not come, which the parser keeps. One that has come is the handler's. */
+  #countEvent(): void {
+    const bytes = this.#parser?.keptBytes ?? 0;
+    if (bytes >= limits.countedFromBytes && this.#state === 'event-stream') this.makeRoom(bytes);
+    else if (this.#reading === undefined && !this.#events?.length) this.room?.release();
+  }
+
+  #passOn(unread: UnreadAnswer, piece: Buffer): void {
+    if (!unread.tryAdd(piece)) this.fail(upstreamFault('answer-too-large'));
+  }
+
+  #unreadTaker(unread: UnreadAnswer): LargeEventTaker {
+    return largeResultTaker(
+      () => this.#state === 'event-stream',
+      (piece) => this.#passOn(unread, piece),
+      () => unread.end(() => this.#onStreamAnswer()),
+    );
+  }
+
+  protected override fail(fault: UpstreamFault): void {
+    if (!this.#finish()) return;
+    this.call.abort();
+    this.handler.onFault(fault);
+  }
+
+  #finish(): boolean {
+    if (this.#state === 'done' || !this.#transition(this.#state, 'done')) return false;
+    this.deadline.cancel();
+    this.#reading?.cancel();
+    this.#events = undefined;
+    this.#received.clear();
+    this.room?.release();
+    this.#unread?.drop();
+    return true;
+  }
+
+  /** The one writer of the state. */
+  #transition(from: State, to: State): boolean {
+    if (this.#state !== from) return false;
+    this.#state = to;
+    return true;
+  }
+}

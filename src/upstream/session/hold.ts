@@ -1,0 +1,29 @@
+// Requests that wait for something to be over, and for a little while at the most. Cold.
+import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
+
+export class Hold {
+  readonly #deadline: Deadline;
+  readonly #onOver: () => void;
+  #waiting: (() => void)[] | undefined = [];
+
+  /** @param onOver called once, before those who wait go on. */
+  constructor(deadlines: DeadlineWheel, patienceMs: number, onOver: () => void) {
+    this.#deadline = deadlines.after(patienceMs, () => this.end());
+    this.#onOver = onOver;
+  }
+
+  /** @param goOn called once, when it is over; at once if it is. */
+  wait(goOn: () => void): void {
+    if (this.#waiting === undefined) goOn();
+    else this.#waiting.push(goOn);
+  }
+
+  end(): void {
+    const waiting = this.#waiting;
+    if (waiting === undefined) return;
+    this.#waiting = undefined;
+    this.#deadline.cancel();
+    this.#onOver();
+    for (const goOn of waiting) goOn();
+  }
+}

@@ -1,0 +1,61 @@
+// Tool parameters that calls must repeat in `mcp-param-*` headers, as the backend last listed them to this upstream session; the lists of
+// other sessions do not count. Kept in the session's memory, and only if some tool has such parameters.
+import { limits } from '../../shared/limits.js';
+import type { MirroredParam, ToolMirrors } from '../../protocol/tool-mirrors.js';
+import type { WordMemory } from './upstream-session-record.js';
+
+export class KnownMirrors {
+  readonly #memory: WordMemory;
+  #byTool: ReadonlyMap<string, readonly MirroredParam[] | undefined> = new Map();
+  #bytes = 0;
+  /** The tool of which they were missed last: it comes first where there is no room for all. */
+  #missed = '';
+
+  constructor(memory: WordMemory) {
+    this.#memory = memory;
+  }
+
+  /** @param tools all that have such parameters now. */
+  learn(tools: readonly ToolMirrors[]): void {
+    this.drop();
+    const kept: ToolMirrors[] = [];
+    let text = '';
+    for (const tool of this.#inOrder(tools)) {
+      const words = JSON.stringify(tool);
+      if (text.length + words.length > limits.mirrorsCharsMax) break;
+      text += words;
+      kept.push(tool);
+    }
+    const bytes = this.#memory.tryKeepText(text);
+    if (bytes === undefined) return;
+    this.#bytes = bytes;
+    // Of two of one name a list has the first.
+    this.#byTool = new Map(kept.reverse());
+  }
+
+  #inOrder(tools: readonly ToolMirrors[]): readonly ToolMirrors[] {
+    const missed = tools.find(([name]) => name === this.#missed);
+    return missed === undefined ? tools : [missed, ...tools.filter((tool) => tool !== missed)];
+  }
+
+  /** The tools are about to be listed for want of this one's. */
+  miss(tool: string): void {
+    this.#missed = tool;
+  }
+
+  /** Whether the tool has some that nobody knows: it was too large to be read. */
+  isUnread(tool: string): boolean {
+    return this.#byTool.has(tool) && this.#byTool.get(tool) === undefined;
+  }
+
+  /** @param tool as the backend calls it. */
+  of(tool: string): readonly MirroredParam[] | undefined {
+    return this.#byTool.get(tool);
+  }
+
+  drop(): void {
+    this.#memory.drop(this.#bytes);
+    this.#bytes = 0;
+    this.#byTool = new Map();
+  }
+}

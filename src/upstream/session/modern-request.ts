@@ -1,0 +1,66 @@
+// What a message to a backend of MCP 2026-07-28 says of itself: the envelope in `params._meta`, and the head that says parts of the
+// message again. Cold but for what bridges a session to such a backend.
+import { TASKS_EXTENSION } from '../../protocol/capabilities.js';
+import { CLIENT_CAPABILITIES_KEY, CLIENT_INFO_KEY, PROTOCOL_VERSION_KEY } from '../../protocol/modern-envelope.js';
+import { MODERN_PROTOCOL_VERSION } from '../../protocol/protocol-versions.js';
+import { isObject } from '../../shared/json-values.js';
+import { limits } from '../../shared/limits.js';
+import type { ClientIntroduction } from './client-introduction.js';
+import type { ModernHead, OutgoingMessage } from '../http/http-upstream.js';
+
+const NO_PARAMS: readonly string[] = [];
+const BEFORE_CAPABILITIES = Buffer.from(
+  `"${PROTOCOL_VERSION_KEY}":"${MODERN_PROTOCOL_VERSION}","${CLIENT_CAPABILITIES_KEY}":`,
+);
+const BEFORE_CLIENT_INFO = Buffer.from(`,"${CLIENT_INFO_KEY}":`);
+
+/** The members of `_meta` that every request carries: what a session is told once. */
+export function envelopeOf({ capabilities, clientInfo }: ClientIntroduction): Buffer {
+  return Buffer.concat([BEFORE_CAPABILITIES, capabilities, BEFORE_CLIENT_INFO, clientInfo]);
+}
+
+/** Of a client with a session, which would not know what a task of this era is: backends are not told that it does. */
+export function withoutTasks(introduction: ClientIntroduction): ClientIntroduction {
+  if (!introduction.capabilities.includes(TASKS_EXTENSION)) return introduction;
+  const capabilities: unknown = JSON.parse(introduction.capabilities.toString());
+  const extensions = isObject(capabilities) ? capabilities['extensions'] : undefined;
+  if (!isObject(capabilities) || !isObject(extensions)) return introduction;
+  const others = Object.entries(extensions).filter(([name]) => name !== TASKS_EXTENSION);
+  const declared = { ...capabilities, extensions: Object.fromEntries(others) };
+  return { ...introduction, capabilities: Buffer.from(JSON.stringify(declared)) };
+}
+
+/**
+ * A request of the gateway's own.
+ * @param id as JSON. @param members of its params, as JSON; `''` for none but the envelope.
+ */
+export function modernRequest(id: Buffer, method: string, members: string, envelope: Buffer): OutgoingMessage {
+  const before = Buffer.from(`{"jsonrpc":"2.0","id":${id.toString()},"method":"${method}","params":{"_meta":{`);
+  return {
+    body: Buffer.concat([before, envelope, Buffer.from(`}${members === '' ? '' : `,${members}`}}}`)]),
+    head: modernHead(method, ''),
+  };
+}
+
+/** @param name what the request is about, as its backend calls it; `''` for a method that has no such thing. */
+export function modernHead(method: string, name: string, params = NO_PARAMS): ModernHead {
+  return { method: headText(method), name: name === '' ? '' : headText(name), params };
+}
+
+/** Whether it can stand in a head with what else is there. Short names are looked at no further. */
+export function isNameTooLong(name: string): boolean {
+  const max = limits.mirroredNameBytesMax;
+  return name.length > max / ENCODED_BYTES_TIMES && headText(name).length > max;
+}
+
+/** Three bytes of UTF-8 are four of base64. */
+const ENCODED_BYTES_TIMES = 8;
+
+const PLAIN = /^[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?$/;
+const ENCODED = /^=\?base64\?.*\?=$/i;
+
+/** A text as it can stand in a head: in base64 where it could not, or would be taken for that. */
+export function headText(text: string): string {
+  if (PLAIN.test(text) && !ENCODED.test(text)) return text;
+  return `=?base64?${Buffer.from(text).toString('base64')}?=`;
+}

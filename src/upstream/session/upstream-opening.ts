@@ -1,0 +1,330 @@
+// How a session with a backend comes to be open: its states, who waits for it, and when the next try may be. What is done in
+// the open one is `upstream-session.ts`. Whether the backend can be reached is known by all sessions together: see
+// `reach/endpoint.ts`. A base class, because sessions are many and each is one object.
+//
+//   state        open asked      handshake done   handshake failed   lost by backend   restored   close
+//   idle         opening         -                -                  -                 open       closed
+//   opening      (joins)         open             unavailable        -                 -          closed
+//   open         (at once)       -                -                  idle              open       closed
+//   unavailable  opening, when   -                -                  -                 open       closed
+//                the delay is over
+//   closed       (refused)       -                -                  -                 -          -
+import type { CompiledBackend } from '../../user-config/compiled-config.js';
+import type { Era } from '../../protocol/protocol-versions.js';
+import { Backoff } from '../../shared/backoff.js';
+import { wokenTurns } from '../../shared/fair-turns.js';
+import { limits } from '../../shared/limits.js';
+import type { ClientIntroduction } from './client-introduction.js';
+import { Credentials } from '../credentials/credentials.js';
+import { openInEra, type EraOpeningPlan } from './era-opening.js';
+import { openModernHandshake } from './modern-handshake.js';
+import type { Handshake, HandshakeResult } from './handshake.js';
+import { Hold } from './hold.js';
+import type { Endpoint } from '../reach/endpoint.js';
+import type { RequestMetadata } from '../http/request-metadata.js';
+import { openSse } from './sse-opening.js';
+import type { UpstreamContext } from '../upstream-context.js';
+import { isUnauthorized, upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
+
+export type UpstreamSessionState = 'idle' | 'opening' | 'open' | 'unavailable' | 'closed';
+
+const TRANSITIONS: Readonly<Record<UpstreamSessionState, readonly UpstreamSessionState[]>> = {
+  idle: ['opening', 'open', 'closed'],
+  opening: ['open', 'unavailable', 'closed'],
+  open: ['idle', 'closed'],
+  unavailable: ['opening', 'open', 'closed'],
+  closed: [],
+};
+
+/** Called once: with nothing when the session is open, with the fault when it cannot be opened now. */
+export type OpenWaiter = (fault: UpstreamFault | undefined) => void;
+
+interface Waiting {
+  readonly metadata: RequestMetadata;
+  readonly waiter: OpenWaiter;
+}
+
+const NO_ANSWER = upstreamFault('answer-timeout', true);
+const NO_HEADERS: readonly string[] = [];
+
+export abstract class UpstreamOpening {
+  /** On whose behalf. */
+  readonly subject: string;
+  protected readonly context: UpstreamContext;
+  /** The caller's own words of its `initialize` (decisions 2.4). */
+  protected readonly introduction: ClientIntroduction;
+  /** The caller's, in which its backend is asked first. */
+  protected readonly era: Era;
+  protected readonly endpoint: Endpoint;
+  protected readonly credentials: Credentials | undefined;
+  #backend: CompiledBackend;
+  #state: UpstreamSessionState = 'idle';
+  #waiting: Waiting[] = [];
+  /** Until the backend's stream is open; `undefined` unless that is being opened. */
+  #hold: Hold | undefined;
+  #handshake: Handshake | undefined;
+  #openedAtMs = 0;
+  /** `Infinity` for a backend with sessions. */
+  #askAgainAtMs = Infinity;
+  #isOpenedAgain = false;
+  #isTrial = false;
+  #lastFault: UpstreamFault = upstreamFault('session-ended');
+  /** Made for the first failure. */
+  #backoff: Backoff | undefined;
+  #retryAtMs = 0;
+
+  constructor(
+    context: UpstreamContext,
+    subject: string,
+    backend: CompiledBackend,
+    introduction: ClientIntroduction,
+    era: Era,
+  ) {
+    this.context = context;
+    this.subject = subject;
+    this.#backend = backend;
+    this.endpoint = context.endpoints.of(backend.target);
+    this.credentials = Credentials.of(backend.auth, backend, subject, context.credentials);
+    this.introduction = introduction;
+    this.era = era;
+  }
+
+  get backend(): CompiledBackend {
+    return this.#backend;
+  }
+
+  get state(): UpstreamSessionState {
+    return this.#state;
+  }
+
+  /** Why it could not be opened last; `undefined` unless it is `unavailable`. */
+  get fault(): UpstreamFault | undefined {
+    return this.#state === 'unavailable' ? this.#lastFault : undefined;
+  }
+
+  /** Whether it is being opened although the backend has answered nobody of late: nobody should wait for it for long. */
+  get isTrial(): boolean {
+    return this.#isTrial && this.#state === 'opening';
+  }
+
+  /** A newer config of the same backend at the same address: lists may have changed, the session goes on. */
+  reconfigure(backend: CompiledBackend): void {
+    this.#backend = backend;
+  }
+
+  /**
+   * Opens the session unless it is open. `waiter` is called from within when the outcome is known already.
+   * @param metadata of the request on whose behalf it is opened, here and below.
+   */
+  whenOpen(metadata: RequestMetadata, waiter: OpenWaiter): void {
+    const shown = this.credentials?.refresh(metadata);
+    if (shown instanceof Promise)
+      void shown.then((fault) => wokenTurns.run(this.subject, () => this.#whenShown(fault, metadata, waiter)));
+    else this.#whenShown(shown, metadata, waiter);
+  }
+
+  /** @param credentialFault why the backend's auth cannot be satisfied, if so. */
+  #whenShown(credentialFault: UpstreamFault | undefined, metadata: RequestMetadata, waiter: OpenWaiter): void {
+    const fault = this.#tryFault(credentialFault);
+    if (fault !== undefined) waiter(fault);
+    else if (this.#state === 'open') {
+      if (this.#askAgainAtMs !== Infinity) this.#askAgain(metadata);
+      waiter(undefined);
+    } else {
+      this.#waiting.push({ metadata, waiter });
+      if (this.#state !== 'opening') this.#open(metadata);
+    }
+  }
+
+  /**
+   * The same for a request during which the backend may ask something on its own stream: waits also until that stream is
+   * open, where it is being opened, since many servers lose what they say before. Not for long. Hot.
+   */
+  whenReady(metadata: RequestMetadata, waiter: OpenWaiter): void {
+    if (this.#state === 'open' && this.#hold === undefined) this.whenOpen(metadata, waiter);
+    else this.whenOpen(metadata, (fault) => this.#holdBack(metadata, waiter, fault));
+  }
+
+  #holdBack(metadata: RequestMetadata, waiter: OpenWaiter, fault: UpstreamFault | undefined): void {
+    if (fault === undefined && this.#hold !== undefined)
+      this.#hold.wait(() => wokenTurns.run(this.subject, () => this.whenOpen(metadata, waiter)));
+    else waiter(fault);
+  }
+
+  /** The backend's own stream is being opened: whoever asks `whenReady` waits until `endHold`, or a little while. */
+  hold(): void {
+    this.#hold ??= new Hold(this.context.deadlines, limits.backendStreamPatienceMs, () => (this.#hold = undefined));
+  }
+
+  endHold(): void {
+    this.#hold?.end();
+  }
+
+  /** Why the session cannot be opened or used now, if so. One that can be opened must be. */
+  #tryFault(credentialFault: UpstreamFault | undefined): UpstreamFault | undefined {
+    if (this.#backend.obstacle !== undefined) return upstreamFault(this.#backend.obstacle, true);
+    if (this.#state === 'closed') return upstreamFault('session-ended', true);
+    if (credentialFault !== undefined) return this.#refused(credentialFault);
+    const { circuit } = this.endpoint;
+    if (circuit.fault !== undefined) {
+      circuit.onNeeded();
+      return this.#refused(circuit.fault);
+    }
+    if (this.#state === 'open' || this.#state === 'opening') return undefined;
+    const nowMs = this.context.nowMs();
+    if (this.#state === 'unavailable' && nowMs < this.#retryAtMs) return this.#lastFault;
+    const admission = this.endpoint.admit(this.subject, nowMs);
+    this.#isTrial = admission === 'trial';
+    return admission === 'refused' ? this.#refused(NO_ANSWER) : undefined;
+  }
+
+  #refused(fault: UpstreamFault): UpstreamFault {
+    if (this.#state !== 'open') this.context.onUnavailable(this.#backend, fault);
+    return fault;
+  }
+
+  #open(metadata: RequestMetadata): void {
+    this.#transition('opening');
+    this.#openedAtMs = this.context.nowMs();
+    this.#isOpenedAgain = false;
+    this.#startHandshake(metadata);
+  }
+
+  #startHandshake(metadata: RequestMetadata): void {
+    const open = this.#backend.transport === 'SSE' ? openSse : openInEra;
+    this.#handshake = open(this.context, this.#openingPlan(metadata), {
+      onOpen: (result) => this.#onOpen(result, metadata),
+      onFault: (fault) => this.#tryOpenAgain(fault, metadata) || this.#onOpenFault(fault),
+    });
+  }
+
+  #openingPlan(metadata: RequestMetadata): EraOpeningPlan {
+    return {
+      subject: this.subject,
+      target: this.#backend.target,
+      endpoint: this.endpoint,
+      introduction: this.introduction,
+      headers: this.credentials?.addTo(NO_HEADERS, metadata) ?? metadata.headers,
+      isUnauthorizedFault: this.credentials !== undefined,
+      era: this.era,
+    };
+  }
+
+  /** What a backend without sessions has may be another thing by now (M16). What is known serves meanwhile, and when it does not say. */
+  #askAgain(metadata: RequestMetadata): void {
+    const nowMs = this.context.nowMs();
+    if (nowMs < this.#askAgainAtMs) return;
+    this.#askAgainAtMs = nowMs + limits.eraKnownMs;
+    const plan = { ...this.#openingPlan(metadata), dueMs: nowMs + this.context.options.initializeTimeoutMs };
+    this.#handshake = openModernHandshake(this.context, plan, {
+      onOpen: (result) => {
+        if (this.#state === 'open' && this.#askAgainAtMs !== Infinity) this.onDeclared(result);
+      },
+      onFault: () => undefined,
+    });
+  }
+
+  /** Once, where other credentials may be had than those that the backend does not take. */
+  #tryOpenAgain(fault: UpstreamFault, metadata: RequestMetadata): boolean {
+    if (this.#isOpenedAgain || !this.tryRenewCredentials(fault, metadata)) return false;
+    this.#isOpenedAgain = true;
+    const goOn = (credentialFault: UpstreamFault | undefined): void => {
+      if (this.#state !== 'opening') return;
+      if (credentialFault === undefined) this.#startHandshake(metadata);
+      else this.#onOpenFault(credentialFault);
+    };
+    void Promise.resolve(this.credentials?.refresh(metadata)).then(goOn);
+    return true;
+  }
+
+  /**
+   * A request has come to this.
+   * @returns whether the backend has not taken what it was shown, so that nothing was executed, and it is worth another try.
+   */
+  tryRenewCredentials(fault: UpstreamFault, metadata: RequestMetadata): boolean {
+    return isUnauthorized(fault) && this.credentials?.refuse(metadata) === true;
+  }
+
+  #onOpen(result: HandshakeResult, metadata: RequestMetadata): void {
+    if (!this.#transition('open')) {
+      result.stream?.close();
+      return;
+    }
+    this.#handshake = undefined;
+    this.noteEra(result.record.era);
+    this.onHandshake(result, metadata);
+    this.#backoff?.reset();
+    this.context.onAvailable(this.backend);
+    this.tellOpened(metadata);
+    this.tellWaiters(undefined);
+  }
+
+  /** In which it is open from now on. */
+  protected noteEra(era: Era): void {
+    this.#askAgainAtMs = era === 'modern' ? this.context.nowMs() + limits.eraKnownMs : Infinity;
+  }
+
+  /** Keeps what the handshake has brought: the state is `open` already. */
+  protected abstract onHandshake(result: HandshakeResult, metadata: RequestMetadata): void;
+
+  /** What a backend without sessions says that it has, once more. */
+  protected abstract onDeclared(result: HandshakeResult): void;
+
+  /** For those who follow the session, before those who wait for it. */
+  protected abstract tellOpened(metadata: RequestMetadata): void;
+
+  #onOpenFault(fault: UpstreamFault): void {
+    if (!this.#transition('unavailable')) return;
+    this.#handshake = undefined;
+    this.#lastFault = fault;
+    const nowMs = this.context.nowMs();
+    if (this.endpoint.onOpenFault(this.subject, fault, this.#openedAtMs, nowMs)) {
+      // The endpoint says when the next try may be.
+      this.#retryAtMs = nowMs;
+    } else {
+      this.#backoff ??= new Backoff(limits.upstreamRetryDelayMsMin, limits.upstreamRetryDelayMsMax);
+      this.#retryAtMs = nowMs + this.#backoff.next();
+    }
+    this.context.onOpenFault(this.#backend, fault);
+    this.context.onUnavailable(this.#backend, fault);
+    this.tellWaiters(fault);
+  }
+
+  /** Calls may wait by the thousand. */
+  protected tellWaiters(fault: UpstreamFault | undefined): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const each of waiting) wokenTurns.run(this.subject, () => this.#tell(each, fault));
+  }
+
+  /** It may have been lost, or closed, since it was opened. */
+  #tell({ metadata, waiter }: Waiting, fault: UpstreamFault | undefined): void {
+    if (fault === undefined && this.#state !== 'open') this.whenOpen(metadata, waiter);
+    else waiter(fault);
+  }
+
+  /** What another process has opened is taken over; not while it is being opened here. */
+  protected tryOpenAtOnce(): boolean {
+    return this.#state !== 'opening' && this.#transition('open');
+  }
+
+  /** The backend has forgotten it. */
+  protected tryLose(): boolean {
+    return this.#transition('idle');
+  }
+
+  /** For good. Who waits is still to be told. */
+  protected tryClose(): boolean {
+    const { isTrial } = this;
+    if (!this.#transition('closed')) return false;
+    if (isTrial) this.endpoint.onTrialOver(this.subject);
+    this.#handshake?.abort();
+    return true;
+  }
+
+  #transition(to: UpstreamSessionState): boolean {
+    if (!TRANSITIONS[this.#state].includes(to)) return false;
+    this.#state = to;
+    return true;
+  }
+}

@@ -1,0 +1,393 @@
+// One MCP session with one backend, on behalf of one downstream session: what is sent in it, what is known of the backend, and
+// what becomes of it when the backend has forgotten it. How it comes to be open is its base class: `upstream-opening.ts`.
+import type { CompiledBackend } from '../../user-config/compiled-config.js';
+import { isLimited, mayHaveTasks } from '../../user-config/list-rules.js';
+import type { Era } from '../../protocol/protocol-versions.js';
+import { ANY_TASKS, type ExperimentalCapability } from '../../protocol/capabilities.js';
+import type { BackendMessage } from '../../protocol/json-rpc.js';
+import { limits } from '../../shared/limits.js';
+import { hashOfShown, type ClientIntroduction } from './client-introduction.js';
+import { listeningHeaders, sessionHeaders, type HandshakeResult } from './handshake.js';
+import { plainRequest, type OutgoingMessage, type UpstreamCall, type UpstreamHandler } from '../http/http-upstream.js';
+import type { UpstreamContext } from '../upstream-context.js';
+import { UpstreamOpening } from './upstream-opening.js';
+import { upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
+import { RpcRequest, type IdSpan, type RequestHandler } from '../rpc/rpc-request.js';
+import type { SseStream } from '../sse/sse-stream.js';
+import { answerMessage, cancelledNotice, NOT_OFFERED, plainOwnRequest, type AnswerError } from '../rpc/own-messages.js';
+import { envelopeOf, modernRequest, withoutTasks } from './modern-request.js';
+import { KeptRecord } from './kept-record.js';
+import { KnownMirrors } from './known-mirrors.js';
+import type { MirroredParam, ToolMirrors } from '../../protocol/tool-mirrors.js';
+import { RepeatedNotice } from './repeated-notice.js';
+import type { UpstreamSessionRecord, WordMemory } from './upstream-session-record.js';
+import type { RequestMetadata } from '../http/request-metadata.js';
+
+const NONE: readonly ExperimentalCapability[] = [];
+const NO_HEADERS: readonly string[] = [];
+
+export class UpstreamSession extends UpstreamOpening {
+  /** Called each time it was opened, before those who wait for it. */
+  onOpened: ((upstream: UpstreamSession, metadata: RequestMetadata) => void) | undefined = undefined;
+  /** Called each time it was lost, or closed. */
+  onDropped: ((upstream: UpstreamSession) => void) | undefined = undefined;
+  /** Progress on the one stream of a backend of transport SSE, while nobody listens. @returns whether somebody waits for it. */
+  onProgress: ((upstream: UpstreamSession, bytes: Buffer, message: BackendMessage) => boolean) | undefined = undefined;
+  readonly #kept: KeptRecord;
+  readonly #memory: WordMemory;
+  /** Made for the first tool that has some. */
+  #mirrors: KnownMirrors | undefined;
+  #headers: readonly string[] = [];
+  /** Of a backend of transport SSE: all of the open session is on it. */
+  #stream: SseStream | undefined;
+  #answersUnderWay = 0;
+  /** Made when the client first says that its roots have changed. */
+  #rootsNotice: RepeatedNotice | undefined;
+  /** Made for the first request that needs it. */
+  #envelope: Buffer | undefined;
+
+  constructor(
+    context: UpstreamContext,
+    subject: string,
+    backend: CompiledBackend,
+    introduction: ClientIntroduction,
+    memory: WordMemory,
+    era: Era = 'legacy',
+  ) {
+    super(context, subject, backend, introduction, era);
+    this.#kept = new KeptRecord(memory);
+    this.#memory = memory;
+  }
+
+  /** What the backend said of itself; `undefined` unless the session is open. */
+  get record(): UpstreamSessionRecord | undefined {
+    return this.#kept.record;
+  }
+
+  /** What the backend declared when it was last opened, as bits of `capability`; no tasks where callers can have none. */
+  get knownCapabilities(): number | undefined {
+    const known = this.#kept.capabilities;
+    return known === undefined || mayHaveTasks(this.backend) ? known : known & ~ANY_TASKS;
+  }
+
+  /**
+   * What else the backend declared when it was last opened. Nothing where the config keeps something of it from callers: nobody
+   * knows what a method reaches that is in no list.
+   */
+  get experimental(): readonly ExperimentalCapability[] {
+    const { experimental } = this.#kept;
+    return experimental === undefined || isLimited(this.backend) ? NONE : experimental;
+  }
+
+  /** Whether a bit of `capability` is among these. */
+  declares(bit: number): boolean {
+    return ((this.knownCapabilities ?? 0) & bit) !== 0;
+  }
+
+  /** The backend has listed its tools. @param tools those that have parameters with headers. */
+  learnMirrors(tools: readonly ToolMirrors[]): void {
+    if (tools.length > 0) this.#mirrors ??= new KnownMirrors(this.#memory);
+    this.#mirrors?.learn(tools);
+  }
+
+  /** They are about to be listed, for the headers of this one. */
+  missMirrors(tool: string): void {
+    (this.#mirrors ??= new KnownMirrors(this.#memory)).miss(tool);
+  }
+
+  /** Whether the tool was too large to be read for its headers, and has some. */
+  hasUnreadMirrors(tool: string): boolean {
+    return this.#mirrors?.isUnread(tool) === true;
+  }
+
+  /** @param tool as the backend calls it. @returns its parameters with headers; `undefined` where none are known. */
+  mirrorsOf(tool: string): readonly MirroredParam[] | undefined {
+    return this.#mirrors?.of(tool);
+  }
+
+  /** Whether its backend keeps a session that only a word of ours ends. */
+  get hasToBeTold(): boolean {
+    return this.record !== undefined && this.record.sessionId !== '';
+  }
+
+  /** Whether it is open without a session of the backend's: then each request says of itself what a session knows. Hot. */
+  get isModern(): boolean {
+    return this.record?.era === 'modern';
+  }
+
+  /** What each such request says in its `_meta`: its members. */
+  get envelope(): Buffer {
+    const introduction = this.introduction;
+    return (this.#envelope ??= envelopeOf(this.era === 'legacy' ? withoutTasks(introduction) : introduction));
+  }
+
+  /**
+   * A request of the gateway's own, as the backend wants it.
+   * @param id as JSON. @param members of its params, as JSON.
+   */
+  ownRequest(id: Buffer, method: string, members = ''): OutgoingMessage {
+    return this.isModern ? modernRequest(id, method, members, this.envelope) : plainOwnRequest(id, method, members);
+  }
+
+  /**
+   * Sends a JSON-RPC request in the open session.
+   * @param message the whole of it; `id` stands in it or in what it was made of.
+   */
+  request(
+    { body, leftOut, putIn, trace, head }: OutgoingMessage,
+    id: IdSpan,
+    metadata: RequestMetadata,
+    deadlineMs: number,
+    isSilenceDeadline: boolean,
+    handler: RequestHandler,
+  ): RpcRequest {
+    const headers = this.#headersWith(metadata);
+    const stream = this.#stream;
+    return new RpcRequest(
+      stream === undefined ? this.context.http : stream.wayOf(id),
+      this.context.deadlines,
+      {
+        subject: this.subject,
+        memory: this.context.answerMemory,
+        target: this.backend.target,
+        endpoint: this.endpoint,
+        headers,
+        body,
+        leftOut,
+        putIn,
+        requestId: metadata.requestId,
+        trace,
+        head,
+        id,
+        deadlineMs,
+        isSilenceDeadline,
+        carriesSession: stream !== undefined || this.hasToBeTold,
+        era: this.record?.era,
+        // What is broken off without a session is lost.
+        streams: stream !== undefined || this.isModern ? undefined : this.context.streams,
+        hasTasks: this.declares(ANY_TASKS),
+        isUnauthorizedFault: this.credentials !== undefined,
+      },
+      handler,
+    );
+  }
+
+  /**
+   * Sends a notification or a response; nobody waits for how that goes. A backend without sessions takes neither.
+   * @param onDone called once.
+   */
+  send(message: OutgoingMessage, metadata: RequestMetadata, onDone?: () => void): void {
+    if (this.isModern) {
+      onDone?.();
+      return;
+    }
+    const shown = this.credentials?.refresh(metadata);
+    if (shown instanceof Promise) void shown.then(() => this.#sendNow(message, metadata, onDone));
+    else this.#sendNow(message, metadata, onDone);
+  }
+
+  #sendNow(message: OutgoingMessage, metadata: RequestMetadata, onDone: (() => void) | undefined): void {
+    if (this.state !== 'open') {
+      onDone?.();
+      return;
+    }
+    const headers = this.#headersWith(metadata);
+    const target = this.#stream?.target ?? this.backend.target;
+    this.context.replies.send(this.subject, target, 'POST', headers, message, onDone);
+  }
+
+  /**
+   * Asks for what the backend says unasked (C04): in the open session.
+   * @param lastEventId where to go on; `''` for nowhere.
+   */
+  listen(lastEventId: string, metadata: RequestMetadata, handler: UpstreamHandler): UpstreamCall {
+    if (this.#stream !== undefined) return this.#stream.listen(handler);
+    // What has changed since the last time is here, or will be at the next.
+    void this.credentials?.refresh(metadata);
+    const headers = listeningHeaders(this.record, lastEventId);
+    const shown = this.credentials?.addTo(headers, metadata) ?? [...headers, ...metadata.headers];
+    return this.context.streams.dispatch(plainRequest(this.subject, this.backend.target, 'GET', shown), handler);
+  }
+
+  /**
+   * The same of a backend without sessions.
+   * @param filter what is wanted of it: an object, as JSON.
+   */
+  listenFor(filter: string, metadata: RequestMetadata, handler: UpstreamHandler): UpstreamCall {
+    void this.credentials?.refresh(metadata);
+    const { body, head } = this.ownRequest(
+      this.context.ids.next(),
+      'subscriptions/listen',
+      `"notifications":${filter}`,
+    );
+    const headers = this.#headersWith(metadata);
+    const request = plainRequest(this.subject, this.backend.target, 'POST', headers, body);
+    return this.context.streams.dispatch({ ...request, head }, handler);
+  }
+
+  /** Tells that the client's roots have changed: once more if that is being told already, however often it comes. */
+  tellRootsChanged(body: Buffer, metadata: RequestMetadata): void {
+    (this.#rootsNotice ??= new RepeatedNotice()).send((onDone) => this.send({ body }, metadata, onDone));
+  }
+
+  /** Tells the backend that nobody waits for a request any more (S36, C16). */
+  cancel(id: IdSpan, reason: string, metadata: RequestMetadata): void {
+    this.send({ body: cancelledNotice(id, reason) }, metadata);
+  }
+
+  /** Answers a request of the backend's own where nobody can be asked: `ping` (C18), and that no other is offered (C19). */
+  answer(bytes: Buffer, message: BackendMessage, metadata: RequestMetadata): void {
+    if (message.kind !== 'request') return;
+    const id = bytes.subarray(message.idStart, message.idEnd);
+    this.answerInstead(id, message.method === 'ping' ? undefined : NOT_OFFERED, metadata);
+  }
+
+  /**
+   * Answers a request of the backend's own in place of the client.
+   * @param id as JSON.
+   * @param error `undefined` answers an empty result.
+   */
+  answerInstead(id: Buffer, error: AnswerError | undefined, metadata: RequestMetadata): void {
+    // A backend that asks without end must not have a connection for each of its requests.
+    if (this.#answersUnderWay >= limits.backendRequestsUnderWayMax) return;
+    this.#answersUnderWay += 1;
+    this.send({ body: answerMessage(id, error) }, metadata, () => {
+      this.#answersUnderWay -= 1;
+    });
+  }
+
+  /**
+   * Goes on with a session that another process has opened, in place of one that is open here. Nobody is told: the backend's side
+   * of it is as it was.
+   */
+  restore(record: UpstreamSessionRecord): void {
+    if (this.state === 'open') this.#dropRecord();
+    else if (!this.tryOpenAtOnce()) return;
+    this.noteEra(record.era);
+    this.#kept.keep(record);
+    this.#headers = sessionHeaders(record.sessionId, record.protocolVersion);
+  }
+
+  /**
+   * A request that was sent in a session has come to this.
+   * @returns whether the backend has refused it without a look at what it is about, because it does not know the session or does not
+   * speak the era any more: then the session is lost, and the era is found out again.
+   */
+  tryMarkLost(fault: UpstreamFault, sentIn: UpstreamSessionRecord | undefined): boolean {
+    const isEraRefused = fault.kind === 'era-refused';
+    if (!isEraRefused && fault.kind !== 'session-lost') return false;
+    if (isEraRefused) this.endpoint.eras.forget();
+    this.markLost(sentIn);
+    return true;
+  }
+
+  /** The backend no longer knows the session: the next need opens a new one (C11). */
+  markLost(lost: UpstreamSessionRecord | undefined): void {
+    // Several calls may hear of one loss; only the session they were sent in is given up, not its successor.
+    if (this.record !== lost || !this.tryLose()) return;
+    // What it has forgotten may be that it spoke so.
+    if (lost?.era === 'modern') this.endpoint.eras.forget();
+    this.context.onChanged?.(this.backend, '');
+    this.#dropRecord();
+  }
+
+  /** The backend has sent this notification. Hot. */
+  hear(method: string): void {
+    const { onChanged } = this.context;
+    if (onChanged !== undefined && method.endsWith('/list_changed')) onChanged(this.backend, method);
+  }
+
+  /**
+   * What its backend goes by when it says what it has: what it is shown with a request, what it was told of the client, and in
+   * which version. Callers that differ in nothing of this get the same of it, as far as it knows.
+   */
+  shown(metadata: RequestMetadata): string {
+    const { era, protocolVersion } = this.record ?? {};
+    return hashOfShown(this.introduction, [era, protocolVersion, this.shownHeaders(metadata)]);
+  }
+
+  /** The headers that make the difference, as far as they are known by now. */
+  shownHeaders(metadata: RequestMetadata): readonly string[] {
+    return this.credentials?.addTo(NO_HEADERS, metadata) ?? metadata.headers;
+  }
+
+  /** A request in the session has failed; for the log. */
+  reportFailure(fault: UpstreamFault): void {
+    const isSilent = this.#stream?.hasBeenSilentFor(this.context.options.callIdleTimeoutMs) === true;
+    if (isSilent && fault.kind === 'answer-timeout') this.markLost(this.record);
+    this.context.onFailure(this.backend, fault);
+  }
+
+  /**
+   * Ends the session for good and tells the backend (C12). Who waits hears `session-ended`.
+   * @param onTold called once, later, if the session is one that `hasToBeTold`.
+   */
+  close(metadata: RequestMetadata, onTold?: (isTold: boolean) => void): void {
+    const { hasToBeTold } = this;
+    if (!this.tryClose()) return;
+    if (hasToBeTold) this.#sayFarewell(metadata, onTold);
+    this.#dropRecord();
+    this.#kept.dropAll();
+    this.#mirrors?.drop();
+    this.tellWaiters(upstreamFault('session-ended', true));
+  }
+
+  #sayFarewell(metadata: RequestMetadata, onTold: ((isTold: boolean) => void) | undefined): void {
+    const { target } = this.backend;
+    const own = this.#headers;
+    const tell = (): void => {
+      const headers = this.credentials?.addTo(own, metadata) ?? [...own, ...metadata.headers];
+      this.context.notices.send(this.subject, target, 'DELETE', headers, undefined, onTold);
+    };
+    const shown = this.credentials?.refresh(metadata);
+    if (shown instanceof Promise) void shown.then(tell);
+    else tell();
+  }
+
+  #headersWith(metadata: RequestMetadata): readonly string[] {
+    const headers = this.#headers;
+    if (this.credentials !== undefined) return this.credentials.addTo(headers, metadata);
+    return metadata.headers.length === 0 ? headers : [...headers, ...metadata.headers];
+  }
+
+  protected override onHandshake(result: HandshakeResult, metadata: RequestMetadata): void {
+    this.#kept.keep(result.record);
+    this.#headers = result.headers;
+    if (result.stream !== undefined) this.#take(result.stream, result.record, metadata);
+  }
+
+  protected override onDeclared({ record }: HandshakeResult): void {
+    if (this.#kept.says(record)) return;
+    this.#kept.drop();
+    this.#kept.keep(record);
+    this.context.onChanged?.(this.backend, '');
+  }
+
+  protected override tellOpened(metadata: RequestMetadata): void {
+    this.onOpened?.(this, metadata);
+  }
+
+  /** All of the session is on this stream from now on, and ends with it. */
+  #take(stream: SseStream, record: UpstreamSessionRecord, metadata: RequestMetadata): void {
+    this.#stream = stream;
+    const lost = this.record ?? record;
+    stream.owner = {
+      onUnheard: (bytes, message) => this.#hearUnheard(bytes, message),
+      onUnasked: (bytes, message) => this.answer(bytes, message, metadata),
+      onLost: () => this.markLost(lost),
+    };
+  }
+
+  #hearUnheard(bytes: Buffer, message: BackendMessage): boolean {
+    this.hear(message.method);
+    return message.method === 'notifications/progress' && this.onProgress?.(this, bytes, message) === true;
+  }
+
+  #dropRecord(): void {
+    const stream = this.#stream;
+    this.#stream = undefined;
+    this.onDropped?.(this);
+    this.#kept.drop();
+    stream?.close();
+  }
+}

@@ -1,0 +1,76 @@
+// What is told to backends without anybody waiting for it: when it is told once more.
+import t, { type Test } from 'tap';
+import { limits } from '../../../src/shared/limits.js';
+import { Notices } from '../../../src/upstream/http/notices.js';
+import { upstreamFault } from '../../../src/upstream/http/upstream-fault.js';
+import { backendOf, virtualHostOf } from '../../relay/virtual-host.js';
+import { ScriptedContext } from '../scripted-context.js';
+import { ScriptedUpstream } from '../scripted-upstream.js';
+
+const { target } = backendOf(virtualHostOf({ b: { url: 'https://b.example/mcp' } }), 'b');
+
+class Scene {
+  readonly context: ScriptedContext;
+  readonly other = new ScriptedUpstream();
+  readonly outcomes: boolean[] = [];
+  readonly #notices: Notices;
+
+  constructor(t: Test, hasOther = false) {
+    this.context = new ScriptedContext(t);
+    const { http, deadlines } = this.context;
+    this.#notices = new Notices(http, deadlines, hasOther ? this.other : undefined);
+  }
+
+  send(method: 'POST' | 'DELETE'): this {
+    const message = method === 'POST' ? { body: Buffer.from('{"jsonrpc":"2.0","method":"n"}') } : undefined;
+    this.#notices.send('alice', target, method, [], message, (isTaken) => this.outcomes.push(isTaken));
+    return this;
+  }
+
+  get sent(): readonly string[] {
+    return this.context.http.summary;
+  }
+}
+
+t.test('a DELETE whose connection is lost goes out once more, and not a third time', async (t) => {
+  const scene = new Scene(t).send('DELETE');
+  const { http } = scene.context;
+  http.last.fault('connection-lost');
+  t.same(scene.sent, ['DELETE', 'DELETE']);
+  t.same(scene.outcomes, [], 'it is not over');
+  http.last.empty();
+  t.same(scene.outcomes, [true]);
+  scene.send('DELETE');
+  http.last.fault('connection-lost');
+  http.last.fault('connection-lost');
+  t.same(scene.sent, ['DELETE', 'DELETE', 'DELETE', 'DELETE']);
+  t.same(scene.outcomes, [true, false]);
+});
+
+t.test('the second try ends with the time that both have', async (t) => {
+  const scene = new Scene(t).send('DELETE');
+  scene.context.http.last.fault('connection-lost');
+  scene.context.advance(2 * limits.noticeMsMax);
+  t.equal(scene.context.http.last.isAborted, true);
+  t.same(scene.outcomes, [false]);
+});
+
+t.test('what a backend may have carried out, or has refused, is not told once more', async (t) => {
+  const scene = new Scene(t).send('POST');
+  scene.context.http.last.fault('connection-lost');
+  scene.send('DELETE').context.http.last.fault('connection-refused');
+  scene.send('DELETE').context.http.last.empty(404);
+  t.same(scene.sent, ['n', 'DELETE', 'DELETE']);
+  t.same(scene.outcomes, [false, false, true]);
+});
+
+t.test('what was never sent goes another way, where there is one', async (t) => {
+  const scene = new Scene(t, true).send('POST');
+  scene.context.http.last.fault(upstreamFault('backend-busy', true));
+  t.same(scene.other.summary, ['n']);
+  scene.other.last.empty();
+  t.same(scene.outcomes, [true]);
+  scene.send('POST').context.http.last.fault('connection-lost');
+  t.equal(scene.other.calls.length, 1, 'this one may have been taken');
+  t.same(scene.outcomes, [true, false]);
+});

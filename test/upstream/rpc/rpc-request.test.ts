@@ -1,0 +1,662 @@
+// Each state of a request with each thing that can happen in it; the backend is a script, the clock stands still.
+import t, { type Test } from 'tap';
+import type { BackendMessage } from '../../../src/protocol/json-rpc.js';
+import { upstreamFault, type UpstreamFault } from '../../../src/upstream/http/upstream-fault.js';
+import { RpcRequest, type RequestHandler, type RequestPlan } from '../../../src/upstream/rpc/rpc-request.js';
+import { limits } from '../../../src/shared/limits.js';
+import { until } from '../../support/until.js';
+import { ScriptedContext } from '../scripted-context.js';
+import type { ScriptedCall } from '../scripted-upstream.js';
+
+const JSON_TYPE = 'application/json';
+const STREAM_TYPE = 'text/event-stream';
+const DEADLINE_MS = 1_000;
+
+const RESULT = '{"jsonrpc":"2.0","id":7,"result":{"n":1.0}}';
+const ERROR = '{"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"no"}}';
+const NOTICE = '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1}}';
+const PING = '{"jsonrpc":"2.0","id":7,"method":"ping"}';
+
+/** Keeps what it hears. */
+class Listener implements RequestHandler {
+  readonly answers: string[] = [];
+  readonly messages: string[] = [];
+  readonly faults: UpstreamFault[] = [];
+  sessionId: string | undefined;
+  /** Called for each message. */
+  onNext: (() => void) | undefined;
+  #kept: Buffer | undefined;
+
+  onAnswer(bytes: Buffer, message: BackendMessage, sessionId: string): void {
+    this.answers.push(`${message.isError ? 'error' : 'result'} ${bytes.toString()}`);
+    this.sessionId = sessionId;
+    this.#kept = bytes;
+  }
+
+  onMessage(bytes: Buffer, message: BackendMessage): void {
+    this.messages.push(`${message.kind} ${bytes.toString()}`);
+    this.onNext?.();
+  }
+
+  onFault(fault: UpstreamFault): void {
+    this.faults.push(fault);
+  }
+
+  /** The answer's bytes as they are now. */
+  get kept(): string | undefined {
+    return this.#kept?.toString();
+  }
+}
+
+interface Started<Its extends Listener = Listener> {
+  readonly context: ScriptedContext;
+  readonly call: ScriptedCall;
+  readonly request: RpcRequest;
+  readonly listener: Its;
+}
+
+function start(t: Test, plan?: Partial<RequestPlan>): Started;
+function start<Its extends Listener>(t: Test, plan: Partial<RequestPlan>, listener: Its): Started<Its>;
+function start(t: Test, plan: Partial<RequestPlan> = {}, listener = new Listener()): Started {
+  const context = new ScriptedContext(t);
+  const target = { origin: 'https://b.example', path: '/mcp' };
+  const request = new RpcRequest(
+    context.http,
+    context.deadlines,
+    {
+      subject: 'alice',
+      target,
+      endpoint: context.endpoints.of(target),
+      headers: ['accept', 'both'],
+      body: Buffer.from('{"id":7}'),
+      id: { bytes: Buffer.from('{"id":7}'), start: 6, end: 7 },
+      deadlineMs: DEADLINE_MS,
+      isSilenceDeadline: true,
+      carriesSession: true,
+      ...plan,
+    },
+    listener,
+  );
+  return { context, call: context.http.last, request, listener };
+}
+
+/** The request in each state but `done`, from which the same faults lead out. */
+const reach: Readonly<Record<string, (call: ScriptedCall) => void>> = {
+  waiting: () => undefined,
+  json: (call) => call.head(200, JSON_TYPE).data('{"jsonrpc":'),
+  'event-stream': (call) => call.head(200, STREAM_TYPE).data(`data: ${NOTICE}\n\ndata: `),
+  refused: (call) => call.head(500, JSON_TYPE).data('{"jsonrpc":'),
+};
+
+function httpStatus(status: number): UpstreamFault {
+  return { kind: 'http-status', isUnsent: false, detail: String(status) };
+}
+
+t.test('sends what was planned, once', async (t) => {
+  const { context, call, listener } = start(t);
+  t.equal(context.http.calls.length, 1);
+  t.match(call.request, { subject: 'alice', method: 'POST', headers: ['accept', 'both'], target: { path: '/mcp' } });
+  t.equal(call.text, '{"id":7}');
+  t.same([listener.answers, listener.faults], [[], []]);
+});
+
+t.test('an answer in one piece is not copied for who reads it where it lies, and for nobody else', async (t) => {
+  class InPlace extends Listener {
+    readonly readsInPlace: true | undefined;
+    readonly inPlace: (boolean | undefined)[] = [];
+
+    constructor(readsInPlace: true | undefined) {
+      super();
+      this.readsInPlace = readsInPlace;
+    }
+
+    override onAnswer(bytes: Buffer, message: BackendMessage, sessionId: string, isInPlace?: boolean): void {
+      super.onAnswer(bytes, message, sessionId);
+      this.inPlace.push(isInPlace);
+    }
+  }
+  const large = `{"jsonrpc":"2.0","id":7,"result":"${'x'.repeat(limits.countedFromBytes)}"}`;
+  for (const [readsInPlace, text, isInPlace] of [
+    [true, RESULT, true],
+    [undefined, RESULT, false],
+    [true, large, false],
+  ] as const) {
+    const { call, listener } = start(t, {}, new InPlace(readsInPlace));
+    call.whole(text);
+    t.same(listener.answers, [`result ${text}`]);
+    t.same(listener.inPlace, [isInPlace]);
+    t.equal(listener.kept === text, !isInPlace, 'what may be kept is its own');
+  }
+  for (const bodyBytes of [-1, RESULT.length + 1]) {
+    const { call, listener } = start(t, {}, new InPlace(true));
+    call.head(200, JSON_TYPE, '', bodyBytes).data(RESULT).end();
+    t.same(listener.inPlace, [false]);
+    t.equal(listener.kept, RESULT);
+  }
+  const { call, listener } = start(t, {}, new InPlace(true));
+  call.head(200, JSON_TYPE, '', RESULT.length).data(RESULT.slice(0, 9)).data(RESULT.slice(9)).end();
+  t.same(listener.inPlace, [false]);
+  t.equal(listener.kept, RESULT);
+});
+
+t.test('waiting, json: one object is the answer, byte for byte, whatever its pieces', async (t) => {
+  for (const [kind, text] of Object.entries({ result: RESULT, error: ERROR })) {
+    const { call, listener, context } = start(t);
+    call.head(200, JSON_TYPE, 'S-1');
+    for (const byte of text) call.data(byte);
+    t.same(listener.answers, [], 'not before the end');
+    call.end();
+    t.same(listener.answers, [`${kind} ${text}`]);
+    t.equal(listener.kept, text, 'it may be kept');
+    t.equal(listener.sessionId, 'S-1');
+    context.advance(DEADLINE_MS * 2);
+    t.same(listener.faults, []);
+    t.notOk(call.isAborted, 'its connection can be used again');
+  }
+});
+
+t.test('json: what is not the answer is a fault', async (t) => {
+  const texts = {
+    'another id': RESULT.replace('7', '8'),
+    'the same digits as a string': RESULT.replace('7', '"7"'),
+    'no id': '{"jsonrpc":"2.0","error":{"code":1,"message":""}}',
+    'a request': PING,
+    'a notification': NOTICE,
+    'an array': `[${RESULT}]`,
+    'half an object': RESULT.slice(0, -1),
+    nothing: '',
+  };
+  for (const [what, text] of Object.entries(texts)) {
+    const { call, listener } = start(t);
+    call.json(text);
+    t.same(listener.faults, [upstreamFault('answer-invalid')], what);
+    t.same(listener.answers, [], what);
+  }
+});
+
+t.test('the id is the same in other digits or escapes', async (t) => {
+  const { call, listener } = start(t);
+  call.json(RESULT.replace('7', '7.0e0'));
+  t.equal(listener.answers.length, 1);
+});
+
+t.test('event-stream: messages come before the answer, and the answer may be kept', async (t) => {
+  const { call, listener } = start(t);
+  call.head(200, STREAM_TYPE, 'S-2');
+  call.data('id: 1\ndata:\n\n').data(`data: ${NOTICE}\n\n`).data(`data: ${PING}\n\ndata: ${RESULT}\n\n`);
+  t.same(listener.messages, [`notification ${NOTICE}`, `request ${PING}`]);
+  t.same(listener.answers, [`result ${RESULT}`]);
+  t.equal(listener.kept, RESULT, 'the chunk is overwritten by now, the answer is not');
+  t.equal(listener.sessionId, 'S-2');
+});
+
+t.test('event-stream: what is not a message, or not the answer, is a fault and cuts the stream', async (t) => {
+  for (const text of ['hello', '[]', RESULT.replace('7', '8'), '{"jsonrpc":"2.0","error":{"code":1,"message":""}}']) {
+    const { call, listener } = start(t);
+    call.head(200, STREAM_TYPE).data(`data: ${text}\n\n`);
+    t.same(listener.faults, [upstreamFault('answer-invalid')], text);
+    t.ok(call.isAborted, text);
+    call.data(`data: ${RESULT}\n\n`).end();
+    t.same(listener.answers, [], 'nothing is heard of it any more');
+  }
+});
+
+t.test('event-stream: nothing follows an abort from within a message, not even of the same chunk', async (t) => {
+  const { call, listener, request } = start(t);
+  listener.onNext = () => request.abort();
+  call.head(200, STREAM_TYPE).data(`data: ${NOTICE}\n\ndata: ${NOTICE}\n\ndata: ${RESULT}\n\n`);
+  t.equal(listener.messages.length, 1);
+  t.same([listener.answers, listener.faults], [[], []]);
+});
+
+t.test('an end without an answer', async (t) => {
+  for (const [state, contentType] of Object.entries({ waiting: undefined, 'event-stream': STREAM_TYPE })) {
+    const { call, listener } = start(t);
+    if (contentType !== undefined) call.head(200, contentType).data(`data: ${NOTICE}\n\ndata: ${RESULT}\n`);
+    call.end();
+    t.same(listener.faults, [upstreamFault('answer-incomplete')], state);
+    t.same(listener.answers, [], 'an event that no empty line ends is not dispatched');
+  }
+});
+
+t.test('a head that cannot lead to an answer is a fault at once', async (t) => {
+  const heads: [number, string, UpstreamFault][] = [
+    [200, 'text/html', upstreamFault('answer-invalid')],
+    [200, '', upstreamFault('answer-invalid')],
+    [201, JSON_TYPE, upstreamFault('answer-invalid')],
+    [202, '', upstreamFault('answer-invalid')],
+    [301, JSON_TYPE, httpStatus(301)],
+    [307, '', httpStatus(307)],
+  ];
+  for (const [status, contentType, fault] of heads) {
+    const { call, listener } = start(t);
+    call.head(status, contentType);
+    t.same(listener.faults, [fault], `${status} ${contentType}`);
+    t.ok(call.isAborted);
+  }
+});
+
+t.test('refused: the status is told, unless the error of the request itself is in the body (R24)', async (t) => {
+  for (const status of [400, 401, 403, 405, 429, 500, 503]) {
+    const { call, listener } = start(t);
+    call.json('Nope', '', status);
+    t.same(listener.faults, [httpStatus(status)]);
+    const other = start(t);
+    other.call.json(ERROR, '', status);
+    t.same(other.listener.answers, [`error ${ERROR}`], `${status} with the error`);
+    t.same(other.listener.faults, []);
+  }
+  const result = start(t);
+  result.call.json(RESULT, '', 500);
+  t.same(result.listener.faults, [httpStatus(500)], 'a result is no error');
+  const foreign = start(t);
+  foreign.call.json(ERROR.replace('7', '8'), '', 500);
+  t.same(foreign.listener.faults, [httpStatus(500)], "another request's error");
+});
+
+t.test('refused: the session is lost with 404, when there was one (C11)', async (t) => {
+  const bodies = {
+    nothing: '',
+    text: 'Not found',
+    'an error without id': ERROR.replace('7', 'null'),
+    'its error': ERROR,
+  };
+  for (const [what, body] of Object.entries(bodies)) {
+    const { call, listener } = start(t);
+    call.json(body, '', 404);
+    t.same(listener.faults, [upstreamFault('session-lost')], what);
+    t.same(listener.answers, [], what);
+  }
+  const without = start(t, { carriesSession: false });
+  without.call.json('', '', 404);
+  t.same(without.listener.faults, [httpStatus(404)]);
+  const withError = start(t, { carriesSession: false });
+  withError.call.json(ERROR, '', 404);
+  t.same(withError.listener.answers, [`error ${ERROR}`]);
+});
+
+t.test('refused: 400 loses the session when an error of no request speaks of the session', async (t) => {
+  const lost =
+    '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid Session ID provided"}}';
+  const { call, listener } = start(t);
+  call.json(lost, '', 400);
+  t.same(listener.faults, [upstreamFault('session-lost')]);
+  const kept: [string, string, number, boolean][] = [
+    ['of something else', lost.replace('Session', 'Request'), 400, true],
+    ['with another status', lost, 403, true],
+    ['without a session', lost, 400, false],
+    ['not JSON-RPC', 'invalid session', 400, true],
+  ];
+  for (const [what, body, status, carriesSession] of kept) {
+    const other = start(t, { carriesSession });
+    other.call.json(body, '', status);
+    t.same(other.listener.faults, [httpStatus(status)], what);
+  }
+  const own = start(t);
+  own.call.json(ERROR.replace('no', 'no session'), '', 400);
+  t.equal(own.listener.answers.length, 1, "the request's own error is its answer");
+});
+
+t.test('every state: a fault of the connection is handed on once', async (t) => {
+  for (const [state, lead] of Object.entries(reach)) {
+    const { call, listener } = start(t);
+    lead(call);
+    call.fault('connection-lost').fault('connection-lost').end();
+    t.same(listener.faults, [upstreamFault('connection-lost')], state);
+  }
+});
+
+t.test('every state: the deadline ends it, and the connection with it', async (t) => {
+  for (const [state, lead] of Object.entries(reach)) {
+    const { context, call, listener } = start(t);
+    lead(call);
+    context.advance(DEADLINE_MS - 100);
+    t.same(listener.faults, [], `${state}: not early`);
+    context.advance(200);
+    t.same(listener.faults, [upstreamFault('answer-timeout')], state);
+    t.ok(call.isAborted, state);
+    context.advance(DEADLINE_MS * 3);
+    t.equal(listener.faults.length, 1, 'once');
+  }
+});
+
+t.test('every state: after an abort nothing is heard, whatever the connection does', async (t) => {
+  for (const [state, lead] of Object.entries(reach)) {
+    const { context, call, request, listener } = start(t);
+    lead(call);
+    request.abort();
+    request.abort();
+    t.ok(call.isAborted, state);
+    // As if the promise of the interface were broken: a late callback must find nobody either.
+    call.isAborted = false;
+    call.head(200, JSON_TYPE).data(RESULT).end().fault('connection-lost');
+    context.advance(DEADLINE_MS * 2);
+    t.same([listener.answers, listener.faults], [[], []], state);
+    t.notOk(call.isAborted, 'and it is not aborted again');
+  }
+});
+
+t.test('a deadline on silence is put off by every byte of the answer, one on the whole request is not', async (t) => {
+  const answers: Record<string, (call: ScriptedCall) => (() => void)[]> = {
+    json: (call) => [() => call.head(200, JSON_TYPE), ...[...RESULT].map((byte) => () => call.data(byte))],
+    stream: (call) => [() => call.head(200, STREAM_TYPE), ...[...NOTICE].map((byte) => () => call.data(byte))],
+  };
+  for (const [form, stepsOf] of Object.entries(answers)) {
+    const silence = start(t, { isSilenceDeadline: true });
+    for (const step of stepsOf(silence.call)) {
+      silence.context.advance(DEADLINE_MS - 100);
+      step();
+    }
+    t.same(silence.listener.faults, [], `${form}: silence never lasted so long`);
+    silence.context.advance(DEADLINE_MS + 100);
+    t.same(silence.listener.faults, [upstreamFault('answer-timeout')], `${form}: then it did`);
+
+    const whole = start(t, { isSilenceDeadline: false });
+    for (const step of stepsOf(whole.call).slice(0, 2)) {
+      whole.context.advance(DEADLINE_MS - 400);
+      step();
+    }
+    t.same(whole.listener.faults, [upstreamFault('answer-timeout')], `${form}: the whole took too long`);
+  }
+});
+
+t.test('a refusal that trickles in puts no deadline off', async (t) => {
+  const { context, call, listener } = start(t);
+  call.head(500, '');
+  for (let piece = 0; piece < 3; piece += 1) {
+    context.advance(DEADLINE_MS / 2);
+    call.data('x');
+  }
+  t.same(listener.faults, [upstreamFault('answer-timeout')]);
+});
+
+t.test('pausing rests the deadline, for the silence is ours', async (t) => {
+  const { context, call, request, listener } = start(t);
+  call.head(200, STREAM_TYPE).data(`data: ${NOTICE}\n\n`);
+  request.pause();
+  t.ok(call.isPaused);
+  context.advance(DEADLINE_MS * 3);
+  t.same(listener.faults, []);
+  request.resume();
+  t.notOk(call.isPaused);
+  context.advance(DEADLINE_MS - 100);
+  t.same(listener.faults, [], 'it begins anew');
+  context.advance(200);
+  t.same(listener.faults, [upstreamFault('answer-timeout')]);
+  request.pause();
+  t.notOk(call.isPaused, 'a request that is over leaves the connection alone');
+  request.resume();
+  context.advance(DEADLINE_MS * 2);
+  t.equal(listener.faults.length, 1, 'and is not timed again');
+});
+
+t.test('answered: the stream may linger for a while, so that the connection can be used again', async (t) => {
+  const answered = (t: Test): Started => {
+    const started = start(t);
+    started.call.head(200, STREAM_TYPE).data(`data: ${RESULT}\n\n`);
+    t.equal(started.listener.answers.length, 1);
+    return started;
+  };
+  const ends = answered(t);
+  ends.call.end();
+  ends.context.advance(limits.answeredStreamMsMax * 2);
+  t.notOk(ends.call.isAborted, 'it ended by itself');
+
+  const lingers = answered(t);
+  lingers.call.data(`data: ${NOTICE}\n\ndata: ${RESULT}\n\n`);
+  lingers.context.advance(limits.answeredStreamMsMax - 100);
+  lingers.call.data(': still here\n\n');
+  t.notOk(lingers.call.isAborted);
+  lingers.context.advance(200);
+  t.ok(lingers.call.isAborted, 'cut, whatever it still sends');
+
+  const waits = start(t);
+  const armed = t.capture(
+    waits.context.deadlines,
+    'after',
+    waits.context.deadlines.after.bind(waits.context.deadlines),
+  );
+  waits.call.head(200, STREAM_TYPE).data(`data: ${RESULT}\n\n`).end();
+  t.equal(armed().length, 0, 'the one deadline of the request serves');
+
+  const breaks = answered(t);
+  breaks.call.fault('connection-lost');
+  breaks.context.advance(limits.answeredStreamMsMax * 2);
+
+  for (const { listener } of [ends, lingers, breaks]) {
+    t.equal(listener.answers.length, 1, 'one answer');
+    t.same([listener.messages, listener.faults], [[], []], 'and nothing after it');
+  }
+});
+
+t.test('a handler that reads its answer by itself gets it unread, when it is JSON or a large result', async (t) => {
+  /** Keeps, beyond what every listener keeps, the answers that came unread. */
+  class Reader extends Listener {
+    readonly pieces: Buffer[] = [];
+
+    onUnread(pieces: readonly Buffer[]): void {
+      this.pieces.push(...pieces);
+    }
+
+    get unread(): string {
+      return Buffer.concat(this.pieces).toString();
+    }
+  }
+  const large = RESULT.replace('1.0', `"${'x'.repeat(limits.listBytesInlineMax)}"`);
+  const json = start(t, {}, new Reader());
+  json.call.head(200, JSON_TYPE).data('{"anything":').data('at all').end();
+  t.equal(json.listener.unread, '{"anything":at all');
+  t.equal(json.listener.pieces.length, 2);
+  const stream = start(t, {}, new Reader());
+  stream.call.head(200, STREAM_TYPE);
+  // As many bytes at once as are read at once.
+  const text = `data: ${NOTICE}\n\ndata: ${large}\n\ndata: ${large}\n\n`;
+  for (let at = 0; at < text.length; at += limits.upstreamReadBytes) {
+    stream.call.data(text.slice(at, at + limits.upstreamReadBytes));
+  }
+  stream.call.end();
+  t.same(stream.listener.messages, [`notification ${NOTICE}`]);
+  t.equal(stream.listener.unread, large, 'once, and it may be kept');
+  for (const { listener, context } of [json, stream]) {
+    context.advance(DEADLINE_MS * 2);
+    t.same([listener.answers, listener.faults], [[], []]);
+  }
+  const small = start(t, {}, new Reader());
+  small.call.head(200, STREAM_TYPE).data(`data: ${RESULT}\n\n`);
+  t.equal(small.listener.answers.length, 1, 'a small event is read');
+  const notice = start(t, {}, new Reader());
+  notice.call
+    .head(200, STREAM_TYPE)
+    .data(`data: ${NOTICE.replace('1}', `"${'x'.repeat(limits.listBytesInlineMax)}"}`)}\n\n`);
+  await until(() => notice.listener.messages.length === 1, 'and what is no result');
+  const refused = start(t, {}, new Reader());
+  refused.call.json('', '', 404);
+  t.same(refused.listener.faults, [upstreamFault('session-lost')], 'and a refusal');
+});
+
+/** A message that is read in slices. */
+function enlarged(text: string): string {
+  return text.replace('{', `{"x":"${'ü'.repeat(limits.readAtOnceBytesMax)}",`);
+}
+
+/** More than one turn of the event loop has time for: every byte is a token. */
+function overlong(text: string): string {
+  return text.replace('{', `{"x":[[${'[],'.repeat(2 ** 20)}1]],`);
+}
+
+t.test('a large JSON answer is read in slices, and its backend has no deadline meanwhile', async (t) => {
+  const { context, call, listener } = start(t);
+  call.json(overlong(RESULT), 'S-1');
+  t.same(listener.answers, [], 'not at once');
+  context.advance(DEADLINE_MS * 2);
+  await until(() => listener.answers.length > 0, 'the answer');
+  t.ok(listener.answers[0] === `result ${overlong(RESULT)}`);
+  t.equal(listener.sessionId, 'S-1');
+  t.same(listener.faults, []);
+  const broken = start(t);
+  broken.call.json(`${enlarged(RESULT).slice(0, -1)}]`);
+  await until(() => broken.listener.faults.length > 0, 'the fault');
+  t.same(broken.listener.faults, [upstreamFault('answer-invalid')]);
+});
+
+t.test('what is given up while its large answer is read is never heard of', async (t) => {
+  const { call, request, listener } = start(t);
+  call.json(overlong(RESULT));
+  request.abort();
+  const next = start(t);
+  next.call.json(overlong(RESULT));
+  await until(() => next.listener.answers.length > 0, 'an answer that came later');
+  t.same([listener.answers, listener.faults], [[], []]);
+});
+
+t.test('what comes behind a large event waits until that is read, the end of the stream too', async (t) => {
+  const ends: Readonly<Record<string, (call: ScriptedCall) => unknown>> = {
+    'an end': (call) => call.end(),
+    'a fault': (call) => call.fault('connection-lost'),
+  };
+  for (const [what, end] of Object.entries(ends)) {
+    const { context, call, listener } = start(t);
+    call.head(200, STREAM_TYPE).data(`data: ${enlarged(NOTICE)}\n\ndata: ${PING}\n\ndata: ${enlarged(RESULT)}\n\n`);
+    t.ok(call.isPaused, 'nothing more is read of it');
+    end(call);
+    t.same([listener.messages, listener.answers, listener.faults], [[], [], []]);
+    context.advance(DEADLINE_MS * 2);
+    await until(() => listener.answers.length > 0, 'the answer');
+    t.same(listener.messages, [`notification ${enlarged(NOTICE)}`, `request ${PING}`], what);
+    t.same(listener.answers, [`result ${enlarged(RESULT)}`]);
+    t.same(listener.faults, []);
+  }
+  const lost = start(t);
+  lost.call
+    .head(200, STREAM_TYPE)
+    .data(`data: ${enlarged(NOTICE)}\n\n`)
+    .fault('connection-lost');
+  await until(() => lost.listener.faults.length > 0, 'the fault');
+  t.equal(lost.listener.messages.length, 1);
+  t.same(lost.listener.faults, [upstreamFault('connection-lost')]);
+});
+
+t.test('a stream is read on behind a large event, unless its reader wants no more', async (t) => {
+  const { call, request, listener } = start(t);
+  call.head(200, STREAM_TYPE).data(`data: ${enlarged(NOTICE)}\n\n`);
+  await until(() => !call.isPaused, 'the stream to go on');
+  t.equal(listener.messages.length, 1);
+  listener.onNext = () => request.pause();
+  call.data(`data: ${enlarged(NOTICE)}\n\ndata: ${PING}\n\n`);
+  await until(() => listener.messages.length === 2, 'the second');
+  t.ok(call.isPaused);
+  listener.onNext = undefined;
+  request.resume();
+  t.same(listener.messages[2], `request ${PING}`, 'what was read already came with the wish for more');
+  t.notOk(call.isPaused);
+});
+
+t.test('a deadline for the whole request goes on while nothing is read', async (t) => {
+  const { context, call, request, listener } = start(t, { isSilenceDeadline: false });
+  call.head(200, JSON_TYPE).data('{');
+  request.pause();
+  context.advance(DEADLINE_MS / 2);
+  request.resume();
+  t.same(listener.faults, []);
+  request.pause();
+  context.advance(DEADLINE_MS / 2 + 100);
+  t.same(listener.faults, [upstreamFault('answer-timeout')]);
+});
+
+t.test('an answer that says at once that it is too large is not read', async (t) => {
+  const { call, listener } = start(t);
+  call.head(200, JSON_TYPE, '', limits.upstreamMessageBytesMax + 1).data('{');
+  t.same(listener.faults, [upstreamFault('answer-too-large')]);
+  t.ok(call.isAborted);
+});
+
+t.test('answers of more bytes than the limit', async (t) => {
+  const mebibyte = ' '.repeat(1024 * 1024);
+  const mebibytes = limits.upstreamMessageBytesMax / mebibyte.length;
+  for (const [contentType, before] of Object.entries({ [JSON_TYPE]: '', [STREAM_TYPE]: 'data: ' })) {
+    const { call, listener } = start(t);
+    call.head(200, contentType).data(before);
+    for (let sent = 0; sent < mebibytes - 1; sent += 1) call.data(mebibyte);
+    t.same(listener.faults, [], contentType);
+    call.data(mebibyte).data('xxxxxxx');
+    t.same(listener.faults, [upstreamFault('answer-too-large')], contentType);
+    t.ok(call.isAborted);
+  }
+  const { call, listener } = start(t);
+  call.head(503, JSON_TYPE).data(' '.repeat(limits.upstreamRefusalBytesMax));
+  t.same(listener.faults, []);
+  call.data(' ');
+  t.same(listener.faults, [httpStatus(503)], 'of a refusal the status alone counts');
+  t.ok(call.isAborted);
+  const lost = start(t);
+  lost.call.head(404, 'text/html').data(' '.repeat(limits.upstreamRefusalBytesMax + 1));
+  t.same(lost.listener.faults, [upstreamFault('session-lost')]);
+});
+
+t.test('a large answer that did not begin like one goes on a part a turn, none while it is held', async (t) => {
+  class Reader extends Listener {
+    readonly parts: Buffer[] = [];
+    onPart: () => void = () => undefined;
+    isOver = false;
+
+    onUnread(pieces: readonly Buffer[], isLast: boolean): void {
+      this.parts.push(...pieces);
+      this.isOver ||= isLast;
+      this.onPart();
+    }
+  }
+  const late = `{"x":"${'x'.repeat(5.5 * limits.listPartBytes)}",${RESULT.slice(1)}`;
+  const begin = (): { listener: Reader; request: RpcRequest } => {
+    const listener = new Reader();
+    const { call, request } = start(t, {}, listener);
+    call.head(200, STREAM_TYPE).data(`data: ${late}\n\n`).end();
+    return { listener, request };
+  };
+  const { listener, request } = begin();
+  let isNewTurn = true;
+  listener.onPart = () => {
+    t.ok(isNewTurn, 'one part at a time');
+    isNewTurn = false;
+    queueMicrotask(() => (isNewTurn = true));
+    if (listener.parts.length === 2) request.pause();
+  };
+  await until(() => listener.parts.length === 2, 'the second part');
+  await turns(5);
+  t.equal(listener.parts.length, 2, 'none while nobody wants any');
+  request.resume();
+  await until(() => listener.isOver, 'the last part');
+  t.equal(Buffer.concat(listener.parts).toString(), late);
+  t.equal(listener.parts.length, 6);
+  t.same([listener.answers, listener.faults], [[], []]);
+
+  const given = begin();
+  given.listener.onPart = () => given.request.abort();
+  await until(() => given.listener.parts.length > 0, 'the first part');
+  given.request.resume();
+  await turns(5);
+  t.equal(given.listener.parts.length, 1, 'what is given up is not passed on');
+});
+
+/** Of the event loop. */
+async function turns(count: number): Promise<void> {
+  for (let turn = 0; turn < count; turn += 1) await new Promise(setImmediate);
+}
+
+t.test('an answer of tiny pieces takes little more memory than its bytes', async (t) => {
+  const single = ' ';
+  const sentBytes = 100_000;
+  let pieceCount = 0;
+  let bytes = 0;
+  class Counter extends Listener {
+    onUnread(pieces: readonly Buffer[]): void {
+      pieceCount += pieces.length;
+      for (const piece of pieces) bytes += piece.length;
+    }
+  }
+  const { call } = start(t, {}, new Counter());
+  call.head(200, JSON_TYPE);
+  for (let sent = 0; sent < sentBytes; sent += 1) call.data(single);
+  call.end();
+  t.equal(bytes, sentBytes);
+  t.ok(pieceCount < 2_048, `${pieceCount} pieces`);
+});

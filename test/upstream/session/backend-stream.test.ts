@@ -1,0 +1,203 @@
+// A backend's own stream: when it is asked for again, and when no more; what comes on it is in test/spec/streams.rows.ts.
+import { plainRequest } from '../../../src/upstream/http/http-upstream.js';
+import t, { type Test } from 'tap';
+import { BackendStream } from '../../../src/upstream/session/backend-stream.js';
+import { limits } from '../../../src/shared/limits.js';
+import { ScriptedContext } from '../scripted-context.js';
+
+const MESSAGE = 'data: {"jsonrpc":"2.0","method":"notifications/x"}\n\n';
+
+/** A session's share, of which so much is left. */
+class Memory {
+  heldBytes = 0;
+  bytesMax = Infinity;
+
+  hasRoomFor(bytes: number): boolean {
+    return this.heldBytes + bytes <= this.bytesMax;
+  }
+
+  keep(bytes: number): void {
+    this.heldBytes += bytes;
+  }
+
+  drop(bytes: number): void {
+    this.heldBytes -= bytes;
+  }
+}
+
+function listen(
+  t: Test,
+  memory = new Memory(),
+): { context: ScriptedContext; stream: BackendStream; heard: string[]; lost: () => number; answered: () => number } {
+  const context = new ScriptedContext(t);
+  const heard: string[] = [];
+  let lostCount = 0;
+  let answeredCount = 0;
+  const target = { origin: 'https://b.example', path: '/mcp' };
+  const stream = new BackendStream({
+    deadlines: context.deadlines,
+    memory,
+    ask: (lastEventId, handler) => {
+      const headers = ['last-event-id', lastEventId];
+      return context.http.dispatch(plainRequest('ada', target, 'GET', headers), handler);
+    },
+    onAnswered: () => (answeredCount += 1),
+    onMessage: (bytes) => heard.push(bytes.toString()),
+    onSessionLost: () => (lostCount += 1),
+  });
+  return { context, stream, heard, lost: () => lostCount, answered: () => answeredCount };
+}
+
+t.test('it tells when it is known what became of its GET', async (t) => {
+  for (const answer of ['stream', 'refusal', 'trouble', 'fault']) {
+    const { context, answered } = listen(t);
+    t.equal(answered(), 0, answer);
+    const { last } = context.http;
+    if (answer === 'stream') last.head(200, 'text/event-stream');
+    else if (answer === 'refusal') last.empty(405);
+    else if (answer === 'trouble') last.empty(503);
+    else last.fault('connection-refused');
+    t.equal(answered(), 1, answer);
+  }
+});
+
+t.test('what is no stream is not asked for again', async (t) => {
+  for (const status of [202, 301, 400, 404, 405]) {
+    const { context, lost } = listen(t);
+    context.http.last.empty(status);
+    context.advance(2 * limits.backendStreamDelayMsMax);
+    t.equal(context.http.calls.length, 1, String(status));
+    t.equal(lost(), status === 404 ? 1 : 0);
+  }
+});
+
+t.test('what is answered in another form is no stream either', async (t) => {
+  const { context, heard } = listen(t);
+  context.http.last.head(200, 'application/json').data(MESSAGE);
+  t.same(heard, []);
+  context.advance(2 * limits.backendStreamDelayMsMax);
+  t.equal(context.http.calls.length, 1);
+});
+
+t.test('a failing backend is asked more and more seldom, and from the beginning once it speaks', async (t) => {
+  const { context, heard } = listen(t);
+  for (let delayMs = limits.backendStreamDelayMsMin; delayMs < limits.backendStreamDelayMsMax; delayMs *= 2) {
+    const { length } = context.http.calls;
+    if (length % 4 === 3) context.http.last.empty(409);
+    else if (length % 3 === 0) context.http.last.empty(429);
+    else if (length % 3 === 1) context.http.last.empty(503);
+    else context.http.last.fault('connection-refused');
+    context.advance(delayMs - 20);
+    t.equal(context.http.calls.length, length, `${delayMs} ms are not over`);
+    context.advance(40);
+    t.equal(context.http.calls.length, length + 1);
+  }
+  for (let tries = 0; tries < 2; tries += 1) {
+    const { length } = context.http.calls;
+    context.http.last.empty(503);
+    context.advance(limits.backendStreamDelayMsMax + 20);
+    t.equal(context.http.calls.length, length + 1, 'no longer than the longest wait');
+  }
+  context.http.last.head(200, 'text/event-stream').data(MESSAGE).end();
+  t.equal(heard.length, 1);
+  const { length } = context.http.calls;
+  context.advance(limits.backendStreamDelayMsMin + 20);
+  t.equal(context.http.calls.length, length + 1);
+});
+
+t.test('a retry is obeyed to the moment, within bounds, and the last id is gone on from', async (t) => {
+  for (const [said, obeyedMs] of [
+    ['5000', 5_000],
+    ['0', limits.backendRetryMsMin],
+    ['99999999999', limits.backendRetryMsMax],
+  ] as const) {
+    const { context } = listen(t);
+    context.http.last.head(200, 'text/event-stream').data(`retry: ${said}\nid: 7\n${MESSAGE}`).end();
+    context.advance(obeyedMs - 20);
+    t.equal(context.http.calls.length, 1, `${said}: not before`);
+    context.advance(40);
+    t.equal(context.http.calls.length, 2, `${said}: and then`);
+    t.equal(context.http.last.header('last-event-id'), '7');
+    for (const id of ['x'.repeat(2_000), 'é', '\u{1f682}', 'a\tb']) {
+      context.http.last.head(200, 'text/event-stream').data(`id: 8\n\nid: ${id}\n\n`).end();
+      context.advance(obeyedMs + 20);
+      t.equal(
+        context.http.last.header('last-event-id'),
+        '',
+        `${id.slice(0, 3)}: too long for a header, or nothing for one`,
+      );
+    }
+  }
+});
+
+t.test('an event that is too large ends the stream, and answers and nonsense are passed over', async (t) => {
+  const { context, heard } = listen(t);
+  const call = context.http.last.head(200, 'text/event-stream');
+  call.data('data: {"jsonrpc":"2.0","id":1,"result":{}}\n\ndata: nonsense\n\n').data(MESSAGE);
+  t.equal(heard.length, 1);
+  call.data(`data: ${'x'.repeat(limits.backendStreamEventBytesMax)}`);
+  t.ok(call.isAborted);
+  context.advance(limits.backendStreamDelayMsMin + 20);
+  t.equal(context.http.calls.length, 2);
+  context.http.last.head(200, 'text/event-stream').data(MESSAGE);
+  t.equal(heard.length, 2, 'the next stream is read anew');
+});
+
+t.test('an event that is too large is not asked for again, one without room for it is', async (t) => {
+  const memory = new Memory();
+  const { context, heard } = listen(t, memory);
+  const asked: (string | undefined)[] = [];
+  const events = [`id: 1\n${MESSAGE}`, `id: 2\ndata: ${'x'.repeat(limits.backendStreamEventBytesMax)}\n\n`];
+  events.push(`id: 3\n${MESSAGE}`, `id: 4\ndata: ${'x'.repeat(10_000)}`);
+  for (let time = 0; time < 4; time += 1) {
+    const from = context.http.last.header('last-event-id') ?? '';
+    asked.push(from);
+    memory.bytesMax = time === 1 ? 5_000 : Infinity;
+    const call = context.http.last.head(200, 'text/event-stream');
+    for (const event of events.slice(Number(from))) call.data(event);
+    if (!call.isAborted) call.end();
+    context.advance(limits.backendStreamDelayMsMax + 20);
+  }
+  t.same(asked, ['', '2', '3', '3']);
+  t.equal(heard.length, 2, 'nothing twice');
+});
+
+t.test('a closed one says and asks nothing more', async (t) => {
+  const { context, stream, heard } = listen(t);
+  const call = context.http.last.head(200, 'text/event-stream');
+  stream.close();
+  t.ok(call.isAborted);
+  context.advance(2 * limits.backendStreamDelayMsMax);
+  t.equal(context.http.calls.length, 1);
+  t.same(heard, []);
+  const other = listen(t);
+  other.context.http.last.empty(503);
+  other.stream.close();
+  other.context.advance(2 * limits.backendStreamDelayMsMax);
+  t.equal(other.context.http.calls.length, 1, 'while it waited');
+});
+
+t.test('what has come of an event counts until its end comes, or the stream ends', async (t) => {
+  const memory = new Memory();
+  const { context, stream, heard } = listen(t, memory);
+  const begun = `data: ${'x'.repeat(10_000)}`;
+  context.http.last.head(200, 'text/event-stream').data(begun);
+  t.ok(memory.heldBytes >= 10_000, `${memory.heldBytes} bytes`);
+  context.http.last.data('\n\n');
+  t.equal(memory.heldBytes, 0);
+  context.http.last.data(begun).end();
+  t.equal(memory.heldBytes, 0, 'nothing is kept of a stream that has ended');
+  context.advance(limits.backendStreamDelayMsMin + 20);
+  memory.bytesMax = 5_000;
+  context.http.last.head(200, 'text/event-stream').data(MESSAGE).data(begun);
+  t.equal(heard.length, 1, 'what is whole is heard');
+  t.ok(context.http.last.isAborted, 'without room the stream is closed');
+  t.equal(memory.heldBytes, 0);
+  const { length } = context.http.calls;
+  context.advance(2 * limits.backendStreamDelayMsMin + 20);
+  t.equal(context.http.calls.length, length + 1, 'and opened again');
+  context.http.last.head(200, 'text/event-stream').data('data: x');
+  t.ok(memory.heldBytes > 0);
+  stream.close();
+  t.equal(memory.heldBytes, 0);
+});

@@ -1,0 +1,436 @@
+// In which era of MCP a backend is asked, and what its answers make of that: the client's era first, the other on evidence alone.
+import { capability } from '../../../src/protocol/capabilities.js';
+import t, { type Test } from 'tap';
+import type { Era } from '../../../src/protocol/protocol-versions.js';
+import { limits } from '../../../src/shared/limits.js';
+import { NO_METADATA } from '../../../src/upstream/http/request-metadata.js';
+import type { UpstreamFault } from '../../../src/upstream/http/upstream-fault.js';
+import { UpstreamSession } from '../../../src/upstream/session/upstream-session.js';
+import { backendOf, virtualHostOf } from '../../relay/virtual-host.js';
+import { ScriptedContext } from '../scripted-context.js';
+import { REQUEST_ID } from '../scripted-upstream.js';
+
+const BACKEND = backendOf(virtualHostOf({ b: { url: 'https://b.example/mcp' } }), 'b');
+const INTRODUCTION = {
+  clientInfo: Buffer.from('{"name":"c","version":"1.0"}'),
+  capabilities: Buffer.from('{"x":1.0}'),
+};
+const MEMORY = { tryKeepText: ({ length }: string): number => length, drop: (): void => undefined };
+
+const DISCOVERED = {
+  supportedVersions: ['2026-07-28'],
+  capabilities: { tools: { listChanged: true }, tasks: {} },
+  instructions: 'Be kind.',
+  resultType: 'complete',
+};
+
+class Scene {
+  readonly context: ScriptedContext;
+  readonly told: string[] = [];
+
+  constructor(t: Test, asksEras = false) {
+    this.context = new ScriptedContext(t);
+    this.context.asksEras = asksEras;
+  }
+
+  open(era: Era): UpstreamSession {
+    const upstream = new UpstreamSession(this.context, 'alice', BACKEND, INTRODUCTION, MEMORY, era);
+    upstream.whenOpen(NO_METADATA, (fault?: UpstreamFault) => this.told.push(fault?.kind ?? 'open'));
+    return upstream;
+  }
+
+  /** The answer to the last request. */
+  result(result: unknown): void {
+    this.context.http.last.json(JSON.stringify({ jsonrpc: '2.0', id: REQUEST_ID, result }));
+  }
+
+  error(error: unknown, status = 400, id: unknown = REQUEST_ID): void {
+    this.context.http.last.json(JSON.stringify({ jsonrpc: '2.0', id, error }), '', status);
+  }
+
+  initialized(): void {
+    this.result({ protocolVersion: '2025-11-25', capabilities: {} });
+    this.context.http.last.empty();
+  }
+
+  get sent(): string[] {
+    return this.context.http.summary;
+  }
+}
+
+const UNSUPPORTED = { code: -32_022, message: 'x', data: { supported: ['2026-07-28'], requested: '2025-11-25' } };
+
+t.test('a backend of the client’s era is asked nothing else', async (t) => {
+  const legacy = new Scene(t);
+  const upstream = legacy.open('legacy');
+  legacy.initialized();
+  t.same([legacy.sent, legacy.told], [['initialize', 'notifications/initialized'], ['open']]);
+  t.equal(upstream.isModern, false);
+
+  const modern = new Scene(t);
+  modern.open('modern');
+  modern.result(DISCOVERED);
+  t.same([modern.sent, modern.told], [['server/discover'], ['open']]);
+});
+
+t.test('a backend without sessions is opened for a client that has one, and the next time at once', async (t) => {
+  const scene = new Scene(t);
+  const upstream = scene.open('legacy');
+  scene.error(UNSUPPORTED);
+  t.same(scene.sent, ['initialize', 'server/discover']);
+  const { request } = scene.context.http.last;
+  t.same(JSON.parse(scene.context.http.last.text), {
+    jsonrpc: '2.0',
+    id: JSON.parse(scene.context.http.last.idText) as unknown,
+    method: 'server/discover',
+    params: {
+      _meta: {
+        'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+        'io.modelcontextprotocol/clientCapabilities': { x: 1 },
+        'io.modelcontextprotocol/clientInfo': { name: 'c', version: '1.0' },
+      },
+    },
+  });
+  t.ok(
+    scene.context.http.last.text.includes('"io.modelcontextprotocol/clientCapabilities":{"x":1.0}'),
+    'as the client wrote it',
+  );
+  t.same(request.head, { method: 'server/discover', name: '', params: [] });
+  t.equal(scene.context.http.last.header('mcp-protocol-version'), '2026-07-28');
+  t.equal(scene.context.http.last.header('mcp-session-id'), undefined);
+  scene.result(DISCOVERED);
+  t.same(scene.told, ['open']);
+  t.match(upstream.record, { era: 'modern', sessionId: '', protocolVersion: '2026-07-28', instructions: 'Be kind.' });
+  t.equal(upstream.hasToBeTold, false, 'nothing is kept there');
+  t.equal(upstream.knownCapabilities, capability.tools | capability.toolsListChanged, 'tasks are others since');
+
+  scene.open('legacy');
+  t.same(scene.sent, ['initialize', 'server/discover', 'server/discover']);
+  scene.result(DISCOVERED);
+  scene.context.advance(limits.eraKnownMs);
+  scene.open('legacy');
+  t.equal(scene.sent.at(-1), 'initialize', 'it may have been replaced');
+});
+
+t.test(
+  'what a backend without sessions has is asked again once in a while, and nobody waits for that (M16)',
+  async (t) => {
+    const scene = new Scene(t);
+    const changed: string[] = [];
+    scene.context.onChanged = ({ name }) => changed.push(name);
+    const upstream = scene.open('modern');
+    scene.result(DISCOVERED);
+    const use = (): void => upstream.whenOpen(NO_METADATA, (fault) => scene.told.push(fault?.kind ?? 'used'));
+    scene.context.advance(limits.eraKnownMs - 1);
+    use();
+    t.same(scene.sent, ['server/discover'], 'not yet');
+    scene.context.advance(1);
+    use();
+    use();
+    t.same(scene.sent, ['server/discover', 'server/discover'], 'once, however many use it');
+    t.same(scene.told, ['open', 'used', 'used', 'used'], 'at once');
+    scene.result({ ...DISCOVERED, capabilities: { prompts: {} }, instructions: 'Be quick.' });
+    t.equal(upstream.knownCapabilities, capability.prompts);
+    t.same(changed, ['b'], 'what was kept of its lists is old');
+
+    for (const [next, why] of [
+      [() => scene.result({ ...DISCOVERED, capabilities: { prompts: {} } }), 'the same'],
+      [() => scene.error({ code: -32_603, message: 'x' }, 500), 'an error'],
+      [
+        () => scene.error({ code: -32_601, message: 'x' }, 404),
+        'as if it had sessions now: whoever asks for something finds out',
+      ],
+    ] as const) {
+      scene.context.advance(limits.eraKnownMs);
+      const sentCount = scene.sent.length;
+      use();
+      t.equal(scene.sent.length, sentCount + 1, why);
+      next();
+      t.equal(upstream.knownCapabilities, capability.prompts, why);
+      t.equal(upstream.state, 'open', why);
+      t.same(changed, ['b'], why);
+    }
+
+    scene.context.advance(limits.eraKnownMs);
+    use();
+    upstream.close(NO_METADATA);
+    t.ok(scene.context.http.last.isAborted, 'it ends with the session');
+  },
+);
+
+t.test('a backend with sessions says what it has once a session', async (t) => {
+  const scene = new Scene(t);
+  const upstream = scene.open('legacy');
+  scene.initialized();
+  const sentCount = scene.sent.length;
+  scene.context.advance(2 * limits.eraKnownMs);
+  upstream.whenOpen(NO_METADATA, () => undefined);
+  t.equal(scene.sent.length, sentCount);
+});
+
+t.test('what shows that a backend knows no sessions, and what does not', async (t) => {
+  const evidence: readonly (readonly [unknown, number])[] = [
+    [UNSUPPORTED, 400],
+    [UNSUPPORTED, 200],
+    [{ code: -32_020, message: 'x' }, 400],
+    [{ code: -32_021, message: 'x' }, 400],
+    [{ code: -32_601, message: 'x' }, 404],
+    [{ code: -32_602, message: 'Invalid params: _meta lacks io.modelcontextprotocol/protocolVersion' }, 400],
+  ];
+  for (const [error, status] of evidence) {
+    const scene = new Scene(t);
+    scene.open('legacy');
+    scene.error(error, status);
+    t.equal(scene.sent.at(-1), 'server/discover', JSON.stringify([error, status]));
+  }
+  const none: readonly (readonly [unknown, number])[] = [
+    [{ code: -32_603, message: 'x' }, 200],
+    [{ code: -32_602, message: 'Invalid params: clientInfo' }, 400],
+    [{ code: -32_000, message: 'x' }, 400],
+  ];
+  for (const [error, status] of none) {
+    const scene = new Scene(t);
+    scene.open('legacy');
+    scene.error(error, status);
+    t.same(scene.sent, ['initialize'], JSON.stringify([error, status]));
+  }
+  for (const status of [400, 401, 403, 404, 500]) {
+    const scene = new Scene(t);
+    scene.open('legacy');
+    scene.context.http.last.empty(status);
+    t.same([scene.sent, scene.told], [['initialize'], ['http-status']], String(status));
+  }
+});
+
+t.test('what shows that a backend knows nothing but sessions, and what does not (N11)', async (t) => {
+  const answers: Readonly<Record<string, readonly [answer: (scene: Scene) => void, isEvidence: boolean]>> = {
+    'no session': [(scene) => scene.error({ code: -32_000, message: 'x' }, 400, null), true],
+    'not initialized': [(scene) => scene.error({ code: -32_002, message: 'x' }, 200), true],
+    'method not found': [(scene) => scene.error({ code: -32_601, message: 'x' }, 200), true],
+    'invalid request': [(scene) => scene.error({ code: -32_600, message: 'x' }), true],
+    'invalid params': [(scene) => scene.error({ code: -32_602, message: 'x' }, 200), true],
+    'other versions': [
+      (scene) => scene.error({ code: -32_022, message: 'x', data: { supported: ['2025-06-18'] } }),
+      true,
+    ],
+    'later versions': [
+      (scene) => scene.error({ code: -32_022, message: 'x', data: { supported: ['2027-01-01'] } }),
+      false,
+    ],
+    'a header': [(scene) => scene.error({ code: -32_020, message: 'x' }), false],
+    'a capability': [(scene) => scene.error({ code: -32_021, message: 'x' }), false],
+    'a fault within': [(scene) => scene.error({ code: -32_603, message: 'x' }, 200), false],
+    'another result': [(scene) => scene.result({}), true],
+    'a result of no known type': [(scene) => scene.result({ ...DISCOVERED, resultType: 'partial' }), true],
+    'no JSON': [(scene) => void scene.context.http.last.json('<html>'), true],
+    '400': [(scene) => void scene.context.http.last.empty(400), true],
+    '404': [(scene) => void scene.context.http.last.empty(404), true],
+    '405': [(scene) => void scene.context.http.last.empty(405), true],
+    '422': [(scene) => void scene.context.http.last.empty(422), true],
+    '401': [(scene) => void scene.context.http.last.empty(401), false],
+    '403': [(scene) => void scene.context.http.last.empty(403), false],
+    '429': [(scene) => void scene.context.http.last.empty(429), false],
+    '500': [(scene) => void scene.context.http.last.empty(500), false],
+    '503': [(scene) => void scene.context.http.last.empty(503), false],
+    reset: [(scene) => void scene.context.http.last.fault('connection-lost'), false],
+  };
+  for (const [what, [answer, isEvidence]] of Object.entries(answers)) {
+    const scene = new Scene(t);
+    scene.open('modern');
+    answer(scene);
+    t.same(scene.sent, isEvidence ? ['server/discover', 'initialize'] : ['server/discover'], what);
+    if (!isEvidence) continue;
+    scene.initialized();
+    t.same(scene.told, ['open'], what);
+  }
+});
+
+t.test('a backend that speaks neither era is told of as of what it was asked first', async (t) => {
+  const scene = new Scene(t);
+  scene.open('legacy');
+  scene.error({ code: -32_601, message: 'x' });
+  scene.error({ code: -32_601, message: 'x' });
+  t.same(scene.told, ['initialize-unknown']);
+  scene.open('legacy');
+  t.equal(scene.sent.at(-1), 'initialize', 'and is asked in the same order the next time');
+
+  const refusing = new Scene(t);
+  refusing.open('legacy');
+  refusing.error(UNSUPPORTED);
+  refusing.context.http.last.empty(401);
+  t.same(refusing.told, ['http-status'], 'who is asked for credentials is told so');
+});
+
+t.test('both eras together take no longer than one may', async (t) => {
+  const scene = new Scene(t);
+  scene.open('legacy');
+  scene.context.advance(scene.context.options.initializeTimeoutMs - 1_000);
+  scene.error(UNSUPPORTED);
+  scene.context.advance(990);
+  t.same(scene.told, []);
+  scene.context.advance(20);
+  t.same(scene.told, ['answer-timeout']);
+});
+
+t.test('a session that is closed meanwhile gives up what is under way', async (t) => {
+  const scene = new Scene(t);
+  const upstream = scene.open('legacy');
+  scene.error(UNSUPPORTED);
+  upstream.close(NO_METADATA);
+  t.ok(scene.context.http.last.isAborted);
+  t.same(scene.told, ['session-ended']);
+  t.same(scene.sent, ['initialize', 'server/discover'], 'and nobody is told');
+});
+
+t.test('of what was lost without a session the era is found out again', async (t) => {
+  const scene = new Scene(t);
+  const upstream = scene.open('legacy');
+  scene.error(UNSUPPORTED);
+  scene.result(DISCOVERED);
+  upstream.markLost(upstream.record);
+  upstream.whenOpen(NO_METADATA, () => undefined);
+  t.equal(scene.sent.at(-1), 'server/discover');
+  scene.error({ code: -32_601, message: 'x' });
+  t.equal(scene.sent.at(-1), 'initialize');
+});
+
+t.test(
+  'a backend that agrees to sessions, and then refuses what names their version, is asked in the other era',
+  async (t) => {
+    const scene = new Scene(t);
+    // The first may ask before it opens; this is what others do meanwhile.
+    scene.open('legacy');
+    const upstream = scene.open('legacy');
+    scene.result({ protocolVersion: '2025-11-25', capabilities: {} });
+    t.equal(scene.sent.at(-1), 'notifications/initialized');
+    scene.context.http.last.head(400, 'text/plain').data('Unsupported protocol version').end();
+    t.equal(scene.sent.at(-1), 'server/discover');
+    scene.result(DISCOVERED);
+    t.same([scene.told, upstream.isModern], [['open'], true]);
+  },
+);
+
+t.test('a backend is asked once in a while what it speaks, and not by each session (N11)', async (t) => {
+  const scene = new Scene(t, true);
+  scene.open('legacy');
+  t.same(scene.sent, ['server/discover']);
+  scene.open('legacy');
+  t.same(scene.sent, ['server/discover', 'initialize'], 'nobody waits for what another asks');
+  scene.initialized();
+  t.same(scene.told, ['open']);
+  const legacy = new Scene(t, true);
+  legacy.open('legacy');
+  legacy.error({ code: -32_601, message: 'x' }, 200);
+  legacy.initialized();
+  const asked = ['server/discover', 'initialize', 'notifications/initialized'];
+  t.same([legacy.sent, legacy.told], [asked, ['open']]);
+  legacy.open('legacy');
+  legacy.initialized();
+  t.same(legacy.sent.slice(asked.length), asked.slice(1));
+  legacy.context.advance(limits.eraKnownMs);
+  legacy.open('legacy');
+  t.equal(legacy.sent.at(-1), 'server/discover', 'it may have been replaced');
+});
+
+t.test('a backend that has no sessions for anybody is spoken to without one', async (t) => {
+  const scene = new Scene(t, true);
+  const upstream = scene.open('legacy');
+  scene.result(DISCOVERED);
+  t.same([scene.sent, scene.told], [['server/discover'], ['open']]);
+  t.ok(upstream.isModern);
+  scene.open('legacy');
+  t.same(scene.sent, ['server/discover', 'server/discover'], 'and so is it the next time');
+});
+
+t.test('a backend that speaks both is spoken to in the client’s era, where that works', async (t) => {
+  const both = { ...DISCOVERED, supportedVersions: ['2025-06-18', '2026-07-28'] };
+  const scene = new Scene(t, true);
+  const upstream = scene.open('legacy');
+  scene.result(both);
+  scene.initialized();
+  t.same(scene.sent, ['server/discover', 'initialize', 'notifications/initialized']);
+  t.match(upstream.record, { era: 'legacy' });
+  scene.open('modern');
+  t.equal(scene.sent.at(-1), 'server/discover');
+
+  for (const isRefusal of [true, false]) {
+    const boasting = new Scene(t, true);
+    const opened = boasting.open('legacy');
+    boasting.result(both);
+    if (isRefusal) boasting.error({ code: -32_601, message: 'x' });
+    else boasting.context.http.last.empty(500);
+    t.same([boasting.sent, boasting.told], [['server/discover', 'initialize'], ['open']]);
+    t.ok(opened.isModern);
+  }
+});
+
+t.test('who does not say what it speaks is spoken to as the client speaks, without waiting for long', async (t) => {
+  for (const status of [403, 429, 500, 503]) {
+    const scene = new Scene(t, true);
+    scene.open('legacy');
+    scene.context.http.last.empty(status);
+    scene.initialized();
+    t.same(scene.sent, ['server/discover', 'initialize', 'notifications/initialized'], String(status));
+    t.same(scene.told, ['open']);
+  }
+  const silent = new Scene(t, true);
+  silent.open('legacy');
+  silent.context.advance(limits.eraAskedMsMax + 20);
+  t.same(silent.sent, ['server/discover', 'initialize']);
+  silent.error(UNSUPPORTED);
+  t.equal(silent.sent.at(-1), 'server/discover', 'it may be slow, and say so now');
+
+  const neither = new Scene(t, true);
+  neither.open('legacy');
+  neither.error({ code: -32_601, message: 'x' });
+  neither.error({ code: -32_601, message: 'x' });
+  t.same([neither.sent, neither.told], [['server/discover', 'initialize'], ['initialize-unknown']]);
+});
+
+t.test('who cannot be asked is not asked twice, and by the next session again', async (t) => {
+  const faults = [
+    (scene: Scene) => scene.context.http.last.empty(401),
+    (scene: Scene) => scene.context.http.last.fault('connection-refused'),
+    (scene: Scene) => scene.context.http.last.fault('name-not-resolved'),
+  ];
+  for (const fault of faults) {
+    const scene = new Scene(t, true);
+    scene.open('legacy');
+    fault(scene);
+    t.same([scene.sent, scene.told.length], [['server/discover'], 1]);
+    t.not(scene.told[0], 'open');
+  }
+  const scene = new Scene(t, true);
+  scene.open('legacy').close(NO_METADATA);
+  scene.open('legacy');
+  t.same(scene.sent, ['server/discover', 'server/discover']);
+  scene.context.http.last.empty(401);
+  scene.open('legacy');
+  t.equal(scene.sent.length, 3);
+  t.equal(scene.sent.at(-1), 'server/discover');
+});
+
+t.test('a version that is refused and named at once is tried once more (N05)', async (t) => {
+  for (const id of [REQUEST_ID, null]) {
+    const scene = new Scene(t);
+    scene.open('modern');
+    scene.error(UNSUPPORTED, 400, id);
+    t.same(scene.sent, ['server/discover', 'server/discover']);
+    scene.result(DISCOVERED);
+    t.same(scene.told, ['open']);
+    const refusing = new Scene(t);
+    refusing.open('modern');
+    refusing.error(UNSUPPORTED, 400, id);
+    refusing.error(UNSUPPORTED, 400, id);
+    t.same([refusing.sent.length, refusing.told], [2, ['version-unsupported']]);
+  }
+});
+
+t.test('who takes initialize and answers that there are no sessions is asked in the other era', async (t) => {
+  const scene = new Scene(t);
+  const upstream = scene.open('legacy');
+  scene.result({ protocolVersion: '2026-07-28', capabilities: {} });
+  t.equal(scene.sent.at(-1), 'server/discover');
+  scene.result(DISCOVERED);
+  t.ok(upstream.isModern);
+});

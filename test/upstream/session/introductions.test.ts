@@ -1,0 +1,42 @@
+import t from 'tap';
+import { limits } from '../../../src/shared/limits.js';
+import { OWN_INTRODUCTION, type ClientIntroduction } from '../../../src/upstream/session/client-introduction.js';
+import { Introductions } from '../../../src/upstream/session/introductions.js';
+
+function said(name: string, capabilities = '{}'): ClientIntroduction {
+  return { clientInfo: Buffer.from(JSON.stringify({ name })), capabilities: Buffer.from(capabilities) };
+}
+
+t.test('sessions of one program share a copy that outlives what it was read from', async (t) => {
+  const introductions = new Introductions();
+  const first = said('a', '{"roots":{}}');
+  const kept = introductions.of(first);
+  t.same(kept, said('a', '{"roots":{}}'));
+  first.clientInfo.fill(0);
+  t.same(kept, said('a', '{"roots":{}}'));
+  t.equal(introductions.of(said('a', '{"roots":{}}')), kept);
+  t.not(introductions.of(said('a')), kept);
+  t.same(introductions.of(said('a')), said('a'));
+  t.same(introductions.of(said('b')), said('b'));
+});
+
+t.test('a long one is copied for each, and none keeps more memory than its bytes', async (t) => {
+  const introductions = new Introductions();
+  const long = said('x'.repeat(limits.introductionSharedBytesMax));
+  const kept = introductions.of(long);
+  t.same(kept, long);
+  t.not(introductions.of(long), kept);
+  t.equal(kept.clientInfo.buffer.byteLength, long.clientInfo.length + long.capabilities.length);
+  t.equal(kept.capabilities.buffer, kept.clientInfo.buffer);
+});
+
+t.test('the one of who has not introduced itself is that and no copy', async (t) => {
+  t.equal(new Introductions().of(OWN_INTRODUCTION), OWN_INTRODUCTION);
+});
+
+t.test('those that nobody has used for long are forgotten', async (t) => {
+  const introductions = new Introductions();
+  const kept = introductions.of(said('a'));
+  for (let index = 0; index < limits.introductionsKnownMax; index++) introductions.of(said(`n${index}`));
+  t.not(introductions.of(said('a')), kept);
+});

@@ -1,0 +1,631 @@
+// The state table of an upstream session, walked: every state with everything that can happen in it. The backend is a
+// script, the clock goes on by hand.
+import t, { type Test } from 'tap';
+import { readBackendMessage } from '../../../src/protocol/json-rpc.js';
+import type { UpstreamFault, UpstreamFaultKind } from '../../../src/upstream/http/upstream-fault.js';
+import type { UpstreamSessionState } from '../../../src/upstream/session/upstream-opening.js';
+import { UpstreamSession } from '../../../src/upstream/session/upstream-session.js';
+import type { WordMemory } from '../../../src/upstream/session/upstream-session-record.js';
+import { limits } from '../../../src/shared/limits.js';
+import { backendOf, virtualHostOf } from '../../relay/virtual-host.js';
+import { ScriptedContext } from '../scripted-context.js';
+import { REQUEST_ID } from '../scripted-upstream.js';
+import { NO_METADATA } from '../../../src/upstream/http/request-metadata.js';
+
+const BACKEND = backendOf(virtualHostOf({ b: { url: 'https://b.example:8443/mcp?tenant=7' } }), 'b');
+const SUBJECT = 'alice';
+const INTRODUCTION = {
+  clientInfo: Buffer.from('{"name":"c","version":"1.0","x":1.0}'),
+  capabilities: Buffer.from('{ "roots":{},"x":1.0 }'),
+};
+
+interface ResultParts {
+  readonly protocolVersion?: unknown;
+  readonly capabilities?: unknown;
+  readonly instructions?: unknown;
+}
+
+function initializeResult(parts: ResultParts = {}): string {
+  const result = { protocolVersion: '2025-06-18', capabilities: { tools: {} }, ...parts };
+  return JSON.stringify({ jsonrpc: '2.0', id: REQUEST_ID, result });
+}
+
+const ROOMY: WordMemory = { tryKeepText: ({ length }) => length, drop: () => undefined };
+
+/** An upstream session, with what its waiters were told: `open` or the fault's kind, in order. */
+class Scene {
+  readonly context: ScriptedContext;
+  readonly session: UpstreamSession;
+  readonly told: (UpstreamFaultKind | 'open')[] = [];
+
+  constructor(t: Test, backend = BACKEND, memory: WordMemory = ROOMY) {
+    this.context = new ScriptedContext(t);
+    this.session = new UpstreamSession(this.context, SUBJECT, backend, INTRODUCTION, memory);
+  }
+
+  wait(passthrough: readonly string[] = []): void {
+    this.session.whenOpen({ headers: passthrough, requestId: '', callerToken: '' }, (fault?: UpstreamFault) =>
+      this.told.push(fault?.kind ?? 'open'),
+    );
+  }
+
+  waitReady(): void {
+    this.session.whenReady(NO_METADATA, (fault?: UpstreamFault) => this.told.push(fault?.kind ?? 'open'));
+  }
+
+  /** From opening to open. */
+  handshake(sessionId = 'S-1', parts: ResultParts = {}): void {
+    this.context.http.last.json(initializeResult(parts), sessionId);
+    this.context.http.last.empty();
+  }
+
+  /** The HTTP methods or JSON-RPC methods sent so far. */
+  get sent(): string[] {
+    return this.context.http.summary;
+  }
+}
+
+const ways: Readonly<Record<UpstreamSessionState, (scene: Scene) => void>> = {
+  idle: () => undefined,
+  opening: (scene) => scene.wait(),
+  open: (scene) => {
+    scene.wait();
+    scene.handshake();
+  },
+  unavailable: (scene) => {
+    scene.wait();
+    scene.context.http.last.empty(401);
+  },
+  closed: (scene) => scene.session.close(NO_METADATA),
+};
+
+/** A scene that has just come to this state. */
+function sceneIn(t: Test, state: UpstreamSessionState): Scene {
+  const scene = new Scene(t);
+  ways[state](scene);
+  t.equal(scene.session.state, state, `brought to ${state}`);
+  scene.told.length = 0;
+  return scene;
+}
+
+t.test('an answer to initialize larger than any is given up before it is whole, in both forms', async (t) => {
+  const part = ' '.repeat(limits.initializeAnswerBytesMax / 2);
+  for (const type of ['application/json', 'text/event-stream']) {
+    const scene = sceneIn(t, 'opening');
+    const call = scene.context.http.last.head(200, type).data('data: {').data(part);
+    t.equal(scene.session.state, 'opening');
+    call.data(part);
+    t.same(scene.told, ['answer-too-large'], type);
+    t.ok(call.isAborted);
+  }
+  const told = sceneIn(t, 'opening');
+  told.context.http.last.head(200, 'application/json', '', limits.initializeAnswerBytesMax + 1).data('{');
+  t.same(told.told, ['answer-too-large'], 'by what its head says');
+});
+
+t.test('idle, open asked: opening; whoever asks meanwhile joins', async (t) => {
+  const scene = sceneIn(t, 'idle');
+  scene.wait(['x-trace', '1']);
+  t.equal(scene.session.state, 'opening');
+  scene.wait(['x-trace', '2']);
+  scene.wait();
+  t.same(scene.sent, ['initialize'], 'one handshake for all');
+  t.same(scene.told, []);
+  scene.context.http.last.json(initializeResult(), 'S-1');
+  t.same(scene.told, [], 'not before the backend took `initialized` too (C06)');
+  t.same(scene.sent, ['initialize', 'notifications/initialized']);
+  scene.context.http.last.empty();
+  t.same(scene.told, ['open', 'open', 'open']);
+  t.equal(scene.session.state, 'open');
+  t.same(scene.context.reports, ['available']);
+});
+
+t.test('the handshake: what is sent, and what is kept of the answer', async (t) => {
+  const scene = sceneIn(t, 'idle');
+  scene.wait(['x-trace', '1']);
+  const [initialize] = scene.context.http.calls;
+  t.match(initialize, {
+    request: { method: 'POST', target: { origin: 'https://b.example:8443', path: '/mcp?tenant=7' } },
+  });
+  t.match(JSON.parse(initialize!.text), {
+    params: { protocolVersion: '2025-11-25', capabilities: { roots: {}, x: 1 } },
+  });
+  t.ok(initialize!.text.includes(`"clientInfo":${INTRODUCTION.clientInfo.toString()}`), "the caller's own words");
+  t.ok(
+    initialize!.text.includes(`"capabilities":${INTRODUCTION.capabilities.toString()},`),
+    'and what it can be asked for',
+  );
+  t.equal(initialize!.header('mcp-session-id'), undefined);
+  t.equal(initialize!.header('x-trace'), '1');
+  scene.handshake('S-1', { instructions: 'Be kind.' });
+  const { last } = scene.context.http;
+  t.equal(last.header('mcp-session-id'), 'S-1');
+  t.equal(last.header('mcp-protocol-version'), '2025-06-18', "the backend's own version");
+  t.equal(last.header('x-trace'), '1');
+  t.same(scene.session.record, {
+    era: 'legacy',
+    sessionId: 'S-1',
+    protocolVersion: '2025-06-18',
+    capabilities: 1,
+    experimental: undefined,
+    instructions: 'Be kind.',
+  });
+});
+
+t.test('open, open asked: told at once, and nothing is sent', async (t) => {
+  const scene = sceneIn(t, 'open');
+  scene.wait();
+  t.same(scene.told, ['open']);
+  t.equal(scene.sent.length, 2);
+});
+
+t.test(
+  "while the backend's own stream is being opened, only requests that it may ask for wait, and not for long",
+  async (t) => {
+    const scene = sceneIn(t, 'open');
+    scene.waitReady();
+    t.same(scene.told, ['open'], 'nothing is being opened');
+    scene.session.hold();
+    scene.waitReady();
+    t.same(scene.told, ['open'], 'waits');
+    scene.wait();
+    t.same(scene.told, ['open', 'open'], 'who does not care is told at once');
+    scene.session.endHold();
+    t.same(scene.told, ['open', 'open', 'open']);
+    scene.waitReady();
+    t.equal(scene.told.length, 4, 'it is over for all');
+
+    scene.session.hold();
+    scene.waitReady();
+    scene.context.advance(limits.backendStreamPatienceMs - 10);
+    t.equal(scene.told.length, 4);
+    scene.context.advance(20);
+    t.same(scene.told.slice(4), ['open'], 'its patience is over');
+  },
+);
+
+t.test('who waited for the stream and finds the session lost waits for the next one', async (t) => {
+  const scene = sceneIn(t, 'open');
+  scene.session.hold();
+  scene.waitReady();
+  scene.session.markLost(scene.session.record);
+  scene.session.endHold();
+  t.same(scene.told, []);
+  t.equal(scene.session.state, 'opening');
+  // As its stream is opened anew once the session is open.
+  scene.session.onOpened = () => scene.session.hold();
+  scene.waitReady();
+  scene.handshake('S-2');
+  t.same(scene.told, ['open'], 'the first has waited once');
+  scene.session.endHold();
+  t.same(scene.told, ['open', 'open']);
+});
+
+t.test('opening, handshake failed: unavailable, and everybody hears why', async (t) => {
+  const failures: [UpstreamFaultKind, (scene: Scene) => void][] = [
+    ['connect-timeout', ({ context }) => context.http.last.fault('connect-timeout')],
+    ['http-status', ({ context }) => context.http.last.empty(401)],
+    ['answer-invalid', ({ context }) => context.http.last.json('{}')],
+    ['answer-invalid', ({ context }) => context.http.last.json(initializeResult({ protocolVersion: 1 }))],
+    [
+      'version-unsupported',
+      ({ context }) => context.http.last.json(initializeResult({ protocolVersion: '2023-01-01' })),
+    ],
+    [
+      'initialize-refused',
+      ({ context }) =>
+        context.http.last.json(`{"jsonrpc":"2.0","id":"${REQUEST_ID}","error":{"code":-32602,"message":"no"}}`),
+    ],
+    ['answer-timeout', ({ context }) => context.advance(context.options.initializeTimeoutMs + 100)],
+    // `initialized` belongs to it: a backend that does not take it has no session with us.
+    ['http-status', ({ context }) => (context.http.last.json(initializeResult()), context.http.last.empty(500))],
+    [
+      'connection-lost',
+      ({ context }) => (context.http.last.json(initializeResult()), context.http.last.fault('connection-lost')),
+    ],
+  ];
+  for (const [kind, fail] of failures) {
+    const scene = sceneIn(t, 'opening');
+    scene.wait();
+    fail(scene);
+    t.same(scene.told, [kind, kind], kind);
+    t.equal(scene.session.state, 'unavailable');
+    t.equal(scene.session.record, undefined);
+    t.same(scene.context.reports, [kind]);
+  }
+});
+
+t.test('a handshake that came to nothing ends the session that the backend made for it (C12)', async (t) => {
+  const refused = sceneIn(t, 'opening');
+  refused.context.http.last.json(initializeResult({ protocolVersion: '2023-01-01' }), 'S-9');
+  t.same(refused.sent, ['initialize', 'DELETE']);
+  t.equal(refused.context.http.last.header('mcp-session-id'), 'S-9');
+
+  const unconfirmed = sceneIn(t, 'opening');
+  unconfirmed.context.http.last.json(initializeResult(), 'S-9');
+  unconfirmed.context.http.last.empty(500);
+  t.same(unconfirmed.sent, ['initialize', 'notifications/initialized', 'DELETE']);
+  t.equal(unconfirmed.context.http.last.header('mcp-protocol-version'), '2025-06-18');
+});
+
+t.test('the whole handshake has one deadline', async (t) => {
+  const scene = sceneIn(t, 'opening');
+  const { initializeTimeoutMs } = scene.context.options;
+  scene.context.advance(initializeTimeoutMs - 1_000);
+  scene.context.http.last.json(initializeResult());
+  const notice = scene.context.http.last;
+  scene.context.advance(900);
+  t.same(scene.told, []);
+  scene.context.advance(200);
+  t.same(scene.told, ['answer-timeout']);
+  t.ok(notice.isAborted);
+});
+
+t.test(
+  'unavailable: within the delay the last fault is told at once; after it, the next need tries again',
+  async (t) => {
+    const scene = sceneIn(t, 'unavailable');
+    scene.wait();
+    scene.context.advance(limits.upstreamRetryDelayMsMin - 1);
+    scene.wait();
+    t.same(scene.told, ['http-status', 'http-status']);
+    t.same(scene.sent, ['initialize']);
+    scene.context.advance(1);
+    t.equal(scene.session.state, 'unavailable', 'nobody needs it, so nothing is tried');
+    scene.wait();
+    t.equal(scene.session.state, 'opening');
+    t.equal(scene.told.length, 2, 'who asked waits for the outcome');
+    scene.handshake();
+    t.equal(scene.told.at(-1), 'open');
+  },
+);
+
+t.test('the delay doubles with each failure up to its bound, and begins anew after a success', async (t) => {
+  const scene = sceneIn(t, 'idle');
+  const failOnce = (): void => {
+    const sentCount = scene.sent.length;
+    scene.wait();
+    t.equal(scene.sent.length, sentCount + 1, 'it is tried');
+    scene.context.http.last.empty(401);
+  };
+  /** Lets time pass up to the moment of the next try, and holds the delay to be exactly that. */
+  const passDelay = (delayMs: number): void => {
+    const sentCount = scene.sent.length;
+    scene.context.advance(delayMs - 1);
+    scene.wait();
+    t.equal(scene.sent.length, sentCount, `not before ${delayMs} ms`);
+    scene.context.advance(1);
+  };
+  for (let delayMs: number = limits.upstreamRetryDelayMsMin; delayMs < limits.upstreamRetryDelayMsMax; delayMs *= 2) {
+    failOnce();
+    passDelay(delayMs);
+  }
+  for (let more = 0; more < 3; more += 1) {
+    failOnce();
+    passDelay(limits.upstreamRetryDelayMsMax);
+  }
+  scene.wait();
+  scene.handshake();
+  scene.session.markLost(scene.session.record);
+  failOnce();
+  passDelay(limits.upstreamRetryDelayMsMin);
+  failOnce();
+});
+
+t.test('open, lost by backend: idle; the next need opens a new session without the lost id', async (t) => {
+  const scene = sceneIn(t, 'open');
+  const lost = scene.session.record;
+  scene.session.markLost(lost);
+  t.equal(scene.session.state, 'idle');
+  t.equal(scene.session.record, undefined);
+  t.equal(scene.sent.length, 2, 'what the backend has lost needs no DELETE');
+  scene.wait();
+  t.equal(scene.context.http.last.header('mcp-session-id'), undefined);
+  scene.handshake('S-2');
+  t.same(scene.told, ['open']);
+  t.equal(scene.session.record?.sessionId, 'S-2');
+
+  scene.session.markLost(lost);
+  t.equal(scene.session.state, 'open', 'a late word of the old loss does not lose the successor');
+  t.equal(scene.session.record?.sessionId, 'S-2');
+});
+
+t.test('lost by backend, in a state in which there is nothing to lose', async (t) => {
+  for (const state of ['idle', 'opening', 'unavailable', 'closed'] as const) {
+    const scene = sceneIn(t, state);
+    scene.session.markLost(scene.session.record);
+    t.equal(scene.session.state, state);
+  }
+});
+
+t.test('close in every state: closed for good; who waits hears it, who asks later too', async (t) => {
+  for (const state of ['idle', 'opening', 'open', 'unavailable', 'closed'] as const) {
+    const scene = sceneIn(t, state);
+    const sentCount = scene.sent.length;
+    scene.session.close({ headers: ['x-trace', '3'], requestId: '', callerToken: '' });
+    scene.session.close({ headers: ['x-trace', '3'], requestId: '', callerToken: '' });
+    t.equal(scene.session.state, 'closed', state);
+    t.equal(scene.session.record, undefined);
+    t.same(scene.told, state === 'opening' ? ['session-ended'] : [], state);
+    scene.wait();
+    t.equal(scene.told.at(-1), 'session-ended');
+    t.same(scene.sent.slice(sentCount), state === 'open' ? ['DELETE'] : [], state);
+  }
+});
+
+t.test('closing an open session tells the backend, in its own version and with its own id (C10, C12)', async (t) => {
+  const scene = sceneIn(t, 'open');
+  scene.session.close({ headers: ['x-trace', '3'], requestId: '', callerToken: '' });
+  const { last } = scene.context.http;
+  t.equal(last.request.method, 'DELETE');
+  t.equal(last.request.body, undefined);
+  t.equal(last.header('mcp-session-id'), 'S-1');
+  t.equal(last.header('mcp-protocol-version'), '2025-06-18');
+  t.equal(last.header('x-trace'), '3');
+  const withoutId = sceneIn(t, 'opening');
+  withoutId.handshake('');
+  withoutId.session.close(NO_METADATA);
+  t.same(withoutId.sent, ['initialize', 'notifications/initialized'], 'no id, no DELETE');
+});
+
+t.test('closing while opening frees what the handshake holds, and its late outcome changes nothing', async (t) => {
+  const early = sceneIn(t, 'opening');
+  early.session.close(NO_METADATA);
+  t.ok(early.context.http.last.isAborted);
+  early.context.advance(early.context.options.initializeTimeoutMs * 2);
+  t.same(early.sent, ['initialize'], 'there is no session to end');
+
+  const late = sceneIn(t, 'opening');
+  late.context.http.last.json(initializeResult(), 'S-1');
+  const notice = late.context.http.last;
+  late.session.close(NO_METADATA);
+  t.ok(notice.isAborted);
+  t.same(late.sent, ['initialize', 'notifications/initialized', 'DELETE'], 'the backend has made one: it is ended');
+  t.equal(late.context.http.last.header('mcp-session-id'), 'S-1');
+  late.context.http.last.empty(200);
+  late.context.advance(late.context.options.initializeTimeoutMs * 2);
+  t.equal(late.sent.length, 3, 'once');
+  for (const scene of [early, late]) {
+    t.equal(scene.session.state, 'closed');
+    t.same(scene.context.reports, [], 'it is not an unavailable backend');
+    await scene.context.notices.settled(0);
+  }
+});
+
+t.test('unreachable: it is told at once, and tried as soon as the origin has answered anybody', async (t) => {
+  const scene = sceneIn(t, 'opening');
+  scene.context.http.last.fault('connection-refused');
+  const other = new UpstreamSession(scene.context, 'bob', BACKEND, INTRODUCTION, ROOMY);
+  other.whenOpen(NO_METADATA, (fault) => scene.told.push(fault?.kind ?? 'open'));
+  t.same(scene.told, ['connection-refused', 'connection-refused'], 'to another session, too');
+  t.equal(other.state, 'idle');
+  t.same(scene.context.reports, ['connection-refused', 'connection-refused'], 'which the log hears');
+  t.same(scene.context.openFaults, ['connection-refused'], 'and that was no other failure');
+  t.same(scene.sent, ['initialize']);
+  scene.context.endpoints.of(BACKEND.target).onAnswer(scene.context.nowMs());
+  scene.wait();
+  t.same(scene.sent, ['initialize', 'initialize'], 'without a delay of its own');
+  t.notOk(scene.session.isTrial);
+});
+
+t.test('a session that is opened where silence is known is a trial until it is open', async (t) => {
+  const scene = sceneIn(t, 'opening');
+  scene.context.advance(scene.context.options.initializeTimeoutMs + 100);
+  t.equal(scene.session.state, 'unavailable');
+  scene.wait();
+  t.same(scene.told, ['answer-timeout', 'answer-timeout'], 'told at once');
+  scene.context.advance(limits.probeDelayMsMin);
+  scene.wait();
+  t.ok(scene.session.isTrial);
+  scene.handshake();
+  t.notOk(scene.session.isTrial);
+});
+
+t.test('a backend that can never be reached as configured is not tried', async (t) => {
+  const obstacles = {
+    'plain-text-refused': { url: 'http://b.example/' },
+    'transport-unsupported': { transport: 'STDIO' },
+  } as const;
+  for (const [kind, config] of Object.entries(obstacles)) {
+    const scene = new Scene(t, backendOf(virtualHostOf({ b: config }), 'b'));
+    scene.wait();
+    t.same(scene.told, [kind]);
+    t.same(scene.sent, []);
+    t.equal(scene.session.state, 'idle');
+  }
+});
+
+t.test("requests carry the session, its version and the caller's headers", async (t) => {
+  const scene = sceneIn(t, 'open');
+  const body = Buffer.from('{"jsonrpc":"2.0","id":"x","method":"tools/list"}');
+  const faults: UpstreamFaultKind[] = [];
+  const handler = {
+    onAnswer: () => undefined,
+    onMessage: () => undefined,
+    onFault: (fault: UpstreamFault) => faults.push(fault.kind),
+  };
+  const id = { bytes: Buffer.from('"x"'), start: 0, end: 3 };
+  scene.session.request(
+    { body },
+    id,
+    { headers: ['x-trace', '4'], requestId: '', callerToken: '' },
+    1_000,
+    true,
+    handler,
+  );
+  const { last } = scene.context.http;
+  t.equal(last.text, body.toString());
+  t.equal(last.header('accept'), 'application/json, text/event-stream');
+  t.equal(last.header('content-type'), 'application/json');
+  t.equal(last.header('mcp-session-id'), 'S-1');
+  t.equal(last.header('mcp-protocol-version'), '2025-06-18');
+  t.equal(last.header('x-trace'), '4');
+  last.empty(404);
+  t.same(faults, ['session-lost']);
+
+  const withoutId = sceneIn(t, 'opening');
+  withoutId.handshake('');
+  withoutId.session.request({ body }, id, NO_METADATA, 1_000, true, handler);
+  t.equal(withoutId.context.http.last.header('mcp-session-id'), undefined);
+  withoutId.context.http.last.empty(404);
+  t.same(faults, ['session-lost', 'http-status'], 'without a session id none can be lost');
+});
+
+t.test('notifications go to the open session only', async (t) => {
+  const scene = sceneIn(t, 'open');
+  const id = { bytes: Buffer.from('[1.0]'), start: 1, end: 4 };
+  scene.session.cancel(id, 'timed out', { headers: ['x-trace', '5'], requestId: '', callerToken: '' });
+  t.equal(
+    scene.context.http.last.text,
+    '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1.0,"reason":"timed out"}}',
+  );
+  t.equal(scene.context.http.last.header('x-trace'), '5');
+  t.equal(scene.context.http.last.header('mcp-session-id'), 'S-1');
+  scene.context.advance(limits.noticeMsMax + 100);
+  t.ok(scene.context.http.last.isAborted, 'a backend that does not take it is not waited for');
+  await scene.context.notices.settled(0);
+  for (const state of ['idle', 'opening', 'unavailable', 'closed'] as const) {
+    const other = sceneIn(t, state);
+    const sentCount = other.sent.length;
+    other.session.cancel(id, 'timed out', NO_METADATA);
+    t.equal(other.sent.length, sentCount, state);
+  }
+});
+
+t.test("a backend's own requests: ping is answered (C18), nothing else was offered (C19)", async (t) => {
+  const scene = sceneIn(t, 'open');
+  const ask = (text: string): string => {
+    const bytes = Buffer.from(text);
+    scene.session.answer(bytes, readBackendMessage(bytes)!, NO_METADATA);
+    return scene.context.http.last.text;
+  };
+  t.equal(ask('{"jsonrpc":"2.0","id":0,"method":"ping"}'), '{"jsonrpc":"2.0","id":0,"result":{}}');
+  t.equal(
+    ask('{"jsonrpc":"2.0","id":"é","method":"sampling/createMessage","params":{}}'),
+    '{"jsonrpc":"2.0","id":"é","error":{"code":-32601,"message":"Method not offered"}}',
+  );
+  const sentCount = scene.sent.length;
+  ask('{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}');
+  t.equal(scene.sent.length, sentCount, 'a notification has no answer');
+});
+
+t.test('a newer config of the same place is used from then on', async (t) => {
+  const scene = sceneIn(t, 'open');
+  const newer = { ...BACKEND, passthroughHeaders: new Set(['x-new']) };
+  scene.session.reconfigure(newer);
+  t.equal(scene.session.backend, newer);
+  t.equal(scene.session.state, 'open');
+});
+
+t.test('whatever is sent says on whose behalf', async (t) => {
+  const scene = new Scene(t);
+  ways.open(scene);
+  scene.session.send({ body: Buffer.from('{"jsonrpc":"2.0","method":"notifications/x"}') }, NO_METADATA);
+  scene.session.close(NO_METADATA);
+  t.same(scene.sent, ['initialize', 'notifications/initialized', 'notifications/x', 'DELETE']);
+  for (const { request } of scene.context.http.calls) t.equal(request.subject, SUBJECT);
+});
+
+t.test('instructions weigh in the session, and are left out where there is no room for them', async (t) => {
+  const kept = new Set<number>();
+  let hasRoom = true;
+  const memory: WordMemory = {
+    tryKeepText: ({ length }) => {
+      if (hasRoom) kept.add(length);
+      return hasRoom ? length : undefined;
+    },
+    drop: (bytes) => void kept.delete(bytes),
+  };
+  const scene = new Scene(t, BACKEND, memory);
+  scene.wait();
+  scene.handshake('S-1', { instructions: 'use with care' });
+  t.equal(scene.session.record?.instructions, 'use with care');
+  t.same([...kept], ['use with care'.length]);
+  scene.session.markLost(scene.session.record);
+  t.equal(kept.size, 0, 'what is forgotten weighs nothing');
+  hasRoom = false;
+  scene.wait();
+  scene.handshake('S-2', { instructions: 'use with more care' });
+  t.equal(scene.session.state, 'open');
+  t.equal(scene.session.record?.instructions, undefined);
+});
+
+t.test('what is experimental weighs until it is declared anew, or the session is closed', async (t) => {
+  let keptBytes = 0;
+  let bytesMax = Infinity;
+  const memory: WordMemory = {
+    tryKeepText: ({ length }) => {
+      if (keptBytes + length > bytesMax) return undefined;
+      keptBytes += length;
+      return length;
+    },
+    drop: (bytes) => void (keptBytes -= bytes),
+  };
+  const scene = new Scene(t, BACKEND, memory);
+  const open = (experimental: object, instructions?: string): void => {
+    scene.wait();
+    scene.handshake('S-1', { capabilities: { experimental }, instructions });
+  };
+  const names = (): string[] => scene.session.experimental.map(({ name }) => name);
+  t.same(names(), []);
+  open({ 'a/b': { c: 1 } }, 'use with care');
+  t.same(scene.session.experimental, [{ name: 'a/b', value: '{"c":1}' }]);
+  t.equal(keptBytes, 'a/b{"c":1}'.length + 'use with care'.length);
+  scene.session.markLost(scene.session.record);
+  t.same(names(), ['a/b'], 'whose it is stays known');
+  t.equal(keptBytes, 'a/b{"c":1}'.length);
+  open({ 'd/e': {} });
+  t.same(names(), ['d/e']);
+  t.equal(keptBytes, 'd/e{}'.length);
+  scene.session.markLost(scene.session.record);
+  bytesMax = 0;
+  open({ 'f/g': {} });
+  t.same([scene.session.state, names(), scene.session.record?.experimental, keptBytes], ['open', [], undefined, 0]);
+  scene.session.markLost(scene.session.record);
+  bytesMax = Infinity;
+  open({ 'h/i': {} });
+  const listed = virtualHostOf({ b: { url: 'https://b.example:8443/mcp?tenant=7', allowed_tool_names: ['x'] } });
+  scene.session.reconfigure(backendOf(listed, 'b'));
+  t.same(names(), [], 'nothing that is in no list');
+  for (const [tools, isShown] of [
+    [{ x: { name: 'y', title: 'Y' } }, true],
+    [{ x: { hidden: true } }, false],
+    [{ x: { hidden_arguments: ['a'] } }, false],
+    [{ x: { fixed_arguments: { a: 1 } } }, false],
+  ] as const) {
+    const text = JSON.stringify({ b: { url: 'https://b.example:8443/mcp?tenant=7', tools } });
+    const curated = virtualHostOf(JSON.parse(text) as Parameters<typeof virtualHostOf>[0]);
+    scene.session.reconfigure(backendOf(curated, 'b'));
+    t.same(names(), isShown ? ['h/i'] : [], text);
+  }
+  scene.session.close(NO_METADATA);
+  t.equal(keptBytes, 0);
+});
+
+t.test(
+  'requests with the same headers share their array, with which the HTTP client remembers their head',
+  async (t) => {
+    const scene = sceneIn(t, 'open');
+    const other = new UpstreamSession(scene.context, 'bob', BACKEND, INTRODUCTION, ROOMY);
+    other.whenOpen(NO_METADATA, () => undefined);
+    const { http } = scene.context;
+    t.equal(http.call(2).request.headers, http.call(0).request.headers, '`initialize` of any session');
+    scene.session.send({ body: Buffer.from('{}') }, NO_METADATA);
+    t.equal(http.call(3).request.headers, http.call(1).request.headers, 'what is sent in one session');
+    t.not(http.call(1).request.headers, http.call(0).request.headers);
+  },
+);
+
+t.test('headers of one caller go with its own requests only', async (t) => {
+  const scene = new Scene(t);
+  scene.wait(['x-tenant', 'alice']);
+  scene.handshake();
+  const other = new UpstreamSession(scene.context, 'bob', BACKEND, INTRODUCTION, ROOMY);
+  other.whenOpen(NO_METADATA, () => undefined);
+  const { http } = scene.context;
+  t.same(http.call(0).request.headers.slice(-2), ['x-tenant', 'alice']);
+  t.same(http.call(1).request.headers.slice(-2), ['x-tenant', 'alice']);
+  t.notOk(http.call(2).request.headers.includes('x-tenant'), 'another session');
+  scene.session.send({ body: Buffer.from('{}') }, NO_METADATA);
+  t.notOk(http.call(3).request.headers.includes('x-tenant'), 'a request without them');
+});
