@@ -77,7 +77,7 @@ export class TokenVerifier {
   /** Whole header value, in its one spelling → the verification that is under way for it. */
   readonly #underWay = new Map<string, Promise<Verified>>();
 
-  /** What was found good before a key was lost is no more. */
+  /** Counted up when a key is withdrawn: what was verified before is not remembered any more. */
   #generation = 0;
 
   constructor(

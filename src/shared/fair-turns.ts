@@ -1,5 +1,5 @@
-// What many want to do in one turn of the event loop, each of them for up to a millisecond: who has brought them all would hold up
-// everybody. The first of a turn are served as they come, and as many more as a few milliseconds are enough for, so that most never
+// Work that many want done in one turn of the event loop, each up to a millisecond of it: without turns, whoever brings most of it
+// would block everybody else. The first of a turn are served as they come, and as many more as a few milliseconds are enough for, so that most never
 // wait here; the others have as long in each turn, keys (subjects, say) one after the other. Hot: a comparison and a subtraction.
 //
 //   of a turn:  the untimed, and those of its time, pass │ the others wait ── by key, the same time a turn ──> served, until nobody waits

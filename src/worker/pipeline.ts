@@ -1,12 +1,12 @@
 // The way of a request through a worker, a step a method, in the order of decisions 2.1:
 //
 //   onRequest      Host and Origin                    → 403
-//                  token, user config, virtual host   → 401, 400, 500, 404
+//                  token, user config, virtual host   → 401, 400, 500, 503, 404
 //   #onAdmission   headers of the transport           → 406, 415, 400
 //                  overload                           → 429, 503
-//   #onReceived    size of the body, room for it      → 413, 429, 503
+//   #onReceived    size of the body, room for it      → 413, 429, 503, 400
 //                  its turn, where many come at once  → 429, 503
-//   #toOwner       here, or one hop to the worker that owns the session → 404, 429, 503
+//   #toOwner       here, or one hop to the worker that owns the session → 404, 429, 500, 503
 //   relay.handle   session, JSON-RPC, backends        (relay/relay.ts)
 //
 // Another method than POST, GET and DELETE: `onOtherMethod`, Host, Origin and token, then 405. Steps follow each other without a promise once token and config are known to this worker. The control plane's MCP endpoints have the

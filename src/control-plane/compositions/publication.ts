@@ -1,4 +1,4 @@
-// What one subject's user config has of ours, and what must change so that it has what it should. A virtual host is ours
+// Compares the virtual hosts that we have published into one subject's user config with those that it should have. A virtual host is ours
 // when the publication record says so, never by its id alone: whatever else is in the config is somebody else's.
 import { isDeepStrictEqual } from 'node:util';
 import { limits } from '../../shared/limits.js';

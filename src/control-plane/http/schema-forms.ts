@@ -1,7 +1,7 @@
 // Derives other schemas from the schema of a record: its input, its patch, and its response, which has no bounds.
 import type { JsonSchema, ObjectSchema } from './schema-parts.js';
 
-/** What people say, and for the rest of a record's members that they may come back and count for nothing. */
+/** The schema of an input: the members that people set. The record's other members are accepted and ignored. */
 export function inputOf(
   record: ObjectSchema,
   properties: Readonly<Record<string, JsonSchema>>,

@@ -1,6 +1,6 @@
 // The downstream side as the relay sees it: one HTTP request of a caller and its answer. The relay knows no HTTP server. The edge
 // implements this over its HTTP library, the hop over a Unix socket, the control plane over Node's own server, a batch for each of its
-// messages. Hot: one object per request.
+// messages; one is for notices that another process has answered already. Hot: one object per request.
 import type { ClientReading } from '../../protocol/json-rpc.js';
 import type { RoomWaiter } from '../../shared/message-memory.js';
 import type { ShareBound } from '../../shared/share.js';

@@ -1,4 +1,4 @@
-// The exchange of a notice that came by another process, which has answered its caller already: whatever is answered is nobody's. Cold.
+// The exchange of a notification that another process has passed on and answered already: whatever is answered here is discarded. Cold.
 import { ExchangeHooks } from './exchange-hooks.js';
 import type { Exchange, ExchangeRequest } from './exchange.js';
 

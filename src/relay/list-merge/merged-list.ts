@@ -1,5 +1,5 @@
 // A merged list, as the answer that it is: whole in memory when it is small, kept by the list thread when it is large.
-// Exactly one of `giveTo` and `drop` is called, once.
+// Exactly one of `respondTo` and `drop` is called, once.
 import { limits } from '../../shared/limits.js';
 import { answerInForm } from '../exchange/answers.js';
 import type { Exchange } from '../exchange/exchange.js';

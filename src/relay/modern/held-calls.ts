@@ -87,7 +87,7 @@ export class HeldCalls {
     return this.#states.seal(origin, { slot: this.#options.slot, ...place });
   }
 
-  /** For a request that nothing is held of: when its client has answered, it is begun anew, by whichever worker. */
+  /** For a request of which no call is held: once its client has answered, any worker begins it anew. */
   stateToBeginAnew(origin: StateOrigin): string {
     return this.stateOf(origin, { call: newCallKey(), round: NOTHING_HELD });
   }

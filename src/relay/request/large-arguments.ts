@@ -1,5 +1,5 @@
-// The arguments of a large call that its head says again (N03, M13): read in slices before the call goes out, in the bytes as they go out, which
-// are not put together for it. Cold: of large calls to tools with such parameters alone.
+// Reads those arguments of a large call that have to be sent as headers, too (N03, M13): in slices, before the call is sent, from the pieces in which
+// it will be sent, without joining them. Cold: only for large calls to tools with such parameters.
 import { Buffer } from 'node:buffer';
 import { ESCAPE_BYTES_MAX, stringValue } from '../../protocol/json-member.js';
 import { jsonKind, type JsonScanner } from '../../protocol/json-scanner.js';

@@ -22,7 +22,7 @@ export interface GrantAnswer extends TokenAnswer {
   readonly scope?: string | undefined;
 }
 
-/** The key of the record of a user's grant: what else the backend's `auth` says makes no other one of it. */
+/** The key of the record of a user's grant. The other members of the backend's `auth` do not change it. */
 export function userGrantKey(auth: UserAuth, { origin, path }: UpstreamTarget, subject: string): string {
   return grantKeyOf({ subject, origin, path, asked: [auth.issuer, auth.client_id, auth.scope, auth.resource] });
 }

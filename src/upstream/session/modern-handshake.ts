@@ -117,7 +117,7 @@ class Discovery implements Handshake, RequestHandler {
     const { code, versions } = readSaidError(error);
     if (code === modernCodes.versionUnsupported) this.#onVersions(versions);
     else {
-      // Who speaks of headers and of capabilities knows them; and what has failed within says nothing.
+      // An error about headers or capabilities comes from a server of this era; an internal error says nothing about the era.
       const isOtherEra = !MODERN_CODES.has(code) && code !== rpcCodes.internalError;
       this.#handler.onFault(upstreamFault('discover-refused'), isOtherEra);
     }
