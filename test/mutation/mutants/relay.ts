@@ -668,6 +668,11 @@ export const relayMutants: readonly Mutant[] = [
     'src/relay/session/subscriptions.ts',
     ['relay/session/subscriptions'],
     [
+      {
+        slip: 'what a name may allow is not told again in a new session',
+        text: "if (grantByEntries(upstream.backend, uri) === 'refused') return;",
+        becomes: "if (grantByEntries(upstream.backend, uri) !== 'granted') return;",
+      },
       { slip: 'subscriptions have no bound', text: 'this.#count < limits.subscriptionsMax && ', becomes: '' },
       { slip: 'subscriptions are in no share', text: ' && this.#memory.hasRoomFor(bytesOf(uri));', becomes: ';' },
       {

@@ -241,6 +241,31 @@ t.test('one that a name allows goes on when the allow-list says the same in anot
   t.end();
 });
 
+t.test('one that a name allows is told again in a new session too; one that nothing may allow any more is not', (t) => {
+  const resources = (...names: string[]) => virtualHostOf({ b: { allowed_resource_names: names } });
+  const scene = new RelayScene(t, resources('named', 'a:2')).open({}, TAKES);
+  const { http } = scene;
+  scene.post('resources/subscribe', { uri: 'b+a:1' }, 7);
+  const result = { resources: [{ name: 'named', uri: 'a:1' }] };
+  http.last.json(JSON.stringify({ jsonrpc: '2.0', id: REQUEST_ID, result }));
+  answerLast(scene, 7);
+  scene.post('resources/subscribe', { uri: 'b+a:2' }, 8);
+  answerLast(scene, 8);
+  t.same(asked(scene, 'subscribe'), ['a:1', 'a:2']);
+  const callInNewSession = (virtualHost: ReturnType<typeof resources>, name: string): string[] => {
+    const { length } = asked(scene, 'subscribe');
+    const body = Buffer.from('{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"b-x"}}');
+    scene.relay.handle({ subject: 'alice', virtualHost }, scene.exchange({ body }));
+    http.last.empty(404);
+    http.last.json(TAKES, name);
+    http.last.empty();
+    return asked(scene, 'subscribe').slice(length);
+  };
+  t.same(callInNewSession(resources('named', 'a:2'), 'second'), ['a:1', 'a:2']);
+  t.same(callInNewSession(resources('other'), 'third'), []);
+  t.end();
+});
+
 t.test('many against many templates: others have their turns in between', async (t) => {
   const count = 64;
   const scene = new RelayScene(t, virtualHostOf({ b: {} })).open({}, TAKES);
