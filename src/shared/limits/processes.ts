@@ -3,7 +3,7 @@
 export const processLimits = {
   /** a worker from its fork to listening → it is killed, a failed start */
   workerStartMsMax: 30_000,
-  /** the try whether the system ends workers with their primary (`setpriv`) → it is said not to: a worker that hangs may outlive its primary */
+  /** finding out whether `setpriv` can have workers end with their primary → they are started without: one that hangs may outlive it */
   launcherTryMsMax: 2_000,
   /** workers that start at once: more would slow each other down past their time → further ones wait for their turn */
   workerStartsAtOnceMax: 4,
