@@ -204,8 +204,9 @@ for (const deployment of deployments) {
       t.ok(listed.includes(taskId));
       t.ok(listed.some((id) => id.startsWith('one-')));
       const other = await connect(t, caller);
-      for (const ask of [other.experimental.tasks.getTask(taskId), other.experimental.tasks.cancelTask(taskId)]) {
-        await t.rejects(ask, { message: /not found/ }, 'another session of the same caller has tasks of its own');
+      const others = other.experimental.tasks;
+      for (const ask of [() => others.getTask(taskId), () => others.cancelTask(taskId)]) {
+        await t.rejects(ask(), { message: /not found/ }, 'another session of the same caller has tasks of its own');
       }
       const waiting = tasks.getTaskResult(taskId);
       const refused = t.rejects(waiting, 'its result is that it has none');
