@@ -116,7 +116,8 @@ export interface Exchange {
   write(bytes: Uint8Array): boolean;
   /**
    * Ends an open stream, or a body all of which was written.
-   * @param last is written before, and may go out with the end in one piece. It belongs to the exchange from here on.
+   * @param last is written before, behind all that still waits, and may go out with the end in one piece. It belongs to the exchange
+   *   from here on, also where `write` has answered false and `onDrain` was not called since.
    */
   end(last?: Uint8Array): void;
   /**

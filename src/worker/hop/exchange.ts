@@ -125,6 +125,7 @@ export class HopExchange extends ExchangeHooks implements Exchange {
   }
 
   end(last?: Uint8Array): void {
+    // Behind what waits for credit it waits, too: `#tryComplete` comes again without it.
     const isJoined = last !== undefined && last.length <= limits.joinedEventBytesMax && this.#outflow.isEmpty;
     if (last !== undefined && !isJoined) this.write(last);
     if (!this.#transition(['streaming'], 'ending')) return;

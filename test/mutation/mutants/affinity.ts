@@ -154,6 +154,11 @@ export const affinityMutants: readonly Mutant[] = [
         becomes: '} else if (this.#outflow.hasCredit) {',
       },
       { slip: 'an end overtakes what waits', text: 'if (!this.#outflow.isEmpty) return;', becomes: '' },
+      {
+        slip: 'a last event behind what waits is lost',
+        text: 'last.length <= limits.joinedEventBytesMax && this.#outflow.isEmpty;',
+        becomes: 'last.length <= limits.joinedEventBytesMax;',
+      },
       { slip: 'a stream that is over is not forgotten', text: '    this.#forget(this.stream);', becomes: '' },
       {
         slip: 'an answer that does not fit is dropped in silence',
