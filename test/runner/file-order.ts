@@ -1,5 +1,5 @@
-// Which test files a run takes, and in which order: what measures whether one disturbs another comes before everything, and has
-// the machine to itself. Those that start programs take longest, so they come next, and no core is left idle at the end by a long
+// Which test files a run takes, and in which order: what measures whether one disturbs another comes before everything, and not beside
+// what keeps the machine busy. Those that start programs take longest, so they come next, and no core is left idle at the end by a long
 // one that began last.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ const MEASURING: ReadonlySet<string> = new Set(
   ),
 );
 
-/** What fails in such a file is what it looks for: a second run would only hide it. */
+/** What fails in such a file, with the machine to itself, is what it looks for: another run would only hide it. */
 export function isMeasuring(name: string): boolean {
   return MEASURING.has(name);
 }

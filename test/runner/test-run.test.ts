@@ -25,7 +25,7 @@ function treeOf(t: Test, files: Readonly<Record<string, string>>): string {
 async function run(
   t: Test,
   files: Readonly<Record<string, string>>,
-  setup: Partial<Pick<TestRunSetup, 'isStrict' | 'isMeasuring' | 'running' | 'groupFiles'>> = {},
+  setup: Partial<Pick<TestRunSetup, 'jobs' | 'isStrict' | 'isMeasuring' | 'running' | 'groupFiles'>> = {},
 ) {
   let tap = '';
   const root = treeOf(t, files);
@@ -79,7 +79,7 @@ t.test('files of a run share RSA keys, and none has one twice', async (t) => {
     const pems = [createKeyPair(t), createKeyPair(t)].map((pair) => pair.publicKeyPem);
     console.log((pems[0] !== pems[1] ? 'ok' : 'not ok') + ' 1 - ' + pems.join(' ').replaceAll('\\n', ' ') + '\\n1..1');`;
   // One after the other: while two make their keys at once, each has its own.
-  const { results, tap } = await run(t, { 'one.mjs': text, 'other.mjs': text }, { isMeasuring: () => true });
+  const { results, tap } = await run(t, { 'one.mjs': text, 'other.mjs': text }, { jobs: 1 });
   t.same(results, { 'one.mjs': true, 'other.mjs': true });
   const [one, other] = [...tap.matchAll(/ok 1 - (-----BEGIN.*)/g)].map(([, pems]) => pems);
   t.equal(one, other);
@@ -131,9 +131,10 @@ t.test('a file does not run once more when that is not wanted, or when many fail
 });
 
 t.test(
-  'a file that measures has failed when it has failed once, and takes no second run from the others',
+  'a file that measures has failed when it has failed alone, and takes no second run from the others',
   async (t) => {
     const files = Object.fromEntries(['a', 'b', 'c', 'd'].map((name) => [`${name}.mjs`, UNSTEADY]));
+    files['c.mjs'] = "console.log('not ok 1 - never holds\\n1..1');";
     const { isPassed, results, tap } = await run(t, files, { isMeasuring: (name) => name === 'c.mjs' });
     t.equal(isPassed, false);
     t.equal(results['c.mjs'], false);
@@ -141,6 +142,7 @@ t.test(
       ['a', 'b', 'c', 'd'].map((name) => tap.includes(`- ${name}.mjs # TODO passed when it ran once more, alone`)),
       [true, true, false, true],
     );
+    t.match(tap, /^# failed beside another after [\d.]+ s, and comes again alone: c\.mjs$/m);
     t.match(tap, /^# failed after [\d.]+ s, and is told at the end: c\.mjs$/m);
   },
 );
@@ -163,13 +165,17 @@ function lonely(behind: readonly string[]): string {
     console.log((isAlone && isBehind ? 'ok' : 'not ok') + ' 1 - alone, and in time\\n1..1');`;
 }
 
-t.test('files that measure run before all others, one at a time', async (t) => {
-  const late = lonely(['one.mjs', 'two.mjs']).replace('isAlone && isBehind', 'isBehind');
-  const files = { 'a.mjs': late, 'one.mjs': lonely([]), 'b.mjs': late, 'two.mjs': lonely(['one.mjs']) };
-  const { isPassed, results } = await run(t, files, { isStrict: true, isMeasuring: (name) => name.length > 5 });
-  t.same(results, { 'a.mjs': true, 'one.mjs': true, 'b.mjs': true, 'two.mjs': true });
-  t.equal(isPassed, true);
-});
+t.test(
+  'files that measure run before all others; one that another disturbs is judged by a run of its own',
+  async (t) => {
+    const late = lonely(['one.mjs', 'two.mjs']).replace('isAlone && isBehind', 'isBehind');
+    const files = { 'a.mjs': late, 'one.mjs': lonely([]), 'b.mjs': late, 'two.mjs': lonely([]) };
+    const { isPassed, results, tap } = await run(t, files, { isStrict: true, isMeasuring: (name) => name.length > 5 });
+    t.same(results, { 'a.mjs': true, 'one.mjs': true, 'b.mjs': true, 'two.mjs': true });
+    t.equal(isPassed, true);
+    t.match(tap, /^# failed beside another after [\d.]+ s, and comes again alone: (?:one|two)\.mjs$/m);
+  },
+);
 
 t.test('what a file writes is in the report, whichever way it writes it', async (t) => {
   const { tap } = await run(t, { 'a.mjs': `console.error('a word'); ${GOOD}` });

@@ -1,8 +1,9 @@
-// All test files: those that measure one after the other, then the others, some at once, each as soon as another has ended; small
-// ones as groups, with a process for each group. One that its group's process did not come to the end of runs by itself.
+// All test files: those that measure first, two at once, and one that failed beside another at once again with the machine to itself; then
+// the others, some at once, each as soon as another has ended; small ones as groups, with a process for each group. One that its group's
+// process did not come to the end of runs by itself.
 // Their results come out as one document of TAP, a subtest for each file. Most of them start programs and wait for what those
 // do, so a few that failed run once more at the end, alone: one that passes then says more of the machine than of the system. It
-// is told, with all that had failed, and does not fail the run. One that measures had the machine to itself the first time.
+// is told, with all that had failed, and does not fail the run. One that measures has failed when it did with the machine to itself.
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,6 +17,8 @@ import { runTestFile, runTestGroup, type TestFileRun } from './test-file.js';
 export const PASSED_ALONE = 'passed when it ran once more, alone';
 /** More files fail for a reason that a second run would only hide. */
 const SECOND_RUNS_MAX = 3;
+/** Files that measure, at once: each leaves most of the machine idle, and what passes beside another passes alone. */
+const MEASURING_AT_ONCE = 2;
 
 export interface TestRunSetup {
   readonly root: string;
@@ -23,7 +26,7 @@ export interface TestRunSetup {
   readonly jobs: number;
   /** No file runs a second time. */
   readonly isStrict?: boolean;
-  /** A file runs before the others and alone, and has failed when it has failed once. */
+  /** A file runs before the others, and has failed when it has failed alone. */
   readonly isMeasuring?: (name: string) => boolean;
   /** Which files run together in one process; each has one of its own unless given. */
   readonly groupFiles?: (names: readonly string[]) => readonly (readonly string[])[];
@@ -53,9 +56,10 @@ export async function runTestFiles(names: readonly string[], setup: TestRunSetup
     const when = isMeasuring(name) ? 'is told' : 'comes again';
     write(`# failed after ${(run.tookMs / 1000).toFixed(1)} s, and ${when} at the end: ${name}\n`);
   };
+  const placeOf = (name: string) => ({ root, outputPath: join(outputs, String(names.indexOf(name))) });
   const runOnce = async (group: readonly string[]): Promise<void> => {
     const [first = ''] = group;
-    const where = { root, outputPath: join(outputs, String(names.indexOf(first))) };
+    const where = placeOf(first);
     for (const name of group) running.add(name);
     const run = await (group.length === 1 ? runTestFile(first, where) : runTestGroup(group, where));
     for (const name of group) running.delete(name);
@@ -67,7 +71,21 @@ export async function runTestFiles(names: readonly string[], setup: TestRunSetup
       else await runOnce([name]);
     }
   };
-  for (const name of names.filter(isMeasuring)) await runOnce([name]);
+  /** @returns those that failed while another ran. */
+  const runMeasuring = async (measuring: readonly string[], atOnce: number): Promise<string[]> => {
+    const unjudged: string[] = [];
+    await inParallel(measuring, atOnce, async (name) => {
+      running.add(name);
+      const run = await runTestFile(name, placeOf(name));
+      running.delete(name);
+      if (hasPassed(run) || atOnce === 1) return take(name, run);
+      unjudged.push(name);
+      write(`# failed beside another after ${(run.tookMs / 1000).toFixed(1)} s, and comes again alone: ${name}\n`);
+    });
+    return unjudged;
+  };
+  const disturbed = await runMeasuring(names.filter(isMeasuring), Math.min(jobs, MEASURING_AT_ONCE));
+  for (const name of disturbed) await runOnce([name]);
   await inParallel(groupFiles(names.filter((name) => !isMeasuring(name))), jobs, runOnce);
   const repeatable = failed.filter(({ name }) => !isMeasuring(name));
   if (!isStrict && repeatable.length <= SECOND_RUNS_MAX) {
