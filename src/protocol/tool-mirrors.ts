@@ -1,5 +1,6 @@
 // Which parameters of a tool its calls say again in headers, since MCP 2026-07-28: properties of its schema that have `x-mcp-header`. Cold
 // where no tool has one: a list is searched for the word natively. Where one has, its schema is read as a whole, on whichever thread reads the list.
+import { isHttpToken } from '../shared/http-token.js';
 import type { Buffer } from 'node:buffer';
 import { isObject } from '../shared/json-values.js';
 import { limits } from '../shared/limits.js';
@@ -24,7 +25,6 @@ export interface PageMirrors {
 
 const ANNOTATION = 'x-mcp-header';
 const KEY = `"${ANNOTATION}"`;
-const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const TYPES: ReadonlySet<unknown> = new Set(['string', 'integer', 'boolean']);
 const PREFIX = 'mcp-param-';
 
@@ -76,7 +76,7 @@ function readAnnotation(
 ): string | undefined {
   const said = schema[ANNOTATION];
   if (!isReachable || path.length === 0) return 'a header for something that is not a property of its arguments';
-  if (typeof said !== 'string' || !TOKEN.test(said)) return 'a header with an invalid name';
+  if (typeof said !== 'string' || !isHttpToken(said)) return 'a header with an invalid name';
   if (!TYPES.has(schema['type'])) return 'a header for a property that is not a string, integer or boolean';
   const header = PREFIX + said.toLowerCase();
   if (params.some((param) => param.header === header)) return 'one header for two properties';

@@ -1,5 +1,6 @@
 // Which `Host` and `Origin` headers are let in (S02, X01; decisions 2.2): the guard against pages that rebind a name to
 // this machine. Verdicts of a host are remembered, because nearly all requests carry the same one.
+import { HTTP_TOKEN } from './http-token.js';
 import { refusals, type Refusal } from './refusals.js';
 import { limits } from './limits.js';
 
@@ -17,7 +18,7 @@ export interface HostPolicyOptions {
 const CORS_ALLOW_HEADERS =
   'authorization, content-type, accept, mcp-session-id, mcp-protocol-version, mcp-method, mcp-name, last-event-id';
 /** Of MCP 2026-07-28; the rest of the name is a tool's own choice. */
-const PARAMETER = /^mcp-param-[!#$%&'*+.^_`|~0-9a-z-]+$/;
+const PARAMETER = new RegExp(`^mcp-param-${HTTP_TOKEN}$`);
 /** Of a session, and of where a page gets a token. */
 const EXPOSED_HEADERS = 'mcp-session-id, www-authenticate';
 const PREFLIGHT_AGE_S = 86_400;

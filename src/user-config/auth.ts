@@ -1,5 +1,6 @@
 // What a backend wants to see before it answers, as configs and registered servers name it: headers whose values are secrets
 // kept elsewhere. No secret is ever in it. Plain data, JSON-ready.
+import { isHttpToken } from '../shared/http-token.js';
 import { limits } from '../shared/limits.js';
 import { isSecretName, SECRET_NAME_RULE } from '../shared/secret-name.js';
 
@@ -61,8 +62,8 @@ export function headersSetBy(auth: BackendAuth | undefined): readonly string[] {
   return auth.type === 'headers' ? Object.keys(auth.headers).map((name) => name.toLowerCase()) : ['authorization'];
 }
 
-/** A field name as RFC 9110, section 5.6.2 has it; none of those that come from no letter is any server's. */
-const HEADER_NAME = /^[A-Za-z][!#$%&'*+\-.^_`|~0-9A-Za-z]*$/;
+/** Of the names that HTTP allows, those that begin with something else are no server's. */
+const FIRST_LETTER = /^[A-Za-z]/;
 
 /**
  * Belong to one connection or to one message of the gateway's own, so they are never copied from a caller or set by a config
@@ -123,7 +124,7 @@ function headersFault({ headers }: HeadersAuth): string | undefined {
   if (new Set(names.map((name) => name.toLowerCase())).size < names.length)
     return '.headers must have each header only once';
   for (const [name, reference] of Object.entries(headers)) {
-    if (!HEADER_NAME.test(name) || isOwnHeader(name.toLowerCase())) {
+    if (!isHttpToken(name) || !FIRST_LETTER.test(name) || isOwnHeader(name.toLowerCase())) {
       return '.headers must be valid header names, other than those that the gateway sets itself';
     }
     const fault = referenceFault(reference);

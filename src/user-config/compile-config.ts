@@ -1,4 +1,5 @@
 // From a checked user config to the shape that requests look things up in. Runs once when a config's bytes change.
+import { isHttpToken } from '../shared/http-token.js';
 import type { UpstreamOptions } from '../config/dataplane-options.js';
 import { headersSetBy, isOwnHeader, type BackendAuth } from './auth.js';
 import { curatedEntries, namePrefix } from './curation-schema.js';
@@ -102,13 +103,6 @@ function findObstacle(
   return undefined;
 }
 
-/** A field name as RFC 9110, section 5.6.2 has it. */
-const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-
-function isHeaderName(name: string): boolean {
-  return HEADER_NAME.test(name);
-}
-
 function toLowerCase(name: string): string {
   return name.toLowerCase();
 }
@@ -116,6 +110,6 @@ function toLowerCase(name: string): string {
 /** @param auth what it sets, the caller cannot. */
 function copiedHeaders(names: readonly string[], auth: BackendAuth | undefined): ReadonlySet<string> {
   const own = new Set(headersSetBy(auth));
-  const copied = names.filter(isHeaderName).map(toLowerCase);
+  const copied = names.filter(isHttpToken).map(toLowerCase);
   return new Set(copied.filter((name) => !isOwnHeader(name) && !own.has(name)));
 }

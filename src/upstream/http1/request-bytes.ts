@@ -1,6 +1,7 @@
 // The head of a request as bytes. Requests of one session share one array of headers, so all of the head but the length is
 // written once and remembered with that array: as text at first, since many sessions ask once and then say nothing for long,
 // and as bytes from the second request on, which are copied faster. Hot.
+import { isHttpToken } from '../../shared/http-token.js';
 import { limits } from '../../shared/limits.js';
 import type { ModernHead, TraceHeaders, UpstreamRequest } from '../http/http-upstream.js';
 
@@ -68,7 +69,7 @@ function linesOfHead({ method, name, params }: ModernHead): string | undefined {
   if (!VALUE.test(method) || !VALUE.test(name)) return undefined;
   if (name !== '') lines += `\r\nmcp-name: ${name}`;
   for (let i = 0; i + 1 < params.length; i += 2) {
-    if (!NAME.test(params[i]!) || !VALUE.test(params[i + 1]!)) return undefined;
+    if (!isHttpToken(params[i]!) || !VALUE.test(params[i + 1]!)) return undefined;
     lines += `\r\n${params[i]}: ${params[i + 1]}`;
   }
   return lines;
@@ -93,7 +94,7 @@ function headOf({ target, method, headers, body }: UpstreamRequest): Buffer | st
     const name = headers[i] ?? '';
     const value = headers[i + 1] ?? '';
     // A value that could end its line would be a request of somebody else's making.
-    if (!NAME.test(name) || !VALUE.test(value)) return undefined;
+    if (!isHttpToken(name) || !VALUE.test(value)) return undefined;
     text += `${name}: ${value}\r\n`;
   }
   text += hasBody ? 'content-length: ' : '\r\n';
@@ -110,5 +111,4 @@ function bytesOf(head: RememberedHead): Buffer {
   return bytes;
 }
 
-const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;

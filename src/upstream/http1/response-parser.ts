@@ -9,6 +9,7 @@
 //   head ── no body ──> done
 //
 // An interim answer (1xx) leaves it in `head`. The state is written as it is: a call for each chunk would cost.
+import { HTTP_TOKEN } from '../../shared/http-token.js';
 import { limits } from '../../shared/limits.js';
 
 export interface ResponseEvents {
@@ -308,11 +309,7 @@ export class ResponseParser {
     }
     if (this.#state === 'chunk-size') return this.#onChunkSize(text);
     this.#trailerBytes += text.length;
-    if (text !== '')
-      return (
-        this.#trailerBytes <= limits.upstreamHeaderBytesMax &&
-        /^[!#$%&'*+.^_`|~0-9a-z-]+:[\t\x20-\x7e\x80-\xff]*$/i.test(text)
-      );
+    if (text !== '') return this.#trailerBytes <= limits.upstreamHeaderBytesMax && TRAILER.test(text);
     this.#state = 'done';
     return true;
   }
@@ -327,12 +324,13 @@ export class ResponseParser {
   }
 }
 
-const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
 const QUOTED = '"(?:[\\t \\x21\\x23-\\x5b\\x5d-\\x7e\\x80-\\xff]|\\\\[\\t -~\\x80-\\xff])*"';
 /** RFC 9112, 7.1.1: extensions are allowed and mean nothing here, but what is none could be something else to others. */
 const CHUNK_SIZE = new RegExp(
-  `^([0-9a-fA-F]{1,8})(?:[ \\t]*;[ \\t]*${TOKEN}(?:[ \\t]*=[ \\t]*(?:${TOKEN}|${QUOTED}))?)*$`,
+  `^([0-9a-fA-F]{1,8})(?:[ \\t]*;[ \\t]*${HTTP_TOKEN}(?:[ \\t]*=[ \\t]*(?:${HTTP_TOKEN}|${QUOTED}))?)*$`,
 );
+
+const TRAILER = new RegExp(`^${HTTP_TOKEN}:[\\t\\x20-\\x7e\\x80-\\xff]*$`);
 
 const PROTOCOL = Buffer.from('HTTP/1.');
 const HEAD_END = Buffer.from('\r\n\r\n');

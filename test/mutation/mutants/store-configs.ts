@@ -106,8 +106,8 @@ export const configMutants: readonly Mutant[] = [
       },
       {
         slip: 'a header in capitals is never copied',
-        text: 'isHeaderName).map(toLowerCase)',
-        becomes: 'isHeaderName)',
+        text: 'isHttpToken).map(toLowerCase)',
+        becomes: 'isHttpToken)',
       },
       {
         slip: 'no tool allowed means none',

@@ -1,0 +1,22 @@
+// Which characters a name of a header may have: each of them, tried against the table of RFC 9110.
+import t from 'tap';
+import { HTTP_TOKEN, isHttpToken } from '../../src/shared/http-token.js';
+
+/** RFC 9110, 5.6.2: `tchar`, besides letters and digits. */
+const MARKS = "!#$%&'*+-.^_`|~";
+
+t.test('a token has letters, digits and fifteen marks, and nothing else', async (t) => {
+  const part = new RegExp(`^x: ${HTTP_TOKEN}: y$`);
+  for (let code = 0; code < 0x180; code++) {
+    const character = String.fromCharCode(code);
+    const isAllowed = MARKS.includes(character) || /^[0-9A-Za-z]$/.test(character);
+    t.equal(isHttpToken(character), isAllowed, `alone: ${code}`);
+    t.equal(isHttpToken(`a${character}b`), isAllowed, `within: ${code}`);
+    t.equal(part.test(`x: a${character}b: y`), isAllowed, `as a part of a pattern: ${code}`);
+  }
+});
+
+t.test('an empty text is none, nor is one with a line end behind it', async (t) => {
+  t.equal(isHttpToken(''), false);
+  t.equal(isHttpToken('a\n'), false);
+});
