@@ -1,8 +1,8 @@
-// Both ends of the channel between the primary and a worker, typed, and closed to anything that is not in messages.ts.
-// An end that is gone is not an error here: what is sent to it is lost, and whoever supervises it hears of its exit.
+// Both ends of the channel between the primary and a worker: typed, and limited to the messages in messages.ts. A closed peer is no
+// error here: messages to it are lost, and its supervisor sees the exit.
 //
-// A worker ignores SIGINT and SIGTERM: on Ctrl-C the whole process group gets them, but only the primary decides when a
-// worker drains. `stop` may come at any time after `start`, and a worker exits by itself when the channel closes.
+// A worker ignores SIGINT and SIGTERM: Ctrl-C reaches the whole process group, but only the primary decides when a worker drains.
+// `stop` may come at any time after `start`, and a worker exits by itself when the channel closes.
 import assert from 'node:assert';
 import type { ChildProcess } from 'node:child_process';
 import { isSeries } from '../metrics/series.js';
@@ -12,13 +12,13 @@ import { isViewQuestion } from './view-question.js';
 
 /** The primary's end: sends one message to a worker. */
 export function sendToWorker(worker: ChildProcess, message: ToWorker): void {
-  // With a callback a closed channel is reported to it alone, and neither thrown nor emitted.
+  // With a callback, a closed channel is reported only to the callback, and neither thrown nor emitted.
   if (worker.connected) worker.send(message, () => {});
 }
 
 /**
- * The primary's end: hands each message of a worker to `onMessage`, and what is none of the set to `onStray`, because
- * one faulty worker must not end the primary.
+ * The primary's end: passes each message of a worker to `onMessage`, and any other value to `onStray`, because one faulty worker
+ * must not end the primary.
  */
 export function receiveFromWorker(
   worker: ChildProcess,
@@ -34,13 +34,13 @@ export function receiveFromWorker(
 /** The worker's end. */
 export interface PrimaryChannel {
   send(message: FromWorker): void;
-  /** A value that is none of the set means a broken build: it throws, and so ends the worker. */
+  /** A value that is no message means a broken build: it throws, which ends the worker. */
   onMessage(handler: (message: ToWorker) => void): void;
-  /** The primary is gone, or has let go of this worker. Called at once if that has happened already. */
+  /** The primary is gone, or has closed this worker's channel. If that has already happened, the handler is called in a microtask. */
   onDisconnect(handler: () => void): void;
 }
 
-/** Messages that came before `onMessage` was called are not lost: Node.js holds them back until then. */
+/** Messages that arrive before `onMessage` is called are not lost: Node.js holds them back until then. */
 export function connectToPrimary(): PrimaryChannel {
   return {
     send(message) {
@@ -49,8 +49,8 @@ export function connectToPrimary(): PrimaryChannel {
     onMessage(handler) {
       process.on('message', (value: unknown) => {
         assert(isToWorker(value), 'the primary sent an unknown message');
-        // After Node.js has handed out what it held back: a handler that closes the channel in the midst of that would
-        // take away what Node.js goes on with.
+        // Runs after Node.js has delivered all messages that it held back: a handler that closes
+        // the channel in the middle of that would break the delivery.
         queueMicrotask(() => handler(value));
       });
     },
@@ -61,7 +61,7 @@ export function connectToPrimary(): PrimaryChannel {
   };
 }
 
-/** Exported for tests alone, as `isToWorker` is. */
+/** Exported for tests only, like `isToWorker`. */
 export function isFromWorker(value: unknown): value is FromWorker {
   return isOneOf(fromWorkerChecks, value);
 }
@@ -73,7 +73,7 @@ export function isToWorker(value: unknown): value is ToWorker {
 type Fields = Readonly<Record<string, unknown>>;
 type Checks<Kind extends string> = Readonly<Record<Kind, (fields: Fields) => boolean>>;
 
-// A table by kind rather than a switch: a message without its check does not compile.
+// A table by kind instead of a switch: a message kind without its check does not compile.
 const fromWorkerChecks: Checks<FromWorker['kind']> = {
   listening: () => true,
   'start-failed': (fields) => typeof fields.reason === 'string',
@@ -89,7 +89,7 @@ const fromWorkerChecks: Checks<FromWorker['kind']> = {
 };
 
 const toWorkerChecks: Checks<ToWorker['kind']> = {
-  // The options were checked where they were made (config), in the same build of the program.
+  // The options were checked where they were created (config), in the same build of the program.
   start: (fields) =>
     typeof fields.slot === 'number' &&
     typeof fields.slotCount === 'number' &&
@@ -113,6 +113,6 @@ const toWorkerChecks: Checks<ToWorker['kind']> = {
 function isOneOf<Kind extends string>(checks: Checks<Kind>, value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;
   const fields = value as Fields;
-  // Own kinds only: `toString` is not a message.
+  // Only own properties: `toString` is not a message.
   return typeof fields.kind === 'string' && Object.hasOwn(checks, fields.kind) && checks[fields.kind as Kind](fields);
 }

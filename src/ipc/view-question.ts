@@ -1,11 +1,11 @@
-// What an operator may ask a worker: a closed set, whose answers are JSON text that the primary puts together.
+// The questions that an operator may ask a worker: a closed set. The primary combines the answers, which are JSON text.
 
 export type ViewQuestion =
-  /** How the worker is. */
+  /** The state of the worker. */
   | { readonly view: 'worker' }
   /**
-   * Sessions in the order in which they began here; of one subject, or the one with this hash, when these are not `''`. Slots
-   * before the first one have none, the first one those behind the offset.
+   * Sessions in the order in which they began here: all, those of one subject, or the one with this hash,
+   * where `''` means any. Slots before `firstSlot` list none, and `firstSlot` lists those from `offset` on.
    */
   | {
       readonly view: 'sessions';
@@ -15,11 +15,11 @@ export type ViewQuestion =
       readonly offset: number;
       readonly countMax: number;
     }
-  /** Origins of backends, and whether they can be reached from here. */
+  /** The origins of backends, and whether they can be reached from here. */
   | { readonly view: 'backends' }
-  /** A request of late. */
+  /** A recent request. */
   | { readonly view: 'request'; readonly requestId: string }
-  /** What a subject may reach at a virtual host, and why. `tool`: `''` for none in particular. */
+  /** What a subject may reach at a virtual host, and why. `tool` is `''` when no tool is asked about. */
   | { readonly view: 'explain'; readonly subject: string; readonly virtualHost: string; readonly tool: string };
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -1,34 +1,34 @@
-// Addresses that the gateway never connects to, whoever asks (SSRF): those from which a cloud machine's own credentials are read, and
-// what else is only reached from that machine (decisions 3, "URLs"). Asked at each connection, after resolution: a name
-// may mean something else by then. Loopback and private networks are where backends live, and are allowed.
+// Addresses that the gateway never connects to, whoever the caller is (SSRF): those that serve a cloud machine's own credentials, and
+// others that are reachable only from that machine (decisions 3, "URLs"). Checked at each connection, after name resolution, because a name
+// may have changed its addresses since the last check. Loopback and private networks are allowed: backends live there.
 import type { LookupAddress, LookupAllOptions } from 'node:dns';
 import { BlockList, isIP, type LookupFunction } from 'node:net';
 
 /** Also matches IPv4 addresses mapped into IPv6, `::ffff:0:0/96`. */
 const refused = new BlockList();
-// Unspecified: connects to this machine where loopback may not be meant.
+// Unspecified addresses connect to this machine, even where loopback is not intended.
 refused.addSubnet('0.0.0.0', 8, 'ipv4');
 refused.addAddress('::', 'ipv6');
-// Link-local, with the metadata service of nearly every cloud in it.
+// Link-local, which includes the metadata service of nearly every cloud.
 refused.addSubnet('169.254.0.0', 16, 'ipv4');
 refused.addSubnet('fe80::', 10, 'ipv6');
-// The same in IPv6's other ways to write an IPv4 address: compatible, translated (RFC 6052, RFC 8215), 6to4.
+// The IPv4 link-local range in the other IPv6 notations for an IPv4 address: compatible, translated (RFC 6052, RFC 8215), 6to4.
 refused.addSubnet('::a9fe:0', 112, 'ipv6');
 refused.addSubnet('64:ff9b::a9fe:0', 112, 'ipv6');
 refused.addSubnet('64:ff9b:1::a9fe:0', 112, 'ipv6');
 refused.addSubnet('2002:a9fe::', 32, 'ipv6');
-// Amazon's services for its own machines.
+// Amazon's services for its own virtual machines.
 refused.addSubnet('fd00:ec2::', 32, 'ipv6');
-// The metadata services of Google, Oracle and Scaleway in IPv6, and of Oracle's first cloud.
+// The IPv6 metadata services of Google, Oracle and Scaleway, and the IPv4 one of Oracle Cloud Classic.
 refused.addAddress('fd20:ce::254', 'ipv6');
 refused.addAddress('fd00:c1::a9fe:a9fe', 'ipv6');
 refused.addAddress('fd00:42::42', 'ipv6');
 refused.addAddress('192.0.0.192', 'ipv4');
-// Alibaba's metadata service, and what Azure's machines are managed from.
+// Alibaba's metadata service, and the address from which Azure manages its virtual machines.
 refused.addAddress('100.100.100.200', 'ipv4');
 refused.addAddress('168.63.129.16', 'ipv4');
 
-/** `address-refused`: nobody is ever connected to it. `address-not-allowed`: it is in none of the networks that are allowed. */
+/** `address-refused`: never connected to, for any caller. `address-not-allowed`: outside the allowed networks. */
 export type AddressObstacle = 'address-refused' | 'address-not-allowed';
 
 const CODES = { 'address-refused': 'ADDRESS_REFUSED', 'address-not-allowed': 'ADDRESS_NOT_ALLOWED' } as const;
@@ -47,11 +47,11 @@ export class AddressRefusedError extends Error {
   }
 }
 
-/** What a process may connect to for its callers: all that is not refused, or of that only some networks. */
+/** The addresses that a process may connect to for its callers: all that are not refused or, if networks are given, those inside them. */
 export class AddressGuard {
   readonly #allowed: BlockList | undefined;
 
-  /** @param networks as in `10.0.0.0/8` or `2001:db8::/32`; all when not given. Throws for others. */
+  /** @param networks in CIDR notation, `10.0.0.0/8` or `2001:db8::/32`; all networks when absent. Throws for anything else. */
   constructor(networks?: readonly string[]) {
     if (networks === undefined) return;
     this.#allowed = new BlockList();
@@ -62,7 +62,7 @@ export class AddressGuard {
     }
   }
 
-  /** @param address as `net` writes it; a name has no obstacle by itself. */
+  /** @param address as `net` writes it; a host name never has an obstacle here. */
   obstacleOf(address: string): AddressObstacle | undefined {
     if (isAddressRefused(address)) return 'address-refused';
     const bare = address.split('%', 1)[0] ?? '';
@@ -71,13 +71,13 @@ export class AddressGuard {
     return this.#allowed.check(bare, version === 6 ? 'ipv6' : 'ipv4') ? undefined : 'address-not-allowed';
   }
 
-  /** The same of the host of a URL, in whatever way it writes an address. */
+  /** Like `obstacleOf`, for the host of a URL in any notation for an address. */
   obstacleOfHost(host: string): AddressObstacle | undefined {
     return this.obstacleOf(addressIn(host));
   }
 }
 
-/** @param address as `net` writes it, with or without a zone; what is no address is not refused. */
+/** @param address as `net` writes it, with or without a zone; anything that is not an address is not refused. */
 export function isAddressRefused(address: string): boolean {
   const bare = address.split('%', 1)[0] ?? '';
   switch (isIP(bare)) {
@@ -91,19 +91,18 @@ export function isAddressRefused(address: string): boolean {
 }
 
 /**
- * Whether a host is a refused address in any of the ways in which one may be written: `net` connects to these without
- * a look-up.
- * @param host of a URL, with brackets or without; a name is not refused.
+ * Whether a host is a refused address in any notation: `net` connects to an address without a look-up.
+ * @param host of a URL, with or without brackets; a name is not refused.
  */
 export function isHostRefused(host: string): boolean {
   return isAddressRefused(addressIn(host));
 }
 
-/** The address that a host is, as `net` writes it; something else where it is none. */
+/** The host's address as `net` writes it; some other text when the host is not an address. */
 function addressIn(host: string): string {
   const bare = host.replace(/^\[(.*)\]$/, '$1');
   if (isIP(bare) !== 0) return bare;
-  // URLs turn 0xa9fea9fe, 0251.0376.0251.0376 and the like into dotted numbers.
+  // The URL parser turns 0xa9fea9fe, 0251.0376.0251.0376 and the like into dotted decimal.
   const url = `http://${bare}/`;
   return URL.canParse(url) ? new URL(url).hostname : '';
 }
@@ -115,12 +114,12 @@ type Resolve = (
 ) => void;
 
 /**
- * For the `lookup` option of Node's connections: fails when the name has any address that is refused.
- * @param resolve answers with every address of a name, as `dns.lookup` does.
+ * For the `lookup` option of Node's connections: fails when any address of the name is refused.
+ * @param resolve returns every address of a name, as `dns.lookup` does.
  */
 export function createGuardedLookup(resolve: Resolve, guard = new AddressGuard()): LookupFunction {
   return (name, options, callback) => {
-    // Every address is asked for and looked at, also those that this connection has no use for.
+    // Asks for and checks every address, including those of a family that this connection cannot use.
     resolve(name, { ...options, all: true, family: 0 }, (error, all) => {
       if (error !== null) {
         callback(error, '', 0);
@@ -141,7 +140,7 @@ export function createGuardedLookup(resolve: Resolve, guard = new AddressGuard()
   };
 }
 
-/** A name with one such address is somebody's attempt, whatever its others are. */
+/** A name with a single forbidden address is treated as an attack, whatever its other addresses are. */
 export function firstObstacle(guard: AddressGuard, addresses: readonly string[]): AddressObstacle | undefined {
   for (const address of addresses) {
     const obstacle = guard.obstacleOf(address);

@@ -1,10 +1,10 @@
-// Names for connections that Node makes itself, as those of its HTTP client: it has its own way to try several addresses.
-// Addresses that are refused are refused here. Cold.
+// Name look-ups for connections that Node makes itself, such as those of its HTTP client, which has its own way of trying several
+// addresses. Refused addresses are refused here too. Cold path.
 import { isIP, type LookupFunction } from 'node:net';
 import { createGuardedLookup } from './address-guard.js';
 import type { Names } from './names.js';
 
-/** @param subject whose share of look-ups it is */
+/** @param subject whose share of look-ups this one counts against */
 export function guardedLookupOf(names: Names, subject: string): LookupFunction {
   return createGuardedLookup((name, _options, callback) => {
     names.lookUp(name, subject, (outcome) => {

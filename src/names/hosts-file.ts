@@ -1,16 +1,16 @@
-// Names that the machine's own table knows, /etc/hosts: it is asked before any name server, as people expect.
+// Names listed in the machine's own table, /etc/hosts, which is consulted before any name server.
 import { isIP } from 'node:net';
 import { orderAddresses } from './address-order.js';
 import { limits } from '../shared/limits.js';
 
-/** Lower-case names, with their addresses in the order in which they are tried. */
+/** Lower-case names, each with its addresses in the order in which they are tried. */
 export type HostsTable = ReadonlyMap<string, readonly string[]>;
 
 export function parseHosts(text: string): HostsTable {
   const table = new Map<string, string[]>();
   for (const line of text.split('\n')) {
     const [address = '', ...names] = line.replace(/#.*/, '').trim().split(/\s+/);
-    // Zones (fe80::1%eth0) are link-local: nothing that is connected to.
+    // Addresses with a zone (fe80::1%eth0) are link-local, which the gateway never connects to.
     if (isIP(address) === 0 || address.includes('%')) continue;
     for (const name of names) {
       const key = name.toLowerCase();

@@ -1,16 +1,16 @@
-// Asks name servers for the addresses of one name, IPv4 and IPv6 at once, and completes short names from the search list.
-// c-ares does the asking: it holds no thread, however long a name server is silent. Cold.
+// Asks name servers for the IPv4 and IPv6 addresses of one name in parallel, and completes short names from the search list. c-ares sends
+// the queries: it blocks no thread, however long a name server stays silent. Cold path.
 import type { RecordWithTtl, Resolver } from 'node:dns';
 import { limits } from '../shared/limits.js';
 
 export type NameAnswer =
   | { readonly kind: 'found'; readonly addresses: readonly string[]; readonly ttlMs: number }
-  /** The name servers say that there is no such name, or no address of it. */
+  /** The name servers say that the name does not exist or has no address. */
   | { readonly kind: 'not-found' }
-  /** They say nothing, or nothing of use. */
+  /** The name servers do not respond, or respond with nothing usable. */
   | { readonly kind: 'failed' };
 
-/** What one kind of address came to. */
+/** The outcome for one address family; `undefined` while it is pending. */
 type Part = NameAnswer | undefined;
 
 const NOT_FOUND: NameAnswer = { kind: 'not-found' };
@@ -18,8 +18,8 @@ const FAILED: NameAnswer = { kind: 'failed' };
 const NOT_FOUND_CODES = new Set(['ENOTFOUND', 'ENODATA', 'EBADNAME']);
 
 /**
- * @param candidates full names, asked for one after the other until one is found
- * @param onAnswer called once or, when the other kind of address is late, twice; the second answer has all of them
+ * @param candidates full names, tried one after the other until one is found
+ * @param onAnswer called once, or twice when the second address family is late; the second call has the addresses of both
  */
 export function queryName(
   resolver: Resolver,
@@ -33,7 +33,7 @@ export function queryName(
   }
   queryBoth(resolver, name, (answer) => {
     if (answer.kind === 'found' || others.length === 0) onAnswer(answer);
-    // A domain of the search list that does not answer must not hide the name itself, but it leaves a doubt.
+    // A search domain that does not respond must not hide the name itself, but then "not found" is not certain.
     else queryName(resolver, others, (other) => onAnswer(other.kind === 'not-found' ? answer : other));
   });
 }
@@ -46,7 +46,7 @@ function queryBoth(resolver: Resolver, name: string, onAnswer: (answer: NameAnsw
     const [six, four] = parts;
     clearTimeout(late);
     if (six !== undefined && four !== undefined) onAnswer(joined(six, four));
-    // Some name servers never answer for the one kind (RFC 8305, 3: the other is not kept waiting for long).
+    // Some name servers never respond for one address family (RFC 8305, 3: do not delay the other family for long).
     else if (part.kind === 'found') late = setTimeout(() => onAnswer(part), limits.secondAddressKindMs);
   };
   resolver.resolve6(name, { ttl: true }, (error, records) => settle(0, partOf(error, records)));

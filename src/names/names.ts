@@ -1,12 +1,12 @@
-// The addresses of host names, for everything that connects to backends. Each name is looked up once however many ask, is
-// kept for as long as its records say, and goes on being used for a while when its name servers fall silent. Nobody's
-// look-ups hold up another's: they are bounded by subject and have turns. Cold: asked once per connection.
+// The addresses of host names, for everything that connects to backends. A name is looked up once, however many callers ask; its addresses
+// are kept for the TTL of its records, and remain in use for a grace period when its name servers fall silent. Look-ups are bounded per
+// subject and served in turns, so no subject delays another. Cold path: asked once per connection.
 //
-//   entry      asked                     found           not found   failed, silent
-//   (none)     asking, or waits for it   kept, for TTL   kept, short  kept, short
-//   kept       the answer at once        -               -            -
-//   out of     asking; who asks waits    kept            kept, short  the old addresses serve until the grace is over,
-//   date       a moment for it                                        at once, and are asked for again from time to time
+//   entry      asked                     found           not found     failed, silent
+//   (none)     starts or joins a query   kept for TTL    kept briefly  kept briefly
+//   kept       the answer at once        -               -             -
+//   out of     starts or joins a query,  kept for TTL    kept briefly  the old addresses at once until the grace period
+//   date       waits a moment for it                                   is over, and a new query from time to time
 import { Resolver } from 'node:dns';
 import { FairPlace, FairQueue } from '../shared/fair-queue.js';
 import { limits } from '../shared/limits.js';
@@ -21,29 +21,29 @@ import { WatchedFile } from './watched-file.js';
 export type NameFault =
   /** There is no such name. */
   | 'not-found'
-  /** The name servers are silent, or answer nothing of use. */
+  /** The name servers do not respond, or respond with nothing usable. */
   | 'not-answered'
-  /** Too many look-ups of this subject wait. */
+  /** Too many look-ups of this subject are waiting. */
   | 'share-used'
-  /** Too many look-ups wait. */
+  /** Too many look-ups are waiting. */
   | 'busy';
 
-/** Addresses in the order in which they are to be tried, never none; or why there are none. */
+/** Addresses in the order in which to try them, never an empty list; or the reason why there are none. */
 export type NameOutcome = readonly string[] | NameFault;
 
 export interface NamesOptions {
-  /** As in `192.0.2.1`, `192.0.2.1:5353` or `[2001:db8::1]:53`; those of resolv.conf when not given. */
+  /** As in `192.0.2.1`, `192.0.2.1:5353` or `[2001:db8::1]:53`; those of resolv.conf when absent. */
   readonly nameServers?: readonly string[] | undefined;
   readonly hostsPath?: string;
   readonly resolverSettingsPath?: string;
   readonly nowMs?: () => number;
   readonly lookUpsMax?: number;
   readonly lookUpsPerSubjectMax?: number;
-  /** The only networks that may be connected to; all when not given. */
+  /** The only networks that may be connected to; all when absent. */
   readonly allowedNetworks?: readonly string[] | undefined;
 }
 
-/** Who waits for a look-up. */
+/** One caller's wait for a look-up. */
 export class NameWait extends ListNode {
   readonly onDone: (outcome: NameOutcome) => void;
 
@@ -52,7 +52,7 @@ export class NameWait extends ListNode {
     this.onDone = onDone;
   }
 
-  /** The outcome is of no use any more. */
+  /** Cancels the wait: the outcome is no longer needed. */
   abandon(): void {
     this.unlink();
   }
@@ -61,15 +61,15 @@ export class NameWait extends ListNode {
 class Entry {
   readonly name: string;
   outcome: NameOutcome | undefined = undefined;
-  /** Until when the outcome is taken as it is. */
+  /** Until this time the outcome is used without asking again. */
   freshUntilMs = 0;
-  /** Until when its addresses serve when nothing newer is to be had. */
+  /** Until this time its addresses may be used when no newer ones are available. */
   staleUntilMs = 0;
   readonly waits = new ListNode();
-  /** Whose look-ups of it are waiting for their turn. */
+  /** Subjects whose look-ups of this name are waiting for their turn. */
   readonly queuedFor = new Set<string>();
   isAsking = false;
-  /** Until an answer comes: its name servers have been silent, or other look-ups before it, for too long to wait each time. */
+  /** Whether its look-up is overdue, at the name servers or in the queue: callers then get the old addresses at once. */
   isSilent = false;
 
   constructor(name: string) {
@@ -78,7 +78,7 @@ class Entry {
 }
 
 export class Names {
-  /** For who connects to what is found here, or to addresses as they stand. */
+  /** Checks addresses before a connection, whether found here or given literally. */
   readonly guard: AddressGuard;
   readonly #hosts;
   readonly #settings;
@@ -86,9 +86,9 @@ export class Names {
   readonly #nameServers: readonly string[] | undefined;
   readonly #lookUpsMax: number;
   readonly #lookUpsPerSubjectMax: number;
-  /** The one used last is the last. */
+  /** Ordered by last use, the most recent last. */
   readonly #entries = new Map<string, Entry>();
-  /** Look-ups under way by subject; those with none are not in it. */
+  /** Look-ups in progress by subject; subjects with none have no entry. */
   readonly #asking = new Map<string, number>();
   readonly #queue = new FairQueue<{ readonly entry: Entry; readonly subject: string }>({
     itemsMax: limits.nameLookUpsWaitingMax,
@@ -110,7 +110,7 @@ export class Names {
     this.#lookUpsPerSubjectMax = options.lookUpsPerSubjectMax ?? share;
   }
 
-  /** What is known of a name without asking anybody; `undefined` when it has to be looked up. */
+  /** The outcome for a name that is available without a query; `undefined` when the name has to be looked up. */
   known(name: string): NameOutcome | undefined {
     const own = this.#ownAddresses(name);
     if (own !== undefined) return own;
@@ -122,7 +122,7 @@ export class Names {
 
   /**
    * Looks a name up.
-   * @param onDone called once unless the wait is abandoned, and never from within
+   * @param onDone called once unless the wait is abandoned, and never synchronously
    */
   lookUp(name: string, subject: string, onDone: (outcome: NameOutcome) => void): NameWait {
     const wait = new NameWait(onDone);
@@ -142,8 +142,8 @@ export class Names {
   }
 
   /**
-   * The addresses of a name that is in use, and the look-up of newer ones when they are out of date.
-   * @returns `undefined` when nothing is known
+   * The addresses of a name in use; starts a look-up when they are out of date.
+   * @returns `undefined` when no addresses are known
    */
   refreshed(name: string, subject: string): readonly string[] | undefined {
     const own = this.#ownAddresses(name);
@@ -154,12 +154,12 @@ export class Names {
     return typeof entry.outcome === 'object' ? entry.outcome : undefined;
   }
 
-  /** Whether name servers are being asked for a name, and not only will be. */
+  /** Whether a query for the name has been sent; false while its look-up only waits for a turn. */
   isAsking(name: string): boolean {
     return this.#entries.get(name)?.isAsking === true;
   }
 
-  /** Ends look-ups under way: who waits for one hears that there is no answer. Those that only wait for a turn are dropped. */
+  /** Cancels look-ups in progress, and their waiters are told that there is no answer. Look-ups that only wait for a turn are dropped. */
   close(): void {
     this.#resolver?.cancel();
     this.#resolver = undefined;
@@ -167,7 +167,7 @@ export class Names {
     this.#entries.clear();
   }
 
-  /** What needs no name server: the hosts file, and `localhost` (RFC 6761). */
+  /** Names that need no name server: those of the hosts file, and `localhost` (RFC 6761). */
   #ownAddresses(name: string): readonly string[] | undefined {
     const bare = name.endsWith('.') ? name.slice(0, -1) : name;
     const listed = this.#hosts.content.get(bare);
@@ -178,7 +178,7 @@ export class Names {
   #entryOf(name: string): Entry {
     const known = this.#entries.get(name);
     const entry = known ?? new Entry(name);
-    // To the end: the first is the one that was not needed for the longest.
+    // Moved to the end, so that the first entry is the least recently used.
     if (known !== undefined) this.#entries.delete(name);
     this.#entries.set(name, entry);
     if (this.#entries.size > limits.namesMax) this.#dropOne();
@@ -193,7 +193,7 @@ export class Names {
     }
   }
 
-  /** Asks now, or when it is this subject's turn. @returns why neither. */
+  /** Starts the look-up, or queues it until the subject's turn. @returns the fault when it can do neither. */
   #ask(entry: Entry, subject: string): NameFault | undefined {
     if (entry.queuedFor.has(subject)) return undefined;
     const isAtShare = (this.#asking.get(subject) ?? 0) >= this.#lookUpsPerSubjectMax;
@@ -205,7 +205,7 @@ export class Names {
     if (!(place instanceof FairPlace)) return place === 'key-full' ? 'share-used' : 'busy';
     entry.queuedFor.add(subject);
     if (isAtShare) this.#queue.hold(subject);
-    // Nor is a turn waited for.
+    // While there are old addresses, callers do not wait long for a turn either.
     if (this.#oldAddresses(entry) === undefined) return undefined;
     const serve = (): unknown => entry.queuedFor.has(subject) && this.#serveStale(entry);
     setTimeout(serve, limits.nameStaleAfterMs).unref();
@@ -216,7 +216,7 @@ export class Names {
     entry.isAsking = true;
     this.#askingCount += 1;
     this.#asking.set(subject, (this.#asking.get(subject) ?? 0) + 1);
-    // A name server that is silent is not waited for while there are addresses that served a moment ago.
+    // A silent name server is not waited for while there are addresses that were good a moment ago.
     const patience = setTimeout(() => this.#serveStale(entry), limits.nameStaleAfterMs);
     const end = setTimeout(() => finish({ kind: 'failed' }), limits.nameLookUpMsMax);
     let isOver = false;
@@ -229,7 +229,7 @@ export class Names {
         this.#take(entry, answer);
         this.#release(subject);
       } else if (answer.kind === 'found' && !entry.isAsking) {
-        // All addresses, after some; or late.
+        // The full list after a partial one, or an answer after the time limit.
         this.#take(entry, answer);
       }
     };
@@ -246,7 +246,7 @@ export class Names {
       const next = this.#queue.take();
       if (next === undefined) return;
       next.entry.queuedFor.delete(next.subject);
-      // Another subject's look-up of the name may have been sooner, and who waited may be gone, or have had old addresses.
+      // Another subject may have looked the name up first; the waiters may have left or been given old addresses.
       const isWanted = next.entry.waits.isLinked || next.entry.isSilent;
       if (isWanted && !next.entry.isAsking) this.#start(next.entry, next.subject);
       if ((this.#asking.get(next.subject) ?? 0) >= this.#lookUpsPerSubjectMax) this.#queue.hold(next.subject);
@@ -268,7 +268,7 @@ export class Names {
     if (entry.outcome !== undefined) this.#tellAll(entry, entry.outcome);
   }
 
-  /** What served a while ago, and may serve again when nothing newer is to be had in time. */
+  /** Addresses that are out of date but still within the grace period. */
   #oldAddresses({ outcome, staleUntilMs }: Entry): readonly string[] | undefined {
     return typeof outcome === 'object' && this.#nowMs() < staleUntilMs ? outcome : undefined;
   }
@@ -292,7 +292,7 @@ export class Names {
     wait.onDone(outcome);
   }
 
-  /** A resolver's servers cannot be changed while it asks, so a change of the settings makes a new one. */
+  /** The servers of a `Resolver` cannot be changed during a query, so changed settings need a new one. */
   #currentResolver(): Resolver {
     const servers = this.#nameServers ?? this.#settings.content.nameServers;
     const wanted = servers.join(' ');

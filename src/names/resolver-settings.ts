@@ -1,16 +1,16 @@
-// What /etc/resolv.conf says of looking names up (resolv.conf(5)): name servers, search domains and `ndots`. Other
-// options are c-ares's affair, or have no meaning here.
+// The name-resolution settings of /etc/resolv.conf (resolv.conf(5)): name servers, search domains and `ndots`. Other options are left to
+// c-ares or do not apply here.
 import { isIP } from 'node:net';
 
 export interface ResolverSettings {
   readonly nameServers: readonly string[];
-  /** Domains that a short name is completed with, in order. */
+  /** Domains appended to complete a short name, in order. */
   readonly searchDomains: readonly string[];
-  /** A name with so many dots is first asked for as it stands. */
+  /** A name with at least this many dots is first tried as it is written. */
   readonly dotsMin: number;
 }
 
-/** As many as the system's own resolver takes. */
+/** The same limits as the system's own resolver has. */
 const NAME_SERVERS_MAX = 3;
 const SEARCH_DOMAINS_MAX = 6;
 const DOTS_MAX = 15;
@@ -25,7 +25,7 @@ export function parseResolverSettings(text: string): ResolverSettings {
       .trim()
       .split(/\s+/);
     if (keyword === 'nameserver' && words[0] !== undefined && isIP(words[0]) !== 0) nameServers.push(words[0]);
-    // The last of these lines counts.
+    // The last `domain` or `search` line wins.
     if (keyword === 'domain') searchDomains = words.slice(0, 1);
     if (keyword === 'search') searchDomains = words.slice(0, SEARCH_DOMAINS_MAX);
     if (keyword === 'options') {
@@ -34,14 +34,14 @@ export function parseResolverSettings(text: string): ResolverSettings {
     }
   }
   return {
-    // Without any, the machine's own is asked.
+    // Without any name server, the local machine's is used.
     nameServers: nameServers.length === 0 ? ['127.0.0.1'] : nameServers.slice(0, NAME_SERVERS_MAX),
     searchDomains: searchDomains.map((domain) => domain.replace(/^\.|\.$/g, '').toLowerCase()).filter(Boolean),
     dotsMin,
   };
 }
 
-/** The full names that a name may stand for, in the order in which they are asked for. */
+/** The full names that a name may stand for, in the order in which they are tried. */
 export function candidatesOf(name: string, { searchDomains, dotsMin }: ResolverSettings): readonly string[] {
   if (name.endsWith('.')) return [name.slice(0, -1)];
   const completed = searchDomains.map((domain) => `${name}.${domain}`);

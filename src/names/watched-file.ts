@@ -1,5 +1,5 @@
-// A small file of the system's that is read again when it has changed. Cold: its time is looked at once a second at most,
-// and only when somebody asks.
+// A small system file that is read again when it has changed. Cold path: the file's status is checked at most once a second, and only when
+// the content is asked for.
 import { readFileSync, statSync } from 'node:fs';
 import { limits } from '../shared/limits.js';
 
@@ -18,7 +18,7 @@ export class WatchedFile<Content> {
     this.#content = parse('');
   }
 
-  /** As the file is now; one that is missing, unreadable or too large counts as empty. */
+  /** The current content; a file that is missing, unreadable or too large counts as empty. */
   get content(): Content {
     const nowMs = this.#nowMs();
     if (nowMs - this.#lookedAtMs < limits.nameFileCheckMs) return this.#content;

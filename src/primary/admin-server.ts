@@ -1,6 +1,5 @@
-// The listener for operators and their monitors, in the primary: whether the gateway lives, whether it is ready, and its
-// figures, and what happens in the workers (view-pages.ts). Plain HTTP without a token, so it is on loopback unless somebody puts it
-// elsewhere, and changes nothing but the log level. Cold.
+// The listener for operators and monitoring, in the primary: liveness, readiness, figures, and what happens in the workers
+// (view-pages.ts). Plain HTTP without a token, so it listens on loopback by default and can change only the log level. Cold path.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { isIP, type AddressInfo } from 'node:net';
@@ -17,22 +16,22 @@ export interface AdminPage {
 }
 
 /**
- * By path; one that ends with a slash has a name behind it. @param accept the request's header. @param name what stands behind the
- * slash, decoded.
+ * Pages by path; a path that ends with a slash is followed by a name. @param accept the `accept`
+ * header of the request. @param name the decoded text after the slash.
  */
 export type AdminPages = Readonly<
   Record<string, (accept: string, query: URLSearchParams, name: string) => AdminPage | Promise<AdminPage>>
 >;
 
-/** What can be changed with PUT, by path. */
+/** Changes made with PUT, by path. */
 export type AdminChanges = Readonly<Record<string, (body: string) => AdminPage>>;
 
 export interface AdminOptions {
   readonly pages: AdminPages;
   readonly changes?: AdminChanges;
-  /** Names of this machine that requests may give besides its addresses: lower-case, with or without a port. */
+  /** Host names that requests may use besides the machine's addresses: lower-case, with or without a port. */
   readonly allowedHosts: readonly string[];
-  /** Hears of what the listener outlives, as a connection that the system has no descriptor for. */
+  /** Gets errors that the listener survives, such as no file descriptor being left for a connection. */
   readonly onFault: (error: Error) => void;
   readonly requestMsMax?: number;
 }
@@ -46,7 +45,7 @@ export class AdminServer {
     this.address = address;
   }
 
-  /** @throws {StartFault} that names the address and what to do. */
+  /** @throws {StartFault} that names the address and says what to do. */
   static async listen(address: ListenAddress, options: AdminOptions): Promise<AdminServer> {
     const server = createAdminServer(address.host, options);
     try {
@@ -55,7 +54,7 @@ export class AdminServer {
     } catch (error) {
       throw listenFault(address, '--admin-address', error);
     }
-    // Whatever is left open must not keep the program from ending.
+    // An open connection must not keep the program from ending.
     server.unref();
     const { port } = server.address() as AddressInfo;
     return new AdminServer(server, { host: address.host, port });
@@ -69,7 +68,7 @@ export class AdminServer {
   }
 }
 
-/** The listener before it listens. */
+/** Creates the server without starting to listen. */
 export function createAdminServer(host: string, options: AdminOptions): Server {
   const { allowedHosts, onFault, requestMsMax = limits.adminRequestMsMax } = options;
   const hosts = new AdminHosts(host, allowedHosts);
@@ -79,19 +78,19 @@ export function createAdminServer(host: string, options: AdminOptions): Server {
   });
   server.maxConnections = limits.adminConnectionsMax;
   server.headersTimeout = server.requestTimeout = requestMsMax;
-  // A connection that says nothing at all would keep its place from others.
+  // A connection that sends nothing at all would keep its slot from others.
   server.setTimeout(requestMsMax, (socket) => socket.destroy());
-  // Failing to listen is told by who listens.
+  // A failure to listen is handled by the caller.
   server.on('error', (error) => {
     if (server.listening) onFault(error);
   });
   return server;
 }
 
-/** Between two looks for requests that take too long: Node's own 30 s are longer than they may take. */
+/** The interval of Node's check for slow requests: its default of 30 s is longer than they may take. */
 const CHECK_MS = 1_000;
 
-/** Which `Host` and `Origin` are let in: a page in an operator's browser must not read what is on this machine. */
+/** Decides which `Host` and `Origin` are accepted: a page in an operator's browser must not read what this machine serves. */
 class AdminHosts {
   readonly #policy: HostPolicy;
   readonly #allowedHosts: ReadonlySet<string>;
@@ -105,7 +104,7 @@ class AdminHosts {
     return this.#policy.check(host, origin) === undefined && this.#isKnown(host.toLowerCase());
   }
 
-  /** Names can be rebound to this machine, addresses cannot. Without any it is no browser. */
+  /** DNS names can be rebound to this machine, addresses cannot. A request without `Host` does not come from a browser. */
   #isKnown(host: string): boolean {
     const name = host.replace(/:\d*$/, '');
     if (host === '' || name === 'localhost' || isIP(name.replace(/^\[(.*)\]$/, '$1')) !== 0) return true;
@@ -113,7 +112,7 @@ class AdminHosts {
   }
 }
 
-/** What `/ready` says, and with which status. */
+/** The body and the status of `/ready`. */
 export function readyPage({ isReady, obstacles, degraded, slotCount, listeningCount }: ReadinessReport): AdminPage {
   const status = isReady ? 'ready' : 'not ready';
   const workers = { expected: slotCount, listening: listeningCount };
@@ -173,7 +172,7 @@ function partedAt(text: string, at: number): readonly string[] {
   return at === -1 ? [text] : [text.slice(0, at), text.slice(at + 1)];
 }
 
-/** With a name behind it, as /requests/<id>; `undefined` where that is missing, or cannot be decoded. */
+/** Splits a path such as /requests/<id> into page and name; the name is `undefined` if it is missing or cannot be decoded. */
 function placeOf(path: string): { readonly place: string; readonly name: string | undefined } {
   const slash = path.indexOf('/', 1) + 1;
   if (slash > 1 && slash < path.length) return { place: path.slice(0, slash), name: decodedName(path.slice(slash)) };
@@ -188,7 +187,7 @@ function decodedName(text: string): string | undefined {
   }
 }
 
-/** What a change says is short; of more the beginning is read, and is none. */
+/** Reads the body of a change, which is short; one that is too long counts as empty. */
 async function readBody(request: IncomingMessage): Promise<string> {
   let body = '';
   for await (const chunk of request.setEncoding('utf8')) {

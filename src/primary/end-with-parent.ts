@@ -1,6 +1,6 @@
-// Processes that end with the one that started them, whatever they are at: one that hangs, or was stopped, does not hear that its channel has
-// closed, and would keep its port from the next gateway. Linux ends them, where a process has asked it to before its program begins;
-// Node.js has no words for that, setpriv(1) of util-linux has. Cold.
+// Starts processes that end with their parent, whatever they are doing: a hung or stopped process does not notice that its channel
+// has closed, and would keep its port from the next gateway. On Linux a process can ask the kernel for this before its program
+// begins; Node.js has no API for it, but setpriv(1) of util-linux does. Cold path.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { limits } from '../shared/limits.js';
@@ -9,13 +9,12 @@ const SETPRIV = '/usr/bin/setpriv';
 const WORDS = ['--pdeathsig', 'KILL', '--'];
 
 /**
- * What to put before a command, so that its process gets SIGKILL when the thread ends that has started it. The process stays the one that
- * was started.
- * @returns nothing where that cannot be had: there a process ends that sees its channel close.
+ * The words to put before a command, so that its process gets SIGKILL when the thread that started it ends. The process id stays.
+ * @returns nothing where that is unavailable: there, a process ends when it sees its channel close.
  */
 export function endWithParent(): readonly string[] {
   if (process.platform !== 'linux' || !existsSync(SETPRIV)) return [];
-  // Those that have this program under another's name may not know the option.
+  // Another implementation of setpriv may not know the option.
   const { status } = spawnSync(SETPRIV, [...WORDS, SETPRIV, '--version'], {
     stdio: 'ignore',
     timeout: limits.launcherTryMsMax,

@@ -1,7 +1,7 @@
-// Gathers the figures of all workers when somebody asks, and adds up what they say. Cold.
+// Gathers the figures of all workers on request, and adds them up. Cold path.
 //
-// A counter must never fall, or its rate would jump. So what a worker has said last counts on for one that does not answer
-// in time, and for good after its death: what it had counted since is lost, and no more.
+// A counter must never fall, or its rate would jump. So a worker's last report still counts when it does not answer in time, and
+// forever after its death: only what it counted since that report is lost.
 import type { ChildProcess } from 'node:child_process';
 import { metricFamilies } from '../metrics/catalogue.js';
 import { SeriesSum, type Series } from '../metrics/series.js';
@@ -16,21 +16,21 @@ interface Round {
 
 export interface GatheredFigures {
   readonly series: readonly Series[];
-  /** Workers whose figures are those of an earlier time. */
+  /** How many workers did not answer, so that their figures are from an earlier report. */
   readonly silentCount: number;
 }
 
-/** Of shared/limits. */
+/** The bounds from shared/limits. */
 export type FigureBounds = Readonly<Record<'metricReportMsMax' | 'metricGatheringAgeMsMax', number>>;
 
 export class FleetFigures {
   readonly #send: (worker: ChildProcess, message: ToWorker) => void;
   readonly #bounds: FigureBounds;
   readonly #latest = new Map<ChildProcess, readonly Series[]>();
-  /** What the dead have counted. */
+  /** The sums of workers that have ended. */
   readonly #retired = new SeriesSum();
   #round: Round | undefined;
-  /** Under way, or not old yet. */
+  /** The gathering that is under way, or recent enough to be reused. */
   #gathered: Promise<GatheredFigures> | undefined;
   #lastTicket = 0;
 
@@ -40,8 +40,8 @@ export class FleetFigures {
   }
 
   /**
-   * Who asks while others wait, or soon after them, hears the same: every gathering takes the time of every worker.
-   * @param workers that can answer.
+   * A request made during a gathering, or soon after it, gets the same result, because each gathering costs every worker time.
+   * @param workers returns those that can answer.
    */
   async gather(workers: () => Iterable<ChildProcess>): Promise<GatheredFigures> {
     if (this.#gathered === undefined) {
@@ -68,7 +68,7 @@ export class FleetFigures {
     if (ticket === this.#round?.ticket) this.#strike(this.#round, worker);
   }
 
-  /** The worker is no more. Gauges end with it. */
+  /** The worker has ended, and its gauges with it. */
   gone(worker: ChildProcess): void {
     for (const series of this.#latest.get(worker) ?? []) {
       if (metricFamilies[series.name].type !== 'gauge') this.#retired.add(series);

@@ -1,4 +1,4 @@
-// All slots together: started, watched, replaced one by one, drained as one. What happens to a single worker is slot.ts. Cold.
+// All slots of the gateway: starts, watches, reloads and drains them. A single slot's process is the concern of slot.ts. Cold path.
 import type { ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataplaneOptions } from '../config/dataplane-options.js';
@@ -19,18 +19,18 @@ const ENDING = 'the gateway ends';
 
 export class Fleet {
   /**
-   * Resolves with the number of workers that listen, when that is every worker that can: a slot whose starts keep failing
-   * is not waited for once another serves.
+   * Resolves with the number of listening workers, once every worker that can listen does: a slot whose starts keep failing is not
+   * waited for once another worker listens.
    */
   readonly ready: Promise<number>;
-  /** Resolves with the last reason when no worker starts and none has ever listened. */
+  /** Resolves with the reason of the last failed start, when no worker starts and none has ever listened. */
   readonly failure: Promise<string>;
 
   readonly #plan: WorkerPlan;
   readonly #createSlot: (slot: number, plan: WorkerPlan) => Slot;
-  /** By number. */
+  /** Indexed by slot number. */
   readonly #slots: Slot[];
-  /** What a reload adds: the successor that starts, and predecessors that finish what they have. */
+  /** Slots added by a reload: the successor that is starting, and predecessors that finish their work. */
   readonly #others = new Set<Slot>();
   readonly #forgetRounds: ForgetRounds<ChildProcess>;
   readonly #figures: FleetFigures;
@@ -38,14 +38,14 @@ export class Fleet {
   readonly #hangWatch: HangWatch<ChildProcess>;
   readonly #logger: Logger;
   readonly #bounds: FleetBounds;
-  /** Called after each change of a slot's state: those of `ready`, `drain` and `onChange`, and two of each slot that is replaced. */
+  /** Handlers called after each state change of a slot: from `ready`, `drain` and `onChange`, and two per slot being replaced. */
   readonly #onStateChange = new Set<() => void>();
   #deathCount = 0;
-  /** As an operator has set it; workers that start have it by their options otherwise. */
+  /** The level set by an operator; without one, starting workers use the level in their options. */
   #logLevel: LogLevel | undefined;
   #isDrainAnnounced = false;
   #isEnding = false;
-  /** As the workers were told last. */
+  /** The readiness last announced to the workers. */
   #isReady = false;
 
   constructor(plan: WorkerPlan, logger: Logger) {
@@ -83,17 +83,17 @@ export class Fleet {
     this.ready = this.#untilReady();
   }
 
-  /** Workers that ended unasked after they had listened. */
+  /** How many workers ended by themselves after they had listened. */
   get deathCount(): number {
     return this.#deathCount;
   }
 
-  /** The figures of all workers that listen or drain. */
+  /** Gathers the figures of all workers that listen or drain. */
   async figures(): Promise<GatheredFigures> {
     return this.#figures.gather(() => this.#all().flatMap((slot) => slot.answeringWorker ?? []));
   }
 
-  /** Every slot's worker, those that finish after a reload included; `undefined` when too much is asked at once. */
+  /** Asks every slot's worker, including predecessors that finish after a reload; `undefined` when too many questions are open. */
   async ask(question: ViewQuestion): Promise<readonly WorkerAnswer[] | undefined> {
     return this.#views.ask(
       question,
@@ -101,7 +101,7 @@ export class Fleet {
     );
   }
 
-  /** Of all workers, those included that begin to listen later. */
+  /** Sets the log level of all workers, including those that start to listen later. */
   setLogLevel(level: LogLevel): void {
     this.#logLevel = level;
     for (const worker of this.#servingWorkers()) sendToWorker(worker, { kind: 'log-level', level });
@@ -111,12 +111,12 @@ export class Fleet {
     return this.#slots.map((slot) => slot.standing);
   }
 
-  /** Calls back after each change of a slot's state, or of what its worker says of the store. */
+  /** Calls back after each change of a slot's state, or of what its worker reports about its store or keys. */
   onChange(handler: () => void): void {
     this.#onStateChange.add(handler);
   }
 
-  /** Tells every worker that listens, unless it knows. */
+  /** Tells every listening worker, unless it was told the same before. */
   tellReadiness(isReady: boolean): void {
     this.#isReady = isReady;
     for (const slot of this.#all()) slot.tellReadiness(isReady);
@@ -127,7 +127,7 @@ export class Fleet {
     this.#hangWatch.start();
   }
 
-  /** Every worker's health check says that a drain comes, those included that begin to listen later. */
+  /** Makes every worker's health check announce a drain, including workers that start to listen later. */
   announceDrain(): void {
     this.#isDrainAnnounced = true;
     for (const slot of this.#slots)
@@ -135,10 +135,9 @@ export class Fleet {
   }
 
   /**
-   * Replaces every worker, one after the other, by one with these options: it starts, listens and has the slot before its
-   * predecessor is told to finish. One that cannot start leaves its predecessor where it is, and is the last one tried.
-   * One reload at a time.
-   * @returns why not all were replaced.
+   * Replaces the workers one after the other by workers with these options: a successor starts, listens and has the slot before its
+   * predecessor is told to finish. If a successor cannot start, its predecessor stays and the reload ends. One reload at a time.
+   * @returns why not all workers were replaced.
    */
   async reload(options: DataplaneOptions): Promise<string | undefined> {
     const plan = { ...this.#plan, start: { ...this.#plan.start, options } };
@@ -150,7 +149,7 @@ export class Fleet {
   }
 
   async #replace(number: number, plan: WorkerPlan): Promise<string | undefined> {
-    // Of an earlier reload: two generations at once are enough for the memory.
+    // Waits for the predecessor of an earlier reload: memory allows two generations at once, not more.
     await this.#until(() => this.#isEnding || [...this.#others].every((other) => other.number !== number));
     if (this.#isEnding) return ENDING;
     const successor = this.#createSlot(number, plan);
@@ -171,12 +170,12 @@ export class Fleet {
     this.#onState();
     if (predecessor === undefined) return undefined;
     void this.#retire(predecessor, plan.start.options.reloadTimeoutMs);
-    // Until then a connection may come to it: what is reloaded shows in all of them after that.
+    // Until the predecessor has left, it may get new connections; afterwards every new connection sees the reloaded options.
     await this.#until(() => this.#isEnding || predecessor.hasLeft);
     return undefined;
   }
 
-  /** Lets a worker that was replaced finish what it has, and then end without ending its sessions. */
+  /** Lets a replaced worker finish its work, and then ends it without ending its sessions. */
   async #retire(predecessor: Slot, timeoutMs: number): Promise<void> {
     this.#others.add(predecessor);
     const worker = predecessor.servingWorker;
@@ -203,9 +202,9 @@ export class Fleet {
   }
 
   /**
-   * Drains every worker, then stops them all: a drained worker still serves the others' hops. Both together have
-   * `timeoutMs`; stopping has what the drain left of it, and never less than it needs to tell backends that are well.
-   * Resolves when no process is left.
+   * Drains every worker, then stops them all, because a drained worker still serves the others' hops. Both phases together have
+   * `timeoutMs`: stopping gets what the drain left, but never less than it takes to notify responsive backends. Resolves when no
+   * process is left.
    */
   async drain(timeoutMs: number): Promise<void> {
     const endMs = performance.now() + timeoutMs;
@@ -219,7 +218,7 @@ export class Fleet {
     );
     await Promise.race([this.#untilAllAre('drained', 'stopping', 'stopped'), timeIsUp]);
     timer.abort();
-    // Whoever stops is killed when its own time is up, and may have very many sessions to end.
+    // Stopping has its own kill timer, and a worker with very many sessions to end may legitimately be silent.
     this.#hangWatch.stop();
     const stopWithinMs = Math.max(Math.round(endMs - performance.now()), this.#bounds.workerStopMs);
     const farewellsMs = stopWithinMs - exitMsOf(timeoutMs, stopWithinMs, this.#bounds);
@@ -227,7 +226,7 @@ export class Fleet {
     await this.#untilAllAre('stopped');
   }
 
-  /** Ends every worker at once, for good. A drain under way ends with it. */
+  /** Kills every worker, for good. A drain under way ends with it. */
   kill(): void {
     this.#isEnding = true;
     for (const slot of this.#all()) slot.kill();
@@ -237,7 +236,7 @@ export class Fleet {
     switch (message.kind) {
       case 'listening':
         this.#hangWatch.watch(worker);
-        // The successor of a worker that is told by its place: nothing changes for the gateway.
+        // The gateway's readiness does not change when a successor replaces a worker, so the new worker is told here.
         if (this.#isReady) this.tellReadiness(true);
         if (this.#logLevel !== undefined) sendToWorker(worker, { kind: 'log-level', level: this.#logLevel });
         if (this.#isDrainAnnounced) sendToWorker(worker, { kind: 'announce-drain' });
@@ -257,11 +256,11 @@ export class Fleet {
       case 'left':
       case 'drained':
       case 'store':
-      case 'keys': // the slot's own
+      case 'keys': // handled by the slot
     }
   }
 
-  /** It may hold half of the callers, and nothing in it will ever answer them. */
+  /** A hung worker may hold half of the callers' connections, and will never answer them. */
   #killHung(worker: ChildProcess, silentMs: number): void {
     this.#logger.error({ workerPid: worker.pid, silentMs }, 'worker hangs: killed');
     worker.kill('SIGKILL');
@@ -310,8 +309,8 @@ export class Fleet {
 }
 
 /**
- * What a worker has of its time to stop when telling backends is over: whoever is given long to drain has much to end, and
- * a busy machine needs longer for it. Half of the time at most.
+ * The part of a worker's time to stop that remains after notifying backends. It grows with the drain timeout, because
+ * a worker with a long one has much to end, and a busy machine needs longer for it. At most half of the time to stop.
  */
 function exitMsOf(drainTimeoutMs: number, stopWithinMs: number, bounds: FleetBounds): number {
   const inProportionMs = Math.round(drainTimeoutMs / bounds.workerExitDivisor);

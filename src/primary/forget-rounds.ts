@@ -1,19 +1,19 @@
-// A worker that wrote a subject's config has every worker forget what is cached of it, before it says so to its caller.
-// A round: `written` from one worker → `forget` to all → `forgotten` from each → `all-forgotten` to the first. Cold.
+// Before a worker answers the write of a subject's config, it makes every worker drop what it has cached of that subject.
+// A round: `written` from one worker → `forget` to all → `forgotten` from each → `all-forgotten` to the first. Cold path.
 import type { ToWorker } from '../ipc/messages.js';
 import { limits } from '../shared/limits.js';
 import { subjectHash, type Logger } from '../shared/logger.js';
 
 interface Round<Worker> {
   readonly announcer: Worker;
-  /** The announcer's own number for it: two workers may use the same one, so the round has another. */
+  /** The announcer's own ticket. Two workers may use the same number, so the round has a ticket of its own. */
   readonly announcerTicket: number;
   readonly subject: string;
   readonly waitingFor: Set<Worker>;
   readonly timer: NodeJS.Timeout;
 }
 
-/** A `Worker` is one process, not a slot: what a dead process owed, its successor never cached. */
+/** A `Worker` is one process, not a slot: a dead process owes nothing, because its successor starts with an empty cache. */
 export class ForgetRounds<Worker> {
   readonly #send: (worker: Worker, message: ToWorker) => void;
   readonly #roundMsMax: number;
@@ -27,7 +27,7 @@ export class ForgetRounds<Worker> {
     this.#logger = logger;
   }
 
-  /** @param workers every worker that serves or may soon serve requests, the announcer among them. */
+  /** @param workers every worker that serves requests or may soon, including the announcer. */
   begin(announcer: Worker, announcerTicket: number, subject: string, workers: Iterable<Worker>): void {
     this.#makeRoom();
     const ticket = ++this.#lastTicket;
@@ -43,7 +43,7 @@ export class ForgetRounds<Worker> {
     if (round !== undefined) this.#strike(worker, ticket, round);
   }
 
-  /** A worker that died has forgotten everything. */
+  /** A dead worker has forgotten everything. */
   gone(worker: Worker): void {
     for (const [ticket, round] of this.#rounds) this.#strike(worker, ticket, round);
   }
@@ -58,7 +58,7 @@ export class ForgetRounds<Worker> {
     if (oldest !== undefined) this.#giveUp(oldest);
   }
 
-  /** A worker that does not answer must not keep the caller waiting for ever. */
+  /** Ends a round in time: a silent worker must not keep the caller waiting forever. */
   #giveUp(ticket: number): void {
     const round = this.#rounds.get(ticket);
     if (round === undefined) return;

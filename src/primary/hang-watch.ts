@@ -1,27 +1,27 @@
-// Finds workers that hang: processes whose event loop has not sent a heartbeat for too long, stopped or caught in a loop.
-// Silence counts only for as long as the primary was awake to hear: a machine that was suspended, or too busy to run the
-// primary, has kept its workers from speaking too. And no more are given up at once than could be started at once. Cold.
+// Finds workers that hang: their event loop has sent no heartbeat for too long, because the process is stopped or caught in a loop.
+// Only silence during which the primary was awake counts: a machine that was suspended, or too busy to run the primary, kept its
+// workers silent too. And no more workers are given up at once than could be started at once. Cold path.
 import { heartbeatPeriodMs } from '../ipc/heartbeat.js';
 
 export interface HangWatchOptions<Worker> {
-  /** Silence after which a worker hangs; 0 for never. */
+  /** Silence after which a worker is considered hung; 0 disables the watch. */
   readonly hangTimeoutMs: number;
-  /** Workers given up at one look. */
+  /** How many workers are given up per look, at most. */
   readonly atOnceMax: number;
-  /** Called once for each that hangs. */
+  /** Called once per hung worker. */
   readonly onHung: (worker: Worker, silentMs: number) => void;
-  /** In tests it is made up. */
+  /** Replaced in tests. */
   readonly nowMs?: () => number;
 }
 
-/** How much longer than its period a look may have taken to come, before the primary counts as having slept. */
+/** How many periods may pass between two looks before the primary counts as having slept. */
 const LATE_FACTOR = 1.5;
 
 export class HangWatch<Worker> {
   readonly #options: HangWatchOptions<Worker>;
   readonly #nowMs: () => number;
   readonly #periodMs: number;
-  /** What of its life the primary was awake. */
+  /** For how long the primary was awake so far. */
   #awakeMs = 0;
   #lookedAtMs: number;
   /** When each worker was last heard, in awake time. */
@@ -41,13 +41,13 @@ export class HangWatch<Worker> {
     this.#timer = setInterval(() => this.look(), this.#periodMs);
   }
 
-  /** For good. */
+  /** Stops the watch for good. */
   stop(): void {
     clearInterval(this.#timer);
     this.#heardAtMs.clear();
   }
 
-  /** From now on it has to be heard. */
+  /** From now on the worker has to send heartbeats. */
   watch(worker: Worker): void {
     this.#heardAtMs.set(worker, this.#awakeMs);
   }
@@ -56,12 +56,12 @@ export class HangWatch<Worker> {
     if (this.#heardAtMs.has(worker)) this.#heardAtMs.set(worker, this.#awakeMs);
   }
 
-  /** It has ended, or ends and is watched by whoever asked it to. */
+  /** The worker has ended, or is being ended by code that watches it itself. */
   leave(worker: Worker): void {
     this.#heardAtMs.delete(worker);
   }
 
-  /** The timer does this; public for tests. */
+  /** Called by the timer; public for tests. */
   look(): void {
     const nowMs = this.#nowMs();
     this.#awakeMs += Math.min(nowMs - this.#lookedAtMs, this.#periodMs * LATE_FACTOR);

@@ -1,6 +1,6 @@
-// The private directory of the slots' hop sockets: made when the primary starts, removed when it ends. A primary that is
-// killed cannot remove its own, so the next one does. Whether a directory is still in use is asked of a socket in it,
-// which the primary holds: unlike a process id this is true across namespaces and after a reboot. Cold.
+// The private directory of the slots' hop sockets: created when the primary starts, removed when it ends. A killed
+// primary leaves its directory behind, and the next one removes it. The primary holds a socket in the directory to
+// show that it is in use: unlike a process id, this is reliable across namespaces and after a reboot. Cold path.
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -13,10 +13,10 @@ import type { Logger } from '../shared/logger.js';
 import { isPrivateFolder, preparedSocketPath, StandingSocket } from '../shared/standing-socket.js';
 
 const PREFIX = 'switchyard-';
-/** As mkdtemp(3) makes them. */
+/** The form of the names that mkdtemp(3) makes. */
 const NAME = /^switchyard-[A-Za-z0-9]{6}$/;
 const HOLDER_SOCKET = 'primary.sock';
-/** Of Linux, with 64 bits (proc(5), kernel.pid_max). */
+/** The highest process id of 64-bit Linux (proc(5), kernel.pid_max). */
 const PROCESS_ID_MAX = 4_194_304;
 const ADVICE = 'set TMPDIR to a short path that is writable';
 
@@ -35,9 +35,8 @@ export class HopDirectory {
   }
 
   /**
-   * Under the system's temporary directory (`TMPDIR` names another one), after those that killed primaries left there
-   * have been removed.
-   * @throws {StartFault} when it cannot be made, or when its sockets' paths would be too long.
+   * Creates it in the system's temporary directory (`TMPDIR` names another), after removing those left by killed primaries.
+   * @throws {StartFault} when it cannot be created, or when its sockets' paths would be too long.
    */
   static async make(slotCount: number, logger: Logger): Promise<HopDirectory> {
     const parent = tmpdir();
@@ -76,13 +75,13 @@ export class HopDirectory {
   }
 }
 
-/** Removes the directories of this user's primaries that are gone. What is in doubt is left alone. */
+/** Removes the directories of this user's dead primaries. Doubtful cases are left alone. */
 async function sweep(parent: string, logger: Logger): Promise<void> {
   let names: string[];
   try {
     names = readdirSync(parent).filter((name) => NAME.test(name));
   } catch {
-    return; // It is said in words when the directory is made.
+    return; // Making the directory will report the problem.
   }
   for (const name of names.slice(0, limits.hopDirectoriesSweptMax)) {
     const path = join(parent, name);
@@ -96,7 +95,7 @@ async function sweep(parent: string, logger: Logger): Promise<void> {
   }
 }
 
-/** Whether a primary held it, and none does any more. One without a holder's socket is just being made, or not ours. */
+/** Whether a primary held the directory and none does any more. Without the holder's socket it is just being created, or not ours. */
 async function isDeserted(path: string): Promise<boolean> {
   const socket = connect(join(path, HOLDER_SOCKET));
   try {

@@ -1,6 +1,6 @@
-// Makes sure, before any worker is forked, that the listen addresses are free, and claims them until the program ends.
-// Workers share their port by SO_REUSEPORT, so a second gateway on it would silently take half of the first one's
-// connections; an exclusive bind fails instead, also when other programs have the port. Cold.
+// Checks, before any worker is forked, that the listen addresses are free, and claims them until the program ends. Workers share
+// their port with SO_REUSEPORT, so a second gateway on it would silently take half of the first one's connections; an exclusive
+// bind fails instead, also when another program has the port. Cold path.
 import { randomInt } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer, type AddressInfo, type Server } from 'node:net';
@@ -10,7 +10,7 @@ import { listenFault } from '../process/listen-fault.js';
 import { AddressClaim } from './address-claim.js';
 
 export interface ClaimedAddresses {
-  /** With real ports: port 0 is chosen here, since all workers need the same one. */
+  /** The options with real ports: port 0 is resolved here, because all workers need the same port. */
   readonly options: DataplaneOptions;
   readonly release: () => void;
 }
@@ -21,13 +21,13 @@ interface Bound {
 }
 
 /**
- * Binds each address once, claims it, and lets go of the port again for the workers.
- * @throws {StartFault} that names the address and what to do.
+ * Binds each address once, claims it, and releases the port again for the workers.
+ * @throws {StartFault} that names the address and says what to do.
  */
 export async function claimAddresses(options: DataplaneOptions): Promise<ClaimedAddresses> {
   const bound: Bound[] = [];
   try {
-    // Both are held until both are bound, so that they cannot be the same.
+    // Both are held until both are bound, so that they cannot be the same address.
     const address = await bind(options.address, '--address', bound);
     const tls = options.tls && {
       ...options.tls,
@@ -43,16 +43,16 @@ export async function claimAddresses(options: DataplaneOptions): Promise<Claimed
   }
 }
 
-/** A port that was chosen may be in use, or claimed by a gateway that does not listen on it yet: then another one is chosen. */
+/** How many ports to try: a chosen port may be in use, or claimed by a gateway that does not listen on it yet. */
 const CHOICES_MAX = 16;
-/** Fewer ports than these are no choice. */
+/** With fewer ports than this, the system chooses. */
 const PORTS_MIN = 1_000;
 const OUTGOING_PORTS_PATH = '/proc/sys/net/ipv4/ip_local_port_range';
 
 /**
- * Chooses a port that no outgoing connection is given: such a connection could take it before the workers listen, and keep
- * it for hours. Perhaps in use.
- * @returns 0, the system's choice, where that leaves too few ports or the system does not say which they are.
+ * Chooses a port outside the range of outgoing connections: one of those could take it before the workers listen, and keep it for
+ * hours. The port may be in use.
+ * @returns 0, the system's choice, if that leaves too few ports or the range is unknown.
  */
 export function choosePort(): number {
   const last = lastOutgoingPort();
@@ -79,14 +79,14 @@ async function bind(address: ListenAddress, optionName: string, bound: Bound[]):
 }
 
 async function bindOnce(address: ListenAddress, bound: Bound[]): Promise<ListenAddress> {
-  // A caller that connects in this moment must not keep the server from closing.
+  // Destroys connections that arrive in this moment, so that they cannot keep the server from closing.
   const server = createServer((socket) => socket.destroy());
   try {
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
       server.listen({ host: address.host, port: address.port, exclusive: true }, resolve);
     });
-    // A host name stands for the address that it was resolved to.
+    // The claim is for the IP address that a host name was resolved to.
     const { address: host, port } = server.address() as AddressInfo;
     bound.push({ server, claim: await AddressClaim.take({ host, port }) });
     return { host: address.host, port };

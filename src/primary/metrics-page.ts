@@ -1,5 +1,5 @@
-// `/metrics`: what was gathered, as Prometheus reads it, in its own format or in OpenMetrics, or as JSON for `switchyard top`. The
-// one file that knows prom-client, which writes the text, and loads it when a page is first asked for. Cold.
+// `/metrics`: the gathered figures in Prometheus' text format or in OpenMetrics, or as JSON for `switchyard top`. The
+// only module that uses prom-client, which writes the text; it is loaded when the page is first requested. Cold path.
 import { metricFamilies, OTHER, type MetricFamily, type MetricName } from '../metrics/catalogue.js';
 import { SeriesSum, type Series } from '../metrics/series.js';
 import { limits } from '../shared/limits.js';
@@ -14,10 +14,10 @@ interface Sample {
 }
 
 export class MetricsPage {
-  /** Each worker bounds its backends; together they could still have more. First come, first told. */
+  /** The backends shown by name, in order of arrival: each worker bounds its own, but together they could have more. */
   readonly #backends = new Set<string>();
 
-  /** @param accept the request's header. */
+  /** @param accept the `accept` header of the request. */
   async write(series: Iterable<Series>, accept: string): Promise<AdminPage> {
     const { default: prom } = await import('prom-client');
     const isOpenMetrics = accept.includes('application/openmetrics-text');
@@ -55,11 +55,11 @@ export class MetricsPage {
   }
 }
 
-/** As prom-client has metrics between processes. */
+/** A metric in the form in which prom-client passes metrics between processes. */
 function metricOf(name: MetricName, series: readonly Series[], isOpenMetrics: boolean): object {
   const family: MetricFamily = metricFamilies[name];
   const values = series.flatMap((item) => samplesOf(name, family, item, isOpenMetrics));
-  // In OpenMetrics the ending of a counter belongs to its samples, and prom-client adds it.
+  // In OpenMetrics the suffix of a counter belongs to its samples, and prom-client adds it.
   const written = isOpenMetrics ? name.replace(/_total$/, '') : name;
   return { name: written, help: family.help, type: family.type, aggregator: 'sum', values };
 }
@@ -83,7 +83,7 @@ function samplesOf(name: MetricName, family: MetricFamily, series: Series, isOpe
   ];
 }
 
-/** OpenMetrics wants `1.0`, and Prometheus takes it, so that both formats make the same series. */
+/** OpenMetrics requires `1.0`, and Prometheus accepts it, so both formats produce the same series. */
 function boundText(bound: number | undefined): string {
   if (bound === undefined) return '+Inf';
   return Number.isInteger(bound) ? `${bound}.0` : String(bound);

@@ -1,38 +1,38 @@
-// Whether the gateway can serve, and if not, what is in the way: the one judgement behind `/ready`, the health check on
-// the public address, systemd's READY= and STATUS=, and the log. Cold: looked at when something has changed.
+// Whether the gateway can serve, and if not, why: the single source for `/ready`, the health check on the public address,
+// systemd's READY= and STATUS=, and the log. Cold path: evaluated when something has changed.
 //
-// One slot does not keep the others from being ready: a worker that is absent is in the way while the gateway starts, until it
-// has listened once or could not be started however often it was tried, and while no other listens; a store that one worker
-// cannot read is not. Both are told as degraded.
+// A single slot does not make the gateway unready for long. An absent worker is an obstacle while
+// no other worker listens, and during the start until it has listened once or its starts count as
+// failing. A store that only one worker cannot read is no obstacle. Both are reported as degraded.
 import type { Logger } from '../shared/logger.js';
 
 export type ObstacleCode = 'worker-absent' | 'store-unreachable' | 'keys-missing' | 'keys-unreachable' | 'draining';
 
 export interface Obstacle {
   readonly code: ObstacleCode;
-  /** For a person: what is wrong, and what to do unless it passes by itself. */
+  /** For operators: what is wrong, and what to do unless it passes by itself. */
   readonly message: string;
-  /** The slots that it concerns, when it does not concern all. */
+  /** The slots concerned, unless it concerns all. */
   readonly slots?: readonly number[];
 }
 
 export interface SlotStanding {
   readonly slot: number;
   readonly isListening: boolean;
-  /** So many of its starts have failed that nobody should wait for it. */
+  /** So many starts have failed that readiness no longer waits for it. */
   readonly isFailing: boolean;
   /** Why its worker cannot read user configs; `''` when it can. */
   readonly storeObstacle: string;
-  /** Why its worker cannot tell good tokens of some issuer from bad ones; `''` when it can. */
+  /** Why its worker cannot verify the tokens of some issuer; `''` when it can verify all. */
   readonly keysObstacle: string;
-  /** It can tell no issuer's. */
+  /** Its worker can verify the tokens of no issuer. */
   readonly isKeyless: boolean;
 }
 
 export interface ReadinessReport {
   readonly isReady: boolean;
   readonly obstacles: readonly Obstacle[];
-  /** What is wrong and keeps nobody from being served. */
+  /** Problems that do not keep requests from being served. */
   readonly degraded: readonly Obstacle[];
   readonly slotCount: number;
   readonly listeningCount: number;
@@ -40,7 +40,7 @@ export interface ReadinessReport {
 
 export interface ReadinessSources {
   readonly hasKeys: boolean;
-  /** Of every slot. */
+  /** The standing of every slot. */
   slots(): readonly SlotStanding[];
 }
 
@@ -48,19 +48,19 @@ export class Readiness {
   readonly #sources: ReadinessSources;
   readonly #logger: Logger;
   readonly #onChange: (report: ReadinessReport) => void;
-  /** Slots that have listened. */
+  /** Slots that have listened at least once. */
   readonly #settled = new Set<number>();
   #isDraining = false;
   #told = '';
-  /** What was in the way when it was last logged. */
+  /** The obstacle codes of the last log line. */
   #loggedCodes: string;
 
-  /** @param onChange hears of the first report, and of each that differs from the one before. */
+  /** @param onChange gets the first report, and each that differs from the previous one. */
   constructor(sources: ReadinessSources, logger: Logger, onChange: (report: ReadinessReport) => void) {
     this.#sources = sources;
     this.#logger = logger;
     this.#onChange = onChange;
-    // That has a line of its own, before anything is started.
+    // Missing keys have their own log line, written before anything is started.
     this.#loggedCodes = sources.hasKeys ? '' : 'keys-missing';
   }
 
@@ -72,7 +72,7 @@ export class Readiness {
       listening.length === 0 || (!isFailing && !this.#settled.has(slot));
     const isStoreInTheWay = listening.every(({ storeObstacle }) => storeObstacle !== '');
     const counts = { slotCount: slots.length, listeningCount: listening.length };
-    // Whatever else changes from here on is the drain's doing.
+    // During a drain, every other change is caused by the drain.
     if (this.#isDraining) return { isReady: false, obstacles: [DRAINING], degraded: [], ...counts };
     const store = workerObstacles('store-unreachable', listening, ({ storeObstacle }) => storeObstacle);
     const obstacles = [...absences(absent.filter(isInTheWay), NOT_YET), ...(isStoreInTheWay ? store : [])];
@@ -101,7 +101,7 @@ export class Readiness {
     this.check();
   }
 
-  /** Something may have changed. */
+  /** Call when something may have changed. */
   check(): void {
     for (const { slot, isListening } of this.#sources.slots()) if (isListening) this.#settled.add(slot);
     const { report } = this;
@@ -112,7 +112,7 @@ export class Readiness {
     this.#onChange(report);
   }
 
-  /** From the start of all workers on: what is in the way is logged, once, and that nothing is any more. */
+  /** Logs changes of the obstacles once all workers are started, and once that there are none left. */
   log({ isReady, obstacles }: ReadinessReport): void {
     const codes = obstacles.map(({ code }) => code).join();
     if (this.#isDraining || codes === this.#loggedCodes) return;
@@ -122,12 +122,12 @@ export class Readiness {
   }
 }
 
-/** Of a report, whether requests with good tokens are served, as load balancers ask. That they drain the workers know. */
+/** Whether requests with valid tokens are served, which load balancers ask for. A drain is not considered: workers report it themselves. */
 export function isServing({ obstacles }: ReadinessReport): boolean {
   return obstacles.every(({ code }) => ['keys-missing', 'keys-unreachable', 'draining'].includes(code));
 }
 
-/** One line of it, for systemd. */
+/** The report on one line, for systemd. */
 export function readinessInWords({ obstacles, degraded, slotCount, listeningCount }: ReadinessReport): string {
   const words = [...obstacles, ...degraded].map(({ message }) => message.replaceAll('\n', ' '));
   const workers = `${listeningCount} of ${slotCount} workers are listening`;
@@ -142,7 +142,7 @@ const KEYS_MISSING: Obstacle = {
   message: 'no token verification key or secret is configured: every MCP request gets 401',
 };
 
-/** What is said of one worker, and of several. */
+/** The wording for one worker, and for several. */
 interface Absence {
   readonly one: string;
   readonly several: string;
@@ -151,14 +151,14 @@ interface Absence {
 const NOT_YET: Absence = { one: 'is not listening (yet)', several: 'are not listening (yet)' };
 const FAILING: Absence = { one: 'cannot start: the log says why', several: 'cannot start: the log says why' };
 
-/** None, or one of all of them. */
+/** No obstacle, or one for all the slots. */
 function absences(slots: readonly SlotStanding[], { one, several }: Absence): Obstacle[] {
   if (slots.length === 0) return [];
   const message = slots.length === 1 ? `1 worker ${one}` : `${slots.length} workers ${several}`;
   return [{ code: 'worker-absent', message, slots: slots.map(({ slot }) => slot) }];
 }
 
-/** By what the workers say: usually all of them the same. */
+/** Grouped by reason: usually all workers report the same. */
 function workerObstacles(
   code: ObstacleCode,
   listening: readonly SlotStanding[],

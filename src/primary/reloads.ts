@@ -1,5 +1,5 @@
-// When to reload: whoever asks while a reload runs has one more after it, however often they ask, because what they want to
-// have read may have changed since that one began. Cold.
+// Schedules reloads. Requests made while a reload runs cause exactly one more after it, because the files that it has read may have
+// changed since it began. Cold path.
 
 export class Reloads {
   readonly #reload: () => Promise<void>;
@@ -21,7 +21,7 @@ export class Reloads {
     return this.#isOver;
   }
 
-  /** No further one begins: the program ends. */
+  /** No further reload begins: the program is ending. */
   end(): void {
     this.#isOver = true;
   }

@@ -1,8 +1,8 @@
-// The primary's life: claim the addresses, start the fleet, reload it on SIGHUP, wait for another signal or a fault, drain.
-// It never sees an MCP request: all that it serves is the admin listener.
+// The primary's life: claims the addresses, starts the fleet, reloads it on SIGHUP, waits for another signal or a fault, drains. It
+// never sees an MCP request: it serves only the admin listener.
 //
-// Exit status: 0 drained after a signal; 69 an address cannot be had, or the listener that was asked for; 70 no worker starts; 73 no directory for the
-// hop sockets, or a damaged store; 129, 130 or 143 a second signal (SIGHUP, SIGINT, SIGTERM) cut the drain short and killed the workers.
+// Exit status: 0 drained after a signal; 69 an address or the requested HTTP library is unavailable; 70 no worker starts; 73 no hop
+// directory, or a damaged store; 129, 130 or 143 a second signal (SIGHUP, SIGINT, SIGTERM) killed the workers during the drain.
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -30,25 +30,25 @@ import { claimAddresses, type ClaimedAddresses } from './listen-addresses.js';
 
 export interface PrimaryEntry {
   readonly workerModule: URL;
-  /** Comes before Node.js in the commands of workers. */
+  /** The words before Node.js in a worker's command. */
   readonly launcher: readonly string[];
   /** Module URL of the bootstrap feature; `undefined` in a build without it. */
   readonly bootstrapModule: string | undefined;
   readonly workerEnvironment: NodeJS.ProcessEnv;
-  /** What the options are now, for a reload: the files that they name may have changed. Throws in words for a person. */
+  /** Reads the options again for a reload: the files that they name may have changed. Throws with a message for an operator. */
   readonly readOptions: () => DataplaneOptions;
-  /** Whether SIGHUP means that the terminal is closed that the program was started from: then it ends. */
+  /** Whether SIGHUP means that the terminal that the program was started from is closed; then it ends the program. */
   readonly isOnTerminal: boolean;
-  /** Rejects, in words for a person, when workers should not open the store. */
+  /** Rejects, with a message for an operator, when workers should not open the store. */
   readonly checkStore: (store: StoreOptions) => Promise<void>;
   readonly serviceManager: ServiceManager;
-  /** Which HTTP library the workers listen with, and what that changes. Throws a StartFault when there is none. */
+  /** Chooses the workers' HTTP library, and adapts the options to it. Throws a StartFault when there is none. */
   readonly chooseListener: (
     options: DataplaneOptions,
   ) => Promise<{ readonly options: DataplaneOptions; readonly warnings: readonly string[] }>;
 }
 
-/** Resolves with the program's exit status, when no worker is left. */
+/** Resolves with the program's exit status when no worker is left. */
 export async function runPrimary(options: DataplaneOptions, entry: PrimaryEntry): Promise<number> {
   const logger = createLogger(options.logLevel, { role: 'primary' });
   warnOfOpenAndClosedDoors(options, entry, logger);
@@ -79,7 +79,7 @@ async function checkStore({ store }: DataplaneOptions, entry: PrimaryEntry): Pro
     await entry.checkStore(store);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    // What is told of damage says by itself what to do; other errors are the file system's.
+    // A message about damage already says what to do; other errors come from the file system.
     const isOfFiles = error instanceof Error && 'code' in error;
     const advice = 'give --store-path a directory that this user may write';
     const message = isOfFiles ? `the store cannot be opened: ${reason}; ${advice}` : reason;
@@ -94,7 +94,7 @@ interface Means {
   readonly logger: Logger;
 }
 
-/** @param onReloadable is given what reloads, to be called on SIGHUP. */
+/** @param onReloadable is given the function that requests a reload, to be called on SIGHUP. */
 async function superviseFleet(
   options: DataplaneOptions,
   { entry, hopDirectory, signals, logger }: Means,
@@ -139,7 +139,7 @@ async function superviseFleet(
   });
   fleet.start();
   const reloads = new Reloads(async () => {
-    // One that is asked for while the workers start comes after that.
+    // A reload requested during the start waits for it.
     await fleet.ready;
     notice.reloading();
     const failure = await reload(fleet, options, entry, logger);
@@ -190,7 +190,7 @@ async function listenForOperators(
   const views = {
     ask: (question: ViewQuestion) => fleet.ask(question),
     setLogLevel: (level: LogLevel) => {
-      // Written whatever the level was and will be: who quiets the log must not do it without a trace.
+      // Logged at every level: silencing the log must leave a trace.
       const before = logger.level;
       if (!logger.isLevelEnabled('warn')) logger.level = 'warn';
       logger.warn({ logLevel: level, before }, 'log level changed');
@@ -231,7 +231,7 @@ async function tryReload(fleet: Fleet, current: DataplaneOptions, entry: Primary
   } catch (error) {
     return (error instanceof Error ? error.message : String(error)).replaceAll('\n', ' ');
   }
-  // What a running gateway cannot change: its addresses, how it listens, and the number of slots that sessions are spread over.
+  // A running gateway cannot change its addresses, its HTTP library, or the number of slots that sessions are spread over.
   const { address, tls, workerCount, listener } = current;
   return fleet.reload({
     ...read,

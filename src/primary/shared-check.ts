@@ -1,4 +1,4 @@
-// A check that takes a while and that several ask for at once: they share the one under way. Cold.
+// A slow check that several callers may need at once: they share the run that is under way. Cold path.
 
 export class SharedCheck {
   readonly #check: () => Promise<void>;
@@ -8,7 +8,7 @@ export class SharedCheck {
     this.#check = check;
   }
 
-  /** Rejects with what the check found. */
+  /** Rejects when the check does. */
   run(): Promise<void> {
     this.#underWay ??= this.#check().finally(() => (this.#underWay = undefined));
     return this.#underWay;

@@ -1,4 +1,4 @@
-// The states of one slot, and the only function that says which follows which. Cold.
+// The states of one slot, and the only function that defines their transitions. Cold path.
 //
 //   state     | fork      listening  exit     drain     drained  stop
 //   ----------+----------------------------------------------------------
@@ -10,12 +10,12 @@
 //   stopping  | .         .          stopped  .         .        .
 //   stopped   | .         .          .        .         .        .
 //
-// A dot: the event is too early or too late, and changes nothing. `waiting` has no process but will have one, `stopped`
-// has none and never will. A worker that has not listened yet has nothing in flight, so `drain` stops it.
+// A dot: the event is too early or too late, and changes nothing. `waiting` has no process but will get one; `stopped` has none and
+// never will. A worker that has not listened yet has nothing in flight, so `drain` stops it.
 
 export type SlotState = 'waiting' | 'starting' | 'listening' | 'draining' | 'drained' | 'stopping' | 'stopped';
 
-/** `fork`, `drain` and `stop` are the primary's doing; `listening` and `drained` the worker's; `exit` is either's. */
+/** `fork`, `drain` and `stop` come from the primary, `listening` and `drained` from the worker, `exit` from either. */
 export type SlotEvent = 'fork' | 'listening' | 'exit' | 'drain' | 'drained' | 'stop';
 
 const transitions: Readonly<Record<SlotState, Readonly<Partial<Record<SlotEvent, SlotState>>>>> = {

@@ -1,5 +1,5 @@
-// One slot and the worker process in it: forks it, starts it again when it dies, drains and stops it. The slot's number
-// outlives its processes: sessions are owned by slots. Cold.
+// One slot and its worker process: forks, restarts, drains and stops it. The slot's number outlives its processes, because
+// sessions are owned by slots. Cold path.
 import { fork, type ChildProcess } from 'node:child_process';
 import { receiveFromWorker, sendToWorker } from '../ipc/channel.js';
 import type { FromWorker, StartMessage } from '../ipc/messages.js';
@@ -11,7 +11,7 @@ import { slotStateAfter, type SlotEvent, type SlotState } from './slot-state.js'
 import type { AskedWorker } from './views.js';
 import type { StartEnding, StartTurns } from './start-turns.js';
 
-/** The bounds of shared/limits that a fleet and its slots obey. */
+/** The bounds from shared/limits that a fleet and its slots use. */
 export type FleetBounds = Readonly<
   Record<
     | Extract<keyof typeof limits, `worker${'Start' | 'Restart' | 'Settled' | 'Stop' | 'Exit'}${string}`>
@@ -22,12 +22,12 @@ export type FleetBounds = Readonly<
   >
 >;
 
-/** What the workers of all slots are started with. */
+/** The plan that all slots start their workers from. */
 export interface WorkerPlan {
-  /** Rejects, in words for a person, when workers should not open the store. */
+  /** Rejects, with a message for an operator, when workers should not open the store. */
   readonly checkStore: () => Promise<void>;
   readonly module: URL;
-  /** Comes before Node.js in their commands. */
+  /** The words before Node.js in a worker's command. */
   readonly launcher: readonly string[];
   readonly environment: NodeJS.ProcessEnv;
   readonly start: Omit<StartMessage, 'kind' | 'slot'>;
@@ -37,24 +37,24 @@ export interface WorkerPlan {
 export interface SlotObserver {
   /** Called after each change of the slot's state. */
   onState(): void;
-  /** What concerns more than this slot: that it listens, its heartbeats, the rounds of forgetting. */
+  /** Gets the messages that concern more than this slot: listening, heartbeats, reports, answers to views, forget rounds. */
   onMessage(worker: ChildProcess, message: FromWorker): void;
-  /** The worker has listened, and ended unasked. */
+  /** The worker ended by itself after it had listened. */
   onDeath(): void;
-  /** The process is gone, after all its messages. */
+  /** The process is gone, and all its messages have arrived. */
   onExit(worker: ChildProcess): void;
 }
 
 /**
- * For a worker's Node: no pretenuring. Where objects made at one place have lived long, V8 puts the next ones into old space at once.
- * Those of a call live as long as its backend takes, so this happens to them; and a dead object in old space keeps alive the whole call
- * that it refers to until the next full collection. Scavenges then copied half of all memory and took a third of a worker's time.
+ * Turns off V8's pretenuring in workers: if objects from one allocation site have lived long, V8 allocates the next ones in old
+ * space. The objects of a call live as long as its backend takes, so this happened to them, and a dead object in old space keeps its
+ * whole call alive until the next full collection. Scavenges then copied half of all memory and took a third of a worker's time.
  */
 const WORKER_NODE_OPTIONS = ['--no-allocation-site-pretenuring'];
 
 /**
- * The heap gets half of a worker's memory; the other half is for bodies, which lie outside it, and for what no collector
- * knows. A worker that is short of memory may collect garbage when it wants (process/overload-watch.ts).
+ * The heap gets half of a worker's memory; the other half is for message bodies outside it and for memory that no collector manages.
+ * `--expose-gc` lets a worker short of memory collect garbage when it chooses (process/overload-watch.ts).
  */
 function memoryNodeOptions({ workerMemoryBytes }: StartMessage['options']): string[] {
   return [`--max-old-space-size=${Math.floor(workerMemoryBytes / 2 ** 21)}`, '--expose-gc'];
@@ -68,20 +68,20 @@ export class Slot {
   readonly #logger: Logger;
   #state: SlotState = 'waiting';
   #worker: ChildProcess | undefined;
-  /** `waiting`: the fork; `starting` and `stopping`: the kill of a worker that takes too long. Ends with the state. */
+  /** `waiting`: starts the next fork; `starting`, `stopping`: kills a worker that takes too long. Cleared when the state changes. */
   #timer: NodeJS.Timeout | undefined;
   #listeningSinceMs = 0;
   #startFailure: string | undefined;
   #hasLeft = false;
   #failedStartsInARow = 0;
   #restartsInARow = 0;
-  /** As the worker has said of itself. */
+  /** The obstacles that the worker last reported. */
   #storeObstacle = '';
   #keysObstacle = '';
   #isKeyless = false;
-  /** What it was last told of the gateway's readiness. */
+  /** The readiness that the worker was last told. */
   #toldReady: boolean | undefined;
-  /** A worker died as one does that reads a damaged store. */
+  /** A worker died with a signal that a damaged store would cause. */
   #isStoreSuspect = false;
 
   constructor(number: number, plan: WorkerPlan, turns: StartTurns, observer: SlotObserver, logger: Logger) {
@@ -101,12 +101,12 @@ export class Slot {
     return this.#state === 'stopping' ? undefined : this.#worker;
   }
 
-  /** Whether no more connections come to its worker, which was told to retire. */
+  /** Whether a worker that was told to retire gets no more connections. */
   get hasLeft(): boolean {
     return this.#hasLeft || this.#state !== 'draining';
   }
 
-  /** Whether so many starts in a row have failed that nobody should wait for this slot. It is tried on, all the same. */
+  /** Whether so many starts in a row have failed that readiness does not wait for this slot. Starts continue all the same. */
   get isFailing(): boolean {
     return this.#failedStartsInARow >= this.#plan.bounds.workerStartTriesMax;
   }
@@ -123,7 +123,7 @@ export class Slot {
     };
   }
 
-  /** The process that can tell its figures; `undefined` when there is none. */
+  /** The process that can report its figures; `undefined` when there is none. */
   get answeringWorker(): ChildProcess | undefined {
     return ['listening', 'draining', 'drained'].includes(this.#state) ? this.#worker : undefined;
   }
@@ -133,7 +133,7 @@ export class Slot {
     return { slot, state, worker, storeObstacle: this.#storeObstacle };
   }
 
-  /** For a worker that listens and has not been told the same. */
+  /** Tells a listening worker the readiness, unless it was told the same before. */
   tellReadiness(isReady: boolean): void {
     if (this.#state !== 'listening' || this.#worker === undefined || this.#toldReady === isReady) return;
     this.#toldReady = isReady;
@@ -154,7 +154,7 @@ export class Slot {
     this.#turns.ask(() => this.#begin());
   }
 
-  /** False when there is nothing to start any more. */
+  /** @returns false when the slot has nothing to start any more. */
   #begin(): boolean {
     if (!this.#advance('fork')) return false;
     const { module, launcher, environment, start, bounds } = this.#plan;
@@ -169,7 +169,7 @@ export class Slot {
       this.#worker?.kill('SIGKILL');
     }, bounds.workerStartMsMax);
     try {
-      // `advanced` carries bytes and `undefined` as they are.
+      // The `advanced` serialization keeps byte arrays and `undefined`.
       const worker = fork(module, {
         env: environment,
         execPath,
@@ -180,7 +180,7 @@ export class Slot {
       this.#worker = worker;
       this.#supervise(worker);
     } catch (error) {
-      // Some of the system's refusals are thrown, others come as an event. Not within the turn that is just being given.
+      // Some fork errors are thrown, others come as events. Handled after `StartTurns` has finished granting this turn.
       const reason = error instanceof Error ? error.message : String(error);
       setImmediate(() => this.#onForkRefused(reason));
     }
@@ -193,31 +193,31 @@ export class Slot {
       (message) => this.#onMessage(worker, message),
       () => this.#logger.error('the worker sent an unknown message, which is ignored'),
     );
-    // After `close`, unlike `exit`, no message can come any more: the reason of a failed start has arrived.
+    // After `close`, unlike `exit`, no message can arrive any more, so the reason of a failed start is known.
     worker.once('close', (status, signal) => {
       if (this.#state === 'listening') this.#isStoreSuspect = isMemoryFault(signal);
       this.#onClose(worker, endingInWords(status, signal));
     });
     worker.on('error', (error) => {
-      // A process that could not be made has no exit.
+      // A process that could not be created has no exit.
       if (worker.pid === undefined) this.#onClose(worker, error.message);
     });
     sendToWorker(worker, { kind: 'start', slot: this.#number, ...this.#plan.start });
   }
 
-  /** A worker that has not listened yet has nothing to finish, and is stopped. */
+  /** Drains the worker; one that has not listened yet has nothing to finish, and is stopped. */
   drain(): void {
     this.#finish('drain');
   }
 
-  /** As `drain`, for a worker whose sessions go on in another that has the slot now. */
+  /** Same as `drain`, for a worker whose sessions continue in its successor. */
   retire(): void {
     this.#finish('retire');
   }
 
   #finish(kind: 'drain' | 'retire'): void {
     const hasListened = this.#state === 'listening';
-    // One that was retired waits for what might still come: no longer.
+    // A retired worker still waits for late requests; a drain ends that wait.
     if (kind === 'drain' && this.#state === 'draining' && this.#worker) sendToWorker(this.#worker, { kind });
     if (!this.#advance('drain')) return;
     if (!hasListened) this.#tellToStop(this.#plan.bounds.workerStopMs, 0);
@@ -225,14 +225,14 @@ export class Slot {
   }
 
   /**
-   * @param withinMs after which the worker is killed.
-   * @param farewellsMs what it has of these to tell backends that their sessions have ended.
+   * @param withinMs the time after which the worker is killed.
+   * @param farewellsMs the part of it for telling backends that their sessions have ended.
    */
   stop(withinMs: number, farewellsMs: number): void {
     if (this.#advance('stop')) this.#tellToStop(withinMs, farewellsMs);
   }
 
-  /** Ends the worker without a word; it is not replaced. */
+  /** Kills the worker, without a message and without replacing it. */
   kill(): void {
     this.#advance('stop');
     this.#worker?.kill('SIGKILL');
@@ -304,7 +304,7 @@ export class Slot {
     if (this.#advance('exit') && before === 'starting') this.#onFailedStart(this.#startFailure);
   }
 
-  /** However often: the wait grows, so that the log is not flooded, but what is in the way may be mended at any time. */
+  /** Retries without limit: the delay grows, so that the log is not flooded, but the cause may be fixed at any time. */
   #onFailedStart(reason: string): void {
     const failedStarts = ++this.#failedStartsInARow;
     const delayMs = startRetryDelayMs(failedStarts, this.#plan.bounds);
@@ -322,7 +322,7 @@ export class Slot {
     this.#timer = setTimeout(() => this.#startAgain(), delayMs);
   }
 
-  /** A store that kills its readers would kill the next worker at its first request, and so on for ever. */
+  /** Checks a suspect store first: one that kills its readers would kill each new worker at its first request. */
   #startAgain(): void {
     if (!this.#isStoreSuspect) {
       this.start();
@@ -353,7 +353,7 @@ export class Slot {
   }
 }
 
-/** A mapped file that was cut short, or that does not hold what it should. */
+/** Whether the signal is typical of a mapped file that was truncated or is corrupt. */
 function isMemoryFault(signal: NodeJS.Signals | null): boolean {
   return signal === 'SIGBUS' || signal === 'SIGSEGV';
 }
@@ -363,13 +363,13 @@ function endingInWords(status: number | null, signal: NodeJS.Signals | null): st
   return signal ?? `exit status ${status}`;
 }
 
-/** The wait before a failed start is tried again, ms; up to a half less, so that slots do not try all at once. */
+/** The delay before a failed start is retried, ms; reduced by up to half, at random, so that slots do not all retry at once. */
 export function startRetryDelayMs(failedStarts: number, bounds: FleetBounds, random = Math.random()): number {
   const delayMs = delayAfter(failedStarts - 1, bounds.workerRestartDelayMsMin, bounds.workerStartRetryMsMax);
   return Math.round(spread(delayMs, random));
 }
 
-/** The wait before a restart, when `restartsBefore` others came soon after each other, ms. The first does not wait. */
+/** The delay before a restart, ms, after `restartsBefore` others in quick succession. The first restart is immediate. */
 export function restartDelayMs(restartsBefore: number, bounds: FleetBounds): number {
   if (restartsBefore === 0) return 0;
   return delayAfter(restartsBefore - 1, bounds.workerRestartDelayMsMin, bounds.workerRestartDelayMsMax);

@@ -1,15 +1,14 @@
-// Whose turn it is to start a worker: a few slots at a time, in the order in which they asked. All at once would have
-// many workers share few processors until none of them listens in time. It also knows when to give up: when the tries
-// are used up and no worker has ever listened. Once one has, what keeps another from starting is no reason to end those
-// that serve. Cold.
+// Limits how many slots start a worker at once, in the order in which they asked: if all started together, many workers would share
+// few processors until none listened in time. Also decides when to give up: when the tries are used up and no worker has ever
+// listened. Once one has, a failing start is no reason to end the workers that serve. Cold path.
 
 export interface StartTurnsBounds {
   readonly turnsMax: number;
-  /** Failed starts, before any worker has listened, after which no further one is begun. */
+  /** The number of failed starts, before any worker has listened, after which no other start begins. */
   readonly failuresMax: number;
 }
 
-/** How a start ended: `stopped` when the slot was told to end before its worker listened. */
+/** How a start ended; `stopped` when the slot was told to end before its worker listened. */
 export type StartEnding =
   { readonly kind: 'listening' | 'stopped' } | { readonly kind: 'failed'; readonly reason: string };
 
@@ -29,8 +28,8 @@ export class StartTurns {
   }
 
   /**
-   * @param begin is called when a turn is free, perhaps at once. It answers whether a start has begun; each that has
-   *   must be followed by one call of `end`.
+   * @param begin is called when a turn is free, perhaps at once. It returns whether a start has begun; each start that has must be
+   * followed by one call of `end`.
    */
   ask(begin: () => boolean): void {
     this.#queue.push(begin);
@@ -47,7 +46,7 @@ export class StartTurns {
     this.#onGivenUp(ending.reason);
   }
 
-  /** While this holds nothing is begun, but what is under way may still listen. */
+  /** While true no start begins, but one under way may still succeed. */
   get #isExhausted(): boolean {
     return !this.#hasListened && this.#failureCount >= this.#bounds.failuresMax;
   }

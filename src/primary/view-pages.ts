@@ -1,5 +1,5 @@
-// The pages of the admin listener on which an operator sees what happens in the workers, and why: each asks all of them and puts
-// together what they answer. Cold.
+// The pages of the admin listener that show an operator what happens in the workers, and why. Each
+// page asks all workers and combines their answers. Cold path.
 import type { ViewQuestion } from '../ipc/view-question.js';
 import { limits } from '../shared/limits.js';
 import { isLogLevel, LOG_LEVELS, type LogLevel } from '../shared/logger.js';
@@ -47,7 +47,7 @@ export function viewChanges(sources: Pick<ViewSources, 'setLogLevel'>): AdminCha
   };
 }
 
-/** To be silent is for the start alone: whoever can reach the listener could hide what comes next. */
+/** `silent` can only be set at the start: anyone who can reach the listener could hide later log lines with it. */
 const CHANGEABLE_LEVELS = LOG_LEVELS.filter((level) => level !== 'silent');
 
 const TOO_MANY = jsonPage(503, { detail: 'too many questions to the workers at once; try again' });
@@ -77,7 +77,7 @@ function silentOf(answers: readonly WorkerAnswer[]): number[] {
   return answers.flatMap(({ slot, answer }) => (answer === undefined ? [slot] : []));
 }
 
-/** The members of a worker's list, of whatever name. */
+/** The items of a worker's list. */
 function listOf(answer: unknown): readonly object[] {
   if (typeof answer !== 'object' || answer === null || !('list' in answer)) return [];
   return Array.isArray(answer.list) ? (answer.list as object[]) : [];
@@ -85,7 +85,7 @@ function listOf(answer: unknown): readonly object[] {
 
 type Ask = (question: ViewQuestion, gather: Gathered) => Promise<AdminPage>;
 
-/** Slot after slot: `cursor` is where the page begins, `slot.offset`. */
+/** Lists sessions slot by slot. `cursor` is where the page begins: `slot.offset`. */
 async function sessionsPage(query: URLSearchParams, ask: Ask): Promise<AdminPage> {
   const limit = Number(query.get('limit') ?? limits.adminSessionsPageMax);
   const [, first = '0', offset = '0'] = /^(\d{1,4})\.(\d{1,9})$/.exec(query.get('cursor') ?? '0.0') ?? [];

@@ -1,16 +1,16 @@
-// Asks all workers what an operator wants to know, and gathers what they answer in time. A worker that hangs is told as silent,
-// so that the others' answers are seen all the same. Cold.
+// Asks all workers an operator's question, and gathers the answers that come in time. A worker that
+// hangs is shown as silent, so that the answers of the others still appear. Cold path.
 import type { ChildProcess } from 'node:child_process';
 import type { ToWorker } from '../ipc/messages.js';
 import type { ViewQuestion } from '../ipc/view-question.js';
 import { limits } from '../shared/limits.js';
 import type { SlotState } from './slot-state.js';
 
-/** A slot's process as it is asked. */
+/** A slot's process, as it is asked. */
 export interface AskedWorker {
   readonly slot: number;
   readonly state: SlotState;
-  /** `undefined` where there is none that can answer. */
+  /** `undefined` when no process can answer. */
   readonly worker: ChildProcess | undefined;
   readonly storeObstacle: string;
 }
@@ -38,7 +38,7 @@ export class Views {
     this.#answerMsMax = answerMsMax;
   }
 
-  /** @returns `undefined` when too much is asked at once. */
+  /** @returns `undefined` when too many questions are open. */
   async ask(question: ViewQuestion, asked: readonly AskedWorker[]): Promise<readonly WorkerAnswer[] | undefined> {
     if (this.#rounds.size >= limits.adminViewsAtOnceMax) return undefined;
     const workers = asked.flatMap(({ worker }) => worker ?? []);
@@ -68,7 +68,7 @@ export class Views {
     strike(round, worker);
   }
 
-  /** The worker is no more. */
+  /** The worker has ended. */
   gone(worker: ChildProcess): void {
     for (const round of this.#rounds.values()) strike(round, worker);
   }

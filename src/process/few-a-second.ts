@@ -1,5 +1,5 @@
-// Lets a few of many things through each second, of each key and of all together: nothing is kept but the keys that were let
-// through in this second, and their number has a bound. Cold: asked only while a process is overloaded.
+// A rate limiter: lets a few through each second, per key and in total. It stores only the keys let through in the current second,
+// whose number is bounded. Cold path: used only while a process is overloaded.
 
 export class FewASecond {
   readonly #perKeyMax: number;
@@ -8,13 +8,13 @@ export class FewASecond {
   #count = 0;
   #second = 0;
 
-  /** @param perKeyMax of one key a second. */
+  /** @param perKeyMax how many per key and second. */
   constructor(perKeyMax: number, nowMs: () => number) {
     this.#perKeyMax = perKeyMax;
     this.#nowMs = nowMs;
   }
 
-  /** @param totalMax of all keys in this second; it may change. */
+  /** @param totalMax how many of all keys in this second; may change between calls. */
   tryTake(key: string, totalMax: number): boolean {
     const second = Math.floor(this.#nowMs() / 1_000);
     if (second !== this.#second) {

@@ -1,4 +1,4 @@
-// Why a listen address cannot be had, in words for whoever starts the program. Cold.
+// Explains to the operator why a listen address is unavailable. Cold path.
 import type { ListenAddress } from '../config/dataplane-options.js';
 import { StartFault } from './start-fault.js';
 import { exitStatus } from '../shared/exit-status.js';
@@ -7,7 +7,7 @@ export function formatAddress({ host, port }: ListenAddress): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-/** @param optionName with which another address can be chosen. */
+/** @param optionName the option that chooses another address. */
 export function listenFault(address: ListenAddress, optionName: string, error: unknown): StartFault {
   const advice = `${adviceFor(error)}, or choose another address with ${optionName}`;
   return new StartFault(exitStatus.unavailable, `cannot listen on ${formatAddress(address)}: ${advice}`, error);

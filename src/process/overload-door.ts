@@ -1,6 +1,6 @@
-// Whom a process with too much to do still lets in, so that those who made it so are refused first. Who has used up a share
-// is told that, as always; who holds much more than others is refused; of the others a few are let in each second. Hot while
-// the process serves: one comparison a request. Cold otherwise.
+// Decides whom an overloaded process still admits, so that the subjects that caused it are refused first. A subject that has used up
+// a share is told so, as always; one that holds much more than others is refused; of the others a few are admitted each second.
+// Hot path while the process serves: one comparison per request. Cold path otherwise.
 //
 //                     sessions                             requests of sessions
 //   refusing-sessions 429, most, then few a second         taken
@@ -12,7 +12,7 @@ import { refusals, type Refusal } from '../shared/refusals.js';
 import { FewASecond } from './few-a-second.js';
 import type { Overload } from './overload.js';
 
-/** What a process may be full of. */
+/** The shares that may be full. */
 const HELD_BY_SESSIONS: readonly ShareName[] = ['sessions', 'sessionBytes', 'requests'];
 const HELD_BY_REQUESTS: readonly ShareName[] = ['requests'];
 
@@ -30,8 +30,8 @@ export class OverloadDoor {
   }
 
   /**
-   * Why this request is not taken now, if so. A DELETE always is, because it makes room.
-   * @param wanted `session` for what can only be an `initialize`.
+   * The refusal of this request under overload, if any. A DELETE is never refused, because it makes room.
+   * @param wanted `session` for a request that can only be an `initialize`.
    */
   refusalOf(method: string, wanted: 'session' | 'request', subject: string): Refusal | undefined {
     if (this.#overload.state === 'serving' || method === 'DELETE') return undefined;
@@ -57,7 +57,7 @@ export class OverloadDoor {
     return this.#requests.tryTake(subject, limits.pressedRequestsPerSecond) ? undefined : refusals.overloaded;
   }
 
-  /** Whether the subject holds much more of something than others do on the average. Without others there is nobody to make way for. */
+  /** Whether the subject holds much more of a share than others do on average. Without others there is nobody to make way for. */
   #holdsMost(account: Account, names: readonly ShareName[]): boolean {
     return names.some((name) => {
       const { held, roomWhenEmpty } = account[name];
@@ -68,12 +68,12 @@ export class OverloadDoor {
   }
 }
 
-/** That all of them together hold too much is what the overload says better. */
+/** A share that all subjects together have filled is reported better by the overload refusal. */
 function ownRefusal(refusal: Refusal | undefined): Refusal | undefined {
   return refusal?.status === 429 ? refusal : undefined;
 }
 
-/** As the subject's sessions are; what the next one says of itself is not known before it is read. */
+/** The average size of the subject's sessions; the size of the next one is unknown until it is read. */
 function usualSessionBytes({ sessions, sessionBytes }: Account): number {
   return Math.max(limits.sessionBytesEach, sessions.held === 0 ? 0 : Math.ceil(sessionBytes.held / sessions.held));
 }

@@ -1,24 +1,24 @@
-// Takes the readings by which a process judges whether it has too much to do, and has garbage collected when memory is
-// what it lacks: a process that takes no more requests would make no garbage either, and its collector would rest.
+// Takes the readings by which a process judges whether it is overloaded, and forces garbage collection when it lacks memory: a
+// process that accepts no more requests creates no garbage either, so its collector would not run.
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { limits } from '../shared/limits.js';
 import type { Overload, OverloadReading } from './overload.js';
 import { RunQueueWait } from './run-queue-wait.js';
 
-/** So many readings of the event loop in a row count: one long task is no overload. */
+/** How many successive readings of the event loop must be late: one long task is no overload. */
 const DELAYS_KEPT = 5;
 
-/** What is read. In tests it is made up. */
+/** The gauges that are read; replaced in tests. */
 export interface OverloadGauges {
   nowMs(): number;
-  /** How long the event loop's thread has waited for a processor, since it began. */
+  /** How long the event loop's thread has waited for a processor since it began. */
   runQueueWaitMs(): number;
   residentBytes(): number;
-  /** Heap in use; after each full collection, and whatever is lower since. */
+  /** Heap in use after the last full collection, or now if that is lower. */
   liveHeapBytes(): number;
   heapBytesMax(): number;
-  /** Collects all garbage at once, if it can. */
+  /** Runs a full garbage collection, if possible. */
   collectGarbage(): void;
 }
 
@@ -29,12 +29,12 @@ export class OverloadWatch {
   readonly #onDelay: (delayMs: number) => void;
   readonly #delaysMs: number[] = [];
   #dueMs: number;
-  /** Waited for a processor, as of the last reading. */
+  /** The total wait for a processor at the last reading. */
   #waitedMs: number;
   #collectedAtMs = -Infinity;
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param memoryBytes what the process may take. @param onDelay hears of each reading how late it was, whoever's doing that was. */
+  /** @param memoryBytes the memory it may use. @param onDelay gets the full delay of each reading, whatever caused it. */
   constructor(
     overload: Overload,
     memoryBytes: number,
@@ -60,7 +60,7 @@ export class OverloadWatch {
     clearTimeout(this.#timer);
   }
 
-  /** Takes one reading. The timer does; public for tests. */
+  /** Takes one reading. Called by the timer; public for tests. */
   read(): void {
     const nowMs = this.#gauges.nowMs();
     const delayMs = Math.max(0, nowMs - this.#dueMs);
@@ -78,7 +78,7 @@ export class OverloadWatch {
       this.#collectedAtMs = nowMs;
       this.#gauges.collectGarbage();
       reading = this.#reading();
-      // The pause was of our own making.
+      // The pause for the collection must not count as a delay.
       this.#dueMs = this.#gauges.nowMs() + limits.overloadReadingMs;
       this.#waitedMs = this.#gauges.runQueueWaitMs();
     }
@@ -86,8 +86,8 @@ export class OverloadWatch {
   }
 
   /**
-   * Without the time in which others had the processor: to refuse callers would not make those fewer. A bound on the processor
-   * (a cgroup's quota) looks the same and is taken for it: then memory and the shares alone say what is too much.
+   * The delay without the time in which other processes had the processor, which refusing callers would not reduce. A cgroup's quota
+   * looks the same and is not counted either: then only memory and the shares say what is too much.
    */
   #ownPart(delayMs: number): number {
     const waitedMs = this.#gauges.runQueueWaitMs();
@@ -107,22 +107,22 @@ export class OverloadWatch {
   }
 }
 
-/** Those of this process. */
+/** The gauges of this process. */
 export class ProcessGauges implements OverloadGauges {
   /** Heap in use after the last full collection. */
   #collectedHeapBytes = 0;
   readonly #runQueueWait = new RunQueueWait();
   readonly #collect = globalThis.gc ?? exposeCollector();
-  /** Only a full collection takes what is registered here, so its call back says that there was one. */
+  /** Only a full collection clears the registered object, so the callback signals one. */
   readonly #witness = new FinalizationRegistry<undefined>(() => this.#onCollected());
 
-  /** Of this process when it began, what V8 did not manage: its code. */
+  /** Memory that V8 did not manage when the process began: its code. */
   readonly #nativeBytes: number | undefined;
 
   /**
-   * @param counted `managed` for a process whose memory is all V8's but for its code: what the C library keeps of memory
-   *   that was freed does not count. Of a worker it does, as its HTTP server's memory is seen in no other way; but a
-   *   worker is started so that little is kept.
+   * @param counted `managed` for a process whose memory, except its code, is all V8's: freed memory that the C library keeps does not
+   * count then. In a worker it counts, because its HTTP server's memory is visible in no other way; but workers are started so that
+   * little is kept.
    */
   constructor(counted: 'resident' | 'managed' = 'resident') {
     if (counted === 'managed') this.#nativeBytes = Math.max(0, process.memoryUsage.rss() - managedBytes());
@@ -143,7 +143,7 @@ export class ProcessGauges implements OverloadGauges {
   }
 
   liveHeapBytes(): number {
-    // Garbage counts as long as nobody has looked; but what is in use now cannot be less than what is not garbage.
+    // The last value includes garbage made since, so the current use is an upper bound: live heap cannot exceed it.
     return Math.min(this.#collectedHeapBytes, getHeapStatistics().used_heap_size);
   }
 
@@ -162,13 +162,13 @@ export class ProcessGauges implements OverloadGauges {
   }
 }
 
-/** Heap and buffers. */
+/** Memory of heap and buffers. */
 function managedBytes(): number {
   const { heapTotal, external } = process.memoryUsage();
   return heapTotal + external;
 }
 
-/** Workers are started with it (primary/slot.ts). V8 gives it to contexts that are made while the flag is set. */
+/** Workers start with `--expose-gc` (primary/slot.ts); others need this. V8 gives `gc` to contexts created while the flag is set. */
 function exposeCollector(): () => void {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;

@@ -1,15 +1,15 @@
-// What a process that has too much to do refuses, a worker or a control plane, so that what it has begun comes to its end:
-// new sessions first, then new requests. Decides from readings of its memory and its event loop; overload-watch.ts takes
-// them, and overload-door.ts says of whom. Hot: one comparison a request.
+// What an overloaded process, worker or control plane, refuses so that it can finish what it has begun: new sessions first, then new
+// requests. Judges readings from overload-watch.ts; overload-door.ts decides whose requests are refused. Hot path: one comparison
+// per request.
 //
 //   state              calm               pressed            hard pressed
 //   serving            -                  refusing-sessions  refusing-requests
 //   refusing-sessions  serving            -                  refusing-requests
 //   refusing-requests  refusing-sessions  refusing-sessions  -
 //
-// Pressed is a process with one gauge at its first mark, hard pressed at its second. A gauge leaves a mark behind only when
-// it has fallen well below it, or below it for a while: memory that the C library keeps never falls further. The way back
-// leads over every state, a reading each. So the process does not waver.
+// A process is pressed when one gauge is at its first mark, hard pressed at its second. A gauge clears a mark
+// only when it has fallen well below it, or has stayed below it for a while, because memory that the C library
+// keeps never falls further. Recovery passes through every state, one reading each. So the state does not flap.
 import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import { refusals, type Refusal } from '../shared/refusals.js';
@@ -29,18 +29,18 @@ const AFTER: Readonly<Record<OverloadState, Readonly<Record<Pressure, OverloadSt
 };
 
 export interface OverloadReading {
-  /** Of the process, in percent of what it may have. */
+  /** Resident memory in percent of what the process may use. */
   readonly residentPercent: number;
-  /** What of the heap is in use, not counting garbage, in percent of what the heap may have. */
+  /** Heap in use without garbage, in percent of the heap's maximum. */
   readonly heapPercent: number;
-  /** How late the event loop has been lately, again and again, by what the process itself does. */
+  /** The recent lateness of the event loop that is persistent and caused by the process itself. */
   readonly loopDelayMs: number;
 }
 
 interface Mark {
-  /** From here on it counts. */
+  /** The value at which the mark is reached. */
   readonly at: number;
-  /** Until it has fallen below this. */
+  /** The value below which the mark is cleared. */
   readonly until: number;
 }
 
@@ -73,7 +73,7 @@ export class Overload {
   #state: OverloadState = 'serving';
   #isShortOfMemory = false;
   #leisure = 1;
-  /** Readings in a row that would not have led to this state, though not far enough below its marks to lead out of it. */
+  /** Successive readings that would not have led to this state, but are not far enough below its marks to leave it. */
   #readingsBelow = 0;
 
   constructor(logger: Logger) {
@@ -84,22 +84,22 @@ export class Overload {
     return this.#state;
   }
 
-  /** Of a process that refuses requests, whether it may be for want of memory: then every further one makes it worse. */
+  /** Whether a process that refuses requests may lack memory: then every further request makes it worse. */
   get isShortOfMemory(): boolean {
     return this.#isShortOfMemory;
   }
 
-  /** How much of the way from the first mark to the second is still ahead: 1 at the first, 0 from the second on. */
+  /** The distance to the second mark: 1 at the first mark, 0 from the second on. */
   get leisure(): number {
     return this.#leisure;
   }
 
-  /** Why no request is taken now, if so, whatever it asks for. A DELETE always is, because it makes room. */
+  /** The refusal of any request now, if any. A DELETE is never refused, because it makes room. */
   requestRefusalOf(method: string): Refusal | undefined {
     return this.#state === 'refusing-requests' && method !== 'DELETE' ? refusals.overloaded : undefined;
   }
 
-  /** Whether the health check should send callers elsewhere: not while sessions that are open are served. */
+  /** The refusal that makes the health check send callers elsewhere: not while requests of open sessions are served. */
   get healthRefusal(): Refusal | undefined {
     return this.#state === 'refusing-requests' ? refusals.overloaded : undefined;
   }

@@ -1,8 +1,8 @@
-// How long this thread has been ready to run while others had the processor, as Linux counts it. Where nobody counts it, as on
-// other systems, it stays 0. Cold: read a few times a second.
+// How long this thread has been ready to run while others had the processor, as counted by Linux.
+// Stays 0 where that is not counted, as on other systems. Cold path: read a few times a second.
 import { readFileSync } from 'node:fs';
 
-/** Of the thread that reads it: nanoseconds on a processor, nanoseconds of waiting for one, turns. */
+/** For the reading thread: nanoseconds on a processor, nanoseconds of waiting for one, time slices. */
 const SCHEDSTAT = '/proc/thread-self/schedstat';
 
 const FORM = /^\d+ (\d+) \d+\s*$/;
@@ -16,7 +16,7 @@ export class RunQueueWait {
     this.#path = path;
   }
 
-  /** Since the thread began. */
+  /** The total wait since the thread began. */
   totalMs(): number {
     if (this.#isKnown) this.#read();
     return this.#totalMs;
@@ -27,7 +27,7 @@ export class RunQueueWait {
     try {
       text = readFileSync(this.#path, 'latin1');
     } catch (error) {
-      // A process without a descriptor to spare knows no more for now: the last value says that there was no wait since.
+      // Without a free file descriptor the file cannot be read for now: the last value stands, as if there was no wait since.
       if (!isAbsent(error)) return;
     }
     const waitNs = FORM.exec(text)?.[1];

@@ -1,15 +1,15 @@
-// Tells systemd how the service stands. Node.js has no datagram Unix sockets, so systemd's own systemd-notify sends the
-// notice; it comes from a child therefore, and the unit needs NotifyAccess=all. One notice at a time, so that they arrive
-// in their order; what changes meanwhile goes with the next one. Cold.
+// Notifies systemd of the service's state. Node.js has no datagram Unix sockets, so systemd's own systemd-notify
+// sends the message; it therefore comes from a child process, and the unit needs NotifyAccess=all. Messages are
+// sent one at a time, so that they arrive in order; changes made meanwhile go with the next one. Cold path.
 import { spawn } from 'node:child_process';
 import type { Logger } from '../shared/logger.js';
 import { RepeatedLog } from '../shared/repeated-log.js';
 
-/** How systemd can be told, as the environment says. */
+/** How systemd is notified, as the environment says. */
 export interface ServiceManager {
   /** systemd's NOTIFY_SOCKET; `undefined` outside of a systemd service, where nothing is sent. */
   readonly notifySocket: string | undefined;
-  /** Within so long it wants a sign of life; `undefined` when it wants none. */
+  /** The interval within which systemd expects a watchdog message; `undefined` when it expects none. */
   readonly watchdogMs: number | undefined;
 }
 
@@ -32,21 +32,21 @@ export class ServiceNotice {
     if (watchdogMs !== undefined) setInterval(() => this.#send('WATCHDOG', '1'), watchdogMs / 2).unref();
   }
 
-  /** Not while a reload runs: systemd would take it for the end of that. */
+  /** Not sent while a reload runs: systemd would take it for the end of the reload. */
   ready(): void {
     if (!this.#isReloading) this.#send('READY', '1');
   }
 
-  /** systemd tells by the time that this is no answer to an earlier signal. */
+  /** systemd uses the timestamp to tell that this does not answer an earlier signal. */
   reloading(): void {
     this.#isReloading = true;
-    // Both in one notice: systemd looks for the time where it finds the other, and for nothing else of it later.
+    // Both variables in one message: systemd reads the time only from the message with `RELOADING`.
     if (this.#manager.notifySocket === undefined) return;
     this.#waiting.set('MONOTONIC_USEC', String(process.hrtime.bigint() / 1_000n));
     this.#send('RELOADING', '1');
   }
 
-  /** Whether it came to something or not; `status` says what. */
+  /** Ends the reload, successful or not; `status` says which. */
   reloaded(): void {
     this.#isReloading = false;
     this.ready();
@@ -55,7 +55,7 @@ export class ServiceNotice {
   stopping(): void {
     if (this.#manager.notifySocket === undefined) return;
     this.#waiting.set('STOPPING', '1');
-    // The program may end before what is under way has come to its end.
+    // Sent at once: the program may end before a message under way is done.
     this.#sendWaiting(this.#manager.notifySocket);
   }
 
@@ -70,7 +70,7 @@ export class ServiceNotice {
     if (!this.#isSending) this.#sendWaiting(this.#manager.notifySocket);
   }
 
-  /** As assignments, because `systemd-notify --stopping` is younger (systemd 253) than the systems in use. */
+  /** Uses assignments, because `systemd-notify --stopping` needs systemd 253, which is newer than the systems in use. */
   #sendWaiting(socket: string): void {
     if (this.#waiting.size === 0) return;
     const assignments = Array.from(this.#waiting, ([variable, value]) => `${variable}=${value}`);

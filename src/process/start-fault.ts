@@ -1,7 +1,7 @@
-// What keeps a plane from starting at all, with the exit status that it ends the program with. Cold.
+// The fault that keeps a plane from starting at all, with the program's exit status. Cold path.
 import type { exitStatus } from '../shared/exit-status.js';
 
-/** The message is one line for a person: what cannot be done, and what to do about it. */
+/** The message is one line for an operator: what is not possible, and what to do about it. */
 export class StartFault extends Error {
   override readonly name = 'StartFault';
   readonly exitStatus: number;

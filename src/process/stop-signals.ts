@@ -1,6 +1,5 @@
-// SIGINT, SIGTERM and, where a terminal may be closed, SIGHUP as two promises: the first asks for a drain, the second no
-// longer wants to wait for it. They keep their effect until the process ends, so that one that comes late does not change
-// its exit status. Cold.
+// SIGINT, SIGTERM and, unless it means a reload, SIGHUP as two promises: the first signal asks for a drain, the second cuts
+// the drain short. The handlers stay until the process ends, so that a late signal does not change its exit status. Cold path.
 import { limits } from '../shared/limits.js';
 
 export type StopSignal = 'SIGINT' | 'SIGTERM' | 'SIGHUP';
@@ -13,7 +12,7 @@ export class StopSignals {
   #resolveSecond!: (signal: StopSignal) => void;
   #firstAtMs: number | undefined;
 
-  /** @param onHangup what SIGHUP does instead; then it stops nothing. */
+  /** @param onHangup called on SIGHUP, which then stops nothing. */
   constructor(onHangup?: () => void) {
     this.first = new Promise((resolve) => (this.#resolveFirst = resolve));
     this.second = new Promise((resolve) => (this.#resolveSecond = resolve));

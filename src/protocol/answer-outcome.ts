@@ -1,19 +1,19 @@
-// How a backend's answer came out, for logs and figures. A result is searched for one word, natively, and read only when it
-// is there: that costs a small call a tenth of a microsecond. However large a result is and whatever is in it, no more is
-// looked at than takes no time. Hot where figures are kept.
+// Determines the outcome of a backend's response, for logs and metrics. A result is first searched natively for one word, and parsed only
+// when the word is found: for a small call this takes a tenth of a microsecond. The work is bounded, however large a result is and whatever
+// it contains. Hot path where metrics are kept.
 import { limits } from '../shared/limits.js';
 
-/** With its quotes: in a string of the result they would be escaped. */
+/** Includes the quotes, which would be escaped inside a string of the result. */
 const IS_ERROR = Buffer.from('"isError"');
 
-/** Whether the result of a tool, JSON, says that the tool has failed. Where that takes too long to find out, it does not. */
+/** Whether a tool's result, as JSON, says that the tool has failed. False when finding out would take too long. */
 export function isToolError(bytes: Buffer, start: number, end: number): boolean {
-  // It may be a member of something deeper, so what says it is read.
+  // The match may be a nested member, so the result is parsed.
   if (bytes.length <= limits.readAtOnceBytesMax)
     return hasTrueMember(bytes, start, end) && resultSaysError(bytes.toString('utf8', start, end));
   const result = bytes.subarray(start, end);
   if (result.length <= limits.readAtOnceBytesMax) return isToolError(result, 0, result.length);
-  // Backends write it before the content or after it. One that is too large to be read for this is believed.
+  // Backends write `isError` before or after the content. In a result too large to be parsed for this, a match at either end counts.
   const edge = limits.toolErrorEdgeBytes;
   return [result.subarray(0, edge), result.subarray(-edge)].some((part) => hasTrueMember(part, 0, part.length));
 }
@@ -27,7 +27,7 @@ function hasTrueMember(bytes: Buffer, start: number, end: number): boolean {
   return false;
 }
 
-/** Whether `: true` follows, and no more white space than a person would write. */
+/** Whether `: true` follows, with a bounded amount of white space. */
 function isTrueBehind(bytes: Buffer, from: number, end: number): boolean {
   const last = Math.min(end, from + limits.toolErrorGapBytesMax);
   let isColonSeen = false;
@@ -47,7 +47,7 @@ const TAB = 0x09;
 const LINE_FEED = 0x0a;
 const RETURN = 0x0d;
 
-/** The code of a JSON-RPC error; 0 when it has none that can be read. */
+/** The code of a JSON-RPC error; 0 when it has none, or none that can be read. */
 export function errorCodeIn(bytes: Buffer, start: number, end: number): number {
   if (end - start > limits.readAtOnceBytesMax) return 0;
   const code = memberOf(bytes.toString('utf8', start, end), 'code');

@@ -1,42 +1,42 @@
-// What is read of a backend's own request, of its cancellation, its progress and its answer, beyond what every message has.
-// Cold: few backends ask.
+// Reads the parts of a backend's own request, its cancellation, its progress and its response that only these messages have. Cold path: few
+// backends send requests.
 import type { Buffer } from 'node:buffer';
 import { limits } from '../shared/limits.js';
 import { ABSENT, findMember, stringValue } from './json-member.js';
 import { idKey } from './message-id.js';
 import { JsonScanner, jsonKind } from './json-scanner.js';
 
-/** Where the params of a message stand in it; -1 when it has none. */
+/** Offsets of a message's `params`; -1 when it has none. */
 export interface ParamsSpan {
   readonly paramsStart: number;
   readonly paramsEnd: number;
 }
 
 export interface RequestDetail {
-  /** Key of `params._meta.progressToken`, as of `idKey`; `undefined` when there is none, or none of use. */
+  /** Key of `params._meta.progressToken`, as from `idKey`; `undefined` when there is none, or an unusable one. */
   readonly tokenKey: string | undefined;
-  /** `params.mode`; `''` when it is no string. */
+  /** `params.mode`; `''` when it is not a string, or too long. */
   readonly mode: string;
   /** Whether there is `params.task`: the request asks to become a task. */
   readonly asksForTask: boolean;
-  /** `params.taskId`; `undefined` when it is no string, or too long. */
+  /** `params.taskId`; `undefined` when it is not a string, or too long. */
   readonly taskId: string | undefined;
 }
 
 const NO_DETAIL: RequestDetail = { tokenKey: undefined, mode: '', asksForTask: false, taskId: undefined };
-/** It may ask for anything. */
+/** A request too large to be read may ask for a task, so that is assumed. */
 const TOO_LARGE: RequestDetail = { ...NO_DETAIL, asksForTask: true };
 
-/** `_meta.progressToken` is the deepest value that is looked at. */
+/** The deepest value read is `_meta.progressToken`. */
 const PARAMS_DEPTH = 2;
-/** No mode is longer, in quotes and with escapes. */
+/** Longer than any real mode, with quotes and escapes. */
 const MODE_BYTES_MAX = 128;
-/** `result.task.taskId` is the deepest value that is looked at. */
+/** The deepest value read is `result.task.taskId`. */
 const ANSWER_DEPTH = 3;
 
 const scanner = new JsonScanner();
 
-/** Of a request that is too large to be read at once nothing is known: it has no progress, and the mode is the usual one. */
+/** A request too large to be read at once counts as one without progress, in the usual mode, that may ask to become a task. */
 export function readRequestDetail(bytes: Buffer, message: ParamsSpan): RequestDetail {
   const params = scanParams(bytes, message);
   if (params === undefined) return message.paramsStart === -1 ? NO_DETAIL : TOO_LARGE;
@@ -50,7 +50,7 @@ export function readRequestDetail(bytes: Buffer, message: ParamsSpan): RequestDe
   };
 }
 
-/** The id of the task that a request has become, as its answer says; `undefined` when it says of none. */
+/** The id of the task that a request has become, according to its response; `undefined` when it names none. */
 export function readCreatedTask(answer: Buffer): string | undefined {
   if (answer.length > limits.readAtOnceBytesMax || !scanner.scan(answer, ANSWER_DEPTH)) return undefined;
   return taskIdIn(answer, memberOf(answer, memberOf(answer, 0, 'result'), 'task'));
@@ -63,7 +63,7 @@ function taskIdIn(bytes: Buffer, node: number): string | undefined {
   return end - start - 2 <= limits.toolNameBytesMax ? stringValue(bytes, start, end) : undefined;
 }
 
-/** Where `params.requestId` of a notification stands in it; `undefined` when it is neither string nor number, or too long. */
+/** Offsets of a notification's `params.requestId`; `undefined` when it is neither string nor number, or too long. */
 export function readRequestId(bytes: Buffer, message: ParamsSpan): { start: number; end: number } | undefined {
   const params = scanParams(bytes, message);
   if (params === undefined) return undefined;

@@ -1,5 +1,5 @@
-// A body put together from the pieces that it comes in, which are copied: into one memory when its length is known. Hot:
-// most bodies are one piece.
+// Assembles a body from copies of the pieces in which it arrives: in a single buffer when its length is known. Hot path: most bodies are
+// one piece.
 import { Buffer } from 'node:buffer';
 import { largeMemory } from '../shared/large-memory.js';
 import { limits } from '../shared/limits.js';
@@ -12,12 +12,12 @@ export class BodyCollector {
   readonly #bytesMax: number;
   readonly #isPassing: boolean;
   #length = 0;
-  /** Has room for the whole body when its length is known. */
+  /** Large enough for the whole body once its length is known and believed. */
   #memory: Buffer = NOTHING;
 
   /**
-   * @param bytesMax that are ever in it, as its owner sees to.
-   * @param isPassing whether nobody keeps what was put together: a request's body is kept until its answer, perhaps an hour.
+   * @param bytesMax the most bytes ever added, which the owner enforces.
+   * @param isPassing whether the body is kept only briefly; false for a request's body, which is kept until its response, perhaps an hour.
    */
   constructor(bytesMax: number, isPassing: boolean) {
     this.#bytesMax = bytesMax;
@@ -28,14 +28,14 @@ export class BodyCollector {
     return this.#length;
   }
 
-  /** What there is, as one, until more is added; large memory that its last owner may give back (large-memory.ts). */
+  /** The bytes so far, valid until more are added; large memory, which its last owner may give back (large-memory.ts). */
   get bytes(): Buffer {
     return this.#length === this.#memory.length ? this.#memory : this.#memory.subarray(0, this.#length);
   }
 
   /**
-   * Takes a copy of the piece.
-   * @param bodyBytes of the whole body, as far as is known: anything below the truth, `NaN` too, when it is not.
+   * Appends a copy of the piece.
+   * @param bodyBytes the length of the whole body, if known; otherwise anything smaller, or `NaN`.
    */
   add(piece: Uint8Array, bodyBytes: number): void {
     const at = this.#length;
@@ -52,11 +52,11 @@ export class BodyCollector {
   #grow(filledBytes: number, bodyBytes: number): void {
     const before = this.#memory;
     if (filledBytes === 0) {
-      // Its length is only announced: whoever announced it may never send it, so little is reserved ahead.
+      // The length is only announced, and the sender may never send that much, so little is reserved in advance.
       this.#memory = this.#take(Math.max(this.#length, Math.min(bodyBytes, limits.bodyReservedBytesMax)));
       return;
     }
-    // Who has sent that much is believed: what is reserved is not there before it is written to.
+    // A sender that has sent this much is believed: reserved memory is not backed by pages before it is written to.
     const isBelieved = Math.min(bodyBytes, this.#bytesMax) > this.#length && this.#length > limits.bodyReservedBytesMax;
     this.#memory = this.#take(
       isBelieved ? Math.min(bodyBytes, this.#bytesMax) : grownBytes(before.length, this.#length, this.#bytesMax),

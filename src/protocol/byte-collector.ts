@@ -1,4 +1,4 @@
-// Bytes put together piece by piece. The memory doubles at first, so many small pieces are copied about twice. Hot.
+// Collects bytes piece by piece. The memory doubles at first, so many small pieces are copied about twice. Hot path.
 import { Buffer } from 'node:buffer';
 import { grownBytes } from './growth.js';
 
@@ -9,7 +9,7 @@ export class ByteCollector {
   #memory: Buffer = NOTHING;
   #length = 0;
 
-  /** @param bytesMax that are ever in it, as its owner sees to. */
+  /** @param bytesMax the most bytes ever collected, which the owner enforces. */
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax;
   }
@@ -18,7 +18,7 @@ export class ByteCollector {
     return this.#length;
   }
 
-  /** What was collected so far; good until more is. */
+  /** The bytes collected so far; valid until more are appended. */
   get view(): Buffer {
     return this.#memory.subarray(0, this.#length);
   }
@@ -34,7 +34,7 @@ export class ByteCollector {
     this.#memory[this.#length++] = byte;
   }
 
-  /** What was collected; it is the taker's, and the collector starts with new memory. */
+  /** Hands the collected bytes over to the caller; the collector starts again with new memory. */
   take(): Buffer {
     const bytes = this.#memory.subarray(0, this.#length);
     this.#memory = NOTHING;

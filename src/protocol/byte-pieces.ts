@@ -1,11 +1,11 @@
-// A body as copies of the pieces that it comes in. As an object of its own a piece costs some hundred bytes, and a sender
-// may send single bytes, so that a body within its limit would take a hundred times the memory: small pieces are joined
-// every so often. Hot: most bodies are one piece.
+// Keeps a body as copies of the pieces in which it arrives. Each piece is an object of some hundred bytes, and a sender may send single
+// bytes, so that a body within its limit could take a hundred times its size in memory: small pieces are therefore joined periodically. Hot
+// path: most bodies are one piece.
 import { Buffer } from 'node:buffer';
 
-/** At each multiple of this number of pieces the last so many are joined, if they are small. */
+/** Whenever the number of pieces reaches a multiple of this, the last ones, this many, are joined if they are small. */
 const PIECES_TO_JOIN = 1_024;
-/** Above this size the cost of an object for each piece no longer matters, and no byte is copied often. */
+/** From this size on, the overhead of an object per piece no longer matters, and no byte is copied often. */
 const WORTHWHILE_BYTES = 64 * 1024;
 
 /** Appends a copy of the piece. */

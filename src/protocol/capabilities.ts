@@ -1,4 +1,4 @@
-// What a server says that it can do, as bits: a session keeps them for each backend, and a caller gets the union.
+// A server's capabilities, as bits: a session keeps them for each backend, and a caller gets the union.
 
 export const capability = {
   tools: 1,
@@ -14,25 +14,25 @@ export const capability = {
   tasksList: 1024,
   tasksCancel: 2048,
   tasksOfToolCalls: 4096,
-  /** Tasks as they are since MCP 2026-07-28: an extension, and another form than the tasks of before. */
+  /** Tasks as in MCP 2026-07-28: an extension, different from the tasks of MCP 2025-11-25. */
   tasksExtension: 8192,
 } as const;
 
 /** The name of the extension, in the capabilities of both sides. */
 export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks';
 
-/** Whatever is about tasks as MCP 2025-11-25 has them. */
+/** All capabilities of tasks as in MCP 2025-11-25. */
 export const TASK_CAPABILITIES =
   capability.tasks | capability.tasksList | capability.tasksCancel | capability.tasksOfToolCalls;
 
-/** That the backend says when a list of its is another. */
+/** The backend notifies of changes in its lists. */
 export const LIST_CHANGES =
   capability.toolsListChanged | capability.promptsListChanged | capability.resourcesListChanged;
 
-/** Tasks of either form: both have ids. */
+/** Tasks of either form; both have ids. */
 export const ANY_TASKS = TASK_CAPABILITIES | capability.tasksExtension;
 
-/** A member of `capabilities`, and the members in it that count when they are true. Tasks have a form of their own. */
+/** A member of `capabilities`, and its own members that count when they are true. Tasks are described separately. */
 export interface CapabilityMember {
   readonly name: string;
   readonly bit: number;
@@ -54,14 +54,14 @@ export const capabilityMembers: readonly CapabilityMember[] = [
   { name: 'logging', bit: capability.logging, flags: [] },
 ];
 
-/** A member of `capabilities.experimental`: a method of its name is its backend's. */
+/** A member of `capabilities.experimental`: a method of the same name belongs to the backend that declares it. */
 export interface ExperimentalCapability {
   readonly name: string;
   /** As the backend wrote it: a JSON object. */
   readonly value: string;
 }
 
-/** Those that pass through the gateway: callers are told of no others. */
+/** The capabilities that the gateway relays; callers are told of no others. */
 const RELAYED =
   capability.tools |
   capability.prompts |
@@ -75,7 +75,7 @@ const RELAYED =
 
 const described = new Map<number, string>();
 
-/** As a caller is told of them at `initialize`: JSON, written once for each union of capabilities that is met. */
+/** The capabilities in the result of `initialize`, as JSON; serialized once for each combination that occurs. */
 export function capabilitiesJson(bits: number): string {
   const told = bits & RELAYED;
   let json = described.get(told);
@@ -98,7 +98,7 @@ function describe(told: number): Record<string, object> {
   return members;
 }
 
-/** What of tasks is offered are objects, empty so far. */
+/** Each part of tasks that is offered is an object, so far empty. */
 function describeTasks(told: number): object {
   return {
     ...((told & capability.tasksList) !== 0 && { list: {} }),

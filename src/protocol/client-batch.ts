@@ -1,15 +1,15 @@
-// What one POST carries in an array, as MCP 2025-03-26 has it and no later version. Cold.
+// The messages that one POST carries in an array, which only MCP 2025-03-26 and earlier allow. Cold path.
 import { limits } from '../shared/limits.js';
 import type { JsonScanner } from './json-scanner.js';
 
-/** Spans are offsets into its bytes, in order: where each member begins and ends. */
+/** The offsets of each member in the bytes of the array, in order. */
 export interface ClientBatch {
   readonly kind: 'batch';
-  /** Of those up to the bound, and one more if there are more. */
+  /** At most one more than the bound, which shows that there are too many. */
   readonly members: readonly { readonly start: number; readonly end: number }[];
 }
 
-/** @param tape of a scanned array. */
+/** @param tape the tape of a scanned array. */
 export function clientBatchIn(tape: JsonScanner): ClientBatch {
   const members: { start: number; end: number }[] = [];
   const past = tape.next(0);

@@ -1,4 +1,4 @@
-// What a client can be asked for, as its `capabilities` say. Cold: once a session that is asked.
+// What a backend may request of a client, according to the client's `capabilities`. Cold path: once per session whose client is asked.
 import type { Buffer } from 'node:buffer';
 import { ABSENT, findMember } from './json-member.js';
 import { JsonScanner, jsonKind } from './json-scanner.js';
@@ -9,17 +9,17 @@ export interface ClientOffers {
   /** The two modes of elicitation; an empty declaration means forms. */
   readonly elicitationForm: boolean;
   readonly elicitationUrl: boolean;
-  /** Whether it can be asked about tasks of its own, and to end them. */
+  /** Whether the client has tasks of its own that can be queried, and cancelled. */
   readonly tasks: boolean;
   readonly tasksCancel: boolean;
 }
 
-/** The modes of `elicitation` are the deepest values that are looked at. */
+/** The deepest values read are the modes of `elicitation`. */
 const CAPABILITIES_DEPTH = 2;
 
 const scanner = new JsonScanner();
 
-/** @param capabilities an object, as JSON. What it names twice it does not offer. */
+/** @param capabilities an object, as JSON. A capability named twice counts as not offered. */
 export function readClientOffers(capabilities: Buffer): ClientOffers {
   scanner.scan(capabilities, CAPABILITIES_DEPTH);
   const has = (node: number, name: string): boolean => objectIn(capabilities, node, name) !== ABSENT;

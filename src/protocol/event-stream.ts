@@ -1,5 +1,5 @@
-// Server-sent events (WHATWG HTML, section 9.2): those of backends parsed from any pieces of a stream, those for callers
-// written. Works on bytes, because the data goes on as bytes. Hot: every event that is relayed.
+// Server-sent events (WHATWG HTML, section 9.2): parses those of backends, from a stream in pieces of any size, and writes those for
+// callers. Works on bytes, because the data is passed on as bytes. Hot path: every event that is relayed.
 import { Buffer } from 'node:buffer';
 import { limits } from '../shared/limits.js';
 import { ByteCollector } from './byte-collector.js';
@@ -11,20 +11,20 @@ const COLON = 0x3a;
 const UNDERSCORE = 0x5f;
 const ZERO = 0x30;
 
-/** Of `event` and `retry`. What stands before the colon of other lines is of no interest, and may be long. */
+/** The length of `event` and `retry`. Other field names are ignored, and may be long. */
 const FIELD_NAME_BYTES_MAX = 5;
 
-/** In place of an id that is too long to be kept; no id that is kept has a NUL. */
+/** Replaces an id that is too long to be kept; an id that is kept never contains NUL. */
 export const UNKEPT_ID = '\0';
 
 const NOTHING = Buffer.alloc(0);
 const LINE_FEED = Buffer.of(LF);
 
-/** Takes the data of large events in pieces, as they come; such events are not put together. */
+/** Receives the data of large events in pieces, as they arrive; the parser does not assemble such events. */
 export interface LargeEventTaker {
-  /** Asked once so many bytes of an event's first data line are there, field name and all, and the line's end is not. */
+  /** `takes` is called once this many bytes of an event's first data line, with the field name, have arrived without the line's end. */
   readonly fromBytes: number;
-  /** Whether it takes the event whose data begins so. */
+  /** Whether to take the event whose data begins with these bytes. */
   takes(beginning: Buffer): boolean;
   /** More of the data; `piece` is valid until the callback returns. */
   onPiece(piece: Buffer): void;
@@ -32,8 +32,8 @@ export interface LargeEventTaker {
 }
 
 /**
- * Parses a stream as browsers do, with one difference: an event whose data is empty is not dispatched, for MCP sends such
- * events to carry nothing but an id (C15). Invalid UTF-8 in the data is left for the reader of the data to find.
+ * Parses a stream as browsers do, with one difference: an event whose data is empty is not dispatched, because MCP sends such events only
+ * to convey an id (C15). Invalid UTF-8 in the data is left to whoever parses the data.
  */
 export class EventStreamParser {
   readonly #onEvent: (data: Buffer, event: string, lastEventId: string) => void;
@@ -41,33 +41,32 @@ export class EventStreamParser {
 
   #isSound = true;
   #isFirstLine = true;
-  /** The last line ended with the CR at the end of a chunk: a LF that comes first now belongs to it. */
+  /** The last chunk ended with a CR, so a LF at the start of the next chunk belongs to the same line break. */
   #hasCarriageReturn = false;
-  /** The beginning of a line that the last chunk's end has cut. */
+  /** The beginning of a line cut off by the end of the last chunk. */
   readonly #line: ByteCollector;
 
   #event = '';
-  /** Of the event under way, or else the last one: it counts once the event's end has come. */
+  /** The id of the current event, or else of the last one; it takes effect once the event is complete. */
   #eventId = '';
   #lastEventId = '';
   #retryMs: number | undefined;
-  /** Data lines of the event so far. The only or first one stays where it is, in `#held`, for as long as it can. */
+  /** Number of data lines of the event so far. An only or first line is not copied but referenced by `#held`, as long as possible. */
   #dataLines = 0;
   #held: Buffer = NOTHING;
   readonly #data: ByteCollector;
 
   readonly #taker: LargeEventTaker | undefined;
-  /** Of an event that the taker takes. */
+  /** Bytes of the current event given to the taker. */
   #takenBytes = 0;
   #isInTakenLine = false;
-  /** The taker does not want the line under way. */
+  /** The taker has declined the current line. */
   #isDeclined = false;
 
   /**
-   * @param onEvent called from within `push`. `data` is fresh memory or a view of the chunk: it is valid for as long as
-   *   the chunk is, so what is kept is copied. `event` is `''` for a message, and the beginning of a long name;
-   *   `lastEventId` is that of the stream so far.
-   * @param eventBytesMax bound on the data of one event and the line under way together.
+   * @param onEvent called from within `push`. `data` is fresh memory or a view of the chunk: it is valid for as long as the chunk is, so
+   *   copy what must be kept. `event` is `''` for a message, and a long name is truncated; `lastEventId` is that of the stream so far.
+   * @param eventBytesMax bound on the data of one event plus the current line.
    */
   constructor(
     onEvent: (data: Buffer, event: string, lastEventId: string) => void,
@@ -87,24 +86,24 @@ export class EventStreamParser {
   }
 
   /**
-   * The last `id` of the events that have come whole, of those that carry nothing else, too: `''` when there was none,
-   * `UNKEPT_ID` when it was too long. One that was too large counts as come, if its `id` did: it would be so again.
+   * The last `id` of the complete events, including events without data: `''` when there was none, `UNKEPT_ID` when it was too long. An
+   * event that was too large counts as complete if its `id` has arrived: it would be too large again.
    */
   get lastEventId(): string {
     return this.#lastEventId;
   }
 
-  /** What is kept of an event whose end has not come. */
+  /** Bytes held of an incomplete event. */
   get keptBytes(): number {
     return this.#held.length + this.#data.length + this.#line.length;
   }
 
-  /** @returns false once an event was too large; what follows is not parsed any more. */
+  /** @returns false once an event was too large; nothing is parsed after that. */
   push(chunk: Buffer): boolean {
     if (!this.#isSound || chunk.length === 0) return this.#isSound;
     let at = this.#hasCarriageReturn && chunk[0] === LF ? 1 : 0;
     this.#hasCarriageReturn = false;
-    // Each kind of line break is searched for only after the last one found was used, so the search is linear.
+    // Searches for each kind of line break again only after the last one found was used, so that the search is linear.
     let lf = chunk.indexOf(LF, at);
     let cr = chunk.indexOf(CR, at);
     while (lf !== -1 || cr !== -1) {
@@ -122,7 +121,7 @@ export class EventStreamParser {
     return this.#onPiece(chunk, at, chunk.length, false);
   }
 
-  /** A line, or the rest of the chunk when no line break ends it. */
+  /** Handles a line, or the rest of the chunk when no line break ends it. */
   #onPiece(chunk: Buffer, start: number, end: number, isLineEnd: boolean): boolean {
     const dataBytes = this.#held.length + this.#data.length + this.#takenBytes;
     if (dataBytes + this.#line.length + end - start > this.#eventBytesMax) {
@@ -134,7 +133,7 @@ export class EventStreamParser {
       this.#take(chunk.subarray(start, end));
       this.#isInTakenLine = !isLineEnd;
     } else if (!isLineEnd) {
-      // The chunk is not ours to keep.
+      // The chunk's memory must not be kept.
       this.#release();
       this.#line.append(chunk, start, end);
       this.#offer();
@@ -149,7 +148,7 @@ export class EventStreamParser {
     return true;
   }
 
-  /** Asks the taker whether it takes the event whose first data line is under way. */
+  /** Asks the taker whether it takes the event whose first data line is arriving. */
   #offer(): void {
     const taker = this.#taker;
     if (taker === undefined || this.#isDeclined || this.#dataLines > 0 || this.#line.length < taker.fromBytes) return;
@@ -185,7 +184,7 @@ export class EventStreamParser {
     while (nameEnd < longestEnd && bytes[nameEnd] !== COLON) nameEnd++;
     let value = Math.min(nameEnd + 1, end);
     if (value < end && bytes[value] === SPACE) value++;
-    // A comment has the empty name, and like any name that is not known it is passed over.
+    // A comment is a line with an empty field name, and is ignored like any unknown field.
     if (isText(bytes, start, nameEnd, 'data')) this.#onData(bytes, value, end);
     else if (isText(bytes, start, nameEnd, 'event')) this.#onEventName(bytes, value, end);
     else if (isText(bytes, start, nameEnd, 'id')) this.#onId(bytes, value, end);
@@ -223,7 +222,7 @@ export class EventStreamParser {
     if (/^[0-9]+$/.test(digits)) this.#retryMs = Number(digits);
   }
 
-  /** Copies the data that still lies in the chunk. */
+  /** Copies data that is still a view of the chunk. */
   #release(): void {
     if (this.#held.length > 0) this.#data.append(this.#held, 0, this.#held.length);
     this.#held = NOTHING;
@@ -245,7 +244,7 @@ export class EventStreamParser {
   }
 }
 
-/** Where a value ends that is decoded: nothing bounds it but the whole event, and decoding holds up everything else. */
+/** The end of the part of a value that is decoded: the value may be as long as an event, and decoding blocks the event loop. */
 function shortEnd(start: number, end: number): number {
   return Math.min(end, start + limits.eventFieldBytesMax);
 }
@@ -263,16 +262,19 @@ function isText(bytes: Buffer, start: number, end: number, text: string): boolea
   return true;
 }
 
-/** What stands before an event's data, in place of a line break in it, and behind it. */
+/** The text before an event's data, the replacement for a line break in it, and the text after it. */
 export const eventHeadText = 'event: message\ndata: ';
 const eventHead = Buffer.from(eventHeadText);
 const nextData = Buffer.from('\ndata: ');
 export const eventEnd = Buffer.from('\n\n');
 
-/** A comment that says nothing but that the stream is alive. */
+/** A comment that only shows that the stream is alive. */
 export const keepAliveComment = Buffer.from(': keep-alive\n\n');
 
-/** One event with this data, which is copied: large data goes in pieces (relay/exchange/piece-source.ts). Line breaks of any kind in it arrive as LF. */
+/**
+ * An event with a copy of this data, where line breaks of any kind arrive as LF. Large data goes in pieces
+ * (relay/exchange/piece-source.ts).
+ */
 export function encodeEvent(data: Buffer): Buffer {
   if (hasLineBreak(data)) return Buffer.concat([eventHead, encodeLineBreaks(data, 0), eventEnd]);
   const event = Buffer.allocUnsafe(eventHead.length + data.length + eventEnd.length);
@@ -282,20 +284,20 @@ export function encodeEvent(data: Buffer): Buffer {
   return event;
 }
 
-/** The same behind a head of its own, in ASCII, which ends with the name of the data's field. */
+/** The same with another head, in ASCII, which ends with the name of the data field. */
 export function encodeEventAfter(head: string, data: Buffer): Buffer {
   const lines = hasLineBreak(data) ? encodeLineBreaks(data, 0) : data;
   return Buffer.concat([Buffer.from(head), lines, eventEnd]);
 }
 
-/** Behind the first id of a stream: when to come back for the rest of it (S09), and no data. */
+/** Follows the first id of a stream: the delay before a client reconnects for the rest (S09), and no data. */
 export const primingText = `retry: ${limits.streamRetryMs}\ndata: \n\n`;
 const primingRest = Buffer.from(primingText);
 const idHead = Buffer.from('id: ');
 
 /**
- * One event with an id of two numbers, behind an event that has nothing but an id if it is the first of its stream. The heads
- * are put together by hand: for so few bytes a call out of JavaScript takes longer.
+ * An event with an id of two numbers; the first event of a stream is preceded by one that has only an id. The heads are written byte by
+ * byte, because for so few bytes a call out of JavaScript takes longer.
  */
 export function encodeNumberedEvent(stream: number, position: number, isFirst: boolean, data: Buffer): Buffer {
   const lines = hasLineBreak(data) ? encodeLineBreaks(data, 0) : data;
@@ -346,7 +348,7 @@ export function hasLineBreak(data: Buffer): boolean {
   return data.includes(LF) || data.includes(CR);
 }
 
-/** The data from `from` on as lines of an event, without an object for each: there may be as many as bytes. */
+/** Encodes the data from `from` on as lines of an event, without an object per line: there may be as many lines as bytes. */
 export function encodeLineBreaks(data: Buffer, from: number): Buffer {
   let breaks = 0;
   for (let at = from; at < data.length; at++) if (data[at] === LF || data[at] === CR) breaks++;

@@ -1,12 +1,11 @@
-// How memory grows in which a message of an unknown length is put together. Hot where messages are large.
+// The growth of the memory in which a message of unknown length is assembled. Hot path where messages are large.
 import { limits } from '../shared/limits.js';
 
-/** From so many bytes on the rest is reserved at once: it is not there before it is written to, and copying costs more. */
+/** From this size on, the rest is reserved at once: unwritten memory is not backed by pages, and copying costs more. */
 const RESERVED_FROM_BYTES = 4 * limits.bodyReservedBytesMax;
 
 /**
- * How much memory to take when what there is has become too small. What is copied over is never more than 16 MiB, which
- * takes some milliseconds.
+ * How much memory to allocate when the present memory is too small. Never more than 16 MiB is copied over, which takes some milliseconds.
  * @param bytesMax of the whole message.
  */
 export function grownBytes(presentBytes: number, neededBytes: number, bytesMax: number): number {

@@ -1,5 +1,5 @@
-// A backend's result of `initialize`, or of `server/discover`, which says the same of a backend without sessions: the few members
-// that count are read where they stand, and nothing else of it is looked at, whatever its size. Cold: once per upstream session.
+// Reads a backend's result of `initialize`, or of `server/discover`, its equivalent for backends without sessions: the few members that
+// matter are read in place, and the rest is not parsed, whatever its size. Cold path: once per upstream session.
 import type { Buffer } from 'node:buffer';
 import { limits } from '../shared/limits.js';
 import { capability, capabilityMembers, TASKS_EXTENSION, type ExperimentalCapability } from './capabilities.js';
@@ -14,13 +14,13 @@ import {
 } from './json-member.js';
 import { JsonScanner, jsonKind } from './json-scanner.js';
 
-/** What a backend says of itself, in whichever way. */
+/** What a backend says about itself in either result. */
 export interface ServerSelf {
   /** As bits of `capability`. */
   readonly capabilities: number;
-  /** `undefined` for none; those that come behind more bytes than a session keeps are left out. */
+  /** `undefined` for none; entries beyond the number of bytes that a session keeps are left out. */
   readonly experimental: readonly ExperimentalCapability[] | undefined;
-  /** `undefined` as well when they are longer than a session keeps: a part of them could say the opposite. */
+  /** Also `undefined` when they are longer than a session keeps: a part of them could say the opposite. */
   readonly instructions: string | undefined;
 }
 
@@ -29,15 +29,15 @@ export interface InitializeResult extends ServerSelf {
 }
 
 export interface DiscoverResult extends ServerSelf {
-  /** Of these the first ones, as many as anybody could mean. */
+  /** Only the first `VERSIONS_READ_MAX`, more than any real server names. */
   readonly supportedVersions: readonly string[];
 }
 
-/** `capabilities.tasks.requests.tools.call` is the deepest value that is looked at. */
+/** The deepest value read is `capabilities.tasks.requests.tools.call`. */
 const RESULT_DEPTH = 5;
-/** No version of the protocol is written longer, in quotes and with escapes. */
+/** Longer than any protocol version, with quotes and escapes. */
 const VERSION_BYTES_MAX = 128;
-/** More than there will be in many years. */
+/** More versions than there will be in many years. */
 const VERSIONS_READ_MAX = 64;
 
 const scanner = new JsonScanner();
@@ -46,19 +46,19 @@ const found = new Int32Array(names.all.length);
 const discoverNames = new MemberNames('supportedVersions', 'capabilities', 'instructions', 'resultType');
 const inDiscovered = new Int32Array(discoverNames.all.length);
 
-/** @returns `undefined` for what is no result of `initialize`, or says which version it speaks twice. */
+/** @returns `undefined` for anything but a result of `initialize`, or when `protocolVersion` is ambiguous. */
 export function readInitializeResult(bytes: Buffer): InitializeResult | undefined {
   if (!scanner.scan(bytes, RESULT_DEPTH) || scanner.kind(0) !== jsonKind.object) return undefined;
   if (!findMembers(scanner, bytes, 0, names, found)) return undefined;
   const [version = ABSENT, capabilities = ABSENT, instructions = ABSENT] = found;
   if (version === ABSENT || scanner.kind(version) !== jsonKind.string) return undefined;
   const self = readSelf(bytes, capabilities, instructions);
-  // In a session nobody knows the extension.
+  // The extension does not exist in versions with sessions.
   const known = self.capabilities & ~capability.tasksExtension;
   return { protocolVersion: versionOf(bytes, version), ...self, capabilities: known };
 }
 
-/** @returns `undefined` for what is no result of `server/discover`, or not a whole one. */
+/** @returns `undefined` for anything but a complete result of `server/discover`. */
 export function readDiscoverResult(bytes: Buffer): DiscoverResult | undefined {
   if (!scanner.scan(bytes, RESULT_DEPTH) || scanner.kind(0) !== jsonKind.object) return undefined;
   if (!findMembers(scanner, bytes, 0, discoverNames, inDiscovered)) return undefined;
@@ -77,7 +77,7 @@ function readVersions(bytes: Buffer, array: number): readonly string[] {
   return versions;
 }
 
-/** What is longer is no version that anybody knows, and needs no decoding to tell. */
+/** `''` for text too long to be a known version, which is not decoded. */
 function versionOf(bytes: Buffer, node: number): string {
   return scanner.end(node) - scanner.start(node) > VERSION_BYTES_MAX ? '' : textOf(bytes, node);
 }
@@ -119,7 +119,7 @@ function readTasks(bytes: Buffer, tasks: number): number {
   );
 }
 
-/** Of two of one name the first. What is no object, or longer than any method, can be asked for by nobody. */
+/** Of two entries with one name, the first counts. Ignores entries that are not objects, or whose names are too long for a method. */
 function readExperimental(bytes: Buffer, node: number): readonly ExperimentalCapability[] | undefined {
   if (!isObjectNode(node)) return undefined;
   const byName = new Map<string, string>();
@@ -137,7 +137,7 @@ function readExperimental(bytes: Buffer, node: number): readonly ExperimentalCap
   return byName.size === 0 ? undefined : Array.from(byName, ([name, value]) => ({ name, value }));
 }
 
-/** MCP's schema has objects there, its text speaks of booleans. */
+/** MCP's schema has objects here, its text speaks of booleans. */
 function isOffered(bytes: Buffer, node: number): boolean {
   return isObjectNode(node) || isTrue(bytes, node);
 }

@@ -1,5 +1,5 @@
-// What a backend of MCP 2026-07-28 wants to know before it goes on with a request: a result of type `input_required`, read as spans,
-// so that all that goes to the client and comes back keeps its bytes. Cold.
+// Reads what a backend of MCP 2026-07-28 needs to know before it continues a request: a result of type `input_required`, read as spans, so
+// that everything that goes to the client and comes back keeps its bytes. Cold path.
 import type { Buffer } from 'node:buffer';
 import { limits } from '../shared/limits.js';
 import { ABSENT, findMember, stringValue } from './json-member.js';
@@ -8,10 +8,10 @@ import { readings, type Reading } from './reading-queue.js';
 
 /** A question for the client. */
 export interface InputRequest {
-  /** The name under which its answer is expected: JSON. */
+  /** The name under which the answer is expected, as JSON. */
   readonly key: Buffer;
   readonly method: string;
-  /** JSON; empty for none. */
+  /** As JSON; empty for none. */
   readonly params: Buffer;
   /** `params.mode`; `''` for none. */
   readonly mode: string;
@@ -21,18 +21,18 @@ export interface InputRequest {
 
 export interface InputRequired {
   readonly requests: readonly InputRequest[];
-  /** JSON, to be brought back as it is; `undefined` for none. */
+  /** As JSON, to be returned unchanged with the answers; `undefined` for none. */
   readonly requestState: Buffer | undefined;
 }
 
-/** `result.inputRequests.<key>.params.mode` is the deepest value that is looked at. */
+/** The deepest value read is `inputRequests.<key>.params.mode`, in the result. */
 const DEPTH = 4;
 
 const scanner = new JsonScanner();
 
 /**
- * @param result JSON of any size; it must stay as it is until `done` is called, and what is told is part of it.
- * @param done called once, with `undefined` for what is no such result, or asks for nothing.
+ * @param result JSON of any size; it must not change until `done` is called, and what `done` gets are views of it.
+ * @param done called once, with `undefined` when it is not such a result, or asks for nothing.
  */
 export function readInputRequired(
   subject: string,

@@ -1,4 +1,4 @@
-// What has to be cut out of a JSON object or array so that some of its members are gone, and a comma with each. Cold.
+// Computes the cuts that remove some members of a JSON object or array, each together with a comma. Cold path.
 import type { JsonScanner } from './json-scanner.js';
 
 /** From `start` up to `end`. */
@@ -8,13 +8,13 @@ export interface Cut {
 }
 
 /**
- * @param node of an object or an array whose children are on the tape.
- * @param isUnwanted asked once for each child, in order.
- * @returns in order; what is left is JSON, and all of its bytes are as they were.
+ * @param node an object or array whose children are on the tape.
+ * @param isUnwanted called once for each child, in order.
+ * @returns the cuts, in order; the remainder is valid JSON with its bytes unchanged.
  */
 export function cutsOf(tape: JsonScanner, node: number, isUnwanted: (child: number) => boolean): Cut[] {
   const cuts: Cut[] = [];
-  /** The end of the last child that stays, and where those begin that go, of which no other is known to follow. */
+  /** The end of the last child kept, and the start of the latest run of unwanted children while no kept child follows it. */
   let keptEnd = -1;
   let unwantedStart = -1;
   let end = -1;

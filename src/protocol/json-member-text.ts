@@ -1,4 +1,4 @@
-// One member of a small JSON object, by its name, for what is read too seldom to have a reader of its own. Cold.
+// Reads one member of a small JSON object by its name, where values are read too rarely to justify a dedicated reader. Cold path.
 import type { Buffer } from 'node:buffer';
 import { limits } from '../shared/limits.js';
 import { findMember, stringValue } from './json-member.js';
@@ -13,8 +13,8 @@ export interface TokenSpan {
 }
 
 /**
- * Where the string of this name stands in an object.
- * @returns `undefined` when it is absent, ambiguous or no string, and for an object that is too large to be read at once.
+ * Offsets of the string with this name in an object.
+ * @returns `undefined` when it is absent, ambiguous or not a string, and for an object that is too large to be read at once.
  */
 export function findText(object: Buffer, name: string): TokenSpan | undefined {
   if (object.length > limits.readAtOnceBytesMax || !scanner.scan(object, 1)) return undefined;
@@ -23,7 +23,7 @@ export function findText(object: Buffer, name: string): TokenSpan | undefined {
   return { start: scanner.start(node), end: scanner.end(node) };
 }
 
-/** Its text. */
+/** The text of that string. */
 export function readMember(object: Buffer, name: string): string | undefined {
   const span = findText(object, name);
   return span && stringValue(object, span.start, span.end);

@@ -1,28 +1,27 @@
-// Members of a scanned JSON object by name, and the text of a JSON string. Hot.
+// Finds members of a scanned JSON object by name, and decodes JSON strings. Hot path.
 import type { Buffer } from 'node:buffer';
 import { jsonKind, type JsonScanner } from './json-scanner.js';
 
-/** What `findMember` answers when there is no node to answer. */
+/** What `findMember` returns when there is no node to return. */
 export const ABSENT = -1;
 export const AMBIGUOUS = -2;
 
-/** Of one UTF-16 unit, or of one byte of UTF-8: what is so many times longer than a text is never that text. */
+/** The longest form of one UTF-16 unit, or one UTF-8 byte: a token more than this many times longer than a text cannot be that text. */
 export const ESCAPE_BYTES_MAX = 6;
 
-/** All bits of a letter but the one that makes it a capital. */
+/** Mask that drops the case bit of an ASCII letter. */
 const CASELESS = 0xdf;
 
-/** First bytes of the two letters that are not ASCII and may stand for one that is. */
+/** First bytes of the two non-ASCII letters that case folding maps to ASCII letters. */
 const FOLDING_LEADS = [0xc5, 0xe2] as const;
 
 type Likeness = 'same' | 'similar' | 'different';
 
 /**
- * The node of the object's member with this name, written with escapes or without; `ABSENT`, or `AMBIGUOUS`.
- *
- * A member is ambiguous when it is there twice, or when a key differs from it by case alone. Parsers disagree on both:
- * some take the first of two, most the last, and some match without regard to case. What the gateway checks must be
- * what the backend reads, or `{"name":"allowed","Name":"forbidden"}` walks around an allow-list.
+ * The node of the object's member with this name, with or without escapes; otherwise `ABSENT` or `AMBIGUOUS`. A member is ambiguous when it
+ * occurs twice, or when a key differs from it only in case. Parsers disagree on both: some take the first of two, most the last, and some
+ * ignore case. What the gateway checks must be what the backend reads, or `{"name":"allowed","Name":"forbidden"}` gets around an
+ * allow-list.
  * @param name ASCII.
  */
 export function findMember(scanner: JsonScanner, bytes: Uint8Array, objectNode: number, name: string): number {
@@ -31,7 +30,7 @@ export function findMember(scanner: JsonScanner, bytes: Uint8Array, objectNode: 
   let found = ABSENT;
   for (let node = objectNode + 1; node < past; node = scanner.next(node)) {
     const first = bytes[scanner.keyStart(node)]!;
-    // Most keys differ in their first letter, and need no closer look unless it is an escape or not ASCII.
+    // Most keys differ in the first letter, and need no closer look unless it is an escape or not ASCII.
     if (((first ^ initial) & CASELESS) !== 0 && first !== 0x5c && first < 0x80) continue;
     const likeness = compareText(bytes, scanner.keyStart(node), scanner.keyEnd(node), name);
     if (likeness === 'different') continue;
@@ -41,17 +40,17 @@ export function findMember(scanner: JsonScanner, bytes: Uint8Array, objectNode: 
   return found;
 }
 
-/** Names that are looked for in one pass over an object's members: it may have a quarter of a million. All ASCII. */
+/** Names to find in one pass over an object's members, of which there may be a quarter of a million. All ASCII. */
 export class MemberNames {
   readonly all: readonly string[];
-  /** By a key's first byte: which of the names it may be, as bits. */
+  /** For each first byte of a key, the names that it may be, as bits. */
   readonly #candidates: Uint8Array;
 
   constructor(...all: string[]) {
     this.all = all;
     this.#candidates = new Uint8Array(256);
     const every = 2 ** all.length - 1;
-    // An escape may stand for anything, and so may what folds to a letter.
+    // An escape may stand for any letter, and so may the start of a letter that folds to ASCII.
     for (const byte of [0x5c, ...FOLDING_LEADS]) this.#candidates[byte] = every;
     for (const [index, name] of all.entries()) {
       const initial = name.charCodeAt(0);
@@ -67,8 +66,8 @@ export class MemberNames {
 
 /**
  * `findMember` for several names at once.
- * @param found takes the node of each name, or `ABSENT`; all of them when none is ambiguous.
- * @returns false when one is ambiguous.
+ * @param found receives the node of each name, or `ABSENT`; complete only when no name is ambiguous.
+ * @returns false when a name is ambiguous.
  */
 export function findMembers(
   scanner: JsonScanner,
@@ -94,7 +93,7 @@ export function findMembers(
   return true;
 }
 
-/** The same for any node, or none: what is no object has no members. */
+/** The same for any node, or none: anything but an object has no members. */
 export function findIn(
   scanner: JsonScanner,
   bytes: Uint8Array,
@@ -107,7 +106,7 @@ export function findIn(
   return true;
 }
 
-/** Goes character by character and mostly ends at the first, so that an object of many keys costs no decoding. */
+/** Compares character by character, and mostly stops at the first, so that an object with many keys costs no decoding. */
 function compareText(bytes: Uint8Array, start: number, end: number, name: string): Likeness {
   let isSame = true;
   let at = start;
@@ -131,11 +130,11 @@ function compareText(bytes: Uint8Array, start: number, end: number, name: string
   return isSame ? 'same' : 'similar';
 }
 
-// Two letters outside ASCII are equal to one inside when Unicode's case is folded, as Go's decoder does.
+// Two non-ASCII letters equal an ASCII letter under Unicode case folding, which Go's JSON decoder applies.
 const LONG_S = 0x17f;
 const KELVIN_SIGN = 0x212a;
 
-/** The one of the two letters that begins at `at`; 0 for any other character. */
+/** Which of the two letters begins at `at`; 0 for any other character. */
 function foldingCode(bytes: Uint8Array, at: number): number {
   if (bytes[at] === 0xc5 && bytes[at + 1] === 0xbf) return LONG_S;
   return bytes[at] === 0xe2 && bytes[at + 1] === 0x84 && bytes[at + 2] === 0xaa ? KELVIN_SIGN : 0;
@@ -162,7 +161,7 @@ function escapedCode(bytes: Uint8Array, at: number): number {
     case 0x2f: // /
       return letter;
     default:
-      // The others stand for control characters, which no name contains.
+      // The other escapes stand for control characters, which no name contains.
       return 0;
   }
 }
@@ -171,14 +170,14 @@ function hexValue(digit: number): number {
   return digit <= 0x39 ? digit - 0x30 : (digit | 0x20) - 0x57;
 }
 
-/** Whether the key between the offsets, which leave out its quotes, is this name, written with escapes or without. @param name ASCII. */
+/** Whether the key between the offsets (without its quotes) is this name, with or without escapes. @param name ASCII. */
 export function isKey(bytes: Uint8Array, start: number, end: number, name: string): boolean {
   return compareText(bytes, start, end, name) === 'same';
 }
 
 /**
- * Where the text ends that a string token begins with, written with escapes or without; -1 when it begins otherwise.
- * @param text ASCII, in small letters where letters may be of either case.
+ * The end of the given text at the start of a string token, with or without escapes; -1 when the token starts differently.
+ * @param text ASCII, in lower case when `letters` is `caseless`.
  */
 export function prefixEnd(
   bytes: Uint8Array,
@@ -201,12 +200,12 @@ export function prefixEnd(
   return at;
 }
 
-/** Whether the string token between the offsets has this text, written with escapes or without. @param text ASCII. */
+/** Whether the string token between the offsets has this text, with or without escapes. @param text ASCII. */
 export function isString(bytes: Uint8Array, start: number, end: number, text: string): boolean {
   return compareText(bytes, start + 1, end - 1, text) === 'same';
 }
 
-/** The text of the string token between the offsets, which take in its quotes. */
+/** The text of the string token between the offsets, which include its quotes. */
 export function stringValue(bytes: Buffer, start: number, end: number): string {
   for (let at = start + 1; at < end - 1; at++) {
     if (bytes[at] === 0x5c) return JSON.parse(bytes.toString('utf8', start, end)) as string;

@@ -1,6 +1,6 @@
-// A strict JSON validator that builds nothing: it accepts what `JSON.parse` accepts, within two bounds of limits.ts, and
-// writes down where the values are, so that the relay can route a message and pass its bytes on untouched. Works on a
-// whole document or on pieces of one, cut anywhere. Hot: every message, every byte.
+// A strict JSON validator that builds no values: it accepts what `JSON.parse` accepts, within two bounds of limits.ts, and records where
+// the values are, so that the relay can route a message and pass its bytes on untouched. Works on a whole document or on pieces of one, cut
+// anywhere. Hot path: every message, every byte.
 import { isUtf8 } from 'node:buffer';
 import { limits } from '../shared/limits.js';
 import { isNumberComplete, numberClass, numberNext, numberState } from './json-number.js';
@@ -9,13 +9,13 @@ import { PlainText } from './plain-text.js';
 
 export const jsonKind = { object: 0, array: 1, string: 2, number: 3, boolean: 4, null: 5 } as const;
 
-/** What may come next, as bits. Nothing may once the root is complete. */
+/** What may come next, as bits; nothing once the root is complete. */
 const expect = { nothing: 0, value: 1, key: 2, colon: 4, comma: 8, close: 16 } as const;
 
-/** The token that the end of a chunk has cut. */
+/** The token cut off by the end of a chunk. */
 const cut = { none: 0, key: 1, string: 2, number: 3, literal: 4 } as const;
 
-/** Where in a string the scanner is. From `digits` it counts down the four digits of a `\u` escape to `text`. */
+/** The position within a string. From `digits` it counts down over the four digits of a `\u` escape to `text`. */
 const stringState = { text: 0, digits: 4, escape: 5 } as const;
 
 // A node of the tape is one row of six integers.
@@ -33,7 +33,7 @@ const NODES_AT_FIRST = 256;
 /** Offsets are kept as 32-bit integers. */
 const OFFSET_MAX = 0x7fffffff;
 
-/** 1 for the bytes that may follow a backslash; `u` is apart. */
+/** 1 for the bytes that may follow a backslash; `u` is handled separately. */
 const escapable = new Uint8Array(256);
 for (const letter of '"\\/bfnrt') escapable[letter.charCodeAt(0)] = 1;
 
@@ -48,18 +48,18 @@ export class JsonScanner {
   #depthMax = 0;
   #depthWanted = 0;
   #filter: NodeFilter | undefined;
-  /** The depth of the container in which nothing is recorded. */
+  /** The depth of the container whose contents the filter leaves out; -1 for none. */
   #narrowedAt = -1;
 
   #isSound = false;
   #expected: number = expect.nothing;
-  /** Bytes in the chunks before this one. */
+  /** Number of bytes in earlier chunks. */
   #offset = 0;
   /** The key whose value comes next. */
   #keyStart = -1;
   #keyEnd = -1;
 
-  /** Open containers: how many, of which kind each, and on which node (stale where deeper than is recorded). */
+  /** Open containers: their number, the kind of each, and its node (stale where deeper than recorded). */
   #depth = 0;
   readonly #openKinds = new Uint8Array(limits.jsonDepthMax);
   readonly #openNodes = new Int32Array(limits.jsonDepthMax);
@@ -72,9 +72,9 @@ export class JsonScanner {
   #literalLength = 0;
 
   /**
-   * Scans a whole document, its UTF-8 included.
-   * @param depthMax values nested at most so deep are recorded (the root is at 0); all are checked.
-   * @param filter leaves out what is in some containers.
+   * Scans a whole document, and checks its UTF-8.
+   * @param depthMax values nested at most this deep are recorded (the root is at 0); all are checked.
+   * @param filter omits the contents of some containers.
    */
   scan(bytes: Uint8Array, depthMax: number, filter?: NodeFilter): boolean {
     this.begin(depthMax, filter);
@@ -82,8 +82,8 @@ export class JsonScanner {
   }
 
   /**
-   * Starts a document that comes in pieces. Its UTF-8 is for the caller to check, where a piece is not ASCII: one may end
-   * within a character.
+   * Starts a document that arrives in pieces. The caller must check the UTF-8 of pieces that are not ASCII: a piece may end within a
+   * character.
    */
   begin(depthMax: number, filter?: NodeFilter): void {
     this.#count = 0;
@@ -97,7 +97,7 @@ export class JsonScanner {
     this.#cut = cut.none;
   }
 
-  /** @returns false once the document cannot become JSON any more. */
+  /** @returns false once the document cannot be valid JSON any more. */
   push(chunk: Uint8Array): boolean {
     if (!this.#isSound) return false;
     this.#plainText.begin();
@@ -107,7 +107,7 @@ export class JsonScanner {
     return this.#isSound;
   }
 
-  /** Whether the last piece, which was no fault, is ASCII; false may be wrong. Outside of strings JSON has nothing else. */
+  /** Whether the last piece, if valid, is ASCII; may be false for ASCII. Only strings can contain other characters in JSON. */
   get isChunkAscii(): boolean {
     return this.#plainText.isAscii;
   }
@@ -122,13 +122,13 @@ export class JsonScanner {
     return this.#isSound;
   }
 
-  /** Lets go of a tape that a document of many values has made large. */
+  /** Releases a tape that a document of many values has made large. */
   shrink(): void {
     this.#count = 0;
     if (this.#tape.length > NODES_AT_FIRST * ROW) this.#tape = new Int32Array(NODES_AT_FIRST * ROW);
   }
 
-  /** Recorded values, in document order; the root is node 0. */
+  /** Number of recorded values, which are in document order; the root is node 0. */
   get count(): number {
     return this.#count;
   }
@@ -151,7 +151,7 @@ export class JsonScanner {
     return this.#tape[node * ROW + END]!;
   }
 
-  /** Offset of the member's key, after its quote; -1 for the root and for elements of an array. */
+  /** Offset of the member's key, after its opening quote; -1 for the root and for array elements. */
   keyStart(node: number): number {
     return this.#tape[node * ROW + KEY_START]!;
   }
@@ -165,7 +165,7 @@ export class JsonScanner {
     return this.#tape[node * ROW + NEXT]!;
   }
 
-  /** Everything between tokens. @returns false at a fault. */
+  /** Scans tokens and everything between them. @returns false at an error. */
   #structure(bytes: Uint8Array, from: number): boolean {
     const length = bytes.length;
     let at = from;
@@ -225,14 +225,14 @@ export class JsonScanner {
     return true;
   }
 
-  /** Goes on with the token that the last chunk's end has cut. @returns as the token's own method. */
+  /** Continues the token cut off by the end of the last chunk. @returns as the token's own method. */
   #resume(bytes: Uint8Array): number {
     if (this.#cut === cut.number) return this.#number(bytes, 0);
     if (this.#cut === cut.literal) return this.#finishLiteral(bytes, 0);
     return this.#string(bytes, 0);
   }
 
-  /** @returns the offset after the closing quote, the chunk's length when the string goes on, -1 at a fault. */
+  /** @returns the offset after the closing quote, the chunk's length when the string continues, -1 at an error. */
   #string(bytes: Uint8Array, from: number): number {
     const length = bytes.length;
     let at = from;
@@ -262,7 +262,7 @@ export class JsonScanner {
     return at;
   }
 
-  /** What follows a backslash. @returns the offset after the escape, the chunk's length when cut, -1 at a fault. */
+  /** Scans what follows a backslash. @returns the offset after the escape, the chunk's length when cut, -1 at an error. */
   #escape(bytes: Uint8Array, from: number): number {
     const length = bytes.length;
     let at = from;
@@ -298,7 +298,7 @@ export class JsonScanner {
     return this.#finishLiteral(bytes, at);
   }
 
-  /** @returns the offset after the number, the chunk's length when it may go on, -1 at a fault. */
+  /** @returns the offset after the number, the chunk's length when it may continue, -1 at an error. */
   #number(bytes: Uint8Array, from: number): number {
     const length = bytes.length;
     let state = this.#numberState;
@@ -318,7 +318,7 @@ export class JsonScanner {
     return at;
   }
 
-  /** @returns the offset after the literal, the chunk's length when cut, -1 at a fault. */
+  /** @returns the offset after the literal, the chunk's length when cut, -1 at an error. */
   #finishLiteral(bytes: Uint8Array, from: number): number {
     const literal = this.#literal;
     const end = Math.min(bytes.length, from + literal.length - this.#literalLength);
@@ -332,7 +332,7 @@ export class JsonScanner {
     return end;
   }
 
-  /** @returns false when no value may begin here, or one more cannot be recorded. */
+  /** @returns false when no value may begin here, or no more values can be recorded. */
   #beginValue(kind: number, at: number): boolean {
     if ((this.#expected & expect.value) === 0) return false;
     const depth = this.#depth;

@@ -1,5 +1,5 @@
-// Messages of backends of any size, read in slices with others' turns of the event loop between them; and a second time, when
-// one may have URIs of resources or ids of tasks in it, to find these. Cold but for large messages.
+// Reads backends' messages of any size in slices, between which the event loop serves others; and once more, when a message may contain
+// resource URIs or task ids, to find these. Cold path except for large messages.
 import { backendMessageIn, BACKEND_DEPTH, type BackendMessage } from './json-rpc.js';
 import type { JsonScanner } from './json-scanner.js';
 import { readings, type Reading, type ReadingExtras, type ReadingHandler } from './reading-queue.js';
@@ -7,10 +7,10 @@ import { mayNameTask, NO_TASK_IDS, TASK_KEY_OVERLAP, TASK_LEADING, taskIdsIn } f
 import { leadingFilter, mayNameUri, NO_URIS, URI_DEPTH, URI_KEY_OVERLAP, URI_LEADING, urisIn } from './uri-places.js';
 
 /**
- * As `readBackendMessage`; of an answer the URIs in it are told, too.
- * @param subject whose session it belongs to.
- * @param done called once, from within when there is time for all of it. The bytes must stay as they are until then.
- * @param hasTasks whether ids of tasks are told as well.
+ * Like `readBackendMessage`; for a response, its URIs are found as well.
+ * @param subject the subject whose session it belongs to.
+ * @param done called once, synchronously when there is time for all of it. The bytes must not change until then.
+ * @param hasTasks whether task ids are found as well.
  */
 export function readLargeBackendMessage(
   subject: string,
@@ -23,7 +23,7 @@ export function readLargeBackendMessage(
   );
 }
 
-/** The same, never called back from within. */
+/** The same, but `done` is never called synchronously. */
 export function readLargeBackendMessageLater(
   subject: string,
   bytes: Buffer,
@@ -37,7 +37,7 @@ export function readLargeBackendMessageLater(
 
 export type LargeMessageReader = (message: BackendMessage | undefined) => void;
 
-/** Reads a large message of a backend, and once more if there may be something in it that is to be found. */
+/** Reads a large message of a backend, and a second time if it may contain URIs or task ids. */
 class LargeReading implements Reading {
   readonly #subject: string;
   readonly #bytes: Buffer;
@@ -75,13 +75,13 @@ class LargeReading implements Reading {
     const message = tape && backendMessageIn(tape, this.#bytes);
     const mayNameUri = this.#mayNameUri && message?.kind === 'response';
     if (message === undefined || (!mayNameUri && !this.#mayNameTask)) {
-      // Said, so that nobody looks for them again in all of it at once.
+      // Set explicitly, so that the whole message is not searched for them again, at once.
       this.#done(message && { ...message, uris: NO_URIS, taskIds: NO_TASK_IDS });
       return;
     }
     this.#isInSecond = true;
     const handler = (second: JsonScanner | undefined): void =>
-      // It is JSON: only too many values are a fault.
+      // The text is known to be JSON: only too many values can make it fail.
       this.#done(
         second && {
           ...message,

@@ -1,5 +1,5 @@
-// The lists that MCP servers give: what each is asked for with, where it is in the answer, and by what its items are known.
-// All of them are read, merged and bounded by the same code.
+// The kinds of lists that MCP servers have: the method that requests each, the member of the result that holds it, and the key of its
+// items. The same code reads, merges and bounds all of them.
 import { capability } from './capabilities.js';
 
 export type ListKindName = 'tools' | 'prompts' | 'resources' | 'templates' | 'tasks';
@@ -7,15 +7,15 @@ export type ListKindName = 'tools' | 'prompts' | 'resources' | 'templates' | 'ta
 export interface ListKind {
   readonly name: ListKindName;
   readonly method: string;
-  /** The member of the result that is the list. */
+  /** The member of the result that holds the list. */
   readonly member: string;
-  /** The member of an item by which requests know it. */
+  /** The member of an item by which requests identify it. */
   readonly key: 'name' | 'uri' | 'uriTemplate' | 'taskId';
-  /** Whether callers know an item by its key with its backend's name before it, and not by a URI. */
+  /** Whether callers identify an item by its key with its backend's prefix, rather than by a URI. */
   readonly isNamed: boolean;
-  /** The bit of the capability that a server declares which has such lists. */
+  /** The bit of the capability declared by servers that have such lists. */
   readonly capability: number;
-  /** Which list of a backend's config says what of it is allowed; tasks are nowhere named. */
+  /** The allow-list of a backend's config that applies; none names tasks. */
   readonly allowedAs: 'tools' | 'prompts' | 'resources' | undefined;
 }
 
@@ -69,7 +69,7 @@ export const listKinds: Readonly<Record<ListKindName, ListKind>> = {
 
 const byMethod = new Map(Object.values(listKinds).map((kind) => [kind.method, kind]));
 
-/** The list that the method asks for, if it asks for one. */
+/** The kind of list that the method requests, if any. */
 export function listKindOf(method: string): ListKind | undefined {
   return byMethod.get(method);
 }

@@ -1,5 +1,5 @@
-// A backend's answer to a request for a list, read as spans: the gateway changes identifiers, and passes every other byte of
-// an item on as it came. Hot where lists are long: one pass over the answer, nothing decoded, no object for an item.
+// Reads a backend's response to a list request as spans: the gateway changes identifiers, and passes every other byte of an item on as it
+// came. Hot path where lists are long: one pass over the response, no decoding, no object per item.
 import type { Buffer } from 'node:buffer';
 import { limits } from '../shared/limits.js';
 import { ABSENT, findMember, isString, stringValue } from './json-member.js';
@@ -13,15 +13,15 @@ import { hasMirrors, readMirrors, type MirroredParam, type PageMirrors, type Too
 export interface ListPage {
   /** The message, as it came. */
   readonly bytes: Buffer;
-  /** Where its items stand in it: a row of `SPAN_LENGTH` offsets for each, see `span`. */
+  /** The positions of its items: a row of `SPAN_LENGTH` offsets for each, see `span`. */
   readonly spans: Int32Array;
-  /** Others have it, too: its memory cannot be given away. */
+  /** Shared with other holders, so its memory must not be given away. */
   readonly isShared?: true;
 }
 
 /**
- * The places in an item's row. The item has its braces, strings their quotes; ends are exclusive, and -1 is absent. The key
- * is what requests know the item by, and may be its name. A tool's two links are the URIs of its user interface.
+ * The offsets in an item's row. The item includes its braces, strings their quotes; ends are exclusive, and -1 is absent. The key is what
+ * requests identify the item by, and may be its name. A tool's two links are the URIs of its user interface.
  */
 export const span = {
   start: 0,
@@ -38,30 +38,30 @@ export const span = {
 export const SPAN_LENGTH = 10;
 
 /**
- * `nextCursor`: `''` is a cursor (N10), `undefined` the last page. `code`: that of the JSON-RPC error, `undefined` when it
- * is no number.
+ * `nextCursor`: `''` is a cursor (N10), `undefined` means the last page. `code`: that of the JSON-RPC error, `undefined` when it is not a
+ * number.
  */
 export type ListAnswer =
   | {
       readonly kind: 'page';
       readonly page: ListPage;
       readonly nextCursor: string | undefined;
-      /** Whether `resultType` does not say that it is something else than a result that is complete (N06). */
+      /** False when `resultType` says that the result is anything but complete (N06). */
       readonly isComplete: boolean;
-      /** How long it may be kept, as the backend says (M19): 0 where it does not. */
+      /** How long the page may be cached, according to the backend (M19); 0 when it does not say. */
       readonly ttlMs: number;
-      /** There where a tool has parameters with headers. */
+      /** Present when the page may have tools with parameters that are mirrored in headers. */
       readonly mirrors: PageMirrors | undefined;
     }
   | { readonly kind: 'error'; readonly code: number | undefined }
   | { readonly kind: 'invalid' };
 
-/** An item's own members are the deepest values that are looked at: `{"result":{"tools":[{"name":…}]}}`. */
+/** The deepest values read are an item's own members: `{"result":{"tools":[{"name":…}]}}`. */
 const ANSWER_DEPTH = 4;
-/** In a tool's `_meta`, which is looked at by itself: `{"ui":{"resourceUri":…}}`. */
+/** In a tool's `_meta`, which is scanned separately: `{"ui":{"resourceUri":…}}`. */
 const META_DEPTH = 2;
 
-/** No error code is written longer. */
+/** Longer than any error code. */
 const NUMBER_BYTES_MAX = 32;
 
 const INVALID: ListAnswer = { kind: 'invalid' };
@@ -69,9 +69,9 @@ const INVALID: ListAnswer = { kind: 'invalid' };
 const metaTape = new JsonScanner();
 
 /**
- * @param id of the request, as JSON.
- * @param isModern whether tools are left out whose headers make no sense (N03): to servers of before the word means nothing.
- * @returns `invalid` for what does not answer the request, or answers with anything but items that each have one key.
+ * @param id the id of the request, as JSON.
+ * @param isModern whether tools with invalid mirrored headers are left out (N03): to legacy servers the annotation means nothing.
+ * @returns `invalid` when it does not answer the request, or contains anything but items that each have one key.
  */
 export function readListAnswer(bytes: Buffer, id: Buffer, kind: ListKind, isModern = false): ListAnswer {
   const message = readBackendMessage(bytes, ANSWER_DEPTH);
@@ -107,7 +107,7 @@ function readPage(bytes: Buffer, kind: ListKind, isModern: boolean): ListAnswer 
   return { kind: 'page', page: { bytes, spans: left }, nextCursor, isComplete, ttlMs, mirrors };
 }
 
-/** @returns the rows of the tools that are listed, and what is known of their headers. */
+/** @returns the rows of the tools that stay listed, and their mirrored headers. */
 function mirrorsOn(bytes: Buffer, spans: Int32Array, isModern: boolean): { left: Int32Array; mirrors: PageMirrors } {
   const left: number[] = [];
   const tools: ToolMirrors[] = [];
@@ -154,7 +154,7 @@ function readSpans(bytes: Buffer, list: number, kind: ListKind): Int32Array | un
   return Int32Array.from(spans);
 }
 
-/** Few tools have any, and what else is in a tool's `_meta` is not written down. */
+/** Few tools have links; the rest of a tool's `_meta` is not recorded. */
 function pushLinks(spans: number[], bytes: Buffer, meta: number): void {
   if (meta < 0 || tape.kind(meta) !== jsonKind.object) {
     spans.push(ABSENT, ABSENT, ABSENT, ABSENT);
@@ -162,7 +162,7 @@ function pushLinks(spans: number[], bytes: Buffer, meta: number): void {
   }
   const offset = tape.start(meta);
   const metaBytes = bytes.subarray(offset, tape.end(meta));
-  // Scanned as part of the answer already, so that only too many values are a fault.
+  // Already scanned as part of the response, so the scan fails only when there are too many values.
   const isRead = metaTape.scan(metaBytes, META_DEPTH);
   const ui = isRead ? findMember(metaTape, metaBytes, 0, 'ui') : ABSENT;
   const link = ui >= 0 && metaTape.kind(ui) === jsonKind.object ? findMember(metaTape, metaBytes, ui, LINK) : ABSENT;
@@ -177,7 +177,7 @@ function pushLink(spans: number[], offset: number, node: number): void {
 }
 
 const LINK = 'resourceUri';
-/** As MCP Apps first had it. */
+/** The form of the first version of MCP Apps. */
 const FLAT_LINK = 'ui/resourceUri';
 
 function isText(node: number): boolean {

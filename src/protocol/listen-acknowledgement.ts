@@ -1,19 +1,19 @@
-// What of a `subscriptions/listen` a backend of MCP 2026-07-28 does not honour, as its acknowledgement says (M25). Cold.
+// Which parts of a `subscriptions/listen` a backend of MCP 2026-07-28 does not honour, according to its acknowledgement (M25). Cold path.
 import type { Buffer } from 'node:buffer';
 import { isObject } from '../shared/json-values.js';
 import { limits } from '../shared/limits.js';
 import type { BackendMessage } from './json-rpc.js';
 
 export interface Unhonoured {
-  /** Of the filter, as `toolsListChanged`. */
+  /** Members of the filter, such as `toolsListChanged`. */
   readonly members: ReadonlySet<string>;
   /** The backend's own URIs. */
   readonly uris: ReadonlySet<string>;
 }
 
 /**
- * @param asked the filter that it was sent, as JSON.
- * @returns `undefined` when it honours all of it, says nothing of that, or says too much to be read at once.
+ * @param asked the filter that the backend was sent, as JSON.
+ * @returns `undefined` when it honours all of it, does not say, or says too much to be read at once.
  */
 export function readUnhonoured(
   asked: string,

@@ -2,7 +2,7 @@
 
 const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
 
-/** The higher the more severe; -1 for what is no level. */
+/** Higher is more severe; -1 for an unknown level. */
 export function severityOf(level: string): number {
   return LEVELS.indexOf(level);
 }

@@ -1,8 +1,8 @@
-// Ids of JSON-RPC where they stand in their messages: whether two are one. Hot.
+// Compares JSON-RPC ids in place, in the bytes of their messages. Hot path.
 import type { Buffer } from 'node:buffer';
 import { stringValue } from './json-member.js';
 
-/** Whether two ids are one: the same JSON value, type included. */
+/** Whether two ids are equal: the same JSON value, type included. */
 export function sameId(a: Buffer, aStart: number, aEnd: number, b: Buffer, bStart: number, bEnd: number): boolean {
   if (aEnd - aStart === bEnd - bStart) {
     let at = aStart;
@@ -12,7 +12,7 @@ export function sameId(a: Buffer, aStart: number, aEnd: number, b: Buffer, bStar
   return idKey(a, aStart, aEnd) === idKey(b, bStart, bEnd);
 }
 
-/** Equal exactly where `sameId` is true: for `1` and `1.0`, and not for `1` and `"1"`. */
+/** A key for an id; two keys are equal exactly when `sameId` is true: for `1` and `1.0`, but not for `1` and `"1"`. */
 export function idKey(bytes: Buffer, start: number, end: number): string {
   if (bytes[start] === 0x22) return `"${stringValue(bytes, start, end)}`;
   return String(Number(bytes.toString('latin1', start, end)));

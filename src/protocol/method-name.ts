@@ -1,4 +1,4 @@
-// MCP's method names as shared strings: a known method is recognised by its bytes and costs no decoding. Hot.
+// MCP's method names as shared strings: a known method is recognised by its bytes, without decoding. Hot path.
 import type { Buffer } from 'node:buffer';
 import { limits } from '../shared/limits.js';
 import { stringValue } from './json-member.js';
@@ -42,10 +42,7 @@ export const KNOWN_NAMES = [
 const namesByLength: string[][] = [];
 for (const name of KNOWN_NAMES) (namesByLength[name.length] ??= []).push(name);
 
-/**
- * The text of a method's string token; its offsets take in the quotes. Of a name that is longer than any real one only the
- * beginning, as it is written.
- */
+/** The text of a method's string token; the offsets include its quotes. A name longer than any real one is truncated, and not decoded. */
 export function methodName(bytes: Buffer, start: number, end: number): string {
   if (end - start - 2 > limits.methodNameBytesMax) {
     return `${bytes.toString('utf8', start + 1, start + 1 + limits.methodNameBytesMax)}…`;
@@ -60,7 +57,7 @@ export function methodName(bytes: Buffer, start: number, end: number): string {
 }
 
 function standsAt(bytes: Buffer, at: number, name: string): boolean {
-  // Most names of one length differ at the end rather than the beginning.
+  // Most names of equal length differ at the end rather than at the beginning.
   for (let index = name.length - 1; index >= 0; index--) {
     if (bytes[at + index] !== name.charCodeAt(index)) return false;
   }

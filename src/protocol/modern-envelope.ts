@@ -1,16 +1,16 @@
-// What a caller of MCP 2026-07-28 says with each message, as it has no session that remembers it: who it is and what it can,
-// in `params._meta`, and what it brings to a request that is made again. Read only of messages that name their version there.
+// Reads the envelope of a message of MCP 2026-07-28, which has no session to remember it: the client's identity and capabilities, in
+// `params._meta`, and what a repeated request brings with it. Only for messages that name their version there.
 import type { Buffer } from 'node:buffer';
 import { ABSENT, findMembers, MemberNames } from './json-member.js';
 import type { JsonScanner } from './json-scanner.js';
 
-/** The member of `_meta` that makes a message one of the stateless revisions. */
+/** The member of `_meta` that marks a message as one of the stateless revisions. */
 export const PROTOCOL_VERSION_KEY = 'io.modelcontextprotocol/protocolVersion';
 export const CLIENT_CAPABILITIES_KEY = 'io.modelcontextprotocol/clientCapabilities';
 export const CLIENT_INFO_KEY = 'io.modelcontextprotocol/clientInfo';
 export const LOG_LEVEL_KEY = 'io.modelcontextprotocol/logLevel';
 
-/** Spans as those of a message, each of a value of whatever kind: nothing but that they are there is checked. */
+/** Spans as in a message, each of a value of any type: only its presence is checked. */
 export interface ModernEnvelope {
   readonly protocolVersionStart: number;
   readonly protocolVersionEnd: number;
@@ -34,8 +34,8 @@ const inMeta = new Int32Array(metaNames.all.length);
 const inParams = new Int32Array(paramsNames.all.length);
 
 /**
- * @param params and `meta`, nodes of objects.
- * @param version node of what is under `PROTOCOL_VERSION_KEY`.
+ * @param params and `meta`: nodes of objects.
+ * @param version node of the value under `PROTOCOL_VERSION_KEY`.
  */
 export function readModernEnvelope(
   tape: JsonScanner,

@@ -1,4 +1,4 @@
-// The errors by which a server of MCP 2026-07-28 is known, and the versions that it names in one. Cold.
+// Reads errors of servers of MCP 2026-07-28, by which such servers are recognized, and the versions that an error names. Cold path.
 import type { Buffer } from 'node:buffer';
 import { isObject } from '../shared/json-values.js';
 import { limits } from '../shared/limits.js';
@@ -6,13 +6,13 @@ import { limits } from '../shared/limits.js';
 const VERSION = /^\d{4}-\d{2}-\d{2}$/;
 
 export interface SaidError {
-  /** Of whatever kind. */
+  /** Of any type. */
   readonly code: unknown;
-  /** That the server says it speaks; none where it does not say. */
+  /** The versions that the server says it speaks; empty when it does not say. */
   readonly versions: readonly string[];
 }
 
-/** @param error JSON, the value of the message's `error`. What is too large to be read at once says nothing. */
+/** @param error the value of the message's `error`, as JSON. An error too large to be read at once counts as empty. */
 export function readSaidError(error: Buffer): SaidError {
   const value = error.length <= limits.upstreamRefusalBytesMax ? valueOf(error) : undefined;
   return isObject(value)
@@ -28,7 +28,7 @@ function valueOf(json: Buffer): unknown {
   }
 }
 
-/** @param data of an error. */
+/** @param data the `data` of an error. */
 export function versionsIn(data: unknown): string[] {
   const supported = isObject(data) ? data['supported'] : undefined;
   if (!Array.isArray(supported)) return [];

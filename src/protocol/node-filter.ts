@@ -1,7 +1,7 @@
-// What a scanner records of a document when only some of it is wanted.
+// Selects what a scanner records when only part of a document is wanted.
 export interface NodeFilter {
-  /** Whether what is in a container is recorded, by where its key stands; -1 for the root and elements of arrays. */
+  /** Whether the contents of a container are recorded, by the position of its key; -1 for the root and array elements. */
   readonly wants: (keyStart: number, keyEnd: number) => boolean;
-  /** In place of `limits.jsonNodesMax`. */
+  /** Replaces `limits.jsonNodesMax`. */
   readonly nodesMax: number;
 }

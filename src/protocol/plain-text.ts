@@ -1,39 +1,39 @@
-// The text of JSON strings: where the bytes end that stand for themselves. Hot: most bytes of most messages.
+// Finds the end of plain text in JSON strings, that is, of bytes that stand for themselves. Hot path: most bytes of most messages.
 import { findSpecial, forgetWide, hasSeenWide, loadText, SEARCHED_BYTES_MAX } from './text-search.js';
 
-/** What a byte is: bits, so that those of several can be seen at once. Of ASCII that stands for itself there is none. */
+/** Classes of bytes, as bits, so that those of several bytes can be combined. Plain ASCII has no bit. */
 const IS_SPECIAL = 1;
 const IS_WIDE = 2;
 const classes = new Uint8Array(256).fill(IS_SPECIAL, 0, 0x20).fill(IS_WIDE, 0x80);
 classes[0x22] = IS_SPECIAL;
 classes[0x5c] = IS_SPECIAL;
 
-/** To load a text and to search it costs as much as looking at some dozens of bytes. */
+/** Loading and searching a text costs as much as looking at some dozens of bytes one by one. */
 const NEAR_BYTES = 64;
 
-/** Looks through one chunk after the other, in each from its beginning to its end. */
+/** Searches one chunk after another, each from start to end. */
 export class PlainText {
-  /** The stretch of the chunk under way that was loaded last. */
+  /** The part of the current chunk that was loaded last. */
   #loadedStart = 0;
   #loadedEnd = 0;
-  /** The bits of all that was looked at by itself. */
+  /** The combined bits of all bytes that were looked at one by one. */
   #seen = 0;
 
-  /** A new chunk. Until the next one nobody else may look through another. */
+  /** Starts a new chunk. Until the next call, no other instance may search a chunk, because the search memory is shared. */
   begin(): void {
     this.#loadedEnd = 0;
     this.#seen = 0;
     forgetWide();
   }
 
-  /** Whether all text of this chunk that was looked through is ASCII; false may be wrong. */
+  /** Whether all text searched in this chunk is ASCII; may be false for ASCII. */
   get isAscii(): boolean {
     return (this.#seen & IS_WIDE) === 0 && !hasSeenWide();
   }
 
   /**
-   * The first byte from `from` on that does not stand for itself in a string, or the length. What goes on for long is
-   * searched several times as fast, for which it is copied: a stretch at a time, which serves the next calls too.
+   * The first byte from `from` on that does not stand for itself in a string, or the length. Long text is copied, a part at a time, to be
+   * searched several times as fast; later calls use the same copy.
    */
   end(bytes: Uint8Array, from: number): number {
     const { length } = bytes;
@@ -54,7 +54,7 @@ export class PlainText {
     loadText(bytes.subarray(start, this.#loadedEnd));
   }
 
-  /** The first byte from `from` on, before `to`, that does not stand for itself in a string, or `to`. Eight look-ups a turn. */
+  /** The same before `to`, without a copy; `to` if there is none. Eight look-ups per iteration. */
   #endOfPlain(bytes: Uint8Array, from: number, to: number): number {
     let seen = this.#seen;
     let at = from;

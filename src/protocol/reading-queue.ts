@@ -1,7 +1,6 @@
-// Large JSON texts are read a slice at a time, between which the event loop serves others: however many there are, they
-// take it for a few milliseconds a turn, together. Subjects have a slice each in turn. Of one subject's slices every other is of the
-// text that came first, and every other of the one that has the least left, so that none waits for ever and a small one does
-// not wait for a giant.
+// Reads large JSON texts a slice at a time, between which the event loop serves others: all readings together take a few milliseconds per
+// turn of the event loop, however many there are. Subjects take turns, one slice each. A subject's slices alternate between its oldest text
+// and the one with the least left, so that no text waits forever and a small one does not wait for a huge one.
 import { isUtf8 } from 'node:buffer';
 import { limits } from '../shared/limits.js';
 import { JsonScanner } from './json-scanner.js';
@@ -9,40 +8,40 @@ import type { NodeFilter } from './node-filter.js';
 
 /** A text that is being read. */
 export interface Reading {
-  /** Nobody wants to know any more: nothing is called back. */
+  /** Abandons the reading: its handler is not called any more. */
   cancel(): void;
 }
 
 export interface ReadingExtras {
   /** As for `JsonScanner.scan`. */
   readonly filter?: NodeFilter;
-  /** Sees where each slice begins and ends, in order. */
+  /** Called with the start and end of each slice, in order. */
   readonly onSlice?: (start: number, end: number) => void;
 }
 
-/** @param tape `undefined` when the text is not JSON; otherwise good until the callback returns. */
+/** @param tape `undefined` when the text is not JSON; otherwise valid until the callback returns. */
 export type ReadingHandler = (tape: JsonScanner | undefined) => void;
 
 export class ReadingQueue {
-  /** Of each subject that has something to be read, in the order of their turns. */
+  /** One line for each subject that has texts to read, in the order of their turns. */
   readonly #lines: Line[] = [];
   readonly #spareScanners: JsonScanner[] = [];
   #startedCount = 0;
   #isTurnDue = false;
-  /** What is left of this turn of the event loop for all of them, ms. */
+  /** Time left for all readings in this turn of the event loop, in ms. */
   #leftMs: number = limits.readingTurnMs;
 
   /**
-   * Checks that the bytes are JSON in UTF-8, and writes down where its values are. They must stay as they are meanwhile.
-   * @param subject on whose behalf it is read.
+   * Checks that the bytes are JSON in UTF-8, and records where the values are. The bytes must not change meanwhile.
+   * @param subject the subject on whose behalf the text is read.
    * @param depthMax as for `JsonScanner.scan`.
-   * @param handler called once, never from within.
+   * @param handler called once, never synchronously.
    */
   read(subject: string, bytes: Uint8Array, depthMax: number, handler: ReadingHandler, extras?: ReadingExtras): Reading {
     return this.readPieces(subject, [bytes], depthMax, handler, extras);
   }
 
-  /** The same of bytes that are not in one place: offsets are counted over all of them. @param pieces each ends with a whole character. */
+  /** The same for bytes in several pieces, with offsets counted over all of them. @param pieces each must end with a whole character. */
   readPieces(
     subject: string,
     pieces: readonly Uint8Array[],
@@ -58,8 +57,8 @@ export class ReadingQueue {
   }
 
   /**
-   * The same, begun at once if no other text is being read: the handler is called from within when there is time for all
-   * of the text in this turn. So it is looked at, and goes on, while the processor's caches still hold it.
+   * Like `read`, but starts at once if no other text is being read, and calls the handler synchronously if this turn has time for the whole
+   * text: so the text is parsed and processed while it is in the processor's caches.
    */
   readNow(
     subject: string,
@@ -79,7 +78,7 @@ export class ReadingQueue {
     this.#isTurnDue = true;
     setImmediate(() => {
       this.#isTurnDue = false;
-      // One slice at least, whatever was read in the turn before this.
+      // Reads at least one slice, whatever was read in the previous turn.
       this.#turn();
       this.#leftMs = limits.readingTurnMs;
       this.#plan();
@@ -96,7 +95,7 @@ export class ReadingQueue {
       this.#start(line, reading);
       const outcome = reading.readSlice();
       if (outcome !== 'unfinished') {
-        // It stays in the queue until it was told, so that nothing is read from within.
+        // Removed only after the handler returns, so that the handler starts no other reading synchronously.
         reading.handler(outcome === 'sound' ? reading.scanner : undefined);
         this.#remove(line, reading);
       }
@@ -113,7 +112,7 @@ export class ReadingQueue {
     return line;
   }
 
-  /** The first that has something to read; its next turn comes behind those of all others. */
+  /** The first line that has something to read; it moves to the end of the order. */
   #nextLine(): Line | undefined {
     const index = this.#lines.findIndex((line) => line.startedCount > 0 || this.#mayStart(line));
     const [line] = index === -1 ? [] : this.#lines.splice(index, 1);
@@ -145,10 +144,10 @@ export class ReadingQueue {
   }
 }
 
-/** What is to be read of one subject. */
+/** The texts to be read for one subject. */
 class Line {
   readonly subject: string;
-  /** In the order in which they came. */
+  /** In order of arrival. */
   readonly readings: SlicedReading[] = [];
   startedCount = 0;
   #isTurnOfOldest = false;
@@ -157,7 +156,7 @@ class Line {
     this.subject = subject;
   }
 
-  /** @param mayStart whether one that has not begun may. */
+  /** @param mayStart whether a reading that has not started may be chosen. */
   next(mayStart: boolean): SlicedReading | undefined {
     this.#isTurnOfOldest = !this.#isTurnOfOldest;
     let chosen: SlicedReading | undefined;
@@ -172,14 +171,14 @@ class Line {
 
 class SlicedReading implements Reading {
   readonly handler: ReadingHandler;
-  /** Once it was started. */
+  /** Set once the reading has started. */
   scanner: JsonScanner | undefined;
   readonly #pieces: readonly Uint8Array[];
   readonly #bytesTotal: number;
   readonly #depthMax: number;
   readonly #extras: ReadingExtras | undefined;
   readonly #onCancel: () => void;
-  /** Which piece it is at, what those before it had, and how far in it. */
+  /** The index of the current piece, the length of all pieces before it, and the offset in it. */
   #index = 0;
   #before = 0;
   #at = 0;
@@ -232,7 +231,7 @@ class SlicedReading implements Reading {
   }
 }
 
-/** Where the character begins that the offset is in. A character has four bytes at most; what is longer is none. */
+/** The start of the character at the offset. A character has at most four bytes; longer sequences are invalid. */
 function characterStart(bytes: Uint8Array, offset: number): number {
   if (offset >= bytes.length) return bytes.length;
   let at = offset;
@@ -240,5 +239,5 @@ function characterStart(bytes: Uint8Array, offset: number): number {
   return at;
 }
 
-/** Of this process. */
+/** The queue shared by the whole process. */
 export const readings = new ReadingQueue();

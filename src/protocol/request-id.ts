@@ -1,11 +1,11 @@
-// The id of a request that is refused without having been read as one: no session, no message of JSON-RPC 2.0, a batch's
-// odd member. Cold: once per refusal.
+// Finds the id of a request that is refused without having been read as one: without a session, not JSON-RPC 2.0, or an invalid member of a
+// batch. Cold path: once per refusal.
 import type { Buffer } from 'node:buffer';
 import { limits } from '../shared/limits.js';
 import { ABSENT, findMembers, MemberNames } from './json-member.js';
 import { JsonScanner, jsonKind } from './json-scanner.js';
 
-/** The members of the message itself are all that is looked at. */
+/** Only the message's own members are read. */
 const DEPTH = 1;
 
 const scanner = new JsonScanner();
@@ -13,8 +13,8 @@ const names = new MemberNames('id', 'result', 'error');
 const found = new Int32Array(names.all.length);
 
 /**
- * Where the id stands, its quotes included; `undefined` when the bytes are no JSON, too many to be read at once, a response
- * (whose id is another's), or leave any doubt which the id is.
+ * Offsets of the id, with its quotes; `undefined` when the bytes are not JSON, too many to be read at once, a response (whose id belongs to
+ * another request), or leave any doubt about the id.
  */
 export function requestIdIn(bytes: Buffer): { readonly start: number; readonly end: number } | undefined {
   if (bytes.length > limits.readAtOnceBytesMax || !scanner.scan(bytes, DEPTH)) return undefined;

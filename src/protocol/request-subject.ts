@@ -1,5 +1,5 @@
-// What a caller's request is about, by its method: the name of a tool or a prompt, the URI of a resource, the id of a task.
-// Hot: once per message of a caller.
+// Finds what a caller's request is about, depending on its method: the name of a tool or a prompt, the URI of a resource, the id of a task.
+// Hot path: once per message of a caller.
 import { ABSENT, AMBIGUOUS, findIn, isString, MemberNames } from './json-member.js';
 import { jsonKind, type JsonScanner } from './json-scanner.js';
 
@@ -12,12 +12,12 @@ const inUri = new Int32Array(uriNames.all.length);
 const inRefParams = new Int32Array(refParamsNames.all.length);
 const inRef = new Int32Array(refNames.all.length);
 
-/** Whether what `subjectOf` has found last is a URI. */
+/** Whether the last result of `subjectOf` is a URI. */
 let isUri = false;
 
 /**
- * @param name node of `params.name`, which has been found already.
- * @returns the node of what the request is about; `ABSENT`, or `AMBIGUOUS`.
+ * @param name the node of `params.name`, which the caller has already found.
+ * @returns the node of what the request is about; otherwise `ABSENT` or `AMBIGUOUS`.
  */
 export function subjectOf(tape: JsonScanner, bytes: Uint8Array, method: string, params: number, name: number): number {
   isUri = false;
@@ -40,7 +40,7 @@ export function subjectOf(tape: JsonScanner, bytes: Uint8Array, method: string, 
   }
 }
 
-/** Whether what the last call of `subjectOf` has found is a resource's URI. */
+/** Whether the last result of `subjectOf` is a resource's URI. */
 export function isSubjectUri(): boolean {
   return isUri;
 }

@@ -1,24 +1,24 @@
-// What the `resultType` of a backend's result says, since MCP 2026-07-28. A result is searched for the word natively, and read only where
-// the word is followed by another than the usual one, which may be within something deeper. Warm: of such backends alone.
+// Reads the `resultType` of a backend's result, as of MCP 2026-07-28. A result is searched natively for the key, and parsed only when the
+// key, which may be nested deeper, has another value than the usual one. Warm path: only for backends of that version.
 import { Buffer } from 'node:buffer';
 import { limits } from '../shared/limits.js';
 import { ABSENT, findMember, isString } from './json-member.js';
 import { jsonKind, JsonScanner } from './json-scanner.js';
 import { readings, type Reading } from './reading-queue.js';
 
-/** `other`: one that nobody knows, and which makes the result invalid (N06). */
+/** `other`: an unknown type, which makes the result invalid (N06). */
 export type ResultType = 'complete' | 'input_required' | 'other';
 
-/** With its quotes: in a string of the result they would be escaped. */
+/** Includes the quotes, which would be escaped inside a string of the result. */
 const KEY = Buffer.from('"resultType"');
 const COMPLETE = '"complete"';
 
 const scanner = new JsonScanner();
 
 /**
- * @param result a JSON value of any size; it must stay as it is until `done` is called.
- * @param done called once, from within where there is time for it.
- * @returns a reading under way, if it takes longer.
+ * @param result a JSON value of any size; it must not change until `done` is called.
+ * @param done called once, synchronously when there is time.
+ * @returns the reading in progress, if it takes longer.
  */
 export function readResultType(subject: string, result: Buffer, done: (type: ResultType) => void): Reading | undefined {
   if (!mayBeOther(result)) done('complete');
@@ -28,7 +28,7 @@ export function readResultType(subject: string, result: Buffer, done: (type: Res
   return undefined;
 }
 
-/** Whether the word is there and `"complete"` does not follow it each time. A key that is written with escapes is nobody's. */
+/** Whether the key occurs anywhere without `"complete"` after it. A key written with escapes is not found: no server writes one. */
 function mayBeOther(result: Buffer): boolean {
   let at = result.indexOf(KEY);
   for (let looks = 0; at !== -1; looks++) {
@@ -40,7 +40,7 @@ function mayBeOther(result: Buffer): boolean {
 
 const LOOKS_MAX = 16;
 
-/** Written without white space, as nearly all servers write, or with a blank. */
+/** Accepts no white space, as nearly all servers write it, or one space. */
 function isCompleteBehind(result: Buffer, at: number): boolean {
   const text = result.toString('latin1', at, at + COMPLETE.length + 2);
   return text.startsWith(`:${COMPLETE}`) || text === `: ${COMPLETE}`;

@@ -1,5 +1,5 @@
-// Where ids of tasks stand in a message of a backend, at the places that MCP names and nowhere else. Few backends have tasks,
-// and only their messages are looked through: one native search tells most of those that name none.
+// Finds task ids in a backend's message, only at the places that MCP defines. Few backends have tasks, and only their messages are
+// searched: one native search rules out most of those that contain no task id.
 import { Buffer } from 'node:buffer';
 import { isKey } from './json-member.js';
 import { JsonScanner, jsonKind } from './json-scanner.js';
@@ -8,19 +8,19 @@ import { leadingFilter } from './uri-places.js';
 /** The member of `_meta` that says which task a message belongs to. */
 export const RELATED_TASK = 'io.modelcontextprotocol/related-task';
 
-/** A place: a task that a call has become, the task that a message is about, the task that it belongs to. */
+/** Places of a task id: the task that a call has become, the task that a message is about, the task that a message belongs to. */
 export const taskPlace = { created: 1, own: 2, related: 4 } as const;
 
-/** Of each id where its string token begins and ends, and its place; in no order. */
+/** For each id the start and end of its string token, and its place; in no order. */
 export type TaskIdSpans = readonly number[];
 export const TASK_ID_SPAN_LENGTH = 3;
 
 export const NO_TASK_IDS: TaskIdSpans = [];
 
-/** `{"params":{"_meta":{"io.modelcontextprotocol/related-task":{"taskId":…}}}}` is the deepest. */
+/** The deepest is `{"params":{"_meta":{"io.modelcontextprotocol/related-task":{"taskId":…}}}}`. */
 const TASK_ID_DEPTH = 4;
 
-/** What leads to a place. */
+/** Names of the members that lead to a place. */
 export const TASK_LEADING = ['result', 'params', 'task', '_meta', RELATED_TASK] as const;
 
 const PATHS: readonly { readonly place: number; readonly path: readonly string[] }[] = [
@@ -33,35 +33,35 @@ const PATHS: readonly { readonly place: number; readonly path: readonly string[]
 
 const KEY = Buffer.from('"taskId"');
 const BACKSLASH = 0x5c;
-/** One of these is in every way to write a letter of `taskId` as an escape. */
+/** Every way to write a letter of `taskId` as an escape contains one of these. */
 const ESCAPED_LETTERS = [Buffer.from('\\u006'), Buffer.from('\\u007'), Buffer.from('\\u0049')] as const;
 
-/** So many bytes before a slice of a text must be looked through with it, to miss nothing that is cut. */
+/** How many bytes before a slice must be searched with it, so that a key cut by the slice's start is not missed. */
 export const TASK_KEY_OVERLAP = 7;
 
 const scanner = new JsonScanner();
 
-/** Whether a member of this name may be anywhere in the bytes. */
+/** Whether a member named `taskId` may be anywhere in the bytes. */
 export function mayNameTask(bytes: Buffer): boolean {
   if (bytes.includes(KEY)) return true;
   return bytes.includes(BACKSLASH) && ESCAPED_LETTERS.some((letter) => bytes.includes(letter));
 }
 
-/** @param bytes of a message that was read at once, and is JSON. */
+/** @param bytes a message that is small enough to be read at once, and known to be JSON. */
 export function findTaskIds(bytes: Buffer): TaskIdSpans {
   if (!mayNameTask(bytes) || !scanner.scan(bytes, TASK_ID_DEPTH, leadingFilter(bytes, TASK_LEADING)))
     return NO_TASK_IDS;
   return taskIdsIn(scanner, bytes);
 }
 
-/** @param tape of a scan that has left out nothing that leads to a place. */
+/** @param tape the tape of a scan that has left out nothing that leads to a place. */
 export function taskIdsIn(tape: JsonScanner, bytes: Buffer): TaskIdSpans {
   const spans: number[] = [];
   for (const { place, path } of PATHS) collect(tape, bytes, 0, path, 0, place, spans);
   return spans;
 }
 
-/** Of members that are there twice each is taken: clients differ in which they read. */
+/** Of members with the same name, each is taken: clients differ in which one they read. */
 function collect(
   tape: JsonScanner,
   bytes: Buffer,

@@ -1,19 +1,19 @@
-// The search for the end of plain text in a JSON string, 64 bytes at a time: JavaScript has no wider step than four. A
-// function of WebAssembly in a memory of its own, so what is searched is copied there, which costs a tenth of looking at
-// it byte by byte. Written down as instructions here: a compiler for thirty of them would be one more thing to trust. Hot.
+// Searches for the end of plain text in a JSON string, 128 bytes at a time: JavaScript has no wider step than four. A WebAssembly function
+// with its own memory, so the text is copied there first, which costs a tenth of looking at it byte by byte. Written as instructions here,
+// because a compiler for thirty of them would be one more thing to trust. Hot path.
 //
 //   (func (export "find") (param $at i32) (result i32)) ;; the first byte from $at on that is special
 
-/** What is used of it; the library's declarations are those of a browser. */
+/** Only what is used here; TypeScript declares `WebAssembly` only in its library for browsers. */
 declare const WebAssembly: {
   readonly Module: new (bytes: Uint8Array) => object;
   readonly Instance: new (module: object) => { readonly exports: object };
 };
 
-/** What of a text can be searched at once. With its sentinel, and what is read behind that, it fits into one page. */
+/** How much text can be searched at once. With its sentinel, and what is read beyond that, it fits into one page. */
 export const SEARCHED_BYTES_MAX = 16 * 1024;
 
-// The binary format's numbers (WebAssembly core specification, 5.4 and 5.5).
+// Numbers of the binary format (WebAssembly core specification, 5.4 and 5.5).
 const TYPE = { i32: 0x7f, v128: 0x7b, func: 0x60, none: 0x40 } as const;
 const SECTION = { type: 1, func: 3, memory: 5, exports: 7, code: 10 } as const;
 const EXPORTED = { func: 0, memory: 2 } as const;
@@ -40,9 +40,9 @@ const MASK = 1;
 const TWO = 2;
 const SPACE = 3;
 const BACKSLASH = 4;
-/** Is never set: it is zero. */
+/** Never set, so it is zero. */
 const ZERO = 5;
-/** All bits of the bytes so far. */
+/** The combined bits of all bytes so far. */
 const SEEN = 6;
 const PIECES = [7, 8, 9, 10, 11, 12, 13, 14] as const;
 const PIECE_BYTES = 16;
@@ -51,7 +51,7 @@ const STEP_BYTES = PIECES.length * PIECE_BYTES;
 const get = (local: number): number[] => [0x20, local];
 const set = (local: number): number[] => [0x21, local];
 const tee = (local: number): number[] => [0x22, local];
-/** Up to 8,191. */
+/** For values up to 8,191. */
 const i32 = (value: number): number[] => [0x41, 0x80 | (value & 0x7f), value >> 7];
 const branch = (depth: number): number[] => [0x0c, depth];
 const branchIf = (depth: number): number[] => [0x0d, depth];
@@ -60,14 +60,13 @@ const splat = (byte: number, local: number): number[] => [...i32(byte), ...SPLAT
 const advance = (bytes: number): number[] => [...get(AT), ...i32(bytes), I32_ADD, ...set(AT)];
 
 /**
- * The least of what is left of the bytes at each place of the pieces when the bits of `local` are turned over. With those
- * of two, a quote becomes a space and control characters stay below it, and nothing else does; with those of a backslash,
- * that becomes zero.
+ * The bytewise minimum over the pieces, after an XOR of each piece with `local`. With a local of twos, a quote becomes a space and control
+ * characters stay below it, and nothing else does; with a local of backslashes, a backslash becomes zero.
  */
 const least = (pieces: readonly number[], local: number): number[] =>
   pieces.flatMap((piece, index) => [...get(piece), ...get(local), ...XOR, ...(index === 0 ? [] : LESSER)]);
 
-/** All bits of the places at which one of the pieces has a special byte. */
+/** Sets all bits at the places where one of the pieces has a special byte. */
 const special = (pieces: readonly number[]): number[] => [
   ...[...least(pieces, TWO), ...get(SPACE), ...AT_MOST],
   ...[...least(pieces, BACKSLASH), ...get(ZERO), ...EQUAL, ...OR],
@@ -79,28 +78,28 @@ const loadPieces = (pieces: readonly number[]): number[] =>
 const note = (pieces: readonly number[]): number[] =>
   pieces.flatMap((piece) => [...get(piece), ...get(SEEN), ...OR, ...set(SEEN)]);
 
-/** The last four bytes of the page: their alignment, and their address in seven bits a byte. */
+/** Memory argument for the last four bytes of the page: alignment, and address in seven bits per byte. */
 const WIDE_AT = 64 * 1024 - 4;
 const WIDE_PLACE = [2, 0x80 | (WIDE_AT & 0x7f), 0x80 | ((WIDE_AT >> 7) & 0x7f), WIDE_AT >> 14];
 
 const find = [
   ...[2, 1, TYPE.i32, 13, TYPE.v128],
   ...[...splat(2, TWO), ...splat(0x20, SPACE), ...splat(0x5c, BACKSLASH)],
-  // Eight pieces at a step, until there is something among them.
+  // Eight pieces per step, until one of them has a special byte.
   ...[BLOCK, TYPE.none, LOOP, TYPE.none],
   ...[...loadPieces(PIECES), ...note(PIECES), ...special(PIECES), ...ANY_TRUE, ...branchIf(1)],
   ...[...advance(STEP_BYTES), ...branch(0), END, END],
-  // Where it is.
+  // Then piece by piece, to find it.
   ...[BLOCK, TYPE.none, LOOP, TYPE.none],
   ...[...loadPieces([PIECES[0]]), ...special([PIECES[0]]), ...BITMASK, ...tee(MASK), ...branchIf(1)],
   ...[...advance(PIECE_BYTES), ...branch(0), END, END],
-  // A bit for each place at which there was a byte that is not ASCII, beside those of earlier searches.
+  // Stores a bit for each place that had a non-ASCII byte, combined with those of earlier searches.
   ...[...i32(0), ...i32(0), I32_LOAD, ...WIDE_PLACE, ...get(SEEN), ...BITMASK, I32_OR, I32_STORE, ...WIDE_PLACE],
   ...[...get(AT), ...get(MASK), I32_CTZ, I32_ADD, END],
 ];
 
 const name = (text: string): number[] => [text.length, ...Buffer.from(text)];
-/** Its length takes two bytes, whatever it is. */
+/** Prefixes the length, always encoded in two bytes. */
 const sized = (bytes: readonly number[]): number[] => [0x80 | (bytes.length & 0x7f), bytes.length >> 7, ...bytes];
 const section = (id: number, bytes: readonly number[]): number[] => [id, ...sized(bytes)];
 
@@ -122,17 +121,17 @@ const { exports } = new WebAssembly.Instance(new WebAssembly.Module(bytes)) as {
 const memory = new Uint8Array(exports.memory.buffer);
 const wide = new Int32Array(exports.memory.buffer, WIDE_AT, 1);
 
-/** Copies a text to where `findSpecial` searches, over the one before. It is no longer than `SEARCHED_BYTES_MAX`. */
+/** Copies a text, of at most `SEARCHED_BYTES_MAX` bytes, to where `findSpecial` searches, replacing the one before. */
 export function loadText(text: Uint8Array): void {
   memory.set(text);
-  // Special itself, so that the search ends.
+  // A special byte, so that the search ends.
   memory[text.length] = 0;
 }
 
 /** The first quote, backslash or control character of the loaded text from `from` on, or its length. */
 export const findSpecial: (from: number) => number = exports.find;
 
-/** Whether the searches since `forgetWide` may have come by bytes that are not ASCII. They look some bytes beyond what they find. */
+/** Whether the searches since `forgetWide` may have seen non-ASCII bytes. They read some bytes beyond what they find. */
 export function hasSeenWide(): boolean {
   return wide[0] !== 0;
 }

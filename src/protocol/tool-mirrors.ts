@@ -1,25 +1,26 @@
-// Which parameters of a tool its calls say again in headers, since MCP 2026-07-28: properties of its schema that have `x-mcp-header`. Cold
-// where no tool has one: a list is searched for the word natively. Where one has, its schema is read as a whole, on whichever thread reads the list.
+// Finds the parameters of a tool that calls mirror in headers, as of MCP 2026-07-28: properties of its schema that have `x-mcp-header`.
+// Cold path where no tool has one: the list is searched natively for the word. Otherwise the schema is parsed as a whole, on whichever
+// thread reads the list.
 import { isHttpToken } from '../shared/http-token.js';
 import type { Buffer } from 'node:buffer';
 import { isObject } from '../shared/json-values.js';
 import { limits } from '../shared/limits.js';
 
-/** A parameter, and its header. */
+/** A parameter and its header. */
 export interface MirroredParam {
-  /** With its beginning, in lower case. */
+  /** With the prefix `mcp-param-`, in lower case. */
   readonly header: string;
-  /** From the arguments on. */
+  /** The path of names from the arguments down. */
   readonly path: readonly string[];
 }
 
-/** A tool as its backend calls it; `undefined` of one that is too large to be read. */
+/** A tool's bare name and mirrored parameters; `undefined` for a tool that is too large to be read. */
 export type ToolMirrors = readonly [name: string, params: readonly MirroredParam[] | undefined];
 
-/** What a page of a list says of such headers. */
+/** The mirrored headers of a page of a list. */
 export interface PageMirrors {
   readonly tools: readonly ToolMirrors[];
-  /** Tools whose headers make no sense, in words for the log: the first of them. */
+  /** The first tools with invalid headers, described for the log. */
   readonly invalid: readonly string[];
 }
 
@@ -34,7 +35,7 @@ export function hasMirrors(bytes: Buffer): boolean {
 
 /**
  * @param item a tool, as JSON.
- * @returns its parameters with headers, or why what it says of headers makes no sense; `undefined` for a tool that is too large to be read.
+ * @returns its mirrored parameters, or a description of what is invalid; `undefined` for a tool that is too large to be read.
  */
 export function readMirrors(item: Buffer): readonly MirroredParam[] | string | undefined {
   if (item.length > limits.mirroredToolBytesMax) return undefined;
@@ -43,7 +44,7 @@ export function readMirrors(item: Buffer): readonly MirroredParam[] | string | u
   return readSchema(tool.inputSchema, [], params, true) ?? params;
 }
 
-/** Depth first, as deep as JSON that was scanned before. @returns what is wrong. */
+/** Depth first; the depth is bounded, because the JSON was scanned before. @returns a description of what is invalid. */
 function readSchema(
   schema: unknown,
   path: readonly string[],
@@ -60,12 +61,12 @@ function readSchema(
     if (VALUES.has(keyword)) return undefined;
     if (keyword !== 'properties') return readSchema(value, path, params, false);
     if (!isObject(value)) return undefined;
-    // Names of properties, which may be those of keywords.
+    // These keys are names of properties, and may equal keywords.
     return firstFault(Object.entries(value), ([name, part]) => readSchema(part, [...path, name], params, isReachable));
   });
 }
 
-/** Keywords with values of the tool's own, where the word means nothing. */
+/** Keywords whose values are the tool's own data, in which the annotation means nothing. */
 const VALUES: ReadonlySet<string> = new Set([ANNOTATION, 'const', 'default', 'enum', 'examples', 'example']);
 
 function readAnnotation(

@@ -1,5 +1,5 @@
-// Where URIs of resources stand in an answer of a backend, at the places that MCP names and nowhere else. Most answers have
-// none, which one native search tells. Others are scanned once more, and of that is written down what leads to such a place.
+// Finds resource URIs in a backend's response, only at the places that MCP defines. Most responses contain none, which one native search
+// tells. The others are scanned once more, and only what leads to such a place is recorded.
 import { Buffer } from 'node:buffer';
 import { limits } from '../shared/limits.js';
 import { isKey, isString, prefixEnd } from './json-member.js';
@@ -7,45 +7,45 @@ import { JsonScanner, jsonKind } from './json-scanner.js';
 import type { NodeFilter } from './node-filter.js';
 
 /**
- * A place: in the content of a tool's result, in a prompt's messages, in the contents of a resource, in an error, in the content of
- * the result of a task.
+ * Places of a URI: in the content of a tool's result, in a prompt's messages, in the contents of a resource, in an error, in the content of
+ * a task's result.
  */
 export const uriPlace = { content: 1, messages: 2, contents: 4, error: 8, ofTask: 16 } as const;
 
-/** Of each URI where its string token begins and ends, and its place; in the order in which they stand. */
+/** For each URI the start and end of its string token, and its place; in document order. */
 export type UriSpans = readonly number[];
 export const URI_SPAN_LENGTH = 3;
 
 export const NO_URIS: UriSpans = [];
 
-/** `{"result":{"messages":[{"content":[{"resource":{"uri":…}}]}]}}` is the deepest. */
+/** The deepest is `{"result":{"messages":[{"content":[{"resource":{"uri":…}}]}]}}`. */
 export const URI_DEPTH = 7;
 
 const URI_KEY = Buffer.from('"uri"');
 const BACKSLASH = 0x5c;
 const ESCAPE = Buffer.from('\\u00');
-/** One of these is in every way to write a letter of `uri` as an escape. */
+/** Every way to write a letter of `uri` as an escape contains one of these. */
 const ESCAPED_LETTERS = [Buffer.from('\\u007'), Buffer.from('\\u0069')] as const;
 
 const scanner = new JsonScanner();
 
-/** So many bytes before a slice of a text must be looked through with it, to miss nothing that is cut. */
+/** How many bytes before a slice must be searched with it, so that a key cut by the slice's start is not missed. */
 export const URI_KEY_OVERLAP = 5;
 
-/** Whether a member of this name may be anywhere in the bytes. */
+/** Whether a member named `uri` may be anywhere in the bytes. */
 export function mayNameUri(bytes: Buffer): boolean {
   if (bytes.includes(URI_KEY)) return true;
   if (!bytes.includes(BACKSLASH) || !bytes.includes(ESCAPE)) return false;
   return ESCAPED_LETTERS.some((letter) => bytes.includes(letter));
 }
 
-/** @param bytes of an answer that was read, and is JSON. @returns `undefined` when it has more values than can be written down. */
+/** @param bytes a response that is known to be JSON. @returns `undefined` when it has more values than can be recorded. */
 export function findUris(bytes: Buffer): UriSpans | undefined {
   if (!mayNameUri(bytes)) return NO_URIS;
   return scanner.scan(bytes, URI_DEPTH, leadingFilter(bytes, URI_LEADING)) ? urisIn(scanner, bytes) : undefined;
 }
 
-/** What of a message leads to a place: elements of arrays, and members of these names. */
+/** Selects what leads to a place: array elements, and members with these names. */
 export function leadingFilter(bytes: Buffer, names: readonly string[]): NodeFilter {
   return {
     wants: (keyStart, keyEnd) => keyStart === -1 || names.some((name) => isKey(bytes, keyStart, keyEnd, name)),
@@ -55,14 +55,14 @@ export function leadingFilter(bytes: Buffer, names: readonly string[]): NodeFilt
 
 export const URI_LEADING = ['result', 'content', 'contents', 'messages', 'resource', 'error', 'data'] as const;
 
-/** @param tape of a scan with the filter. */
+/** @param tape the tape of a scan with that filter. */
 export function urisIn(tape: JsonScanner, bytes: Buffer): UriSpans {
   const spans: number[] = [];
   new Walk(tape, bytes, spans).visitMessage();
   return spans;
 }
 
-/** Of members that are there twice each is taken: clients differ in which they read. */
+/** Of members with the same name, each is taken: clients differ in which one they read. */
 class Walk {
   readonly #tape: JsonScanner;
   readonly #bytes: Buffer;
@@ -109,7 +109,7 @@ class Walk {
     else if (this.#isOfType(block, 'resource_link')) this.#visitOwner(block, place, true);
   }
 
-  /** @param isLink a client may fetch what it refers to by itself, where that is on the web. */
+  /** @param isLink whether it is a resource link, whose web URIs are left alone because clients may fetch them directly. */
   #visitOwner(owner: number, place: number, isLink = false): void {
     this.#eachNamed(owner, 'uri', (uri) => {
       const [start, end] = [this.#tape.start(uri), this.#tape.end(uri)];

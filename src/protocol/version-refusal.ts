@@ -1,27 +1,27 @@
-// What a server's error in answer to `initialize` says of the versions of MCP that it speaks. Servers that speak only
-// 2026-07-28 have no `initialize`, and say so in one of several ways. Cold.
+// Reads what a server's error in response to `initialize` says about the MCP versions that it speaks. Servers that speak only 2026-07-28
+// have no `initialize`, and say so in one of several ways. Cold path.
 import { isObject } from '../shared/json-values.js';
 import { modernCodes, rpcCodes } from '../shared/refusals.js';
 import { versionsIn } from './modern-error.js';
 import { PROTOCOL_VERSIONS, LATEST_PROTOCOL_VERSION } from './protocol-versions.js';
 
 export interface VersionRefusal {
-  /** `later`: only versions after those spoken here; `initialize-unknown`: so it seems, as it knows no `initialize`. */
+  /** `later`: only versions later than those spoken here; `initialize-unknown`: probably so, as it does not know `initialize`. */
   readonly kind: 'later' | 'other' | 'initialize-unknown';
-  /** Those that it names, for people; `''` when it names none. */
+  /** The versions that it names, for a person; `''` when it names none. */
   readonly versions: string;
 }
 
-/** Codes that no server of before gives a meaning. */
+/** Codes to which no legacy server gives a meaning. */
 const LATER_CODES: ReadonlySet<unknown> = new Set(Object.values(modernCodes));
 const VERSIONS_TOLD_MAX = 4;
 
-/** The first of them, for people. */
+/** The first few versions, for a person. */
 export function versionsTold(versions: readonly string[]): string {
   return versions.slice(0, VERSIONS_TOLD_MAX).join(', ');
 }
 
-/** @param error the value of the message's `error`. @returns `undefined` when it is about something else. */
+/** @param error the value of the message's `error`. @returns `undefined` when the error is about something else. */
 export function readVersionRefusal(error: unknown): VersionRefusal | undefined {
   if (!isObject(error)) return undefined;
   const named = versionsIn(error['data']);
@@ -35,7 +35,7 @@ export function readVersionRefusal(error: unknown): VersionRefusal | undefined {
   return isUnknown ? { kind: 'initialize-unknown', versions: '' } : undefined;
 }
 
-/** Only servers of 2026-07-28 miss something in the `_meta` of an `initialize` (M09). */
+/** Only servers of 2026-07-28 complain of something missing in the `_meta` of an `initialize` (M09). */
 function lacksEnvelope({ code, message }: Readonly<Record<string, unknown>>): boolean {
   return code === rpcCodes.invalidParams && typeof message === 'string' && message.includes('_meta');
 }

@@ -1,4 +1,4 @@
-// What the upstream sessions of a relay share, made once: how they reach backends, what they show them, and who hears of how that goes.
+// Builds the one context that all upstream sessions of a relay share: connections, credentials, and the listeners for changes and failures.
 import { SecretKeys } from '../secrets/secret-keys.js';
 import { createMessageMemories } from '../shared/message-memory.js';
 import { BackendLog } from '../upstream/backend-log.js';
@@ -15,7 +15,7 @@ import { listsChangedBy } from './list-merge/kept-lists.js';
 import type { ListMerger } from './list-merge/list-merger.js';
 import type { RelayOptions } from './relay-options.js';
 
-/** @param merger hears of changes of lists. @param lastFaults is told of each failure. */
+/** @param merger is notified of list changes. @param lastFaults records each failure. */
 export function createUpstreamContext(
   options: RelayOptions,
   merger: ListMerger,

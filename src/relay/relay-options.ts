@@ -1,4 +1,4 @@
-// What a relay is made of.
+// The options and dependencies of a relay.
 import type { AnswerOptions, EraOptions, UpstreamOptions } from '../config/dataplane-options.js';
 import type { StoredSecrets } from '../secrets/stored-secrets.js';
 import type { UserGrants } from '../secrets/user-grants.js';
@@ -16,38 +16,38 @@ import type { SessionMeans } from './session/session-plan.js';
 
 export interface RelayOptions {
   readonly http: HttpUpstream;
-  /** For backends' streams; the same when not given. */
+  /** For the event streams of backends; defaults to `http`. */
   readonly streams?: HttpUpstream;
-  /** For answers to backends and what they are told during calls; the same when not given. */
+  /** For responses to backends' requests, and for notifications to backends during calls; defaults to `http`. */
   readonly replies?: HttpUpstream;
   readonly deadlines: DeadlineWheel;
-  /** What is known of backends already; nothing when not given. */
+  /** What is already known about backends' endpoints; starts empty when not given. */
   readonly endpoints?: Endpoints;
   readonly upstream: UpstreamOptions;
   readonly answers: AnswerOptions;
   readonly eras: EraOptions;
-  /** Of backends; those that are in the store cannot be had without it. */
+  /** Reads backends' secrets from the store; without it, a backend whose secret is in the store cannot be used. */
   readonly storedSecrets?: Pick<StoredSecrets, 'read'> | undefined;
-  /** What users have granted; without them backends that want it cannot be had. */
+  /** The grants of users; without them, a backend that needs a grant cannot be used. */
   readonly userGrants?: UserGrants | undefined;
   /** What each subject uses of this process. */
   readonly accounts: Accounts;
-  /** Of large answers, where others count in it too; made of the accounts unless given. */
+  /** Memory for large answers, given when it is shared with other users of it; made from the accounts by default. */
   readonly answerMemory?: MessageMemory;
   readonly sessionIdleTimeoutMs: number;
-  /** Where sessions are written down and those of other processes are found; without it they end with this process. */
+  /** Where session records are kept and those of other processes are found; without it, sessions end with this process. */
   readonly directory?: SessionDirectory | undefined;
-  /** Given a cancellation of what is not in flight here: it may be, in the process that this one has replaced. */
+  /** Receives a cancellation of a request that is not in flight here: it may be in flight in the process that this one replaced. */
   readonly passBack?: SessionMeans['passBack'];
-  /** A new session id that this process owns. */
+  /** Returns a new session id that this process owns. */
   mintSessionId(): string;
-  /** Whether a request without a session is served in one of its own, which ends with it; otherwise it is refused. */
+  /** Whether a request without a session gets its own session, which ends with the request; otherwise it is refused. */
   readonly isSessionOptional?: boolean;
-  /** For figures: each failure of a backend, of a request or of opening a session. */
+  /** For metrics: called for each backend failure, of a request or of opening a session. */
   readonly onBackendFault?: (backend: string, kind: UpstreamFaultKind, during: 'request' | 'opening') => void;
-  /** How a request that is made again finds its call in another process; without it, there is none. */
+  /** How a repeated request finds its held call in another process; without it, there is no other process. */
   readonly heldCalls?: Omit<HeldCallsOptions, 'deadlines'>;
-  /** What is allowed now, for streams that outlive configs; without it they are held against none but their first. */
+  /** Reads the current config, to re-check streams that outlive a config; without it, they are not re-checked. */
   readonly readHost?: ReadHost;
   readonly logger: Logger;
 }

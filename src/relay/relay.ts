@@ -1,5 +1,5 @@
-// The MCP multiplexer. It takes an admitted caller's exchange and gives it to the method's own file; here the
-// downstream side and the upstream side meet. It knows no HTTP server and no token.
+// The MCP multiplexer, where the downstream and the upstream side meet. It takes the exchange of an admitted caller and
+// passes it to the code for its method. It depends on no HTTP server and no token.
 import { randomBytes } from 'node:crypto';
 import {
   readClientMessage,
@@ -45,7 +45,7 @@ import { LastFaults, type LastFault } from '../upstream/last-faults.js';
 import type { OriginView } from '../upstream/reach/endpoints.js';
 import type { UpstreamContext } from '../upstream/upstream-context.js';
 
-/** What a body must have somewhere that says it needs no session. */
+/** A modern body, which needs no session, contains this word somewhere. */
 const VERSION_WORD = Buffer.from('protocolVersion');
 const postOnly: Refusal = { ...refusals.methodNotAllowed, headers: ['allow', 'POST, OPTIONS'] };
 
@@ -62,7 +62,7 @@ export class Relay {
   readonly #adoption: Adoption | undefined;
   readonly #isSessionOptional: boolean;
   readonly #eras: ServedEras;
-  /** For the era without sessions, where that is served. */
+  /** The door of the modern era; `undefined` where that era is not served. */
   readonly #door: ModernDoor | undefined;
   #listenings: Listenings | undefined;
   readonly #configRounds: ConfigRounds | undefined;
@@ -116,14 +116,14 @@ export class Relay {
       eras: eras.served,
     });
     dispatcher.onModern = (caller, exchange, message, envelope) => {
-      // One of several in an array is none (M03).
+      // A modern message must not be a member of a batch (M03).
       if (exchange.isPart) refuseMessage(exchange, refusals.batchRefused, message);
       else door.take(caller, exchange, message, envelope);
     };
     return door;
   }
 
-  /** Lists of backends are others now, as far as is known. */
+  /** Drops all cached lists: those of the backends may have changed. */
   forgetLists(): void {
     this.#merger.forgetLists();
   }
@@ -132,17 +132,17 @@ export class Relay {
     return this.#sessions.count;
   }
 
-  /** For operators. */
+  /** For the admin views. */
   get sessions(): Iterable<Session> {
     return this.#sessions.all();
   }
 
-  /** For operators: which origins can be reached from here. */
+  /** For the admin views: which origins can be reached from this process. */
   get origins(): readonly OriginView[] {
     return this.#context.endpoints.origins;
   }
 
-  /** The same: the last failure of the origin's. */
+  /** For the admin views: the origin's last failure. */
   lastFaultAt(origin: string): LastFault | undefined {
     return this.#lastFaults.of(origin);
   }
@@ -151,7 +151,7 @@ export class Relay {
     return this.#context.nowMs();
   }
 
-  /** Takes a complete request; the exchange gets exactly one answer, now or later. */
+  /** Takes a completely received request; the exchange gets exactly one answer, now or later. */
   handle(caller: Caller, exchange: Exchange): void {
     const { sessionId, method, mirror } = exchange.request;
     const isPost = method === 'POST';
@@ -165,7 +165,7 @@ export class Relay {
   #ofSession(caller: Caller, exchange: Exchange): void {
     const { sessionId, method, body } = exchange.request;
     const session = this.#sessions.find(sessionId, caller.subject, caller.virtualHost.id);
-    // What is in flight here is of the session as it was.
+    // A retired process uses even a stale session: the requests in flight here belong to that state.
     if (session !== undefined && (this.#isRetired || !session.isStale)) this.#inSession(caller, session, exchange);
     else if (session === undefined && method === 'POST' && this.#door !== undefined && body.includes(VERSION_WORD)) {
       this.#readFirst(caller, exchange, (message) => {
@@ -174,7 +174,7 @@ export class Relay {
     } else this.#adopt(caller, session, exchange);
   }
 
-  /** @param stale as it was here, before another process has changed it. */
+  /** @param stale this process's outdated copy of the session, if any: another process has changed the session since. */
   #adopt(caller: Caller, stale: Session | undefined, exchange: Exchange): void {
     const { sessionId } = exchange.request;
     if (this.#adoption === undefined || this.#isRetired) refuseMessage(exchange, refusals.sessionUnknown);
@@ -193,7 +193,7 @@ export class Relay {
     else this.#delete(session, exchange);
   }
 
-  /** Ends the streams that no request ends, and opens no more: for a process that waits for its last answers. */
+  /** Ends the streams that do not belong to a request, and opens no more: for a process that waits for its last answers. */
   drain(): void {
     this.#isDraining = true;
     this.#listenings?.drain();
@@ -201,7 +201,7 @@ export class Relay {
     this.#sessions.endStreams();
   }
 
-  /** As `drain`, for a process with a successor: the sessions that are written down are the successor's from now on. */
+  /** As `drain`, for a process with a successor: from now on, the sessions that have a record are the successor's. */
   retire(): void {
     this.drain();
     this.#isRetired = true;
@@ -210,9 +210,9 @@ export class Relay {
   }
 
   /**
-   * Ends every session, and answers what is in flight at once.
-   * @param withinMs how long telling the backends may take. What could not be told by then is counted and logged.
-   * @param isKept whether the sessions that are written down go on without this process.
+   * Ends every session, and answers all requests in flight at once.
+   * @param withinMs how long notifying the backends may take. Those not notified by then are counted and logged.
+   * @param isKept whether sessions that have a record continue without this process.
    */
   async stop(
     withinMs: number = limits.farewellsMsMax,
@@ -220,7 +220,7 @@ export class Relay {
   ): Promise<FarewellCount> {
     const { deadlines, endpoints, notices, replies } = this.#context;
     const endMs = deadlines.nowMs() + withinMs;
-    // Ending very many sessions takes a part of the time.
+    // With very many sessions, `releaseAll` uses up part of the time.
     const farewells = new Farewells(this.#sessions.releaseAll(isKept));
     const count = await farewells.say(deadlines, Math.max(0, endMs - deadlines.nowMs()));
     if (count.untold > 0) this.#logger.warn(count, 'not every backend could be notified of the end of its sessions');
@@ -236,7 +236,7 @@ export class Relay {
     else readLargeClientMessage(subject, body, done);
   }
 
-  /** A message that is in no session, or whose headers say that it needs none. */
+  /** Takes a message outside any session, or one whose headers name a version without sessions. */
   #onFirst(caller: Caller, exchange: Exchange, message: ClientReading): void {
     if (this.#tryModern(caller, exchange, message)) return;
     const { sessionId } = exchange.request;
@@ -244,7 +244,7 @@ export class Relay {
     else refuseMessage(exchange, refusals.protocolVersionUnsupported, message);
   }
 
-  /** @returns whether the message was of the era without sessions, or there is no other one here: then it is answered. */
+  /** @returns whether the message was modern, or the modern era is the only one served here: then it has been dealt with. */
   #tryModern(caller: Caller, exchange: Exchange, message: ClientReading): boolean {
     const door = this.#door;
     if (door === undefined) return false;
@@ -265,21 +265,21 @@ export class Relay {
     else if (message.envelope !== undefined) this.#refuseModern(exchange, message, message.envelope);
     else if (message.method === 'initialize') openSession(this.#context, this.#means, caller, exchange, message);
     else if (!isClientMethod(message.method)) {
-      // Clients of later revisions begin with a method that is not known here, and go on with `initialize`.
+      // Clients of later revisions first try a method that is unknown here, and fall back to `initialize`.
       exchange.watcher?.onIdentified(message.method, '', '');
       refuseMessage(exchange, methodUnknown(message.method), message);
     } else if (this.#isSessionOptional) this.#requestAlone(caller, exchange, message);
     else refuseMessage(exchange, refusals.sessionMissing, message);
   }
 
-  /** What needs no session, where nothing is served without: it is told which versions are, as the revision has it (M11). */
+  /** A modern request where only the legacy era is served: the error lists the supported versions, as the revision requires (M11). */
   #refuseModern(exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): void {
     exchange.watcher?.onIdentified(message.method, '', '');
     const error = versionUnsupported(versionIn(exchange.request.body, envelope), [...PROTOCOL_VERSIONS]);
     answerError(exchange, idOf(exchange, message), error, statusOf(error.code));
   }
 
-  /** The session's id is told to nobody; a caller that goes away ends it, because nobody else can (unlike S12). */
+  /** Serves the request in a session of its own. Nobody learns its id, so a caller that goes away ends the session (unlike S12). */
   #requestAlone(caller: Caller, exchange: Exchange, message: ClientMessage): void {
     if (exchange.isAborted) {
       answerError(exchange, idOf(exchange, message), SESSION_ENDED);
@@ -300,7 +300,7 @@ export class Relay {
     const end = (): void => void this.#sessions.end(session, exchange.request);
     exchange.onDone = end;
     this.#dispatcher.request(caller, session, exchange, message);
-    // Before there is an answer; a caller that goes away within it has ended the exchange.
+    // For a caller that goes away before the answer; one that goes away during it ends the exchange, and `onDone` is called.
     const { onAbort } = exchange;
     exchange.onAbort = () => {
       onAbort?.();
@@ -311,7 +311,7 @@ export class Relay {
   #openStream(caller: Caller, session: Session, exchange: Exchange): void {
     exchange.watcher?.onIdentified('GET', '', '');
     if (this.#isDraining) {
-      // As those end that are open: whoever opens it again finds another process.
+      // Ended at once, like the streams that were open: a client that reconnects reaches another process.
       exchange.openStream();
       exchange.end();
       return;
@@ -324,12 +324,12 @@ export class Relay {
   #delete(session: Session, exchange: Exchange): void {
     exchange.watcher?.onIdentified('DELETE', '', '');
     const removed = this.#sessions.end(session, exchange.request);
-    // Not 202: SDKs report that as a session that could not be ended.
+    // Not 202: SDKs would report that the session could not be ended.
     if (removed === undefined) exchange.respond(200, '', '');
     else this.#answerWhen(removed, exchange);
   }
 
-  /** Answers once the entry is removed, so that other machines answer 404 to whoever asks them after this answer. */
+  /** Answers once the directory entry is removed, so that a later request to another machine gets a 404; after a timeout in any case. */
   #answerWhen(removed: Promise<void>, exchange: Exchange): void {
     let isDue = true;
     const answer = (): void => {
@@ -344,12 +344,12 @@ export class Relay {
   }
 }
 
-/** Of a process that is alone. */
+/** The held-call options of a process without siblings. */
 function ownHeldCalls(): Omit<HeldCallsOptions, 'deadlines'> {
   return { secret: randomBytes(SECRET_BYTES), slot: 0 };
 }
 
-/** Whether a header names a version that is not of a session. */
+/** Whether the header names a version that no session can have. */
 function isOtherVersion(version: string): boolean {
   return version !== '' && !PROTOCOL_VERSIONS.has(version);
 }

@@ -1,5 +1,5 @@
-// The shares of a process, as its options and the limits have them. Of those that refuse at once a part is kept for subjects that
-// hold little; for room in the others one waits, by turns of subjects.
+// The shares of a process, from its options and the limits. A share that refuses at once when it is full keeps a part for subjects
+// that hold little. Large messages and lists wait for room instead, with subjects taking turns.
 import type { ShareOptions } from '../config/dataplane-options.js';
 import type { ShareTable } from '../shared/accounts.js';
 import { limits } from '../shared/limits.js';
@@ -16,7 +16,7 @@ export function shareTable(options: ShareOptions): ShareTable {
   };
 }
 
-/** Where one subject may have all of it nothing is kept from it, nor where there would be next to nothing to keep. */
+/** Keeps nothing where one subject may hold the whole share, nor where the kept part would be too small to be useful. */
 function withKept(bounds: ShareBounds): ShareBounds {
   const kept = Math.floor(bounds.totalMax / limits.keptShareDivisor);
   return bounds.subjectMax < bounds.totalMax && kept >= limits.keptShareDivisor ? { ...bounds, kept } : bounds;

@@ -1,5 +1,5 @@
-// How a record is hidden from whoever reads the place where it is kept: nothing but the session's id, which only its client
-// has, finds and opens it, and for its subject and its virtual host alone. Cold: a few times a session.
+// Hides a record from anyone who can read its storage: only with the session's id, which only its client has, can
+// the record be found and opened, and only for its subject and its virtual host. Cold path: a few times per session.
 import { hash } from 'node:crypto';
 import { limits } from '../shared/limits.js';
 import { RecentMap } from '../shared/recent-map.js';
@@ -10,17 +10,17 @@ export interface SessionOwner {
   readonly virtualHostId: string;
 }
 
-/** Names the form of what is sealed: what has another form is opened by nobody. */
+/** Names the format of sealed records; records of another format cannot be opened. */
 const FORM = 'switchyard session record 2';
 
 const LENGTH_BYTES = 4;
 
-/** A session is written, found and removed in several steps, and a short one is soon at its end. */
+/** Keys are cached because a session's record is used in several steps, and short sessions end soon. */
 const recentKeys = new RecentMap<SessionKeys>(limits.sessionKeysKept, Infinity, () => 0);
 
-/** Two halves of one hash of a session's id: neither tells anything of the other, or of the id. */
+/** Two halves of one hash of a session id: neither reveals the other, or the id. */
 export interface SessionKeys {
-  /** Under which its record is found. */
+  /** The key under which the record is stored. */
   readonly place: Buffer;
   readonly cipher: Buffer;
 }
@@ -38,12 +38,12 @@ export function seal(keys: SessionKeys, owner: SessionOwner, bytes: Buffer): Buf
   return sealing.seal(keys.cipher, associatedData(owner), bytes);
 }
 
-/** @returns `undefined` for what is another owner's, of another form, or was tampered with. */
+/** @returns `undefined` for a record of another owner, of another format, or one that was tampered with. */
 export function unseal(keys: SessionKeys, owner: SessionOwner, sealed: Buffer): Buffer | undefined {
   return sealing.unseal(keys.cipher, associatedData(owner), sealed);
 }
 
-/** The subject behind its length, or a part of it could be taken for one of the virtual host. */
+/** The subject's length comes first: otherwise the end of the subject could be taken for the start of the virtual host. */
 function associatedData({ subject, virtualHostId }: SessionOwner): Buffer {
   const subjectBytes = Buffer.byteLength(subject);
   const data = Buffer.allocUnsafe(LENGTH_BYTES + subjectBytes + Buffer.byteLength(virtualHostId));

@@ -1,5 +1,5 @@
-// Where the sessions of a gateway are written down, so that a process that does not know one can go on with it. What cannot be
-// written costs durability and nothing else; what cannot be read is told apart from what is not there. Cold.
+// The session directory: sealed records of sessions, so that another process can continue a session that it did not open. A failed
+// write costs durability and nothing else; a failed read is reported as a failure, never as a missing session. Cold path.
 import type { SealedRead, SealedSession, SealedSessions } from '../store/sealed-sessions.js';
 import { BoundedCounts } from '../shared/bounded-counts.js';
 import { FairQueue } from '../shared/fair-queue.js';
@@ -11,28 +11,28 @@ import { decodeSessionRecord, encodeSessionRecord, type SessionRecord } from './
 
 export interface SessionDirectoryOptions {
   readonly idleTimeoutMs: number;
-  /** Whether records are there when the whole gateway is gone: its sessions end with it otherwise. */
+  /** Whether records survive the end of the whole gateway; otherwise its sessions end with it. */
   readonly outlivesGateway: boolean;
-  /** Whether an id can be one of a session, of this process or another: what cannot is looked for nowhere. */
+  /** Whether an id can belong to a session of this process or another; other ids are not looked up. */
   isPossibleId(sessionId: string): boolean;
   readonly logger: Logger;
 }
 
 export interface FoundSession {
   readonly record: SessionRecord;
-  /** What the next write is held against. */
+  /** The version that the next write must replace. */
   readonly version: number;
-  /** Somebody has changed it while it was being read. */
+  /** The record was changed while it was being read. */
   readonly isStale: boolean;
 }
 
-/** `unknown`: there is none for this owner. `failed`: the directory cannot say. `full`: too many are being looked for. */
+/** `unknown`: this owner has no such session. `failed`: the directory cannot say. `full`: too many look-ups wait. */
 export type LookUp = FoundSession | 'unknown' | 'ended' | 'failed' | 'full';
 
-/** `overtaken`: somebody else has written since. */
+/** `overtaken`: another process has written since. */
 export type WriteOutcome = 'written' | 'overtaken' | 'failed';
 
-/** Of the idle timeout: for so long after the last renewal a record is kept, which may come late by a part of it. */
+/** A record's lifetime after its last renewal, as a multiple of the idle timeout; renewals may come late by part of that timeout. */
 const LIFE_FACTOR = 1.5;
 
 interface ReadUnderWay {
@@ -41,22 +41,22 @@ interface ReadUnderWay {
   isEnded: boolean;
 }
 
-/** What of a session that is here others do to it. */
+/** Gets what other processes do to a session that this process has. */
 export interface SessionWatcher {
-  /** What is written down of it has changed, or may have. */
+  /** The session's record has changed, or may have. */
   onChanged(): void;
-  /** It has ended. */
+  /** The session has ended. */
   onEnded(): void;
-  /** What another process that has it passes on: for `unsealPassed`. */
+  /** Another process that has the session passed something on; open it with `unsealPassed`. */
   onPassed(sealed: Buffer): void;
 }
 
-/** What a process knows of the record of a session that it ends. */
+/** What a process that ends a session knows of the session's record. */
 export interface KnownRecord {
   readonly version: number;
-  /** Whether another machine may have the session still. */
+  /** Whether another machine may still have the session. */
   readonly wasShared: boolean;
-  /** As it says; none where nobody shares it. */
+  /** The listeners named in the record; none if the record is not shared. */
   readonly listeners: readonly string[];
 }
 
@@ -70,29 +70,29 @@ export class SessionDirectory {
   readonly #sessions: SealedSessions;
   readonly #options: SessionDirectoryOptions;
   readonly #log = new RepeatedLog();
-  /** Look-ups that wait for their turn, by subject. */
+  /** Look-ups waiting for their turn, by subject. */
   readonly #waiting = new FairQueue<() => void>({
     itemsMax: limits.sessionLookUpsWaitingMax,
     itemsPerKeyMax: limits.sessionLookUpsWaitingPerSubjectMax,
   });
-  /** By subject. */
+  /** Writes in progress, by subject. */
   readonly #writesUnderWay = new BoundedCounts({
     totalMax: limits.sessionWritesMax,
     perKeyMax: limits.sessionWritesPerSubjectMax,
   });
-  /** The same: what is being passed on. */
+  /** Notifications being passed on, by subject. */
   readonly #passesUnderWay = new BoundedCounts({
     totalMax: limits.sessionNoticesUnderWayMax,
     perKeyMax: limits.sessionNoticesUnderWayPerSubjectMax,
   });
-  /** By the keys of sessions that are here. */
+  /** Watchers of the sessions that are here, by record key. */
   readonly #watchers = new Map<string, SessionWatcher>();
-  /** Keys of sessions that are over while their records may still be there. */
+  /** Keys of sessions that have ended but whose records may not be deleted yet. */
   readonly #ending = new Set<string>();
-  /** Of these, those that the place did not take. */
+  /** Removals that failed and are to be retried. */
   readonly #unremoved = new Map<string, Unremoved>();
   #isRemovingAgain = false;
-  /** Where others can change what is being read. */
+  /** Reads in progress, if other machines can change records. */
   readonly #reads = new Set<ReadUnderWay>();
   #isRetired = false;
   #lookUpsUnderWay = 0;
@@ -109,17 +109,17 @@ export class SessionDirectory {
     peers.onPassed = (key, sealed) => this.#watchers.get(nameOf(key))?.onPassed(sealed);
   }
 
-  /** Whether other machines may change what is written here. */
+  /** Whether other machines may change the records written here. */
   get isShared(): boolean {
     return this.#sessions.isShared;
   }
 
-  /** What names this process to them in the records of its sessions; `undefined` where nobody could tell it anything. */
+  /** The name of this process for others, in the records of its sessions; `undefined` if nobody could notify it. */
   get listener(): string | undefined {
     return this.#sessions.peers?.listener;
   }
 
-  /** Where others can: what is told when they do, until `unwatch`. */
+  /** If other machines can change records: notifies the watcher of their changes, until `unwatch`. */
   watch(sessionId: string, watcher: SessionWatcher): void {
     if (this.isShared) this.#watchers.set(nameOf(sessionKeys(sessionId).place), watcher);
   }
@@ -133,7 +133,7 @@ export class SessionDirectory {
     for (const read of this.#reads) if (name === undefined || read.name === name) read.isStale = true;
     if (name !== undefined) return this.#watchers.get(name)?.onChanged();
     for (const watcher of this.#watchers.values()) watcher.onChanged();
-    // So it is told when the place is back.
+    // A change without a key also means that the store is reachable again.
     void this.#removeAgain();
   }
 
@@ -142,7 +142,7 @@ export class SessionDirectory {
     this.#watchers.get(name)?.onEnded();
   }
 
-  /** The sessions of this process are its successor's from now on. */
+  /** From now on the sessions of this process are its successor's. */
   retire(): void {
     this.#isRetired = true;
   }
@@ -155,12 +155,12 @@ export class SessionDirectory {
     return this.#options.outlivesGateway;
   }
 
-  /** What could not be written or read so far. */
+  /** How many writes, reads and other operations have failed so far. */
   get failedCount(): number {
     return this.#failedCount;
   }
 
-  /** Processes that did not say in time that they have heard of the end of a session. */
+  /** How many processes did not confirm in time that they know of a session's end. */
   get unheardCount(): number {
     return this.#unheardCount;
   }
@@ -169,7 +169,7 @@ export class SessionDirectory {
     return this.#options.idleTimeoutMs;
   }
 
-  /** Answers without a promise where the place of the records does. Never throws or rejects. */
+  /** Returns without a promise if the store does. Never throws or rejects. */
   find(sessionId: string, owner: SessionOwner): LookUp | Promise<LookUp> {
     if (!this.#options.isPossibleId(sessionId)) return 'unknown';
     if (this.#lookUpsUnderWay < limits.sessionLookUpsMax) return this.#lookUp(sessionId, owner);
@@ -180,7 +180,7 @@ export class SessionDirectory {
     });
   }
 
-  /** @param version of what is there now; 0 for nothing. */
+  /** @param version of the record that is there now; 0 if there is none. */
   async write(sessionId: string, owner: SessionOwner, record: SessionRecord, version: number): Promise<WriteOutcome> {
     if (!this.#writesUnderWay.tryAdd(owner.subject)) return this.#failed('too many writes are in progress');
     try {
@@ -196,7 +196,7 @@ export class SessionDirectory {
     }
   }
 
-  /** It was used of late. @returns whether it is there; also when that cannot be told. */
+  /** The session was used recently. @returns whether its record exists, and true when that cannot be told. */
   async renew(sessionId: string): Promise<boolean> {
     try {
       return await this.#sessions.renew(sessionKeys(sessionId).place, this.#lifeMs);
@@ -206,12 +206,12 @@ export class SessionDirectory {
     }
   }
 
-  /** The session is over, and about to be removed: nobody here finds it any more. */
+  /** The session has ended, and its record is about to be removed: this process no longer finds it. */
   onEnding(sessionId: string): void {
     this.#ending.add(nameOf(sessionKeys(sessionId).place));
   }
 
-  /** The session is over. Resolved when the processes that have it know, or did not say so in time; always. */
+  /** The session has ended: removes its record. Always resolves, once the processes that have it know or were given time to. */
   async remove(sessionId: string, owner: SessionOwner, known: KnownRecord): Promise<void> {
     const keys = sessionKeys(sessionId);
     const name = nameOf(keys.place);
@@ -221,7 +221,7 @@ export class SessionDirectory {
     if (this.#unremoved.size > 0) void this.#removeAgain();
   }
 
-  /** @returns whether its record is gone, and those who have it know. */
+  /** @returns whether the record is gone, and the processes that have the session were told. */
   async #tryRemove({ keys, owner, known }: Unremoved): Promise<boolean> {
     const removed = await this.#remove(keys.place, known.wasShared, Infinity, known.version);
     if (removed === 'failed') return false;
@@ -230,7 +230,7 @@ export class SessionDirectory {
     return true;
   }
 
-  /** The place does not take it: it is removed when that can be, and until then nobody here finds it. */
+  /** The store did not accept the removal: it is retried later, and until then this process does not find the session. */
   #keepUnremoved(name: string, unremoved: Unremoved): void {
     if (this.#unremoved.size >= limits.sessionRemovalsKept) {
       const [oldest = ''] = this.#unremoved.keys();
@@ -240,7 +240,7 @@ export class SessionDirectory {
     this.#unremoved.set(name, unremoved);
   }
 
-  /** One after the other, as long as the place takes them. */
+  /** Retries failed removals one after the other, until one fails. */
   async #removeAgain(): Promise<void> {
     if (this.#isRemovingAgain) return;
     this.#isRemovingAgain = true;
@@ -264,7 +264,7 @@ export class SessionDirectory {
     }
   }
 
-  /** Passes something on to the other processes that have the session, which no one else can read. */
+  /** Passes data to the other processes that have the session; no one else can read the data. */
   pass(sessionId: string, owner: SessionOwner, listeners: readonly string[], bytes: Buffer): void {
     const { peers } = this.#sessions;
     const others = listeners.filter((each) => each !== peers?.listener);
@@ -289,7 +289,7 @@ export class SessionDirectory {
   }
 
   /**
-   * The session has not been used here for the idle timeout and a round of renewals.
+   * The session has been idle here for the idle timeout and a round of renewals.
    * @param isRenewedElsewhere whether another machine was seen to use it: then it stays if that was within the idle timeout.
    */
   async removeIdle(sessionId: string, isRenewedElsewhere: boolean): Promise<'removed' | 'kept' | 'failed'> {
@@ -304,7 +304,7 @@ export class SessionDirectory {
     leftMsMax: number,
     version?: number,
   ): Promise<'removed' | 'kept' | 'failed' | SealedSession> {
-    // Who has the session still must learn of its end, however late; otherwise the mark keeps out what is being written.
+    // Others that still have the session must learn of its end, however late; otherwise the mark only keeps out writes in progress.
     const markMs = wasShared ? this.#lifeMs : Math.min(limits.sessionMarkMs, this.#lifeMs);
     const known = version === undefined ? undefined : { version, laterMarkMs: this.#lifeMs };
     try {
@@ -322,7 +322,7 @@ export class SessionDirectory {
   #lookUp(sessionId: string, owner: SessionOwner): LookUp | Promise<LookUp> {
     const keys = sessionKeys(sessionId);
     const underWay: ReadUnderWay = { name: nameOf(keys.place), isStale: false, isEnded: false };
-    // Also while nothing can be read.
+    // Checked first, so that it holds even while the store cannot be read.
     if (this.#ending.has(underWay.name)) return 'ended';
     const open = (read: SealedRead): LookUp => {
       if (underWay.isEnded || this.#ending.has(underWay.name)) return 'ended';
@@ -366,7 +366,7 @@ export class SessionDirectory {
   }
 }
 
-/** As a key of maps. */
+/** The key as a string, for maps and sets. */
 function nameOf(key: Buffer): string {
   return key.toString('latin1');
 }

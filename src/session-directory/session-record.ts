@@ -1,53 +1,53 @@
-// All that must be known to go on with a session elsewhere, as plain data and as bytes. Whose it is stands in neither: only
-// its owner can open it (seal.ts). Instructions of backends are not in it: they are told once, with `initialize`.
+// Everything needed to continue a session in another process, as plain data and as bytes. The owner is not part of it: only the
+// owner can open the record (seal.ts). Backends' instructions are not included: they are sent only once, with `initialize`.
 import { limits } from '../shared/limits.js';
 
 export interface SessionRecord {
-  /** The version that is spoken with the client. */
+  /** The protocol version used with the client. */
   readonly protocolVersion: string;
-  /** The client's own words of its `initialize`: JSON, every byte as sent. */
+  /** The client's `clientInfo` from `initialize`: JSON, every byte as sent. */
   readonly clientInfo: Buffer;
   readonly capabilities: Buffer;
   /** The params of its last `logging/setLevel`, as JSON. */
   readonly logLevel: Buffer | undefined;
   readonly upstreams: readonly UpstreamRecord[];
-  /** The backends' own URIs that the client has subscribed to, by the backends' names. */
+  /** The backends' own URIs that the client has subscribed to, by backend name. */
   readonly subscriptions: Readonly<Record<string, readonly string[]>>;
-  /** What the allow-lists of resources were that these passed, by the backends' names: their hashes; none for a backend without a list. */
+  /** Hashes of the resource allow-lists that the subscriptions passed, by backend name; none for a backend without a list. */
   readonly allowLists: Readonly<Record<string, string>>;
-  /** Seals ids of what backends without sessions ask; absent where nothing can be asked, and where an earlier version has written it. */
+  /** Seals the ids of requests from backends without sessions; absent if there can be none, or if an earlier version wrote the record. */
   readonly askingSecret?: string | undefined;
-  /** Processes that have the session, where several machines share it: who ends it tells them so. Absent as above. */
+  /** The processes that have the session, if several machines share it: the one that ends it notifies them. Absent as above. */
   readonly listeners?: readonly string[] | undefined;
 }
 
 /** An open upstream session. */
 export interface UpstreamRecord {
   readonly backendName: string;
-  /** Where it was opened. */
+  /** The origin where it was opened. */
   readonly origin: string;
   readonly path: string;
   /** `''` when the backend gave none. */
   readonly sessionId: string;
   readonly protocolVersion: string;
-  /** As bits of `capability`. */
+  /** Bits of `capability`. */
   readonly capabilities: number;
-  /** The names of what else the backend declared; absent for nothing, and where an earlier version has written it. */
+  /** Names of other capabilities that the backend declared; absent if none, or if an earlier version wrote the record. */
   readonly experimental?: readonly string[] | undefined;
 }
 
-/** Latin-1 gives each byte a character, so that JSON brings all of them back. */
+/** Latin-1 maps each byte to one character, so every byte survives JSON. */
 type Written = Omit<SessionRecord, 'clientInfo' | 'capabilities' | 'logLevel'> &
   Readonly<Record<'clientInfo' | 'capabilities', string>> & { readonly logLevel?: string | undefined };
 
-/** Subscriptions are left out where the record would be too long with them. */
+/** Omits the subscriptions if the record would be too long with them. */
 export function encodeSessionRecord(record: SessionRecord): Buffer {
   const bytes = encode(record);
   if (bytes.length <= limits.sessionRecordBytesMax) return bytes;
   return encode({ ...record, subscriptions: {} });
 }
 
-/** Member by member: a spread costs as much as all of them. */
+/** Copies member by member: an object spread would cost as much as all the copies together. */
 function encode(record: SessionRecord): Buffer {
   const written: Written = {
     protocolVersion: record.protocolVersion,
@@ -63,7 +63,7 @@ function encode(record: SessionRecord): Buffer {
   return Buffer.from(JSON.stringify(written));
 }
 
-/** @param bytes as they were encoded: the seal has vouched for them, and for their form. */
+/** @param bytes as they were encoded: the seal guarantees their integrity and format. */
 export function decodeSessionRecord(bytes: Buffer): SessionRecord {
   const { clientInfo, capabilities, logLevel, ...rest } = JSON.parse(bytes.toString()) as Written;
   return {

@@ -1,24 +1,24 @@
-// The list of changes in the store, newest first: what the log's lines say, with subjects as they are, for people with the role for it. A
-// bounded number of bounded entries, of which the oldest go. The log is the record; this is for looking. Nobody waits for it: what the
-// store does not take at once waits here, for so much of it. Cold.
+// The list of changes in the store, newest first: the same changes that the log reports, with subjects in clear, for people with the role
+// to see them. It holds a bounded number of bounded entries and drops the oldest. The log stays the authoritative record; this list is for
+// browsing. No request waits for a write: entries that the store does not take at once wait in memory, a bounded number of them. Cold path.
 import { randomBytes } from 'node:crypto';
 import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import type { RecordChange, RecordKey, RecordStore } from './record-store.js';
 import { retrySwap } from './retry-swap.js';
 
-/** A change that somebody has made. */
+/** A change made by a person or a command. */
 export interface AuditEntry {
   readonly at: string;
-  /** As in the endpoint table; of a command, a name of its own. */
+  /** The operation's name in the endpoint table; for a command, its own name. */
   readonly operation: string;
-  /** What was changed, as the endpoint table files it: servers, compositions, connections; of commands: user-configs, secrets. */
+  /** The kind of thing changed. From the endpoint table: servers, compositions, connections; from commands: user-configs, secrets. */
   readonly kind: string;
   readonly subject: string;
   readonly requestId?: string;
   readonly id?: string;
   readonly name?: string;
-  /** Whose it was then. */
+  /** Its owner at the time of the change. */
   readonly owner?: string;
   readonly team?: string;
   readonly before?: object;
@@ -29,16 +29,16 @@ export interface AuditEntry {
 }
 
 export interface AuditQuery {
-  /** The id or the name of what was changed; `''`: anything. */
+  /** The id or the name of the changed thing; `''` matches anything. */
   readonly record: string;
   readonly limit: number;
-  /** `undefined`: from the newest. */
+  /** `undefined` starts at the newest entry. */
   readonly cursor: string | undefined;
 }
 
 export interface AuditPage {
   readonly items: readonly AuditEntry[];
-  /** Of the next page; `undefined` on the last one. */
+  /** The cursor of the next page; `undefined` on the last page. */
   readonly cursor: string | undefined;
 }
 
@@ -56,12 +56,12 @@ const BOUNDS: AuditBounds = {
   retryMs: limits.auditRetryMs,
 };
 
-/** Which entries there are, in one record that every writer swaps. */
+/** The range of entries that exist, in one record that every writer swaps. */
 interface Head {
   readonly first: number;
   readonly next: number;
   readonly bytes: number;
-  /** The last entries that were written: whoever does not know whether theirs were, finds out here. */
+  /** Token of the last batch written, by which a writer that lost the store's answer finds out whether its batch was stored. */
   readonly batch: string;
 }
 
@@ -98,7 +98,7 @@ export class AuditRecords {
     this.#writing ??= this.#writeAll().finally(() => (this.#writing = undefined));
   }
 
-  /** @param maySee whose caller it is to judge. Throws a `RecordStoreFault`. */
+  /** @param maySee whether the caller may see an entry. Throws a `RecordStoreFault`. */
   async list({ record, limit, cursor }: AuditQuery, maySee: (entry: AuditEntry) => boolean): Promise<AuditPage> {
     const { first, next } = headIn(await this.#records.read(HEAD));
     let at = Math.min(cursor === undefined ? Infinity : Number(cursor), next - 1);
@@ -117,7 +117,7 @@ export class AuditRecords {
     return { items, cursor: at >= first ? String(at) : undefined };
   }
 
-  /** What waits is tried once more. */
+  /** Tries waiting entries once more, then reports those still not written as lost. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     await this.#writing;
@@ -131,7 +131,7 @@ export class AuditRecords {
         await this.#write(batch);
         batch = this.#nextBatch();
       } catch {
-        // Whoever runs it hears of a store that is lost from whoever needs it.
+        // Not logged here: an operator learns of a lost store from the code that depends on it.
         if (this.#isStopping) return this.#tellLost(batch.values.length);
         await new Promise((resolve) => setTimeout(resolve, this.#bounds.retryMs));
       }
@@ -164,7 +164,7 @@ export class AuditRecords {
     await retrySwap(async () => {
       const expected = await this.#records.read(HEAD);
       const head = headIn(expected);
-      // An earlier try was made, and its answer lost.
+      // An earlier attempt was committed, but its answer was lost.
       if (head.batch === token) return true;
       const added = values.map((value, index) => changeOf(head.next + index, undefined, value));
       const bytes = head.bytes + values.reduce((sum, { length }) => sum + length, 0);
@@ -175,7 +175,7 @@ export class AuditRecords {
     });
   }
 
-  /** @param end where what is stored already ends. */
+  /** @param end position just after the last entry already stored. */
   async #withoutOldest(head: Head, end: number): Promise<[Head, RecordChange[]]> {
     const { entriesKept, bytesKept } = this.#bounds;
     const isTooMuch = (first: number, bytes: number): boolean => head.next - first > entriesKept || bytes > bytesKept;
@@ -202,7 +202,7 @@ function keyOf(place: number): string {
   return PREFIX + String(place).padStart(15, '0');
 }
 
-/** Downwards. */
+/** In descending order. */
 function keysFrom(last: number, first: number): string[] {
   return Array.from({ length: last - first + 1 }, (_, index) => keyOf(last - index));
 }
@@ -211,7 +211,7 @@ function changeOf(place: number, expected: Buffer | undefined, value: Buffer | u
   return { space: 'records', key: keyOf(place), expected, value };
 }
 
-/** Its members are bounded each; all of them together may still be too much, and then it is told which there were. */
+/** Each member is bounded, but the whole entry may still be too long: then the names of its members replace `before` and `after`. */
 function bytesOf(entry: AuditEntry): Buffer {
   const whole = Buffer.from(JSON.stringify(entry));
   if (whole.length <= limits.auditEntryBytesMax) return whole;

@@ -1,5 +1,5 @@
-// Tells a damaged embedded store from a new one, before it is opened. LMDB maps its file into memory and believes it: one
-// that was cut short kills the process that reads it (SIGBUS), and one whose root was overwritten looks empty. Cold.
+// Distinguishes a damaged embedded store from a new one before it is opened. LMDB maps its file into memory and trusts it: a truncated file
+// kills the process that reads it (SIGBUS), and a file whose root was overwritten looks empty. Cold path.
 import { execFile } from 'node:child_process';
 import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { makeDirectory } from '../shared/make-directory.js';
 
 const PROBE = fileURLToPath(new URL('embedded-probe.js', import.meta.url));
 
-/** Where LMDB's two meta pages, which say what the file holds, have their members: bytes from the start of the page. */
+/** Offsets, in bytes from the start of the page, of the members of LMDB's two meta pages, which describe the contents of the file. */
 const META = { flags: 18, magic: 24, version: 28, pageBytes: 48, lastPage: 144, transaction: 152, bytes: 160 } as const;
 const IS_META_PAGE = 0x08;
 const MAGIC = 0xbeef_c0de;
@@ -23,7 +23,7 @@ export class StoreDamage extends Error {
   override readonly name = 'StoreDamage';
 }
 
-/** Whether there is a store, or the beginning of one: opening makes what is not there. */
+/** Whether a store exists or is being created; needed because opening a store that does not exist creates it. */
 export function isEmbeddedThere(path: string): boolean {
   return existsSync(join(path, 'data.mdb'));
 }
@@ -34,13 +34,13 @@ interface Meta {
 }
 
 /**
- * Resolves when there is no store yet and its directory is there, made if need be, or one whose every entry can be read.
- * @throws {StoreDamage} in words for a person: what is wrong, and what can be done. Other errors when it cannot be read.
+ * Resolves when every entry of the store can be read, or when there is no store yet; then its directory exists, created if need be.
+ * @throws {StoreDamage} with a message for a person: what is wrong, and what can be done. Other errors when the store cannot be read.
  */
 export async function checkEmbedded(path: string): Promise<void> {
   const file = join(path, 'data.mdb');
   let bytes = sizeOf(file);
-  // Another process may be making the store at this moment.
+  // Another process may be creating the store right now.
   for (let look = 1; bytes === 0 && look < limits.emptyStoreLooksMax; look++) {
     await sleep(limits.emptyStoreLookMs);
     bytes = sizeOf(file);
@@ -56,11 +56,11 @@ export async function checkEmbedded(path: string): Promise<void> {
   );
 }
 
-/** What is wrong with an embedded store as far as its first pages show, among it that its file was cut short; at once. */
+/** The damage to an embedded store that its first pages reveal, including a truncated file; synchronous. */
 export function findObviousDamage(path: string): string | undefined {
   const file = join(path, 'data.mdb');
   const bytes = sizeOf(file);
-  // An empty one is just being made.
+  // An empty file belongs to a store that is just being created.
   return bytes === undefined || bytes === 0 ? undefined : findDamageInMeta(file);
 }
 
@@ -77,7 +77,7 @@ function findDamageInMeta(file: string): string | undefined {
     if (typeof second === 'string') return second;
     const lastPage = first.lastPage > second.lastPage ? first.lastPage : second.lastPage;
     const neededBytes = (lastPage + 1n) * BigInt(first.pageBytes);
-    const bytes = sizeOf(file) ?? 0; // after the pages were read: a store in use only grows
+    const bytes = sizeOf(file) ?? 0; // measured after the pages were read: a store in use only grows
     return bytes < neededBytes ? `data.mdb has ${bytes} bytes and should have ${neededBytes}` : undefined;
   } finally {
     closeSync(descriptor);
@@ -100,7 +100,7 @@ function readMeta(descriptor: number, offset: number): Meta | string {
     : 'data.mdb names an impossible page size';
 }
 
-/** Reads everything in a process of its own, since what reads a damaged file may be killed. */
+/** Reads every entry in a separate process, because reading a damaged file may kill the process. */
 async function findDamageInEntries(path: string): Promise<string | undefined> {
   try {
     const options = { env: {}, timeout: limits.storeProbeMsMax, killSignal: 'SIGTERM' } as const;
@@ -113,7 +113,7 @@ async function findDamageInEntries(path: string): Promise<string | undefined> {
       readonly killed?: boolean;
       readonly stdout?: string;
     };
-    // Too much to read in the time, or too many processes: that says nothing about the store.
+    // The probe ran out of time or could not be started, which says nothing about the store.
     if (killed === true || typeof code === 'string') return undefined;
     return stdout?.trim() || `reading it ends with ${signal ?? `status ${code}`}`;
   }

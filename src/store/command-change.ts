@@ -1,5 +1,5 @@
-// A change that a command makes in the store by itself, in the store's list of changes beside those that people make through the
-// control plane: who ran the command, what was changed, and how it was before and after, without secrets. Cold.
+// Adds a change that a command makes directly in the store to the store's list of changes, beside those that people make through the
+// control plane: who ran the command, what was changed, and the state before and after, without secrets. Cold path.
 import { limits } from '../shared/limits.js';
 import { AuditRecords } from './audit-records.js';
 import type { RecordStore } from './record-store.js';
@@ -9,16 +9,16 @@ export interface CommandChange {
   readonly operator: string;
   readonly operation: 'putUserConfig' | 'deleteUserConfig' | 'setSecret' | 'deleteSecret' | 'rotateSecrets';
   readonly kind: 'user-configs' | 'secrets';
-  /** Whose config it is, or which secret. */
+  /** The subject of the config, or the name of the secret. */
   readonly name?: string;
   readonly before: object | undefined;
   readonly after: object | undefined;
 }
 
-/** For a person: the change itself is made. */
+/** Shown to a person; the change itself has been made. */
 export const CHANGE_NOT_LISTED = 'This change could not be added to the list of changes.';
 
-/** Tried once. @returns false when the list has not taken it. */
+/** Tries once. @returns false when the change could not be added to the list. */
 export async function listChange(
   records: RecordStore,
   { operator, operation, kind, name, before, after }: CommandChange,

@@ -1,20 +1,20 @@
-// The store of user configs for whoever writes them by hand: not to serve requests, but to look at one, change it only if it
-// is what was seen, and list the subjects. Opened for one command; keys and values are those that the dataplane reads. Cold.
+// The store of user configs for people who edit them by hand: it serves no requests, but reads one config, changes it only if it is still
+// as it was read, and lists the subjects. Opened for a single command; keys and values are those that the dataplane reads. Cold path.
 import type { StoreOptions } from '../config/dataplane-options.js';
 import { limits } from '../shared/limits.js';
 import { encodeStoreKey } from './store-key.js';
 
 /** Its methods reject with a {@link ConfigStoreFault}. */
 export interface ConfigStore {
-  /** Where it is, for a person. */
+  /** The location of the store, for a person. */
   readonly place: string;
   read(subject: string): Promise<Buffer | undefined>;
   /**
-   * False, and nothing is changed, when there is anything else than expected; atomic over processes and machines, and durable
-   * when it resolves. `undefined` stands for nothing.
+   * Resolves to false, without a change, when the stored value is not the expected one. Atomic across processes and machines, and durable
+   * when it resolves. `undefined` stands for no value.
    */
   swap(subject: string, expected: Buffer | undefined, value: Buffer | undefined): Promise<boolean>;
-  /** Some at a time, in no order; one may come twice while others write. */
+  /** In batches, in no order; a subject may appear twice when others write meanwhile. */
   subjects(): AsyncIterable<readonly string[]>;
   close(): Promise<void>;
 }
@@ -25,8 +25,8 @@ export class ConfigStoreFault extends Error {
 }
 
 /**
- * @param isMade whether an embedded store that is not there is made.
- * @returns `undefined` when there is none. Rejects with a {@link ConfigStoreFault}.
+ * @param isMade whether to create an embedded store that does not exist.
+ * @returns `undefined` when there is no store. Rejects with a {@link ConfigStoreFault}.
  */
 export async function openConfigStore(options: StoreOptions, isMade: boolean): Promise<ConfigStore | undefined> {
   switch (options.kind) {
@@ -37,7 +37,7 @@ export async function openConfigStore(options: StoreOptions, isMade: boolean): P
   }
 }
 
-/** Throws a {@link ConfigStoreFault} for a subject without a key. */
+/** Throws a {@link ConfigStoreFault} for a subject that has no valid key. */
 export function subjectKey(subject: string): Buffer {
   const key = encodeStoreKey(subject);
   if (key !== undefined) return key;

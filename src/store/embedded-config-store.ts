@@ -1,5 +1,5 @@
-// User configs in the embedded store, beside a dataplane that has it open: LMDB has one writer at a time over all
-// processes, and whoever reads next sees what was committed. Cold.
+// User configs in the embedded store, while a dataplane may have it open: LMDB has one writer at a time across all processes, and the next
+// read in any process sees what was committed. Cold path.
 import { isUtf8 } from 'node:buffer';
 import type { Database, RootDatabase } from 'lmdb';
 import { limits } from '../shared/limits.js';
@@ -43,7 +43,7 @@ export class EmbeddedConfigStore implements ConfigStore {
         else this.#values.putSync(key, value);
         return true;
       });
-      // The commit is visible to every process by now; this waits until it is on the disk.
+      // The commit is already visible to every process; this waits until it is on disk.
       if (isDone) await this.#root.flushed;
       return isDone;
     });
@@ -53,7 +53,7 @@ export class EmbeddedConfigStore implements ConfigStore {
     let last: Buffer | undefined;
     for (;;) {
       const found = await attempt(`${this.place} cannot be read`, () => this.#keysFrom(last));
-      // The range begins with its start.
+      // The range includes its start key.
       const keys = found.filter((key) => last === undefined || !key.equals(last));
       if (keys.length === 0) return;
       last = keys.at(-1) ?? last;
@@ -61,14 +61,14 @@ export class EmbeddedConfigStore implements ConfigStore {
     }
   }
 
-  /** In the order of their bytes. */
+  /** In byte order. */
   #keysFrom(start: Buffer | undefined): Buffer[] {
     this.#values.resetReadTxn();
     const range = { limit: limits.recordsAtOnceMax + 1, ...(start !== undefined && { start }) };
     return Array.from(this.#values.getKeys(range), (key) => Buffer.from(key));
   }
 
-  /** After a full disk LMDB waits for a write that it has given up, and never closes. What was committed is on the disk. */
+  /** Has a timeout: after a full disk LMDB never closes, because it waits for a write that it has abandoned. Commits are on disk. */
   async close(): Promise<void> {
     let late: NodeJS.Timeout | undefined;
     const isLate = new Promise<void>((resolve) => (late = setTimeout(resolve, limits.embeddedCloseMsMax)));

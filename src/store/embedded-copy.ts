@@ -1,4 +1,4 @@
-// A copy of an embedded store as it is at one moment, beside processes that have it open. Cold.
+// Makes a consistent copy of an embedded store while other processes have it open. Cold path.
 import { chmodSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeDirectory } from '../shared/make-directory.js';
@@ -8,8 +8,8 @@ import { openRoot } from './embedded-databases.js';
 export type CopyOutcome = 'copied' | 'no-store' | 'not-empty' | { readonly damage: string };
 
 /**
- * @param to a directory that is not there, or empty: it is made for its owner alone, as the store is. Rejects when it cannot be
- *   written; what is there then is no store.
+ * @param to a directory that is empty or does not exist; it is created for its owner alone, as the store is. Rejects when it cannot be
+ *   written, and then its contents are not a usable store.
  */
 export async function copyEmbedded(from: string, to: string): Promise<CopyOutcome> {
   if (!isEmbeddedThere(from)) return 'no-store';

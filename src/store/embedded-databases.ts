@@ -1,27 +1,27 @@
-// How the embedded store's folder is opened, and the name spaces in it: each is a database of its own, so that no
-// subject can reach a key of the gateway's.
+// Opens the embedded store's folder and the name spaces in it. Each name space is a separate database, so that no subject can reach one of
+// the gateway's own keys.
 import { open, type Database, type RootDatabase } from 'lmdb';
 import { limits } from '../shared/limits.js';
 import { makeDirectory } from '../shared/make-directory.js';
 
 /**
- * Without `noSubdir: false` a path with a dot in its last part would be taken for a file. What one turn of the event loop
- * writes would be committed together, too, by a promise that only lmdb has: when the disk is full it is rejected, and nobody
- * could hear it. And where commits are visible before they are flushed, a process that opens the folder meanwhile has been
- * seen, once in some thirty tries, to make the writer find pages that are none of its own.
+ * Without `noSubdir: false`, a path with a dot in its last part would be taken for a file. With `eventTurnBatching`, lmdb commits the
+ * writes of one turn of the event loop together through an internal promise, which is rejected when the disk is full and which no caller
+ * could handle. With `overlappingSync`, commits are visible before they are flushed, and a process that opens the folder meanwhile made the
+ * writer find pages that are not its own (seen about once in thirty tries).
  */
 const OPENING = {
   ...{ noSubdir: false, eventTurnBatching: false, overlappingSync: false },
   maxReaders: limits.storeReadersMax,
 };
 
-/** Opens the folder, and makes it, for its owner alone, when it is not there. Throws when it cannot be used. */
+/** Opens the folder, creating it for its owner alone when it does not exist. Throws when it cannot be used. */
 export function openRoot(path: string): RootDatabase {
   makeDirectory(path);
   return open({ path, ...OPENING });
 }
 
-/** It comes within a turn or two of the event loop; should it not come, what failed says so without it. */
+/** How long to wait for lmdb's reason, which arrives within a turn or two of the event loop; without it, the original error is reported. */
 const REASON_MS_MAX = 100;
 
 type DatabaseName = 'user-configs' | 'records' | 'publications' | 'changes';
@@ -31,8 +31,8 @@ export function openDatabase(root: RootDatabase, name: DatabaseName): Database<B
 }
 
 /**
- * Why lmdb could not commit what it was given, as a full disk: it says so in a promise of its own, a moment later, which somebody must hear.
- * Never rejects; any other error is its own reason.
+ * Why lmdb could not commit, for example a full disk: lmdb gives the reason a moment later in a separate promise, whose rejection must be
+ * handled. Never rejects; any other error is returned as it is.
  */
 export async function commitReason(error: unknown): Promise<Error> {
   if (!(error instanceof Error)) return new Error(String(error));

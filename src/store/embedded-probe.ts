@@ -1,13 +1,13 @@
-// Reads every entry of the embedded store at the path of its first argument, and changes nothing. A program of its own,
-// because a damaged store may kill whoever reads it: LMDB believes what its file says. Ends with status 0 when all is
-// well, and otherwise says on standard output what is not. Cold.
+// Reads every entry of the embedded store at the path given as the first argument, without changing anything. A separate program, because
+// LMDB trusts its file, and a damaged one may kill the process that reads it. Exits with status 0 when the store is intact, and otherwise
+// prints the damage on standard output. Cold path.
 import { open, type Database } from 'lmdb';
 import { limits } from '../shared/limits.js';
 
 const path = process.argv[2];
 if (path === undefined) throw new Error('the path of a store is missing');
 
-/** Another process may write between the reading of the entries and of their number. */
+/** Retries, because another process may write between reading the entry count and reading the entries. */
 const TRIES_MAX = 5;
 
 function findDamage(database: Database<Buffer, Buffer>): string | undefined {
@@ -32,7 +32,7 @@ function findDamageInAll(storePath: string): string | undefined {
     maxReaders: limits.storeReadersMax,
   });
   const names = Array.from(root.getKeys(), String);
-  // A root page that holds noise may read as an empty one.
+  // A corrupt root page may read as an empty one.
   const { entryCount } = root.getStats() as { readonly entryCount: number };
   if (names.length < entryCount) return `it should have ${entryCount} databases, and ${names.length} were found`;
   for (const name of names) {

@@ -1,5 +1,5 @@
-// The record store inside the machine: databases of the LMDB folder that the dataplane reads, too. LMDB has one writer at
-// a time over all processes, and that is all a swap needs.
+// The record store on the local machine: databases in the LMDB folder that the dataplane also reads. LMDB has one writer at a time across
+// all processes, which is all that a swap needs.
 import type { Database, RootDatabase } from 'lmdb';
 import { limits } from '../shared/limits.js';
 import { commitReason, openDatabase, openRoot } from './embedded-databases.js';
@@ -13,19 +13,19 @@ import {
   type RecordStore,
 } from './record-store.js';
 
-/** Follows every key with the same prefix: it is never part of UTF-8. */
+/** Appended to a prefix, sorts after every key with that prefix: this byte never occurs in UTF-8. */
 const AFTER_UTF8 = Buffer.from([0xff]);
-/** Of what an earlier version knew of user configs: among the records, under a hash of the subject. */
+/** Prefix under which an earlier version kept its publications: among the records, under a hash of the subject. */
 const EARLIER_PUBLICATIONS = 'published/';
 
 export class EmbeddedRecords implements RecordStore {
   readonly kind = 'embedded';
   readonly #root: RootDatabase;
   readonly #databases: Readonly<Record<RecordKey['space'], Database<Buffer, Buffer>>>;
-  /** Keys of changed records under their positions, which are numbers of eight bytes. */
+  /** Keys of changed records, by position (an eight-byte number). */
   readonly #changes: Database<Buffer, Buffer>;
 
-  /** Opens the folder, and makes it, for its owner alone, when it is not there. Throws when it cannot be used. */
+  /** Opens the folder, creating it for its owner alone when it does not exist. Throws when it cannot be used. */
   constructor(path: string) {
     this.#root = openRoot(path);
     this.#databases = {
@@ -36,7 +36,7 @@ export class EmbeddedRecords implements RecordStore {
     this.#changes = openDatabase(this.#root, 'changes');
   }
 
-  /** Opens the folder, and moves what an earlier version kept elsewhere in it. */
+  /** Opens the folder, and moves the publications of an earlier version to where they are kept now. */
   static async open(path: string): Promise<EmbeddedRecords> {
     const records = new EmbeddedRecords(path);
     await records.#moveEarlierPublications();
@@ -59,7 +59,7 @@ export class EmbeddedRecords implements RecordStore {
     return attempt(() => {
       const start = Buffer.from(after === '' ? prefix : after);
       const end = Buffer.concat([Buffer.from(prefix), AFTER_UTF8]);
-      // One more, as the range begins with its start.
+      // One more than asked for, because the range includes its start key.
       const range = this.#committed('records').getKeys({ start, end, limit: countMax + 1 });
       const keys = Array.from(range, (key) => key.toString());
       return keys.filter((key) => key !== after).slice(0, countMax);
@@ -82,7 +82,7 @@ export class EmbeddedRecords implements RecordStore {
         }
         return true;
       });
-      // The commit is visible to every process by now; this waits until it is on the disk.
+      // The commit is already visible to every process; this waits until it is on disk.
       if (isDone) await this.#root.flushed;
       return isDone;
     });
@@ -93,7 +93,7 @@ export class EmbeddedRecords implements RecordStore {
       this.#changes.resetReadTxn();
       const last = this.#lastPosition();
       const known = position === '' ? -1 : Number(position);
-      // So far back the log goes: each position has one entry.
+      // Each position has one entry, so the log goes back `recordChangesKept` positions.
       const isUnknown = !(known >= 0 && known <= last) || last - known > limits.recordChangesKept;
       if (isUnknown || known === last) return { position: String(last), keys: isUnknown ? 'unknown' : [] };
       const range = this.#changes.getRange({ start: positionKey(known + 1), end: positionKey(last + 1) });
@@ -111,7 +111,7 @@ export class EmbeddedRecords implements RecordStore {
     }
   }
 
-  /** After a full disk LMDB waits for a write that it has given up, and never closes. What was committed is on the disk. */
+  /** Has a timeout: after a full disk LMDB never closes, because it waits for a write that it has abandoned. Commits are on disk. */
   async close(): Promise<void> {
     let late: NodeJS.Timeout | undefined;
     const isLate = new Promise<void>((resolve) => (late = setTimeout(resolve, limits.embeddedCloseMsMax)));
@@ -119,7 +119,7 @@ export class EmbeddedRecords implements RecordStore {
     clearTimeout(late);
   }
 
-  /** Within a transaction. */
+  /** Appends a key to the log of changes; must run within a transaction. */
   #tell(key: Buffer): void {
     const position = this.#lastPosition() + 1;
     this.#changes.putSync(positionKey(position), key);
@@ -131,7 +131,7 @@ export class EmbeddedRecords implements RecordStore {
     return 0;
   }
 
-  /** Some in one transaction, so that others have their turn; who comes second finds nothing left to move. */
+  /** One batch per transaction, so that other writers get their turn; a second process that does the same finds nothing to move. */
   async #moveEarlierPublications(): Promise<void> {
     const start = Buffer.from(EARLIER_PUBLICATIONS);
     const end = Buffer.concat([start, AFTER_UTF8]);
@@ -149,7 +149,7 @@ export class EmbeddedRecords implements RecordStore {
     }
   }
 
-  /** Left alone, lmdb reads from one snapshot for a while; this way what another process committed is seen. */
+  /** By default lmdb reuses a read snapshot for a while; resetting it makes commits of other processes visible. */
   #committed(space: RecordKey['space']): Database<Buffer, Buffer> {
     const database = this.#databases[space];
     database.resetReadTxn();

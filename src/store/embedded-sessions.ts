@@ -1,5 +1,5 @@
-// Records of sessions that outlive the gateway inside the machine: an LMDB folder that all workers open side by side. Each value begins with the time
-// at which it expires; what expired and nobody has asked for is swept, some entries at a time. Cold: a few times a session.
+// Records of sessions on the local machine that outlive the gateway: an LMDB folder that all workers have open. Each value begins with its
+// expiry time; expired entries that are never read are swept, a few at a time. Cold path: a few times per session.
 import { randomBytes } from 'node:crypto';
 import type { Database, RootDatabase } from 'lmdb';
 import { limits } from '../shared/limits.js';
@@ -7,25 +7,25 @@ import { commitReason, openRoot } from './embedded-databases.js';
 import type { SealedRead, SealedSession, SealedSessions } from './sealed-sessions.js';
 
 const EXPIRY_BYTES = 8;
-/** Of the mark of what was removed, which is an expiry alone: the first of records is 1. */
+/** Version of the mark of a removed record, which is an expiry time alone; versions of records begin at 1. */
 const MARK_VERSION = 0;
 const KEY_BYTES = 32;
 const NOTHING = Buffer.alloc(0);
 
 export class EmbeddedSessions implements SealedSessions {
   readonly isShared = false;
-  /** Every read looks at what all processes have written: nothing has to be told. */
+  /** Never called: every read sees what all processes have written. */
   onChanged: SealedSessions['onChanged'];
   readonly #root: RootDatabase;
   readonly #sessions: Database<Buffer, Buffer>;
   readonly #sweepTimer: NodeJS.Timeout;
-  /** Where the next sweep goes on; each process begins elsewhere. */
+  /** Where the next sweep starts; random at first, so that each process starts elsewhere. */
   #sweepFrom: Buffer = randomBytes(KEY_BYTES);
-  /** Why the last write failed, and until when the others do so at once. */
+  /** Why the last write failed; until `#pausedUntilMs`, further writes fail at once with this error. */
   #failure = new Error('nothing was written yet');
   #pausedUntilMs = 0;
 
-  /** Opens the folder, and makes it, for its owner alone, when it is not there. Throws when it cannot be used. */
+  /** Opens the folder, creating it for its owner alone when it does not exist. Throws when it cannot be used. */
   constructor(path: string) {
     this.#root = openRoot(path);
     this.#sessions = this.#root.openDB({
@@ -38,7 +38,7 @@ export class EmbeddedSessions implements SealedSessions {
   }
 
   read(key: Buffer): SealedRead {
-    // Left alone, lmdb reads from one snapshot for a while; this way what another process committed is seen.
+    // By default lmdb reuses a read snapshot for a while; resetting it makes commits of other processes visible.
     this.#sessions.resetReadTxn();
     const entry = this.#sessions.getEntry(key);
     if (entry?.version === undefined) return undefined;
@@ -52,7 +52,7 @@ export class EmbeddedSessions implements SealedSessions {
     if (version > 1) return this.#commit(() => this.#sessions.put(key, value, version, version - 1));
     const putNew = (): void => void this.#sessions.put(key, value, version);
     if (await this.#commit(() => this.#sessions.ifNoExists(key, putNew))) return true;
-    // What has expired may be there still.
+    // An expired entry may still be present.
     if (this.read(key) !== undefined) return false;
     const { version: expired } = this.#sessions.getEntry(key) ?? {};
     return this.#commit(() => this.#sessions.put(key, value, version, expired));
@@ -62,17 +62,17 @@ export class EmbeddedSessions implements SealedSessions {
     const present = this.read(key);
     if (typeof present !== 'object') return false;
     const { version, bytes } = present;
-    // Who has written meanwhile has put its end off, too.
+    // A concurrent writer has already extended the expiry, so a failed put needs no retry.
     await this.#commit(() => this.#sessions.put(key, valueOf(bytes, lifeMs), version, version));
     return true;
   }
 
-  /** Nobody but its process renews it: what life it has left does not count. */
+  /** Ignores the remaining life: only this record's own process renews it. */
   async remove(key: Buffer, markMs: number): Promise<boolean> {
     return this.#commit(() => this.#sessions.put(key, valueOf(NOTHING, markMs), MARK_VERSION));
   }
 
-  /** What was committed is in the file: nobody waits for the disk. */
+  /** Does not wait for the disk: committed data is already in the file. */
   async close(): Promise<void> {
     clearInterval(this.#sweepTimer);
     let late: NodeJS.Timeout | undefined;
@@ -81,7 +81,7 @@ export class EmbeddedSessions implements SealedSessions {
     clearTimeout(late);
   }
 
-  /** lmdb writes lines of its own to standard error about each commit that a full disk does not take. */
+  /** Pauses writes after a failure, because lmdb prints to standard error for each commit that a full disk rejects. */
   async #commit<Answer>(write: () => Promise<Answer>): Promise<Answer> {
     if (performance.now() < this.#pausedUntilMs) throw this.#failure;
     try {
@@ -103,11 +103,11 @@ export class EmbeddedSessions implements SealedSessions {
       const expired = entries.filter(({ value }) => value.readDoubleBE() <= Date.now());
       if (expired.length > 0) this.#commit(() => this.#removeExpired(expired.map(({ key }) => key))).catch(() => {});
     } catch {
-      // Whoever reads or writes next says so.
+      // The next read or write reports the failure.
     }
   }
 
-  /** Somebody may have put one's end off since. */
+  /** Checks each expiry again, because the record may have been renewed since. */
   async #removeExpired(keys: readonly Buffer[]): Promise<void> {
     await this.#root.transaction(() => {
       for (const key of keys) {
@@ -118,7 +118,7 @@ export class EmbeddedSessions implements SealedSessions {
   }
 }
 
-/** The time is the wall clock's: a record may outlive processes. */
+/** Uses wall-clock time, because a record may outlive processes. */
 function valueOf(bytes: Buffer, lifeMs: number): Buffer {
   const value = Buffer.allocUnsafe(EXPIRY_BYTES + bytes.length);
   value.writeDoubleBE(Date.now() + lifeMs);

@@ -1,5 +1,5 @@
-// The store inside the machine: an LMDB folder that every worker, and other processes, open side by side. A read sees
-// what any process committed before it began, so nothing is invalidated; what is remembered only saves copying. Hot.
+// The store on the local machine: an LMDB folder that every worker and other processes have open. A read sees everything that any process
+// committed before it began, so nothing is ever invalidated; the cache only saves copying. Hot path.
 import type { Database, RootDatabase } from 'lmdb';
 import { limits } from '../shared/limits.js';
 import { commitReason, openDatabase, openRoot } from './embedded-databases.js';
@@ -13,7 +13,7 @@ interface Known {
   readonly read: { readonly kind: 'found'; readonly value: Buffer };
 }
 
-/** A name space of the folder, and what was read of it. */
+/** A name space of the folder, with its cache of values read. */
 interface Shelf {
   readonly values: Database<Buffer, Buffer>;
   readonly known: RecentMap<Known>;
@@ -28,7 +28,7 @@ export class EmbeddedStore implements Store {
   readonly #userConfigs: Shelf;
   readonly #records: Shelf;
 
-  /** Opens the folder, and makes it, for its owner alone, when it is not there. Throws when it cannot be used. */
+  /** Opens the folder, creating it for its owner alone when it does not exist. Throws when it cannot be used. */
   constructor(path: string, counts = new StoreCounts()) {
     this.#counts = counts;
     this.#root = openRoot(path);
@@ -71,12 +71,12 @@ export class EmbeddedStore implements Store {
     const key = known?.key ?? encodeStoreKey(name);
     if (key === undefined) return unencodable;
     try {
-      // Left alone, lmdb reads from one snapshot for about a millisecond; without this, a commit of another process
-      // in that time would not be seen.
+      // By default lmdb reuses a read snapshot for about a millisecond; without this reset, a commit by another process in that time would
+      // not be seen.
       values.resetReadTxn();
       const lent = values.getBinaryFast(key);
       if (lent === undefined) return missing;
-      // What lmdb lends is overwritten by the next read, and may be longer than the value.
+      // The buffer lent by lmdb is overwritten by the next read, and may be longer than the value.
       const value = lent.subarray(0, lent.length);
       if (known !== undefined && known.read.value.equals(value)) return known.read;
       const read = { kind: 'found', value: Buffer.from(value) } as const;
@@ -95,7 +95,7 @@ export class EmbeddedStore implements Store {
     } catch (error) {
       throw await commitReason(error);
     }
-    // The commit is visible to every process by now; this waits until it is on the disk.
+    // The commit is already visible to every process; this waits until it is on disk.
     await this.#userConfigs.values.flushed;
   }
 

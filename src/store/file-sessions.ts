@@ -1,28 +1,28 @@
-// Records of the sessions of one slot, for as long as the gateway runs: in files of a folder that the slot's workers have to
-// themselves. A few bytes that are read and written where they lie cost a fraction of what a file of its own takes for each, or a
-// database with a thread of its own, and nobody ever waits for a lock. Cold: a few times a session.
+// Records of the sessions of one slot, kept while the gateway runs, in files of a folder that only the slot's workers use. Reading and
+// writing a few bytes in place costs a fraction of a file per record, or of a database with its own thread, and never waits for a lock.
+// Cold path: a few times per session.
 import { join } from 'node:path';
 import { limits } from '../shared/limits.js';
 import { makeDirectory } from '../shared/make-directory.js';
 import { RecordCells, type RecordPlace } from './record-cells.js';
 import type { SealedSession, SealedSessions } from './sealed-sessions.js';
 
-/** A page; what many backends or subscriptions take; and the longest record there is, with its seal. What is not written takes no room. */
+/** Size classes: a page; many backends or subscriptions; the longest record, sealed. Unwritten cells take no disk space. */
 const CELL_BYTES = [4_096, 32_768, limits.sessionRecordBytesMax + 4_096] as const;
 
 /**
- * Two workers share the folder while one replaces the other, and a session is used by one of them: by its successor once that
- * has read it. Their writes are held against each other by what the files say just before, which is enough for that.
+ * Two workers share the folder while one replaces the other, but each session is used by only one of them: by the successor once it has
+ * read the session's record. Each write is therefore checked only against what the files say just before it, without a lock.
  */
 export class FileSessions implements SealedSessions {
   readonly isShared = false;
-  /** Every read looks at the files: nothing has to be told. */
+  /** Never called: every read looks at the files. */
   onChanged: SealedSessions['onChanged'] = undefined;
   readonly #folder: string;
   readonly #sizes: readonly RecordCells[];
   readonly #tidyTimer: NodeJS.Timeout;
 
-  /** Opens the folder, and makes it, for its owner alone, when it is not there. Throws when it cannot be used. */
+  /** Opens the folder, creating it for its owner alone when it does not exist. Throws when it cannot be used. */
   constructor(folder: string) {
     this.#folder = folder;
     this.#makeFolder();
@@ -43,7 +43,7 @@ export class FileSessions implements SealedSessions {
     const before = this.#find(key);
     if ((before?.version ?? 0) !== version - 1) return false;
     cells.put(key, version, bytes, Date.now() + lifeMs);
-    // Whoever reads in between finds both, and takes the later.
+    // A reader in between finds both records, and takes the later one.
     before?.cells.setExpiry(before, 0);
     return true;
   }
@@ -54,7 +54,7 @@ export class FileSessions implements SealedSessions {
     return place !== undefined;
   }
 
-  /** Nobody else has it: no mark is needed, and what life it has left does not count. */
+  /** No other process has the record, so it leaves no mark, and its remaining life does not matter. */
   async remove(key: Buffer): Promise<boolean> {
     const place = this.#find(key);
     place?.cells.setExpiry(place, 0);
@@ -66,7 +66,7 @@ export class FileSessions implements SealedSessions {
     for (const cells of this.#sizes) cells.close();
   }
 
-  /** The latest record of that key; none is left beside it. */
+  /** The latest record of the key; frees any older ones. */
   #find(key: Buffer): RecordPlace | undefined {
     const places: RecordPlace[] = [];
     for (const cells of this.#sizes) cells.collect(key, places);
@@ -79,10 +79,10 @@ export class FileSessions implements SealedSessions {
   #tidy(): void {
     try {
       for (const cells of this.#sizes) cells.tidy();
-      // Somebody may have tidied the temporary directory.
+      // A cleanup of the temporary directory may have removed the folder.
       this.#makeFolder();
     } catch {
-      // Whoever reads or writes next says so.
+      // The next read or write reports the failure.
     }
   }
 

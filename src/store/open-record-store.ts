@@ -1,12 +1,12 @@
-// The one place that knows both record stores. It loads the one that is asked for.
+// The only module that knows both record stores. Loads only the one that the options name.
 import type { StoreOptions } from '../config/dataplane-options.js';
 import type { Logger } from '../shared/logger.js';
 import { checkEmbedded } from './check-embedded.js';
 import type { RecordStore } from './record-store.js';
 
 /**
- * Opens the record store that the options name. Rejects when an embedded store cannot be used. A Redis that cannot be
- * reached is waited for no longer than one attempt to connect: the store opens, its methods reject, and it heals.
+ * Opens the record store that the options name. Rejects when an embedded store cannot be used. Waits for an unreachable Redis no longer
+ * than one connection attempt: the store opens, its methods reject, and it keeps trying to connect.
  */
 export async function openRecordStore(options: StoreOptions, logger: Logger): Promise<RecordStore> {
   switch (options.kind) {

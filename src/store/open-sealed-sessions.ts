@@ -1,4 +1,4 @@
-// The place of the records of sessions, as the options name it. Like the stores, each is loaded when it is asked for.
+// Opens the place for records of sessions that the options name. As with the stores, an implementation is loaded only when it is needed.
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DataplaneOptions } from '../config/dataplane-options.js';
@@ -9,10 +9,10 @@ import type { SealedSessions } from './sealed-sessions.js';
 const FOLDER = 'sessions';
 
 /**
- * @param runDirectory private to this gateway, and gone with it.
- * @param slot whose sessions these are, where they go with the gateway.
- * @returns `undefined` when sessions are written down nowhere: as the options say, or because the place cannot be used, which
- *   is logged and costs the gateway nothing else.
+ * @param runDirectory private to this gateway, and deleted with it.
+ * @param slot the slot whose sessions these are; used only where records are deleted with the gateway.
+ * @returns `undefined` when sessions are not recorded: because the options say so, or because the place cannot be used, which is logged and
+ *   costs the gateway nothing else.
  */
 export async function openSealedSessions(
   { sessionDirectory, store }: Pick<DataplaneOptions, 'sessionDirectory' | 'store'>,
@@ -36,7 +36,7 @@ async function tryOpenEmbedded(path: string, logger: Logger): Promise<SealedSess
   return orNone(path, logger, () => {
     const damage = findObviousDamage(path);
     if (damage !== undefined) {
-      // Whoever reads a file that was cut short is killed, and so would be each worker in its place.
+      // Reading a truncated file would kill this worker, and every worker that replaces it.
       logger.error({ path, damage }, 'the stored sessions are damaged: they are removed, and lost');
       rmSync(path, { recursive: true, force: true });
     }

@@ -1,14 +1,14 @@
-// The one place that knows both stores. It loads the one that is asked for: the client of the other would be a quarter of
-// what it takes to start a worker.
+// The only module that knows both stores. Loads only the one that the options name: the other's client would be a quarter of a worker's
+// start-up time.
 import type { StoreOptions } from '../config/dataplane-options.js';
 import type { Logger } from '../shared/logger.js';
 import type { StoreCounts } from './store-counts.js';
 import type { Store } from './store.js';
 
 /**
- * Opens the store that the options name. Rejects when an embedded store cannot be used. A Redis that cannot be reached
- * is waited for no longer than one attempt to connect: the store opens, its reads fail, and it heals.
- * @param onObstacle hears why nothing can be read from then on, and `''` when it can again.
+ * Opens the store that the options name. Rejects when an embedded store cannot be used. Waits for an unreachable Redis no longer than one
+ * connection attempt: the store opens, its reads fail, and it keeps trying to connect.
+ * @param onObstacle called with the reason when nothing can be read any more, and with `''` when it can again.
  */
 export async function openStore(
   options: StoreOptions,
@@ -24,7 +24,7 @@ export async function openStore(
   }
 }
 
-/** LMDB's own words name no path, and a file system that is read-only only by what LMDB was about to do. */
+/** Adds the path and advice to LMDB's message, which names no path and hints at a read-only file system only by the failed operation. */
 async function openEmbedded(path: string, counts: StoreCounts | undefined): Promise<Store> {
   const { EmbeddedStore } = await import('./embedded-store.js');
   try {

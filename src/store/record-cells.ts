@@ -1,13 +1,13 @@
-// Records of one size class in files that are hash tables: heads in front, and behind them a cell for each. A key has its
-// bucket in every file; when that is full in one, the next file has room. So a record is found, written and removed by a read and
-// a write or two in a file that is open, and nothing is remembered of what lies where: processes that share the folder see what
-// the others did. Cold: a few times a session.
+// Records of one size class, in files that are hash tables: heads first, and behind them one cell per head. A key has a bucket in every
+// file; when the bucket is full in one file, the next file is used. A record is found, written and removed with a read and a write or two
+// in an open file, and no location is cached, so processes that share the folder see each other's changes. Cold path: a few times per
+// session.
 //
 //   free ──put: the body first, then the head──> live ──cleared, or its time is over──> free
 import { closeSync, constants, fstatSync, ftruncateSync, openSync, readSync, writeSync } from 'node:fs';
 import { limits } from '../shared/limits.js';
 
-/** A head: when it expires, on the wall clock, and 0 for a free cell; version; length of the body; key. */
+/** A head: expiry on the wall clock (0 for a free cell), version, length of the body, key. */
 const VERSION_AT = 8;
 const LENGTH_AT = 12;
 const KEY_AT = 16;
@@ -16,12 +16,12 @@ const HEAD_BYTES = KEY_AT + KEY_BYTES;
 
 const CELLS_PER_BUCKET = 16;
 const BUCKET_BYTES = CELLS_PER_BUCKET * HEAD_BYTES;
-/** Of the first file; each has four times as many as the one before it, until the largest. */
+/** Cells of the first file; each further file has four times as many as its predecessor, up to CELLS_MAX. */
 const CELLS_MIN = 4_096;
 const CELLS_MAX = 65_536;
 const FILE_MODE = 0o600;
 
-/** Where a live record is. It holds until something is written. */
+/** Location of a live record, valid until the next write. */
 export interface RecordPlace {
   readonly version: number;
   readonly cells: RecordCells;
@@ -33,20 +33,20 @@ export interface RecordPlace {
 interface CellFile {
   readonly descriptor: number;
   readonly cellCount: number;
-  /** Since the last look at whether it is empty. */
+  /** Whether it was written since the last check for emptiness. */
   isWritten: boolean;
 }
 
 const heads = Buffer.alloc(BUCKET_BYTES);
 const head = Buffer.alloc(HEAD_BYTES);
 const expiry = Buffer.alloc(VERSION_AT);
-/** Which bucket of which file is in `heads`, until something is written. */
+/** The file and bucket whose heads are in `heads`, until the next write. */
 let headsFile: CellFile | undefined;
 let headsBucket = -1;
 const manyHeads = Buffer.alloc(CELLS_MIN * HEAD_BYTES);
 const headsView = viewOf(heads);
 const manyHeadsView = viewOf(manyHeads);
-/** Two processes that look for a free cell at the same moment begin at different ones. */
+/** Where a process starts to look for a free cell; two that look at the same moment start at different cells. */
 const firstCell = process.pid % CELLS_PER_BUCKET;
 
 export class RecordCells {
@@ -55,19 +55,19 @@ export class RecordCells {
   readonly #files: CellFile[] = [];
   #lastLooked = 0;
 
-  /** @param path where its files are, each with its number behind it. */
+  /** @param path the path of its files without their number: `.0`, `.1` and so on are appended. */
   constructor(path: string, cellBytes: number) {
     this.#path = path;
     this.cellBytes = cellBytes;
     this.openOthers();
   }
 
-  /** Opens files that another process has made. */
+  /** Opens files that another process has created. */
   openOthers(): void {
     while (this.#files.length < limits.sessionRecordFilesMax && this.#tryOpen(constants.O_RDWR));
   }
 
-  /** Adds every live record with that key: there are two where a process was killed between a write and what it replaced. */
+  /** Adds every live record with that key: two when a process was killed between writing a record and freeing its predecessor. */
   collect(key: Buffer, places: RecordPlace[]): void {
     const nowMs = Date.now();
     for (const file of this.#files) {
@@ -86,7 +86,7 @@ export class RecordCells {
     return { version, cells: this, file, cell, length };
   }
 
-  /** @returns `undefined` when it is not all there. */
+  /** @returns `undefined` when the body is incomplete. */
   body({ file, cell, length }: RecordPlace): Buffer | undefined {
     const bytes = Buffer.allocUnsafe(Math.min(length, this.cellBytes));
     const count = readSync(file.descriptor, bytes, 0, bytes.length, this.#bodyAt(file, cell));
@@ -94,8 +94,8 @@ export class RecordCells {
   }
 
   /**
-   * Right behind `collect` of that key: what that has seen of the last file it looked at is not read again.
-   * @throws when there is no room: nothing of it is there then.
+   * Call it right after `collect` for the same key: the last bucket that `collect` read is not read again.
+   * @throws when there is no room; then nothing of the record is stored.
    */
   put(key: Buffer, version: number, body: Buffer, expiresAtMs: number): void {
     for (let number = 0; number < limits.sessionRecordFilesMax; number += 1) {
@@ -120,7 +120,7 @@ export class RecordCells {
     writeAll(file, expiry, cell * HEAD_BYTES);
   }
 
-  /** Looks at one file: one without a record gives its room back. When somebody has removed the files, new ones are made. */
+  /** Truncates the next file in turn if it holds no live record. Closes all files if any was deleted, so that new ones are created. */
   tidy(): void {
     if (this.#files.length === 0) return;
     if (this.#files.some((file) => fstatSync(file.descriptor).nlink === 0)) return this.close();
@@ -145,7 +145,7 @@ export class RecordCells {
     return file;
   }
 
-  /** Never what a link leads to: whatever that is, it is no file of records. @returns `undefined` where the file, or its folder, is not there. */
+  /** Never follows a symbolic link. @returns `undefined` when the file or its folder does not exist. */
   #tryOpen(flags: number): CellFile | undefined {
     const number = this.#files.length;
     try {
@@ -164,7 +164,7 @@ function bucketOf(file: CellFile, key: Buffer): number {
   return key.readUInt32BE() % (file.cellCount / CELLS_PER_BUCKET);
 }
 
-/** Into `heads`: what the file does not have yet is free. */
+/** Reads a bucket into `heads`; a part that the file does not reach yet counts as free. */
 function readBucket(file: CellFile, key: Buffer): void {
   const bucket = bucketOf(file, key);
   const count = readSync(file.descriptor, heads, 0, BUCKET_BYTES, bucket * BUCKET_BYTES);
@@ -173,7 +173,7 @@ function readBucket(file: CellFile, key: Buffer): void {
   headsBucket = bucket;
 }
 
-/** In the bucket as it was read to find out what is there of that key, if that was the last that was read. */
+/** A free cell of the key's bucket, as `collect` read it if that was the last bucket read. */
 function freeCell(file: CellFile, key: Buffer): number | undefined {
   if (headsFile !== file || headsBucket !== bucketOf(file, key)) readBucket(file, key);
   const nowMs = Date.now();

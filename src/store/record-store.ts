@@ -1,10 +1,10 @@
-// What the control plane asks of a store: to read, to change several keys at once if and only if nobody else has changed
-// them since, and to be told what was changed. It shares the store with the dataplane, which reads user configs through
-// `Store`. Nothing that is asked here grows with what is stored, but with what is asked for. Cold.
+// What the control plane needs from a store: to read, to change several keys at once if and only if nobody else has changed them since, and
+// to learn what was changed. The dataplane reads user configs from the same store through `Store`. The cost of each call depends on what is
+// asked for, never on how much is stored. Cold path.
 
 /**
- * One key of one of three name spaces: the gateway's own records, which no subject can reach; the user configs by
- * subject; and what the gateway knows of each user config, by subject, too.
+ * A key in one of three name spaces: the gateway's own records, which no subject can reach; the user configs, by subject; and what the
+ * gateway knows about each user config (publications), also by subject.
  */
 export interface RecordKey {
   readonly space: 'records' | 'user-configs' | 'publications';
@@ -12,11 +12,11 @@ export interface RecordKey {
 }
 
 export interface RecordChange extends RecordKey {
-  /** What must be there now, byte for byte; `undefined`: nothing. */
+  /** The value that must be stored now, byte for byte; `undefined`: none. */
   readonly expected: Buffer | undefined;
-  /** What is there afterwards; `undefined`: nothing. */
+  /** The value stored afterwards; `undefined`: none. */
   readonly value: Buffer | undefined;
-  /** Of a record: whoever follows the changes is to hear of it. */
+  /** Only for records: whether the change is entered in the log that `readChanges` reads. */
   readonly isTold?: boolean;
 }
 
@@ -26,9 +26,9 @@ export interface StoredRecord {
 }
 
 export interface RecordChanges {
-  /** To be asked from the next time. */
+  /** The position to pass to the next `readChanges`. */
   readonly position: string;
-  /** Keys of records, some of them more than once; `unknown`: any record may have been changed, made or removed. */
+  /** Keys of changed records, possibly repeated; `unknown`: any record may have been changed, made or removed. */
   readonly keys: readonly string[] | 'unknown';
 }
 
@@ -39,30 +39,30 @@ export interface RecordStore {
   /** The records under these keys, in their order. */
   readMany(keys: readonly string[]): Promise<(Buffer | undefined)[]>;
   /**
-   * Keys of records that begin with the prefix and come after the key given, in the order of their bytes.
+   * Keys of records that begin with the prefix and come after the given key, in byte order.
    * @param prefix with its slash, as in `servers/`.
-   * @param after `''`: from the first.
+   * @param after `''` starts at the first.
    */
   listKeys(prefix: string, after: string, countMax: number): Promise<string[]>;
   /**
-   * All or nothing, atomically over processes and machines; durable when it resolves. False, and nothing is changed,
-   * when any expectation does not hold. When it rejects, it may have been done. The changes are all of records, or all
-   * of one subject: a cluster keeps nothing else in one place.
+   * All or nothing, atomic across processes and machines; durable when it resolves. Resolves to false, without a change, when any
+   * expectation does not hold. When it rejects, the changes may have been made. The changes must all be of records, or all of one subject:
+   * a Redis Cluster keeps only those in one slot.
    */
   swap(changes: readonly RecordChange[]): Promise<boolean>;
-  /** What was told since the position; `''` is nowhere. */
+  /** Changes logged since the position; `''` stands for no known position. */
   readChanges(position: string): Promise<RecordChanges>;
   /** Whether the store can be reached. Never rejects. */
   ping(): Promise<boolean>;
   close(): Promise<void>;
 }
 
-/** The store cannot be reached, or does not take the command. The message names no secret. */
+/** The store cannot be reached, or rejects the command. The message names no secret. */
 export class RecordStoreFault extends Error {
   override readonly name = 'RecordStoreFault';
 }
 
-/** A broken promise of the caller's: see {@link RecordStore.swap}. */
+/** Throws when the caller breaks the contract of {@link RecordStore.swap}. */
 export function assertOnePlace(changes: readonly RecordChange[]): void {
   const places = new Set(changes.map(({ space, key }) => (space === 'records' ? 'records' : `of ${key}`)));
   if (places.size > 1) throw new Error('changes of one swap must be all of records, or all of one subject');

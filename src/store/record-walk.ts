@@ -1,5 +1,5 @@
-// All records with a prefix, some at a time: between two reads everybody else has their turn at the store. What is made
-// or removed meanwhile may be among them or not.
+// Iterates over all records with a prefix in batches, so that others get their turn at the store between two reads. Records made or removed
+// meanwhile may or may not be included.
 import { limits } from '../shared/limits.js';
 import type { RecordStore, StoredRecord } from './record-store.js';
 

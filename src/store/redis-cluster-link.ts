@@ -1,6 +1,6 @@
-// One life of the connections to a Redis Cluster: a link to each node that has slots. They begin and end together, as one link does: a
-// change goes unheard as soon as any is lost, and its owner makes them all anew, from the slots as they are then. Where a slot has moved
-// meanwhile, or is moving, its key is asked for where it is now.
+// One lifetime of the connections to a Redis Cluster: a link to each node that has slots. They begin and end together, as a single link
+// does: once any is lost, changes go unnoticed, so the owner opens all of them again, from the slots as they are then. When a slot has
+// moved meanwhile, or is moving, its key is read at the node where it is now.
 //
 //   opening ── every node's link is live ──> live
 //   opening, live ── any of them is lost, or slots are at a node that is not here, or end() ──> lost
@@ -14,7 +14,7 @@ import { slotOf, SLOTS } from './redis-slot.js';
 type State = 'opening' | 'live' | 'lost';
 
 const REDIRECTION = /^(MOVED|ASK) (\d+) (.*):(\d+)$/;
-/** A slot that is moving may have moved by the time that its key is asked for. */
+/** A slot that is being moved may be at yet another node by the time its key is asked for there. */
 const TRIES_MAX = 3;
 
 interface Node {
@@ -27,7 +27,7 @@ export class RedisClusterLink implements StoreLink {
   readonly #events: RedisLinkEvents;
   readonly #hearing: RedisLinkHearing | undefined;
   #state: State = 'opening';
-  /** By their addresses in words. */
+  /** By address, as `host:port`. */
   readonly #nodes = new Map<string, Node>();
   readonly #nodeOfSlot = new Map<number, Node>();
 
@@ -77,16 +77,16 @@ export class RedisClusterLink implements StoreLink {
         if (redirection === null || tries === TRIES_MAX) throw error;
         const [, kind, , host = '', port = ''] = redirection;
         isAsking = kind === 'ASK';
-        // An empty host is that of the node which says so.
+        // An empty host means the node that sent the redirection.
         node = this.#nodes.get(addressInWords({ host: host === '' ? node.host : host, port: Number(port) }));
         if (node !== undefined && !isAsking) this.#nodeOfSlot.set(slot, node);
       }
     }
-    // To a node that was not there, or had no slots, when this began.
+    // The redirection leads to a node that did not exist, or had no slots, when this link was opened.
     return this.#giveUp('the slots of the cluster are elsewhere now');
   }
 
-  /** Each node passes it on to all, and whoever hears a channel does so at each of them. */
+  /** Publishes at one node, which forwards to all; a subscriber subscribes at every node, and so gets the message once per node. */
   async publish(channel: string, message: string): Promise<number> {
     const node = this.#nodeOfSlot.get(slotOf(Buffer.from(channel)));
     if (node === undefined) throw new Error('Redis is not connected');
@@ -134,7 +134,7 @@ export class RedisClusterLink implements StoreLink {
   }
 }
 
-/** Both go out before anything else does. */
+/** Sends ASKING and the command back to back, with no other command in between. */
 async function afterAsking<Answer>(data: Redis, command: (data: Redis) => Promise<Answer>): Promise<Answer> {
   const [, answer] = await Promise.all([data.asking(), command(data)]);
   return answer;

@@ -1,5 +1,5 @@
-// User configs in Redis, over one connection that is made for one command. Needs of an ACL user: +get +ping to read, +eval +set
-// +del to change, +scan to list. Cold.
+// User configs in Redis, over a connection opened for a single command. Permissions that the ACL user needs: +get +ping to read, +eval +set
+// +del to change, +scan to list. Cold path.
 import { isUtf8 } from 'node:buffer';
 import { Cluster, type Redis } from 'ioredis';
 import { limits } from '../shared/limits.js';
@@ -7,7 +7,7 @@ import { ConfigStoreFault, subjectKey, type ConfigStore } from './config-store.j
 import { disconnect, messageOf, type RedisStoreOptions } from './redis-connection.js';
 import { checkRole, connectionTo, placeInWords } from './redis-place.js';
 
-/** KEYS: the config. ARGV: what must be there and what is to be there, each as '=' and the bytes, or '' for nothing. */
+/** KEYS: the config. ARGV: the expected value and the new value, each as '=' and the bytes, or '' for none. */
 const SWAP_SCRIPT = `
 local stored = redis.call('GET', KEYS[1])
 if (stored and '=' .. stored or '') ~= ARGV[1] then return 0 end
@@ -27,7 +27,7 @@ export class RedisConfigStore implements ConfigStore {
   static async open(options: RedisStoreOptions): Promise<RedisConfigStore> {
     const redis = await connect(options);
     const store = new RedisConfigStore(options, redis);
-    // What ends the connection is told by the command that it fails; but an error that nobody hears would end the program.
+    // The failed command reports why the connection ended; but an 'error' event without a listener would end the program.
     let reason: unknown;
     redis.on('error', (error: unknown) => (reason = error));
     try {
@@ -52,7 +52,7 @@ export class RedisConfigStore implements ConfigStore {
     return (await this.#send(() => this.#redis.call('EVAL', SWAP_SCRIPT, 1, key, ...words))) === 1;
   }
 
-  /** Whatever is a string under a key that a subject could have: Redis knows nothing else of what it keeps. */
+  /** All string values under keys that could be subjects: Redis records nothing else about what it stores. */
   async *subjects(): AsyncGenerator<readonly string[]> {
     const redis = this.#redis;
     for (const node of redis instanceof Cluster ? redis.nodes('master') : [redis]) yield* this.#subjectsAt(node);
@@ -65,7 +65,7 @@ export class RedisConfigStore implements ConfigStore {
         redis.scanBuffer(cursor, 'COUNT', limits.recordsAtOnceMax, 'TYPE', 'string'),
       );
       cursor = next.toString();
-      // What is the gateway's own begins with a byte that is none of UTF-8.
+      // The gateway's own keys begin with a byte that never occurs in UTF-8.
       yield keys.filter((key) => isUtf8(key)).map((key) => key.toString());
     } while (cursor !== '0');
   }
@@ -78,7 +78,7 @@ export class RedisConfigStore implements ConfigStore {
     try {
       return await command();
     } catch (error) {
-      // Not as a cause: the error of ioredis carries the value.
+      // No `cause`: ioredis errors carry the value.
       throw new ConfigStoreFault(`${this.place} did not do it: ${messageOf(error)}`);
     }
   }

@@ -1,4 +1,4 @@
-// One connection to Redis as the gateway makes it. It lives once: its owner makes another one when it is lost.
+// Creates connections to Redis with the gateway's options. A connection is used once: when it is lost, its owner creates another.
 import { Cluster, Redis } from 'ioredis';
 import type { ListenAddress, StoreOptions } from '../config/dataplane-options.js';
 import { limits } from '../shared/limits.js';
@@ -8,14 +8,14 @@ export type RedisStoreOptions = Extract<StoreOptions, { kind: 'redis' }>;
 
 export type RedisAccess = Pick<RedisStoreOptions, 'username' | 'password' | 'tls'>;
 
-/** A connection that tries once, queues nothing while it is not connected, and repeats no command. */
+/** A connection that tries to connect once, queues nothing while it is not connected, and never resends a command. */
 export function createConnection(access: RedisAccess, { host, port }: ListenAddress): Redis {
   const redis = new Redis({ host, port, ...optionsOf(access) });
   watchReplies(redis);
   return redis;
 }
 
-/** The same to each node of a cluster. A command goes where its key is, also while that moves. */
+/** The same for each node of a cluster. A command goes to the node that has its key, also while the slot is being moved. */
 export function createClusterConnection(access: RedisAccess, nodes: readonly ListenAddress[]): Cluster {
   const redisOptions = optionsOf(access);
   const cluster = new Cluster([...nodes], {
@@ -38,14 +38,14 @@ function optionsOf({ username, password, tls }: RedisAccess) {
       tls.mode === 'plain-text'
         ? undefined
         : { ca: tls.trustBundle, cert: tls.clientCertificate, key: tls.clientPrivateKey },
-    // In RESP3 invalidations are pushes, which ioredis does not hand out.
+    // In RESP3, invalidations arrive as push messages, which ioredis does not expose.
     protocol: 2 as const,
     lazyConnect: true,
     retryStrategy: null,
     enableOfflineQueue: false,
     autoResubscribe: false,
     autoResendUnfulfilledCommands: false,
-    // Both need rights that the gateway's user has no other use for.
+    // Both would need ACL permissions that the gateway's user needs for nothing else.
     enableReadyCheck: false,
     disableClientInfo: true,
     connectTimeout: limits.redisConnectMsMax,
@@ -54,21 +54,21 @@ function optionsOf({ username, password, tls }: RedisAccess) {
   };
 }
 
-/** Ends it without an error that nobody hears. */
+/** Disconnects without an unhandled 'error' event. */
 export function disconnect(connection: Redis | Cluster): void {
-  // ioredis hears the first error of a socket; a TLS socket may have a second, and nobody hearing it ends the process.
-  // The types hide that there is no socket before the first attempt to connect.
+  // ioredis handles only the first error of a socket; a TLS socket may emit a second, which would end the process if unhandled. The types
+  // hide that there is no socket before the first connection attempt.
   const socket = 'stream' in connection ? (connection.stream as Redis['stream'] | undefined) : undefined;
   socket?.on('error', () => {});
   connection.disconnect();
 }
 
-/** The message alone: ioredis puts the arguments of a refused command on its errors, the password of AUTH among them. */
+/** Only the message: ioredis puts the arguments of a refused command on its errors, including the password of AUTH. */
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  // ioredis says what it was; and Redis, of a command that it does not know, what came with it.
+  // Both ioredis and Redis quote data in a message: ioredis the unexpected reply, Redis the arguments of an unknown command.
   if (isGarbled(error)) return 'Redis answered what it was not asked';
-  // Several addresses refused one by one give an error with a code and no message.
+  // When several addresses each refuse the connection, the error has a code but no message.
   const message = error.message !== '' || !('code' in error) ? error.message : String(error.code);
   return message.replace(/,? with args beginning with:.*$/s, '');
 }

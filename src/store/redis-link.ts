@@ -1,6 +1,6 @@
-// One life of the two connections to Redis: one for data, and one that hears which of the keys read over the first have
-// changed since (client-side caching, RESP2: tracking redirected to a subscriber). They begin and end together, because
-// a change goes unheard as soon as either is lost. A link is never mended: its owner makes another one.
+// One lifetime of the two connections to Redis: one for data, and one that receives invalidations of the keys read over the first
+// (client-side caching, RESP2: tracking redirected to a subscriber). They begin and end together, because changes go unnoticed as soon as
+// either is lost. A link is never repaired: its owner creates another one.
 //
 //   opening ── both connected, subscribed, tracking on ──> live
 //   opening, live ── a connection or an answer failed, or took too long, or end() ──> lost
@@ -12,41 +12,41 @@ import { checkRole, findRedis } from './redis-place.js';
 import { isGarbled } from './redis-replies.js';
 
 export interface RedisLinkEvents {
-  /** From now on every change of a key that this link reads is heard of. */
+  /** From now on, every change of a key read over this link is reported. */
   onLive(): void;
   /** These keys were written, deleted or evicted after they were read. */
   onChanged(keys: readonly Buffer[]): void;
-  /** All keys were. */
+  /** All keys may have changed. */
   onFlushed(): void;
-  /** What was published to the link's own channel. */
+  /** A message published to the link's own channel. */
   onPublished?(message: string): void;
-  /** Redis refuses to let it hear its own channel; told before it is live. */
+  /** Redis refuses the subscription to the link's own channel; called before `onLive`. */
   onDeaf?(reason: string): void;
   /**
-   * The last event, once, unless the owner ended the link.
-   * @param isGarbled what was answered before may have been meant for other commands.
+   * The last event; called once, unless the owner ended the link.
+   * @param isGarbled whether earlier replies may have belonged to other commands.
    */
   onLost(reason: string, isGarbled: boolean): void;
 }
 
 export interface RedisLinkHearing {
-  /** Whether changes made over this link are told as well. */
+  /** Whether changes made over this link are reported as well. */
   readonly itself: boolean;
-  /** Of its own, where others publish what only its owner is to hear. */
+  /** The link's own channel, on which others publish messages meant only for its owner. */
   readonly channel?: string;
 }
 
-/** Of one Redis, or of all nodes of a cluster. */
+/** A link to one Redis, or to all nodes of a cluster. */
 export interface StoreLink {
-  /** Resolved when the link is live, or lost. */
+  /** Resolves when the link is live, or lost. */
   open(): Promise<void>;
-  /** The value. Rejects with a `ReplyError` when Redis refuses; with anything else the link is lost by then. */
+  /** The value. Rejects with a `ReplyError` when Redis refuses; after any other rejection the link is already lost. */
   get(key: Buffer): Promise<Buffer | null>;
-  /** Rejects as `get` does; a write that got no answer may have been done. */
+  /** Rejects as `get` does; a write without a reply may have been done. */
   set(key: Buffer, value: Buffer): Promise<void>;
   /** Any other command on one key; rejects as `get` does. */
   run<Answer>(key: Buffer, command: (data: Redis) => Promise<Answer>): Promise<Answer>;
-  /** @returns how many hear that channel: of a cluster, at one node of it. Rejects as `get` does. */
+  /** @returns how many connections are subscribed to the channel; in a cluster, at one node only. Rejects as `get` does. */
   publish(channel: string, message: string): Promise<number>;
   /** Ends all connections without an event. */
   end(): void;
@@ -62,7 +62,7 @@ export class RedisLink implements StoreLink {
   readonly #options: RedisStoreOptions;
   readonly #events: RedisLinkEvents;
   readonly #hearing: RedisLinkHearing;
-  /** Both at the same server; none while it is looked for. */
+  /** Both to the same server; `undefined` until its address is known. */
   #connections: { readonly data: Redis; readonly changes: Redis } | undefined;
   #state: State = 'opening';
   /** While opening, the deadline; while live, the next health check. */
@@ -108,11 +108,11 @@ export class RedisLink implements StoreLink {
     await this.#subscribeOwn(changes);
     if (this.#hearing.itself) await data.client('TRACKING', 'ON', 'REDIRECT', id);
     else await data.client('TRACKING', 'ON', 'REDIRECT', id, 'NOLOOP');
-    // The commands so far are answered by a Redis that is still loading its data; this one is refused.
+    // A Redis that is still loading its data answers the commands above, but refuses this one.
     await data.ping();
   }
 
-  /** A user without the right to hear its channel has a link all the same. */
+  /** A user without permission to subscribe to the channel still gets a link. */
   async #subscribeOwn(changes: Redis): Promise<void> {
     const { channel } = this.#hearing;
     if (channel === undefined) return;
@@ -128,7 +128,7 @@ export class RedisLink implements StoreLink {
     return this.run(key, async (data) => data.getBuffer(key).then((value: unknown) => this.#stringIn(value)));
   }
 
-  /** Before anything that came behind it is looked at: what is no answer to this may be one to the command before, and so on. */
+  /** Checked before any later reply is processed: a reply of the wrong type may belong to an earlier command, and later ones may, too. */
   #stringIn(value: unknown): Buffer | null {
     if (this.#isLost) throw new Error('Redis is lost');
     if (value === null || Buffer.isBuffer(value)) return value;
@@ -180,7 +180,7 @@ export class RedisLink implements StoreLink {
   async #losingOnSilence<Answer>(command: Promise<Answer>): Promise<Answer> {
     try {
       const answer = await command;
-      // What came behind something that cannot be may be the answer to another command.
+      // Replies that follow an impossible one may belong to other commands.
       if (this.#isLost) throw new Error('Redis is lost');
       return answer;
     } catch (error) {
@@ -195,7 +195,7 @@ export class RedisLink implements StoreLink {
     else this.#events.onFlushed();
   }
 
-  /** A connection can be dead without a sign of it: only a command that stays unanswered tells. */
+  /** A connection can be dead without any sign: only an unanswered command reveals it. */
   #scheduleHealthCheck(): void {
     this.#timer = setTimeout(() => void this.#checkHealth(), limits.redisHealthCheckMs);
     this.#timer.unref();

@@ -1,4 +1,4 @@
-// Which kind of link leads to the Redis that the options name.
+// Creates the kind of link that fits the options: to a single Redis, or to a cluster.
 import { RedisClusterLink } from './redis-cluster-link.js';
 import type { RedisStoreOptions } from './redis-connection.js';
 import { RedisLink, type RedisLinkEvents, type RedisLinkHearing, type StoreLink } from './redis-link.js';

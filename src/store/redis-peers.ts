@@ -1,9 +1,10 @@
-// How the processes that have a session tell each other what the others must know at once: each hears a channel of its own in Redis,
-// which says when nobody hears it any more. Who is told of an end answers on the teller's: Redis tells of changes as well, but
-// nobody knows when that has been heard. Cold: when a session ends that several processes have, and seldom besides.
+// How the processes that share a session notify each other of what must be known at once: each subscribes to its own channel in Redis,
+// which also tells when a channel has no subscriber left. A peer that is told of an end acknowledges it on the sender's channel: Redis
+// reports changes as well, but never when a change has been received. Cold path: when a session ends that several processes have, and
+// rarely otherwise.
 //
 //   ended <key> <teller> <number>             to the peer
-//   heard <peer> <number>                     its answer
+//   heard <peer> <number>                     its acknowledgement
 //   passed <key> <teller> <number> <sealed>   to the peer
 import { randomBytes } from 'node:crypto';
 import { limits } from '../shared/limits.js';
@@ -11,23 +12,23 @@ import { RecentMap } from '../shared/recent-map.js';
 import type { SessionPeers } from './sealed-sessions.js';
 
 const CHANNEL_PREFIX = 'switchyard/sessions/';
-/** Their text is 8 characters long, of which each record has some. */
+/** Encoded as 8 characters; each record contains several names. */
 const NAME_BYTES = 6;
 
 export class RedisPeers implements SessionPeers {
   onEnded: SessionPeers['onEnded'];
   onPassed: SessionPeers['onPassed'];
-  /** Whether Redis does not let it hear its channel. */
+  /** Whether Redis refuses the subscription to this process's channel. */
   isDeaf = false;
   readonly #name = randomBytes(NAME_BYTES).toString('base64url');
   readonly #publish: (channel: string, message: string) => Promise<number>;
-  /** What is called when it is heard, by peer and number. */
+  /** Callbacks for pending acknowledgements, by peer and number. */
   readonly #awaited = new Map<string, () => void>();
-  /** Tellers and numbers of late: of a cluster each node brings a message. */
+  /** Recent senders and numbers, to drop duplicates: in a cluster every node delivers the message. */
   readonly #known = new RecentMap<true>(limits.sessionNoticesKept, Infinity, () => 0);
   #number = 0;
 
-  /** @param publish returns how many hear that channel. */
+  /** @param publish resolves to the number of subscribers of the channel. */
   constructor(publish: (channel: string, message: string) => Promise<number>) {
     this.#publish = publish;
   }
@@ -53,18 +54,18 @@ export class RedisPeers implements SessionPeers {
     await Promise.all(listeners.map((listener) => this.#publish(CHANNEL_PREFIX + listener, message)));
   }
 
-  /** @returns whether it has heard it, or is there no more. */
+  /** @returns true when the peer has acknowledged it or no longer exists. */
   async #tellOne(listener: string, number: number, message: string): Promise<boolean> {
     const name = `${listener} ${number}`;
     let timer: NodeJS.Timeout | undefined;
-    // The answer may come before Redis says how many were told.
+    // Registered first, because the acknowledgement may arrive before the reply to the publish.
     const isHeard = new Promise<boolean>((resolve) => {
       this.#awaited.set(name, () => resolve(true));
       timer = setTimeout(() => resolve(false), limits.sessionEndWaitMsMax).unref();
     });
     try {
       const count = await this.#publish(CHANNEL_PREFIX + listener, message);
-      // Who cannot hear the answer does not wait for it.
+      // A deaf process cannot receive the acknowledgement, so it does not wait for it.
       return count === 0 || this.isDeaf || (await isHeard);
     } finally {
       clearTimeout(timer);
@@ -72,7 +73,7 @@ export class RedisPeers implements SessionPeers {
     }
   }
 
-  /** On this process' own channel. */
+  /** Handles a message on this process's own channel. */
   onPublished(message: string): void {
     const [kind, ...words] = message.split(' ');
     const [what = '', teller = '', number = '', sealed = ''] = words;
@@ -83,7 +84,7 @@ export class RedisPeers implements SessionPeers {
     const key = Buffer.from(what, 'base64url');
     if (kind === 'passed') return this.onPassed?.(key, Buffer.from(sealed, 'base64url'));
     this.onEnded?.(key);
-    // Whoever does not hear of it has waited for long enough.
+    // A sender that this cannot reach stops waiting after its own timeout.
     this.#publish(CHANNEL_PREFIX + teller, `heard ${this.#name} ${number}`).catch(() => undefined);
   }
 }

@@ -1,6 +1,6 @@
-// Where the Redis is: at an address of its own, where its sentinels say that it is now, or at the nodes of a cluster. Who connects asks each time, as it is
-// elsewhere after a failover. Needs of an ACL user beside a sentinel: +role at the Redis, +sentinel|get-master-addr-by-name at the
-// sentinels. Cold.
+// Finds the Redis: at a fixed address, where its sentinels currently report it, or at the nodes of a cluster. Looked up for every
+// connection, because a failover moves it. Permissions that the ACL user needs with sentinels: +role at the Redis,
+// +sentinel|get-master-addr-by-name at the sentinels. Cold path.
 import type { Cluster, Redis } from 'ioredis';
 import type { ListenAddress, RedisPlace } from '../config/dataplane-options.js';
 import {
@@ -13,12 +13,12 @@ import {
 } from './redis-connection.js';
 import { SLOTS } from './redis-slot.js';
 
-/** Rejects when no sentinel can say. */
+/** The address of the Redis. Rejects when no sentinel knows it. */
 export async function findRedis(options: RedisStoreOptions): Promise<ListenAddress> {
   const { place } = options;
   if ('nodes' in place) throw new Error('a cluster is no one Redis');
   if (!('sentinels' in place)) return place;
-  // All at once: those on a machine that is gone would be waited for, and a failover is when it matters.
+  // Asks all sentinels at once: asking in turn would wait for those on a machine that is gone, just when a failover is happening.
   const { username, password, name } = place;
   const access = { username, password, tls: options.tls };
   const asked = place.sentinels.map((address) => askSentinel(access, address, name));
@@ -30,7 +30,7 @@ export async function findRedis(options: RedisStoreOptions): Promise<ListenAddre
   }
 }
 
-/** Rejects with a Redis that is not the one to write to: a sentinel that was cut off may not know better. */
+/** Rejects when the Redis is not a master, which alone accepts writes: a sentinel that was cut off may name a former master. */
 export async function checkRole(redis: Redis | Cluster, { place }: RedisStoreOptions): Promise<void> {
   if (!('sentinels' in place)) return;
   const [role] = (await redis.role()) as readonly unknown[];
@@ -44,21 +44,21 @@ export function placeInWords(place: RedisPlace): string {
   return `the Redis ${place.name} of the Sentinels at ${place.sentinels.map(addressInWords).join(', ')}`;
 }
 
-/** For whoever reads no changes: one connection, or one that leads to all nodes of a cluster. Rejects as `findRedis` does. */
+/** For uses that follow no invalidations: one connection, or one to all nodes of a cluster. Rejects as `findRedis` does. */
 export async function connectionTo(options: RedisStoreOptions): Promise<Redis | Cluster> {
   const { place } = options;
   if ('nodes' in place) return createClusterConnection(options, place.nodes);
   return createConnection(options, await findRedis(options));
 }
 
-/** Slots that one node of a cluster has, from the first to the last. */
+/** A range of slots that one node of a cluster has; both ends are included. */
 export interface Shard {
   readonly first: number;
   readonly last: number;
   readonly address: ListenAddress;
 }
 
-/** Rejects when no node of the cluster can say. */
+/** The slot ranges of the cluster. Rejects when no node can report them. */
 export async function findShards(options: RedisStoreOptions): Promise<readonly Shard[]> {
   const { place } = options;
   if (!('nodes' in place)) throw new Error('the Redis is not a cluster');
@@ -73,10 +73,10 @@ export async function findShards(options: RedisStoreOptions): Promise<readonly S
 async function askNode(access: RedisAccess, address: ListenAddress): Promise<readonly Shard[]> {
   const answer = await askOnce(access, address, (node) => node.cluster('SLOTS'));
   return (answer as readonly SlotRange[]).map(([first, last, [host, port]]) => {
-    // Who goes through them must come to an end.
+    // The caller loops over the range, which must therefore be bounded.
     if (!isSlot(first) || !isSlot(last))
       throw new Error(`${addressInWords(address)}: it names slots that there are not`);
-    // Without a host it is that of the node which was asked.
+    // Without a host, the address is that of the node that was asked.
     return { first, last, address: { host: host === null || host === '' ? address.host : host, port } };
   });
 }
@@ -85,7 +85,7 @@ function isSlot(slot: unknown): slot is number {
   return Number.isInteger(slot) && Number(slot) >= 0 && Number(slot) < SLOTS;
 }
 
-/** As `CLUSTER SLOTS` has it: replicas follow the node. */
+/** An entry of `CLUSTER SLOTS`; the replicas that follow the node are ignored. */
 type SlotRange = readonly [first: number, last: number, node: readonly [host: string | null, port: number]];
 
 async function askSentinel(access: RedisAccess, address: ListenAddress, name: string): Promise<ListenAddress> {
@@ -96,14 +96,14 @@ async function askSentinel(access: RedisAccess, address: ListenAddress, name: st
   return { host: String(host), port: Number(port) };
 }
 
-/** One question on a connection of its own. */
+/** Sends one command on a separate connection. */
 async function askOnce(
   access: RedisAccess,
   address: ListenAddress,
   ask: (redis: Redis) => Promise<unknown>,
 ): Promise<unknown> {
   const redis = createConnection(access, address);
-  // What fails the connection fails the command; an error that nobody hears would end the program.
+  // The failed command reports why the connection ended; but an 'error' event without a listener would end the program.
   let reason: unknown;
   redis.on('error', (error) => (reason = error));
   try {

@@ -1,7 +1,7 @@
-// Where the records are in Redis. Each is a key of its own. All of them, the sorted sets that list their keys, and the
-// log of changes carry one hash tag, so that a cluster keeps them in one slot; what is known of a user config is kept in
-// the slot of that config, so that both can change together however many subjects there are. Every key begins with a
-// byte that no subject's key has.
+// How the records are laid out in Redis. Each record has its own key. All records, the sorted sets that list their keys, and the log of
+// changes share one hash tag, so that a cluster keeps them in one slot; what is known of a user config (its publication) is kept in that
+// config's slot, so that both can change together however many subjects there are. Every key begins with a byte that no subject's key
+// contains.
 import { encodeRecordKey } from './record-key.js';
 import type { RecordKey } from './record-store.js';
 import { slotTag } from './redis-slot.js';
@@ -14,18 +14,18 @@ function ours(text: string, rest: Buffer | string = ''): Buffer {
 
 /** The last position in the log of changes: a number. */
 export const POSITION_KEY = ours('{switchyard}position');
-/** Made with the first position: positions of another epoch say nothing. */
+/** Created with the first position: a position of another epoch is meaningless. */
 export const EPOCH_KEY = ours('{switchyard}epoch');
-/** A stream: its ids are the positions, its `k` the keys of changed records. */
+/** A stream: entry ids are positions, the field `k` is the key of the changed record. */
 export const LOG_KEY = ours('{switchyard}changes');
-/** There once everything of the earlier layout has been moved. */
+/** Exists once everything in the earlier layout has been moved. */
 export const MOVED_KEY = ours('{switchyard}moved');
-/** The earlier layout: one hash, its fields the records. */
+/** The earlier layout: one hash, with a field for each record. */
 export const EARLIER_RECORDS_KEY = ours('switchyard:records');
 
 const RECORD_PREFIX = ours('{switchyard}record/');
 
-/** The key of the record that is kept under this key of Redis; `undefined` when that is no record's. */
+/** The record key stored under a Redis key; `undefined` when the Redis key is not that of a record. */
 export function recordKeyAt(bytes: Buffer): string | undefined {
   const isRecord = bytes.subarray(0, RECORD_PREFIX.length).equals(RECORD_PREFIX);
   return isRecord ? bytes.toString('utf8', RECORD_PREFIX.length) : undefined;
@@ -43,7 +43,7 @@ export function redisKey(key: RecordKey): Buffer {
   }
 }
 
-/** The sorted set of the keys of all records with the same beginning, up to the first slash. */
+/** The sorted set that lists the keys of all records with the same first part, up to and including the first slash. */
 export function listKeyOf(recordKey: string): Buffer {
   return ours('{switchyard}keys/', familyOf(recordKey));
 }

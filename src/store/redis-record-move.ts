@@ -1,13 +1,13 @@
-// Moves what an earlier version left in Redis, where every record was a field of one hash, to where records are kept now.
-// Some fields at a time, and any number of control planes at once: what one has moved the others leave alone, nobody
-// uses a record before all are moved, and whoever is killed half-way leaves the hash as it was for the next.
+// Moves the records of an earlier version, where every record was a field of one hash, to the current layout. Works in batches, and several
+// control planes may do it at once: a record already moved is left alone, no record is used before all are moved, and a process killed
+// half-way leaves the hash intact for the next.
 import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from '../shared/logger.js';
 import { limits } from '../shared/limits.js';
 import { EARLIER_RECORDS_KEY, listKeyOf, MOVED_KEY, redisKey } from './redis-record-layout.js';
 import { MOVE_SCRIPT } from './redis-record-scripts.js';
 
-/** Of what was published to one subject; the field's name has a hash of the subject. */
+/** Prefix of the fields for publications to one subject; the rest of the field's name contains a hash of the subject. */
 const EARLIER_PUBLICATIONS = 'published/';
 
 export async function moveEarlierRecords(redis: Redis | Cluster, logger: Logger): Promise<void> {

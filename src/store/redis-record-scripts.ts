@@ -1,11 +1,11 @@
-// What Redis does for the record store as a whole, which is what makes a swap a swap. The work of a script is measured by
-// what it is given, never by what is stored.
+// Scripts that Redis runs atomically for the record store; this makes a swap atomic. A script's work grows with its arguments, never with
+// how much is stored.
 
 /**
- * KEYS: of each change the key; then the sorted sets that list keys; and if anything is told, position, epoch and log.
- * ARGV: how many changes, how many entries the log keeps (0: nothing is told), an epoch to begin with; then of each
- * change: which sorted set lists it (0: none), its name there, whether it is told, what must be there and what is to be
- * there, each as '=' and the bytes, or '' for nothing. All is looked at before the first is written: Redis does not undo.
+ * KEYS: the key of each change; then the sorted sets that list keys; then, if any change is logged, position, epoch and log. ARGV: the
+ * number of changes, how many entries the log keeps (0: no change is logged), an epoch to start with; then for each change: the number of
+ * the sorted set that lists it (0: none), its name in it, whether it is logged, and its expected and new values, each as '=' and the bytes,
+ * or '' for none. All values are checked before the first write, because Redis has no rollback.
  */
 export const SWAP_SCRIPT = `
 local count, kept = tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -33,13 +33,12 @@ for i = 1, count do
 end
 return 1`;
 
-/** How many arguments go before those of the changes. */
+/** The number of arguments before those of the changes. */
 export const SWAP_HEAD = 3;
 
 /**
- * KEYS: position, epoch, log. ARGV: an epoch and a position in it that the caller knows, an epoch to begin with.
- * Answers the epoch, the position, and the keys that were told since, in entries of the log; or no third part when the
- * log does not go back so far.
+ * KEYS: position, epoch, log. ARGV: an epoch and a position in it that the caller knows, an epoch to start with. Returns the epoch, the
+ * position, and the log entries since the known position; without the third part when the log does not go back that far.
  */
 export const CHANGES_SCRIPT = `
 local position, epoch = redis.call('GET', KEYS[1]), redis.call('GET', KEYS[2])
@@ -55,8 +54,8 @@ if known == last then return {epoch, position, {}} end
 return {epoch, position, redis.call('XRANGE', KEYS[3], (known + 1) .. '-0', '+')}`;
 
 /**
- * Takes a record over from the earlier layout, unless that has been done. KEYS: the mark that all was moved, the key,
- * the sorted set that lists it. ARGV: its name there, its bytes.
+ * Moves a record out of the earlier layout, unless that is finished. KEYS: the mark that everything has been moved, the record's key, the
+ * sorted set that lists it. ARGV: its name in the set, its bytes.
  */
 export const MOVE_SCRIPT = `
 if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end

@@ -1,6 +1,6 @@
-// The record store in Redis: how records are laid out there is in redis-record-layout.ts, and a swap is one script, which
-// Redis runs as a whole. Needs of an ACL user: +eval +get +mget +set +setnx +del +unlink +exists +incr +zadd +zrem
-// +zrangebylex +xadd +xlen +xrange +hscan +ping on all keys.
+// The record store in Redis. The layout of the records is in redis-record-layout.ts; a swap is one script, which Redis runs atomically.
+// Permissions that the ACL user needs: +eval +get +mget +set +setnx +del +unlink +exists +incr +zadd +zrem +zrangebylex +xadd +xlen +xrange
+// +hscan +ping on all keys.
 //
 //   lost ── at the start, or after a while ──> opening ── connected, moved ──> live
 //   opening, live ── a connection or an answer failed, or took too long ──> lost
@@ -25,7 +25,7 @@ import { moveEarlierRecords } from './redis-record-move.js';
 import { CHANGES_SCRIPT, SWAP_SCRIPT } from './redis-record-scripts.js';
 import { ToldReasons } from './told-reasons.js';
 
-/** To a cluster no command needs two of its nodes. */
+/** With a cluster, no command involves more than one node. */
 export type RecordConnection = Redis | Cluster;
 
 type State = 'opening' | 'live' | 'lost' | 'closed';
@@ -36,9 +36,9 @@ export class RedisRecords implements RecordStore {
   readonly #connectionOf: () => Promise<RecordConnection>;
   readonly #logger: Logger;
   #state: State = 'lost';
-  /** The newest one. What an older one still says is not listened to. */
+  /** The newest connection. Events of older ones are ignored. */
   #connection: RecordConnection | undefined;
-  /** While opening, the deadline; while lost, the next try. */
+  /** While opening, the deadline; while lost, the next attempt. */
   #timer: NodeJS.Timeout | undefined;
   readonly #backoff = new Backoff(limits.redisRetryDelayMsMin, limits.redisRetryDelayMsMax);
   readonly #told = new ToldReasons();
@@ -49,7 +49,7 @@ export class RedisRecords implements RecordStore {
     this.#logger = logger;
   }
 
-  /** Resolved after the first attempt to connect, however it ended. */
+  /** Resolves after the first connection attempt, whether or not it succeeded. */
   static async open(
     options: RedisStoreOptions,
     logger: Logger,
@@ -67,7 +67,7 @@ export class RedisRecords implements RecordStore {
 
   async readMany(keys: readonly string[]): Promise<(Buffer | undefined)[]> {
     const values: (Buffer | undefined)[] = [];
-    // Some at a time: a value may be large, and Redis does nothing else meanwhile.
+    // In batches, because values may be large and Redis runs one command at a time.
     for (let start = 0; start < keys.length; start += limits.recordsPerReadMax) {
       const part = keys
         .slice(start, start + limits.recordsPerReadMax)
@@ -174,21 +174,21 @@ export class RedisRecords implements RecordStore {
     this.#logger.info('Redis is connected for records');
   }
 
-  /** @param connection `undefined` when there was nothing to connect to. */
+  /** @param connection `undefined` when the address could not be found. */
   #lose(connection: RecordConnection | undefined, reason: string): void {
     if (this.#connection !== connection || this.#state === 'closed') return;
     this.#connection = undefined;
     if (!this.#transition('opening', 'lost')) this.#transition('live', 'lost');
     if (connection !== undefined) disconnect(connection);
-    // Told once, not at each of the tries that follow.
+    // Logged once, not at every retry.
     if (this.#told.isNew(reason)) this.#logger.warn({ reason }, 'Redis cannot be reached for records');
-    // Up to a half less, so that the processes do not come back all at once.
+    // Shortened randomly by up to half, so that the processes do not all reconnect at once.
     const delayMs = this.#backoff.nextSpread(Math.random());
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => void this.#connect(), delayMs).unref();
   }
 
-  /** The one writer of the state. */
+  /** The only writer of the state. */
   #transition(from: State, to: State): boolean {
     if (this.#state !== from) return false;
     this.#state = to;
@@ -200,7 +200,7 @@ function encodeOptional(value: Buffer | undefined): Buffer | string {
   return value === undefined ? '' : Buffer.concat([Buffer.from('='), value]);
 }
 
-/** The place of a key in the list, from 1; it is added when it is not there. */
+/** The 1-based place of a key in the list, to which it is added if missing. */
 function placeIn(keys: Buffer[], key: Buffer): number {
   const index = keys.findIndex((other) => other.equals(key));
   return index === -1 ? keys.push(key) : index + 1;
@@ -210,5 +210,5 @@ function newEpoch(): string {
   return randomBytes(16).toString('hex');
 }
 
-/** Follows every key with the same prefix: it is never part of UTF-8. */
+/** Appended to a prefix, sorts after every key with that prefix: this byte never occurs in UTF-8. */
 const AFTER_UTF8 = Buffer.from([0xff]);

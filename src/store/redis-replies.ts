@@ -1,33 +1,33 @@
-// What comes from Redis, before ioredis looks at it: whatever is between it and us may answer anything, and must not end the process. ioredis
-// makes an array as long as a reply says that it is, before there is anything in it, and throws what it cannot read where nobody can
-// catch it. Cold: a look at each head of a reply; what is between the heads is passed over.
+// Checks replies from Redis before ioredis parses them: whatever answers at that address may send anything, and must not end the process.
+// ioredis allocates an array as long as a reply claims before any item has arrived, and throws on what it cannot parse where nothing can
+// catch it. Cold path: scans the head of each reply, and skips over the bytes in between.
 import { Redis, type Cluster } from 'ioredis';
 import dataHandler from 'ioredis/built/DataHandler.js';
 import { limits } from '../shared/limits.js';
 
-/** Items of arrays that are still to come, of all that are under way together. The longest replies are pages of keys, and all slots of a cluster. */
+/** Array items announced but not received yet, in all arrays together. The longest replies are pages of keys and all slots of a cluster. */
 const ITEMS_DUE_MAX = 1_000_000;
-/** Arrays within arrays: the deepest replies are the slots of a cluster. */
+/** Nesting depth of arrays: the deepest replies are the slots of a cluster. */
 const DEPTH_MAX = 16;
-/** Of a reply that has no length before it: a status, a number, the words of a refusal. */
+/** Length of a reply without a length prefix: a status, a number, an error message. */
 const LINE_BYTES_MAX = 65_536;
 const LF = 0x0a;
 const LINE_END_BYTES = 2;
 
-/** In place of a string that is longer than anything that the gateway reads. */
+/** Replaces a string longer than anything that the gateway reads. */
 const TOO_LARGE = `TOOLARGE a value is larger than ${limits.redisValueBytesMax} bytes`;
 const NO_REPLY = 'Redis answers what is no reply';
-/** As ioredis says it, with what was answered behind it. */
+/** The start of ioredis's error message, which continues with the reply. */
 const UNASKED_BEGINNING = 'Command queue state error';
 
 export class ReplyScan {
-  /** Of a string that has begun, its end included. */
+  /** Bytes left of the current string, including its line end. */
   #stringBytesLeft = 0;
-  /** Whether that goes nowhere. */
+  /** Whether the current string is dropped. */
   #isCut = false;
   #line = '';
   #itemsDue = 0;
-  /** Of each array that is under way, the outermost first. */
+  /** Items left in each array being received, outermost first. */
   readonly #due: number[] = [];
   readonly #valueBytesMax: number;
 
@@ -36,8 +36,8 @@ export class ReplyScan {
   }
 
   /**
-   * @returns what of it is to be read: without the beginning of a head, which comes with its rest, and with the refusal of what is too
-   *   large in its place. `undefined` for what no Redis says; then nothing more may be given to it.
+   * @returns the bytes to pass to ioredis: an incomplete head is held back until its rest arrives, and a value that is too large is
+   *   replaced by an error. `undefined` for bytes that are not a Redis reply; then the scan must not be used again.
    */
   pass(chunk: Buffer): Buffer | undefined {
     const pieces: Buffer[] = [];
@@ -78,7 +78,7 @@ export class ReplyScan {
     this.#isCut = false;
     if (kind !== '$' && kind !== '*') return kind === '+' || kind === '-' || kind === ':';
     const length = Number(line.slice(1, -LINE_END_BYTES));
-    // What is not there has the length -1.
+    // A null value has length -1.
     if (!Number.isSafeInteger(length) || length < -1) return false;
     if (kind === '$') this.#stringBytesLeft = length === -1 ? 0 : length + LINE_END_BYTES;
     else if (length > 0) this.#due.push(length);
@@ -87,7 +87,7 @@ export class ReplyScan {
     return this.#itemsDue <= ITEMS_DUE_MAX && this.#due.length <= DEPTH_MAX;
   }
 
-  /** An item has begun, of the innermost array that is not complete. */
+  /** Counts the start of an item against the innermost incomplete array. */
   #takeOne(): void {
     while (this.#due.at(-1) === 0) this.#due.pop();
     if (this.#due.length === 0) return;
@@ -96,7 +96,7 @@ export class ReplyScan {
   }
 }
 
-/** Ends its connections over what no Redis says. */
+/** Ends a connection on which anything but a Redis reply arrives. */
 export function watchReplies(redis: Redis | Cluster): void {
   if (redis instanceof Redis) redis.on('connect', () => watchStream(redis.stream));
   else redis.on('+node', (node: Redis) => watchReplies(node));
@@ -115,12 +115,12 @@ function watchStream(stream: Redis['stream']): void {
   };
 }
 
-/** Whether a command was refused because what it would have been answered with is too large. */
+/** Whether a command failed because its reply was too large. */
 export function isTooLarge(error: unknown): boolean {
   return error instanceof Error && error.message === TOO_LARGE;
 }
 
-/** Whether a connection ended over what no Redis answers: what it has answered before may have been meant for other commands. */
+/** Whether a connection ended because of an impossible reply: its earlier replies may have belonged to other commands. */
 export function isGarbled(error: unknown): boolean {
   return error instanceof Error && (error.message === NO_REPLY || error.message.startsWith(UNASKED_BEGINNING));
 }
@@ -130,7 +130,7 @@ interface Handler {
   returnFatalError(error: unknown): void;
 }
 
-/** ioredis throws it on the next tick: the process would end over one reply. A connection with such replies is of no use. */
+/** ioredis throws on the next tick, which would end the process over one reply; fail only that connection, which is unusable. */
 const { prototype } = dataHandler.default as unknown as { readonly prototype: Handler };
 prototype.dispatch = function (this: Handler, take) {
   try {

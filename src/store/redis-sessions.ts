@@ -1,7 +1,7 @@
-// Records of sessions in Redis, where every machine finds them. Each is a key of its own: its version and its bytes. Redis tells which
-// of those read or written here another machine has changed since. What has ended leaves its version 0 behind for a while, so that a
-// Redis that has lost its data is not taken for one from which sessions were removed. Cold. Needs of an ACL user: +eval +get +set
-// +pexpire +pttl +ping +publish +subscribe +client|id +client|tracking, on keys that begin with \xff, and the channels
+// Records of sessions in Redis, shared by all machines. Each has its own key, which holds its version and its bytes. Redis reports which of
+// the records read or written here another machine has changed since. An ended session leaves version 0 behind for a while, so that a Redis
+// that has lost its data is not mistaken for one from which sessions were removed. Cold path. Permissions that the ACL user needs: +eval
+// +get +set +pexpire +pttl +ping +publish +subscribe +client|id +client|tracking, on keys that begin with \xff, and the channels
 // __redis__:invalidate and switchyard/sessions/*.
 //
 //   lost ── a link is live: anything may have changed ──▶ live ── the link is lost ──▶ lost, tried for ever. close() ends it.
@@ -21,8 +21,8 @@ const VERSION_BYTES = 8;
 const ENDED = versionBytes(0);
 
 /**
- * KEYS: the record. ARGV: the version that must be there, as bytes, or '' for nothing; what is to be there; its life, ms. Read again
- * once it is written: Redis tells of changes of what was read last.
+ * KEYS: the record. ARGV: the expected version, as bytes, or '' for none; the new value; its life in ms. Reads the record after writing it,
+ * because Redis reports changes only of keys read since their last change.
  */
 const WRITE_SCRIPT = `
 local present = redis.call('GET', KEYS[1])
@@ -31,7 +31,7 @@ redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 redis.call('GET', KEYS[1])
 return 1`;
 
-/** KEYS: the record. ARGV: its life from now on, ms. */
+/** KEYS: the record. ARGV: its life from now on, in ms. */
 const RENEW_SCRIPT = `
 local present = redis.call('GET', KEYS[1])
 if not present or #present == ${VERSION_BYTES} then return 0 end
@@ -40,8 +40,8 @@ redis.call('GET', KEYS[1])
 return 1`;
 
 /**
- * KEYS: the record. ARGV: the life that it may have left, ms, or '' for any; the mark; the mark's life, ms; the version that is
- * known, as bytes, or '' where it does not matter; the mark's life, ms, behind another one, which is the answer then. What Redis
+ * KEYS: the record. ARGV: the longest remaining life, in ms, with which it is removed, or '' for any; the mark; the mark's life in ms; the
+ * known version, as bytes, or '' for any; the mark's life in ms when another version is found, which is then returned. A record that Redis
  * has lost is marked, too.
  */
 const REMOVE_SCRIPT = `
@@ -72,7 +72,7 @@ export class RedisSessions implements SealedSessions {
     this.#link = this.#createLink();
   }
 
-  /** Resolved after the first attempt to connect, however it ended. */
+  /** Resolves after the first connection attempt, whether or not it succeeded. */
   static async open(options: RedisStoreOptions, logger: Logger): Promise<RedisSessions> {
     const sessions = new RedisSessions(options, logger);
     await sessions.#link.open();
@@ -118,7 +118,7 @@ export class RedisSessions implements SealedSessions {
     try {
       return await command(this.#link);
     } catch (error) {
-      // Not as a cause: the error of ioredis carries what was sent.
+      // No `cause`: ioredis errors carry what was sent.
       const verb = error instanceof ReplyError ? 'refused' : 'did not answer';
       throw new Error(`Redis ${verb}: ${messageOf(error)}`);
     }
@@ -158,7 +158,7 @@ export class RedisSessions implements SealedSessions {
   #onLost(reason: string): void {
     if (this.#isClosed) return;
     this.#isLive = false;
-    // Told once, not at each of the tries that follow.
+    // Logged once, not at every retry.
     if (this.#told.isNew(reason)) this.#logger.warn({ reason }, 'Redis cannot be reached for sessions');
     this.#retryTimer = setTimeout(() => {
       this.#link = this.#createLink();
@@ -167,7 +167,7 @@ export class RedisSessions implements SealedSessions {
   }
 }
 
-/** A value as Redis sent it. */
+/** Decodes a value as Redis sent it. */
 function sealedIn(value: unknown): SealedRead {
   if (!Buffer.isBuffer(value) || value.length < VERSION_BYTES) return undefined;
   if (value.length === VERSION_BYTES) return 'ended';

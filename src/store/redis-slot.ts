@@ -1,5 +1,5 @@
-// Where a cluster of Redis keeps a key: by the CRC16 of the key, or of what stands in its first braces. Two keys can be
-// changed together only if they are kept in one slot.
+// The slot in which a Redis Cluster keeps a key: the CRC16 of the key, or of the text in its first pair of braces. Two keys can be changed
+// together only if they are in one slot.
 
 export const SLOTS = 16_384;
 const OPEN = 0x7b;
@@ -10,11 +10,11 @@ export function slotOf(key: Buffer): number {
   return crc16(hashedPart(key)) % SLOTS;
 }
 
-/** Bytes that, in braces at the beginning of another key, keep that one in the same slot. */
+/** A tag that, in braces at the start of another key, keeps that key in the same slot. */
 export function slotTag(key: Buffer): Buffer {
   const part = hashedPart(key);
   if (part.length > 0 && !part.includes(CLOSE)) return part;
-  // Braces cannot hold it: any other text of the same slot will do, and one in 16,384 is.
+  // Braces cannot hold these bytes: use any other text of the same slot, which about one in 16,384 is.
   const slot = crc16(part) % SLOTS;
   for (let number = 0; ; number++) {
     const tag = Buffer.from(String(number));

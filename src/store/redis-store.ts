@@ -1,11 +1,11 @@
-// The store in Redis, with what was read remembered for as long as Redis would tell of a change. Hot.
+// The store in Redis, with a cache of values read, each valid for as long as Redis would report a change of it. Hot path.
 //
 //   lost, grace ── a link is live: a new term begins, nothing is fresh ──> live
 //   live ── the link is lost: the term ends ──> grace ── it is over ──> lost
 //   lost, grace, live ── close ──> closed
 //
-// While live, a value read in this term is fresh and is answered at once; any other is read anew. Otherwise links are
-// tried for ever, and what was read in a term that ended less than the grace ago serves as last known.
+// While live, a value read in the current term is fresh and is returned at once; any other value is read again. Otherwise new links are
+// tried forever, and values read in a term that ended no longer ago than the grace are served as last known.
 import { ReplyError } from 'ioredis';
 import { Backoff } from '../shared/backoff.js';
 import { limits } from '../shared/limits.js';
@@ -22,7 +22,7 @@ import { SWAP_SCRIPT } from './redis-record-scripts.js';
 import { encodeStoreKey, isRecordName, recordKeyOf, recordName, unencodable } from './store-key.js';
 import { ToldReasons } from './told-reasons.js';
 
-/** A time in which every change was heard of. */
+/** A period in which every change was reported. */
 interface Term {
   /** On the clock of `performance.now()`; `undefined` while it lasts. */
   endedAtMs: number | undefined;
@@ -55,7 +55,7 @@ export class RedisStore implements Store {
   readonly #known = new RecentMap<Known>(limits.storeCacheEntriesMax, limits.storeCacheBytesMax, ({ read }) =>
     read.kind === 'found' ? read.value.length : 0,
   );
-  /** Reads that wait for Redis. One that is no longer here was overtaken by a change: its answer is not remembered. */
+  /** Reads waiting for Redis. A read no longer in this map was overtaken by a change: its result is not cached. */
   readonly #pending = new Map<string, Promise<StoreRead>>();
   /** The newest link, in whatever state. */
   #link: StoreLink;
@@ -67,7 +67,7 @@ export class RedisStore implements Store {
   readonly #told = new ToldReasons();
   readonly #counts: StoreCounts;
   readonly #onObstacle: (obstacle: string) => void;
-  /** Of the grace, in which what is known serves. */
+  /** Ends the grace, during which cached values are served. */
   #graceTimer: NodeJS.Timeout | undefined;
 
   private constructor(
@@ -84,8 +84,8 @@ export class RedisStore implements Store {
   }
 
   /**
-   * Resolved after the first attempt to connect, however it ended: a store that starts lost heals like any other.
-   * @param onObstacle hears why nothing can be read any more, and `''` when it can again.
+   * Resolves after the first connection attempt, whether or not it succeeded: a store that starts lost keeps trying to connect.
+   * @param onObstacle called with the reason when nothing can be read any more, and with `''` when it can again.
    */
   static async open(
     options: RedisStoreOptions,
@@ -99,7 +99,7 @@ export class RedisStore implements Store {
   }
 
   read(subject: string): StoreRead | Promise<StoreRead> {
-    // Otherwise a token that names a record as its subject would read that record, and learn which there are.
+    // Otherwise a token whose subject is a record's name could read that record, and find out which records exist.
     return isRecordName(subject) ? unencodable : this.#read(subject);
   }
 
@@ -107,7 +107,7 @@ export class RedisStore implements Store {
     return this.#read(recordName(key));
   }
 
-  /** @param subject or the name of a record (store-key.ts), here and below. */
+  /** @param subject a subject, or the name of a record (store-key.ts); also in the methods below. */
   #read(subject: string): StoreRead | Promise<StoreRead> {
     if (this.#state !== 'live') return this.#lastKnown(subject);
     const known = this.#known.get(subject);
@@ -126,10 +126,10 @@ export class RedisStore implements Store {
     try {
       await this.#link.set(key, value);
     } catch (error) {
-      // Not as a cause: the error of ioredis carries the value, and this one may be logged.
+      // No `cause`: ioredis errors carry the value, and this error may be logged.
       throw new Error(`Redis did not take the value: ${messageOf(error)}`);
     } finally {
-      // The invalidation comes too, but later; and a write without an answer may have been done.
+      // The invalidation arrives only later, and a write without a reply may have been done.
       this.forget(subject);
     }
   }
@@ -143,7 +143,7 @@ export class RedisStore implements Store {
       const script = [SWAP_SCRIPT, 2, place, listKeyOf(key), ...words] as const;
       return (await this.#link.run(place, (data) => data.call('EVAL', ...script))) === 1;
     } catch (error) {
-      // Not as a cause, as for a write.
+      // No `cause`, as in `write`.
       throw new Error(`Redis did not take the record: ${messageOf(error)}`);
     } finally {
       this.forget(recordName(key));
@@ -165,7 +165,7 @@ export class RedisStore implements Store {
     this.#known.clear();
   }
 
-  /** One GET serves everyone who asks for the subject until it is answered. */
+  /** One GET serves all reads of the subject until it is answered. */
   #fetch(subject: string): StoreRead | Promise<StoreRead> {
     const pending = this.#pending.get(subject);
     if (pending !== undefined) return pending;
@@ -183,7 +183,7 @@ export class RedisStore implements Store {
         const isLatest = this.#settle(subject, answer);
         if (!(error instanceof ReplyError)) return this.#lastKnown(subject);
         if (isTooLarge(error)) {
-          // Redis would send it again and again.
+          // Cached, because otherwise Redis would send the large value for every read.
           if (isLatest) this.#known.set(subject, { read: tooLarge, term });
           return tooLarge;
         }
@@ -194,7 +194,7 @@ export class RedisStore implements Store {
     return answer;
   }
 
-  /** False when the read was overtaken. */
+  /** Returns false when the read was overtaken by a change. */
   #settle(subject: string, answer: Promise<StoreRead>): boolean {
     return this.#pending.get(subject) === answer && this.#pending.delete(subject);
   }
@@ -203,11 +203,11 @@ export class RedisStore implements Store {
     return value === null ? missing : this.#found(subject, value);
   }
 
-  /** Keeps the buffer of an earlier term when the value is still the same. */
+  /** Keeps the buffer of an earlier term when the value is unchanged. */
   #found(subject: string, value: Buffer): StoreRead {
     const known = this.#known.get(subject)?.read;
     if (known?.kind === 'found' && known.value.equals(value)) return known;
-    // A copy: what ioredis answers is a slice of what came from the socket, and would keep all of it in memory.
+    // Copied, because ioredis returns a slice of a socket buffer, which would keep the whole buffer in memory.
     return { kind: 'found', value: Buffer.from(value) };
   }
 
@@ -227,7 +227,7 @@ export class RedisStore implements Store {
     return createLink(this.#options, {
       onLive: () => this.#onLive(),
       onChanged: (keys) => {
-        // Of the gateway's own keys none but records are read here.
+        // Records are the only ones of the gateway's own keys that are read here.
         for (const key of keys) this.forget(nameOf(key));
         this.#counts.invalidations += keys.length;
       },
@@ -255,14 +255,14 @@ export class RedisStore implements Store {
     const { staleGraceMs } = this.#options;
     const isNew = this.#told.isNew(reason);
     this.#lostReason = reason;
-    // One user's config may be known as another's.
+    // One user's config may be cached as another's.
     if (isGarbled) this.#known.clear();
     if (this.#transition('live', 'grace')) {
       this.#logger.warn({ reason, staleGraceMs }, 'Redis is lost: known user configs are used for --redis-stale-grace');
       this.#graceTimer = setTimeout(() => this.#onGraceOver(), staleGraceMs).unref();
       this.#endTerm();
     } else {
-      // Told once, not at each of the tries that follow.
+      // Logged once, not at every retry.
       if (isNew) this.#logger.warn({ reason }, 'Redis cannot be connected to');
       if (this.#state === 'lost') this.#onObstacle(obstacleOf(reason));
     }
@@ -271,7 +271,7 @@ export class RedisStore implements Store {
 
   #endTerm(): void {
     this.#term.endedAtMs = performance.now();
-    // They end by themselves, and must not be joined by reads of the next term.
+    // Pending reads settle by themselves, but reads of the next term must not join them.
     this.#pending.clear();
   }
 
@@ -281,7 +281,7 @@ export class RedisStore implements Store {
   }
 
   #scheduleRetry(): void {
-    // Up to a half less, so that the workers do not come back all at once.
+    // Shortened randomly by up to half, so that the workers do not all reconnect at once.
     const delayMs = this.#backoff.nextSpread(Math.random());
     this.#retryTimer = setTimeout(() => {
       if (this.#state === 'closed') return;
@@ -291,7 +291,7 @@ export class RedisStore implements Store {
     this.#retryTimer.unref();
   }
 
-  /** The one writer of the state. */
+  /** The only writer of the state. */
   #transition(from: State, to: State): boolean {
     if (this.#state !== from) return false;
     this.#state = to;
@@ -303,14 +303,14 @@ function obstacleOf(reason: string): string {
   return `user configs cannot be read: Redis is not reachable: ${reason}`;
 }
 
-/** @returns `undefined` for a subject that has no key, and for a record of such a name. */
+/** The Redis key of a subject or record name. @returns `undefined` when it cannot be a store key. */
 function placeOf(name: string): Buffer | undefined {
   const recordKey = recordKeyOf(name);
   if (recordKey === undefined) return encodeStoreKey(name);
   return encodeStoreKey(recordKey) && redisKey({ space: 'records', key: recordKey });
 }
 
-/** A key that is not UTF-8 is no subject's: whatever it decodes to is read once more, no harm done. */
+/** The cache name of a Redis key. A key that is not UTF-8 is no subject's; forgetting whatever it decodes to only costs another read. */
 function nameOf(key: Buffer): string {
   const recordKey = key[0] === OWN_KEY ? recordKeyAt(key) : undefined;
   return recordKey === undefined ? key.toString('utf8') : recordName(recordKey);

@@ -1,27 +1,27 @@
-// What the gateway asks of a place where records of sessions are kept, whichever it is. Keys are hashes and values sealed:
-// the place can read neither. Records may be lost, and then so are sessions whose process is gone; nothing waits for a disk.
+// What the gateway needs from any place that keeps records of sessions. Keys are hashes and values are sealed: the place can read neither.
+// Records may be lost, and with them sessions whose process is gone; no write waits for the disk.
 
 export interface SealedSession {
-  /** Counted up by each write: what a later write is held against. */
+  /** Incremented by each write; a later write states the version that it replaces. */
   readonly version: number;
   readonly bytes: Buffer;
 }
 
-/** `ended`: there was one, and it was removed a while ago at most. */
+/** `ended`: a record existed and was removed, not long ago. */
 export type SealedRead = SealedSession | 'ended' | undefined;
 
-/** The processes of several machines that have a session, and what they tell each other. Sessions are named by the keys of their records. */
+/** Messages between processes on several machines that have the same session. A session is named by the key of its record. */
 export interface SessionPeers {
-  /** Names this process to the others; `undefined` while it cannot hear them. */
+  /** This process's name for the others; `undefined` while it cannot receive messages. */
   readonly listener: string | undefined;
   /**
-   * Tells these processes that the session has ended. Those that are there no more are not waited for.
-   * @returns how many did not say in time that they have heard it. Rejects when they could not be told.
+   * Tells these processes that the session has ended. Does not wait for processes that no longer exist.
+   * @returns how many did not acknowledge in time. Rejects when they could not be told.
    */
   tellEnded(key: Buffer, listeners: readonly string[]): Promise<number>;
-  /** Called when another process has ended a session that this one may have; when it returns, this one is said to have heard it. */
+  /** Called when another process has ended a session that this one may have; its return counts as this process's acknowledgement. */
   onEnded: ((key: Buffer) => void) | undefined;
-  /** Passes something on to these processes; what becomes of it nobody hears. Rejects as above. */
+  /** Sends sealed data to these processes, without acknowledgement. Rejects as above. */
   pass(key: Buffer, listeners: readonly string[], sealed: Buffer): Promise<void>;
   onPassed: ((key: Buffer, sealed: Buffer) => void) | undefined;
 }
@@ -32,28 +32,29 @@ export interface KnownVersion {
 }
 
 export interface SealedSessions {
-  /** Whether other machines write here, too: then `onChanged` tells what they do. */
+  /** Whether other machines write here, too; if so, `onChanged` reports their changes. */
   readonly isShared: boolean;
-  /** Where they do. */
+  /** Present where they do. */
   readonly peers?: SessionPeers;
-  /** Without a promise when it can be told at once. Throws or rejects when it cannot be told. */
+  /** Returns without a promise when the answer is available at once. Throws or rejects when the record cannot be read. */
   read(key: Buffer): SealedRead | Promise<SealedRead>;
   /**
-   * Writes version 1 where nothing is, nor was of late, or a later one over its predecessor alone.
-   * @param lifeMs for so long it is kept, unless it is renewed.
-   * @returns false when something else is there, or nothing where something should be. Rejects when it could not be written.
+   * Writes version 1 where there is neither a record nor the mark of a recent one, or a later version only over its predecessor.
+   * @param lifeMs how long the record is kept, unless it is renewed.
+   * @returns false when the record found is not the predecessor, or is missing. Rejects when it could not be written.
    */
   write(key: Buffer, session: SealedSession, lifeMs: number): Promise<boolean>;
-  /** It is kept for so long from now on. @returns false when there is nothing. Rejects as above. */
+  /** Keeps the record for `lifeMs` from now on. @returns false when there is none. Rejects as above. */
   renew(key: Buffer, lifeMs: number): Promise<boolean>;
   /**
-   * @param markMs for so long it is told that there was one, and nothing is written over that.
-   * @param leftMsMax unless that is `Infinity`, it stays when it is kept for longer than this from now on: somebody has renewed it.
-   * @param known where others write, too: what is there when it has another version is the answer, and is told of for so long.
-   * @returns false when it stays, or had been removed before. Rejects as above.
+   * Removes the record, and leaves a mark that it has ended.
+   * @param markMs how long the mark is kept; nothing is written over it.
+   * @param leftMsMax unless `Infinity`, a record with more life left than this stays, because another process has renewed it.
+   * @param known where others write, too: a record of another version is returned, and its mark is kept for `laterMarkMs`.
+   * @returns false when the record stays, or had been removed before. Rejects as above.
    */
   remove(key: Buffer, markMs: number, leftMsMax: number, known?: KnownVersion): Promise<boolean | SealedSession>;
-  /** Called with the key of each record that somebody else has changed since it was read or written here, or with nothing for all of them. */
+  /** Called with the key of each record that others have changed since it was read or written here; without a key for all records. */
   onChanged: ((key: Buffer | undefined) => void) | undefined;
   close(): Promise<void>;
 }

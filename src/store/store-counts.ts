@@ -1,15 +1,15 @@
-// How often a store was asked, and where its answers came from: plain numbers, counted always. Hot.
+// How often a store was read, and where the answers came from: plain numbers, always counted. Hot path.
 
 export class StoreCounts {
-  /** Answered from memory, as the store would have told of a change. */
+  /** Answered from the cache, because the store would have reported a change. */
   remembered = 0;
-  /** Asked of the store itself, or answered together with such a question. */
+  /** Read from the store, or answered by a read already in flight. */
   asked = 0;
-  /** The store is lost, and what was last known served. */
+  /** Answered with the last known value, because the store is lost. */
   stale = 0;
   /** No answer. */
   failed = 0;
-  /** What was remembered and may have changed; everything at once counts as one. */
+  /** Cached values that may have changed; a flush of everything counts as one. */
   invalidations = 0;
 
   get reads(): Readonly<Record<string, number>> {

@@ -1,17 +1,18 @@
-// Why a Redis cannot be reached, each reason once: it is tried for ever, and reasons may take turns. Cold.
+// Decides which reasons for an unreachable Redis are logged, each once: connecting is retried forever, and reasons may alternate. Cold
+// path.
 import { limits } from '../shared/limits.js';
 
 export class ToldReasons {
   readonly #reasons = new Set<string>();
 
-  /** Whether to tell it. */
+  /** Whether to log it. */
   isNew(reason: string): boolean {
     if (this.#reasons.has(reason) || this.#reasons.size >= limits.redisReasonsToldMax) return false;
     this.#reasons.add(reason);
     return true;
   }
 
-  /** It could be reached. */
+  /** Called when Redis was reached again. */
   forget(): void {
     this.#reasons.clear();
   }

@@ -1,5 +1,5 @@
-// Says in the log, once per change and backend, that a backend is unavailable or back; with thousands of sessions on
-// one backend a line for each would bury everything else.
+// Logs, once per change and backend, that a backend has become unavailable or available again: with thousands of sessions on one backend, a
+// line for each session would bury everything else.
 import type { Logger } from '../shared/logger.js';
 import { limits } from '../shared/limits.js';
 import type { CompiledBackend } from '../user-config/compiled-config.js';
@@ -7,13 +7,13 @@ import { loggedReason, type UpstreamFault } from './http/upstream-fault.js';
 
 export class BackendLog {
   readonly #logger: Logger;
-  /** Backends last heard of as unavailable, with the reason that was logged. */
+  /** Backends that are currently unavailable, with the reason that was logged. */
   readonly #reasons = new WeakMap<CompiledBackend, string>();
 
-  /** Tools of which was last said that they are left out. */
+  /** The left-out tools that were last logged for each backend. */
   readonly #leftOut = new WeakMap<CompiledBackend, string>();
 
-  /** When a failed request was last logged of a backend, and how many have failed since. */
+  /** When a failed request to a backend was last logged, and how many have failed since then. */
   readonly #failures = new WeakMap<CompiledBackend, { loggedAtMs: number; unloggedCount: number }>();
   readonly #nowMs: () => number;
 
@@ -22,7 +22,7 @@ export class BackendLog {
     this.#nowMs = nowMs;
   }
 
-  /** One line per backend and interval: the first failure at once, the others as a count on the next line. */
+  /** At most one line per backend and interval: the first failure at once, further ones as a count on the next line. */
   onFailure(backend: CompiledBackend, fault: UpstreamFault): void {
     const nowMs = this.#nowMs();
     const last = this.#failures.get(backend);
@@ -35,7 +35,7 @@ export class BackendLog {
     this.#logger.warn({ backend: backend.name, reason: loggedReason(fault), ...others }, 'request to backend failed');
   }
 
-  /** Again when they are others. */
+  /** Logged again only when the list of tools has changed. */
   onToolsLeftOut(backend: CompiledBackend, tools: readonly string[]): void {
     const text = tools.join();
     if (this.#leftOut.get(backend) === text) return;

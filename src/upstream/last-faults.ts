@@ -1,14 +1,14 @@
-// The last failure at each origin, for operators: of requests and of openings, whoever's they were. Bounded; cold, as it is written
-// when something has failed.
+// The last failure at each origin, of any caller's request or opening, shown to operators. Bounded. Cold path: written only when something
+// fails.
 import { limits } from '../shared/limits.js';
 import type { CompiledBackend } from '../user-config/compiled-config.js';
 import { faultReason, type UpstreamFault } from './http/upstream-fault.js';
 
 export interface LastFault {
-  /** As one config names the backend. */
+  /** The backend's name in the config of the caller whose request failed. */
   readonly backend: string;
   readonly kind: string;
-  /** Names no address. */
+  /** Contains no address. */
   readonly reason: string;
   readonly during: 'request' | 'opening';
   /** ISO 8601. */
@@ -16,7 +16,7 @@ export interface LastFault {
 }
 
 export class LastFaults {
-  /** By origin, the oldest first. */
+  /** By origin, oldest first. */
   readonly #faults = new Map<string, LastFault>();
 
   note(backend: CompiledBackend, fault: UpstreamFault, during: LastFault['during']): void {

@@ -1,4 +1,4 @@
-// What every upstream session of a relay shares.
+// What all upstream sessions of a relay share.
 import type { CompiledBackend } from '../user-config/compiled-config.js';
 import type { UpstreamOptions } from '../config/dataplane-options.js';
 import type { DeadlineWheel } from '../shared/deadline-wheel.js';
@@ -12,31 +12,31 @@ import type { UpstreamFault } from './http/upstream-fault.js';
 
 export interface UpstreamContext {
   readonly http: HttpUpstream;
-  /** For streams that stay open: apart from the calls, which would wait for their connections. */
+  /** For long-lived streams, on connections separate from calls: otherwise calls would wait for the connections that streams hold. */
   readonly streams: HttpUpstream;
   readonly deadlines: DeadlineWheel;
   readonly options: UpstreamOptions;
   readonly notices: Notices;
-  /** Those that a call may wait for: apart from the calls, whose connections would have to be free first. */
+  /** Messages that a call may be waiting for. Separate from calls: otherwise they would wait for a connection that a call holds. */
   readonly replies: Notices;
-  /** What is known of reaching backends. */
+  /** Which backends can be reached, and how. */
   readonly endpoints: Endpoints;
-  /** Of every request that the gateway makes by itself. */
+  /** Ids of the requests that the gateway makes itself. */
   readonly ids: OwnIds;
-  /** What backends want to see before they answer, and where it comes from. */
+  /** Where the credentials that backends require come from. */
   readonly credentials: OAuthSourceMeans;
-  /** What large answers take. */
+  /** The memory that large answers are counted in. */
   readonly answerMemory: MessageMemory;
-  /** Milliseconds of a clock that never goes back. */
+  /** Milliseconds of a monotonic clock. */
   nowMs(): number;
-  /** A backend has said that a list of its is another now, or has forgotten a session: then `method` is `''`. */
+  /** A backend has said that one of its lists has changed, or has forgotten a session: then `method` is `''`. */
   readonly onChanged?: ((backend: CompiledBackend, method: string) => void) | undefined;
-  /** For the log: tools of a backend are not listed, each with the reason. */
+  /** For the log: tools of a backend are left out of a list, each with the reason. */
   readonly onToolsLeftOut?: (backend: CompiledBackend, tools: readonly string[]) => void;
-  /** For the log: a backend could be opened, or could not. */
+  /** For the log: opening a session with a backend succeeded, or failed. */
   onAvailable(backend: CompiledBackend): void;
   onUnavailable(backend: CompiledBackend, fault: UpstreamFault): void;
-  /** For figures: a try to open a session has failed, as against one that was not even made. */
+  /** For metrics: an attempt to open a session has failed; not called where no attempt was made. */
   onOpenFault(backend: CompiledBackend, fault: UpstreamFault): void;
   /** For the log: a request to an open session has failed. */
   onFailure(backend: CompiledBackend, fault: UpstreamFault): void;

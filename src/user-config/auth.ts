@@ -1,37 +1,37 @@
-// What a backend wants to see before it answers, as configs and registered servers name it: headers whose values are secrets
-// kept elsewhere. No secret is ever in it. Plain data, JSON-ready.
+// The credentials that a backend requires, as configs and registered servers describe them: headers or tokens whose secrets are kept
+// elsewhere and only named here. Plain data, JSON-ready.
 import { isHttpToken } from '../shared/http-token.js';
 import { limits } from '../shared/limits.js';
 import { isSecretName, SECRET_NAME_RULE } from '../shared/secret-name.js';
 
-/** A secret, by the name of its file in `--secrets-directory`, or by its name in the store. */
+/** A reference to a secret: the name of its file in `--secrets-directory`, or its name in the store. */
 export type SecretReference = { readonly file: string } | { readonly secret: string };
 
 export interface HeadersAuth {
   readonly type: 'headers';
-  /** Header name → its value. */
+  /** Header name → the secret that is its value. */
   readonly headers: Readonly<Record<string, SecretReference>>;
 }
 
-/** How an authorization server is asked for an access token. */
+/** How to request an access token from an authorization server. */
 interface OAuthClient {
   readonly token_endpoint: string;
   readonly client_id: string;
   readonly client_secret: SecretReference;
-  /** How the client shows its secret there: `basic` unless said. */
+  /** How the client authenticates there; default `basic`. */
   readonly client_authentication?: 'basic' | 'post' | undefined;
   readonly scope?: string | undefined;
-  /** What the token is to be good for: RFC 8707, and as RFC 8693 has it. */
+  /** The resource (RFC 8707) and the audience (as in RFC 8693) that the token is for. */
   readonly resource?: string | undefined;
   readonly audience?: string | undefined;
 }
 
-/** One token for all callers, for the client's own credentials. */
+/** One token for all callers, obtained with the gateway's own client credentials. */
 export interface ClientCredentialsAuth extends OAuthClient {
   readonly type: 'oauth2-client-credentials';
 }
 
-/** The caller's own token in exchange for one that is meant for the backend (RFC 8693). */
+/** The caller's own token, exchanged for one that is meant for the backend (RFC 8693). */
 export interface TokenExchangeAuth extends OAuthClient {
   readonly type: 'token-exchange';
 }
@@ -39,35 +39,35 @@ export interface TokenExchangeAuth extends OAuthClient {
 export type OAuthAuth = ClientCredentialsAuth | TokenExchangeAuth;
 
 /**
- * What each user has granted the gateway there (authorization code with PKCE). The authorization server is the one that the
- * backend names, unless one is named here.
+ * Each user's grant for the backend (authorization code with PKCE). The authorization server is the one that the backend names, unless
+ * `issuer` names one.
  */
 export interface UserAuth {
   readonly type: 'oauth2-user';
   readonly issuer?: string | undefined;
-  /** With that issuer; without one the gateway registers itself there (RFC 7591). */
+  /** Requires `issuer`; without a client id the gateway registers itself there (RFC 7591). */
   readonly client_id?: string | undefined;
   readonly client_secret?: SecretReference | undefined;
   readonly client_authentication?: 'basic' | 'post' | undefined;
-  /** What is asked for: what the backend says, unless said here. */
+  /** The scope requested; by default the one that the backend names. */
   readonly scope?: string | undefined;
   readonly resource?: string | undefined;
 }
 
 export type BackendAuth = HeadersAuth | OAuthAuth | UserAuth;
 
-/** Lower-case names of the headers that it sets. */
+/** Lower-case names of the headers that the credentials set. */
 export function headersSetBy(auth: BackendAuth | undefined): readonly string[] {
   if (auth === undefined) return [];
   return auth.type === 'headers' ? Object.keys(auth.headers).map((name) => name.toLowerCase()) : ['authorization'];
 }
 
-/** Of the names that HTTP allows, those that begin with something else are no server's. */
+/** HTTP allows header names that begin with other characters, but no server uses them. */
 const FIRST_LETTER = /^[A-Za-z]/;
 
 /**
- * Belong to one connection or to one message of the gateway's own, so they are never copied from a caller or set by a config
- * (decisions 2.6). `expect` is among them because the gateway has the whole body when it asks.
+ * Headers that belong to one connection, or to a message that the gateway writes itself: never copied from a caller or set by a config
+ * (decisions 2.6). `expect` is included because the gateway has the whole body before it sends the request.
  */
 const OWN_HEADERS =
   /^(?:host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|http2-settings|expect|last-event-id)$|^(?:proxy-|content-|accept|mcp-)/;
@@ -76,7 +76,7 @@ export function isOwnHeader(lowerCaseName: string): boolean {
   return OWN_HEADERS.test(lowerCaseName);
 }
 
-/** What is wrong with it, in words behind the name of the member: as in `.headers must …`; `undefined` when nothing is. */
+/** The fault as text that starts with the member's name, as in `.headers must …`; `undefined` when there is none. */
 export function authFault(auth: BackendAuth): string | undefined {
   if (auth.type === 'headers') return headersFault(auth);
   return auth.type === 'oauth2-user' ? userFault(auth) : clientFault(auth);
@@ -90,7 +90,7 @@ function userFault({ issuer, client_id: client, client_secret: secret, ...asked 
   }
   if (issuer !== undefined && (!isEndpoint(issuer) || new URL(issuer).search !== ''))
     return '.issuer must be an http or https URL without credentials, query and fragment';
-  // What a client is called, and its secret, are between it and one authorization server: no backend may name another.
+  // A client id and secret are valid at one authorization server only, so the backend must not choose the server they are sent to.
   if (client !== undefined && issuer === undefined) return '.client_id must have an issuer beside it';
   if (secret === undefined) return undefined;
   if (client === undefined) return '.client_secret must have a client_id beside it';

@@ -1,16 +1,16 @@
-// All that can be said of a user config before it is stored: what the dataplane would refuse, and what it would take in
-// silence and not do. For people who write configs; cold.
+// Checks a user config before it is stored: reports what the dataplane would refuse, and what it would accept silently but not act on. For
+// people who write configs. Cold path.
 import { limits } from '../shared/limits.js';
 import type { ConfigIssue } from './config-issue.js';
 import { oddNames } from './curation-schema.js';
 import { readUserConfig, type BackendConfig } from './user-config-schema.js';
 
 export interface UserConfigCheck {
-  /** The dataplane refuses the config, or would not do what these members are meant for. */
+  /** The dataplane refuses the config, or would not do what these members are meant to do. */
   readonly errors: readonly ConfigIssue[];
-  /** Right, and perhaps not what was meant. */
+  /** Valid, but perhaps not what was meant. */
   readonly warnings: readonly ConfigIssue[];
-  /** Errors and warnings that are not told. */
+  /** How many errors and warnings were left out. */
   readonly untoldCount: number;
 }
 

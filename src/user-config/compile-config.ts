@@ -1,4 +1,4 @@
-// From a checked user config to the shape that requests look things up in. Runs once when a config's bytes change.
+// Compiles a checked user config to the form used for look-ups during requests. Runs once when a config's bytes change.
 import { isHttpToken } from '../shared/http-token.js';
 import type { UpstreamOptions } from '../config/dataplane-options.js';
 import { headersSetBy, isOwnHeader, type BackendAuth } from './auth.js';
@@ -36,7 +36,7 @@ function compileVirtualHost(
     const backend = compileBackend(name, inUris.get(name)!, config, upstreamMode);
     backends.set(name, backend);
     for (const header of backend.passthroughHeaders) passthroughHeaders.add(header);
-    // It goes no further than to where it is exchanged.
+    // The header is sent only to the authorization server that exchanges the token.
     if (backend.auth?.type === 'token-exchange') passthroughHeaders.add('authorization');
   }
   const backendsByNameLength = byLength(backends.values(), 'name');
@@ -47,7 +47,7 @@ function compileVirtualHost(
   return { id, exposure, backends, ...lookUps, passthroughHeaders };
 }
 
-/** Sorting is stable: those of one length stay in the config's order. */
+/** Sorting is stable: backends with equally long names or prefixes stay in the config's order. */
 function byLength(backends: Iterable<CompiledBackend>, member: 'name' | 'prefix'): CompiledBackend[] {
   return [...backends].sort((a, b) => Buffer.byteLength(b[member]) - Buffer.byteLength(a[member]));
 }
@@ -83,7 +83,7 @@ function curationOf({ tools, prompts }: BackendConfig): Curation {
   return { tools: curatedItems(curatedEntries(tools)), prompts: curatedItems(curatedEntries(prompts)) };
 }
 
-/** An empty one allows all, unless nothing of the kind is exposed. */
+/** An empty list allows all, unless `exposes` leaves out the kind. */
 function allowList(
   { exposes }: BackendConfig,
   kind: keyof AllowedNames,
@@ -107,7 +107,7 @@ function toLowerCase(name: string): string {
   return name.toLowerCase();
 }
 
-/** @param auth what it sets, the caller cannot. */
+/** @param auth credentials whose headers are never copied from the caller. */
 function copiedHeaders(names: readonly string[], auth: BackendAuth | undefined): ReadonlySet<string> {
   const own = new Set(headersSetBy(auth));
   const copied = names.filter(isHttpToken).map(toLowerCase);

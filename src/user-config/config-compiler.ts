@@ -1,6 +1,5 @@
-// From the stored bytes of a user config to its compiled form. A small one is compiled at once; a large one, whose parsing
-// would hold up the event loop for up to a second, in a thread, and is put together here a few rows a turn. Cold: once when
-// a config's bytes change.
+// Compiles the stored bytes of a user config. A small config is compiled at once; a large one, whose parsing would block the event loop for
+// up to a second, is compiled in a thread and assembled here a few rows per turn. Cold path: once when a config's bytes change.
 import type { UpstreamOptions } from '../config/dataplane-options.js';
 import { limits } from '../shared/limits.js';
 import { TaskThread } from '../shared/task-thread.js';
@@ -18,9 +17,9 @@ export class ConfigCompiler {
     this.#upstreamMode = upstreamMode;
   }
 
-  /** @returns a promise for a large config; it rejects when there is no saying what the config is. */
+  /** @returns a promise for a large config; it rejects when compiling failed without an answer about the config. */
   compile(value: Buffer): UserConfigRead | Promise<UserConfigRead> {
-    // One that is too large is refused before it is looked at.
+    // A config that is too large is refused before it is parsed.
     const isLarge = value.length > limits.userConfigInlineBytesMax && value.length <= limits.userConfigBytesMax;
     if (isLarge) return this.#compileLarge(value);
     const decoding = decodeUserConfig(value);
@@ -50,7 +49,7 @@ function undecodable(issues: string): UserConfigRead {
   return { kind: 'failed', reason: `the user config cannot be decoded: ${issues}` };
 }
 
-/** Others have their turn of the event loop between a few rows and the next. */
+/** Yields to the event loop after every few rows. */
 async function putTogether(reader: ConfigReader): Promise<CompiledUserConfig> {
   let endMs = performance.now() + limits.readingTurnMs;
   while (reader.readRow()) {

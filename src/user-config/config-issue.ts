@@ -1,15 +1,15 @@
-// What is wrong with a user config, or odd about it, member by member, and how that is told: never with a value. Cold.
+// Faults and oddities of a user config, by member, and how they are described: never with a value. Cold path.
 import { limits } from '../shared/limits.js';
 
 export interface ConfigIssue {
   readonly path: readonly PropertyKey[];
-  /** Goes on from the member's name: `must be a string`. */
+  /** Continues the member's name: `must be a string`. */
   readonly message: string;
   /** The known member that an unknown one was probably meant to be. */
   readonly meant?: string;
 }
 
-/** In one line for a log, or for the answer to whoever wrote the config; the first few of them, `''` for none. */
+/** One line for a log, or for the response to the config's author; only the first few issues, `''` for none. */
 export function describeIssues(issues: readonly ConfigIssue[]): string {
   const told = issues.slice(0, limits.userConfigIssuesMax).map(describeIssue);
   const untold = issues.length - told.length;

@@ -1,5 +1,5 @@
-// A compiled user config on its way from the thread that compiled it to the event loop: a line of JSON for each row, each
-// small, so that the loop can put a large config together a few rows at a time. Cold.
+// Serializes a compiled user config to pass it from the thread that compiled it to the event loop: one line of JSON per row, each small, so
+// that the event loop can assemble a large config a few rows at a time. Cold path.
 import type { BackendAuth } from './auth.js';
 import type {
   AllowedNames,
@@ -12,7 +12,7 @@ import type {
 } from './compiled-config.js';
 import { addEntry, entriesOf, openItems, type CuratedEntry, type Curation, type OpenItems } from './curation.js';
 
-/** What follows is about the last virtual host, and in it about the last backend. */
+/** Rows after a virtual host belong to it, and rows after a backend belong to that backend. */
 type ConfigRow =
   | readonly ['virtual host', id: string, exposure: Exposure]
   | readonly [
@@ -31,12 +31,12 @@ type ConfigRow =
   | readonly ['passthrough', ...string[]]
   | readonly ['allowed', keyof AllowedNames, ...string[]]
   | readonly ['curated', keyof Curation, CuratedEntry]
-  /** The places of the next ones in the order by length, of names or of prefixes that are not the names. */
+  /** Indexes of the next backends in the order by length, of names or of prefixes that differ from the names. */
   | readonly ['order' | 'prefix order', ...number[]];
 
 type BackendRow = Extract<ConfigRow, readonly ['backend', ...unknown[]]>;
 
-/** In one row: so many values, or so many characters and one value. */
+/** Bounds of one row: this many values, or this many characters and one more value. */
 const VALUES_MAX = 256;
 const CHARS_MAX = 4_096;
 
@@ -86,7 +86,7 @@ function* inRows<Value>(values: Iterable<Value>): Generator<Value[]> {
   if (row.length > 0) yield row;
 }
 
-/** A virtual host of which more may come. */
+/** A virtual host that is still being assembled. */
 interface OpenVirtualHost extends CompiledVirtualHost {
   readonly backends: Map<string, CompiledBackend>;
   readonly backendsByNameLength: CompiledBackend[];
@@ -97,7 +97,7 @@ interface OpenVirtualHost extends CompiledVirtualHost {
 
 const NOTHING_RESTRICTED = { tools: undefined, prompts: undefined, resources: undefined };
 
-/** Puts a config together from its rows. */
+/** Assembles a config from its rows. */
 export class ConfigReader {
   readonly #rows: Buffer;
   #at = 0;
@@ -122,7 +122,7 @@ export class ConfigReader {
     return true;
   }
 
-  /** Once all rows were read. */
+  /** The config, complete once all rows have been read. */
   get config(): CompiledUserConfig {
     return { virtualHosts: this.#virtualHosts };
   }
@@ -160,7 +160,7 @@ export class ConfigReader {
   #takeByPrefix(backend: CompiledBackend): void {
     const host = this.#virtualHost;
     if (host === undefined) return;
-    // Until there is such an order it is that of the names.
+    // Without rows of its own, this order is the same array as the order by name.
     if (host.backendsByPrefixLength === host.backendsByNameLength) host.backendsByPrefixLength = [];
     host.backendsByPrefixLength.push(backend);
   }

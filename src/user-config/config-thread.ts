@@ -1,4 +1,4 @@
-// The entry of the thread that large user configs are decoded and compiled in: what piscina calls.
+// The entry point, called by piscina, of the thread in which large user configs are decoded and compiled.
 import { move, transferableSymbol, valueSymbol } from 'piscina';
 import type { UpstreamOptions } from '../config/dataplane-options.js';
 import { compileUserConfig } from './compile-config.js';
@@ -18,7 +18,7 @@ export default function compile({ value, upstreamMode }: ConfigTask): unknown {
   const decoding = decodeUserConfig(Buffer.from(value.buffer, value.byteOffset, value.byteLength));
   if (!decoding.ok) return { issues: decoding.issues } satisfies ConfigOutcome;
   const { oddities = '' } = decoding;
-  // A copy: a buffer of Node's may share its memory with others.
+  // Copied, because a Node `Buffer` may share its memory with others.
   const rows = Uint8Array.from(encodeConfig(compileUserConfig(decoding.config, upstreamMode)));
   return move({ [transferableSymbol]: [rows.buffer], [valueSymbol]: { rows, oddities } satisfies ConfigOutcome });
 }

@@ -1,5 +1,5 @@
-// What the members `prefix`, `tools` and `prompts` of a backend must look like, and the names that come of them. Whatever is wrong in
-// them is told: a misspelt member would show what was meant to be hidden. Cold.
+// The schema of the members `prefix`, `tools` and `prompts` of a backend, and the names that result from them. Everything wrong in them is
+// reported: a misspelt member would show what was meant to be hidden. Cold path.
 import { z } from 'zod';
 import { limits } from '../shared/limits.js';
 import type { ConfigIssue } from './config-issue.js';
@@ -27,7 +27,7 @@ function itemSchema<Value extends z.ZodType>(value: Value) {
 
 const toolsSchema = namedMembers(
   text,
-  // What the parser has made of it is another number.
+  // The parser has already changed such a number to another one.
   itemSchema(
     z.unknown().refine((value) => !hasUnsafeNumber(value), 'has a number that is too large to be represented exactly'),
   ),
@@ -42,13 +42,13 @@ export const curationMembers = {
   prompts: promptsSchema.check(({ value, issues }) => void issues.push(...faultsOf(value))).optional(),
 };
 
-/** Of a backend that is written down elsewhere: all of it is curation. */
+/** For a backend that is described elsewhere: only its curation. */
 export const curationSchema = z.strictObject(curationMembers, 'must be an object');
 
-/** What is curated of a backend. */
+/** The curation of a backend. */
 export type CuratedBackend = z.infer<typeof curationSchema>;
 
-/** What stands before the names of a backend's tools and prompts. @param prefix of its config. */
+/** The prefix of a backend's tool and prompt names, with its `-`. @param prefix as in the config. */
 export function namePrefix(backendName: string, prefix: string | undefined): string {
   return prefix === '' ? '' : `${prefix ?? backendName}-`;
 }
@@ -57,7 +57,7 @@ export function curatedEntries(members: CuratedMembers | undefined): readonly Cu
   return members === undefined ? [] : Array.from(members, ([bareName, item]) => entryOf(bareName, item));
 }
 
-/** Two backends of one virtual host cannot have the same prefix. */
+/** Issues for backends of one virtual host that have the same prefix. */
 export function samePrefixes(backends: ReadonlyMap<string, CuratedBackend>): z.core.$ZodRawIssue[] {
   const owners = new Map<string, string>();
   const issues: z.core.$ZodRawIssue[] = [];
@@ -66,7 +66,7 @@ export function samePrefixes(backends: ReadonlyMap<string, CuratedBackend>): z.c
     const other = owners.get(before);
     if (other === undefined) owners.set(before, backend);
     else {
-      // Of the two one has it by its config.
+      // At least one of the two has this prefix from its config: report that one.
       const path = [prefix === undefined ? other : backend, 'prefix'];
       issues.push({ code: 'custom', message: 'is that of another backend', path, input: backends });
     }
@@ -74,7 +74,7 @@ export function samePrefixes(backends: ReadonlyMap<string, CuratedBackend>): z.c
   return issues;
 }
 
-/** Two prefixes, or two names at one backend, that are the same: of each the later, and where it stands. */
+/** Issues for prefixes, or names at one backend, that are the same: the path of the later one of each pair. */
 export function clashesOf(backends: ReadonlyMap<string, CuratedBackend>): ConfigIssue[] {
   const issues = samePrefixes(backends);
   for (const [backend, curated] of backends) {
@@ -87,7 +87,7 @@ export function clashesOf(backends: ReadonlyMap<string, CuratedBackend>): Config
   return issues.map(({ path = [], message = '' }) => ({ path, message }));
 }
 
-/** Names that not every client takes. Those of the backend's own that nothing is said of are not known here. */
+/** Issues for names that not every client accepts, as far as the config mentions them; the backend's other names are unknown here. */
 export function oddNames(backendName: string, { prefix, ...kinds }: CuratedBackend): ConfigIssue[] {
   const before = namePrefix(backendName, prefix);
   const issues: ConfigIssue[] = [];
@@ -102,12 +102,12 @@ export function oddNames(backendName: string, { prefix, ...kinds }: CuratedBacke
   return issues;
 }
 
-/** What the functions of models may be called in the interfaces that most clients hand tools on to. */
+/** The function names allowed by the model interfaces to which most clients pass tools on. */
 const CLIENTS_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 const ODD_NAME =
   'makes a name that not every client accepts: with the prefix, OpenAI’s functions and others’ are [A-Za-z0-9_-]{1,64}';
 
-/** Bare names of those that have the name of one before them. */
+/** Bare names of the items whose name an earlier item already has. */
 export function repeatedNames(members: CuratedMembers): string[] {
   const names = new Set<string>();
   const repeated: string[] = [];

@@ -1,36 +1,36 @@
-// How a backend's tools or prompts are shown under other names, with other descriptions and fewer arguments: what a config says
-// of them, and the look-ups that requests and lists need. Of what no entry names every byte stays.
+// How a backend's tools or prompts are shown under other names, with other descriptions and fewer arguments: what a config says about them,
+// and the look-ups that requests and lists need. Items without an entry keep every byte.
 
-/** What a config says of one tool or prompt. Plain data, JSON-ready. */
+/** A config's entry for one tool or prompt. Plain data, JSON-ready. */
 export interface CuratedEntry {
-  /** As the backend has it. */
+  /** The name at the backend. */
   readonly bareName: string;
-  /** As callers have it, behind the prefix. */
+  /** The name that callers use, without the prefix. */
   readonly name: string;
   /** Neither listed nor callable. */
   readonly isHidden: boolean;
   readonly title?: string;
   readonly description?: string;
-  /** Not shown, and not to be given. */
+  /** Arguments that callers neither see nor may give. */
   readonly hiddenArguments: readonly string[];
-  /** The same with the value that each gets, as JSON. */
+  /** Arguments that callers neither see nor may give, with the fixed value of each, as JSON. */
   readonly fixedArguments: readonly (readonly [name: string, value: string])[];
 }
 
 export interface CuratedItem {
   readonly entry: CuratedEntry;
-  /** The arguments that callers neither see nor give, each as `folded` has it. */
+  /** The arguments that callers neither see nor give, normalized with `folded`. */
   readonly closedArguments: ReadonlySet<string>;
-  /** The members that go into the arguments, as `"v":7,"w":8`; `''` for none. */
+  /** The members added to the arguments, as `"v":7,"w":8`; `''` for none. */
   readonly fixedMembers: string;
 }
 
 /** Compiled once for each config. */
 export interface CuratedItems {
   readonly byBareName: ReadonlyMap<string, CuratedItem>;
-  /** By the name that callers have. */
+  /** By the name that callers use. */
   readonly byName: ReadonlyMap<string, CuratedItem>;
-  /** The bare names of what is hidden, or has arguments that callers do not give, each as `folded` has it. */
+  /** Bare names, normalized with `folded`, of items that are hidden or have arguments that callers do not give. */
   readonly guardedNames: ReadonlySet<string>;
 }
 
@@ -40,10 +40,10 @@ export interface Curation {
   readonly prompts: CuratedItems | undefined;
 }
 
-/** Of most backends. */
+/** The curation of most backends. */
 export const NO_CURATION: Curation = Object.freeze({ tools: undefined, prompts: undefined });
 
-/** @param entries each of another bare name and of another name. */
+/** @param entries with distinct bare names and distinct names. */
 export function curatedItems(entries: readonly CuratedEntry[] | undefined): CuratedItems | undefined {
   if (entries === undefined || entries.length === 0) return undefined;
   const items = openItems();
@@ -51,7 +51,7 @@ export function curatedItems(entries: readonly CuratedEntry[] | undefined): Cura
   return items;
 }
 
-/** Of which more may come. */
+/** Items that are still being added to. */
 export interface OpenItems extends CuratedItems {
   readonly byBareName: Map<string, CuratedItem>;
   readonly byName: Map<string, CuratedItem>;
@@ -66,7 +66,7 @@ export function addEntry({ byBareName, byName, guardedNames }: OpenItems, entry:
   const item = curatedItem(entry);
   if (entry.isHidden || item.closedArguments.size > 0) guardedNames.add(folded(entry.bareName));
   byBareName.set(entry.bareName, item);
-  // A hidden one has no name, so that another may have it.
+  // A hidden item's name is not reserved: another item may have it.
   if (!entry.isHidden) byName.set(entry.name, item);
 }
 
@@ -74,12 +74,12 @@ export function entriesOf(items: CuratedItems | undefined): readonly CuratedEntr
   return items === undefined ? [] : Array.from(items.byBareName.values(), ({ entry }) => entry);
 }
 
-/** Whether callers are kept from something that the backend has. */
+/** Whether the curation withholds something of the backend from callers. */
 export function isGuarding({ tools, prompts }: Curation): boolean {
   return (tools?.guardedNames.size ?? 0) + (prompts?.guardedNames.size ?? 0) > 0;
 }
 
-/** @returns `undefined` where callers know nothing by this name. */
+/** @returns `undefined` when the name means nothing to callers. */
 export function bareNameOf(items: CuratedItems, name: string): string | undefined {
   const { byBareName, byName } = items;
   const item = byName.get(name);
@@ -87,7 +87,7 @@ export function bareNameOf(items: CuratedItems, name: string): string | undefine
   return byBareName.has(name) || isGuarded(items, name) ? undefined : name;
 }
 
-/** @returns `hidden`, or `taken` where nobody could call it: an entry gives the name to another, or guards one like it. */
+/** @returns `hidden`, or `taken` when it cannot be called: an entry gives its name to another item, or guards a similar name. */
 export function callersNameOf(items: CuratedItems, bareName: string): { readonly name: string } | 'hidden' | 'taken' {
   const { byBareName, byName } = items;
   const item = byBareName.get(bareName);
@@ -95,17 +95,17 @@ export function callersNameOf(items: CuratedItems, bareName: string): { readonly
   return byName.has(bareName) || isGuarded(items, bareName) ? 'taken' : { name: bareName };
 }
 
-/** Whether a backend may take a name that no entry has for one that is guarded. */
+/** Whether a backend might mistake a name without an entry for a guarded one. */
 function isGuarded({ guardedNames }: CuratedItems, name: string): boolean {
   return guardedNames.size > 0 && guardedNames.has(folded(name));
 }
 
 /**
- * The same text for names that some backend takes for one: it may read without regard to case, and so a fixed argument could
- * be given, or a hidden tool called, under another spelling.
+ * Normalizes names that some backend may treat as the same: a backend that ignores case would otherwise let a caller give a fixed argument,
+ * or call a hidden tool, under another spelling.
  */
 export function folded(name: string): string {
-  // Up first: of the letters that are small in two ways, as `ſ` and `s`, one comes of both.
+  // Upper case first: letters with two lower-case forms, such as `ſ` and `s`, then become the same.
   return name.toUpperCase().toLowerCase();
 }
 

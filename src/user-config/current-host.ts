@@ -1,8 +1,8 @@
-// A virtual host as the store has it now, for what goes on longer than the request that began it. Cold.
+// Reads the current state of a virtual host, for work that outlasts the request that started it. Cold path.
 import type { CompiledVirtualHost } from './compiled-config.js';
 import type { UserConfigs } from './user-configs.js';
 
-/** `gone`: nobody may use it any more. `unknown`: it cannot be read now. */
+/** `gone`: the subject may no longer use it. `unknown`: it cannot be read now. */
 export type CurrentHost = CompiledVirtualHost | 'gone' | 'unknown';
 
 /** Never throws or rejects. */

@@ -1,11 +1,11 @@
-// The JSON Schema of user configs, for editors and other programs: written from the schema that the dataplane checks configs
-// with, so that the two cannot differ. What JSON Schema has no words for is said beside it. Cold.
+// The JSON Schema of user configs, for editors and other programs: generated from the schema with which the dataplane checks configs, so
+// that the two cannot diverge. What zod's schema cannot express in JSON Schema is added here. Cold path.
 import { z } from 'zod';
 import { userConfigSchema } from './user-config-schema.js';
 
 type JsonSchema = Record<string, unknown>;
 
-/** What a member means, and what its values may look like, by the names of the members on the way: `*` for any name. */
+/** The meaning of each member, and patterns for its values, by the path of member names: `*` stands for any name. */
 export const meanings: Readonly<Record<string, JsonSchema>> = {
   '': {
     title: 'User config of Switchyard',
@@ -67,7 +67,7 @@ function convert(schema: z.ZodType): JsonSchema {
     io: 'input',
     unrepresentable: 'any',
     override({ zodSchema, jsonSchema }) {
-      // Maps are objects in JSON, and come as what is made of these (user-config-schema.ts).
+      // A map is an object in JSON, and appears here as the output of a preprocessing pipe (named-members.ts).
       const map = zodSchema instanceof z.ZodPipe ? zodSchema.out : undefined;
       if (map instanceof z.ZodMap) Object.assign(jsonSchema, convertMap(map));
     },
@@ -80,7 +80,7 @@ function convertMap(map: z.ZodMap): JsonSchema {
   return { type: 'object', propertyNames: name, additionalProperties: value };
 }
 
-/** Puts the meanings where they belong. @param place the names of the members on the way. */
+/** Adds the meanings to the schema. @param place the path of member names. */
 function explain(schema: JsonSchema, place: readonly string[]): void {
   Object.assign(schema, meanings[place.join('.')]);
   for (const [name, member] of Object.entries(schema['properties'] ?? {}))

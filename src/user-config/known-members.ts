@@ -1,26 +1,26 @@
-// Which members a user config may have, and where, read off its schema: for the ones that nothing reads. Those are for others
-// to use, but one that looks like a member that is known was meant to be that: an allow-list under another name would
-// restrict nothing. Cold.
+// Derives from its schema which members a user config may have, and where, to find unknown members. Most objects allow them, for the use of
+// other programs, but one that resembles a known member was probably meant to be that one: an allow-list under a misspelt name would
+// restrict nothing. Cold path.
 import { z } from 'zod';
 import { nameLike } from '../shared/likeness.js';
 import type { ConfigIssue } from './config-issue.js';
 
-/** Different unknown names of one config that are looked at: it may have very many, and time is short. */
+/** How many different unknown names of one config are compared with known ones: a config may have very many, and comparing takes time. */
 const NAMES_JUDGED_MAX = 100;
 
-/** What may stand in one place. Where nothing named can stand there is no level. */
+/** The members allowed in one place; `undefined` stands for a place where no named member can be. */
 interface Level {
-  /** By name, with what is in them. */
+  /** The known members by name, each with the level inside it. */
   readonly members: ReadonlyMap<string, Level | undefined>;
-  /** Of what is keyed by names of the config, or of a list: each one's. */
+  /** The level of each value, in an object keyed by names of the config or in a list. */
   readonly each: Level | undefined;
-  /** Others may have members of their own in it, which it lets pass. */
+  /** Whether unknown members are let through here. */
   readonly isOpen: boolean;
 }
 
 export class KnownMembers {
   readonly #root: Level | undefined;
-  /** Of the open levels alone: an unknown member of another one is refused with it. */
+  /** Names in open levels only: in other levels, an unknown member makes the whole config invalid. */
   readonly #openNames = new Set<string>();
   readonly #allNames = new Set<string>();
 
@@ -28,7 +28,7 @@ export class KnownMembers {
     this.#root = this.#levelOf(schema);
   }
 
-  /** @param value need not fit the schema. */
+  /** @param value need not match the schema. */
   findOddities(value: unknown): ConfigIssue[] {
     const issues: ConfigIssue[] = [];
     const meanings = new Map<string, string | undefined>();
@@ -54,7 +54,7 @@ export class KnownMembers {
     return issues;
   }
 
-  /** Of a member that is refused because it is not known. */
+  /** The issue for a member that is refused because it is unknown. */
   describeUnknown(name: string): Omit<ConfigIssue, 'path'> {
     return unknownMember(nameLike(name, this.#allNames));
   }
@@ -81,7 +81,7 @@ function each(level: Level | undefined): Level | undefined {
   return level === undefined ? undefined : { members: new Map(), each: level, isOpen: false };
 }
 
-/** What may stand where one of several shapes does. */
+/** The level for a place that allows one of several shapes. */
 function anyOf(levels: readonly (Level | undefined)[]): Level | undefined {
   const known = levels.filter((level) => level !== undefined);
   const [first] = known;

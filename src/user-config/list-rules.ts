@@ -1,24 +1,24 @@
-// What of a virtual host decides which items are in its merged lists, and the form in which that reaches another thread.
+// The parts of a virtual host that decide which items its merged lists contain, and their serialized form for another thread.
 import type { AllowedNames, CompiledBackend } from './compiled-config.js';
 import { curatedItems, entriesOf, isGuarding, type CuratedEntry } from './curation.js';
 
 export type RuledBackend = Pick<CompiledBackend, 'name' | 'prefix' | 'uriName' | 'allowedNames' | 'curation'>;
 
-/** A compiled virtual host is one. */
+/** Satisfied by a compiled virtual host. */
 export interface ListRules {
-  /** Longest name first: the first that fits wins. */
+  /** Longest name first: the first that matches wins. */
   readonly backendsByNameLength: readonly RuledBackend[];
 }
 
 /**
- * Tasks are made by calls, which the allow-list lets pass or not; whose a task is, its backend judges. Whoever may call
- * nothing there has none.
+ * Whether callers may have tasks at this backend. Calls create tasks, and the allow-list has already admitted or refused the call; the
+ * backend itself checks whose task it is. Where no tool may be called, there are no tasks.
  */
 export function mayHaveTasks({ allowedNames: { tools } }: Pick<RuledBackend, 'allowedNames'>): boolean {
   return tools?.size !== 0;
 }
 
-/** Whether the config keeps something of it from callers, of whatever kind: then nothing passes of which it cannot say anything. */
+/** Whether the config withholds anything of this backend from callers; if so, whatever the config cannot judge is not let through. */
 export function isLimited({
   allowedNames: { tools, prompts, resources },
   curation,
@@ -37,7 +37,7 @@ interface EncodedBackend {
   readonly curatedPrompts: readonly CuratedEntry[];
 }
 
-/** Text, because a string of any length is handed over at once, and a set of names name by name. */
+/** Encoded as text, because a string of any length is transferred in one step, but a set is cloned name by name. */
 export function encodeRules({ backendsByNameLength }: ListRules): string {
   return JSON.stringify(
     backendsByNameLength.map(

@@ -1,12 +1,12 @@
-// Objects of a config whose members have names of its own, read as maps: `__proto__` is a name like any other. Cold.
+// Reads objects whose member names are chosen by the config as maps, so that `__proto__` is a name like any other. Cold path.
 import { z } from 'zod';
 
-/** For `JSON.stringify`: such maps as the objects that they were. */
+/** A `JSON.stringify` replacer that turns such maps back into objects. */
 export function mapsAsObjects(_key: string, value: unknown): unknown {
   return value instanceof Map ? Object.fromEntries(value) : value;
 }
 
-/** An object's members as a map. */
+/** A schema that reads an object's members as a map. */
 export function namedMembers<Member extends z.ZodType>(name: z.ZodType<string, string>, member: Member) {
   return z.preprocess(
     (value) =>

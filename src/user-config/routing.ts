@@ -1,5 +1,5 @@
-// Which backend a name belongs to (decisions 2.5). The prefix is the backend's key followed by `-`, or for tools and prompts what
-// the config gives in its place; both halves may contain `-`, and the longest prefix that fits wins. Hot.
+// Finds the backend that a name belongs to (decisions 2.5). The prefix is the backend's key followed by `-`, or for tools and prompts the
+// prefix that the config sets instead; both halves may contain `-`, and the longest matching prefix wins. Hot path.
 import type { ListKind } from '../protocol/list-kinds.js';
 import type { CompiledBackend, CompiledVirtualHost } from './compiled-config.js';
 import { bareNameOf, type CuratedItem } from './curation.js';
@@ -9,13 +9,13 @@ export interface NameRoute {
   readonly backend: CompiledBackend;
   /** The name as the backend knows it. */
   readonly bareName: string;
-  /** What stands before it in the caller's; `undefined` where the caller's is another name. */
+  /** The prefix before it in the caller's name; `undefined` when the rest of the caller's name is not the bare name. */
   readonly prefix: string | undefined;
-  /** What the config says of this one, if it says anything. */
+  /** The curation of this item, if it has an entry. */
   readonly curated: CuratedItem | undefined;
 }
 
-/** @returns `undefined` when no backend's prefix fits, or what the config says of the backend leaves the name out. */
+/** @returns `undefined` when no backend's prefix matches, or the backend's config excludes the name. */
 export function routeName(
   virtualHost: CompiledVirtualHost,
   kind: 'tools' | 'prompts',
@@ -33,7 +33,7 @@ export function routeName(
   return { backend, bareName, prefix: bareName === name ? prefix : undefined, curated: items?.byName.get(name) };
 }
 
-/** The same for the id of a task, which begins with the backend's own name. */
+/** Routes the id of a task, which begins with the backend's own name. */
 export function routeTask(virtualHost: CompiledVirtualHost, fullId: string): NameRoute | undefined {
   const backend = backendNamedIn(virtualHost.backendsByNameLength, fullId);
   if (backend === undefined || !mayHaveTasks(backend)) return undefined;
@@ -42,10 +42,10 @@ export function routeTask(virtualHost: CompiledVirtualHost, fullId: string): Nam
 }
 
 /**
- * Whether a request for the merged name would reach this backend: beside `a-b`, the tool `b-c` of `a` cannot be reached,
- * because `a-b-c` is the other backend's `c`.
+ * Whether a request for the merged name would reach this backend: with a backend `a-b`, the tool `b-c` of `a` cannot be reached, because
+ * `a-b-c` means `c` of `a-b`.
  * @param rivals of the backend.
- * @param name as callers have it, behind the prefix.
+ * @param name as callers use it, without the prefix.
  */
 export function isReachable(rivals: readonly RuledBackend[], { prefix }: RuledBackend, name: string): boolean {
   return rivals.length === 0 || backendOf(rivals, `${prefix}${name}`) === undefined;
@@ -55,12 +55,12 @@ type Rivals = ReadonlyMap<string, readonly RuledBackend[]>;
 
 const rivalsByRules = new WeakMap<ListRules, Rivals>();
 
-/** The backends whose prefixes begin with this one's: few have any. Found once for all backends of the rules. */
+/** The backends whose prefixes begin with this backend's prefix (usually none). Computed once for all backends of the rules. */
 export function rivalsOf(rules: ListRules, { prefix }: RuledBackend): readonly RuledBackend[] {
   return rivalsIn(rivalsByRules, rules, (backend) => backend.prefix).get(prefix) ?? NO_RIVALS;
 }
 
-/** `isReachable` for the id of a task, as the backend has it. */
+/** `isReachable` for the id of a task at the backend. */
 export function isTaskReachable(rules: ListRules, { name }: RuledBackend, taskId: string): boolean {
   const rivals = rivalsIn(taskRivalsByRules, rules, (backend) => `${backend.name}-`).get(`${name}-`) ?? NO_RIVALS;
   return rivals.length === 0 || backendNamedIn(rivals, `${name}-${taskId}`) === undefined;
@@ -90,25 +90,25 @@ function findRivals({ backendsByNameLength }: ListRules, prefixOf: (backend: Rul
   return rivals;
 }
 
-/** @param name of an item that has another key; `undefined` when it has none. */
+/** @param name the name of an item whose key is something else; `undefined` when it has none. */
 export function isAllowed(backend: RuledBackend, kind: ListKind, key: string, name: string | undefined): boolean {
   if (kind.allowedAs === undefined) return mayHaveTasks(backend);
   const allowed = backend.allowedNames[kind.allowedAs];
   return allowed === undefined || allowed.has(key) || (name !== undefined && allowed.has(name));
 }
 
-/** The first whose prefix fits. */
+/** The first backend whose prefix matches. */
 function backendOf<Backend extends RuledBackend>(backends: readonly Backend[], fullName: string): Backend | undefined {
   for (const backend of backends) {
     const { prefix } = backend;
-    // Most do not even end in the right place.
+    // Checks the `-` at the end of the prefix first, which rules out most backends.
     if (prefix === '' || (fullName.charCodeAt(prefix.length - 1) === HYPHEN && fullName.startsWith(prefix)))
       return backend;
   }
   return undefined;
 }
 
-/** The first whose name stands before a `-`. */
+/** The first backend whose name, followed by `-`, begins the full name. */
 function backendNamedIn<Backend extends RuledBackend>(
   backends: readonly Backend[],
   fullName: string,

@@ -1,4 +1,4 @@
-// A backend URL, taken apart once when a config is compiled.
+// A backend URL, split once when a config is compiled.
 
 export interface UpstreamTarget {
   /** Scheme, host and port, as in `http://127.0.0.1:3000`. Never shown to a caller. */

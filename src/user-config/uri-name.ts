@@ -1,21 +1,21 @@
-// A backend's name in the URIs of its resources, before the `+`: together they begin the URI with a scheme (RFC 3986, 3.1).
-// No two names come out the same.
+// Encodes a backend's name for the URIs of its resources, before the `+`: name and `+` begin the URI as part of its scheme (RFC 3986, 3.1).
+// Different names have different encodings.
 
 const BYTE_AS_IS = /^[A-Za-z0-9-]$/;
 const SMALL_AS_IS = /^[a-z0-9-]$/;
 const FIRST_AS_IS = /^[A-Za-z]/;
-/** Before names that do not begin with a letter. In no other name a `.` is followed by anything but two digits. */
+/** Precedes names that do not begin with a letter. Unambiguous, because otherwise a `.` is always followed by two hexadecimal digits. */
 const NO_LETTER = 'x.-';
 
-/** A name in URIs, and whether another name of the same virtual host differs from it in capitals alone. */
+/** A name in URIs, and whether another name of the same virtual host differs from it only in case. */
 export interface UriName {
   readonly uriName: string;
   readonly hasTwin: boolean;
 }
 
 /**
- * The names of a virtual host's backends in its URIs. Schemes and hosts may be written in capitals or not, and many clients
- * make them small: so of names that differ in nothing else the capitals are written as bytes.
+ * The encoded names of a virtual host's backends. Schemes and hosts are case-insensitive, and many clients convert them to lower case: so
+ * where names differ only in case, their capitals are encoded as bytes.
  */
 export function uriNames(backendNames: Iterable<string>): ReadonlyMap<string, UriName> {
   const countBySmall = new Map<string, number>();
@@ -33,7 +33,7 @@ export function uriNames(backendNames: Iterable<string>): ReadonlyMap<string, Ur
   );
 }
 
-/** Letters, digits and `-` stay as they are; each other byte of the name in UTF-8 is a `.` and two hexadecimal digits. */
+/** Letters, digits and `-` stay as they are; each other UTF-8 byte of the name becomes a `.` and two hexadecimal digits. */
 export function uriName(backendName: string, asIs = BYTE_AS_IS): string {
   const bytes = Array.from(Buffer.from(backendName), (byte) => {
     const character = String.fromCharCode(byte);

@@ -1,5 +1,5 @@
-// What a user config must look like (specification "User config", decisions 2.7), and the words for what is wrong with
-// one. Maps, not objects, hold what is keyed by names of the config: `__proto__` is a name like any other. Cold.
+// The schema of user configs (specification "User config", decisions 2.7), and the messages for its faults. Whatever is keyed by names of
+// the config is read as a map, not an object, so that `__proto__` is a name like any other. Cold path.
 import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
 import { authFault, type BackendAuth } from './auth.js';
@@ -12,7 +12,7 @@ import { namedMembers } from './named-members.js';
 const text = z.string('must be a string');
 const textList = z.array(text, 'must be a list of strings').default([]);
 
-/** What a backend's `exposes` may say. */
+/** The values that a backend's `exposes` may contain. */
 const EXPOSED = ['tools', 'prompts', 'resources'] as const;
 
 const secretSchema = z.union(
@@ -20,7 +20,7 @@ const secretSchema = z.union(
   'must name a secret, as {"secret": …} or {"file": …}',
 );
 
-/** Of what is wrong with it the whole is told: nothing of it may be taken for another thing. */
+/** Everything wrong in `auth` is reported, and unknown members are refused, so that nothing in it can be misunderstood. */
 const AUTH_TYPES = 'must be headers, oauth2-client-credentials, token-exchange or oauth2-user';
 const clientAuthentication = z.enum(['basic', 'post'], 'must be basic or post').optional();
 const oauthClient = {
@@ -80,7 +80,7 @@ const backendSchema = z.object(
 );
 
 const virtualHostSchema = z.object(
-  // A backend without a name could not be told from a tool that begins with `-`.
+  // A backend with an empty name could not be distinguished from a tool whose name begins with `-`.
   {
     backends: namedMembers(z.string().min(1, 'a backend name must not be empty'), backendSchema).check(
       ({ value, issues }) => void issues.push(...samePrefixes(value)),
@@ -100,19 +100,19 @@ export type UserConfig = z.infer<typeof userConfigSchema>;
 
 const knownMembers = new KnownMembers(userConfigSchema);
 
-/** What a config is, and all that is wrong with it or odd about it. */
+/** A parsed config, and everything wrong with it or odd about it. */
 export interface UserConfigReading {
-  /** `undefined` when something is wrong with it. */
+  /** `undefined` when the config has a fault. */
   readonly config: UserConfig | undefined;
   readonly faults: readonly ConfigIssue[];
-  /** Members that nothing reads and that look as if they should mean something. */
+  /** Members that nothing reads but that look as if they were meant to have an effect. */
   readonly oddities: readonly ConfigIssue[];
 }
 
 export type UserConfigDecoding =
-  /** `oddities`: those of the reading, and names that not every client takes, in words; no values. */
+  /** `oddities`: those of the reading, and names that not every client accepts, as text without values. */
   | { readonly ok: true; readonly config: UserConfig; readonly oddities?: string }
-  /** Names the members at fault and never repeats a value: it is shown to whoever wrote the config, and logged. */
+  /** Names the members at fault, never a value: the text is shown to the config's author, and logged. */
   | { readonly ok: false; readonly issues: string };
 
 export function decodeUserConfig(bytes: Buffer): UserConfigDecoding {
@@ -140,7 +140,7 @@ export function readUserConfig(bytes: Buffer): UserConfigReading {
   try {
     value = JSON.parse(bytes.toString('utf8'));
   } catch {
-    // The parser's message would repeat a piece of the config.
+    // The parser's message would quote a part of the config.
     return refuse('not JSON');
   }
   try {
@@ -149,13 +149,13 @@ export function readUserConfig(bytes: Buffer): UserConfigReading {
     if (parsed.success) return { config: parsed.data, faults: [], oddities };
     return { config: undefined, faults: parsed.error.issues.flatMap(faultsOf), oddities };
   } catch (error) {
-    // So many members are at fault that zod's list of them passes what a call may have of arguments.
+    // So many members are at fault that zod exceeds the maximum number of arguments of a call.
     if (error instanceof RangeError) return refuse('too many invalid members to list');
     throw error;
   }
 }
 
-/** zod tells of members that are not known all at once, and where they stand only as far as what they are in. */
+/** zod reports all unknown members of an object in one issue, with the path of the object only: makes an issue for each. */
 function faultsOf(issue: z.core.$ZodIssue): readonly ConfigIssue[] {
   if (issue.code !== 'unrecognized_keys') return [{ path: issue.path, message: issue.message }];
   return issue.keys.map((name) => ({ path: [...issue.path, name], ...knownMembers.describeUnknown(name) }));

@@ -1,5 +1,5 @@
-// A worker's user configs, compiled. Answers from what was compiled before for as long as the stored bytes are the same,
-// so that the identity of a compiled virtual host says whether its config changed. Hot.
+// A worker's compiled user configs. A compiled config is reused while the stored bytes are the same and it stays in the cache, so that
+// another identity of a compiled virtual host means that its config may have changed. Hot path.
 import type { UpstreamOptions } from '../config/dataplane-options.js';
 import { limits } from '../shared/limits.js';
 import type { UserConfigRead } from './compiled-config.js';
@@ -13,7 +13,7 @@ interface Compiled {
   readonly read: UserConfigRead;
 }
 
-/** A large config that is being compiled, for everybody who asks meanwhile. */
+/** A large config that is being compiled, shared by all reads meanwhile. */
 interface Compiling {
   readonly value: Buffer;
   readonly read: Promise<UserConfigRead>;
@@ -25,7 +25,7 @@ export class UserConfigs {
   readonly #store: Pick<Store, 'read' | 'forget'>;
   readonly #compiler: ConfigCompiler;
   readonly #onOddities: (subject: string, oddities: string) => void;
-  /** The newest of each subject. */
+  /** The newest compilation of each subject. */
   readonly #compiling = new Map<string, Compiling>();
   readonly #compiled = new RecentMap<Compiled>(
     limits.userConfigCacheEntriesMax,
@@ -33,7 +33,7 @@ export class UserConfigs {
     ({ value }) => value.length,
   );
 
-  /** @param onOddities hears of each config that is compiled and has members that look misspelt. */
+  /** @param onOddities called for each compiled config that has members that look misspelt, or names that not every client accepts. */
   constructor(
     store: Pick<Store, 'read' | 'forget'>,
     upstreamMode: UpstreamOptions['mode'],
@@ -45,8 +45,8 @@ export class UserConfigs {
   }
 
   /**
-   * The config under a subject; without a promise whenever the store needs none, but for a large config that is new. Never
-   * throws or rejects.
+   * The config of a subject. Returns without a promise whenever the store does, except for a large config not compiled yet. Never throws or
+   * rejects.
    */
   read(subject: string): UserConfigRead | Promise<UserConfigRead> {
     const stored = this.#store.read(subject);
@@ -55,7 +55,7 @@ export class UserConfigs {
       : this.#compile(subject, stored);
   }
 
-  /** The next read sees what was written before this call. What was compiled stays: the bytes decide. */
+  /** Makes the next read see everything written before this call. Compiled configs are kept: they are reused only if the bytes match. */
   forget(subject: string): void {
     this.#store.forget(subject);
   }
@@ -76,7 +76,7 @@ export class UserConfigs {
       }
     }
     if (value.length === 0) return missing;
-    // What cannot be decoded is remembered too: asking again must not cost a parse each time.
+    // Configs that cannot be decoded are cached too, so that they are not parsed again for every request.
     const under = this.#compiling.get(subject);
     if (under?.value.equals(value) === true) return under.read;
     const number = nextConfigNumber();
@@ -99,7 +99,7 @@ export class UserConfigs {
   #await(subject: string, value: Buffer, compiled: Promise<UserConfigRead>): Promise<UserConfigRead> {
     const read = compiled.then(
       (settled) => {
-        // What was written meanwhile is the newer one.
+        // A config written meanwhile is newer, and must not be replaced.
         if (this.#settle(subject, read)) this.#remember(subject, value, settled);
         return settled;
       },
@@ -112,7 +112,7 @@ export class UserConfigs {
     return read;
   }
 
-  /** False when a newer one is being compiled. */
+  /** Returns false when a newer config is being compiled. */
   #settle(subject: string, read: Promise<UserConfigRead>): boolean {
     return this.#compiling.get(subject)?.read === read && this.#compiling.delete(subject);
   }

@@ -1,5 +1,5 @@
-// What a subject may reach at a virtual host, and why: the config as this worker reads it, each backend as it is known here, and what
-// would become of a call. Nothing is sent to a backend, so what a server offers is not known. Cold.
+// Explains what a subject may reach at a virtual host, and why: the config as this worker reads it, this worker's knowledge of each
+// backend, and the outcome that a call would have. Sends nothing to a backend, so the backend's own list is unknown. Cold path.
 import { headersSetBy } from '../user-config/auth.js';
 import type { ViewQuestion } from '../ipc/view-question.js';
 import type { Relay } from '../relay/relay.js';
@@ -43,7 +43,7 @@ interface Place {
   readonly relay: KnownHere;
 }
 
-/** The config of a backend without secrets: of its URL the origin alone, of credentials the names of the headers. */
+/** A backend's config without secrets: only the origin of its URL, and only the header names of its credentials. */
 function backendView(backend: CompiledBackend, place: Place): object {
   const { relay } = place;
   const { name, prefix, target, obstacle, passthroughHeaders, allowedNames, curation, auth } = backend;
@@ -66,7 +66,7 @@ function backendView(backend: CompiledBackend, place: Place): object {
   };
 }
 
-/** @param backend its name. */
+/** @param backend the backend's name. */
 function sessionsWith(backend: string, { subject, id, relay }: Place): object[] {
   const sessions: object[] = [];
   for (const { identity, upstreams } of relay.sessions) {
@@ -90,10 +90,10 @@ function listed(names: ReadonlySet<string> | undefined): readonly string[] | 'al
   return names === undefined ? 'all' : [...names].slice(0, limits.viewNamesMax);
 }
 
-/** What a call of the tool would come to, and why it is in `tools/list` or not. */
+/** The outcome that a call of the tool would have, and why the tool is listed in `tools/list` or not. */
 function verdictOf(virtualHost: CompiledVirtualHost, tool: string, relay: KnownHere): string {
   const { backends, backendsByPrefixLength } = virtualHost;
-  // The first is whose name it is.
+  // The first match, with the longest prefix, owns the name.
   const [backend, ...others] = backendsByPrefixLength.filter(({ prefix }) => tool.startsWith(prefix));
   if (backend === undefined) {
     const names = [...backends.keys()].slice(0, limits.viewBackendsMax).join(', ');
@@ -113,14 +113,14 @@ function verdictOf(virtualHost: CompiledVirtualHost, tool: string, relay: KnownH
   return `${clash}allowed: a call goes to ${backend.name} as "${route.bareName}"${entry}. It is listed if the server lists it; whether it does was not asked`;
 }
 
-/** Of a backend with a shorter prefix: what it would have by this name, if it were alone. */
+/** Describes the tool of a backend with a shorter prefix that would have this name if no longer prefix won. */
 function shadowed(virtualHost: CompiledVirtualHost, backend: CompiledBackend, tool: string): string {
   const route = routeName({ ...virtualHost, backendsByPrefixLength: [backend] }, 'tools', tool);
   if (route === undefined) return '';
   return `the tool "${route.bareName}" of ${backend.name} would have this name too, and cannot be reached because the longer prefix wins.  `;
 }
 
-/** Why its backend is asked for no such tool. */
+/** Why the name maps to no tool of its backend. */
 function whyUnknown({ name: backend, prefix, curation, allowedNames }: CompiledBackend, tool: string): string {
   const name = tool.slice(prefix.length);
   const items = curation.tools;

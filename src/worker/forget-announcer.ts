@@ -1,5 +1,5 @@
-// This worker's side of the promise of decisions 2.8: once a write of a user config has been answered, every worker
-// serves it. The write is announced to the primary, which has every worker forget what it cached of the subject.
+// This worker's side of the guarantee in decisions 2.8: once a user config write has been answered, every worker serves
+// the new config. The write is announced to the primary, which makes every worker drop its cache of the subject.
 import type { PrimaryChannel } from '../ipc/channel.js';
 
 export class ForgetAnnouncer {

@@ -1,4 +1,4 @@
-// A worker process: does what the primary says, and ends when the primary is gone.
+// Entry point of a worker process: follows the primary's messages, and ends when the primary is gone.
 import { connectToPrimary } from '../ipc/channel.js';
 import { sendHeartbeats } from '../ipc/heartbeat.js';
 import { exitStatus } from '../shared/exit-status.js';
@@ -9,7 +9,7 @@ import { Worker } from './worker.js';
 const primary = connectToPrimary();
 let worker: Worker | undefined;
 
-// A Ctrl-C and the end of a terminal reach the whole process group, but when to drain is the primary's to say.
+// Ctrl-C and a terminal hangup reach the whole process group, but the primary decides when to drain.
 process.on('SIGINT', () => {});
 process.on('SIGTERM', () => {});
 process.on('SIGHUP', () => {});
@@ -34,7 +34,7 @@ async function onMessage(message: ToWorker): Promise<void> {
       break;
     case 'stop':
       await worker?.stop(message.farewellsMs);
-      // The last that is heard of it, so that nothing that was counted is lost.
+      // The final report, so that no counts are lost.
       sendReport(0);
       await flushLog();
       process.exit(0);

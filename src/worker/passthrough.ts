@@ -1,12 +1,12 @@
-// Which of a request's headers go on to backends: those that its virtual host lists, unless the request itself says that
-// they are for its connection only. Hot: nothing is done for a virtual host that lists none.
+// Selects the request headers that are forwarded to backends: those that the virtual host lists, except those
+// that the request declares connection-specific. Hot path: does nothing for a virtual host that lists none.
 
 const NO_HEADERS: readonly string[] = Object.freeze([]);
 const ASCII = /^[\x20-\x7e]*$/;
 
 /**
  * @param headers lower-case name, value, …
- * @returns the headers whose names are listed, as they go on the wire again; or the name of one whose bytes are lost.
+ * @returns the listed headers in the form that goes on the wire; or the name of one whose original bytes are lost.
  */
 export function selectHeaders(headers: readonly string[], names: ReadonlySet<string>): readonly string[] | string {
   if (names.size === 0) return NO_HEADERS;
@@ -16,14 +16,14 @@ export function selectHeaders(headers: readonly string[], names: ReadonlySet<str
     const name = headers[i];
     const value = headers[i + 1];
     if (name === undefined || value === undefined || !names.has(name) || connectionNames?.has(name) === true) continue;
-    // What is not UTF-8 arrives as this: the bytes that were sent are nowhere any more.
+    // Bytes that are not UTF-8 arrive as this replacement character, so the original bytes are lost.
     if (value.includes('\ufffd')) return name;
     selected.push(name, wireText(value));
   }
   return selected;
 }
 
-/** RFC 9110, 7.6.1: what `connection` names ends here. */
+/** RFC 9110, 7.6.1: headers that `connection` names must not be forwarded. */
 function namesForConnection(headers: readonly string[]): ReadonlySet<string> | undefined {
   let names: Set<string> | undefined;
   for (let i = 0; i + 1 < headers.length; i += 2) {

@@ -1,4 +1,4 @@
-// The way of a request through a worker, a step a method, in the order of decisions 2.1:
+// The path of a request through a worker, one method per step, in the order of decisions 2.1:
 //
 //   onRequest      Host and Origin                    → 403
 //                  token, user config, virtual host   → 401, 400, 500, 503, 404
@@ -9,8 +9,9 @@
 //   #toOwner       here, or one hop to the worker that owns the session → 404, 429, 500, 503
 //   relay.handle   session, JSON-RPC, backends        (relay/relay.ts)
 //
-// Another method than POST, GET and DELETE: `onOtherMethod`, Host, Origin and token, then 405. Steps follow each other without a promise once token and config are known to this worker. The control plane's MCP endpoints have the
-// same steps under the same names: `control-plane/mcp/mcp-pipeline.ts`.
+// Methods other than POST, GET and DELETE: `onOtherMethod` checks Host, Origin and token, then answers 405.
+// Once the token and the config are known to this worker, steps run without a promise between them. The
+// control plane's MCP endpoints have the same steps under the same names: `control-plane/mcp/mcp-pipeline.ts`.
 import type { Endpoint } from '../shared/endpoint.js';
 import { refuse } from '../relay/exchange/answers.js';
 import type { Exchange } from '../relay/exchange/exchange.js';
@@ -43,7 +44,7 @@ import type { BodyOutcome } from './edge/request-body.js';
 export interface PipelineParts {
   readonly slot: number;
   readonly slotCount: number;
-  /** Of the plain listener, and of the TLS listener. */
+  /** The host policies of the plain and of the TLS listener. */
   readonly hosts: HostPolicy;
   readonly tlsHosts: HostPolicy;
   readonly admission: Admission;
@@ -54,17 +55,17 @@ export interface PipelineParts {
   readonly turns: RequestTurns;
   readonly relay: Relay;
   readonly hops: Hops;
-  /** `undefined` where sessions end with their worker: there is nothing to wait for. */
+  /** `undefined` when sessions end with their worker, so that waiting for the owner is useless. */
   readonly ownerWaits: OwnerWaits | undefined;
-  /** `undefined` where nobody wants to know how requests come out. */
+  /** `undefined` when the outcomes of requests are neither logged, counted nor traced. */
   readonly watch: RequestWatch | undefined;
-  /** `undefined` where no figures are kept. */
+  /** `undefined` when no figures are kept. */
   readonly figures: WorkerFigures | undefined;
   readonly logger: Logger;
 }
 
 export class Pipeline implements EdgeHandler {
-  /** As the primary says; not before it has said so. */
+  /** Set by the primary; false until it has reported. */
   isGatewayReady = false;
   readonly #parts: PipelineParts;
   #isRetired = false;
@@ -77,7 +78,7 @@ export class Pipeline implements EdgeHandler {
     return this.#parts.overload.healthRefusal ?? (this.isGatewayReady ? undefined : refusals.notReady);
   }
 
-  /** This worker's slot has a successor, which gets what is still to come; what has begun here ends here. */
+  /** This worker's slot has a successor, which gets all new requests; requests that have begun here end here. */
   retire(): void {
     this.#isRetired = true;
     this.#parts.hops.leaveOwnSlot();
@@ -95,7 +96,7 @@ export class Pipeline implements EdgeHandler {
     }
   }
 
-  /** Whoever has no token is told that first: clients take a 405 without one for a server that needs none. */
+  /** A missing token is reported first: clients take a 405 without a token for a server that needs none. */
   onOtherMethod(exchange: EdgeExchange): void {
     if (!this.#passesHost(exchange)) return;
     const { methodNotAllowed } = refusals;
@@ -123,7 +124,7 @@ export class Pipeline implements EdgeHandler {
   onMetadata(exchange: EdgeExchange, isPreflight: boolean): void {
     const { resource } = this.#parts;
     const { host } = exchange.head;
-    // Pages of every origin may read it.
+    // Pages of every origin may read the metadata.
     const refusal = this.#hostsOf(exchange).check(host, '');
     if (refusal !== undefined) return this.#refuse(exchange, refusal);
     if (isPreflight) return exchange.respond(204, '', '', undefined, metadataCorsHeaders);
@@ -140,7 +141,7 @@ export class Pipeline implements EdgeHandler {
     });
   }
 
-  /** A request that another worker let in, because this one owns its session. */
+  /** A request that another worker admitted and passed on, because this worker owns its session. */
   onHop(identity: ForwardedIdentity, exchange: Exchange): void {
     const outcome = this.#parts.admission.admitSubject(identity.subject, identity.virtualHostId);
     if (outcome instanceof Promise)
@@ -150,7 +151,7 @@ export class Pipeline implements EdgeHandler {
     else this.#onHopAdmission(identity, exchange, outcome);
   }
 
-  /** What concerns a request that is in flight here, and came to the successor. */
+  /** A message about a request in flight here, which reached the successor first. */
   onPassedBack(identity: ForwardedIdentity, exchange: Exchange): void {
     const onOutcome = (outcome: AdmissionOutcome): void => {
       if (outcome.kind === 'refused') refuse(exchange, outcome.refusal);
@@ -161,7 +162,7 @@ export class Pipeline implements EdgeHandler {
     else onOutcome(outcome);
   }
 
-  /** The guard against rebound names, and what a browser needs to read the answer. */
+  /** Guards against DNS rebinding, and sets the CORS headers that a browser needs to read the answer. */
   #passesHost(exchange: EdgeExchange): boolean {
     const { host, origin } = exchange.head;
     const hosts = this.#hostsOf(exchange);
@@ -190,7 +191,7 @@ export class Pipeline implements EdgeHandler {
     exchange.incoming.receive((body) => this.#onReceived(exchange, caller, unreadable, body));
   }
 
-  /** Under the id that is in the body of a POST, which is received for that where there is time and room. */
+  /** Refuses with the request id from the body of a POST, which is received for that purpose if there is time and room. */
   #refuseByHead(exchange: EdgeExchange, { subject }: Caller, refusal: Refusal): void {
     const isReceived = hasReadableId(exchange.request.method, exchange.head);
     if (!isReceived || this.#parts.overload.state !== 'serving') return this.#refuse(exchange, refusal, subject);
@@ -200,7 +201,7 @@ export class Pipeline implements EdgeHandler {
     );
   }
 
-  /** @param unreadable refuses a header, under the id that is in the body. */
+  /** @param unreadable the refusal of an unreadable header, sent with the request id from the body. */
   #onReceived(exchange: EdgeExchange, caller: Caller, unreadable: Refusal | undefined, body: BodyOutcome): void {
     const { subject } = caller;
     if (body !== 'complete') this.#refuse(exchange, REFUSED_BY_OUTCOME[body], subject);
@@ -218,7 +219,7 @@ export class Pipeline implements EdgeHandler {
       watch?.refused(exchange.request, virtualHost.id, { refusal, subject });
       refuse(exchange, refusal);
     } else if (this.#ownerOf(exchange) === this.#parts.slot && !this.#isRetired) {
-      // What it waits is a part of the time that it takes.
+      // Watched from here on: the wait is part of the request's duration.
       watch?.watch(caller, exchange);
     }
   }
@@ -227,19 +228,19 @@ export class Pipeline implements EdgeHandler {
     const { slot, hops, figures, watch } = this.#parts;
     const owner = this.#ownerOf(exchange);
     if (owner === slot && !this.#isRetired) return this.#toRelay(caller, exchange);
-    // The successor watches what waited here for its turn until there was one.
+    // The request waited here for its turn and a successor came meanwhile: the successor watches it now.
     watch?.leave(exchange);
     if (figures !== undefined) figures.passedHops += 1;
     const identity = { subject: caller.subject, virtualHostId: caller.virtualHost.id };
-    // Thousands may hear at once that the owner is lost.
+    // Thousands of requests may fail at once when the owner is lost.
     hops.forward(owner, identity, exchange, (failure) =>
       wokenTurns.run(identity.subject, () => this.#onHopFailure(owner, identity, exchange, failure)),
     );
   }
 
   /**
-   * A request turns out to belong to what another worker has in hand.
-   * @param onGone called when there is no such worker: the exchange is still to be answered.
+   * Passes on a request that continues something held by another worker.
+   * @param onGone called when there is no such worker: the exchange still needs an answer.
    */
   passOn(slot: number, caller: Caller, exchange: Exchange, onGone: () => void): void {
     const { hops, figures, watch } = this.#parts;
@@ -253,13 +254,13 @@ export class Pipeline implements EdgeHandler {
     });
   }
 
-  /** Without a session id only `initialize` can follow, and whoever answers that mints an id of its own. */
+  /** Without a session id a request is at home here: `initialize` mints an id that this worker owns. */
   #ownerOf({ request: { sessionId } }: Exchange): number {
     const { slot, slotCount } = this.#parts;
     return sessionId === '' ? slot : ownerOf(sessionId, slotCount);
   }
 
-  /** @param sinceMs when it was first passed on. */
+  /** @param sinceMs when the request was first passed on. */
   #onHopFailure(
     owner: number,
     identity: ForwardedIdentity,
@@ -298,7 +299,7 @@ export class Pipeline implements EdgeHandler {
   }
 
   #onHopTurn(caller: Caller, exchange: Exchange): void {
-    // The other worker did not know of the successor when it sent this.
+    // The other worker did not yet know of the successor when it sent this.
     if (this.#isRetired) this.#toOwner(caller, exchange);
     else this.#toRelay(caller, exchange);
   }
@@ -341,18 +342,18 @@ export class Pipeline implements EdgeHandler {
     return { isTls: exchange.isTls, host: exchange.head.host, isHostTrusted };
   }
 
-  /** The same whether there is such a virtual host or not; `''` for all of them. */
+  /** The path is the same whether the virtual host exists or not; `''` stands for all of them. */
   #resourcePath({ head: { virtualHostId = '' } }: EdgeExchange): string {
     return virtualHostId === '' ? '' : `${this.#parts.pathPrefix}/servers/${encodeURIComponent(virtualHostId)}/mcp`;
   }
 }
 
-/** Who has waited for a token's key or a config; those without a token that is good are one. */
+/** The subject that waited for a token key or a config; all requests without a good token share `''`. */
 function subjectOf(outcome: AdmissionOutcome): string {
   return (outcome.kind === 'admitted' ? outcome.caller.subject : outcome.subject) ?? '';
 }
 
-/** What a preflight request asks to send, `''` for nothing. */
+/** The headers that a preflight request asks to send, `''` for none. */
 function askedHeaders({ head: { headers } }: EdgeExchange): string {
   for (let i = 0; i + 1 < headers.length; i += 2)
     if (headers[i] === 'access-control-request-headers') return headers[i + 1]!;
@@ -360,14 +361,14 @@ function askedHeaders({ head: { headers } }: EdgeExchange): string {
 }
 
 const REFUSED_BY_FAILURE: Readonly<Record<HopFailure, Refusal>> = {
-  // No process in the owner's slot: its sessions went with it.
+  // The owner's slot has no process: its sessions are gone with it.
   'owner-absent': refusals.sessionUnknown,
   'owner-lost': refusals.ownerLost,
   'hop-failed': refusals.hopFailed,
   'answer-bytes-full': refusals.answerBytesFull,
 };
 
-/** By how a body came to its end. */
+/** Refusals by outcome of the body. */
 const REFUSED_BY_OUTCOME = {
   'too-large': refusals.bodyTooLarge,
   subjectMax: refusals.subjectBytesFull,

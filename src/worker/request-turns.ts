@@ -1,6 +1,6 @@
-// Requests that come in one turn of the event loop have turns by subject (shared/fair-turns.ts), as what is done for each at once takes up to
-// a millisecond. What waits counts as in flight as long as there is room; whether something is refused for want of it is decided
-// when it is served, as notices, responses and the end of a session never are. Hot: a comparison and a subtraction a request.
+// Requests that arrive in one turn of the event loop are served in turns by subject (shared/fair-turns.ts), because each takes up to a
+// millisecond of synchronous work. A waiting request counts as in flight if there is room; it is refused for lack of room only when its
+// turn comes, since notifications, responses and the end of a session never are. Hot path: a comparison and a subtraction per request.
 import type { Exchange } from '../relay/exchange/exchange.js';
 import type { Account, Accounts } from '../shared/accounts.js';
 import { FairPlace } from '../shared/fair-queue.js';
@@ -20,25 +20,24 @@ export class RequestTurns {
     this.#turns = new FairTurns({ untimedMax, turnMs, waiting }, nowMs);
   }
 
-  /** Requests that wait. */
+  /** How many requests wait. */
   get count(): number {
     return this.#turns.count;
   }
 
-  /** Whether a request may be served at once; it has to wait otherwise. */
+  /** Whether a request may be served at once; otherwise it has to wait. */
   tryPass(): boolean {
     return this.#turns.tryPass();
   }
 
   /**
-   * For what did not pass.
-   * @param serve called once, later, unless the caller goes away before: a DELETE is served all the same, as who sends one
-   *   often waits for no answer.
-   * @returns why it cannot wait, or nothing.
+   * Queues a request that `tryPass` did not let through.
+   * @param serve called once, later, unless the caller goes away first; for a DELETE even then, because its sender often does not wait.
+   * @returns the refusal if it cannot wait, otherwise nothing.
    */
   wait(subject: string, exchange: Exchange, serve: () => void): Refusal | undefined {
     const account = this.#accounts.of(subject);
-    /** In which it counts; `undefined` when there was no room. */
+    /** The account that it counts in; `undefined` when there was no room. */
     const counted = fullRequestShare(account) === undefined ? account : undefined;
     const place = this.#turns.wait(subject, () => {
       this.#leave(exchange, counted);
@@ -51,7 +50,7 @@ export class RequestTurns {
       place.leave();
       this.#leave(exchange, counted);
       exchange.releaseBody();
-      // Nothing of it has begun, so nobody else will say that it is over.
+      // The relay has not seen the request, so its end must be reported here.
       exchange.reset();
     };
     return undefined;

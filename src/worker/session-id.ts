@@ -1,21 +1,21 @@
-// Session ids that name their owner: the slot of a session is a hash of its id, so every worker finds the owner with no
-// table to share. Hot: `ownerOf` runs once a request.
+// Session ids that identify their owner: a session's slot is a hash of its id, so every worker
+// finds the owner without a shared table. Hot path: `ownerOf` runs once per request.
 import assert from 'node:assert';
 import { RandomPool } from '../shared/random-pool.js';
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 const ALPHABET_CODES = Array.from(ALPHABET, (char) => char.charCodeAt(0));
 
-/** 192 random bits, 32 characters: the part of an id that nobody can guess (X03). */
+/** 192 random bits in 32 characters: the unguessable part of an id (X03). */
 const RANDOM_BYTES = 24;
-/** Three characters of suffix: 2^18 tries, each landing on the wanted slot with a chance of 1 in `slotCount`. */
+/** A suffix of three characters: 2^18 tries, each hitting the wanted slot with a probability of 1 in `slotCount`. */
 const SUFFIX_TRIES = ALPHABET.length ** 3;
 
 const FORM = new RegExp(`^[\\w-]{${(RANDOM_BYTES / 3) * 4 + 3}}$`);
 
 const randomPool = new RandomPool(RANDOM_BYTES);
 
-/** Whether it has the form of those that are minted, here or by another process. */
+/** Whether the id has the form of minted ids, from this process or another. */
 export function isMintedForm(sessionId: string): boolean {
   return FORM.test(sessionId);
 }
@@ -26,8 +26,8 @@ export function ownerOf(sessionId: string, slotCount: number): number {
 }
 
 /**
- * A new id that is owned by `slot`. The random part is left as drawn; only the suffix is searched, and it depends on
- * nothing but the random part and the slot, so it gives nothing away.
+ * Mints an id that `slot` owns. The random part stays as drawn; only the suffix is searched for. It depends only on the random part
+ * and the slot, so it reveals nothing else.
  */
 export function mintSessionId(slot: number, slotCount: number): string {
   assert(slot >= 0 && slot < slotCount, 'a slot is below the slot count');
@@ -40,7 +40,7 @@ export function mintSessionId(slot: number, slotCount: number): string {
     const hash = addChar(addChar(addChar(randomHash, first), second), third);
     if (slotOf(hash, slotCount) === slot) return random + String.fromCharCode(first, second, third);
   }
-  // With 1,024 slots the chance to come here is e^-256.
+  // With 1,024 slots the probability of getting here is e^-256.
   assert.fail('no suffix leads to the slot');
 }
 
@@ -59,7 +59,7 @@ function addChar(hash: number, code: number): number {
   return Math.imul(hash ^ code, 0x01000193);
 }
 
-/** MurmurHash3's final mix before the modulo: the low bits of FNV-1a alone follow those of the last characters. */
+/** MurmurHash3's finalizer, then the modulo: the low bits of plain FNV-1a follow those of the last characters. */
 function slotOf(hash: number, slotCount: number): number {
   let mixed = hash ^ (hash >>> 16);
   mixed = Math.imul(mixed, 0x85ebca6b);

@@ -1,24 +1,24 @@
-// All figures of one worker, and how they are told. The hot ones are plain additions; the rest is looked up when the
-// primary asks for a report.
+// All figures of one worker, and how they are reported. The hot ones are plain additions; the rest
+// is looked up when the primary asks for a report.
 import type { Histogram } from '../metrics/histogram.js';
 import { LabelCounter } from '../metrics/label-counter.js';
 import type { SpanCounts } from '../observation/span-exporter.js';
 import { histogramSeries, RequestFigures } from '../metrics/request-figures.js';
 import type { Series } from '../metrics/series.js';
 
-/** What other parts of the worker count for themselves, asked for when a report is made. */
+/** Figures that other parts of the worker count themselves, read when a report is made. */
 export interface FigureSources {
   readonly slot: number;
   readonly loopDelay: Histogram;
   sessionCount(): number;
-  /** Connections to backends, by what they are for. */
+  /** Connections to backends by purpose. */
   connections(): Readonly<Record<string, number>>;
-  /** By where the answer came from. */
+  /** By source of the answer. */
   storeReads(): Readonly<Record<string, number>>;
   storeInvalidations(): number;
-  /** By what came of it. */
+  /** By outcome. */
   tokenVerifications(): Readonly<Record<string, number>>;
-  /** By what became of them. */
+  /** By outcome: exported, dropped, failed. */
   spans(): Readonly<SpanCounts>;
 }
 

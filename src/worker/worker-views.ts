@@ -1,5 +1,5 @@
-// What an operator may ask this worker: how it is, who has sessions, which backends can be reached, what became of a request, and
-// what somebody may call and why. Answers are JSON text, bounded; session ids and subjects appear as hashes alone. Cold.
+// Answers an operator's questions to this worker: its state, its sessions, which backends it can reach, the outcome of a request,
+// and what a subject may call and why. Answers are bounded JSON text; session ids and subjects appear only as hashes. Cold path.
 import type { ViewQuestion } from '../ipc/view-question.js';
 import type { RecentRequests } from '../observation/recent-requests.js';
 import type { Relay } from '../relay/relay.js';
@@ -15,13 +15,13 @@ export interface ViewSources {
   readonly relay: Relay;
   readonly slot: number;
   readonly readConfig: (subject: string) => UserConfigRead | Promise<UserConfigRead>;
-  /** `undefined` where requests have no ids, or no figures are kept. */
+  /** `undefined` when requests have no ids, or no figures are kept. */
   readonly recentRequests: RecentRequests | undefined;
   readonly figures: WorkerFigures | undefined;
   readonly logger: Logger;
 }
 
-/** The lists in an answer are bounded each; names of all of them together may still be long. */
+/** Each list in an answer is bounded; their names together may still be long. */
 const ANSWER_CHARS_MAX = 2 * limits.adminViewBytesMax;
 
 export class WorkerViews {
@@ -86,7 +86,7 @@ export class WorkerViews {
       const { id, subject: owner } = session.identity;
       if (subject !== '' && owner !== subject) continue;
       if (hash !== '') {
-        // There may be very many, and others have their turn.
+        // Hashing very many session ids takes long, so the event loop gets its turn in between.
         if (performance.now() > turnEndMs) {
           await new Promise(setImmediate);
           turnEndMs = performance.now() + limits.readingTurnMs;
@@ -146,7 +146,7 @@ export function viewOf(session: Session, nowMs: number): object {
   };
 }
 
-/** A client's own words, as it gave them in `initialize`. */
+/** The name and version that the client gave in `initialize`. */
 function clientName(clientInfo: Buffer): string {
   if (clientInfo.length > limits.readAtOnceBytesMax) return '';
   const { name, version } = Object(JSON.parse(clientInfo.toString())) as {
@@ -159,7 +159,7 @@ function clientName(clientInfo: Buffer): string {
     .slice(0, limits.accessLogNameCharsMax);
 }
 
-/** The first of them, and how many there are. */
+/** As many items as fit, and the count of all. */
 function bounded(all: readonly object[]): object {
   let bytes = 0;
   const list = all.filter((item) => (bytes += JSON.stringify(item).length) <= limits.adminViewBytesMax);

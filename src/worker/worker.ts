@@ -1,5 +1,5 @@
-// One worker, put together from its parts: what each is given here is all it knows of the others. Owns the order in
-// which they start, drain and stop.
+// Assembles one worker from its parts; each part knows of the others only what it is given here. Defines the order in which
+// they start, drain and stop.
 import { hostname } from 'node:os';
 import { TokenVerifier } from '../auth/token-verifier.js';
 import type { DataplaneOptions, ListenAddress } from '../config/dataplane-options.js';
@@ -64,7 +64,7 @@ interface WorkerParts {
   readonly hopListener: HopListener;
   readonly hops: Hops;
   readonly predecessor: Predecessor;
-  /** Listens once this worker has a successor. */
+  /** Listens on the predecessor's socket once this worker has a successor. */
   readonly passedBack: HopListener;
   readonly relay: Relay;
   readonly backends: BackendConnections;
@@ -84,7 +84,7 @@ export class Worker {
     this.#parts = parts;
   }
 
-  /** Resolves when the worker listens. Rejects with words for a person when it cannot. */
+  /** Resolves when the worker listens. Rejects with a message for an operator when it cannot. */
   static async start(start: StartMessage, primary: PrimaryChannel): Promise<Worker> {
     const { slot, slotCount, options, hopDirectory, hopSecret } = start;
     const logger = createLogger(options.logLevel, { role: 'worker', slot });
@@ -172,8 +172,8 @@ export class Worker {
     const endpoints = await loadEndpoints(start, store, announcer, logger);
     const edge = new Edge(library, options, deadlines, memories, pipeline, endpoints, logger);
     await hopListener.prepare();
-    // Within one turn of the event loop: the other workers find this one as soon as a caller can have an id of its making,
-    // and one that cannot listen takes no slot from a predecessor.
+    // Both in one turn of the event loop: other workers find this one as soon as a caller can have a
+    // session id that it minted, and a worker that cannot listen takes no slot from its predecessor.
     await edge.listen();
     hopListener.take();
     const loopDelay = new Histogram(OWN_BOUNDS_S);
@@ -221,21 +221,21 @@ export class Worker {
     });
   }
 
-  /** From now on the health check says that this gateway will drain. */
+  /** From now on the health check reports that this gateway is about to drain. */
   announceDrain(): void {
     this.#parts.edge.announceDrain();
   }
 
-  /** Takes no more connections; resolves when every request has its answer. Hops of the others are still served. */
+  /** Stops accepting connections; resolves when every request has its answer. Hops from other workers are still served. */
   drain(): Promise<void> {
-    // What is not the answer to anything would never end by itself.
+    // Streams that answer no request would never end by themselves.
     this.#parts.relay.drain();
     return this.#parts.edge.drain();
   }
 
   /**
-   * A successor has this worker's slot. Resolves when all that came here is answered, and nothing more can come.
-   * @param onLeft called when no more connections come here.
+   * A successor has this worker's slot. Resolves when every request that came here is answered and no more can come.
+   * @param onLeft called when no more connections are accepted here.
    */
   async retire(onLeft: () => void): Promise<void> {
     const { pipeline, hopListener, passedBack, relay, edge, logger } = this.#parts;
@@ -247,7 +247,7 @@ export class Worker {
     await Promise.all([edge.retire(onLeft), hopListener.leave()]);
   }
 
-  /** Ends every session and tells the backends, for so long at most. */
+  /** Ends every session and tells the backends, which may take at most `farewellsMs`. */
   async stop(farewellsMs: number): Promise<void> {
     const { overloadWatch, relay, hops, predecessor, passedBack, hopListener, backends, configs, store, directory } =
       this.#parts;
@@ -269,7 +269,7 @@ export class Worker {
     this.#parts.configs.forget(subject);
   }
 
-  /** What the health check is told of the gateway as a whole. */
+  /** Sets whether the health check reports the whole gateway as ready. */
   onReadiness(isReady: boolean): void {
     this.#parts.pipeline.isGatewayReady = isReady;
   }
@@ -279,7 +279,7 @@ export class Worker {
     return this.#parts.report();
   }
 
-  /** What an operator asks, for the primary: JSON. Never rejects. */
+  /** Answers an operator's question, passed on by the primary, with JSON. Never rejects. */
   view(question: ViewQuestion): Promise<string> {
     return this.#parts.views.answer(question);
   }
@@ -289,7 +289,7 @@ export class Worker {
   }
 }
 
-/** Nothing where no figures are kept and the log takes no lines of requests. */
+/** `undefined` when no figures are kept, no spans are recorded, and the log takes no request lines. */
 function createWatch(
   { accessLog }: DataplaneOptions,
   figures: WorkerFigures | undefined,
@@ -297,21 +297,21 @@ function createWatch(
   tracer: Tracer | undefined,
   logger: Logger,
 ): RequestWatch | undefined {
-  // Where requests are watched anyway the level may be changed later.
+  // With figures, requests are watched anyway, so the access log is kept too: the log level may be lowered at runtime.
   const isLogging = figures !== undefined || logger.isLevelEnabled('info');
   const log = isLogging ? new AccessLog(logger, accessLog) : undefined;
   const isWanted = log !== undefined || tracer !== undefined;
   return isWanted ? new RequestWatch(log, figures, recent, tracer) : undefined;
 }
 
-/** What it takes is loaded only where traces are wanted. */
+/** Loads the tracing modules only when traces are enabled. */
 async function openTracer({ traces }: DataplaneOptions, slot: number, logger: Logger): Promise<Tracer | undefined> {
   if (traces === undefined) return undefined;
   const { Tracer } = await import('../observation/tracer.js');
   return Tracer.of(traces, `${hostname()}/${slot}`, logger);
 }
 
-/** Once for each config: what is misspelt in one may open what it was to close. */
+/** Warns once per distinct oddity of a subject's config: a misspelled member may leave open what it was meant to close. */
 function oddityLog(logger: Logger): (subject: string, oddities: string) => void {
   const repeated = new RepeatedLog();
   return (subject, oddities) => {
@@ -324,7 +324,7 @@ function createHostPolicy({ allowedHosts, allowedOrigins }: DataplaneOptions, { 
   return new HostPolicy({ listenHost: host, allowedHosts, allowedOrigins });
 }
 
-/** The optional feature's endpoints, when the build has the feature. */
+/** The endpoints of the optional feature, if the build has it. */
 async function loadEndpoints(
   start: StartMessage,
   store: Store,

@@ -1,29 +1,29 @@
-// The ids under which backends' requests are put to a client: each names the backend and its own id, so that whichever process
-// gets the client's answer can pass it on. A seal over all of it, whose key no client has, keeps a client from answering what
-// it was never asked. Ids of two processes in one session are never alike. Cold: where no backend asks, nothing is sealed.
+// The ids under which backends' requests are sent to a client. Each id contains the backend's name and the backend's own id, so that
+// any process that gets the client's response can pass it on. A seal over the whole id, with a key that no client has, keeps a client
+// from answering a request it never got. Two processes never issue the same id in one session. Cold path: without such requests, no seals.
 //
-// The key is the backend's name of its session: another session, or its successor, seals otherwise. A backend without sessions
-// gives no name. What it asks is sealed with a secret of our session's, which goes from process to process with its record, and
-// with the time: a backend that begins anew may ask somebody else under the same id.
+// The key is the id that the backend gave its session: another session, or its successor, has another key. A backend without sessions
+// gives no id. Its requests are sealed with a secret of our session, which is part of the session's record, and with the time: a backend
+// that restarts may use the same id for a request to another client.
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { limits } from '../../shared/limits.js';
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
 
-/** What an answer needs to find its way. */
+/** What is needed to pass the client's response to the backend that asked. */
 export interface AskedRequest {
   readonly upstream: UpstreamSession;
-  /** The backend's own, as JSON. */
+  /** The backend's own id, as JSON. */
   readonly backendId: Buffer;
   readonly asksForTask: boolean;
-  /** Of its progress, where that is known. */
+  /** Key of the request's progress token; `undefined` where it is not known. */
   readonly tokenKey?: string | undefined;
 }
 
-/** Four characters: whose numbers they are. */
+/** Of the random tag of the process that issued the id: four characters in base64url. */
 const ORIGIN_BYTES = 3;
-/** Sixteen characters. */
+/** Sixteen characters in base64url. */
 const SEAL_BYTES = 12;
-/** The number, the form and the time, the origin, the seal; behind it the backend's name and its id. */
+/** Number, `t` for a task, time, origin, seal; then the backend's name and the backend's id. */
 const FORM = /^(\d+(t?)(?:~([\da-z]+))?\.([\w-]{4}))([\w-]{16}):/;
 const TIME_BASE = 36;
 const SECRET_BYTES = 16;
@@ -34,13 +34,13 @@ export class AskedIds {
   readonly #nowMs: () => number;
   readonly #origin = randomBytes(ORIGIN_BYTES).toString('base64url');
   #count = 0;
-  /** Seals of others' ids whose answers went to their backends from here, the oldest first. */
+  /** Seals of other processes' ids whose responses this process has passed to the backends, oldest first. */
   #answered: Set<string> | undefined;
   #secret: string | undefined;
 
   /**
-   * @param answerTimeoutMs so long what a backend without sessions has asked can be answered elsewhere.
-   * @param nowMs of a clock that all processes have.
+   * @param answerTimeoutMs how long another process accepts a response for a backend without sessions.
+   * @param nowMs a clock that all processes share.
    */
   constructor(sessionId: string, answerTimeoutMs: number, nowMs: () => number = Date.now) {
     this.#sessionId = sessionId;
@@ -48,7 +48,7 @@ export class AskedIds {
     this.#nowMs = nowMs;
   }
 
-  /** Known to every process that has the session, and to no client; `''` where a record of before has none. */
+  /** Known to every process that has the session, and to no client; `''` where a record of an older version has none. */
   get secret(): string {
     return (this.#secret ??= randomBytes(SECRET_BYTES).toString('base64url'));
   }
@@ -57,7 +57,7 @@ export class AskedIds {
     this.#secret = secret;
   }
 
-  /** A new one, as JSON. */
+  /** Returns a new id, as JSON. */
   next({ upstream, backendId, asksForTask }: AskedRequest): Buffer {
     this.#count += 1;
     const time = hasName(upstream) ? '' : `~${this.#nowMs().toString(TIME_BASE)}`;
@@ -67,10 +67,10 @@ export class AskedIds {
   }
 
   /**
-   * What another process has asked under it, if that was in one of these upstream sessions. Each is found once.
+   * Finds the request that another process sent to the client under this id, in one of these upstream sessions. Each is found only once.
    * @param id as JSON.
-   * @returns `lost` for what another process may have asked, and nobody here can tell whom it is for; `undefined` for what
-   * nobody asked, or was answered before.
+   * @returns `lost` where another process may have sent the request but its backend cannot be told from here; `undefined` where
+   * no process sent it, or it was already answered.
    */
   takeOthers(id: Buffer, upstreams: readonly UpstreamSession[]): AskedRequest | 'lost' | undefined {
     const text: unknown = JSON.parse(id.toString());
@@ -90,7 +90,7 @@ export class AskedIds {
     return 'lost';
   }
 
-  /** Whether what is asked in it is sealed with something that the client has not, and that is still worth something. */
+  /** Whether this process has the key of the seal, the client cannot know that key, and the id has not expired. */
   #hasKey(upstream: UpstreamSession, time: string | undefined): boolean {
     if (upstream.record === undefined) return false;
     if (hasName(upstream)) return time === undefined;
@@ -106,7 +106,7 @@ export class AskedIds {
     return seal.digest().toString('base64url', 0, SEAL_BYTES);
   }
 
-  /** @returns false for what was answered here before. */
+  /** @returns false where this process has already passed on a response under this seal. */
   #noteAnswered(seal: string): boolean {
     this.#answered ??= new Set();
     if (this.#answered.has(seal)) return false;
@@ -117,17 +117,17 @@ export class AskedIds {
   }
 }
 
-/** Whether the backend has given its session a name. One that is lost meanwhile cannot be answered in any case. */
+/** Whether the backend gave its session an id. Also true for a lost session, which cannot be answered in any case. */
 function hasName({ record }: UpstreamSession): boolean {
   return record?.sessionId !== '';
 }
 
-/** @param one,other as long as each other. */
+/** @param one,other must have the same length. */
 function isSame(one: string, other: string): boolean {
   return timingSafeEqual(Buffer.from(one), Buffer.from(other));
 }
 
-/** A backend's session may have a name that can be guessed: nothing but a JSON-RPC id may go into a message. */
+/** The id of a backend's session may be guessable, and then a seal can be forged: only a valid JSON-RPC id may go into a message. */
 function isId(bytes: Buffer): boolean {
   if (bytes.length > limits.backendRequestIdBytesMax) return false;
   try {

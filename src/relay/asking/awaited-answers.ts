@@ -1,5 +1,5 @@
-// The requests of backends that the client of one session has not answered yet: under our ids, each with its time, in the session's
-// share of memory. Cold: a call whose backend asks nothing never comes here.
+// The backends' requests that the client of one session has not answered yet: each under our id, with a timeout, counted in the
+// session's share of memory. Cold path: never reached by a call whose backend asks nothing.
 import { rpcCodes } from '../../shared/refusals.js';
 import { idKey } from '../../protocol/message-id.js';
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
@@ -12,24 +12,24 @@ import type { RpcError } from '../exchange/answers.js';
 import type { AskedIds, AskedRequest } from './asked-ids.js';
 import type { AskingStream } from './backend-requests.js';
 
-/** Told the client's result, JSON that may be kept, or why there is none. */
+/** Receives the client's result as JSON, in memory that may be kept, or the error in place of a result. */
 export type InputTaker = (answer: Buffer | RpcError) => void;
 
 /** A request that the client has not answered yet. */
 export interface AwaitedAnswer extends AskedRequest {
-  /** Ours, as JSON, and its key. */
+  /** Our id, as JSON, and its key. */
   readonly id: Buffer;
   readonly key: string;
-  /** The upstream session that it was asked in: to its successor the answer would mean something else. */
+  /** The backend's session in which it was asked: to a later session, the response would mean something else. */
   readonly askedIn: UpstreamSessionRecord | undefined;
   readonly backendIdKey: string;
-  /** In the share of the session. */
+  /** What it counts in the session's share of memory. */
   readonly bytes: number;
   readonly stream: AskingStream;
-  /** Of the request on whose stream it came. */
+  /** Metadata of the client's request on whose stream it came. */
   readonly metadata: RequestMetadata;
   readonly deadline: Deadline;
-  /** In place of its backend, which has no session in which it could be answered. */
+  /** Takes the response instead of the backend, where the backend has no session in which it could be answered. */
   readonly onInput: InputTaker | undefined;
 }
 
@@ -53,7 +53,7 @@ export class AwaitedAnswers {
     return this.#open.size === 0;
   }
 
-  /** The client is about to be asked. */
+  /** Registers a request that is about to be sent to the client. */
   begin(
     stream: AskingStream,
     asked: AskedRequest,
@@ -84,14 +84,14 @@ export class AwaitedAnswers {
     return request;
   }
 
-  /** The client has answered it, or is told that nobody wants the answer. @param key of our id. */
+  /** Removes a request that the client, or another process, has answered. @param key of our id. */
   take(key: string): AwaitedAnswer | undefined {
     const request = this.#open.get(key);
     if (request !== undefined) this.#settle(request);
     return request;
   }
 
-  /** The backend has cancelled its request. @param backendIdKey of its own id. */
+  /** Removes a request that its backend has cancelled. @param backendIdKey of the backend's own id. */
   takeOf(upstream: UpstreamSession, backendIdKey: string): AwaitedAnswer | undefined {
     for (const request of this.#open.values()) {
       if (request.upstream !== upstream || request.backendIdKey !== backendIdKey) continue;
@@ -101,19 +101,19 @@ export class AwaitedAnswers {
     return undefined;
   }
 
-  /** Those of which the client reports progress with this token. */
+  /** The requests for which the client reports progress with this token. */
   withToken(tokenKey: string): readonly AwaitedAnswer[] {
     return [...this.#open.values()].filter((request) => request.tokenKey === tokenKey);
   }
 
-  /** The client will never see it. */
+  /** The request will never reach the client: its asker gets the error. */
   onLost(request: AwaitedAnswer, error: RpcError = NOT_READ): void {
     if (!this.#open.has(request.key)) return;
     this.#settle(request);
     tellAsker(request, error);
   }
 
-  /** The stream ends: what was asked on it is withdrawn. */
+  /** The stream ends: the requests sent on it are withdrawn from the client. */
   endOf(stream: AskingStream): void {
     for (const request of [...this.#open.values()]) {
       if (request.stream !== stream) continue;
@@ -122,7 +122,7 @@ export class AwaitedAnswers {
     }
   }
 
-  /** Whether anything is open that the backend has asked on the stream, in the upstream session that it has now. */
+  /** Whether a request that the backend sent on this stream, in its current session, is still open. */
   isAsking(stream: AskingStream, upstream: UpstreamSession): boolean {
     for (const open of this.#open.values()) {
       if (open.stream === stream && open.upstream === upstream && open.askedIn === upstream.record) return true;
@@ -130,7 +130,7 @@ export class AwaitedAnswers {
     return false;
   }
 
-  /** The session is over; nobody is told. */
+  /** The session has ended: drops all requests without notifying anybody. */
   clear(): void {
     for (const { deadline, bytes } of this.#open.values()) {
       deadline.cancel();
@@ -139,7 +139,7 @@ export class AwaitedAnswers {
     this.#open.clear();
   }
 
-  /** @returns why one more cannot be asked, if so. */
+  /** @returns why one more request cannot be sent to the client; `undefined` when it can. */
   noRoomFor(upstream: UpstreamSession, idBytes: number, tokenKey: string | undefined): RpcError | undefined {
     if (idBytes > limits.backendRequestIdBytesMax) return ID_TOO_LONG;
     if (!this.#plan.memory.hasRoomFor(bytesOf(idBytes, tokenKey))) return TOO_MANY;
@@ -149,7 +149,7 @@ export class AwaitedAnswers {
   }
 
   #onTimeUp(request: AwaitedAnswer): void {
-    // First, or to lose the notice would answer the request once more.
+    // Settled first: if the cancellation is lost, `onLost` must not answer the request a second time.
     this.#settle(request);
     tellCancelled(request, 'It was not answered in time');
     tellAsker(request, NOT_ANSWERED);
@@ -164,7 +164,7 @@ export class AwaitedAnswers {
   }
 }
 
-/** Tells the client that its answer is wanted no more. */
+/** Tells the client that its response is no longer wanted. */
 export function tellCancelled({ stream, id }: AwaitedAnswer, reason: string): void {
   const before = '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":';
   stream.withdraw(id, [Buffer.from(before), id, Buffer.from(`,"reason":${JSON.stringify(reason)}}}`)]);
@@ -175,7 +175,7 @@ function tellAsker({ upstream, askedIn, backendId, metadata, onInput }: AwaitedA
   else if (upstream.record === askedIn) upstream.answerInstead(backendId, error, metadata);
 }
 
-/** Its id is kept as the backend's, as ours, and as the keys of both. */
+/** The id is kept four times: as the backend's, within ours, and in the keys of both. */
 function bytesOf(idBytes: number, tokenKey: string | undefined): number {
   return limits.backendRequestBytesEach + 6 * idBytes + 2 * (tokenKey?.length ?? 0);
 }

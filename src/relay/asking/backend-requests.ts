@@ -1,6 +1,6 @@
-// What backends ask of the client of one session: sampling, elicitation, roots, and what has become of it where it was asked
-// for as a task. Each request goes to the client under an id of ours, and the client's answer, whichever connection and worker
-// it comes by, goes to the backend that asked, under the backend's own id. Nothing but ids is touched. Cold: a call whose backend asks nothing never comes here.
+// Backends' requests to the client of one session: sampling, elicitation, roots, and the tasks that these become. Each request goes
+// to the client under an id of ours; the client's response, whichever connection and worker it arrives by, goes to the backend that
+// asked, under the backend's own id. Only ids are changed. Cold path: never reached by a call whose backend asks nothing.
 //
 //   asked ──answered by the client──────────────> answer sent to the backend
 //     ├────withdrawn by the backend─────────────> the client is told
@@ -41,26 +41,26 @@ import type { OutgoingMessage } from '../../upstream/http/http-upstream.js';
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
 import type { RequestMetadata } from '../../upstream/http/request-metadata.js';
 
-/** A stream to the client on which it can be asked: that of a call, or the session's own. */
+/** A stream on which backends' requests reach the client: that of a call, or the session's own. */
 export interface AskingStream {
-  /** Why the client cannot be asked on it, as the backend is told; `undefined` when it can. */
+  /** The error for the backend when the client cannot be asked on this stream; `undefined` when it can. */
   readonly askingObstacle: RpcError | undefined;
   /**
-   * A message for the client.
-   * @param parts one behind the other. Small ones are valid until this returns.
+   * Sends a message to the client.
+   * @param parts of the message, in order. Small ones are valid only until this returns.
    */
   tell(parts: readonly Buffer[]): void;
   /**
-   * The same of a request to the client.
-   * @param id ours, as JSON, which it has already.
-   * @param onLost called when it will not reach the client, though the stream goes on; with why, where more is known.
+   * Sends a request to the client.
+   * @param id our id, as JSON; the parts contain it already.
+   * @param onLost called when the request will not reach the client though the stream goes on, with the reason where it is known.
    */
   ask(id: Buffer, parts: readonly Buffer[], onLost: (error?: RpcError) => void): void;
-  /** Its answer is wanted no more. @param parts what says so. */
+  /** The response to this request is no longer wanted. @param parts of the cancellation for the client. */
   withdraw(id: Buffer, parts: readonly Buffer[]): void;
-  /** The backend has asked what the client does not declare to be asked. @param mode of an elicitation. */
+  /** The backend has asked for something that the client does not declare. @param mode of an elicitation. */
   onUnoffered?(method: string, mode: string): void;
-  /** The backend has asked on it, or the last that it asked is settled: meanwhile it is the client who is waited for. */
+  /** `true` when the backend has asked on this stream, `false` once its last request is settled: in between, the client is waited for. */
   onAsking(isAsking: boolean, upstream: UpstreamSession): void;
 }
 
@@ -73,16 +73,16 @@ export interface BackendRequestsPlan {
   readonly answerTimeoutMs: number;
   /** Whether requests about the task would reach the backend. */
   isTaskReachable(backend: CompiledBackend, taskId: string): boolean;
-  /** Those that another process may have asked in; none where there is no other. */
+  /** The upstream sessions in which another process may have asked; none where there is no other process. */
   openUpstreams(): readonly UpstreamSession[];
 }
 
-/** What has to be known of the client's answer, which is the body of a request. */
+/** Where the ids are in the client's response, which is the body of an HTTP request. */
 export type AnswerSpans = Pick<ClientMessage, 'idStart' | 'idEnd' | 'relatedTaskStart' | 'relatedTaskEnd'> & {
   readonly tape?: ClientMessage['tape'];
 };
 
-/** What a backend without sessions wants to know. */
+/** A question to the client from a backend without sessions. */
 export interface InputQuestion {
   readonly method: string;
   /** JSON; empty for none. */
@@ -105,7 +105,7 @@ export class BackendRequests {
     this.#clientTasks = new ClientTasks(plan.memory);
   }
 
-  /** How ids of tasks are written that a backend has; `undefined` for one without tasks. */
+  /** How to translate the ids of a backend's tasks; `undefined` for a backend without tasks. */
   taskForm(upstream: UpstreamSession): TaskForm | undefined {
     if (!upstream.declares(ANY_TASKS)) return undefined;
     const { backend } = upstream;
@@ -116,7 +116,7 @@ export class BackendRequests {
     };
   }
 
-  /** As `AskedIds` has it. */
+  /** @see AskedIds.secret */
   get secret(): string {
     return this.#ids.secret;
   }
@@ -125,7 +125,7 @@ export class BackendRequests {
     this.#ids.secret = secret;
   }
 
-  /** Whether the client has anything to answer. */
+  /** Whether no request is open at the client. */
   get isEmpty(): boolean {
     return this.#awaited.isEmpty;
   }
@@ -134,7 +134,7 @@ export class BackendRequests {
     return this.#offered.roots;
   }
 
-  /** Whether the client opens addresses for its user. */
+  /** Whether the client can open a URL for its user. */
   get offersUrls(): boolean {
     return this.#offered.elicitationUrl;
   }
@@ -146,8 +146,8 @@ export class BackendRequests {
   }
 
   /**
-   * Puts a backend's request to the client, or refuses it.
-   * @param bytes the whole message; valid until this returns unless it is large.
+   * Sends a backend's request to the client, or refuses it.
+   * @param bytes the whole message; valid only until this returns, unless it is large.
    */
   ask(
     stream: AskingStream,
@@ -182,9 +182,9 @@ export class BackendRequests {
   }
 
   /**
-   * Puts a question to the client of a backend that has asked it in place of an answer.
-   * @param onInput called once, later, unless the stream ends before.
-   * @returns why the client is not asked, if so.
+   * Sends the client a question that a backend gave in place of a result.
+   * @param onInput called once, later, unless the stream ends first.
+   * @returns why the client is not asked; `undefined` when it is.
    */
   askInput(
     stream: AskingStream,
@@ -206,17 +206,17 @@ export class BackendRequests {
     return undefined;
   }
 
-  /** Of what a message of a backend's says of the task that it belongs to. */
+  /** The edits that bring the id of the task which a backend's message belongs to into the caller's form. */
   #taskEdits(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): readonly Edit[] | undefined {
     const form = this.taskForm(upstream);
     return form === undefined ? [] : callersTaskEdits(bytes, message, taskPlace.related, form);
   }
 
   /**
-   * The client has answered something. What was not asked, or is settled, goes nowhere. What another process has asked, of
-   * which the session was taken over, goes to its backend if that is in the same session still.
-   * @returns what the client is told when its answer cannot be passed on, though somebody may wait for it; `asked-elsewhere` where
-   *   another process has asked, and takes the request for open still.
+   * Takes a response from the client. A response to a request that was never sent, or is settled, is dropped. A response to a request
+   * that another process sent in this session goes to the backend if that still has the same session.
+   * @returns the refusal when the response cannot be passed on though a backend may wait for it; `asked-elsewhere` where another
+   *   process sent the request, and still considers it open.
    */
   onAnswer(request: ExchangeRequest, message: AnswerSpans): Refusal | 'asked-elsewhere' | undefined {
     const { body } = request;
@@ -234,19 +234,19 @@ export class BackendRequests {
     return undefined;
   }
 
-  /** The client has answered another process, which has told the backend. @param key of our id, as `idKey` has it. */
+  /** The client sent its response to another process, which has passed it to the backend. @param key of our id, from `idKey`. */
   onAnsweredElsewhere(key: string): void {
     this.#awaited.take(key);
   }
 
-  /** To the backend that has asked. */
+  /** Passes the client's response to the backend that asked. */
   #pass(request: ExchangeRequest, message: AnswerSpans, asked: AskedRequest): void {
     const { upstream, backendId, asksForTask, tokenKey } = asked;
     const { body } = request;
     const { idStart: start, idEnd: end } = message;
     const taskId = asksForTask ? readCreatedTask(body) : undefined;
     if (taskId !== undefined) this.#clientTasks.note(taskId, upstream, tokenKey);
-    // Of the exchange, which is over at once, nobody counts it any more.
+    // The exchange ends at once and stops counting the body, so it is counted here until it is sent.
     const countedBytes = body.length >= limits.countedFromBytes ? body.length : 0;
     const { requestBytes } = this.#plan.account;
     requestBytes.take(countedBytes);
@@ -255,10 +255,10 @@ export class BackendRequests {
     upstream.send(this.#withBareTask(answer, message, upstream), headers, () => requestBytes.give(countedBytes));
   }
 
-  /** The client reports progress of a request that it was asked, or of what has become a task. A token that two share says nothing. */
+  /** The client reports progress of a backend's request, or of the task that it became. Dropped if two of them share the token. */
   onProgress(exchange: Exchange, message: ClientMessage): void {
     const { body } = exchange.request;
-    // What waits to be sent is counted by nobody.
+    // A large notification is dropped: its memory would not be counted while it waits to be sent.
     const tokenKey = body.length < limits.countedFromBytes ? readProgressKey(body, message) : undefined;
     if (tokenKey === undefined) return;
     const [request, ...others] = this.#awaited.withToken(tokenKey);
@@ -267,7 +267,7 @@ export class BackendRequests {
     else if (request.upstream.record === request.askedIn) this.#notify(request.upstream, exchange, message);
   }
 
-  /** The client tells how a task of its own is doing: the backend that it runs it for. */
+  /** Passes the status of a client's own task to the backend that it runs the task for. */
   onTaskStatus(exchange: Exchange, message: ClientMessage): void {
     const { body } = exchange.request;
     const { paramsStart, paramsEnd } = message;
@@ -287,7 +287,7 @@ export class BackendRequests {
     return withEdit(outgoing, edit);
   }
 
-  /** A backend's `notifications/cancelled`: it no longer wants the answer. */
+  /** A backend's `notifications/cancelled`: it no longer wants the response. */
   withdraw(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): void {
     const span = this.isEmpty ? undefined : readRequestId(bytes, message);
     if (span === undefined) return;
@@ -299,17 +299,17 @@ export class BackendRequests {
     else request.stream.withdraw(request.id, partsOf(bytes, [{ ...span, putIn: request.id }, ...taskEdits]));
   }
 
-  /** The stream ends: what was asked on it is withdrawn. */
+  /** The stream ends: the requests sent on it are withdrawn from the client. */
   endOf(stream: AskingStream): void {
     this.#awaited.endOf(stream);
   }
 
-  /** Whether anything is open that the backend has asked on the stream, in the upstream session that it has now. */
+  /** Whether a request that the backend sent on this stream, in its current session, is still open. */
   isAsking(stream: AskingStream, upstream: UpstreamSession): boolean {
     return this.#awaited.isAsking(stream, upstream);
   }
 
-  /** The session is over; nobody is told. */
+  /** The session has ended: drops all requests without notifying anybody. */
   clear(): void {
     this.#awaited.clear();
   }
@@ -318,7 +318,7 @@ export class BackendRequests {
     return (this.#offers ??= readClientOffers(this.#plan.introduction.capabilities));
   }
 
-  /** Only what the client has declared is asked of it (C19). */
+  /** The error for a request that the client has not declared to support (C19); `undefined` for one that it has. */
   #notOffered(method: string, upstream: UpstreamSession, { mode, taskId = '' }: RequestDetail): RpcError | undefined {
     const offers = this.#offered;
     switch (method) {
@@ -334,7 +334,7 @@ export class BackendRequests {
         return offers.tasks ? this.#notIts(upstream, taskId) : notOffered(method);
       case 'tasks/cancel':
         return offers.tasksCancel ? this.#notIts(upstream, taskId) : notOffered(method);
-      // Of `tasks/list` too: the client's list has the tasks of all backends in it.
+      // `tasks/list` too is not passed on: the client's list contains the tasks of all backends.
       default:
         return notOffered(method);
     }
@@ -345,12 +345,12 @@ export class BackendRequests {
   }
 }
 
-/** What the client has answered; `undefined` for an error, and for what is ambiguous. */
+/** The `result` of the client's response; `undefined` for an error, and where the member is ambiguous. */
 function resultIn(body: Buffer, { tape }: AnswerSpans): Buffer | undefined {
   if (tape === undefined && !scanner.scan(body, 1)) return undefined;
   const read = tape ?? scanner;
   const node = findMember(read, body, 0, 'result');
-  // A copy: the memory of the exchange is used again.
+  // A copy, because the memory of the exchange is reused.
   return node < 0 ? undefined : Buffer.from(body.subarray(read.start(node), read.end(node)));
 }
 
@@ -360,9 +360,9 @@ function notOffered(method: string): RpcError {
   return { code: rpcCodes.methodNotFound, message: `The client does not support ${method}` };
 }
 
-/** What a backend may ask for in place of an answer (M22). */
+/** The methods that a backend may ask for in place of a result (M22). */
 const INPUT_METHODS: ReadonlySet<string> = new Set(['elicitation/create', 'sampling/createMessage', 'roots/list']);
-/** Of a question that has none. */
+/** Stands for the backend's id where a question has none. */
 const NO_ID = Buffer.from('""');
 const BEFORE_ID = Buffer.from('{"jsonrpc":"2.0","id":');
 const CLOSE = Buffer.from('}');

@@ -1,26 +1,26 @@
-// The tasks that the client of one session runs for backends: what one of them has asked for as a task. The client's ids pass
-// as they are, so whose they are is kept: a backend may ask about those alone that the client has given to it. Cold.
+// The tasks that the client of one session runs for backends, which asked for them. The client's task ids pass unchanged, so the
+// owner of each is kept here: a backend may ask only about a task whose id the client gave to that backend. Cold path.
 import { limits } from '../../shared/limits.js';
 import type { SessionShare } from '../../upstream/session/session-share.js';
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
 
 interface ClientTask {
   readonly upstream: UpstreamSession;
-  /** Of the request that has become the task: progress under it goes on until the task is over. */
+  /** Key of the progress token of the request that became the task: progress is reported under it until the task ends. */
   readonly tokenKey: string | undefined;
   readonly bytes: number;
 }
 
 export class ClientTasks {
   readonly #memory: SessionShare;
-  /** By the client's ids, the oldest first. */
+  /** By the client's task ids, oldest first. */
   readonly #tasks = new Map<string, ClientTask>();
 
   constructor(memory: SessionShare) {
     this.#memory = memory;
   }
 
-  /** The client has given the id to the backend. Of too many the oldest is forgotten; without room for it, the new one. */
+  /** The client has given this task id to the backend. The oldest is forgotten at the limit; the new one, if memory is short. */
   note(taskId: string, upstream: UpstreamSession, tokenKey: string | undefined): void {
     this.#forget(taskId);
     const bytes = limits.clientTaskBytesEach + 2 * (taskId.length + (tokenKey?.length ?? 0));
@@ -37,12 +37,12 @@ export class ClientTasks {
     return this.#tasks.get(taskId)?.upstream === upstream;
   }
 
-  /** For whom the client runs it. */
+  /** The upstream session for which the client runs the task. */
   ownerOf(taskId: string): UpstreamSession | undefined {
     return this.#tasks.get(taskId)?.upstream;
   }
 
-  /** For whom it runs the one task with this token; a token that two of them share says nothing. */
+  /** The upstream session of the task with this progress token; `undefined` if two tasks share the token. */
   ownerOfToken(tokenKey: string): UpstreamSession | undefined {
     const [task, ...others] = [...this.#tasks.values()].filter((candidate) => candidate.tokenKey === tokenKey);
     return others.length === 0 ? task?.upstream : undefined;

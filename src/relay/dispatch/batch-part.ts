@@ -1,5 +1,5 @@
-// One member of a batch, as an exchange of its own. Its answer goes to the batch as one whole message; what it says before
-// that, as whole events. Cold.
+// One member of a batch, as an exchange of its own. It passes its answer to the batch as one whole message, and what precedes
+// the answer as whole events. Cold path.
 //
 //   open ── respond ──> over
 //   open ── openStream ──> streaming ── end ──> over
@@ -30,13 +30,13 @@ export class BatchPart extends ExchangeHooks implements Exchange {
   readonly #place: number;
   #state: State = 'open';
   #isRefused = false;
-  /** Of the answer's head, as it would be without the batch. */
+  /** The HTTP status that the answer would have outside a batch; 0 before there is an answer. */
   #status = 0;
-  /** Of the events that were handed to the batch. */
+  /** Total size of the events passed to the batch. */
   #eventBytes = 0;
-  /** Of a message that is too large to be read for it again. */
+  /** The request's id, kept for a message that is too large to be parsed again for it. */
   #id: IdSpan | undefined;
-  /** Of a message, or of an event, whose end has not come. */
+  /** The pieces so far of a message or an event that is not complete yet. */
   #pieces: Buffer[] = [];
   #pieceBytes = 0;
 
@@ -82,9 +82,9 @@ export class BatchPart extends ExchangeHooks implements Exchange {
       this.#refuse();
       return true;
     }
-    // The memory is the writer's again.
+    // A copy, because the writer may reuse its memory.
     this.#pieces.push(Buffer.from(bytes));
-    // Others write to the same stream: half an event of this one would break theirs.
+    // Other members write to the same stream, so only whole events are passed on.
     if (this.#state === 'body' || !endsEvent(bytes)) return true;
     const events = this.#takePieces();
     this.#eventBytes += events.length;
@@ -100,25 +100,25 @@ export class BatchPart extends ExchangeHooks implements Exchange {
   reset(): void {
     if (this.isAborted) this.tellDone(0, 0, 'unheard');
     if (this.#state === 'over') return;
-    // Before its batch tells the others: whoever cuts does not hear of it.
+    // Over before the batch notifies its members of the abort: this one caused it, and must not be notified.
     this.#transition(this.#state, 'over');
     this.tellDone(this.#status, this.#eventBytes, 'cut');
     this.#batch.reset();
     this.#batch.onOver();
   }
 
-  /** The whole batch has the room that its answers may take. */
+  /** Always room: the batch bounds and counts the answers of all its members. */
   makeRoom(): 'room' {
     return 'room';
   }
 
-  /** What is kept of an answer counts with the batch. */
+  /** Nothing to count: the batch counts the answers that it keeps. */
   countInPieces(): void {}
 
-  /** The copy of one message is nobody else's. */
+  /** Nothing to release: the body is a copy of this one message, used by nobody else. */
   releaseBody(): void {}
 
-  /** The batch's caller is gone. */
+  /** The caller of the batch is gone, or the batch was cut. */
   tellAborted(): void {
     if (this.#state === 'over') return;
     if (this.#status !== 0) this.tellDone(this.#status, this.#eventBytes, 'cut');
@@ -138,7 +138,7 @@ export class BatchPart extends ExchangeHooks implements Exchange {
     this.#batch.onOver();
   }
 
-  /** Whoever makes the answer takes its caller for gone. */
+  /** Replaces the answer with an error, because it is too large. To the code that produces it, the caller appears to be gone. */
   #refuse(): void {
     this.#takePieces();
     this.#transition(this.#state, 'over');
@@ -148,7 +148,7 @@ export class BatchPart extends ExchangeHooks implements Exchange {
     this.onAbort?.();
   }
 
-  /** The answer's head is there. For a caller that is gone, that is the end of what it asked for. */
+  /** The answer begins. If the caller is gone, the exchange ends here. */
   #begin(status: number): void {
     this.#status = status;
     if (this.isAborted) this.tellDone(status, 0, 'unheard');
@@ -161,7 +161,7 @@ export class BatchPart extends ExchangeHooks implements Exchange {
     return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
   }
 
-  /** What refuses a whole POST, as an error of this one message. */
+  /** Turns the body of a refusal, which would refuse a whole POST, into an error for this one message. */
   #refusedMessage(body: string): Buffer {
     const refusal = JSON.parse(body) as { readonly jsonrpc?: string; readonly detail?: string };
     if (refusal.jsonrpc !== undefined) return Buffer.from(body);
@@ -177,7 +177,7 @@ export class BatchPart extends ExchangeHooks implements Exchange {
     return Buffer.from(JSON.stringify({ jsonrpc: '2.0', error }));
   }
 
-  /** The one writer of the state. */
+  /** The only writer of the state. */
   #transition(from: State, to: State): boolean {
     if (this.#state !== from) return false;
     this.#state = to;

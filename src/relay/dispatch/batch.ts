@@ -1,16 +1,16 @@
-// Several messages in one POST, as sessions of 2025-03-26 and before may send them: each is handled as if it had come alone, and what
-// is answered goes back together, as one array, or as the events of one stream when something has to be said before all
-// answers are there. Cold: no later version has batches.
+// Batches: several messages in one POST, allowed in sessions of 2025-03-26 and before. Each is handled as if it had come alone, and the
+// answers go back together, as one array, or as the events of one stream when something must be sent before all answers are
+// there. Cold path: no later version has batches.
 //
 //   gathering ── a member streams, or the answers take too much ──> streaming
 //   streaming ── no room ──> blocked ── drained ──> streaming
 //   gathering, streaming, blocked ── a member's answer broke half-way ──> cut
 //
-// When every member is over, what was gathered is one array, or 202 when no member was a request; a stream is ended. When
-// it is cut, or the caller is gone, each member hears it, and nothing is kept any more.
+// When every member is over, the gathered answers are sent as one array, or 202 when no member was a request; a stream is ended.
+// When the batch is cut, or the caller is gone, each member is notified, and nothing is kept any more.
 //
-// Members that take long to read are begun in turns of the event loop of their own, in their order. What the session is by
-// then holds for them.
+// When the members are too large to be parsed in one turn of the event loop, the rest begin in later turns, in their order,
+// with the state that the session has by then.
 import { encodeEvent } from '../../protocol/event-stream.js';
 import type { ClientBatch } from '../../protocol/client-batch.js';
 import { limits } from '../../shared/limits.js';
@@ -28,13 +28,13 @@ const OPEN = Buffer.from('[');
 const COMMA = Buffer.from(',');
 const CLOSE = Buffer.from(']');
 
-/** @param virtualHost as the session has it now. */
+/** @param virtualHost the session's current one. */
 export type HandlePart = (part: Exchange, virtualHost: CompiledVirtualHost | undefined) => void;
 
 /**
- * Answers all of a batch, or refuses it.
- * @param answerMemory in which the answers count while they wait for each other.
- * @param handle called for each member, as if its exchange were a POST of its own.
+ * Answers a whole batch, or refuses it.
+ * @param answerMemory counts the answers while they wait for each other.
+ * @param handle called for each member, whose exchange looks like a POST of its own.
  */
 export function answerBatch(
   answerMemory: MessageMemory,
@@ -50,31 +50,31 @@ export function answerBatch(
 }
 
 function refusalOf(session: Session, exchange: Exchange, { members }: ClientBatch): Refusal | undefined {
-  // A batch in a batch is one more thing that no version knows.
+  // No version allows a batch within a batch.
   if (!BATCH_PROTOCOL_VERSIONS.has(session.identity.protocolVersion) || exchange.isPart) return refusals.batchRefused;
   if (members.length === 0) return refusals.notJsonRpc;
   const isTooLarge = members.length > limits.batchMembersMax || exchange.request.body.length > limits.batchBytesMax;
   return isTooLarge ? refusals.batchTooLarge : undefined;
 }
 
-/** What a batch needs to know of the session that it came in. */
+/** What a batch needs to know about the session that it came in. */
 export type BatchSession = Pick<Session, 'identity' | 'isEnded' | 'virtualHost' | 'readings'>;
 
 type State = 'gathering' | 'streaming' | 'blocked' | 'cut';
 
-/** The exchange of a batch, as its parts share it. */
+/** The exchange of a batch, shared by its parts. */
 export class Batch {
   readonly #exchange: Exchange;
-  /** Of the whole batch's exchange, which may be over before all parts have begun. */
+  /** The watcher of the batch's exchange, kept because that exchange may be over before all parts have begun. */
   readonly #watcher: ExchangeWatcher | undefined;
   readonly #session: BatchSession;
   readonly #hold: MessageHold;
   #parts: readonly BatchPart[] = [];
-  /** By the places of the members. */
+  /** Gathered answers, by the places of the members. */
   readonly #answers: (Buffer | undefined)[] = [];
-  /** Events that wait for the caller to read on. */
+  /** Events that wait until the caller reads on. */
   readonly #waiting: Buffer[] = [];
-  /** Of either. */
+  /** Total size of the gathered answers or the waiting events. */
   #keptBytes = 0;
   #leftCount = 0;
   #state: State = 'gathering';
@@ -99,7 +99,7 @@ export class Batch {
           ...request,
           lastEventId: '',
           answerForms: request.answerForms === 'json' ? 'json' : 'both',
-          // One member may be under way for long: it is not to keep all of them.
+          // A copy: one member that is in flight for long must not keep the whole body in memory.
           body: Buffer.from(body.subarray(start, end)),
         }),
     );
@@ -132,27 +132,27 @@ export class Batch {
     });
   }
 
-  /** A member was answered; it is over. */
+  /** A member has its answer, and is over. */
   onAnswer(place: number, message: Buffer): void {
     if (this.#isStreaming) this.write(encodeEvent(message));
     else if (!this.isAborted) this.#answers[place] = message;
     this.onOver();
   }
 
-  /** A member is over that has no answer, or has had it. */
+  /** A member is over; its answer, if it has one, has been taken already. */
   onOver(): void {
     this.#leftCount -= 1;
     if (this.#leftCount === 0) this.#finish();
   }
 
-  /** @returns whether an answer of so many bytes can go out, or be kept until then, when it counts. */
+  /** @returns whether an answer of this size can be sent, or kept until then; in a gathering batch it is counted at once. */
   hasRoomFor(bytes: number): boolean {
     if (bytes > limits.batchAnswerBytesMax) return false;
     if (this.#keptBytes + bytes > limits.batchAnswerBytesMax && this.#exchange.request.answerForms !== 'json')
       this.openStream();
     if (this.isAborted || this.#state === 'streaming') return true;
     const isMuch = this.#keptBytes + bytes > limits.batchAnswerBytesMax;
-    // What waits behind events is counted as it comes, and goes out as soon as the caller reads on.
+    // An answer that waits behind events is counted in `write`, and sent as soon as the caller reads on.
     if (this.#isStreaming) return !isMuch || this.#hold.hasRoomFor(bytes);
     if (!isMuch) this.#keep(bytes);
     return !isMuch;
@@ -162,7 +162,7 @@ export class Batch {
     return this.#state === 'streaming' || this.#state === 'blocked';
   }
 
-  /** What was answered so far goes out with it. */
+  /** Opens the stream, and sends the answers gathered so far. */
   openStream(): void {
     if (!this.#transition('gathering', 'streaming')) return;
     this.#exchange.onDrain = () => this.#onDrain();
@@ -173,8 +173,8 @@ export class Batch {
   }
 
   /**
-   * @param event the whole of one, or several.
-   * @returns false when the caller reads too slowly: it waits, and whoever wrote it is to write no more until the drain.
+   * @param event one whole event, or several.
+   * @returns false when the caller reads too slowly: the event waits, and its member must write no more until `onDrain`.
    */
   write(event: Buffer): boolean {
     if (this.isAborted) return true;
@@ -188,7 +188,7 @@ export class Batch {
     return false;
   }
 
-  /** A member's answer broke half-way, and with it all of the batch. */
+  /** A member's answer broke half-way, which cuts the whole batch. */
   reset(): void {
     if (this.#state === 'cut') return;
     this.#transition(this.#state, 'cut');
@@ -218,7 +218,7 @@ export class Batch {
     const messages = this.#answers.filter((message) => message !== undefined);
     if (messages.length > 0 && this.#exchange.request.answerForms === 'event-stream') this.openStream();
     if (this.#isStreaming) {
-      // A caller that is gone does not drain.
+      // `onDrain` is not called once the caller is gone.
       if (this.#state !== 'blocked' || this.isAborted) this.#exchange.end();
     } else if (messages.length === 0) {
       accept(this.#exchange);
@@ -238,7 +238,7 @@ export class Batch {
     this.#hold.release();
   }
 
-  /** The one writer of the state. */
+  /** The only writer of the state. */
   #transition(from: State, to: State): boolean {
     if (this.#state !== from) return false;
     this.#state = to;

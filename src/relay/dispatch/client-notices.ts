@@ -1,5 +1,5 @@
-// Messages of a client that are not requests: cancellations, progress, responses to backends' requests, changed roots, the status of its own
-// tasks. Cold.
+// A client's messages that are not requests: cancellations, progress, responses to backends' requests, changed roots, the status of its
+// own tasks. Cold path.
 import type { ClientMessage } from '../../protocol/json-rpc.js';
 import { idKey } from '../../protocol/message-id.js';
 import { limits } from '../../shared/limits.js';
@@ -13,7 +13,7 @@ import type { Session } from '../session/session.js';
 
 const ROOTS_CHANGED = Buffer.from('{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}');
 
-/** Passes it on to whom it concerns. The exchange is still to be answered. @returns as what, unless it was taken. */
+/** Passes the message on to its receivers. The caller still answers the exchange. @returns the refusal to answer with, if any. */
 export function onClientNotice(session: Session, exchange: Exchange, message: ClientMessage): Refusal | undefined {
   if (message.kind === 'response') return onResponse(session, exchange, message);
   switch (message.method) {
@@ -29,12 +29,12 @@ export function onClientNotice(session: Session, exchange: Exchange, message: Cl
     case 'notifications/roots/list_changed':
       onRootsChanged(session, exchange);
       break;
-    // It has gone to each backend with its own handshake.
+    // Not passed on: each backend gets its own `initialized` from the gateway's handshake with it.
     case 'notifications/initialized':
       session.onInitialized(exchange.request);
       break;
     default:
-    // Others have no receiver.
+    // Other notifications have no receiver.
   }
   return undefined;
 }
@@ -56,7 +56,7 @@ function onRootsChanged(session: Session, exchange: Exchange): void {
   const { virtualHost } = session;
   if (virtualHost === undefined || !session.backendRequests.offersRoots) return;
   const { length } = exchange.request.body;
-  // Nobody counts what waits to be sent.
+  // A large body is replaced: its memory would not be counted while it waits to be sent.
   const body = length < limits.countedFromBytes ? exchange.request.body : ROOTS_CHANGED;
   backendTurns.visitAll(session.identity.subject, virtualHost.backends.values(), {
     visit: (backend) => {

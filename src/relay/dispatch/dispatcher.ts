@@ -1,5 +1,5 @@
-// Gives each message of a session to what serves its method, in the order in which methods are told apart: requests for one
-// backend, lists, what the gateway answers by itself, and what only a backend can know. Hot.
+// Passes each message of a session to the code for its method. Methods are told apart in this order: requests for one backend,
+// lists, methods that the gateway answers itself, and methods that only a backend may know. Hot path.
 import { listKindOf, type ListKind } from '../../protocol/list-kinds.js';
 import {
   readClientMessage,
@@ -61,9 +61,9 @@ export class Dispatcher {
   readonly #merger: ListMerger;
   readonly #mirrorRefresh: MirrorRefresh;
   readonly #logger: Logger;
-  /** Given a message that has come in a session and says that it needs none; without it there is no such thing. */
+  /** Takes a modern message that arrived with a session id; while `undefined`, such a message is served as a legacy one. */
   onModern: ModernTaker | undefined = undefined;
-  /** Virtual hosts whose unreachable tools were logged already. */
+  /** Virtual hosts whose unreachable tools have already been logged. */
   readonly #reported = new WeakSet<CompiledVirtualHost>();
 
   constructor(context: UpstreamContext, merger: ListMerger, logger: Logger) {
@@ -84,7 +84,7 @@ export class Dispatcher {
     this.#onMessage(obeying, session, exchange, message);
   }
 
-  /** Other messages of the session are served while this one is read, and may change its config or end it. */
+  /** While the large message is parsed, other messages of the session are served, and may change its config or end it. */
   #postLarge({ subject, virtualHost }: Caller, session: Session, exchange: Exchange): void {
     session.applyConfig(virtualHost, exchange.request);
     const number = session.readings.begin(exchange.isPart);
@@ -108,7 +108,7 @@ export class Dispatcher {
     else this.#notification(session, exchange, message);
   }
 
-  /** Takes a request of the session that is read. */
+  /** Takes a request of the session that has been parsed. */
   request(caller: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
     const { method } = message;
     if (method !== 'ping') session.onReady();
@@ -141,7 +141,7 @@ export class Dispatcher {
     }
   }
 
-  /** Other messages of the session are served while a large one is read again, as in `#postLarge`. */
+  /** Unwraps a call through `call_tool`. As in `#postLarge`, other messages are served while a large one is parsed again. */
   #unwrap(caller: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
     const number = session.readings.begin(exchange.isPart);
     unwrapCall(caller.subject, exchange, message, (call) => {
@@ -155,7 +155,7 @@ export class Dispatcher {
     });
   }
 
-  /** A method that MCP does not have. */
+  /** Relays a method that MCP does not define to the backend that declares it; unopened backends are opened first. */
   #relayExperimental({ virtualHost }: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
     const backends = unheardBackends(session.upstreams, virtualHost);
     if (backends.size === 0 || backendOfMethod(session.upstreams, virtualHost, message.method) !== undefined) {
@@ -165,7 +165,7 @@ export class Dispatcher {
     const id = idOf(exchange, message);
     if (!hasRoom(session, exchange, id)) return;
     const search = new MethodSearch(this.#context, { session, exchange, id, backends }, () =>
-      // The config may be another by now.
+      // The session's config may have changed by now.
       this.#relayUnknown(session.virtualHost ?? virtualHost, session, exchange, message),
     );
     search.start();
@@ -195,7 +195,7 @@ export class Dispatcher {
   #notification(session: Session, exchange: Exchange, message: ClientMessage): void {
     exchange.watcher?.onIdentified(message.method, '', '');
     const refusal = onClientNotice(session, exchange, message);
-    // Of a batch all is lost to clients that do not take an error without an id.
+    // Not refused in a batch: clients that reject an error without an id would lose the whole batch.
     if (refusal === undefined || exchange.isPart) accept(exchange);
     else refuse(exchange, refusal);
   }
@@ -212,7 +212,7 @@ export class Dispatcher {
     exchange.watcher?.onIdentified(kind.method, '', '');
     const id = idOf(exchange, message);
     if (message.cursorStart !== -1) {
-      // The list is complete, so no cursor is ever given out (S35).
+      // Lists are returned complete, so no cursor was ever issued (S35).
       answerOwnError(exchange, id, { code: rpcCodes.invalidParams, message: 'Invalid cursor' }, form);
       return;
     }
@@ -238,7 +238,7 @@ export class Dispatcher {
     });
   }
 
-  /** Takes a request for what one backend has. */
+  /** Takes a request for an item of one backend. */
   relayRequest(
     method: TargetMethod,
     caller: Caller,
@@ -261,7 +261,7 @@ export class Dispatcher {
     this.#relayTo(target, reading, session, exchange, message, form);
   }
 
-  /** Where tools are searched for: whether the call is for us, or through `call_tool` for a tool that is not there. */
+  /** With exposure `search`: answers `find_tools`, and a call through `call_tool` for an unknown tool. @returns whether it did. */
   #isAnswered(
     caller: Caller,
     session: Session,
@@ -354,7 +354,7 @@ export class Dispatcher {
 type Named = Pick<TargetReading, 'name' | 'nameKind'>;
 const UNNAMED: Named = { name: '', nameKind: '' };
 
-/** Where the request's id stands. */
+/** Where the request's id is in its body. */
 export function idOf(exchange: Exchange, message: ClientMessage): IdSpan {
   return { bytes: exchange.request.body, start: message.idStart, end: message.idEnd };
 }

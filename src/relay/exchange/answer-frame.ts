@@ -1,18 +1,18 @@
-// What stands around a merged list, so that it is the answer of one request.
+// The frame around a merged list.
 
-/** What goes around the list to make it the caller's answer. */
+/** What is written around the list to make it the answer to one request. */
 export interface AnswerFrame {
   /** The message up to its result. */
   readonly head: string;
-  /** `event`: the message as an event of a stream. */
+  /** `event`: the message is sent as an event of a stream. */
   readonly form: 'message' | 'event';
-  /** What the result says of itself. */
+  /** Members of the result beside the list. */
   readonly dress?: ListDress | undefined;
 }
 
-/** What a result has beside its list: where requests have no session, each answer tells whose it is and how long it holds. */
+/** What a result has beside its list: a modern one names its server, and says how long and for whom it may be cached. */
 export interface ListDress {
-  /** JSON, with a comma behind it. */
+  /** Members as JSON, each followed by a comma. */
   readonly members: string;
   readonly meta: Readonly<Record<string, unknown>>;
 }

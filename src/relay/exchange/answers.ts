@@ -1,4 +1,4 @@
-// JSON-RPC answers of our own making, and the way any answer goes to the caller in a form that it accepts.
+// Builds the gateway's own JSON-RPC answers, and gives any answer to the caller in a form that it accepts.
 import { randomUUID } from 'node:crypto';
 import { encodeEvent } from '../../protocol/event-stream.js';
 import { limits } from '../../shared/limits.js';
@@ -14,7 +14,7 @@ import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
 
 const HEAD = Buffer.from('{"jsonrpc":"2.0","id":');
 
-/** An error of our own, to a request. */
+/** A JSON-RPC error that the gateway itself gives. */
 export interface RpcError {
   readonly code: number;
   readonly message: string;
@@ -31,17 +31,17 @@ export function unknownPrompt(name: string): RpcError {
   return { code: rpcCodes.invalidParams, message: `Unknown prompt: ${name}` };
 }
 
-/** @param uri the caller's. */
+/** @param uri in the caller's form. */
 export function resourceNotFound(uri: string): RpcError {
   return { code: rpcCodes.resourceNotFound, message: 'Resource not found', data: { uri } };
 }
 
-/** In a completion. @param uri the caller's, or a template. */
+/** For a completion. @param uri in the caller's form, or a template. */
 export function unknownResource(uri: string): RpcError {
   return { code: rpcCodes.invalidParams, message: `Unknown resource: ${uri}` };
 }
 
-/** @param id as whoever asked has it. */
+/** @param id in the form of the side that asked. */
 export function unknownTask(id: string): RpcError {
   return { code: rpcCodes.invalidParams, message: `Unknown task: ${id}` };
 }
@@ -50,14 +50,14 @@ export function methodNotFound(method: string): RpcError {
   return { code: rpcCodes.methodNotFound, message: `Method not found: ${method}` };
 }
 
-/** Names the backend and the kind of failure, never its address (decisions 2.6). */
+/** Names the backend and the kind of failure, never the backend's address (decisions 2.6). */
 export function backendFailed(backendName: string, fault: UpstreamFault): RpcError {
   return { code: rpcCodes.internalError, message: `Backend "${backendName}" failed: ${faultReason(fault)}` };
 }
 
 /**
- * The backend wants its user's consent first: where a browser gives it, as an elicitation to who takes that (2025-11-25,
- * elicitation in URL mode), else in words.
+ * The backend needs its user's consent first. Where a URL to give it is known, a client that supports it gets an elicitation in URL
+ * mode (2025-11-25), any other client the URL in the error message.
  */
 export function consentMissing(backendName: string, url: string | undefined, isElicited: boolean): RpcError {
   if (url === undefined)
@@ -78,7 +78,7 @@ export function consentMissing(backendName: string, url: string | undefined, isE
   return { ...wanted, data: { elicitations: [elicitation] } };
 }
 
-/** A result message; `result` is JSON. The id keeps its bytes. */
+/** A result message; `result` is JSON. The id is copied byte for byte. */
 export function resultMessage(id: IdSpan, result: Uint8Array | string): Buffer {
   const resultBytes = typeof result === 'string' ? Buffer.from(result) : result;
   return Buffer.concat([HEAD, idBytes(id), RESULT, resultBytes, TAIL]);
@@ -89,15 +89,15 @@ export function errorMessage(id: IdSpan, error: RpcError): Buffer {
 }
 
 /**
- * What has to be written around a result for it to be the exchange's answer.
- * @param isStreaming whether its event stream is open already.
+ * What has to be written around a result to make it the exchange's answer.
+ * @param isStreaming whether the exchange's event stream is already open.
  */
 export function answerFrame(exchange: Exchange, id: IdSpan, isStreaming: boolean, dress?: ListDress): AnswerFrame {
   const head = `${HEAD.toString()}${idBytes(id).toString()}${RESULT.toString()}`;
   return { head, form: isStreaming || takesEventsOnly(exchange) ? 'event' : 'message', dress };
 }
 
-/** Gives a whole JSON-RPC answer: one JSON object unless the caller takes event streams only (decisions 2.2). */
+/** Gives a whole JSON-RPC answer: one JSON object, unless the caller accepts event streams only (decisions 2.2). */
 export function answer(exchange: Exchange, message: Buffer, sessionId?: string): void {
   const isEvent = takesEventsOnly(exchange);
   if (isEvent && message.length > limits.readAtOnceBytesMax && sessionId === undefined)
@@ -105,19 +105,19 @@ export function answer(exchange: Exchange, message: Buffer, sessionId?: string):
   else answerInForm(exchange, isEvent ? encodeEvent(message) : message, sessionId);
 }
 
-/** The same with bytes that are valid only now. */
+/** As `answer`, with bytes that are valid only until this returns. */
 export function answerPassing(exchange: Exchange, message: Buffer): void {
   const isLent = exchange.takesLent && message.length <= LENT_BYTES_MAX && !takesEventsOnly(exchange);
   answer(exchange, isLent ? message : copied(message));
 }
 
-/** The same for an answer of parts that are put together. */
+/** As `answer`, joining the parts into one message. */
 export function answerJoined(exchange: Exchange, parts: readonly Buffer[]): void {
   const isLent = exchange.takesLent && !takesEventsOnly(exchange);
   answer(exchange, (isLent ? joinedForNow(parts) : undefined) ?? joined(parts));
 }
 
-/** The same for a large answer, of parts that are not copied together. */
+/** As `answer`, for a large message: its parts are sent in pieces, without copying them into one buffer. */
 export function answerInParts(exchange: Exchange, parts: readonly Buffer[]): void {
   const isEvent = takesEventsOnly(exchange);
   const pieces = isEvent ? new EventPieces(parts) : new PartPieces(parts);
@@ -129,8 +129,8 @@ export function answerInParts(exchange: Exchange, parts: readonly Buffer[]): voi
 }
 
 /**
- * The same for an answer that is an event already, if that is what the caller takes.
- * @param isStreaming whether its stream is open already.
+ * As `answer`, for bytes that are already encoded as an event where the caller accepts event streams only.
+ * @param isStreaming whether the exchange's event stream is already open; then the bytes are an event too.
  */
 export function answerInForm(exchange: Exchange, bytes: Buffer, sessionId?: string, isStreaming = false): void {
   if (isStreaming || takesEventsOnly(exchange)) {
@@ -141,7 +141,7 @@ export function answerInForm(exchange: Exchange, bytes: Buffer, sessionId?: stri
   }
 }
 
-/** @param status of HTTP: what is not 200 goes as one JSON object, whatever the caller takes. */
+/** @param status of HTTP: with any but 200, the error is sent as one JSON object, whatever the caller accepts. */
 export function answerError(exchange: Exchange, id: IdSpan, error: RpcError, status = 200): void {
   exchange.watcher?.onOutcome('rpc-error', error.code, -1);
   answerWithStatus(exchange, errorMessage(id, error), status);
@@ -158,7 +158,7 @@ export function refuse(exchange: Exchange, refusal: Refusal): void {
   exchange.respond(refusal.status, refusal.contentType, refusal.body, undefined, refusal.headers);
 }
 
-/** A notification or a response of the caller's was taken (S05). */
+/** Accepts a notification or a response of the caller's (S05). */
 export function accept(exchange: Exchange): void {
   exchange.respond(202, '', '');
 }

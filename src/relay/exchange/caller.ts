@@ -1,7 +1,7 @@
-// Whose request it is.
+// The caller of a request.
 import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
 
-/** Who asks, and for which of their virtual hosts, as admission found it in the config of this moment. */
+/** The subject, and its virtual host as admission found it in the config current at that moment. */
 export interface Caller {
   readonly subject: string;
   readonly virtualHost: CompiledVirtualHost;

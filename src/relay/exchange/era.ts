@@ -1,5 +1,5 @@
-// Which era a message of a caller's is of: its body says so, and a header alone can only contradict it. Hot: a field of what
-// has been read, and of a request outside a session one look at a header.
+// Which era a caller's message belongs to: its body decides, and a header alone can only contradict the body. Hot path: one field of
+// the parsed message, and for a request outside a session one check of a header.
 import type { ClientReading } from '../../protocol/json-rpc.js';
 import { MODERN_PROTOCOL_VERSION, type Era } from '../../protocol/protocol-versions.js';
 import type { ExchangeRequest } from './exchange.js';
@@ -8,13 +8,14 @@ import type { ExchangeRequest } from './exchange.js';
 export type ServedEras = 'both' | Era;
 
 /**
- * @param version in the header, `''` for none. @param method the same.
- * @returns `unclaimed` for what has a modern header over a body that says nothing of it: neither era would take it for its own.
+ * @param version in the header, `''` for none. @param method in the header, `''` for none.
+ * @returns `unclaimed` for a message with a modern header but no envelope in its body: it belongs to neither era.
  */
 export function eraOfMessage(message: ClientReading, version: string, method = ''): Era | 'unclaimed' {
   if (typeof message === 'object' && message.kind !== 'batch') {
     if (message.envelope !== undefined) return 'modern';
-    // Clients say with it which version they hope for (S26), unless it was let in as something else; a response claims nothing.
+    // On `initialize` the header only names the version that the client hopes for (S26), unless `mcp-method` names another method:
+    // then it was admitted as a modern request. A response claims no era.
     if (message.method === 'initialize') return isModernHead(version, method) ? 'unclaimed' : 'legacy';
     if (message.kind === 'response') return 'legacy';
   }
@@ -22,8 +23,8 @@ export function eraOfMessage(message: ClientReading, version: string, method = '
 }
 
 /**
- * What may come of a request before its body is read: without a session id it can only be an `initialize`, unless its headers say
- * that it is of the era without sessions. A body that says otherwise is `unclaimed`.
+ * What a request may need, judged before its body is read: without a session id it can only be an `initialize`, which opens a session,
+ * unless its headers are modern. If the body then is an `initialize` all the same, the message is `unclaimed`.
  */
 export function wantedBy({ sessionId, mirror }: Pick<ExchangeRequest, 'sessionId' | 'mirror'>): 'session' | 'request' {
   return sessionId !== '' || isModernHead(mirror.protocolVersion, mirror.method) ? 'request' : 'session';

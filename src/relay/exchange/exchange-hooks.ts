@@ -1,9 +1,9 @@
-// The hooks of an exchange, as plain fields: what nobody listens to costs nothing. Every implementation of `Exchange` is
-// built on this, so that none can leave one out, and so that the end of an exchange is told once. Hot: one object each.
+// The hooks of an exchange, as plain fields: a hook without a listener costs nothing. Every implementation of `Exchange` extends
+// this class, so that none can leave a hook out, and the end of an exchange is reported once. Hot path: one object per exchange.
 import type { Exchange, ExchangeEnding } from './exchange.js';
 
 export abstract class ExchangeHooks {
-  /** Unless an implementation says otherwise. */
+  /** The default; an implementation may override it. */
   get takesLent(): boolean {
     return false;
   }
@@ -13,7 +13,7 @@ export abstract class ExchangeHooks {
   watcher: Exchange['watcher'] = undefined;
   onDone: Exchange['onDone'] = undefined;
 
-  /** Tells of the end the first time, and does nothing after that. */
+  /** Reports the end of the exchange on the first call; later calls do nothing. */
   protected tellDone(status: number, bytes: number, ending: ExchangeEnding): void {
     const { watcher, onDone } = this;
     if (watcher === undefined && onDone === undefined) return;

@@ -1,39 +1,39 @@
-// The downstream side as the relay sees it: one HTTP request of a caller and its answer. The relay knows no HTTP server. The edge
-// implements this over its HTTP library, the hop over a Unix socket, the control plane over Node's own server, a batch for each of its
-// messages; one is for notices that another process has answered already. Hot: one object per request.
+// The downstream side as the relay sees it: one HTTP request of a caller and its answer. The relay depends on no HTTP server. The edge
+// implements `Exchange` over its HTTP library, the hop over a Unix socket, the control plane over Node's own server, a batch for each of
+// its messages; `UnheardExchange` is for notifications that another process has already answered. Hot path: one object per request.
 import type { ClientReading } from '../../protocol/json-rpc.js';
 import type { RoomWaiter } from '../../shared/message-memory.js';
 import type { ShareBound } from '../../shared/share.js';
 import type { TraceHeaders } from '../../upstream/http/http-upstream.js';
 import type { IdSpan } from '../../upstream/rpc/request-plan.js';
 
-/** Which answer shapes the caller's `Accept` header allows (decisions 2.2). */
+/** Which forms of an answer the caller's `Accept` header allows (decisions 2.2). */
 export type AnswerForms = 'json' | 'event-stream' | 'both';
 
-/** What a body that is given in parts is: one message, or one event with it. */
+/** The type of a body that is given in parts: one message, or one event that contains it. */
 export type BodyType = 'application/json' | 'text/event-stream';
 
 /**
- * How an exchange ended. `whole`: all of its answer was handed over. `cut`: a part of it at most. `unheard`: the caller had
- * gone before there was an answer; what it asked for has come to its end since, as being gone does not end it (S12).
+ * How an exchange ended. `whole`: all of its answer was handed over. `cut`: at most a part of it. `unheard`: the caller went away
+ * before there was an answer; the request has ended since, as a disconnect alone does not cancel it (S12).
  */
 export type ExchangeEnding = 'whole' | 'cut' | 'unheard';
 
 /**
- * How a request came out. `tool-error`: its result says `isError`; `rpc-error`: an error of JSON-RPC, the backend's or ours;
- * `fault`: its backend failed; `refused`: it was no message that could be answered, or there was no room for it.
+ * The outcome of a request. `tool-error`: its result says `isError`; `rpc-error`: a JSON-RPC error, the backend's or ours;
+ * `fault`: its backend failed; `refused`: it was not a message that could be answered, or there was no room for it.
  */
 export type RequestOutcome = 'ok' | 'tool-error' | 'rpc-error' | 'fault' | 'refused';
 
-/** What a name in logs and traces is the name of; `''`: there is none. */
+/** What kind of item a name in logs and traces belongs to; `''`: there is no name. */
 export type NameKind = 'tool' | 'prompt' | '';
 
 /**
- * What the headers of MCP 2026-07-28 say of a request, before anybody has looked whether its body agrees. Values are as sent:
- * some may be in base64 between `=?base64?` and `?=`. `''` is absent.
+ * The headers of MCP 2026-07-28 that describe a request, not yet compared with its body. Values are as sent: some may be in
+ * base64 between `=?base64?` and `?=`. `''` is absent.
  */
 export interface MirrorHeaders {
-  /** `mcp-protocol-version`, which callers of before send too. */
+  /** `mcp-protocol-version`, which legacy callers send too. */
   readonly protocolVersion: string;
   /** `mcp-method`. */
   readonly method: string;
@@ -43,7 +43,7 @@ export interface MirrorHeaders {
   readonly params: readonly string[];
 }
 
-/** Of a request that has none of them. */
+/** For a request without any of these headers. */
 export const NO_MIRROR: MirrorHeaders = Object.freeze({
   protocolVersion: '',
   method: '',
@@ -51,17 +51,17 @@ export const NO_MIRROR: MirrorHeaders = Object.freeze({
   params: Object.freeze([]),
 });
 
-/** What the relay needs to know of a request. Values are copies: they stay valid after the handler returned. */
+/** What the relay needs to know about a request. Values are copies: they stay valid after the handler has returned. */
 export interface ExchangeRequest {
-  /** `other` is none that reaches the relay. */
+  /** `other` never reaches the relay. */
   readonly method: 'POST' | 'DELETE' | 'GET' | 'other';
   /** `mcp-session-id`, or `''` when the header is absent. */
   readonly sessionId: string;
   /** `last-event-id` of a GET, or `''`. */
   readonly lastEventId: string;
-  /** Of the HTTP request, for logs and for backends: `x-request-id`; `''` where requests have none. */
+  /** Id of the HTTP request, for logs and for backends as `x-request-id`; `''` where requests have none. */
   readonly requestId: string;
-  /** W3C's trace context, as it came; `''` where it is absent, or nobody traces. */
+  /** W3C trace context, as received; `''` where it is absent or tracing is off. */
   readonly traceparent: string;
   readonly tracestate: string;
   readonly answerForms: AnswerForms;
@@ -70,25 +70,25 @@ export interface ExchangeRequest {
    * value, … in the order received. Never anything else.
    */
   readonly passthroughHeaders: readonly string[];
-  /** With the body it changes where a call becomes another one (wrapped-call.ts). */
+  /** Changes together with the body when a wrapped call is replaced by the call in it (wrapped-call.ts). */
   mirror: MirrorHeaders;
-  /** The whole request body; empty when there is none. Owned by the exchange; `wrapped-call.ts` alone replaces it. */
+  /** The whole request body; empty when there is none. Owned by the exchange; only `wrapped-call.ts` changes its bytes. */
   readonly body: Buffer;
 }
 
 /**
- * The answer is given in exactly one of two ways: `respond` once, or `openStream` or `openBody`, any number of `write`,
- * `end`. A head may wait for the first bytes behind it.
- * Every call after an abort, or after the answer is complete, does nothing (`write` answers true).
+ * The answer is given in exactly one of two ways: `respond` once, or `openStream` or `openBody`, then any number of `write`,
+ * then `end`. The head may be held back until the first bytes of the body.
+ * Every call after an abort, or after the answer is complete, does nothing (`write` returns true).
  */
 export interface Exchange {
   readonly request: ExchangeRequest;
-  /** True once nothing reaches the caller any more: it went away, or the answer was reset. Being gone is not a cancellation (S12): the relay lets the call end by itself. */
+  /** True once nothing reaches the caller: it is gone, or the answer was reset. Not a cancellation (S12): the call runs to its end. */
   readonly isAborted: boolean;
 
   /**
-   * The whole answer at once.
-   * @param body belongs to the exchange from here on: a large one is sent from where it is.
+   * Gives the whole answer at once.
+   * @param body belongs to the exchange from here on: a large one is sent without copying it.
    * @param sessionId becomes the `mcp-session-id` response header (only on an `initialize` result, S18).
    * @param headers more headers: name, value, name, value, …
    */
@@ -100,91 +100,91 @@ export interface Exchange {
     headers?: readonly string[],
   ): void;
 
-  /** Whether `respond` is done with the memory of a body of up to `LENT_BYTES_MAX` when it returns. */
+  /** Whether the memory of a body of up to `LENT_BYTES_MAX` may be reused as soon as `respond` returns. */
   readonly takesLent: boolean;
 
   /** Opens an event stream answer: status 200, `text/event-stream`. The exchange itself sends keep-alive comments. */
   openStream(sessionId?: string): void;
-  /** Opens an answer of a known length that is given in parts, cut anywhere: status 200. */
+  /** Opens an answer of a known length that is given in parts, split at any byte: status 200. */
   openBody(contentType: BodyType, bodyBytes: number): void;
   /**
    * Writes bytes of an open body, or whole events of an open stream.
-   * @returns true when there is room for more, and the memory may be used again; false when the caller reads too slowly:
-   *   the bytes are taken all the same, but must stay as they are, and the relay must write no more, until `onDrain` was
-   *   called.
+   * @returns true when there is room for more, and the memory may be reused; false when the caller reads too slowly: the
+   *   bytes are accepted all the same, but until `onDrain` is called they must not be changed, and the relay must write
+   *   no more.
    */
   write(bytes: Uint8Array): boolean;
   /**
-   * Ends an open stream, or a body all of which was written.
-   * @param last is written before, behind all that still waits, and may go out with the end in one piece. It belongs to the exchange
-   *   from here on, also where `write` has answered false and `onDrain` was not called since.
+   * Ends an open stream, or a body that was written completely.
+   * @param last is written first, after everything that still waits, and may be sent together with the end. It belongs to the exchange
+   *   from here on, and may be given even where `write` has returned false and `onDrain` was not called since.
    */
   end(last?: Uint8Array): void;
   /**
    * Ends the caller's connection without completing the answer, so that the caller notices: for an answer that broke
-   * half-way, or will never be given to a caller that is gone. The exchange is over after it; `onAbort` is not called.
+   * half-way, or that a caller which is gone will never get. The exchange is over then; `onAbort` is not called.
    */
   reset(): void;
 
-  /** Whether this is one message of a batch: its exchange is a part of another. */
+  /** Whether this is the exchange of one message of a batch. */
   readonly isPart: boolean;
-  /** Tells what the body has been read as, if that took several turns of the event loop. Of interest to parts only. */
+  /** Gives the exchange the parsed message, where parsing took several turns of the event loop. Only parts of a batch use it. */
   onRead(message: ClientReading): void;
 
   /**
-   * Makes room for a large answer that is put together before it is given.
-   * @param waiter hears later when the answer is `wait`.
+   * Makes room for a large answer that is built up in memory before it is given.
+   * @param waiter is called later if this returns `wait`.
    */
   makeRoom(bytes: number, waiter: RoomWaiter): 'room' | 'wait' | ShareBound;
 
   /**
-   * Has a message count that is in memory and handed over in pieces, until it says 0 or the exchange is over.
-   * @param bytes of one more message; 0 when the last piece of all was handed over.
+   * Counts a message that is in memory and handed over in pieces, until this is called with 0 or the exchange is over.
+   * @param bytes of one more message; 0 when the last piece of all messages was handed over.
    */
   countInPieces(bytes: number): void;
 
-  /** Nothing will read the request's body any more: its memory may be used for another. */
+  /** Nothing will read the request's body any more: its memory may be reused. */
   releaseBody(): void;
 
-  /** Called when a `write` that answered false has drained, at other times too. Set by the relay. */
+  /** Called when the buffer has drained after a `write` that returned false, and possibly at other times. Set by the relay. */
   onDrain: (() => void) | undefined;
   /** Called once when the caller goes away before the answer is complete. Set by the relay. */
   onAbort: (() => void) | undefined;
 
-  /** Hears what the request is and how it comes out. `undefined` where nobody wants to know. */
+  /** Is notified of what the request is and of its outcome. `undefined` where neither logs nor metrics need it. */
   watcher: ExchangeWatcher | undefined;
-  /** Called once, when the exchange is over, behind the watcher. @see ExchangeWatcher.onDone */
+  /** Called once, when the exchange is over, after the watcher. @see ExchangeWatcher.onDone */
   onDone: ((status: number, bytes: number, ending: ExchangeEnding) => void) | undefined;
 }
 
-/** Whoever keeps logs or figures: one for each exchange. */
+/** Observes one exchange for logs, metrics and traces. */
 export interface ExchangeWatcher {
-  /** Whether `onOutcome` has to tell a result that says `isError` from others, which has to be searched for that. */
+  /** Whether `onOutcome` must distinguish results that say `isError`, for which each result has to be searched. */
   readonly isToolErrorTold: boolean;
   /**
-   * It is known what the request is.
+   * Called when the request has been identified.
    * @param backend and `name`, of a tool or a prompt as `nameKind` says, are `''` where the method has none.
    */
   onIdentified(method: string, backend: string, name: string, nameKind?: NameKind): void;
   /**
-   * The answer is known, and will be given; of answers without a story of their own, as an empty list, this is not called.
+   * Called when the answer is known and about to be given; not called for trivial answers, such as an empty list.
    * @param detail the code of an error or a refusal, the kind of a fault; `''` when all is well.
-   * @param backendMs what the one backend that was asked took for it; -1 when there is none.
+   * @param backendMs how long the one backend that was asked took; -1 when there is none.
    */
   onOutcome(outcome: RequestOutcome, detail: string | number, backendMs: number): void;
-  /** Whether requests are traced: then `onSending` is asked what their backends are told. */
+  /** Whether requests are traced: then `onSending` is called for the trace headers to send. */
   readonly isTraced: boolean;
   /**
-   * The request goes to its backend, again perhaps.
-   * @param traceparent of the message itself, `''` without.
+   * Called when the request is sent to its backend, which may happen more than once.
+   * @param traceparent in the message itself; `''` for none.
    * @param id of the message.
    */
   onSending(traceparent: string, id: IdSpan): TraceHeaders | undefined;
-  /** Hears of the exchange of each message of this one's batch, before that is handled. */
+  /** Called with the exchange of each message of a batch, before that message is handled. */
   onPart(part: Exchange): void;
   /**
-   * The exchange is over: comes once.
-   * @param status as in the answer's head; 0 when there was none.
+   * Called once, when the exchange is over.
+   * @param status in the answer's head; 0 when there was none.
    * @param bytes of the answer's body that were handed over: to the kernel, or by a hop to the other worker.
    */
   onDone(status: number, bytes: number, ending: ExchangeEnding): void;

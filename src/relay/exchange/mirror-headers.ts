@@ -1,15 +1,15 @@
-// The headers in which a caller of MCP 2026-07-28 says again what its body says, as the head of its request has them; no more of
-// them than are passed on. For callers of before, whose heads have at most a version, nothing is made.
+// Reads the mirror: the headers in which a caller of MCP 2026-07-28 repeats parts of its body, up to the bounds within which they are
+// passed on. For legacy callers, whose heads have at most a version, no object is created.
 import { limits } from '../../shared/limits.js';
 import { NO_MIRROR, type MirrorHeaders } from './exchange.js';
 
 const PARAMETER = 'mcp-param-';
 const NO_PARAMS: readonly string[] = Object.freeze([]);
 
-/** The last one made: nearly all callers of before say the same version. */
+/** The last mirror with only a version: nearly all legacy callers send the same version. */
 let lastOfVersion = NO_MIRROR;
 
-/** Of a head that has no other of these headers. */
+/** The mirror of a head that has a version at most. */
 export function mirrorOfVersion(protocolVersion: string): MirrorHeaders {
   if (protocolVersion === '') return NO_MIRROR;
   if (lastOfVersion.protocolVersion !== protocolVersion)
@@ -19,7 +19,7 @@ export function mirrorOfVersion(protocolVersion: string): MirrorHeaders {
 
 /**
  * @param headers of a whole head: lower-case name, value, …
- * @returns `undefined` when there are more parameters than are taken, or longer ones.
+ * @returns `undefined` when the parameters are too many, or too long in total.
  */
 export function mirrorIn(headers: readonly string[], protocolVersion: string): MirrorHeaders | undefined {
   let method = '';
@@ -44,7 +44,7 @@ export function mirrorIn(headers: readonly string[], protocolVersion: string): M
   return { protocolVersion, method, name, params: params ?? NO_PARAMS };
 }
 
-/** A header that comes twice is what HTTP makes of it, one that has both values: it agrees with no body. */
+/** Combines a header that comes twice with different values as HTTP does, into one that has both: it then agrees with no body. */
 export function joined(present: string, value: string): string {
   return present === '' || present === value ? value : `${present}, ${value}`;
 }
@@ -58,7 +58,7 @@ function addParam(params: string[], header: string, value: string): void {
   params.push(header, value);
 }
 
-/** RFC 9110, 5.6.3: blanks and tabs around a value are none of it. */
+/** RFC 9110, 5.6.3: spaces and tabs around a value are not part of it. */
 function withoutSpace(value: string): string {
   let start = 0;
   let end = value.length;

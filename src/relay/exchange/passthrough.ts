@@ -1,5 +1,5 @@
-// Which of the caller's headers go to a backend (decisions 2.6). The config's compiler has taken out what may never be
-// copied; the exchange has brought what some backend of the virtual host lists; here each backend gets its own. Hot.
+// Which of the caller's headers go to a backend (decisions 2.6). The config's compiler has removed those that must never be copied;
+// the exchange has those that any backend of the virtual host lists; here each backend gets the ones it lists itself. Hot path.
 import { bearerToken } from '../../shared/bearer-token.js';
 import { NO_METADATA, type RequestMetadata } from '../../upstream/http/request-metadata.js';
 import type { CompiledBackend } from '../../user-config/compiled-config.js';
@@ -7,13 +7,13 @@ import type { ExchangeRequest } from './exchange.js';
 
 const NONE = NO_METADATA.headers;
 
-/** What this backend is told of the caller's HTTP request. */
+/** What this backend is told about the caller's HTTP request. */
 export function metadataFor(backend: CompiledBackend, request: ExchangeRequest): RequestMetadata {
   const { requestId } = request;
   const callerToken = backend.auth?.type === 'token-exchange' ? tokenIn(request.passthroughHeaders) : '';
   const headers = headersFor(backend.passthroughHeaders, request.passthroughHeaders);
   if (headers.length === 0 && requestId === '' && callerToken === '') return NO_METADATA;
-  // The caller's own id, where this backend is to have that.
+  // A backend that lists `x-request-id` gets the caller's own header instead of our request id.
   return { headers, requestId: headers.includes('x-request-id') ? '' : requestId, callerToken };
 }
 

@@ -1,15 +1,15 @@
-// Large answers in pieces that are small enough to be made and handed over at once.
+// Splits large answers into pieces that are small enough to be produced and handed over in one go.
 import { encodeLineBreaks, eventEnd, eventHeadText, hasLineBreak } from '../../protocol/event-stream.js';
 import { limits } from '../../shared/limits.js';
 
 export interface PieceSource {
-  /** What it has in memory from the start. */
+  /** How much memory its parts take, from the start. */
   readonly bytes: number;
-  /** The next bytes; `undefined` when there are no more. They stay as they are. */
+  /** The next piece; `undefined` when there are no more. Its bytes are not changed afterwards. */
   next(): Buffer | undefined;
 }
 
-/** The parts one behind the other. Small ones are joined: there may be very many. */
+/** The parts in order. Small ones are joined, as there may be very many. */
 export class PartPieces implements PieceSource {
   readonly bytes: number;
   readonly #parts: readonly Buffer[];
@@ -37,7 +37,7 @@ export class PartPieces implements PieceSource {
     return joined.length === 1 ? piece : Buffer.concat(joined);
   }
 
-  /** What comes next of one part. */
+  /** The next bytes, from one part only. */
   #take(bytesMax: number): Buffer | undefined {
     for (let part = this.#parts[this.#index]; part !== undefined; part = this.#parts[this.#index]) {
       const piece = part.subarray(this.#at, this.#at + bytesMax);
@@ -52,15 +52,15 @@ export class PartPieces implements PieceSource {
   }
 }
 
-/** One event with the parts as its data. Line breaks of any kind in it arrive as LF, as with `encodeEvent`. */
+/** One event with the parts as its data. Line breaks of any kind in the data arrive as LF, as with `encodeEvent`. */
 export class EventPieces implements PieceSource {
   readonly #parts: PartPieces;
   readonly #head: string;
   #state: 'head' | 'data' | 'over' = 'head';
-  /** The last piece ended with a CR: a LF that comes first now belongs to it. */
+  /** The last piece ended with a CR: an LF at the start of the next one belongs to the same line break. */
   #hasCarriageReturn = false;
 
-  /** @param head what stands before the data. */
+  /** @param head what is written before the data. */
   constructor(parts: readonly Buffer[], head = eventHeadText) {
     this.#parts = new PartPieces(parts);
     this.#head = head;

@@ -1,5 +1,5 @@
-// Refusals of messages. The error that a request is refused with has the request's id, where that can be told (decisions
-// 2.2): many clients take no answer for theirs that has none. Cold.
+// Refusals of messages. The error that refuses a request contains the request's id where that can be read (decisions 2.2): many
+// clients do not match an answer without an id to their request. Cold path.
 import type { ClientBatch } from '../../protocol/client-batch.js';
 import type { ClientReading } from '../../protocol/json-rpc.js';
 import { requestIdIn } from '../../protocol/request-id.js';
@@ -8,15 +8,15 @@ import { refusals, type Refusal } from '../../shared/refusals.js';
 import { refuse } from './answers.js';
 import type { Exchange, ExchangeRequest } from './exchange.js';
 
-/** How the body of a refusal begins that is an error of JSON-RPC. */
+/** How the body of a refusal begins when it is a JSON-RPC error. */
 const RPC_HEAD = '{"jsonrpc":"2.0",';
 
-/** @param message what the exchange's body was read as, if it was read. */
+/** @param message the parsed body of the exchange, if it was parsed. */
 export function refuseMessage(exchange: Exchange, refusal: Refusal, message?: ClientReading): void {
   refuse(exchange, withRequestId(refusal, exchange.request.body, message));
 }
 
-/** Refuses what is no message, or a batch where none is taken. */
+/** Refuses a body that is not a message, or a batch where none is allowed. */
 export function refuseUnread(exchange: Exchange, reading: ClientBatch | 'not-json' | 'not-json-rpc'): void {
   if (typeof reading !== 'string') refuse(exchange, refusals.batchRefused);
   else if (reading === 'not-json') refuse(exchange, refusals.notJson);
@@ -24,8 +24,8 @@ export function refuseUnread(exchange: Exchange, reading: ClientBatch | 'not-jso
 }
 
 /**
- * Whether a request that is refused for its head may be received for the id in its body, so that the refusal has it. Of a body whose
- * length nobody knows, much could have to be received for it.
+ * Whether the body of a request that is refused for its head is received all the same, so that the refusal can contain the id. Not
+ * where the length is unknown: the body could be very large.
  */
 export function hasReadableId(
   method: ExchangeRequest['method'],
@@ -35,7 +35,7 @@ export function hasReadableId(
   return Number(contentLength) <= limits.readAtOnceBytesMax;
 }
 
-/** The same refusal if it is no error of JSON-RPC, or the body no request whose id can be told. */
+/** Adds the request's id; returns the same refusal if it is not a JSON-RPC error, or the body not a request with a readable id. */
 export function withRequestId(refusal: Refusal, body: Buffer, message?: ClientReading): Refusal {
   if (!refusal.body.startsWith(RPC_HEAD)) return refusal;
   const id = idOf(body, message);

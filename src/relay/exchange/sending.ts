@@ -1,6 +1,6 @@
-// Hands large answers to an exchange in pieces, as fast as its caller reads, and not all in one turn of the event loop.
-// Each counts in the subject's share of answers until all of it was handed over, or the exchange is over. For as long as
-// there is something to hand over, nobody else may write to the exchange. Cold but for large answers.
+// Hands large answers to an exchange in pieces, as fast as its caller reads, and spread over several turns of the event loop.
+// The answers count in the subject's share until all of them are handed over, or the exchange is over. Until then, nothing else
+// may write to the exchange. Cold path, except for large answers.
 //
 //   ready ── no room ──> waiting ── drained ──> ready ── enough for one turn ──> resting ── the next turn ──> ready
 import type { Exchange } from './exchange.js';
@@ -17,8 +17,8 @@ export class Sending {
   #isEnding = false;
 
   /**
-   * @param exchange has its stream or its body open.
-   * @param onIdle called whenever everything was handed over and there is room for more, once per `add` at most.
+   * @param exchange must have its stream or its body open.
+   * @param onIdle called whenever everything has been handed over and there is room for more, at most once per `add`.
    */
   constructor(exchange: Exchange, onIdle: () => void) {
     this.#exchange = exchange;
@@ -35,15 +35,15 @@ export class Sending {
     if (this.#sources.length === 1) this.#send();
   }
 
-  /** The exchange is ended behind the last piece. */
+  /** Ends the exchange after the last piece. */
   end(): void {
     this.#isEnding = true;
-    // A caller that is gone does not drain.
+    // `onDrain` is not called once the caller is gone.
     if (this.#exchange.isAborted) this.#sources.length = 0;
     if (this.#sources.length === 0) this.#finish();
   }
 
-  /** Nobody wants the rest on this exchange. Nothing is called back any more. */
+  /** Drops what has not been handed over yet. Nothing is called back any more. */
   cancel(): void {
     this.#sources.length = 0;
     this.#exchange.countInPieces(0);
@@ -81,7 +81,7 @@ export class Sending {
     else this.#onIdle();
   }
 
-  /** The one writer of the state. */
+  /** The only writer of the state. */
   #transition(from: State, to: State): boolean {
     if (this.#state !== from) return false;
     this.#state = to;

@@ -1,5 +1,5 @@
-// The rules of the transport (decisions 2.1, 2.2), once the caller and the virtual host are known and before anyone
-// looks for a session: what the request's headers say about it and its answer. The same for every HTTP server. Hot.
+// The rules of the transport (decisions 2.1, 2.2): checks of the request's headers, made once the caller and the virtual host are
+// known and before a session is looked up. The same for every HTTP server. Hot path.
 import { limits } from '../../shared/limits.js';
 import { MODERN_PROTOCOL_VERSION, PROTOCOL_VERSIONS } from '../../protocol/protocol-versions.js';
 import { refusals, type Refusal } from '../../shared/refusals.js';
@@ -14,7 +14,7 @@ export interface TransportHead {
   readonly isMirrorTooLarge: boolean;
 }
 
-/** @returns the answer forms that the caller takes, or why the request is refused. */
+/** @returns the answer forms that the caller accepts, or why the request is refused. */
 export function checkTransport(method: ExchangeRequest['method'], head: TransportHead): AnswerForms | Refusal {
   const forms = answerForms(head.accept);
   if (method === 'GET' && (forms === undefined || forms === 'json')) return refusals.streamNotAcceptable;
@@ -24,8 +24,8 @@ export function checkTransport(method: ExchangeRequest['method'], head: Transpor
   }
   if (head.isAmbiguous) return refusals.headAmbiguous;
   if (head.isMirrorTooLarge) return refusals.mirrorTooLarge;
-  // Clients send the header on `initialize` too, with whatever version they hope for (S26): it counts in a session only. Where it
-  // names the era without sessions, the body of a POST says whether it is of that: then the session is none of its business.
+  // Clients send the version header on `initialize` too, with the version that they hope for (S26), so it is checked only in a session.
+  // Where it names the modern version, the body of a POST decides whether the request is modern; a modern one ignores the session.
   const isToBeRead = method === 'POST' && head.protocolVersion === MODERN_PROTOCOL_VERSION;
   const hasVersion = head.protocolVersion !== '' && head.sessionId !== '' && !isToBeRead;
   if (hasVersion && !PROTOCOL_VERSIONS.has(head.protocolVersion)) return refusals.protocolVersionUnsupported;
@@ -34,7 +34,7 @@ export function checkTransport(method: ExchangeRequest['method'], head: Transpor
 
 const formsByAccept = new Map<string, AnswerForms | undefined>();
 
-/** Remembered by the header's text: a gateway sees the same few again and again, and none of them is long. */
+/** Cached by the header's text: a gateway sees the same few short values again and again. */
 function answerForms(accept: string): AnswerForms | undefined {
   if (accept.length > limits.rememberedHeaderCharsMax) return readAccept(accept);
   if (formsByAccept.has(accept)) return formsByAccept.get(accept);
@@ -46,7 +46,7 @@ function answerForms(accept: string): AnswerForms | undefined {
 
 /**
  * Reads `Accept` liberally (decisions 2.2): absent and wildcards mean both, and a `;` between two types, which some
- * clients send, separates them like a comma. With `q=0` a type or wildcard is refused; the more exact one counts.
+ * clients send, separates them like a comma. With `q=0` a type or wildcard is refused; the more specific one counts.
  */
 export function readAccept(accept: string): AnswerForms | undefined {
   if (accept.trim() === '') return 'both';

@@ -1,4 +1,4 @@
-// The exchange of a notification that another process has passed on and answered already: whatever is answered here is discarded. Cold.
+// The exchange of a notification that another process has answered and passed on: any answer given here is discarded. Cold path.
 import { ExchangeHooks } from './exchange-hooks.js';
 import type { Exchange, ExchangeRequest } from './exchange.js';
 

@@ -1,15 +1,15 @@
-// The large messages of a session that are being read, slice by slice. Others overtake them meanwhile, and may be about
-// them: nobody knows yet what they are, so a notice that finds no request waits for those that were there before it.
+// The large messages of a session that are being parsed, slice by slice. Other messages overtake them meanwhile. A cancellation
+// that finds no request may mean one of them, so it waits until those that arrived before it have been parsed.
 import { limits } from '../../shared/limits.js';
 
 interface WaitingNotice {
-  /** The last message that came before it, and how many of those are still being read. */
+  /** Number of the last message before this notice, and how many of the messages before it are still being parsed. */
   readonly lastBefore: number;
   readingsLeft: number;
   readonly tryIt: () => boolean;
 }
 
-/** No notice came before it. */
+/** The number of every part of a batch: every waiting notice waits for it too. */
 const PART_NUMBER = 0;
 
 export class ReadingsUnderWay {
@@ -22,7 +22,7 @@ export class ReadingsUnderWay {
   }
 
   /**
-   * @param isPart of a batch that is under way: what waits for that waits for it too.
+   * @param isPart whether it belongs to a batch that is being handled: notices that wait for the batch wait for this part too.
    * @returns the message's number.
    */
   begin(isPart = false): number {
@@ -32,7 +32,7 @@ export class ReadingsUnderWay {
     return PART_NUMBER;
   }
 
-  /** The message has been read, and what it asks for is under way. */
+  /** The message has been parsed, and its request, if it is one, is in flight. */
   end(number: number): void {
     this.#count -= 1;
     if (this.#notices.length === 0) return;
@@ -43,9 +43,9 @@ export class ReadingsUnderWay {
     });
   }
 
-  /** @param tryIt called as messages turn out what they are, until it answers true or none is left. */
+  /** @param tryIt called each time one of the messages has been parsed, until it returns true or none is left. */
   wait(tryIt: () => boolean): void {
-    // No more of them than requests that they could be about.
+    // No more notices are kept than a session can have requests for them to cancel.
     if (this.#count === 0 || this.#notices.length >= limits.sessionRequestsInFlightMax) return;
     this.#notices.push({ lastBefore: this.#lastNumber, readingsLeft: this.#count, tryIt });
   }

@@ -1,5 +1,5 @@
-// A request of the caller's that its session is working on: in the session's list, so that it can be found by the
-// caller's id for it, and ended with the session.
+// A caller's request that its session is working on. It is in the session's list, so that it can be found by the caller's id,
+// and ended with the session.
 import type { BackendMessage, ClientMessage } from '../../protocol/json-rpc.js';
 import { idKey } from '../../protocol/message-id.js';
 import { ListNode } from '../../shared/list-node.js';
@@ -9,15 +9,15 @@ import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
 
 export abstract class RequestInFlight extends ListNode {
-  /** The caller's own. */
+  /** The caller's own id. */
   abstract readonly id: IdSpan;
   #idKey: string | undefined;
-  /** For `RequestsInFlight`: of the turns of `SlowRequests`. */
+  /** For `RequestsInFlight`: the turn of `SlowRequests` in which the request began. */
   begunInTurn = 0;
-  /** False where there is nothing at a backend that would be worth ending. */
+  /** False where no backend does any work for it that would be worth cancelling. */
   abstract readonly isCancellable: boolean;
 
-  /** Of the caller's id. Few requests are looked for, so it is made when it is first asked for; and then once. */
+  /** Key of the caller's id. Computed on first use, as few requests are ever looked up. */
   get idKey(): string {
     const { bytes, start, end } = this.id;
     return (this.#idKey ??= idKey(bytes, start, end));
@@ -25,55 +25,55 @@ export abstract class RequestInFlight extends ListNode {
 
   /**
    * The caller no longer wants the answer.
-   * @param exchange that of the notice which says so.
+   * @param exchange of the cancellation notification.
    */
   abstract cancel(exchange: Exchange, notice: ClientMessage): void;
-  /** What it waits for, in words of its own, if that can be waited for again and its caller is gone; `''` otherwise. */
+  /** A key for what the request waits for, if its caller is gone and a later request can wait for the same; `''` otherwise. */
   get abandonedWait(): string {
     return '';
   }
 
   /** Nobody waits for the answer any more. */
   giveUp(): void {
-    // What is answered soon in any case.
+    // By default the request is left to end by itself, soon.
   }
 
   /**
-   * It has been under way for long: whoever waits for the answer may be told that it is still to come. Called again with
+   * The request has been in flight for long: the caller may be sent a sign that the answer is still to come. Called again in
    * each turn.
    */
   onSlow(): void {
-    // What is answered soon in any case.
+    // By default the answer comes soon in any case.
   }
 
-  /** What the client answers goes to another process from now on. */
+  /** From now on, the client's responses to backends' requests go to another process. */
   onRetired(): void {
-    // What waits for a backend alone ends here.
+    // A request that waits only for its backend ends in this process.
   }
 
-  /** Whether the backend waits for the client, as far as it has said so on a stream of its own: then its silence does not count. */
+  /** @param _isExcused whether the backend waits for the client's response to a request on its own stream: then its silence is no fault. */
   excuseSilence(_upstream: UpstreamSession, _isExcused: boolean): void {
-    // What has a time to be answered in whatever happens.
+    // By default the request has a fixed timeout, whatever happens.
   }
 
-  /** What its backend may ask on a stream of its own in the middle of it, where that can be its client's to answer. */
+  /** The stream on which this request's client can be asked what its backend asks on a stream of its own meanwhile. */
   askableBy(_upstream: UpstreamSession): AskingStream | undefined {
     return undefined;
   }
 
-  /** Progress that has come on the backend's own stream. @returns whether it is that of this one. */
+  /** Takes progress that arrived on the backend's own stream. @returns whether it belongs to this request. */
   hearProgress(_upstream: UpstreamSession, _bytes: Buffer, _message: BackendMessage): boolean {
     return false;
   }
 
   /**
-   * Whether it may hear of its session's end a few turns of the event loop later: whatever comes of it until then, its caller has one
-   * answer.
+   * Whether it may be notified of its session's end a few turns of the event loop later: whatever happens to it until then, its
+   * caller gets exactly one answer.
    */
   get mayEndLater(): boolean {
     return false;
   }
 
-  /** The session was ended under it: it answers its caller. */
+  /** The session has ended while the request was in flight: answers the caller. */
   abstract endWithSession(): void;
 }

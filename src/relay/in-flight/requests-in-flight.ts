@@ -1,5 +1,5 @@
-// The requests that one session is working on, the latest last. It is in the list of `SlowRequests` while there are any. Hot:
-// a few stores a request.
+// The requests that one session is working on, the latest last. It is in the list of `SlowRequests` while it has any. Hot path:
+// a few stores per request.
 import type { Account } from '../../shared/accounts.js';
 import { limits } from '../../shared/limits.js';
 import { ListNode } from '../../shared/list-node.js';
@@ -10,7 +10,7 @@ import { endingTurnRules, Turns } from './turns.js';
 import type { BackendMessage } from '../../protocol/json-rpc.js';
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
 
-/** Of this process. */
+/** The turns of this process, shared by all sessions. */
 const endingTurns = new Turns<RequestInFlight>(endingTurnRules);
 
 export class RequestsInFlight extends ListNode {
@@ -45,7 +45,7 @@ export class RequestsInFlight extends ListNode {
     this.#account.requests.take(1);
   }
 
-  /** @returns whether nothing is in flight any more, and it was not a quick one: of those the begin is sign of life enough. */
+  /** @returns whether nothing is in flight any more, and the request was not a quick one, whose begin is enough as a sign of activity. */
   finish(work: RequestInFlight): boolean {
     if (!work.isLinked) return false;
     work.unlink();
@@ -55,7 +55,7 @@ export class RequestsInFlight extends ListNode {
     return this.#count === 0 && work.begunInTurn !== this.#slow.turn;
   }
 
-  /** What can be cancelled under the id of this key; of several, which a caller should not do, the latest. */
+  /** The cancellable request whose id has this key; the latest, where a caller has wrongly used the id for several. */
   find(idKey: string): RequestInFlight | undefined {
     for (let work = this.#head.previous; work instanceof RequestInFlight; work = work.previous) {
       if (work.isCancellable && work.idKey === idKey) return work;
@@ -63,13 +63,13 @@ export class RequestsInFlight extends ListNode {
     return undefined;
   }
 
-  /** Gives up those that wait for the same as a new one, and whose callers are gone: they would only take its place. */
+  /** Gives up requests whose callers are gone and that wait for the same as a new one: they would only take up its room. */
   giveUpAbandoned(wait: string): void {
     const abandoned: RequestInFlight[] = [];
     for (let work = this.#head.next; work instanceof RequestInFlight; work = work.next) {
       if (work.abandonedWait === wait) abandoned.push(work);
     }
-    // Each may end others with it.
+    // Giving up one may end others too.
     for (const work of abandoned) if (work.isLinked) work.giveUp();
   }
 
@@ -79,7 +79,7 @@ export class RequestsInFlight extends ListNode {
     }
   }
 
-  /** @returns whether the progress is that of one of them. */
+  /** @returns whether the progress belongs to one of the requests. */
   hearProgress(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean {
     for (let work = this.#head.next; work instanceof RequestInFlight; work = work.next) {
       if (work.hearProgress(upstream, bytes, message)) return true;
@@ -87,7 +87,7 @@ export class RequestsInFlight extends ListNode {
     return false;
   }
 
-  /** The one whose client can be asked what the backend asks on a stream of its own; of several nobody knows whose it is. */
+  /** The only request whose client can be asked what the backend asks on its own stream; `undefined` if several could be meant. */
   soleAskable(upstream: UpstreamSession): AskingStream | undefined {
     let sole: AskingStream | undefined;
     for (let work = this.#head.next; work instanceof RequestInFlight; work = work.next) {
@@ -98,28 +98,28 @@ export class RequestsInFlight extends ListNode {
     return sole;
   }
 
-  /** Another process goes on with the session. */
+  /** Another process continues the session. */
   retire(): void {
     const works: RequestInFlight[] = [];
     for (let work = this.#head.next; work instanceof RequestInFlight; work = work.next) works.push(work);
-    // As above.
+    // Each may end others too.
     for (const work of works) if (work.isLinked) work.onRetired();
   }
 
-  /** For `SlowRequests`. @param turn in which the slow ones have begun, or before. */
+  /** For `SlowRequests`. @param turn requests that began in this turn or before are slow. */
   tellSlow(turn: number): void {
     const slow: RequestInFlight[] = [];
     for (let work = this.#head.next; work instanceof RequestInFlight; work = work.next) {
       if (work.begunInTurn > turn) break;
       slow.push(work);
     }
-    // As above.
+    // Each may end others too.
     for (const work of slow) if (work.isLinked) work.onSlow();
   }
 
   /**
-   * The session was ended under them. Those that may hear of it later do, beyond the first few.
-   * @param subject whose turns they have; `undefined` where nothing comes after this one.
+   * The session has ended: ends all its requests. Beyond the first few, those that allow it (`mayEndLater`) end in later turns.
+   * @param subject whose turns they use; `undefined` where there are no later turns, and all must end now.
    */
   endAll(subject: string | undefined): void {
     const end = (work: RequestInFlight): void => this.#end(work);
@@ -147,7 +147,7 @@ export class RequestsInFlight extends ListNode {
   }
 }
 
-/** One after the other, each of which is taken out before the next is looked for. */
+/** Iterates over the list; each item must be taken out of it before the next is requested. */
 function* linkedTo(head: ListNode): IterableIterator<RequestInFlight> {
   for (let work = head.next; work instanceof RequestInFlight; work = head.next) yield work;
 }

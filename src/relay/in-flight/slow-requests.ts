@@ -1,32 +1,32 @@
-// Tells requests in flight that they have been under way for long, so that whoever waits for them, a proxy on the way too,
-// hears something before giving up. It counts turns of its own: for a request no clock is looked at and no timer made. Hot:
-// a few stores a request.
+// Notifies requests that have been in flight for long, so that whoever waits for the answer, or a proxy in between, receives
+// something before giving up. It counts turns of its own instead of reading a clock or making a timer for each request. Hot path:
+// a few stores per request.
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { ListNode } from '../../shared/list-node.js';
 import { RequestsInFlight } from './requests-in-flight.js';
 
-/** A request is told when it has seen so many whole turns: after the time that was set, or a quarter of it later. */
+/** A request is notified after this many whole turns: after the configured time, or at most a quarter of it later. */
 const TURNS = 4;
 
 export class SlowRequests {
-  /** The head of those that have something in flight, a member for each session. */
+  /** Head of the list of sessions that have requests in flight. */
   readonly #busy = new ListNode();
   readonly #turnOver: Deadline;
   #isTurning = false;
   #turn = 0;
 
-  /** @param slowMs after which an answer is slow. */
+  /** @param slowMs the time after which an answer is slow. */
   constructor(deadlines: DeadlineWheel, slowMs: number) {
     this.#turnOver = deadlines.after(slowMs / TURNS, () => this.#onTurn());
     this.#turnOver.cancel();
   }
 
-  /** The number of the turn that is under way. */
+  /** The number of the current turn. */
   get turn(): number {
     return this.#turn;
   }
 
-  /** A session has something in flight, until it unlinks itself. */
+  /** Adds a session that has requests in flight; it unlinks itself when it has none left. */
   add(requests: RequestsInFlight): void {
     this.#busy.append(requests);
     if (this.#isTurning) return;
@@ -37,7 +37,7 @@ export class SlowRequests {
   #onTurn(): void {
     this.#turn += 1;
     const turn = this.#turn - TURNS - 1;
-    // Whoever is told may unlink itself and others, and have new ones added: those are told next time.
+    // A notified session may unlink itself and others, and new ones may be added: those are notified in the next turn.
     const untold = new ListNode();
     untold.takeAll(this.#busy);
     for (let requests = untold.next; requests instanceof RequestsInFlight; requests = untold.next) {

@@ -1,25 +1,25 @@
-// What is done for each backend of a session, as opening it or asking it for its tools, takes some tens of microseconds, and
-// a virtual host may have hundreds of backends; a session that ends may have a thousand requests under way. The first few are
-// served at once, so that most sessions never come here; the others have a few milliseconds of each turn of the event loop, all
-// sessions together and subjects in turn. Cold.
+// Spreads work on many items over turns of the event loop. Opening a backend, or asking it for its tools, takes tens of microseconds,
+// and a virtual host may have hundreds of backends; a session that ends may have a thousand requests in flight. The first few items
+// are visited at once, which is all that most sessions need; the others get a few milliseconds of each turn of the event loop, shared
+// by all sessions, with subjects taking turns. Cold path.
 import { FairPlace, FairQueue, type FairQueueBounds } from '../../shared/fair-queue.js';
 import { limits } from '../../shared/limits.js';
 import type { CompiledBackend } from '../../user-config/compiled-config.js';
 
 export interface Visits<Item> {
-  /** What is done for an item: once for each, in order. Must not throw. */
+  /** Called once for each item, in order. Must not throw. */
   readonly visit: (item: Item) => void;
-  /** Instead of a visit, for those behind which too many wait. */
+  /** Called instead of `visit` for items that cannot wait, because too many sessions are waiting. */
   readonly onNoRoom: (item: Item) => void;
 }
 
 export interface TurnRules {
-  /** Of one session: visited from within. */
+  /** How many items of one session are visited at once, before `visitAll` returns. */
   readonly atOnceMax: number;
-  /** Of one session in a row. */
+  /** How many items of one session are visited in a row. */
   readonly perStep: number;
   readonly turnMs: number;
-  /** Of sessions that wait, by subject. */
+  /** Bounds of the queue in which sessions wait, by subject. */
   readonly waiting: FairQueueBounds;
 }
 
@@ -41,7 +41,7 @@ export class Turns<Item> {
     this.#nowMs = nowMs;
   }
 
-  /** Visits the first items from within, and the others soon. @param items may lose some that were not visited yet. */
+  /** Visits the first items at once, and the others soon. @param items may lose items that were not visited yet. */
   visitAll(subject: string, items: IterableIterator<Item>, { visit, onNoRoom }: Visits<Item>): void {
     if (!visitSome(items, visit, this.#rules.atOnceMax)) return;
     const place = this.#rounds.add(subject, { subject, left: items, visit });
@@ -65,7 +65,7 @@ export class Turns<Item> {
     do {
       const round = this.#rounds.take();
       if (round === undefined) return;
-      // It left a place a moment ago, so there is one.
+      // The queue has room: the round has just left it.
       if (visitSome(round.left, round.visit, perStep)) this.#rounds.add(round.subject, round);
     } while (this.#nowMs() < endMs);
   }
@@ -100,5 +100,5 @@ export const endingTurnRules: TurnRules = {
   waiting,
 };
 
-/** Of this process. */
+/** The turns of this process, shared by all sessions. */
 export const backendTurns = new Turns<CompiledBackend>(backendTurnRules);

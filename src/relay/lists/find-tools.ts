@@ -1,5 +1,5 @@
-// `find_tools`: the tools of a virtual host that fit a question. All of them are read as for a list, and kept in the list thread for
-// the next question of the same subject; there they are looked through, too.
+// `find_tools`: searches the tools of a virtual host. All tools are read as for a list, and kept as a catalogue in the list thread,
+// which also does the search, for the next query of the same subject.
 import { listKinds } from '../../protocol/list-kinds.js';
 import type { ClientMessage } from '../../protocol/json-rpc.js';
 import { limits } from '../../shared/limits.js';
@@ -30,19 +30,19 @@ export interface FindToolsPlan {
   readonly onUnreachable: (tools: readonly string[]) => void;
 }
 
-/** What a caller wants to know. */
+/** The arguments of a `find_tools` call. */
 export interface ToolQuestion {
   readonly query: string;
-  /** How many tools at most. */
+  /** How many tools to return, at most. */
   readonly count: number;
 }
 
-/** @param message of a large body only as long as its tape is good. @returns what is wrong with the question, in words for the model. */
+/** @param message its tape, if any, must still be valid. @returns the arguments, or what is wrong with them, as a text for the model. */
 export function readQuestion(body: Buffer, message: ClientMessage): ToolQuestion | string {
   const args = argumentsIn(body, message);
   if (args.length > limits.findToolsArgumentsBytesMax)
     return `The arguments of ${FIND_TOOLS} must be smaller than ${limits.findToolsArgumentsBytesMax} bytes`;
-  // Read by the message's scanner before: it is JSON.
+  // The message's scanner has checked that this is JSON.
   const given = (args.length === 0 ? {} : JSON.parse(args.toString())) as unknown;
   if (typeof given !== 'object' || given === null || Array.isArray(given)) return WRONG;
   const { query, limit = FOUND_TOOLS_DEFAULT, ...others } = given as Readonly<Record<string, unknown>>;
@@ -54,7 +54,7 @@ export function readQuestion(body: Buffer, message: ClientMessage): ToolQuestion
 
 const WRONG = `${FIND_TOOLS} takes query, a text of 1 to ${limits.toolQueryCharsMax} characters, and limit, a whole number from 1 to ${limits.foundToolsMax}, and nothing else`;
 
-/** Answers with an error of the tool's own. */
+/** Answers with a tool result that says `isError`. */
 export function answerToolError(exchange: Exchange, message: ClientMessage, text: string, form: RequestForm): void {
   exchange.watcher?.onOutcome('tool-error', '', -1);
   const id = { bytes: exchange.request.body, start: message.idStart, end: message.idEnd };
@@ -67,14 +67,14 @@ export function findTools(context: UpstreamContext, merger: ListMerger, plan: Fi
   if (key === undefined) return findInLists(context, merger, plan);
   ask(merger, plan, key, (isAnswered) => {
     if (isAnswered) return;
-    // The thread has died over something meanwhile, and knows nothing of what another has kept.
+    // The list thread has died meanwhile, and its replacement does not have the catalogue.
     merger.catalogues.remove(identity);
     if (plan.session.hasConfig(plan.virtualHost)) findInLists(context, merger, plan);
     else fail(plan);
   });
 }
 
-/** Reads everything, and keeps it unless it is too large, or has changed meanwhile. */
+/** Reads all lists into a catalogue, and keeps it unless it is too large or the config or a list has changed meanwhile. */
 function findInLists(context: UpstreamContext, merger: ListMerger, plan: FindToolsPlan): void {
   const { session, virtualHost, exchange, work } = plan;
   const { subject } = session.identity;
@@ -102,13 +102,13 @@ function findInLists(context: UpstreamContext, merger: ListMerger, plan: FindToo
       ask(merger, plan, made.key, (isAnswered) => {
         if (!isAnswered) fail(plan);
       });
-      // Behind the question, whose turn comes first.
+      // Queued after the search, which the thread handles first.
       if (!isKept) merger.dropCatalogue(subject, made.key);
     });
   });
 }
 
-/** @param done told whether the caller has its answer. */
+/** @param done called with whether the caller has its answer. */
 function ask(
   merger: ListMerger,
   { session, exchange, work, question }: FindToolsPlan,

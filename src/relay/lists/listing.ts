@@ -1,5 +1,4 @@
-// A request for a list: asks every backend at once, and has what they answer merged into the caller's one list (decisions
-// 2.5).
+// A request for a list: asks all backends at once, and has their answers merged into one list for the caller (decisions 2.5).
 import { encodeEvent, keepAliveComment } from '../../protocol/event-stream.js';
 import type { ListKind } from '../../protocol/list-kinds.js';
 import { rpcCodes } from '../../shared/refusals.js';
@@ -40,7 +39,7 @@ export interface ListPlan {
 export class ListInFlight extends RequestInFlight {
   readonly id: IdSpan;
   readonly isCancellable = false;
-  /** What is asked of the backends for it. */
+  /** The requests to the backends for this list. */
   readonly readers: ListPages[] = [];
   readonly #exchange: Exchange;
   readonly #form: RequestForm;
@@ -56,17 +55,17 @@ export class ListInFlight extends RequestInFlight {
     if (form.endsWithCaller) exchange.onAbort = () => this.#abortReaders();
   }
 
-  /** The head of an event stream has been sent: the answer is to be its event. */
+  /** Whether an event stream is open: the answer must then be sent as an event. */
   get isStreaming(): boolean {
     return this.#isStreaming;
   }
 
-  /** Everybody has answered: the list will be here soon, in this form. @param ttlMs how long it may be kept. */
+  /** All backends have answered. @param ttlMs how long the list may be cached. @returns the frame in which the merged list is sent. */
   onMerging(ttlMs: number): AnswerFrame {
     return this.#frameWith(this.#form.listDress(ttlMs));
   }
 
-  /** The same of what is found in it. */
+  /** As `onMerging`, for the result of a search in the list. */
   onFinding(): AnswerFrame {
     return this.#frameWith(this.#form.resultDress());
   }
@@ -76,13 +75,13 @@ export class ListInFlight extends RequestInFlight {
     return answerFrame(this.#exchange, this.id, this.#isStreaming, dress);
   }
 
-  /** Without an id, behind which nothing could be kept: a list that did not arrive is asked for again. */
+  /** Opens the stream without an event id, as it cannot be resumed: a client that loses the list requests it again. */
   override onSlow(): void {
     const exchange = this.#exchange;
     if (this.#isStreaming || this.#isMerging || exchange.request.answerForms === 'json' || exchange.isAborted) return;
     this.#isStreaming = true;
     exchange.openStream();
-    // Some servers send the head with the first bytes only.
+    // Some HTTP servers send the head only with the first bytes of the body.
     exchange.write(keepAliveComment);
   }
 
@@ -96,10 +95,10 @@ export class ListInFlight extends RequestInFlight {
   }
 
   cancel(): void {
-    // It is answered all the same, and soon.
+    // The list is answered all the same, and soon.
   }
 
-  /** Whether its caller has been told that the session is over. */
+  /** Whether the caller has been told that the session has ended. */
   get isEnded(): boolean {
     return this.#isEnded;
   }
@@ -114,23 +113,23 @@ export class ListInFlight extends RequestInFlight {
     this.#abortReaders();
   }
 
-  /** A backend need not end an answer that nobody reads, and its connection is wanted back. */
+  /** Backends might never finish an answer that nobody reads, so their connections are freed. */
   #abortReaders(): void {
     for (const reader of this.readers) reader.abort();
   }
 }
 
-/** What all backends have answered. */
+/** The answers of all backends. */
 export interface ReadLists {
   readonly parts: readonly BackendPages<ReadPage>[];
   readonly unavailable: readonly UnavailableBackend[];
-  /** How long all of it may be kept. */
+  /** How long the lists may be cached together; 0 where a backend is missing. */
   readonly ttlMs: number;
 }
 
 /**
- * `done` is called once: when each backend has answered or failed and the list is merged. For a caller who is gone by then, or
- * whose session is, nothing is merged; nor where no backend declares such lists.
+ * `done` is called once: when each backend has answered or failed and the list is merged. Nothing is merged for a caller that is gone
+ * by then (`unheard`) or whose session has ended, nor where no backend declares such lists (`undeclared`).
  */
 export function listAll(
   context: UpstreamContext,
@@ -147,7 +146,7 @@ export function listAll(
   });
 }
 
-/** The same of the lists as they came: whoever gets them merges their pages, or drops them. */
+/** As `listAll`, without merging: the receiver of the lists must merge their pages, or drop them. */
 export function readLists(
   context: UpstreamContext,
   merger: ListMerger,
@@ -169,7 +168,7 @@ export function readLists(
       done('unheard');
       return;
     }
-    // A backend that is away may have such a list; the caller is told who is.
+    // An unavailable backend may have such a list; the caller is told which backends are unavailable.
     if (unavailable.length === 0 && kind.name !== 'tools' && session.upstreams.declares(kind.capability) === 'no') {
       done('undeclared');
       return;

@@ -1,4 +1,4 @@
-// The two tools that a virtual host with `"exposure": "search"` lists in place of all that it has, and what is answered in their name.
+// The two tools that a virtual host with `"exposure": "search"` lists in place of all its tools, and the messages sent for them.
 import { isString } from '../../protocol/json-member.js';
 import type { ClientMessage } from '../../protocol/json-rpc.js';
 import { limits } from '../../shared/limits.js';
@@ -10,7 +10,7 @@ import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
 
 export const FOUND_TOOLS_DEFAULT = 10;
 
-/** Both, as JSON. */
+/** Both tools, as JSON. */
 const SEARCH_TOOLS = JSON.stringify([
   {
     name: CALL_TOOL,
@@ -59,7 +59,7 @@ const SEARCH_TOOLS = JSON.stringify([
   },
 ]);
 
-/** Whether the request is for one of the two, which no backend's tool can take the place of. Hot: one comparison elsewhere. */
+/** Whether the request calls this tool, which no backend's tool can shadow. Hot path: one comparison on other virtual hosts. */
 export function isForSearchTool(
   { exposure }: CompiledVirtualHost,
   body: Buffer,
@@ -70,14 +70,14 @@ export function isForSearchTool(
   return isString(body, nameStart, nameEnd, tool);
 }
 
-/** The list of the two. Another config may list others at any time. */
+/** The list of the two tools. Not to be cached (`ttlMs` 0), as a new config may list other tools at any time. */
 export function searchToolsMessage(id: IdSpan, form: RequestForm): Buffer {
   const { members = '', meta } = form.listDress(0) ?? {};
   const tail = meta === undefined ? '' : `,"_meta":${JSON.stringify(meta)}`;
   return resultMessage(id, `{${members}"tools":${SEARCH_TOOLS}${tail}}`);
 }
 
-/** The answer that a tool gives which has failed: words for the model. */
+/** The result of a failed tool: a text for the model. */
 export function toolErrorMessage(id: IdSpan, text: string, form: RequestForm): Buffer {
   const { members = '', meta } = form.resultDress() ?? {};
   const content = JSON.stringify([{ type: 'text', text }]);

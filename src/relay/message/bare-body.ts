@@ -1,5 +1,5 @@
-// The one change that a request's bytes undergo: `<prefix>-<name>` becomes `<name>`, and a resource's URI the backend's own
-// (decisions 2.6). Few undergo others too, in what says which task they belong to, and in curated arguments. Hot.
+// The one change made to a request's bytes: `<prefix>-<name>` becomes `<name>`, and a resource's URI becomes the backend's own
+// (decisions 2.6). A few requests also have a task id or curated arguments changed. Hot path.
 import type { ClientMessage } from '../../protocol/json-rpc.js';
 import { addInOrder, type Edit } from './edits.js';
 import type { NameRoute } from '../../user-config/routing.js';
@@ -15,26 +15,26 @@ export function bareNameBody(body: Buffer, message: ClientMessage, route: NameRo
   if (prefix === undefined || hasEscape(body, nameStart, nameEnd))
     return withString(body, nameStart, nameEnd, bareName);
   if (prefix === '') return { body };
-  // Without escapes the token's bytes are the name's UTF-8 bytes: the prefix stands behind the opening quote.
+  // Without escapes the token's bytes are the name's UTF-8 bytes: the prefix directly follows the opening quote.
   const start = nameStart + 1;
   return { body, leftOut: { start, end: start + Buffer.byteLength(prefix) } };
 }
 
-/** The same for the URI of a resource. */
+/** As `bareNameBody`, for the URI of a resource. */
 export function bareUriBody(body: Buffer, message: ClientMessage, route: UriRoute): OutgoingMessage {
   const { nameStart, nameEnd } = message;
   if (hasEscape(body, nameStart, nameEnd)) return withString(body, nameStart, nameEnd, route.bareUri);
-  // No backend's name is longer as bytes than as characters here.
+  // Everything before the cut's end is ASCII, so character offsets are byte offsets.
   const start = nameStart + 1;
   return { body, leftOut: { start: start + route.cutStart, end: start + route.cutEnd } };
 }
 
-/** The message with one change more, in what has not been changed. What lies between two changes is copied. */
+/** The message with one more edit, outside what has already been changed. The bytes between two changes are copied. */
 export function withEdit(message: OutgoingMessage, edit: Edit | undefined): OutgoingMessage {
   return edit === undefined ? message : withEdits(message, [edit]);
 }
 
-/** The same with several, in any order. They become one change, and what lies within it is not to be changed again. */
+/** As `withEdit`, for several edits in any order. They become one change, and the bytes within it must not be changed again. */
 export function withEdits(message: OutgoingMessage, edits: readonly Edit[]): OutgoingMessage {
   if (edits.length === 0) return message;
   const { body, leftOut, putIn = NOTHING, requestId, trace, head } = message;
@@ -46,7 +46,7 @@ export function withEdits(message: OutgoingMessage, edits: readonly Edit[]): Out
   return { body, leftOut: { start, end }, putIn: asOne(body, ordered), requestId, trace, head };
 }
 
-/** What stands in place of everything from the first edit to the last. */
+/** The bytes that replace everything from the first edit to the last. */
 function asOne(body: Buffer, ordered: readonly Edit[]): Buffer {
   const from = ordered[0]!.start;
   let length = 0;

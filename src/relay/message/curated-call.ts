@@ -1,5 +1,5 @@
-// The arguments of a tool or prompt of which the config fixes or hides some: what is fixed is put into the request's bytes, and a
-// request that gives such an argument itself is refused, in whatever capitals it does. Warm: other requests never come here.
+// The arguments of a tool or prompt for which the config fixes or hides some: the fixed ones are inserted into the request's bytes,
+// and a request that gives a fixed or hidden argument itself, in any letter case, is refused. Warm path: only for such items.
 import { ABSENT, AMBIGUOUS, findMember, stringValue } from '../../protocol/json-member.js';
 import type { ClientMessage } from '../../protocol/json-rpc.js';
 import { JsonScanner, jsonKind } from '../../protocol/json-scanner.js';
@@ -9,9 +9,9 @@ import { folded, type CuratedItem } from '../../user-config/curation.js';
 import type { RpcError } from '../exchange/answers.js';
 import type { Edit } from './edits.js';
 
-/** The names of arguments: `{"params":{"arguments":{"v":…}}}`. As deep as clients' messages are looked at. */
+/** The depth of arguments' names: `{"params":{"arguments":{"v":…}}}`. The same depth to which clients' messages are scanned. */
 const ARGUMENT_DEPTH = 3;
-/** The same in the context of a completion: `{"arguments":{"v":…}}`. */
+/** Their depth within the context of a completion: `{"arguments":{"v":…}}`. */
 const CONTEXT_DEPTH = 2;
 
 const CONTEXT_KIB = limits.readAtOnceBytesMax / 1024;
@@ -19,7 +19,7 @@ const CONTEXT_KIB = limits.readAtOnceBytesMax / 1024;
 const ownTape = new JsonScanner();
 const contextTape = new JsonScanner();
 
-/** @returns what has to change beside the name; `undefined` when nothing has to. */
+/** @returns the edit needed beside that of the name, or why the request is refused; `undefined` when nothing has to change. */
 export function curatedArguments(
   body: Buffer,
   message: ClientMessage,
@@ -38,7 +38,7 @@ export function curatedArguments(
   return { start: at, end: at, putIn: Buffer.from(`,"arguments":{${item.fixedMembers}}`) };
 }
 
-/** @param values what `arguments` are, or `AMBIGUOUS`. @param nameAt where the change stands that the name undergoes. */
+/** @param values the node of `arguments`, or `AMBIGUOUS`. @param nameAt where the edit of the name is. */
 function givenArguments(
   tape: JsonScanner,
   bytes: Buffer,
@@ -58,7 +58,7 @@ function givenArguments(
   return fixedMembers === '' ? undefined : membersPutIn(tape, values, nameAt, fixedMembers);
 }
 
-/** At that end of the object where the name is: what lies between two changes is copied, and arguments may be large. */
+/** Inserts at the end of the object nearer to the name: the bytes between two edits are copied, and arguments may be large. */
 function membersPutIn(tape: JsonScanner, object: number, nameAt: number, members: string): Edit {
   const isEmpty = tape.next(object) === object + 1;
   const isNameBehind = nameAt > tape.start(object);
@@ -66,7 +66,7 @@ function membersPutIn(tape: JsonScanner, object: number, nameAt: number, members
   return { start: at, end: at, putIn: Buffer.from(isEmpty ? members : isNameBehind ? `,${members}` : `${members},`) };
 }
 
-/** What a completion is for is one argument. */
+/** Refuses the completion of a fixed or hidden argument. */
 function closedCompletion(
   tape: JsonScanner,
   body: Buffer,
@@ -83,7 +83,7 @@ function closedCompletion(
   return closedArguments.has(folded(text)) ? argumentClosed(text) : undefined;
 }
 
-/** The other arguments that a completion goes by, where its client tells of some: deeper than messages are looked at. */
+/** Curates the other arguments that the client gives as a completion's context. They are deeper than messages are scanned. */
 function curatedContext(
   tape: JsonScanner,
   body: Buffer,
@@ -109,7 +109,7 @@ function curatedContext(
   return { start: edit.start + start, end: edit.end + start, putIn: edit.putIn };
 }
 
-/** Of a large message it is there while the message is handed on; a small one is soon scanned again. */
+/** The message's tape. A large message has one while it is being handled; a small one is cheap to scan again. */
 export function tapeOf(body: Buffer, { tape }: ClientMessage): JsonScanner | undefined {
   if (tape !== undefined) return tape;
   return body.length <= limits.readAtOnceBytesMax && ownTape.scan(body, ARGUMENT_DEPTH) ? ownTape : undefined;

@@ -1,4 +1,4 @@
-// Some bytes in place of others, in a message whose other bytes stay where they are, and are not copied.
+// Edits that replace some bytes of a message, without copying the others.
 import type { Insertion } from './uris.js';
 
 export interface Edit {
@@ -7,7 +7,7 @@ export interface Edit {
   readonly putIn: Buffer;
 }
 
-/** Adds to a list that is in the order of the message, behind what begins at the same place. Lists are short: nothing is sorted. */
+/** Inserts into a list in message order, after spans that begin at the same place. Lists are short, so none is ever sorted. */
 export function addInOrder<Span extends { readonly start: number }>(spans: Span[], added: Span): void {
   let at = spans.length;
   spans.push(added);
@@ -22,7 +22,7 @@ export function insertion({ at, putIn }: Insertion): Edit {
   return { start: at, end: at, putIn };
 }
 
-/** @param edits in any order; no two of them overlap. @returns the parts of the message that comes of them. */
+/** @param edits in any order; no two of them overlap. @returns the parts of the resulting message. */
 export function partsOf(bytes: Buffer, edits: readonly Edit[]): Buffer[] {
   const ordered: Edit[] = [];
   for (const edit of edits) addInOrder(ordered, edit);

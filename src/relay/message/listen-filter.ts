@@ -1,10 +1,10 @@
-// What a `subscriptions/listen` asks to hear of, as it is read from the request and said in its acknowledgement (M25). Cold.
+// The filter of a `subscriptions/listen`, as read from the request and written in its acknowledgement (M25). Cold path.
 import type { ClientMessage } from '../../protocol/json-rpc.js';
 import { capability } from '../../protocol/capabilities.js';
 import { isObject } from '../../shared/json-values.js';
 import { limits } from '../../shared/limits.js';
 
-/** Changes of lists: the member of a filter, what a backend declares that tells of them, and the notification. */
+/** List changes: the member of the filter, the capability of a backend that notifies of them, and the notification. */
 export const listChanges = [
   {
     member: 'toolsListChanged',
@@ -27,13 +27,13 @@ export type ListChange = (typeof listChanges)[number];
 
 export interface ListenFilter {
   readonly changes: readonly ListChange[];
-  /** As the caller has them; each once. */
+  /** In the caller's form, each once. */
   readonly uris: readonly string[];
-  /** Whether it asks to hear of tasks. */
+  /** Whether it asks for notifications about tasks. */
   readonly wantsTasks?: boolean;
 }
 
-/** @returns what is wrong with the params, in words. */
+/** @returns the filter, or what is wrong with the params, as a text. */
 export function readListenFilter(body: Buffer, { paramsStart, paramsEnd }: ClientMessage): ListenFilter | string {
   if (paramsEnd - paramsStart > limits.readAtOnceBytesMax) return 'params are too large';
   const { notifications } = JSON.parse(body.toString('utf8', paramsStart, paramsEnd)) as { notifications?: unknown };
@@ -51,11 +51,11 @@ export function readListenFilter(body: Buffer, { paramsStart, paramsEnd }: Clien
     return `resourceSubscriptions must not have more than ${limits.subscriptionsMax} members`;
   const taskIds = notifications['taskIds'] ?? [];
   if (!Array.isArray(taskIds)) return 'taskIds must be an array of strings';
-  // Every URI begins with an empty one, which is none.
+  // The empty string, a prefix of every URI, is no URI itself.
   return { changes, uris: [...new Set(uris)].filter((uri) => uri !== ''), wantsTasks: taskIds.length > 0 };
 }
 
-/** As an object of JSON: what is not there is not asked for. */
+/** The filter as a JSON object, without the members that are not asked for. */
 export function filterJson({ changes, uris }: ListenFilter): string {
   const members = changes.map(({ member }) => `"${member}":true`);
   if (uris.length > 0) members.push(`"resourceSubscriptions":${JSON.stringify(uris)}`);

@@ -1,41 +1,41 @@
-// Where the parameters of a call are that its head says again: found in one walk over its arguments, in which each key is read once, however
-// many parameters a tool has. Who writes arguments chooses their keys, and who makes a tool its parameters: looking for each of these among
-// all of those would cost as much as both together.
+// Finds the parameters of a call that the mirror repeats, in one walk over the arguments that reads each key once, however many
+// parameters the tool has. Callers choose the keys of arguments, and backends the parameters of tools: looking for each parameter
+// among all keys would cost the product of both.
 import { ESCAPE_BYTES_MAX } from '../../protocol/json-member.js';
 import { jsonKind, type JsonScanner } from '../../protocol/json-scanner.js';
 import type { MirroredParam } from '../../protocol/tool-mirrors.js';
 
-/** Where arguments are in a message. */
+/** The path to the arguments in a message. */
 const ARGUMENTS_AT: readonly string[] = ['params', 'arguments'];
 
-/** Text of the key between the offsets, which leave out its quotes. */
+/** Returns the text of the key between the offsets, which exclude its quotes. */
 export type KeyText = (start: number, end: number) => string;
 
-/** A member on the way to parameters, or one of these. */
+/** A member on the path to parameters, or a parameter itself. */
 interface Step {
-  /** Which parameter it is, -1 for none. */
+  /** Index of the parameter; -1 where the member is none. */
   param: number;
   readonly members: Map<string, Step>;
 }
 
-/** The ways to the parameters of one tool, from a message's root on. */
+/** The paths to the parameters of one tool, from the message's root. */
 export class MirroredPaths {
   static readonly #known = new WeakMap<readonly MirroredParam[], MirroredPaths>();
 
-  /** Made once for each tool. */
+  /** Built once for each tool. */
   static of(params: readonly MirroredParam[]): MirroredPaths {
     let paths = MirroredPaths.#known.get(params);
     if (paths === undefined) MirroredPaths.#known.set(params, (paths = new MirroredPaths(params)));
     return paths;
   }
 
-  /** How deep the parameters are. */
+  /** Depth of the deepest parameter. */
   readonly depth: number;
   readonly #root: Step = { param: -1, members: new Map() };
   readonly #paramCount: number;
-  /** Members that have others on the way. */
+  /** Names of the members that contain further steps of a path. */
   readonly #containers = new Set<string>();
-  /** What a key has at most that is one of these names, in bytes. */
+  /** Bytes that a key with one of these names can have, at most. */
   readonly #keyBytesMax: number;
 
   private constructor(params: readonly MirroredParam[]) {
@@ -58,12 +58,12 @@ export class MirroredPaths {
     this.#paramCount = params.length;
   }
 
-  /** Whether a container with this key may be on the way to a parameter. */
+  /** Whether a container with this key may be on the path to a parameter. */
   mayLead(keyStart: number, keyEnd: number, keyText: KeyText): boolean {
     return keyEnd - keyStart <= this.#keyBytesMax && this.#containers.has(keyText(keyStart, keyEnd));
   }
 
-  /** The node of each parameter, -1 for one that is not there. Two of one name are none: nobody knows which of them the backend takes. */
+  /** The node of each parameter, -1 for an absent one. A name given twice counts as absent: the backend may take either. */
   nodesIn(tape: JsonScanner, keyText: KeyText): readonly number[] {
     const nodes = new Array<number>(this.#paramCount).fill(-1);
     this.#walk(tape, keyText, this.#root, 0, nodes);

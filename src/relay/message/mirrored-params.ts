@@ -1,5 +1,5 @@
-// The parameters of a call that its head says again: read out of the arguments as they go to the backend, and held against the headers with
-// which a call has come (M13). Warm: of calls to tools with such parameters alone.
+// The parameters of a call that the mirror repeats: read from the arguments as they go to the backend, and compared with the headers
+// that the call came with (M13). Warm path: only for calls to tools with such parameters.
 import { Buffer } from 'node:buffer';
 import { jsonKind, JsonScanner } from '../../protocol/json-scanner.js';
 import { stringValue } from '../../protocol/json-member.js';
@@ -12,13 +12,13 @@ import { MirroredPaths, type KeyText } from './mirrored-nodes.js';
 
 const scanner = new JsonScanner();
 const WHOLE = /^-?\d+$/;
-/** What a call says, in the order of its tool's parameters; `undefined` for one that it does not say, or not as a word or a number. */
+/** A call's values, in the order of its tool's parameters; `undefined` for one that is absent, or has no form in a header. */
 export type MirroredValues = readonly (string | typeof TOO_LONG | undefined)[];
 
-/** A text that is too long for any head is not decoded, nor is a number that has more digits than any that is a whole one. */
+/** A string too long for any header, which is not decoded, or a number with more digits than any whole number in use. */
 export const TOO_LONG = Symbol('too long');
 
-/** @returns `undefined` for a message that is too large to be read at once. */
+/** @returns `undefined` for a message that is too large to be parsed at once. */
 export function valuesIn(message: OutgoingMessage, params: readonly MirroredParam[]): MirroredValues | undefined {
   const { body, leftOut, putIn = NOTHING } = message;
   if (body.length + putIn.length > limits.readAtOnceBytesMax) return undefined;
@@ -30,7 +30,7 @@ export function valuesIn(message: OutgoingMessage, params: readonly MirroredPara
 }
 
 /**
- * @param passed what the call has come with, of which what the tool does not name goes on.
+ * @param passed headers that the call came with; those that the tool does not name are passed on.
  * @returns headers: name, value, …; `undefined` when they are too long to be sent.
  */
 export function headersOf(
@@ -57,8 +57,8 @@ const NO_HEADERS: readonly string[] = [];
 const NOTHING = Buffer.alloc(0);
 
 /**
- * @param decode what a header's value means, `undefined` for none.
- * @returns which header does not agree with the arguments, if one does not.
+ * @param decode decodes a header's value; `undefined` for an invalid one.
+ * @returns what is wrong with the first header that does not agree with the arguments; `undefined` when all agree.
  */
 export function disagreement(
   params: readonly MirroredParam[],
@@ -79,11 +79,11 @@ export function disagreement(
   return undefined;
 }
 
-/** Whole numbers may be written in several ways. */
+/** Compares the values; a whole number may be written in several ways. */
 function isSame(value: string, said: string): boolean {
   if (value === said) return true;
   const [, whole] = /^(-?\d+)(?:\.0+)?$/.exec(said) ?? [];
-  // Numbers of JavaScript are alike where they have more digits than these tell apart.
+  // BigInt, because JavaScript numbers cannot tell large whole numbers apart.
   return whole !== undefined && WHOLE.test(value) && BigInt(value) === BigInt(whole);
 }
 
@@ -91,11 +91,11 @@ function textOf(bytes: Buffer, node: number): MirroredValues[number] {
   return scalarText(bytes, scanner.start(node), scanner.end(node), scanner.kind(node));
 }
 
-/** What a header says of a value; `undefined` of one that no header can say. */
+/** A value in the form that it has in a header; `undefined` for one that has no such form. */
 export function scalarText(bytes: Buffer, start: number, end: number, kind: number): MirroredValues[number] {
   if (kind === jsonKind.string) return stringValue(bytes, start, end);
   if (kind !== jsonKind.boolean && kind !== jsonKind.number) return undefined;
-  // What a part of it says is another number.
+  // Not truncated: the first digits alone would be another number.
   if (end - start > NUMBER_CHARS_MAX) return TOO_LONG;
   const text = bytes.toString('latin1', start, end);
   if (kind === jsonKind.boolean) return text;
@@ -104,5 +104,5 @@ export function scalarText(bytes: Buffer, start: number, end: number, kind: numb
   return Number.isSafeInteger(value) ? String(value) : undefined;
 }
 
-/** No whole number that anybody means is written longer. */
+/** No whole number in practical use is longer. */
 const NUMBER_CHARS_MAX = 64;

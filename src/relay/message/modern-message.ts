@@ -1,5 +1,5 @@
-// A request of a client that has a session, as a backend wants it that has none: with the envelope in its `_meta`, and with what the
-// client has answered where the backend has asked for more. Nothing else of its bytes changes. Warm: of such backends alone.
+// Converts a request from a client with a session for a modern backend, which has none: the envelope is added to `_meta`, and the
+// client's answers where the backend has asked for input. No other bytes change. Warm path: only for such backends.
 import { Buffer } from 'node:buffer';
 import { stringValue } from '../../protocol/json-member.js';
 import type { ClientMessage } from '../../protocol/json-rpc.js';
@@ -16,11 +16,11 @@ import { withEdits } from './bare-body.js';
 import type { Edit } from './edits.js';
 import { wholeMessage } from './whole-message.js';
 
-/** What goes into the message. */
+/** What is added to the message. */
 export interface ModernAdditions {
   /** Members of `_meta`. */
   readonly envelope: Buffer;
-  /** When it is sent again, because the backend has asked for more: it has another id then (N07). */
+  /** Given when the request is sent again because the backend has asked for input: it has another id then (N07). */
   readonly round: { readonly id: Buffer; readonly members: Buffer } | undefined;
 }
 
@@ -33,9 +33,9 @@ const CLOSE_BOTH = Buffer.from('}}');
 const BRACE = 0x7b;
 
 /**
- * @param outgoing the client's message as it has been changed so far.
- * @returns `undefined` where a large message would have to be changed within what was changed already, and where it says itself what is
- *   put in, in a place where that cannot give way.
+ * @param outgoing the client's message with the changes made so far.
+ * @returns `undefined` where a large message would have to be changed within an earlier change, or where the message itself has members
+ *   that the gateway must add and that cannot be removed.
  */
 export function modernMessage(
   outgoing: OutgoingMessage,
@@ -57,7 +57,7 @@ function edited(
   return edits && withEdits(outgoing, edits);
 }
 
-/** Whether what was changed takes in any of the places that are to be changed. */
+/** Whether an earlier change overlaps `_meta`, which is to be changed now. */
 function overlaps({ leftOut }: OutgoingMessage, { metaStart, metaEnd }: ClientMessage): boolean {
   return leftOut !== undefined && metaStart !== -1 && metaStart < leftOut.end && leftOut.start < metaEnd;
 }
@@ -82,8 +82,8 @@ function editsOf(body: Buffer, message: ClientMessage, { envelope, round }: Mode
 }
 
 /**
- * What the client says there of what the envelope says gives way, written with escapes or without: nobody could tell which of the two
- * counts. `undefined` where it may say so in more than is read at once.
+ * Adds the envelope, and removes the client's own members of the same names, with or without escapes, as a duplicate would be
+ * ambiguous. `undefined` where there may be such members and `_meta` is too large to be parsed at once.
  */
 function inMeta(body: Buffer, start: number, end: number, envelope: Buffer): Edit | undefined {
   const meta = body.subarray(start, end);
@@ -101,7 +101,7 @@ function inMeta(body: Buffer, start: number, end: number, envelope: Buffer): Edi
 }
 
 const ENVELOPE_PREFIX = Buffer.from('io.modelcontextprotocol/');
-/** Whether the client says itself what only the gateway may, which keeps the rounds of a client with a session. */
+/** Whether the client's params have members that only the gateway may add, as it keeps the rounds of input for clients with a session. */
 function bringsRound(params: Buffer): boolean {
   const isNamed = params.includes(REQUEST_STATE) || params.includes(INPUT_RESPONSES);
   if (!isNamed && !params.includes(BACKSLASH)) return false;
@@ -128,7 +128,7 @@ function at(place: number, ...parts: readonly Buffer[]): Edit {
   return { start: place, end: place, putIn: Buffer.concat(parts) };
 }
 
-/** Whether nothing but white space is in the object that begins there. */
+/** Whether the object that begins there contains only white space. */
 function isEmpty(body: Buffer, start: number): boolean {
   let next = start + 1;
   while (body[next] === 0x20 || body[next] === 0x09 || body[next] === 0x0a || body[next] === 0x0d) next += 1;

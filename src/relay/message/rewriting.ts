@@ -1,5 +1,5 @@
-// A backend's answer as its caller gets it: with the caller's own id, and URIs of resources and ids of tasks in the caller's
-// form. All other bytes stay where they are, and are not copied. Hot: most answers need none of it.
+// Rewrites a backend's answer for its caller: with the caller's own id, and resource URIs and task ids in the caller's form. All other
+// bytes stay where they are, and are not copied. Hot path: most answers need no change.
 import { NO_URIS, findUris, URI_SPAN_LENGTH, type UriSpans } from '../../protocol/uri-places.js';
 import type { BackendMessage } from '../../protocol/json-rpc.js';
 import { insertion, partsOf, type Edit } from './edits.js';
@@ -12,11 +12,11 @@ const NO_EDITS: readonly Edit[] = [];
 /**
  * @param uriName the backend's name in URIs.
  * @param places bits of `uriPlace` where URIs are the backend's.
- * @param taskPlaces bits of `taskPlace` where ids of tasks are.
- * @param tasks `undefined` for a backend without any.
- * @param more what else is to be changed.
- * @returns the parts of what the caller gets; `undefined` when that is what has come, `task-unreachable` when it says of a
- * task what would be taken for another backend's.
+ * @param taskPlaces bits of `taskPlace` where task ids are the backend's.
+ * @param tasks `undefined` for a backend without tasks.
+ * @param more further edits.
+ * @returns the parts of what the caller gets; `undefined` when nothing changes; `task-unreachable` when it contains a task id
+ * that would be taken for another backend's.
  */
 export function callersParts(
   bytes: Buffer,
@@ -38,14 +38,14 @@ export function callersParts(
   return edits.length === 0 ? undefined : partsOf(bytes, edits);
 }
 
-/** A backend may write the id in other digits or escapes; the caller gets the bytes that it sent (decisions 2.4). */
+/** A backend may write the id with other digits or escapes; the caller gets the bytes that it sent (decisions 2.4). */
 function callersId(bytes: Buffer, message: BackendMessage, id: IdSpan): Edit | undefined {
   if (isSameText(bytes, message.idStart, message.idEnd, id)) return undefined;
-  // A copy: the memory of the caller's body is used again before all of a large answer is gone.
+  // A copy, because the memory of the caller's body may be reused before a large answer is sent completely.
   return { start: message.idStart, end: message.idEnd, putIn: Buffer.from(id.bytes.subarray(id.start, id.end)) };
 }
 
-/** Ids are short: byte by byte is faster than a call of Node.js. */
+/** Compares byte by byte: ids are short, so this is faster than a call into Node.js. */
 function isSameText(bytes: Buffer, start: number, end: number, id: IdSpan): boolean {
   if (end - start !== id.end - id.start) return false;
   for (let at = start; at < end; at++) if (bytes[at] !== id.bytes[at - start + id.start]) return false;

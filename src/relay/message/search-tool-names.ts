@@ -1,3 +1,3 @@
-// The names of the two tools that stand for all others where tools are searched for.
+// The names of the two tools that stand in for all others on a virtual host with `"exposure": "search"`.
 export const FIND_TOOLS = 'find_tools';
 export const CALL_TOOL = 'call_tool';

@@ -1,5 +1,5 @@
-// A notification as it goes to one of those who listen: with the id of their own `subscriptions/listen` in `params._meta`, in
-// place of whatever id it had there; all other bytes stay. Cold.
+// A notification for one listening client: with the id of the client's own `subscriptions/listen` in `params._meta`, in place of
+// any id that it had there; all other bytes stay. Cold path.
 import { ABSENT, findMember } from '../../protocol/json-member.js';
 import { readBackendMessage, type BackendMessage } from '../../protocol/json-rpc.js';
 import { JsonScanner, jsonKind } from '../../protocol/json-scanner.js';
@@ -14,7 +14,7 @@ const scanner = new JsonScanner();
 
 /**
  * @param id as JSON.
- * @returns `undefined` for a message of which nobody can say where its `_meta` is.
+ * @returns `undefined` for a message whose `_meta`, or the id in it, is ambiguous or malformed.
  */
 export function taggedNotification(bytes: Buffer, message: BackendMessage, id: string): Buffer | undefined {
   const { paramsStart, paramsEnd } = message;
@@ -33,8 +33,8 @@ export function taggedNotification(bytes: Buffer, message: BackendMessage, id: s
 }
 
 /**
- * The same without any such id.
- * @returns `undefined` for a message of which nobody can say where it is.
+ * The notification without any such id.
+ * @returns `undefined` for a message whose `_meta`, or the id in it, is ambiguous or malformed.
  */
 export function untaggedNotification(bytes: Buffer): Buffer | undefined {
   const { paramsStart = -1, paramsEnd = -1 } = readBackendMessage(bytes) ?? {};
@@ -53,7 +53,7 @@ export function untaggedNotification(bytes: Buffer): Buffer | undefined {
 
 const NOTHING = Buffer.alloc(0);
 
-/** A member of an object, and the comma that would be too much without it. */
+/** The span of a member, with the comma that must be removed with it. */
 function memberSpan(object: number, member: number): readonly [number, number] {
   const start = scanner.keyStart(member) - 1;
   const next = scanner.next(member);
@@ -64,7 +64,7 @@ function memberSpan(object: number, member: number): readonly [number, number] {
   return [scanner.end(before), scanner.end(member)];
 }
 
-/** What separates a new first member from those that the object has. */
+/** The separator between a new first member and those that the object has. */
 function commaIn(object: number): string {
   return scanner.next(object) > object + 1 ? ',' : '';
 }

@@ -1,6 +1,6 @@
-// Ids of tasks as callers see them: `<backend>-<task id>`, as names are. On the way down the backend's name is put in, on the
-// way up it is left out, in what a message is about and in what says which task it belongs to; all other bytes stay. Tasks
-// that the client runs for a backend have ids of the client's own, which pass as they are.
+// Task ids as callers see them: `<backend>-<task id>`, like names. The backend's name is added downstream and removed upstream,
+// both in the id of the task that a message is about and in that of the task that it belongs to; all other bytes stay. Tasks
+// that the client runs for a backend have the client's own ids, which pass unchanged.
 import { findText } from '../../protocol/json-member-text.js';
 import { stringValue } from '../../protocol/json-member.js';
 import type { BackendMessage, ClientMessage } from '../../protocol/json-rpc.js';
@@ -8,18 +8,18 @@ import { findTaskIds, TASK_ID_SPAN_LENGTH, taskPlace } from '../../protocol/task
 import type { CompiledBackend } from '../../user-config/compiled-config.js';
 import type { Edit } from './edits.js';
 
-/** The tasks of one backend that has some, and of the client for it. */
+/** Tells apart the tasks of one backend, and those that the client runs for it. */
 export interface TaskForm {
   readonly backendName: string;
   /** Whether the client has given this id to that backend. */
   isClients(taskId: string): boolean;
-  /** Whether requests about the task would reach that backend: no other backend's name takes its id. */
+  /** Whether requests about the task would reach that backend, and no other by its name. */
   isReachable(taskId: string): boolean;
 }
 
 /**
  * @param places bits of `taskPlace` where ids are the backend's.
- * @returns `undefined` when one of these would be the id of another backend's task.
+ * @returns `undefined` when one of the ids would be taken for that of another backend's task.
  */
 export function callersTaskEdits(
   bytes: Buffer,
@@ -48,8 +48,9 @@ export function belongsToTask(bytes: Buffer, message: BackendMessage): boolean {
 }
 
 /**
- * What makes the task that a caller's message belongs to the backend's; `undefined` when it is none of that backend's.
- * @param form `undefined` where the client cannot have given the backend any id.
+ * The edit that turns the id of the task which a caller's message belongs to into the backend's own; `undefined` when the task is not
+ * that backend's.
+ * @param form `undefined` where the client cannot have given the backend any task id.
  */
 export function bareTaskEdit(
   body: Buffer,
@@ -66,11 +67,11 @@ export function bareTaskEdit(
   const prefix = prefixOf(name);
   const idStart = start + 1 + prefix.length;
   if (prefix.compare(body, start + 1, idStart) === 0) return { start: start + 1, end: idStart, putIn: NOTHING };
-  // The caller writes some of the backend's name as escapes.
+  // The caller has written a part of the backend's name with escapes.
   return { start, end, putIn: Buffer.from(JSON.stringify(id.slice(name.length + 1))) };
 }
 
-/** As it stands in a string of JSON. */
+/** The prefix as it is written in a JSON string. */
 function prefixOf(backendName: string): Buffer {
   return Buffer.from(JSON.stringify(`${backendName}-`).slice(1, -1));
 }

@@ -1,5 +1,5 @@
-// A request's trace as its backend is told of it: in a header, and in `params._meta` where the client has it there, so that the
-// backend finds it where the client put it. No other byte of the message changes.
+// Passes a request's trace to its backend: in a header, and also in `params._meta` if the client has a `traceparent` there. No other
+// byte of the message changes.
 import { Buffer } from 'node:buffer';
 import { findMember } from '../../protocol/json-member.js';
 import type { ClientMessage } from '../../protocol/json-rpc.js';
@@ -12,19 +12,19 @@ import { withEdit } from './bare-body.js';
 import type { Exchange } from '../exchange/exchange.js';
 
 const KEY = Buffer.from('"traceparent"');
-/** `_meta`, and what is in it. */
+/** The depth of the members of `_meta` in params. */
 const META_DEPTH = 2;
 
 const scanner = new JsonScanner();
 
-/** What of a relayed request its trace goes by. */
+/** The parts of a relayed request that its trace depends on. */
 export interface TracedPlan {
   readonly exchange: Exchange;
   readonly message: ClientMessage;
   readonly metadata: RequestMetadata;
 }
 
-/** @returns the message as it goes out: as it is where there is nothing to tell. */
+/** @returns the message to send; unchanged where there is no trace to pass. */
 export function tracedMessage(
   { exchange, message, metadata }: TracedPlan,
   outgoing: OutgoingMessage,
@@ -39,16 +39,16 @@ export function tracedMessage(
   if (trace === undefined) return outgoing;
   const isTold = span === undefined || trace.traceparent === inMessage || !isFree(outgoing, body, span);
   const told = isTold ? outgoing : withEdit(outgoing, { ...span, putIn: Buffer.from(`"${trace.traceparent}"`) });
-  // The caller's own header, where this backend is to have that.
+  // A backend that lists `traceparent` gets the caller's own header instead.
   return metadata.headers.includes('traceparent') ? told : { ...told, trace };
 }
 
-/** Whether nothing else has been made of these bytes. */
+/** Whether these bytes of the caller's body have not been changed yet. */
 function isFree({ body, leftOut }: OutgoingMessage, callers: Buffer, { start, end }: ByteSpan): boolean {
   return body === callers && (leftOut === undefined || end <= leftOut.start || start >= leftOut.end);
 }
 
-/** Where the value of `params._meta.traceparent` stands, with its quotes. Of what is too large to be read at once, nobody looks. */
+/** The span of `params._meta.traceparent`, with its quotes. Params that are too large to be parsed at once are not searched. */
 function traceparentIn(body: Buffer, { paramsStart, paramsEnd }: ClientMessage): ByteSpan | undefined {
   if (paramsStart === -1 || paramsEnd - paramsStart > limits.readAtOnceBytesMax) return undefined;
   const params = body.subarray(paramsStart, paramsEnd);

@@ -1,4 +1,4 @@
-// How a result says that some backends are missing from it (decisions 2.3).
+// How a result names the backends that are missing from it (decisions 2.3).
 import { faultReason, type UpstreamFault } from '../../upstream/http/upstream-fault.js';
 
 export interface UnavailableBackend {
@@ -6,14 +6,14 @@ export interface UnavailableBackend {
   readonly reason: string;
 }
 
-/** A backend that is missing, and why; where its user can do something about it, there. */
+/** The missing backend, with the reason, and the URL where its user can fix that, if there is one. */
 export function missingBackend(backend: string, fault: UpstreamFault): UnavailableBackend {
   const url = fault.connect?.();
   const reason = faultReason(fault);
   return { backend, reason: url === undefined ? reason : `${reason}: open ${url} in your browser` };
 }
 
-/** The `_meta` member of a result, or nothing when every backend took part. Sorted by name: answers are repeatable. */
+/** The `_meta` member of a result, or nothing when every backend took part. Sorted by name, so that answers are reproducible. */
 export function unavailableMeta(unavailable: readonly UnavailableBackend[]): { _meta?: Record<string, unknown> } {
   if (unavailable.length === 0) return {};
   const sorted = [...unavailable].sort((one, other) => (one.backend < other.backend ? -1 : 1));

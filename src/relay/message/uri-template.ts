@@ -1,18 +1,18 @@
-// Whether a URI is one that a template makes: RFC 6570, level 1, where `{name}` stands for unreserved characters and
-// percent-escapes. Templates of higher levels match nothing. Both come from strangers: time is linear in either.
+// Whether a URI matches a template: RFC 6570, level 1, where `{name}` stands for unreserved characters and percent-escapes.
+// Templates of higher levels match nothing. Neither is trusted: time is linear in the length of either.
 import { limits } from '../../shared/limits.js';
 
 const EXPRESSION = /\{([^{}]*)\}/;
-/** What a variable of level 1 is called (2.3). */
+/** The name of a variable of level 1 (2.3). */
 const VARIABLE = /^(?:\w|%[0-9A-Fa-f]{2})(?:[\w.]|%[0-9A-Fa-f]{2})*$/;
 const EXPANDED = /^(?:[A-Za-z0-9\-._~%]|[^\0-\x7f])*$/;
 
-/** Servers take such a segment for a step to another place, which the template need not make. */
+/** A server resolves such a segment to another path, which the template may not allow. */
 const DOT_SEGMENT = /(?:^|[/\\])(?:\.|%2e){1,2}(?:[/\\?#]|$)/i;
 
-/** What stands between the variables: one text more than there are variables. */
+/** The texts around the variables, one more than there are variables; `undefined` for a template of a higher level. */
 function literalsOf(template: string): readonly string[] | undefined {
-  // With a capturing group the variables are every other part.
+  // Because of the capturing group, every second part is a variable's name.
   const parts = template.split(EXPRESSION);
   const literals: string[] = [];
   for (const [index, part] of parts.entries()) {
@@ -27,8 +27,8 @@ function literalsOf(template: string): readonly string[] | undefined {
 }
 
 /**
- * Each text between variables is taken where it comes first: were a later place right, what lies between would have to be a
- * variable's as well, and the rest could have it.
+ * Each text between variables is matched at its first occurrence. A later one is never needed: if it led to a match, the text between
+ * the two would be part of a variable, and the next variable could take it just as well.
  */
 export function matchesTemplate(uri: string, template: string): boolean {
   const literals = literalsOf(template);

@@ -1,11 +1,11 @@
-// URIs of resources as callers see them: `<backend>+<uri>`, and `ui://<backend>/<rest>` for `ui://<rest>`, because hosts of
-// MCP Apps insist on that scheme. The backend's name is written as `user-config/uri-name.ts` has it.
+// Resource URIs as callers see them: `<backend>+<uri>`, and `ui://<backend>/<rest>` for `ui://<rest>`, because hosts of
+// MCP Apps require that scheme. `user-config/uri-name.ts` defines how the backend's name is written.
 import { prefixEnd } from '../../protocol/json-member.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../../user-config/compiled-config.js';
 
 const UI = 'ui://';
 
-/** Something that is put into bytes. */
+/** Bytes to insert into a message. */
 export interface Insertion {
   readonly at: number;
   readonly putIn: Buffer;
@@ -15,12 +15,12 @@ export interface UriRoute {
   readonly backend: CompiledBackend;
   /** The URI as the backend knows it. */
   readonly bareUri: string;
-  /** Where in the caller's URI, counted in characters, what is not in the backend's begins and ends. All before it is ASCII. */
+  /** The span, in characters, of the caller's URI that is not in the backend's. Everything before its end is ASCII. */
   readonly cutStart: number;
   readonly cutEnd: number;
 }
 
-/** What goes into the URIs of one backend. */
+/** What is inserted into the URIs of one backend. */
 export interface UriPrefix {
   readonly plain: Buffer;
   readonly ui: Buffer;
@@ -34,7 +34,7 @@ export function uriPrefix(uriName: string): UriPrefix {
   return lastPrefix;
 }
 
-/** The one that was asked for last: of the next answer it is often the same. */
+/** The last prefix, cached because the next answer often needs the same one. */
 let lastName = '';
 let lastPrefix: UriPrefix = { plain: Buffer.from('+'), ui: Buffer.from('/') };
 
@@ -43,30 +43,30 @@ export function callersUri(uriName: string, uri: string): string {
   return uri.startsWith(UI) ? `${UI}${uriName}/${uri.slice(UI.length)}` : `${uriName}+${uri}`;
 }
 
-/** What makes the string token between the offsets, which take in its quotes, the caller's form; all its bytes stay. */
+/** The insertion that brings the string token between the offsets, which include its quotes, into the caller's form. */
 export function uriInsertion(bytes: Buffer, start: number, end: number, prefix: UriPrefix): Insertion {
   const behindUi = prefixEnd(bytes, start, end, UI);
   return behindUi === -1 ? { at: start + 1, putIn: prefix.plain } : { at: behindUi, putIn: prefix.ui };
 }
 
-/** @returns `undefined` for what is no URI of a backend of the virtual host. */
+/** @returns `undefined` for a URI that belongs to no backend of the virtual host. */
 export function routeUri(virtualHost: CompiledVirtualHost, uri: string): UriRoute | undefined {
   const cutStart = uri.startsWith(UI) ? UI.length : 0;
   const nameEnd = uri.indexOf(cutStart === 0 ? '+' : '/', cutStart);
   if (nameEnd === -1) return undefined;
   const cutEnd = nameEnd + 1;
-  // A template may make `ui:` URIs that begin as others do, and whoever expands it does not know the form of those.
+  // A `ui:` URI after `<backend>+` is accepted too: a template may expand to one, and the client that expands it does not know our form.
   const bareUri = uri.slice(0, cutStart) + uri.slice(cutEnd);
   const backend = findBackend(virtualHost, uri.slice(cutStart, nameEnd));
   return backend && { backend, bareUri, cutStart, cutEnd };
 }
 
 /**
- * Schemes and hosts may be written in capitals or not, and many clients make them small: a name with capitals is found all
- * the same, unless it could be another's.
+ * Schemes and hosts are case-insensitive, and many clients write them in lower case: a name that differs only in case is found
+ * all the same, unless it could be another backend's.
  */
 function findBackend({ backendsByUriName }: CompiledVirtualHost, name: string): CompiledBackend | undefined {
-  // There are letters beyond ASCII that become one of ASCII when they are made small; their bytes are more than one.
+  // ASCII only: lower-casing turns some non-ASCII letters, which have more than one byte, into ASCII letters.
   if (Buffer.byteLength(name) !== name.length) return undefined;
   const backend = backendsByUriName.get(name);
   if (backend !== undefined) return backend;

@@ -1,4 +1,4 @@
-// A request as it has been changed so far, made one piece and read again: for a change within what was changed already. Cold.
+// Joins a request with the changes made so far and parses it again, so that a change can be made within an earlier one. Cold path.
 import { readClientMessage, type ClientMessage } from '../../protocol/json-rpc.js';
 import { limits } from '../../shared/limits.js';
 import type { OutgoingMessage } from '../../upstream/http/http-upstream.js';
@@ -11,7 +11,7 @@ export interface WholeMessage {
 
 const NOTHING = Buffer.alloc(0);
 
-/** @returns `undefined` where it is too large to be read at once. */
+/** @returns `undefined` where the message is too large to be parsed at once. */
 export function wholeMessage({ body, leftOut, putIn, ...rest }: OutgoingMessage): WholeMessage | undefined {
   if (body.length > limits.readAtOnceBytesMax) return undefined;
   const whole = Buffer.concat(partsOf(body, [{ start: 0, end: 0, ...leftOut, putIn: putIn ?? NOTHING }]));

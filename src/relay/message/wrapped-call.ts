@@ -1,6 +1,6 @@
-// A call through `call_tool` becomes the call that it stands for, before anybody looks at it: what is around the tool's own name and
-// arguments is made blank in the message's bytes. Nothing moves and nothing is copied, so that the arguments keep their bytes, and
-// whatever serves calls sees one like any other. Warm: only where a virtual host has `"exposure": "search"`.
+// Turns a call through `call_tool` into the call that it wraps, before anything else handles it: the bytes around the tool's own name
+// and arguments are overwritten with spaces. Nothing is moved or copied, so the arguments keep their bytes, and the code that serves
+// calls sees an ordinary one. Warm path: only where a virtual host has `"exposure": "search"`.
 import { ABSENT, AMBIGUOUS, findMember, isString, stringValue } from '../../protocol/json-member.js';
 import { readClientMessage, readLargeClientMessage, type ClientMessage } from '../../protocol/json-rpc.js';
 import { jsonKind, type JsonScanner } from '../../protocol/json-scanner.js';
@@ -15,7 +15,7 @@ const COMMA = 0x2c;
 
 /**
  * @param message a call of `call_tool`.
- * @param done called once, from within when the message is small: with the message as it is now, or what is wrong with it, in words.
+ * @param done called once, before this returns when the message is small: with the unwrapped message, or what is wrong with it, as a text.
  */
 export function unwrapCall(
   subject: string,
@@ -31,7 +31,7 @@ export function unwrapCall(
   const isLarge = body.length > limits.readAtOnceBytesMax;
   const finish = (reading: ReturnType<typeof readClientMessage>): void => {
     if (typeof reading === 'string' || reading.kind === 'batch') return done(WRONG);
-    // Whoever goes by the headers elsewhere finds in them what the body says now.
+    // The mirror must repeat the name that the body has now, for code and processes that rely on the headers.
     const { mirror } = request;
     if (mirror.name !== '') {
       const name = headText(stringValue(body, reading.nameStart, reading.nameEnd));
@@ -43,7 +43,7 @@ export function unwrapCall(
   else finish(readClientMessage(body));
 }
 
-/** @returns what is wrong; then nothing has changed. */
+/** @returns what is wrong, in which case nothing has changed; `undefined` when the call is unwrapped. */
 function unwrapIn(tape: JsonScanner, body: Buffer): string | undefined {
   const params = findMember(tape, body, 0, 'params');
   const own = findMember(tape, body, params, 'name');
@@ -62,7 +62,7 @@ function unwrapIn(tape: JsonScanner, body: Buffer): string | undefined {
   return undefined;
 }
 
-/** With the comma between it and another one. */
+/** Overwrites a member with spaces, together with the comma between it and its neighbour. */
 function blankMember(tape: JsonScanner, body: Buffer, object: number, member: number): void {
   let start = tape.keyStart(member) - 1;
   let end = tape.end(member);

@@ -1,5 +1,5 @@
-// `server/discover`: what there is behind the gateway for this caller (M16). It asks every backend as `initialize` does, and answers
-// when each has come to something or the patience is over. Cold: clients ask once, if at all.
+// `server/discover`: what the gateway has for this caller (M16). It opens every backend as `initialize` does, and answers when each
+// has opened or failed, or when the patience is over. Cold path: clients ask once, if at all.
 import { capabilitiesJson, TASK_CAPABILITIES } from '../../protocol/capabilities.js';
 import { MODERN_PROTOCOL_VERSION, PROTOCOL_VERSIONS } from '../../protocol/protocol-versions.js';
 import { rpcCodes } from '../../shared/refusals.js';
@@ -16,7 +16,7 @@ import type { Session } from '../session/session.js';
 import { unavailableMeta, type UnavailableBackend } from '../message/unavailable.js';
 import { RESULT_META } from './modern-results.js';
 
-/** Those that a modern request can use: what is about tasks needs a session. */
+/** The capabilities that a modern request can use: all but those of legacy tasks, which need a session. */
 const RELAYED = ~TASK_CAPABILITIES;
 
 export interface DiscoverPlan {
@@ -27,7 +27,7 @@ export interface DiscoverPlan {
   readonly eras: ServedEras;
 }
 
-/** Its lease does not idle while it is under way, and ends it. */
+/** In the lease's list so that the lease does not count as idle meanwhile, and ends this request if it ends first. */
 class DiscoverInFlight extends RequestInFlight {
   readonly id: IdSpan;
   readonly isCancellable = false;
@@ -40,7 +40,7 @@ class DiscoverInFlight extends RequestInFlight {
   }
 
   cancel(): void {
-    // It is answered all the same, and soon.
+    // Nothing to cancel: the request is answered soon in any case.
   }
 
   endWithSession(): void {
@@ -71,7 +71,7 @@ function discoverResult(
     '"resultType":"complete"',
     `"supportedVersions":${JSON.stringify(supportedVersions(eras))}`,
     `"capabilities":${capabilitiesJson(capabilities & RELAYED)}`,
-    // What it says is as old as the upstream sessions, and another caller would be told something else (M19, M30).
+    // Not cacheable: the result is as old as the upstream sessions, and differs between callers (M19, M30).
     '"ttlMs":0,"cacheScope":"private"',
     `"_meta":${JSON.stringify({ ...RESULT_META, ...unavailableMeta(unavailable)._meta })}`,
   ];

@@ -1,5 +1,5 @@
-// Whether what a modern request says of itself can be gone by (M09, M24): all that must be there is, and of the right kind. Hot:
-// a byte for each member.
+// Checks the envelope of a modern request (M09, M24): the required members are present, and all are of the right kind and size. Hot
+// path: one byte per member.
 import { severityOf } from '../../protocol/log-levels.js';
 import { stringValue } from '../../protocol/json-member.js';
 import {
@@ -13,7 +13,7 @@ import { limits } from '../../shared/limits.js';
 
 const QUOTE = 0x22;
 const BRACE = 0x7b;
-/** No version, and no level, is written longer, in quotes and with escapes. */
+/** Longer than any version or log level, even with quotes and escapes. */
 const WORD_BYTES_MAX = 128;
 
 /** @returns what is wrong with it, in words. */
@@ -32,13 +32,13 @@ export function envelopeFault(body: Buffer, envelope: ModernEnvelope): string | 
   return undefined;
 }
 
-/** Of what the request wants to hear; -1 where it wants none, or what it says is no level. */
+/** The severity from which on the request wants logs; -1 if it wants none, or names no valid level. */
 export function logSeverityIn(body: Buffer, { logLevelStart, logLevelEnd }: ModernEnvelope): number {
   if (body[logLevelStart] !== QUOTE || logLevelEnd - logLevelStart > WORD_BYTES_MAX) return -1;
   return severityOf(stringValue(body, logLevelStart, logLevelEnd));
 }
 
-/** @returns `''` for what is longer than any version. */
+/** @returns `''` for a value longer than any version. */
 export function versionIn(body: Buffer, { protocolVersionStart, protocolVersionEnd }: ModernEnvelope): string {
   if (protocolVersionEnd - protocolVersionStart > WORD_BYTES_MAX) return '';
   return stringValue(body, protocolVersionStart, protocolVersionEnd);

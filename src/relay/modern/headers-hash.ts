@@ -1,5 +1,5 @@
-// The headers of a caller that go to backends, which may be credentials: what is opened or held under some is not for requests with
-// others, and what is kept of them is their hash alone.
+// The hash of a caller's passthrough headers, which may be credentials: what was opened or held under some headers does not serve
+// requests with others, and only the hash of the headers is kept.
 import { createHash } from 'node:crypto';
 
 /** @param headers as `ExchangeRequest.passthroughHeaders`. @returns `''` for none. */

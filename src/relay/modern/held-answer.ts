@@ -1,5 +1,5 @@
-// Nobody, in place of a caller: the exchange of a call whose client is still to answer what the backend has asked. What the call
-// says meanwhile goes nowhere, but for its answer, which is for the retry. Cold.
+// An exchange without a caller: for a call whose client has yet to answer what the backend has asked, and for subscriptions that the
+// gateway makes itself (listening.ts). Everything is dropped except the answer, which is handed to `onAnswer`. Cold path.
 import { limits } from '../../shared/limits.js';
 import type { BodyType, Exchange, ExchangeRequest } from '../exchange/exchange.js';
 
@@ -14,13 +14,13 @@ export class HeldAnswer implements Exchange {
   watcher: Exchange['watcher'] = undefined;
   readonly #onAnswer: (status: number, message: Buffer | undefined) => void;
   #isTold = false;
-  /** Of an answer that is given in parts; `undefined` when it is too large. */
+  /** The parts of an answer that is given in parts; `undefined` when it is too large. */
   #parts: Buffer[] | undefined = undefined;
 
   /**
-   * @param request that the call came with.
+   * @param request the one that the call came with.
    * @param onAnswer called once, with the whole message; `undefined` when it is too large to be kept, or was broken off.
-   * @param isAborted false where the answer is all that anybody waits for.
+   * @param isAborted false where somebody waits for the answer, so that the call does not count as abandoned.
    */
   constructor(
     request: ExchangeRequest,
@@ -54,7 +54,7 @@ export class HeldAnswer implements Exchange {
     this.#tell(200, this.#parts && Buffer.concat(this.#parts));
   }
 
-  /** There will be no answer, or no more of it: whoever waits for it waits no longer. */
+  /** No answer will come, or no more of it: calls `onAnswer` without a message. */
   reset(): void {
     this.#tell(502, undefined);
   }

@@ -1,6 +1,6 @@
-// One call of a modern client whose legacy backend has asked something in the middle of it. The client is answered that input is
-// required, and the call stays open at the backend until the client makes it again with the answers: that retry goes on with it. What
-// a backend asks at the same time goes into one round. Cold: made when a backend asks.
+// One call of a modern client whose legacy backend has asked the client something in the middle of it. The client is answered that
+// input is required, and the call stays open at the backend until the client makes it again with the answers: that retry continues
+// the call. What a backend asks at about the same time goes into one round. Cold path: created when a backend asks.
 //
 //   served ──the backend asks──> asking ──a moment later──> held ──the retry──> served
 //   asking ──the backend wants no answer any more──> served
@@ -24,12 +24,12 @@ import type { HeldCalls } from './held-calls.js';
 import { inputRequiredResult } from './modern-results.js';
 import { newCallKey, type HeldPlace, type StateOrigin } from './request-state.js';
 
-/** What a client can be asked for by the result of a request (M22). */
+/** The methods that the result of a request can ask a client for (M22). */
 const KINDS: ReadonlySet<string> = new Set(['elicitation/create', 'sampling/createMessage', 'roots/list']);
 
 type State = 'served' | 'asking' | 'held' | 'answered' | 'over';
 
-/** Who asks now: the caller, or a later retry. */
+/** The caller that waits now: the first one, or that of a later retry. */
 export interface PresentCaller {
   readonly exchange: Exchange;
   readonly message: ClientMessage;
@@ -37,9 +37,9 @@ export interface PresentCaller {
 
 export interface HeldCallPlan {
   readonly origin: StateOrigin;
-  /** As told to who watches. */
+  /** For the exchange's watcher. */
   readonly backendName: string;
-  /** Hash of its allow-list of resources, as the call obeys it. */
+  /** Hash of the backend's allow-list of resources that the call obeys. */
   readonly allowList: string | undefined;
   readonly account: Account;
   readonly backendRequests: Pick<BackendRequests, 'onAnswer'>;
@@ -48,9 +48,9 @@ export interface HeldCallPlan {
 }
 
 interface Question {
-  /** In `inputRequests`. */
+  /** The key in `inputRequests`. */
   readonly name: string;
-  /** Ours, as JSON. */
+  /** The gateway's id for it, as JSON. */
   readonly id: Buffer;
   /** `{"method":…,"params":…}`. */
   readonly text: string;
@@ -60,18 +60,18 @@ export class HeldCall {
   readonly key = newCallKey();
   readonly #calls: HeldCalls;
   readonly #plan: HeldCallPlan;
-  /** In the share of the subject: of the request, and of an answer that is kept. */
+  /** Bytes taken from the subject's share: for the request, and for an answer that is kept. */
   #keptBytes: number;
   #state: State = 'served';
   #caller: PresentCaller;
-  /** By id; those that the client has not answered. */
+  /** The questions that the client has not answered, by id. */
   readonly #questions = new Map<string, Question>();
   #questionBytes = 0;
   #questionCount = 0;
   #round = 0;
   #gathering: NodeJS.Timeout | undefined;
   #deadline: Deadline | undefined;
-  /** The whole message, and its HTTP status, when it came while nobody waited. */
+  /** The backend's answer, as a whole message, and its HTTP status, if it came while no caller waited. */
   #answer: { readonly status: number; readonly message: Buffer } | undefined;
 
   /** For `HeldCalls`. */
@@ -79,7 +79,7 @@ export class HeldCall {
     this.#calls = calls;
     this.#plan = plan;
     this.#caller = plan.caller;
-    // With the caller's first exchange goes the count of what it sent, which is still here.
+    // The request's body stays in memory, but its count in the share ends with the caller's first exchange.
     const { length } = plan.caller.exchange.request.body;
     this.#keptBytes = length < limits.countedFromBytes ? 0 : length;
     plan.account.requestBytes.take(this.#keptBytes);
@@ -90,8 +90,8 @@ export class HeldCall {
   }
 
   /**
-   * The backend asks.
-   * @param id ours, as JSON, which the message has already.
+   * Takes a question of the backend's into the next round.
+   * @param id the gateway's, as JSON; the message has it already.
    * @returns why the client cannot be asked that.
    */
   ask(id: Buffer, message: Buffer): RpcError | undefined {
@@ -106,19 +106,19 @@ export class HeldCall {
     return undefined;
   }
 
-  /** The answer to that is wanted no more. @param id ours, as JSON. */
+  /** The backend no longer wants an answer to this question. @param id the gateway's, as JSON. */
   withdraw(id: Buffer): void {
     this.#forget(id.toString());
     if (this.#questions.size > 0 || !this.#transition('asking', 'served')) return;
     clearTimeout(this.#gathering);
   }
 
-  /** Whether the state is that of the last round, which has not been gone on with. */
+  /** Whether the state is that of the last round, and no retry has continued the call since. */
   isAt({ round }: HeldPlace): boolean {
     return round === this.#round && (this.#state === 'held' || this.#state === 'answered');
   }
 
-  /** Why who makes the request again may not have it any more, as the config is now, if so: then nobody goes on with it. Only where `isAt`. */
+  /** Why the config no longer allows the call to the retry's caller, if it does not; then the call is given up. Only where `isAt`. */
   obstacleFor(virtualHost: Caller['virtualHost'], { exchange, message }: PresentCaller): RpcError | undefined {
     const { request, allowList } = this.#plan;
     const obstacle = request.obstacleFor(virtualHost, exchange, message, allowList);
@@ -127,8 +127,8 @@ export class HeldCall {
   }
 
   /**
-   * The client has made its request again. Only where `isAt`.
-   * @param answers results, by the names of the questions; others are left alone.
+   * Continues the call with the client's retry. Only where `isAt`.
+   * @param answers results, by the names of the questions; unknown names are ignored.
    */
   goOn(caller: PresentCaller, answers: ReadonlyMap<string, Buffer>): void {
     const { origin, backendName, request } = this.#plan;
@@ -146,11 +146,11 @@ export class HeldCall {
       const result = answers.get(question.name);
       if (result !== undefined) this.#passAnswer(question, result);
     }
-    // What is unanswered, or was asked meanwhile, is asked again at once.
+    // Questions that are still unanswered, or were asked meanwhile, go into a new round at once.
     if (this.#questions.size > 0 && this.#transition('served', 'asking')) this.#gather();
   }
 
-  /** The call has its answer, whoever gets it. */
+  /** The call has been answered; an answer that came while no caller waited is kept for the retry. */
   onRequestOver(): void {
     if (this.#state !== 'answered') this.#end();
   }
@@ -168,7 +168,7 @@ export class HeldCall {
     const present = this.#caller;
     if (!this.#transition('asking', 'held')) return;
     this.#round += 1;
-    // What the retry has brought is no longer kept.
+    // The retry's exchange and body are no longer kept.
     this.#caller = this.#plan.caller;
     const inputRequests = [...this.#questions.values()].map(({ name, text }) => `"${name}":${text}`);
     const requestState = this.#calls.stateOf(origin, { call: this.key, round: this.#round });
@@ -182,7 +182,7 @@ export class HeldCall {
     );
   }
 
-  /** The backend did not wait for the client. */
+  /** The backend has answered without waiting for the client's input. */
   #onAnswer(status: number, message: Buffer | undefined): void {
     if (!this.#transition('held', 'answered')) return;
     this.#questions.clear();
@@ -219,7 +219,7 @@ export class HeldCall {
     this.#questions.delete(id);
   }
 
-  /** Its client would not find it here: as if it did not come back in time. One that waits for no client goes on. */
+  /** Gives the call up as if its client had not come back in time; a call that waits for no client goes on. */
   giveUpHeld(): void {
     if (this.#state !== 'served') this.#onTimeUp();
   }
@@ -249,12 +249,12 @@ export class HeldCall {
   }
 }
 
-/** The id under which who asks now waits. */
+/** The id of the present caller's request. */
 export function idOf({ exchange, message }: PresentCaller): IdSpan {
   return { bytes: exchange.request.body, start: message.idStart, end: message.idEnd };
 }
 
-/** What of a backend's request is an input request; `undefined` for what no client of this era can be asked. */
+/** A backend's request in the form of an input request; `undefined` for one that no modern client can be asked. */
 function questionIn(bytes: Buffer): string | undefined {
   const message = readBackendMessage(bytes);
   if (message === undefined || !KINDS.has(message.method)) return undefined;

@@ -1,5 +1,5 @@
-// The calls that are held open in this process (held-call.ts), and the way of a retry to its call, wherever in this gateway that
-// is. A call is found by what its `requestState` says, and by nothing else. Cold.
+// The calls that are held open in this process (held-call.ts), and the routing of a retry to its call, whichever worker of this
+// gateway holds it. A call is found only by its `requestState`. Cold path.
 import { stringValue } from '../../protocol/json-member.js';
 import type { ClientMessage } from '../../protocol/json-rpc.js';
 import { jsonKind, type JsonScanner } from '../../protocol/json-scanner.js';
@@ -27,12 +27,12 @@ import { isAccepted } from './url-elicitations.js';
 
 export interface HeldCallsOptions {
   readonly deadlines: DeadlineWheel;
-  /** That this gateway's workers share. */
+  /** Shared by this gateway's workers. */
   readonly secret: Uint8Array;
   readonly slot: number;
   /**
-   * Gives a retry to the worker of a slot that is another's.
-   * @param onGone called when there is none: the exchange is still to be answered.
+   * Passes a retry on to the worker of another slot.
+   * @param onGone called when there is no such worker: the exchange must still be answered.
    */
   readonly passOn?: ((slot: number, caller: Caller, exchange: Exchange, onGone: () => void) => void) | undefined;
 }
@@ -54,7 +54,7 @@ export class HeldCalls {
     this.#states = new RequestStates(options.secret);
   }
 
-  /** Whether this process holds no more of them: no retry would come here. */
+  /** Whether this process holds no more calls, because no retry would reach it. */
   get isClosed(): boolean {
     return this.#isClosed;
   }
@@ -63,7 +63,7 @@ export class HeldCalls {
     return this.#calls.size;
   }
 
-  /** @returns `undefined` where there is no room for one more of the subject's. */
+  /** @returns `undefined` when closed, or when there is no room for one more call of the subject's. */
   tryHold(plan: HeldCallPlan): HeldCall | undefined {
     if (this.#isClosed || !this.#counts.tryAdd(plan.account.subject)) return undefined;
     const call = new HeldCall(this, plan);
@@ -71,13 +71,13 @@ export class HeldCalls {
     return call;
   }
 
-  /** Nobody will find them here any more: their backends are told that nobody waits. */
+  /** No retry will reach this process any more: gives up the calls that wait for one, and tells their backends. */
   giveUpAll(): void {
     this.#isClosed = true;
     for (const call of [...this.#calls.values()]) call.giveUpHeld();
   }
 
-  /** For `HeldCall`: it is over. */
+  /** For `HeldCall`: the call is over. */
   drop(call: HeldCall): void {
     if (this.#calls.delete(call.key)) this.#counts.remove(call.subject);
   }
@@ -87,16 +87,16 @@ export class HeldCalls {
     return this.#states.seal(origin, { slot: this.#options.slot, ...place });
   }
 
-  /** For a request of which no call is held: once its client has answered, any worker begins it anew. */
+  /** A state for a request without a held call: once its client has answered, any worker makes the call from the start. */
   stateToBeginAnew(origin: StateOrigin): string {
     return this.stateOf(origin, { call: newCallKey(), round: NOTHING_HELD });
   }
 
   /**
-   * Goes on with the call that the request is a retry of.
+   * Continues the call that the request is a retry of.
    * @param message with an envelope.
-   * @returns whether it is served: `false` for a request that brings no state of ours (what it brings is a backend's, or nobody's),
-   *   `anew` for one that is to be served as if it had brought nothing.
+   * @returns whether the request is dealt with: `false` if it has no state of the gateway's (its state is a backend's, or invalid),
+   *   `anew` if it is to be served as if it had no state.
    */
   tryGoOn(caller: Caller, exchange: Exchange, message: ClientMessage): boolean | 'anew' {
     const { body } = exchange.request;
@@ -122,7 +122,7 @@ export class HeldCalls {
     return true;
   }
 
-  /** Whether its user has done what its backend wants first; otherwise it is answered. */
+  /** Whether the client's user has opened the addresses that the backend named; if not, answers the request with an error. */
   #isAccepted(exchange: Exchange, message: ClientMessage): boolean {
     const { inputResponsesStart: start, inputResponsesEnd: end } = message.envelope!;
     const isDone = start !== -1 && isAccepted(exchange.request.body.subarray(start, end));
@@ -140,7 +140,7 @@ export class HeldCalls {
     const bytes = exchange.request.body.subarray(start, end);
     readings.readNow(subject, bytes, 1, (tape) => {
       const answers = tape && answersIn(tape, bytes);
-      // Another retry may have been faster, and this one's caller may be gone: then it has used nothing up.
+      // Another retry may have been faster. A retry whose caller has gone does not use up the round.
       if (!call.isAt(place)) this.#fail(exchange, message);
       else if (answers === undefined) answerError(exchange, idOf({ exchange, message }), ANSWERS_INVALID);
       else if (!exchange.isAborted) call.goOn({ exchange, message }, answers);
@@ -157,12 +157,12 @@ export class HeldCalls {
   }
 }
 
-/** Of the tool or the prompt, or the URI, as the caller has it. */
+/** The name of the tool or prompt, or the URI, as the caller has it; `''` for none. */
 export function nameIn(body: Buffer, { nameStart, nameEnd }: ClientMessage): string {
   return nameStart === -1 ? '' : stringValue(body, nameStart, nameEnd);
 }
 
-/** The state as text, where the request brings one. */
+/** The request's state; `undefined` if it has none, or one that is no string or longer than any of the gateway's. */
 function requestStateIn(body: Buffer, { envelope }: ClientMessage): string | undefined {
   if (envelope === undefined || envelope.requestStateStart === -1) return undefined;
   const { requestStateStart: start, requestStateEnd: end } = envelope;
@@ -170,7 +170,7 @@ function requestStateIn(body: Buffer, { envelope }: ClientMessage): string | und
   return isText ? stringValue(body, start, end) : undefined;
 }
 
-/** @returns `undefined` for what is no object of objects. */
+/** @returns `undefined` unless the bytes are an object of objects. */
 function answersIn(tape: JsonScanner, bytes: Buffer): ReadonlyMap<string, Buffer> | undefined {
   if (tape.kind(0) !== jsonKind.object) return undefined;
   const answers = new Map<string, Buffer>();
@@ -182,14 +182,14 @@ function answersIn(tape: JsonScanner, bytes: Buffer): ReadonlyMap<string, Buffer
   return answers;
 }
 
-/** In place of a round. */
+/** The round in a state without a held call. */
 const NOTHING_HELD = 0;
 const QUOTE = 0x22;
-/** More than one of ours has, with every character written as an escape. */
+/** Longer than any state of the gateway's, even with every character written as an escape. */
 const STATE_BYTES_MAX = 1_024;
 const NO_ANSWERS: ReadonlyMap<string, Buffer> = new Map();
 
-/** What the caller asked for is not carried out a second time: it may have been, once. */
+/** The call may have been executed once, so it is not executed again without the caller's asking. */
 export const CALL_OVER: RpcError = {
   code: rpcCodes.invalidParams,
   message: 'The call with this requestState has ended: call again without requestState and inputResponses',

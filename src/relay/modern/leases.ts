@@ -1,8 +1,8 @@
 // Leases: the sessions in which modern requests are served. Clients are never told their ids. Each is shared by all requests of one
-// subject to one virtual host that declare the same capabilities and bring the same headers for backends, which may be credentials.
-// They count among their subject's sessions. One that is idle ends in time, or when its subject has no room for another session, but
-// never for another subject. Of the leases that a subject may have, those with the same headers may only have a part: one program does
-// not keep another one out. Hot: two looks into maps a request.
+// subject to one virtual host that declare the same capabilities and have the same passthrough headers, which may be credentials.
+// Leases count among their subject's sessions. An idle lease ends in time, or when its subject has no room for another session, but
+// never for another subject. Only a part of a subject's leases may have the same headers, so that one program cannot keep another one
+// out. Hot path: two map lookups per request.
 import type { Account, Accounts } from '../../shared/accounts.js';
 import { limits } from '../../shared/limits.js';
 import { refusals, type Refusal } from '../../shared/refusals.js';
@@ -13,13 +13,13 @@ import type { Caller } from '../exchange/caller.js';
 import { Session } from '../session/session.js';
 import type { Sessions } from '../session/sessions.js';
 
-/** Those of a subject. */
+/** The leases of one subject. */
 interface SubjectLeases {
-  /** By virtual host, headers and capabilities. */
+  /** Leases by virtual host, headers and capabilities. */
   readonly byKey: Map<string, Session>;
-  /** By the hash of the headers, the keys of those that have them. */
+  /** The keys of the leases that have the same headers, by the hash of the headers. */
   readonly byHeaders: Map<string, Set<string>>;
-  /** Of those without headers, the one that was asked for last: a program mostly asks for the same one again. */
+  /** The lease without headers that was asked for last: a program mostly asks for the same one again. */
   last: Session | undefined;
 }
 
@@ -27,7 +27,7 @@ interface LeasePlan {
   readonly account: Account;
   readonly virtualHost: Caller['virtualHost'];
   readonly key: string;
-  /** Their hash. */
+  /** The hash of the headers. */
   readonly headers: string;
   readonly capabilities: Buffer;
 }
@@ -75,14 +75,14 @@ export class Leases {
       account,
       virtualHost,
       protocolVersion: MODERN_PROTOCOL_VERSION,
-      // Several programs may share it: a backend is told of none of them.
+      // Several programs may share the lease, so the backend is told the name of none of them.
       introduction: { clientInfo, capabilities },
       leasedForMs: this.#idleTimeoutMs,
     });
-    // There is nothing for the client of a lease to end with DELETE.
+    // The client of a lease knows no session that it could end with DELETE, so its refusal is another one.
     if (!(lease instanceof Session)) return lease === refusals.subjectSessionsFull ? refusals.subjectLeasesFull : lease;
     lease.hearQuestions();
-    // Ending others may have taken the subject's maps away.
+    // Ending another lease may have removed the subject's maps.
     const leases = this.#bySubject.get(subject) ?? {
       byKey: new Map<string, Session>(),
       byHeaders: new Map<string, Set<string>>(),
@@ -102,7 +102,7 @@ export class Leases {
     return lease;
   }
 
-  /** For one more with these headers: in the place of an idle one, if need be. */
+  /** Makes room for one more lease with these headers, by ending an idle one if need be. */
   #tryMakeRoom({ subject, sessions }: Account, headers: string): boolean {
     const leases = this.#bySubject.get(subject);
     if (leases === undefined) return true;
@@ -113,7 +113,7 @@ export class Leases {
     return leases.byKey.size < max || this.#tryEndIdle(subject);
   }
 
-  /** Ends one of the subject's in which nothing is under way: of the headers with most leases the one that was used least of late. */
+  /** Ends one of the subject's idle leases: the least recently used one, among those with the headers that have the most leases. */
   #tryEndIdle(subject: string): boolean {
     const leases = this.#bySubject.get(subject);
     let idle: Session | undefined;

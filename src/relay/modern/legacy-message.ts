@@ -1,5 +1,5 @@
-// A request of a client without a session, as a backend wants it that has some: under an id and a progress token of ours, and without the
-// envelope, and without what a retry brings for us. Servers that speak both eras, or know of both, go by it before they look at the session that the request is in.
+// A modern client's request in the form that a legacy backend wants: with an id and a progress token of the gateway's, and without the
+// envelope and what a retry brings for the gateway. Servers that know both eras go by the envelope before they look at the session.
 import type { ClientMessage } from '../../protocol/json-rpc.js';
 import type { ModernEnvelope } from '../../protocol/modern-envelope.js';
 import type { OutgoingMessage } from '../../upstream/http/http-upstream.js';
@@ -13,8 +13,8 @@ const COMMA = 0x2c;
 const SPACE = 0x20;
 
 /**
- * @param outgoing the client's message as it has been changed so far. @param own JSON: the id, and the progress token where there is one.
- * @returns `undefined` where a large message would have to be changed within what was changed already.
+ * @param outgoing the client's message as changed so far. @param own the id, and the progress token if there is one, as JSON.
+ * @returns `undefined` if a large message would have to be changed within a span that was changed already.
  */
 export function legacyMessage(
   outgoing: OutgoingMessage,
@@ -44,7 +44,7 @@ interface Span {
   readonly end: number;
 }
 
-/** Members that stand beside each other are one cut: each cut takes one comma with it. */
+/** Adjacent members are cut as one, because each cut takes one comma with it. */
 function cutEnvelope(body: Buffer, envelope: ModernEnvelope, edits: Edit[]): void {
   const values: Span[] = [];
   addMember(values, envelope.protocolVersionStart, envelope.protocolVersionEnd);
@@ -67,13 +67,13 @@ function addMember(values: Span[], start: number, end: number): void {
   if (start !== -1) addInOrder(values, { start, end });
 }
 
-/** Where the key begins of the member that has its value here. None of these keys has a quote in it. */
+/** Where the key of the member whose value begins here begins. None of the envelope's keys has a quote in it. */
 function memberStart(body: Buffer, valueStart: number): number {
   const keyEnd = body.lastIndexOf(QUOTE, valueStart - 1);
   return body.lastIndexOf(QUOTE, keyEnd - 1);
 }
 
-/** Where the key begins of the member behind the one that ends here; -1 behind the last one. */
+/** Where the key of the next member begins, after a member that ends here; -1 after the last one. */
 function nextMember(body: Buffer, end: number): number {
   const at = pastBlanks(body, end);
   return body[at] === COMMA ? pastBlanks(body, at + 1) : -1;
@@ -93,7 +93,7 @@ function pastBlanks(body: Buffer, from: number): number {
   return at;
 }
 
-/** In JSON that was read already, nothing else is as low. */
+/** Between the tokens of valid JSON, white space alone has bytes this low. */
 function isBlank(byte: number | undefined): boolean {
   return byte !== undefined && byte <= SPACE;
 }

@@ -1,5 +1,5 @@
-// The stream of one `subscriptions/listen`: what backends say unasked, as the session's own stream would say it, passes here to
-// the caller if it was asked for, with the caller's id on it (M25). Nothing goes before the acknowledgement. Cold.
+// The stream of one `subscriptions/listen`: takes what the session's own stream would carry, the unrequested messages of backends, and
+// passes on those that the caller's filter names, tagged with the caller's id (M25). Nothing precedes the acknowledgement. Cold path.
 import { EventStreamParser, encodeEvent } from '../../protocol/event-stream.js';
 import { readMember } from '../../protocol/json-member-text.js';
 import { readBackendMessage, type BackendMessage } from '../../protocol/json-rpc.js';
@@ -8,7 +8,7 @@ import type { Exchange, ExchangeRequest } from '../exchange/exchange.js';
 import type { ListenFilter } from '../message/listen-filter.js';
 import { taggedNotification } from '../message/tagged-notification.js';
 
-/** For the session, which takes it for a client's GET. */
+/** Looks to the session like a client's GET. */
 export class ListenStream implements Exchange {
   readonly isPart = false;
   readonly takesLent = false;
@@ -18,10 +18,10 @@ export class ListenStream implements Exchange {
   watcher: Exchange['watcher'] = undefined;
   readonly #exchange: Exchange;
   readonly #filter: ListenFilter;
-  /** Of the caller's request, as JSON. */
+  /** The id of the caller's request, as JSON. */
   readonly #id: string;
   readonly #onEnd: () => void;
-  /** What was said before the acknowledgement; `undefined` from then on. */
+  /** Events held back until the acknowledgement; `undefined` from then on. */
   #early: Buffer[] | undefined = [];
 
   /** @param onEnd called when the session ends its stream. */
@@ -40,7 +40,7 @@ export class ListenStream implements Exchange {
     return this.#exchange.isAborted;
   }
 
-  /** The acknowledgement goes first, and behind it what waited for it. */
+  /** Sends the acknowledgement, and after it the events that waited for it. */
   begin(acknowledgement: Buffer): void {
     const events = [encodeEvent(acknowledgement), ...(this.#early ?? [])];
     this.#early = undefined;
@@ -49,7 +49,7 @@ export class ListenStream implements Exchange {
     if (this.#exchange.write(Buffer.concat(events))) this.onDrain?.();
   }
 
-  /** @param bytes whole events: of one that is cut nothing would be kept. */
+  /** @param bytes whole events: nothing is kept of an event that is cut. */
   write(bytes: Uint8Array): boolean {
     this.#isFull = false;
     const parser = new EventStreamParser((data) => this.#onEvent(data), limits.sessionStreamWaitingBytesMax);
@@ -66,7 +66,7 @@ export class ListenStream implements Exchange {
     this.#onEnd();
   }
 
-  /** Who says more should wait. */
+  /** Whether the writer should wait before it writes more. */
   #isFull = false;
 
   #onEvent(data: Buffer): void {
@@ -87,7 +87,7 @@ export class ListenStream implements Exchange {
     const { changes, uris } = this.#filter;
     if (method !== 'notifications/resources/updated') return changes.some((change) => change.method === method);
     const uri = paramsStart === -1 ? undefined : readMember(bytes.subarray(paramsStart, paramsEnd), 'uri');
-    // Updates may be of parts of what was subscribed to.
+    // An update may be of a part of the resource that was subscribed to.
     return uri !== undefined && uris.some((wanted) => uri.startsWith(wanted));
   }
 

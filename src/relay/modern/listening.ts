@@ -1,6 +1,6 @@
 // One `subscriptions/listen` (M25): one stream to the caller, and behind it a session that nobody else uses, in which each backend
-// that can say something is listened to and asked for its own resources. So it is what a client with a session and an open GET
-// would hear, and a backend that is there later is heard from then on. Cold.
+// that can send notifications is listened to and gets subscriptions to its own resources. The caller hears what a client with a
+// session and an open GET would hear; a backend that becomes available later is heard from then on. Cold path.
 //
 //   opening ── every backend has answered, or the patience is over ──> told
 //   opening, told ── the caller goes away, the session's stream ends, drain ──> over
@@ -34,15 +34,15 @@ export interface ListeningPlan {
   readonly context: UpstreamContext;
   readonly dispatcher: Pick<Dispatcher, 'request'>;
   readonly caller: Caller;
-  /** Its own. */
+  /** Used by this request alone. */
   readonly session: Session;
   readonly exchange: Exchange;
-  /** The caller's, as JSON. */
+  /** The id of the caller's request, as JSON. */
   readonly idJson: string;
   readonly filter: ListenFilter;
-  /** Without it the config that it began with is obeyed to its end. */
+  /** Without it, the stream obeys the config that it began with to its end. */
   readonly readHost: ReadHost | undefined;
-  /** Called once, when it is over. */
+  /** Called once, when the request is over. */
   readonly onOver: () => void;
 }
 
@@ -53,14 +53,14 @@ export class Listening extends RequestInFlight {
   #state: State = 'opening';
   #patience: Deadline | undefined;
   #configWatch: Deadline | undefined;
-  /** That have not answered yet. */
+  /** Backends that are not ready yet. */
   readonly #backends = new Set<CompiledBackend>();
-  /** Not asked for yet. */
+  /** URIs that have not been subscribed to yet. */
   readonly #left: string[];
   #askingCount = 0;
-  /** Whether those that are told anew what is wanted of them were waited for. */
+  /** Whether `#confirm` has run: modern backends have been told of the subscriptions, and are waited for once more. */
   #isConfirmed = false;
-  /** That their backends have taken. */
+  /** URIs whose subscription the backend has accepted. */
   readonly #taken = new Set<string>();
 
   constructor(plan: ListeningPlan) {
@@ -71,7 +71,7 @@ export class Listening extends RequestInFlight {
     this.#stream = new ListenStream(exchange, filter, idJson, () => this.#finish());
   }
 
-  /** Made for who asks: the request's body is not kept for it. */
+  /** Built on demand, so that the request's body need not be kept. */
   get id(): IdSpan {
     const bytes = Buffer.from(this.#plan.idJson);
     return { bytes, start: 0, end: bytes.length };
@@ -100,7 +100,7 @@ export class Listening extends RequestInFlight {
     this.#onProgress();
   }
 
-  /** Until it is listened to, so that nothing is lost that it says once it is told of. */
+  /** Waits until the backend is listened to, so that nothing is lost that it says after the acknowledgement. */
   #await(backend: CompiledBackend): void {
     const { session, exchange, caller } = this.#plan;
     if (!session.hasConfig(caller.virtualHost)) return this.#onReady(backend);
@@ -126,7 +126,7 @@ export class Listening extends RequestInFlight {
     }
   }
 
-  /** As a client with a session does: whose the resource is, and whether the caller may have it, is told there. */
+  /** Goes through the dispatcher like a legacy client's request: that finds the backend, and checks that the caller may have the URI. */
   #subscribe(uri: string, done: (isTaken: boolean) => void): void {
     const { context, dispatcher, caller, session, exchange } = this.#plan;
     const params = JSON.stringify({ uri });
@@ -148,7 +148,7 @@ export class Listening extends RequestInFlight {
     if (this.#backends.size === 0) this.#acknowledge();
   }
 
-  /** Backends without sessions have been told of all resources by now, and have an acknowledgement of their own to give. */
+  /** Modern backends have been told of all resources by now, and each has an acknowledgement of its own to give. */
   #confirm(): void {
     this.#isConfirmed = true;
     const { session, caller } = this.#plan;
@@ -174,13 +174,13 @@ export class Listening extends RequestInFlight {
         `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":${filterJson(honoured)},"_meta":{"${SUBSCRIPTION_ID_KEY}":${this.#plan.idJson}}}}`,
       ),
     );
-    // Who is not there yet may have something to say later.
+    // A backend that is not open yet may have something to say later.
     const isAnyMissing = this.#backends.size > 0 || this.#isAnyUnknown;
     const isAnyTaken = honoured.changes.length > 0 || honoured.uris.length > 0 || this.#askingCount > 0;
     if (!isAnyMissing && !isAnyTaken) this.#finish();
   }
 
-  /** Whether some backend that is listened to tells of it. */
+  /** Whether some backend that is listened to reports changes of this kind. */
   #isHeard({ bit, member }: ListChange): boolean {
     const { session, caller } = this.#plan;
     return [...caller.virtualHost.backends.values()].some((backend) => {
@@ -189,7 +189,7 @@ export class Listening extends RequestInFlight {
     });
   }
 
-  /** As the caller has them. */
+  /** The URIs that backends have declined, as the caller has them. */
   get #unhonouredUris(): ReadonlySet<string> {
     const { session, caller } = this.#plan;
     const uris = new Set<string>();
@@ -200,8 +200,8 @@ export class Listening extends RequestInFlight {
   }
 
   /**
-   * Nothing tells of a newer config but a request, and there is none: so it is looked at from time to time. Under another one the
-   * stream ends, so that the caller listens again, and hears what that one allows.
+   * Reads the config from time to time, because only requests bring a newer one and none arrives here. When it has changed, the
+   * stream ends, so that the caller listens again and hears what the new config allows.
    */
   #watchConfig(): void {
     const { context, readHost, caller } = this.#plan;
@@ -223,7 +223,7 @@ export class Listening extends RequestInFlight {
     return backends.some((backend) => session.upstream(backend).knownCapabilities === undefined);
   }
 
-  /** The caller listens no more, or is told that there is nothing more to hear. */
+  /** The caller has stopped listening, or gets the result, which says that there is nothing more to hear. */
   #finish(): void {
     const hasBegun = this.#state === 'told';
     if (this.#state === 'over') return;
@@ -245,7 +245,7 @@ export class Listening extends RequestInFlight {
     this.#plan.onOver();
   }
 
-  /** Nobody but its caller ends it (M08). */
+  /** Does nothing: a modern client cancels by closing the stream (M08). */
   cancel(): void {}
 
   endWithSession(): void {

@@ -1,4 +1,4 @@
-// Who listens here (listening.ts): so many at once of each subject, and each in a session of its own. Cold.
+// The open `subscriptions/listen` requests (listening.ts): bounded per subject and in total, each in a session of its own. Cold path.
 import type { ClientMessage } from '../../protocol/json-rpc.js';
 import type { ModernEnvelope } from '../../protocol/modern-envelope.js';
 import { MODERN_PROTOCOL_VERSION } from '../../protocol/protocol-versions.js';
@@ -37,7 +37,7 @@ export class Listenings {
     this.#parts = parts;
   }
 
-  /** No more of them: this process is about to end. */
+  /** Accepts no more of them, because this process is about to end. */
   drain(): void {
     this.#isDraining = true;
   }
@@ -60,13 +60,13 @@ export class Listenings {
     const session = sessions.create({
       account: accounts.of(subject),
       virtualHost,
-      // Backends that speak both eras are spoken to in the caller's.
+      // Backends that speak both eras are addressed in the caller's era.
       protocolVersion: MODERN_PROTOCOL_VERSION,
-      // Nobody can be asked anything on such a stream.
+      // The client cannot be asked anything on such a stream.
       introduction: OWN_INTRODUCTION,
-      // What backends of both eras say unasked is heard on the stream of a session.
+      // A legacy session's stream carries the unrequested messages of backends of both eras.
       era: 'legacy',
-      // It is used for as long as its stream is open.
+      // The session is in use for as long as its stream is open.
       leasedForMs: limits.sessionStreamMsMax,
     });
     if (!(session instanceof Session)) {
@@ -76,7 +76,7 @@ export class Listenings {
     session.wantedChanges = filter.changes.reduce((bits, { bit }) => bits | bit, 0);
     session.applyConfig(virtualHost, exchange.request);
     const idJson = id.bytes.toString('utf8', id.start, id.end);
-    // It may be open for hours: what is read of the request's body was read here.
+    // The stream may be open for hours, and the request's body is not needed from here on.
     exchange.releaseBody();
     const onOver = (): void => {
       this.#counts.remove(subject);

@@ -1,6 +1,6 @@
-// Where modern requests come in. Each says of itself all that there is to know, so all of it is looked at before anybody is asked,
-// in the order in which the faults are told: version in header and body, envelope, version, the other headers, method. What is left is
-// served in a lease, by what serves sessions.
+// The door of modern requests. Each request describes itself completely, so everything is checked before any backend is asked, in the
+// order in which faults are reported: version in header and body, envelope, version, the other headers, method. A request that passes
+// is served in a lease, by the code that serves sessions.
 import { isString } from '../../protocol/json-member.js';
 import { readMember } from '../../protocol/json-member-text.js';
 import type { ClientMessage } from '../../protocol/json-rpc.js';
@@ -30,7 +30,7 @@ import { mirrorFault, versionContradiction } from './mirror-check.js';
 import { capabilityMissing, envelopeInvalid, headerMismatch, statusOf, versionUnsupported } from './modern-errors.js';
 import { ModernForm } from './modern-form.js';
 
-/** Lists, and what concerns no one backend: of what sessions have beside what goes to one (relay/request/targets.ts), these are left without. */
+/** Lists, and requests that concern no single backend; the methods that go to one backend are in relay/request/targets.ts. */
 const OTHERS: ReadonlySet<string> = new Set([
   'tools/list',
   'prompts/list',
@@ -40,10 +40,10 @@ const OTHERS: ReadonlySet<string> = new Set([
   'subscriptions/listen',
 ]);
 
-/** All of them, for tests that hold lists elsewhere against them. */
+/** All modern methods, for tests that compare lists elsewhere with them. */
 export const modernMethods: readonly string[] = [...OTHERS, ...targetMethods.filter(isModernTarget)];
 
-/** Those that the gateway answers or relays; docs/mcp.md lists them. */
+/** Whether the gateway answers or relays the method; docs/mcp.md lists them. */
 export function isModernMethod(method: string): boolean {
   return OTHERS.has(method) || isModernTarget(method);
 }
@@ -67,7 +67,7 @@ export class ModernDoor {
   /** Takes a message with an envelope. */
   take(caller: Caller, exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): void {
     exchange.watcher?.onIdentified(message.method, '', '');
-    // There is nothing to cancel by a word, and nobody asks anything that could be told of.
+    // Nothing to do for a notification or response: closing the stream cancels (M08), and modern clients are sent no requests.
     if (message.kind !== 'request') accept(exchange);
     else {
       const error = exchange.isAborted ? CANCELLED : errorOf(exchange, message, envelope);
@@ -76,19 +76,19 @@ export class ModernDoor {
     }
   }
 
-  /** No retry will come to this process: calls that wait for one are given up, so that what is begun again is not carried out twice at once. */
+  /** No retry will reach this process: gives up the calls that wait for one, so that a call begun again is not executed twice at once. */
   drain(): void {
     this.#parts.heldCalls.giveUpAll();
   }
 
-  /** What has a modern header and no envelope: a request is told what it lacks. */
+  /** For a message with a modern header and no envelope: a request is answered with what it lacks. */
   refuseUnclaimed(exchange: Exchange, message: ClientMessage): void {
     exchange.watcher?.onIdentified(message.method, '', '');
     if (message.kind === 'notification') accept(exchange);
     else refuseAs(exchange, message, envelopeInvalid(UNCLAIMED), ENVELOPE_STATUS);
   }
 
-  /** What needs a session, where there are none (M28). */
+  /** For a legacy message, where only the modern era is served (M28). */
   refuseLegacy(exchange: Exchange, message: ClientMessage): void {
     exchange.watcher?.onIdentified(message.method, '', '');
     const { body, mirror } = exchange.request;
@@ -102,7 +102,7 @@ export class ModernDoor {
     else refuseAs(exchange, message, versionUnsupported(requested), ENVELOPE_STATUS);
   }
 
-  /** A call in a wrapping is served as what is in it. */
+  /** A call of `call_tool` is served as the call inside it. */
   #take(caller: Caller, exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): void {
     if (!isForSearchTool(caller.virtualHost, exchange.request.body, message, CALL_TOOL))
       return this.#serve(caller, exchange, message, envelope, false);
@@ -160,7 +160,7 @@ export class ModernDoor {
   }
 }
 
-/** Of what is wrong with the envelope, whose code means something else in an answer. */
+/** The HTTP status for faults of the envelope; elsewhere their error code, invalid params, is answered with 200. */
 const ENVELOPE_STATUS = 400;
 const UNCLAIMED =
   'io.modelcontextprotocol/protocolVersion and io.modelcontextprotocol/clientCapabilities are missing, but are required by the version in mcp-protocol-version';

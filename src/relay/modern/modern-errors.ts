@@ -1,18 +1,18 @@
-// What a modern request is told that is not served: the errors that only the era without sessions has, and with which HTTP status
-// errors of ours go there. Cold.
+// Errors for modern requests that are not served: those that only the modern era has, and the HTTP status of the gateway's errors.
+// Cold path.
 import { MODERN_PROTOCOL_VERSION } from '../../protocol/protocol-versions.js';
 import { rpcCodes } from '../../shared/refusals.js';
 import type { RpcError } from '../exchange/answers.js';
 
-/** In `data.supported`: what to ask again in. The older ones are not asked for this way. */
+/** For `data.supported`: the versions to retry with. Legacy versions are not listed, because they cannot be requested this way. */
 export const MODERN_VERSIONS: readonly string[] = [MODERN_PROTOCOL_VERSION];
 
-/** @param fault which header, and how, in words. */
+/** @param fault which header is wrong and how, in words. */
 export function headerMismatch(fault: string): RpcError {
   return { code: rpcCodes.headerMismatch, message: `Headers do not match the body: ${fault}` };
 }
 
-/** @param supported what is spoken here, newest first. */
+/** @param supported the versions that are served, newest first. */
 export function versionUnsupported(
   requested: string | undefined,
   supported: readonly string[] = MODERN_VERSIONS,
@@ -21,19 +21,19 @@ export function versionUnsupported(
   return { code: rpcCodes.versionUnsupported, message: 'Unsupported protocol version', data };
 }
 
-/** @param required as a client declares them. */
+/** @param required capabilities, in the form in which a client declares them. */
 export function capabilityMissing(required: Readonly<Record<string, unknown>>): RpcError {
   const data = { requiredCapabilities: required };
   return { code: rpcCodes.capabilityMissing, message: 'Missing required client capability', data };
 }
 
-/** @param fault which member of `_meta`, and how, in words. */
+/** @param fault which member of `_meta` is wrong and how, in words. */
 export function envelopeInvalid(fault: string): RpcError {
   return { code: rpcCodes.invalidParams, message: `Invalid params._meta: ${fault}` };
 }
 
 /**
- * The HTTP status of an error of ours: what no such request can ever come by is told to whoever looks at HTTP alone.
+ * The HTTP status for an error of the gateway's: one that the same request would always get also shows to those who see only HTTP.
  */
 export function statusOf(code: number): number {
   switch (code) {
@@ -49,15 +49,15 @@ export function statusOf(code: number): number {
 }
 
 /**
- * The HTTP status of an error of a backend's. What an error says of the request's form, and of what its client can be asked for, is
- * said by the status as well, by whoever finds it out (M13, M15); that the backend has another version is nothing that the gateway's
- * caller could do anything about. All others are answers.
+ * The HTTP status for a backend's error. Errors about the request's form or the client's capabilities have a status of their own,
+ * whether the gateway or the backend detects them (M13, M15). The caller can do nothing about a version that the backend does not
+ * speak; this and all other errors are ordinary answers.
  */
 export function statusOfBackends(code: number): number {
   return code === rpcCodes.headerMismatch || code === rpcCodes.capabilityMissing ? 400 : 200;
 }
 
-/** The same error in the era's own code, where that is another one: -32002 is no more. */
+/** The same error with the modern era's code where that differs: -32002 no longer exists. */
 export function modernError(error: RpcError): RpcError {
   return error.code === rpcCodes.resourceNotFound ? { ...error, ...NOT_FOUND } : error;
 }

@@ -1,6 +1,6 @@
-// How one modern request is served where that differs from a legacy one. Towards a legacy backend, whose session several programs
-// of one subject may share, it goes under an id and a progress token of ours: each program counts for itself. Hot: one object a
-// request.
+// How serving a modern request differs from serving a legacy one. Several programs of one subject may share a session with a legacy
+// backend, and each program numbers its own requests, so the request goes there under an id and a progress token of the gateway's.
+// Hot path: one object per request.
 import { errorCodeIn, isToolError } from '../../protocol/answer-outcome.js';
 import { capability } from '../../protocol/capabilities.js';
 import { readMember } from '../../protocol/json-member-text.js';
@@ -46,7 +46,7 @@ import {
 } from './modern-results.js';
 import { inputRequestsOf, readUrlElicitations } from './url-elicitations.js';
 
-/** The capability without which a client is not asked this. */
+/** The capability that a client must declare to be sent a request of this method. */
 const REQUIRED: ReadonlyMap<string, string> = new Map([
   ['sampling/createMessage', 'sampling'],
   ['roots/list', 'roots'],
@@ -75,18 +75,18 @@ export class ModernForm implements RequestForm, AskedAside {
   readonly #message: ClientMessage;
   readonly isWrapped: boolean;
   readonly #isAnew: boolean;
-  /** Of a large message, whose arguments are found while it is read. */
+  /** The arguments of a large message, located at once because its tape is valid only now. */
   readonly #args: Buffer | undefined;
-  /** JSON: the id, and the token where the caller has given one. */
+  /** The id at a legacy backend, and the progress token if the caller gave one, as JSON. */
   #own: Buffer | undefined;
-  /** Since its backend has asked. */
+  /** Set once the backend has asked the client something. */
   #held: HeldCall | undefined;
-  /** What its backend has asked for and was refused: capabilities as a client declares them. */
+  /** What the backend asked for and was refused: capabilities, in the form in which a client declares them. */
   #lacking: Record<string, unknown> | undefined;
 
   /**
-   * @param isWrapped whether its head is that of another tool's call, in which the message is.
-   * @param isAnew whether it is a retry of which nothing is held: what it brings for us no backend is told.
+   * @param isWrapped whether the message came inside a `call_tool` call, to which the headers belong.
+   * @param isAnew whether it is a retry with no held call: its `requestState` and `inputResponses` are for the gateway alone.
    */
   constructor(parts: ModernFormParts, exchange: Exchange, message: ClientMessage, isWrapped = false, isAnew = false) {
     this.isWrapped = isWrapped;
@@ -154,15 +154,15 @@ export class ModernForm implements RequestForm, AskedAside {
   }
 
   /**
-   * Nobody but us gives a state for a backend with sessions: one that does not open is of a call that is over. And whoever routes by
-   * the parameters that a head says must not be told others than the tool (M13).
+   * Only the gateway gives a state for a legacy backend, so a state that does not open belongs to a call that has ended. And
+   * `mcp-param-*` headers must agree with the arguments, because intermediaries route by them (M13).
    */
   obstacleAt(upstream: UpstreamSession, bareName: string, read?: ReadArguments): RpcError | undefined {
     const { isModern } = upstream;
     const { envelope } = this.#message;
     const isRetry =
       envelope !== undefined && (envelope.requestStateStart !== -1 || envelope.inputResponsesStart !== -1);
-    // Whose call is begun anew brings what is for us alone.
+    // A legacy backend has no use for a retry's members, and a call begun anew brings those of the gateway alone.
     if (isRetry && this.#isAnew === isModern) return CALL_OVER;
     const known = this.isWrapped ? undefined : this.#mirrorsAt(upstream, bareName);
     if (known === undefined) return undefined;
@@ -176,7 +176,7 @@ export class ModernForm implements RequestForm, AskedAside {
     return this.#message.method === 'tools/call' ? upstream.mirrorsOf(bareName) : undefined;
   }
 
-  /** As they came, but for arguments that the config fixes. */
+  /** The `mcp-param-*` headers as they came, except for arguments that the config fixes. */
   #paramsOf(
     message: OutgoingMessage,
     upstream: UpstreamSession,
@@ -204,12 +204,12 @@ export class ModernForm implements RequestForm, AskedAside {
       const params = this.#paramsOf(message, upstream, bareName, read);
       return withHead(message, modernHead(this.#message.method, bareName, params));
     }
-    // Anew for each try: no id is used twice in an upstream session (S32).
+    // A new id for each try: no id is used twice in an upstream session (S32).
     this.#own = this.#parts.ids.next();
     return legacyMessage(message, this.#message, this.#own);
   }
 
-  /** Who waits for the answer now. */
+  /** The caller that waits for the answer now: the first one, or that of a retry. */
   get #present(): PresentCaller {
     return this.#held?.caller ?? { exchange: this.#exchange, message: this.#message };
   }
@@ -219,7 +219,7 @@ export class ModernForm implements RequestForm, AskedAside {
     return bytes === undefined ? callers : { bytes, start: 0, end: bytes.length };
   }
 
-  /** Nothing but logs that it wants to hear belongs to it (M06, M24); its own progress has another way. */
+  /** The caller hears only logs of at least the level that it asked for (M06, M24); the request's progress is relayed separately. */
   isHeard(bytes: Buffer, { method, paramsStart, paramsEnd }: BackendMessage): boolean {
     const { exchange, message } = this.#present;
     const { envelope } = message;
@@ -227,7 +227,7 @@ export class ModernForm implements RequestForm, AskedAside {
     const wanted = logSeverityIn(exchange.request.body, envelope);
     if (wanted === -1) return false;
     const level = paramsStart === -1 ? undefined : readMember(bytes.subarray(paramsStart, paramsEnd), 'level');
-    // A legacy backend sends what it sends to everybody.
+    // A legacy backend sends the same logs for all requests of its session, so each request filters them.
     return level === undefined || severityOf(level) >= wanted;
   }
 
@@ -249,7 +249,7 @@ export class ModernForm implements RequestForm, AskedAside {
     this.#lacking[lacked] = lacked === 'elicitation' ? { [mode === 'url' ? 'url' : 'form']: {} } : {};
   }
 
-  /** A call that goes well without what was refused has its result; of one that does not its client is told why (M15). */
+  /** A call that succeeds without a refused capability keeps its result; one that fails is answered with what was missing (M15). */
   insteadOf(bytes: Buffer, message: BackendMessage, plan: RelayedRequestPlan, era: Era): RpcError | string | undefined {
     if (message.isError && era === 'legacy' && mayAskForInput(this.#message.method)) {
       const elicitations = readUrlElicitations(bytes.subarray(message.bodyStart, message.bodyEnd));
@@ -266,7 +266,7 @@ export class ModernForm implements RequestForm, AskedAside {
     return inputRequiredResult(inputRequestsOf(elicitations), requestState);
   }
 
-  /** A task that a call has become is all of its result there (`task` in a result of before is its own). */
+  /** A modern call that became a task has the task as its whole result; a member `task` in a modern result is the tool's own. */
   taskPlacesIn(places: number, bytes: Buffer, message: BackendMessage, upstream: UpstreamSession, era: Era): number {
     if (era === 'legacy') return places;
     const later = places & ~taskPlace.created;

@@ -1,4 +1,5 @@
-// What a modern result says beside what it is about: in ours all of it, in a backend's what a legacy one does not know to say.
+// The members that a modern result has beside its content: type, cache hints, `_meta`. Written in full into the gateway's own results, and
+// added to a backend's result where they are missing.
 import { findMember, isKey, isString } from '../../protocol/json-member.js';
 import type { BackendMessage } from '../../protocol/json-rpc.js';
 import { JsonScanner, jsonKind } from '../../protocol/json-scanner.js';
@@ -9,20 +10,20 @@ import type { Edit } from '../message/edits.js';
 import type { ListDress } from '../exchange/answer-frame.js';
 import { NO_EDITS } from '../request/request-form.js';
 
-/** `_meta` of every result that is ours (M18). */
+/** `_meta` of every result of the gateway's own (M18). */
 export const RESULT_META: Readonly<Record<string, unknown>> = Object.freeze({
   'io.modelcontextprotocol/serverInfo': { name: 'switchyard', version: PROGRAM_VERSION },
 });
 
 /**
- * A merged list may be kept for as long as each backend's part of it, and by its own user only, whose allow-lists it went by
- * (M19, M30).
+ * A merged list may be cached for as long as every backend's part of it, and only for its own user, because that user's allow-lists
+ * filtered it (M19, M30).
  */
 export function listDress(ttlMs: number): ListDress {
   return { members: `"resultType":"complete","ttlMs":${ttlMs},"cacheScope":"private",`, meta: RESULT_META };
 }
 
-/** Of a tool that is ours. */
+/** For results of the gateway's own tools. */
 export function resultDress(): ListDress {
   return { members: `${RESULT_TYPE},`, meta: RESULT_META };
 }
@@ -36,17 +37,17 @@ const RESULT_TYPE = '"resultType":"complete"';
 const TYPE_ALONE = Buffer.from(RESULT_TYPE);
 const TYPE_AND_MORE = Buffer.from(`${RESULT_TYPE},`);
 const FIRST_TYPE = Buffer.from('{"resultType":');
-/** With `_meta` behind it, in which servers say who they are. */
+/** How near the end `resultType` is looked for: there may be a `_meta` behind it in which the server names itself. */
 const TAIL_BYTES = 512;
 const OPEN = Buffer.from('{');
 const COMMA = 0x2c;
-/** Of the methods whose results may be kept, and of which a legacy backend says nothing: that they may not (M19). */
+/** For results that may be cached in the modern era: a legacy backend says nothing about it, so they may not be (M19). */
 const UNCACHED: ReadonlyMap<string, string> = new Map([
   ['ttlMs', '"ttlMs":0'],
   ['cacheScope', '"cacheScope":"private"'],
 ]);
 const ALWAYS_THERE: ReadonlyMap<string, string> = new Map([['resultType', RESULT_TYPE]]);
-/** Lists, which may be kept as well, are ours. */
+/** Only reads need these: lists, which may be cached too, are the gateway's own results. */
 const MEMBERS_OF_READ: ReadonlyMap<string, string> = new Map([...ALWAYS_THERE, ...UNCACHED]);
 const BRACE = 0x7b;
 const END_BRACE = 0x7d;
@@ -54,8 +55,8 @@ const END_BRACE = 0x7d;
 const scanner = new JsonScanner();
 
 /**
- * What a legacy backend's result lacks (M18, M19), before all that it has. And what it says under a name that means nothing in its
- * revision: its results are complete, whatever else it calls them there, because nobody there waits for a retry.
+ * Puts the members that a legacy backend's result lacks (M18, M19) before its own, and replaces any other `resultType` with `complete`:
+ * the name means nothing in the backend's revision, and no legacy backend waits for a retry.
  */
 export function resultEdits(bytes: Buffer, { bodyStart, bodyEnd }: BackendMessage, method: string): Edit[] {
   if (bytes[bodyStart] !== BRACE) return [];
@@ -72,8 +73,8 @@ export function resultEdits(bytes: Buffer, { bodyStart, bodyEnd }: BackendMessag
 }
 
 /**
- * What a modern backend's result lacks: the type, which clients of this revision must find (M18, N06). One that is there stands as it
- * is, also where nobody knows it. And no memory that others share may keep what was read: allow-lists are each user's (M30).
+ * Adds the type if a modern backend's result lacks it, because clients of this revision must find one (M18, N06). A type that is there
+ * stays, even an unknown one. A read gets the scope `private`: no shared cache may keep it, since allow-lists are per user (M30).
  */
 export function passedEdits(bytes: Buffer, { bodyStart, bodyEnd }: BackendMessage, method: string): readonly Edit[] {
   if (bytes[bodyStart] !== BRACE) return NO_EDITS;
@@ -88,8 +89,8 @@ function typeBefore(result: Buffer, start: number): Edit {
 }
 
 /**
- * Where nearly all servers write it, so that no more has to be read: as the first member, or near the end. What follows there is an object
- * with the brace before it alone when it is this one's own.
+ * Looks where nearly all servers write the type, as the first member or near the end, so that no more has to be read. The tail from the
+ * key on, with a brace put before it, is a valid object only if the key is a member of the result itself.
  */
 function hasTypeAtAnEnd(result: Buffer): boolean {
   if (result.subarray(0, FIRST_TYPE.length).equals(FIRST_TYPE)) return true;
@@ -100,8 +101,8 @@ function hasTypeAtAnEnd(result: Buffer): boolean {
 }
 
 /**
- * The scope `private` in place of any other. In what is too large to be read at once one that says `"public"` is found by its bytes, which
- * no string can have in it; of those the first ones, and one that stands deeper as well, where it means nothing.
+ * Puts the scope `private` in place of any other. In a result too large to be read at once, `"public"` scopes are found by their bytes,
+ * which no JSON string can contain: only the first `scopesChangedMax` of them, and also nested ones, which mean nothing.
  */
 function otherScopes(result: Buffer, bodyStart: number): readonly Edit[] {
   if (!mayName(result, SCOPE_KEY)) return NO_EDITS;
@@ -131,10 +132,10 @@ const SCOPE_KEY = '"cacheScope"';
 const PRIVATE = Buffer.from('"private"');
 const PUBLIC_BEHIND = /^\s*:\s*"public"/;
 const PUBLIC_BYTES = '"public"'.length;
-/** White space is written by no server here, and by some people a little. */
+/** Bytes that are searched behind the key. Servers write no white space there, people a little. */
 const SCOPE_LOOK_BYTES = 64;
 
-/** In place of each type that is not the usual one, and is a word. What is too large to be read is left as it is. */
+/** Replaces each `resultType` that is a string other than `complete`. A result too large to be read at once stays as it is. */
 function otherTypes(result: Buffer, bodyStart: number): Edit[] {
   if (result.length > limits.readAtOnceBytesMax || !mayName(result, RESULT_TYPE_KEY) || !scanner.scan(result, 1))
     return [];
@@ -152,7 +153,7 @@ function otherTypes(result: Buffer, bodyStart: number): Edit[] {
 const RESULT_TYPE_KEY = Buffer.from('"resultType"');
 const COMPLETE = Buffer.from('"complete"');
 
-/** Whether a call has become a task: its result says so. One that is too large to be read at once is none. */
+/** Whether a call has become a task, as its result says. A result too large to be read at once counts as none. */
 export function isTaskHandle(bytes: Buffer, { bodyStart, bodyEnd, isError }: BackendMessage): boolean {
   const result = bytes.subarray(bodyStart, bodyEnd);
   if (isError || result.length > limits.readAtOnceBytesMax || !result.includes(RESULT_TYPE_KEY)) return false;
@@ -165,7 +166,7 @@ export function isTaskHandle(bytes: Buffer, { bodyStart, bodyEnd, isError }: Bac
   );
 }
 
-/** What is said in a code of before, in that of now (M27). */
+/** Replaces an error code that only the legacy era has with the modern one (M27). */
 export function modernErrorEdit(bytes: Buffer, { bodyStart, bodyEnd }: BackendMessage): Edit | undefined {
   const error = bytes.subarray(bodyStart, bodyEnd);
   if (error.length > limits.readAtOnceBytesMax || !scanner.scan(error, 1)) return undefined;
@@ -177,11 +178,11 @@ export function modernErrorEdit(bytes: Buffer, { bodyStart, bodyEnd }: BackendMe
 
 const CODES_NOW: ReadonlyMap<string, Buffer> = new Map([
   [String(rpcCodes.resourceNotFound), Buffer.from(String(rpcCodes.invalidParams))],
-  // Of which nobody could make questions.
+  // Reached only if no input requests could be made of the error (url-elicitations.ts).
   [String(rpcCodes.urlElicitationRequired), Buffer.from(String(rpcCodes.internalError))],
 ]);
 
-/** What is too large to be read may have what it names: without it a result is complete, and is not kept. */
+/** A result too large to be read counts as having each member that it names: without them it means complete, and not cacheable. */
 function mayHaveMember(result: Buffer, name: string): boolean {
   const isNamed = result.includes(`"${name}"`);
   if (result.length > limits.readAtOnceBytesMax) return isNamed;
@@ -193,10 +194,10 @@ function mayName(result: Buffer, key: Buffer | string): boolean {
   return result.includes(key) || result.includes(ESCAPED);
 }
 
-/** How an escape of a letter begins. */
+/** How the escape of an ASCII letter begins. */
 const ESCAPED = Buffer.from('\\u00');
 
-/** One that is there twice is there. */
+/** Whether the object has the member, once or more often. */
 function hasMember(result: Buffer, name: string): boolean {
   if (!scanner.scan(result, 1) || scanner.kind(0) !== jsonKind.object) return false;
   const past = scanner.next(0);

@@ -1,14 +1,14 @@
 // The `requestState` of calls that are held open here while a client of MCP 2026-07-28 answers what their backend has asked
-// (M23). It tells any worker of this gateway which worker holds the call, and is worth nothing to anybody but the caller, for
-// the same request, for a few minutes. Backends have states of their own, which pass as they are: ours is what our seal opens. Cold.
+// (M23). It tells any worker of this gateway which worker holds the call. It is valid only for the same caller and request, for a few
+// minutes. Backends have states of their own, which pass unchanged: a state is the gateway's if its seal opens. Cold path.
 import { createHash, hkdfSync, randomBytes } from 'node:crypto';
 import { limits } from '../../shared/limits.js';
 import { seal, SEAL_BYTES, SEAL_KEY_BYTES, unseal } from '../../shared/sealing.js';
 
-/** Names the form of what is sealed: what has another form is opened by nobody. */
+/** Names the layout of the sealed bytes; part of the key and of the associated data, so that no other layout opens. */
 const FORM = 'switchyard request state 1';
 
-/** Slot (u16), round (u16), expiry in seconds (u32), call. */
+/** Layout: slot (u16), round (u16), expiry in seconds (u32), call. */
 const CALL_AT = 8;
 const CALL_BYTES = 12;
 const PLACE_BYTES = CALL_AT + CALL_BYTES;
@@ -21,7 +21,7 @@ export interface StateOrigin {
   readonly subject: string;
   readonly virtualHostId: string;
   readonly method: string;
-  /** Of the tool or the prompt, or the resource's URI, as the caller has it. */
+  /** The name of the tool or prompt, or the resource's URI, as the caller has it. */
   readonly name: string;
   /** Made by `argumentsHash`. */
   readonly argsHash: string;
@@ -38,17 +38,17 @@ export interface HeldPlace {
   readonly round: number;
 }
 
-/** No two are alike, also of workers that have the same slot one after the other. */
+/** Random, so that no two calls share a key, not even calls of successive workers in one slot. */
 export function newCallKey(): string {
   return randomBytes(CALL_BYTES).toString('base64url');
 }
 
-/** Of very long arguments the beginning and the length: all of them would hold up everybody, and what runs is never what a retry says. */
+/** Hashes the length and at most the first 1 MiB: more would block the event loop, and a held call keeps its own arguments anyway. */
 export function argumentsHash(args: Buffer): string {
   return createHash('sha256').update(`${args.length} `).update(args.subarray(0, HASHED_BYTES_MAX)).digest('base64');
 }
 
-/** Whether a text could be a state of ours. */
+/** Whether a text has the form of a state of the gateway's. */
 export function isStateForm(state: string): boolean {
   return STATE.test(state);
 }
@@ -58,8 +58,8 @@ export class RequestStates {
   readonly #nowMs: () => number;
 
   /**
-   * @param secret that this gateway's workers share, and nobody else has.
-   * @param nowMs a clock that they share.
+   * @param secret shared by this gateway's workers, and unknown to anybody else.
+   * @param nowMs a clock that the workers share.
    */
   constructor(secret: Uint8Array, nowMs: () => number = Date.now) {
     this.#key = Buffer.from(hkdfSync('sha256', secret, '', FORM, SEAL_KEY_BYTES));
@@ -76,13 +76,13 @@ export class RequestStates {
   }
 
   /**
-   * @returns `undefined` for what is no state of ours, or not one of this request; `expired` for one that was. Whether it has been
-   * used is for the holder of the call to know.
+   * @returns `undefined` for a state that is not the gateway's, or belongs to another request; `expired` for one that has run out.
+   * Whether a state was used already is known only to the worker that holds the call.
    */
   open(origin: StateOrigin, state: string): HeldPlace | 'expired' | undefined {
     if (!STATE.test(state)) return undefined;
     const bytes = Buffer.from(state, 'base64url');
-    // Of the last character some bits stand for nothing: one state must not have several spellings.
+    // Some bits of the last character are unused: one state must not have several spellings.
     if (bytes.toString('base64url') !== state) return undefined;
     const place = unseal(this.#key, associatedData(origin), bytes);
     if (place === undefined) return undefined;
@@ -95,7 +95,7 @@ export class RequestStates {
   }
 }
 
-/** As JSON, in which none of the texts can be taken for a part of another. */
+/** JSON keeps the texts apart, so that no part of one can be taken for part of another. */
 function associatedData({ subject, virtualHostId, method, name, argsHash, headersHash }: StateOrigin): Buffer {
   return Buffer.from(JSON.stringify([FORM, subject, virtualHostId, method, name, argsHash, headersHash]));
 }

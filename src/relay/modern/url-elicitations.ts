@@ -1,6 +1,6 @@
-// What a backend of 2025-11-25 answers whose user has to go somewhere in a browser first: an error (-32042). For clients of MCP 2026-07-28, who
-// do not know it (M27), it is a result that asks for input (M22); when they have given it, the call is begun anew, as such a backend expects it.
-// Cold.
+// A backend of 2025-11-25 whose user must first open an address in a browser answers with an error (-32042). Clients of MCP 2026-07-28 do
+// not know it (M27), so they get a result that asks for input (M22); once they have given it, the call is made from the start, as such a
+// backend expects. Cold path.
 import { isObject } from '../../shared/json-values.js';
 import { limits } from '../../shared/limits.js';
 import { rpcCodes } from '../../shared/refusals.js';
@@ -13,7 +13,7 @@ interface UrlElicitation {
   readonly url: string;
 }
 
-/** @param error JSON, of a message. @returns where its user is to go; nothing for another error, and for one that is too large. */
+/** @param error JSON, of a message. @returns what the user must open; `undefined` for another error, and for one that is too large. */
 export function readUrlElicitations(error: Buffer): readonly UrlElicitation[] | undefined {
   if (error.length > limits.heldQuestionBytesMax || !error.includes(CODE)) return undefined;
   const { code, data } = JSON.parse(error.toString()) as { code?: unknown; data?: unknown };
@@ -31,13 +31,13 @@ function readElicitation(value: unknown): UrlElicitation | undefined {
   return { mode: 'url', message, url };
 }
 
-/** What is asked for, as JSON. */
+/** The result's `inputRequests`, as JSON. */
 export function inputRequestsOf(elicitations: readonly UrlElicitation[]): string {
   const asked = elicitations.map((params, index) => [String(index + 1), { method: 'elicitation/create', params }]);
   return JSON.stringify(Object.fromEntries(asked));
 }
 
-/** Whether its user has gone there, as far as the client says. @param responses JSON, `inputResponses`; read where it is not too large. */
+/** Whether, as the client says, its user has opened the addresses. @param responses JSON, `inputResponses`; accepted unread if large. */
 export function isAccepted(responses: Buffer): boolean {
   if (responses.length > limits.readAtOnceBytesMax) return true;
   const answers: unknown = JSON.parse(responses.toString());

@@ -1,5 +1,5 @@
-// A relayed request from its caller's side: who hears of it, on what stream, and what becomes of it when nobody does. What it is at
-// its backend is `relayed-request.ts`. A base class, because a call is one object. Hot.
+// The caller's side of a relayed request: which exchange receives its messages, on what stream, and what happens after a disconnect. The
+// backend's side is `relayed-request.ts`. A base class, so that a call is one object. Hot path.
 import type { BackendMessage, ClientMessage } from '../../protocol/json-rpc.js';
 import { sameId } from '../../protocol/message-id.js';
 import { limits } from '../../shared/limits.js';
@@ -34,15 +34,15 @@ const JSON_ALONE: RpcError = {
 export abstract class AnsweredRequest extends RequestInFlight implements StreamOwner {
   readonly id: IdSpan;
   protected readonly plan: RelayedRequestPlan;
-  /** Who hears of it: its caller, or whoever has made the request again. */
+  /** The exchange that receives messages and the answer: the caller's, or that of a retry. */
   protected exchange: Exchange;
-  /** At its backend. */
+  /** The request at its backend, if it was sent. */
   protected request: RpcRequest | undefined;
-  /** It is answered. */
+  /** Whether it is answered. */
   protected isDone = false;
-  /** From the first event on, or before a slow answer. */
+  /** Opened for the first event, or while the answer is slow to come. */
   #stream: CallerStream | undefined;
-  /** Once its caller, or the caller's first connection, is gone. */
+  /** Made once the caller, or its first connection, is gone. */
   #unheard: UnheardCall | undefined;
 
   constructor(plan: RelayedRequestPlan) {
@@ -58,7 +58,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     return this.#stream?.isBlocked === true;
   }
 
-  /** @param request as which it is at its backend now. */
+  /** @param request the one that is at the backend now. */
   protected noteSent(request: RpcRequest): void {
     this.request = request;
     this.#unheard?.onSent(request);
@@ -84,7 +84,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     if (!this.isDone) this.#say(joined(parts), onLost);
   }
 
-  /** Gives its caller this for an answer; what comes next is for another. */
+  /** Answers the caller with this message. @param meanwhile the exchange that receives what comes next. */
   pauseWith(message: Buffer, meanwhile: Exchange): void {
     const exchange = this.exchange;
     exchange.onAbort = undefined;
@@ -94,14 +94,14 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     this.goOn(meanwhile);
   }
 
-  /** @param exchange hears of it from now on. */
+  /** @param exchange receives everything from now on. */
   goOn(exchange: Exchange): void {
     this.exchange = exchange;
     exchange.onAbort = () => this.onCallerGone();
     this.request?.resume();
   }
 
-  /** For `HeldCall`: what the config does not have any more, nobody goes on with. */
+  /** For `HeldCall`: a call that the config no longer allows is not continued. */
   obstacleFor(
     virtualHost: CompiledVirtualHost,
     exchange: Exchange,
@@ -127,8 +127,8 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
   }
 
   /**
-   * Going away is not a cancellation in a session (S12): the call goes on unheard, and what comes of it is dropped. But not for ever,
-   * because it holds a connection to the backend.
+   * In the legacy era, disconnecting is not a cancellation (S12): the call goes on unheard, and its answer is dropped unless a stream
+   * keeps it. But not for ever, because the call holds a connection to the backend.
    */
   protected onCallerGone(): void {
     if (this.isDone) {
@@ -154,7 +154,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     this.request?.resume();
   }
 
-  /** With its caller, or the caller's first connection, went the count of what it sent, which is still here. */
+  /** The request's body stays in memory, but its count ended with the caller's first connection: `UnheardCall` counts it again. */
   #noteGone(): UnheardCall {
     if (this.#unheard !== undefined) return this.#unheard;
     const { session, deadlines } = this.plan;
@@ -187,7 +187,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     return sameId(bytes, start, end, exchange.request.body, call.progressTokenStart, call.progressTokenEnd);
   }
 
-  /** To a client that takes events. */
+  /** Only for a client that takes events. */
   #openStream(): CallerStream {
     return (this.#stream = new CallerStream(this, this.exchange, this.plan.session.streamKeeper));
   }
@@ -202,10 +202,10 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
   }
 
   /**
-   * Gives the answer to whoever hears of it.
+   * Gives the answer to the current exchange.
    * @param parts what the caller gets in place of the message.
-   * @param status of HTTP, where nothing was said before.
-   * @param isPassing the message is valid only now.
+   * @param status of HTTP, used if no event was sent before.
+   * @param isPassing whether the message is valid only until this returns.
    */
   protected answerCaller(
     message: Buffer,
@@ -230,7 +230,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     else answerWithStatus(exchange, joined(parts), status);
   }
 
-  /** Whether the answer is the last event of a stream, or of one that can be gone on with. */
+  /** Whether the answer is the last event of a stream: of one that is open, or of one to open so that the client can resume it. */
   get #isEventDue(): boolean {
     if (this.#stream !== undefined) return true;
     const { session } = this.plan;

@@ -1,4 +1,4 @@
-// What stands between the opening of an upstream session and a request for a prompt, a resource or a completion: the backend
+// The check between the opening of an upstream session and a request for a prompt, a resource, a completion or a task: the backend
 // must have declared the capability, and its allow-list of resources must grant the URI. What is not granted is answered like
 // what does not exist. Tools have no gate.
 import { listKinds, type ListKind } from '../../protocol/list-kinds.js';
@@ -21,19 +21,19 @@ export interface GateRules {
   readonly capability: number;
   /** The backend's URI that must be granted, if it is for a resource. */
   readonly uri: string | undefined;
-  /** The answer where there is no such thing. */
+  /** The error for what does not exist, or is not granted. */
   readonly unknown: RpcError;
 }
 
-/** What only the backend's lists would tell: whether the client may have it is found out when it begins anew. */
+/** Only the backend's lists could tell whether the new allow-list grants the URI: they are read when the client calls again. */
 const ALLOW_LIST_CHANGED: RpcError = {
   code: rpcCodes.invalidParams,
   message: 'The allow-list has changed meanwhile: call again without requestState and inputResponses',
 };
 
 /**
- * Whether a request that has passed the gate may go on, made again under a config that may be another.
- * @param passed hash of the allow-list of resources under which it has.
+ * Why a request that has passed the gate may not continue when it is made again, perhaps under another config.
+ * @param passed hash of the allow-list of resources under which it passed.
  */
 export function obstacleToGoingOn(
   rules: GateRules | undefined,
@@ -63,7 +63,7 @@ export class Gate {
     this.#rules = rules;
   }
 
-  /** @param upstream is open. @param done may be called from within. */
+  /** @param upstream must be open. @param done may be called from within. */
   pass(upstream: UpstreamSession, metadata: RequestMetadata, done: GateOutcome): void {
     const { capability, method, unknown } = this.#rules;
     if (((upstream.record?.capabilities ?? 0) & capability) === 0) {
@@ -84,7 +84,7 @@ export class Gate {
     }
   }
 
-  /** Whoever is subscribed may end it, also where the resource has left the backend's list. */
+  /** A subscription may always be ended, even if the resource has left the backend's list. */
   #isEndingOfHeld({ backend }: UpstreamSession): boolean {
     const { method, uri } = this.#rules;
     return (
@@ -92,7 +92,7 @@ export class Gate {
     );
   }
 
-  /** Nobody waits any more; `done` may be called all the same. */
+  /** Stops looking, because nobody waits any more; `done` may still be called. */
   abort(): void {
     this.#isAborted = true;
     this.#reader?.abort();

@@ -1,6 +1,6 @@
-// What a backend without sessions wants of the client in the middle of a request: it answers with questions, they are put to the
-// client of a session as if the backend had asked them (backend-requests.ts), and the request is made again with the answers
-// and with what the backend wants to see again. Cold: a request whose backend asks nothing never comes here.
+// What a modern backend asks the client of a session in the middle of a request: the backend answers with questions, these are put to
+// the client as if a legacy backend had asked them (backend-requests.ts), and the request is made again with the client's answers and
+// the backend's `requestState`. Cold path: a request whose backend asks nothing never comes here.
 import { Buffer } from 'node:buffer';
 import { randomUUID } from 'node:crypto';
 import { readInputRequired, type InputRequest, type InputRequired } from '../../protocol/input-required.js';
@@ -17,17 +17,17 @@ import type { Session } from '../session/session.js';
 
 /** The request whose backend asks. */
 export interface InputOwner extends AskingStream {
-  /** Everything is answered: the request is made again. */
+  /** The client has answered everything: the request is to be made again. */
   onInput(): void;
-  /** It will not be; `undefined`: what the backend says makes no sense. */
+  /** The request will not be made again. @param error `undefined` if the backend's answer is invalid. */
   onNoInput(error: RpcError | undefined): void;
 }
 
 /** What goes into the request when it is made again. */
 export interface InputRound {
-  /** Another than before (N07): JSON. */
+  /** A new id (N07), as JSON. */
   readonly id: Buffer;
-  /** Members of its params. */
+  /** Members to put into its params, as JSON. */
   readonly members: Buffer;
 }
 
@@ -46,7 +46,7 @@ export class InputRounds {
   #round: InputRound | undefined;
   #reading: Reading | undefined;
   #pause: Deadline | undefined;
-  /** In the subject's share, of answers that are kept until they were sent. */
+  /** Bytes taken from the subject's share, for answers that are kept until they have been sent. */
   #countedBytes = 0;
   #isAsking = false;
   #isOver = false;
@@ -56,12 +56,12 @@ export class InputRounds {
     this.#owner = owner;
   }
 
-  /** Of the request as it is to be made now; `undefined` the first time. */
+  /** What the request is to be made with now; `undefined` the first time. */
   get round(): InputRound | undefined {
     return this.#round;
   }
 
-  /** @param result of type `input_required`; it may be kept. */
+  /** @param result of type `input_required`; it must stay valid. */
   begin(result: Buffer): void {
     this.#giveBytes();
     if (this.#count >= limits.inputRoundsMax) {
@@ -77,12 +77,12 @@ export class InputRounds {
     });
   }
 
-  /** What the client is asked it answers to another process, which knows nothing of the request. */
+  /** From now on the client's answers go to another process, which knows nothing of the request. */
   onRetired(): void {
     if (this.#isAsking) this.#owner.onNoInput(REPLACED);
   }
 
-  /** Nobody waits for the request any more. What is open at the client is the owner's to end. */
+  /** The request is over. The owner withdraws what the client has yet to answer. */
   end(): void {
     this.#isOver = true;
     this.#reading?.cancel();
@@ -90,7 +90,7 @@ export class InputRounds {
     this.#giveBytes();
   }
 
-  /** It asks for nothing, and wants to be asked again. */
+  /** The backend asks for nothing, but wants the request to be made again. */
   #waitAndGoOn({ requestState }: InputRequired): void {
     this.#pause = this.#plan.deadlines.after(limits.inputPauseMs, () => this.#goOn([], requestState));
   }
@@ -131,7 +131,7 @@ export class InputRounds {
     this.#owner.onInput();
   }
 
-  /** Of the exchange that has brought it, which is over at once, nobody counts it any more. */
+  /** Counts an answer that is kept: the exchange that brought it, and with it its count in the share, is over at once. */
   #takeBytes({ length }: Buffer): void {
     if (length < limits.countedFromBytes) return;
     this.#plan.session.account.requestBytes.take(length);
@@ -167,7 +167,7 @@ function notHad({ method }: InputRequest, why: string): RpcError {
   };
 }
 
-/** Clients of before want an id with each URL, which backends do not give any more. */
+/** Legacy clients want an `elicitationId` with each URL, which modern backends do not give. */
 function paramsOf({ method, mode, params, hasElicitationId }: InputRequest): Buffer {
   if (method !== 'elicitation/create' || mode !== 'url' || hasElicitationId) return params;
   return Buffer.concat([Buffer.from(`{"elicitationId":"${randomUUID()}",`), params.subarray(1)]);

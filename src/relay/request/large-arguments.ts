@@ -1,5 +1,5 @@
-// Reads those arguments of a large call that have to be sent as headers, too (N03, M13): in slices, before the call is sent, from the pieces in which
-// it will be sent, without joining them. Cold: only for large calls to tools with such parameters.
+// Reads the arguments of a large call that must be sent as headers, too (N03, M13): in slices, before the call is sent, from the pieces
+// in which it will be sent, without joining them. Cold path: only for large calls to tools with such parameters.
 import { Buffer } from 'node:buffer';
 import { ESCAPE_BYTES_MAX, stringValue } from '../../protocol/json-member.js';
 import { jsonKind, type JsonScanner } from '../../protocol/json-scanner.js';
@@ -14,13 +14,13 @@ import { MirroredPaths, type KeyText } from '../message/mirrored-nodes.js';
 import { scalarText, TOO_LONG, type MirroredValues } from '../message/mirrored-params.js';
 import type { RelayedRequestPlan } from './relayed-request-plan.js';
 
-/** What was read of a call, in the order of its tool's parameters. */
+/** The values that were read from a call, in the order of its tool's parameters. */
 export interface ReadArguments {
-  /** These parameters. */
+  /** The parameters that were looked for. */
   readonly known: readonly MirroredParam[];
-  /** As the caller has written them. */
+  /** The values that the caller has written. */
   readonly own: MirroredValues;
-  /** As they go out, with those that the config fixes. */
+  /** The values that go out, including those that the config fixes. */
   readonly sent: MirroredValues;
 }
 
@@ -29,7 +29,7 @@ const TOO_MANY: RpcError = {
   message: 'Too many arguments to search for those that the tool needs as headers',
 };
 
-/** The parameters for which a call has to be read before it goes out; `undefined` where it need not be, or is read at once. */
+/** The parameters for which a call must be read before it goes out; `undefined` if it need not be, or is small enough to read at once. */
 export function argumentsToRead({
   outgoing,
   message,
@@ -38,7 +38,7 @@ export function argumentsToRead({
 }: RelayedRequestPlan): readonly MirroredParam[] | undefined {
   const isSmall = outgoing.body.length + (outgoing.putIn?.length ?? 0) <= limits.readAtOnceBytesMax;
   if (isSmall || message.method !== 'tools/call') return undefined;
-  // A client with a session says nothing in its heads, and a backend with sessions looks at none.
+  // Legacy clients send no such headers, and legacy backends look at none.
   return upstream.isModern || message.envelope !== undefined ? upstream.mirrorsOf(bareName) : undefined;
 }
 
@@ -64,7 +64,7 @@ export function readArguments(
   return readings.readPieces(session.identity.subject, text.parts, paths.depth, handler, { filter });
 }
 
-/** A text in parts. No token that is looked at goes from one into the next. */
+/** A text in parts. No token that is looked at spans two parts. */
 class PartedText {
   readonly parts: readonly Buffer[];
 
@@ -72,7 +72,7 @@ class PartedText {
     this.parts = parts;
   }
 
-  /** Offsets are of the whole. */
+  /** Offsets are those of the whole text. */
   slice(start: number, end: number): Buffer {
     let at = start;
     for (const part of this.parts) {
@@ -89,7 +89,7 @@ class PartedText {
   }
 }
 
-/** Writes down what is on the way to the parameters, and no other argument's members. */
+/** Records only the nodes that lead to the parameters, and not the members of other arguments. */
 class PathFilter implements NodeFilter {
   readonly nodesMax = limits.mirroredNodesMax;
   readonly #paths: MirroredPaths;
@@ -116,7 +116,7 @@ function valueOf(tape: JsonScanner, text: PartedText, node: number): MirroredVal
   return scalarText(token, 0, token.length, kind);
 }
 
-/** Of arguments nothing else is put in but what the config fixes. */
+/** Whether the value was put in by the gateway: in arguments, only the values that the config fixes are. */
 function isPutIn(
   tape: JsonScanner,
   node: number,

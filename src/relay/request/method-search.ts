@@ -1,5 +1,5 @@
-// A request whose method may be that of a backend of which nothing is known in this session: one that could not be opened so
-// far, or that another process had lost when this one went on with the session. They are opened, and then it is known. Cold.
+// A request whose method may be that of a backend of which this session knows nothing: one that could not be opened so far, or that
+// another process had lost before this one adopted the session. Opens these backends to find out. Cold path.
 import { rpcCodes } from '../../shared/refusals.js';
 import type { Deadline } from '../../shared/deadline-wheel.js';
 import type { CompiledBackend } from '../../user-config/compiled-config.js';
@@ -21,7 +21,7 @@ export interface MethodSearchPlan {
   readonly session: Session;
   readonly exchange: Exchange;
   readonly id: IdSpan;
-  /** Of the config that the session obeys; not empty. */
+  /** Backends of the config that the session obeys; not empty. */
   readonly backends: ReadonlyMap<string, CompiledBackend>;
 }
 
@@ -35,7 +35,7 @@ export class MethodSearch extends RequestInFlight {
   #patience: Deadline | undefined;
   #isDone = false;
 
-  /** @param onSearched called once, perhaps from within `start`: as much is known as will be. Not when the caller is answered here. */
+  /** @param onSearched called once, perhaps from within `start`, when the search is over; not if the caller is answered here. */
   constructor(context: UpstreamContext, plan: MethodSearchPlan, onSearched: () => void) {
     super();
     this.id = plan.id;
@@ -66,7 +66,7 @@ export class MethodSearch extends RequestInFlight {
 
   #open(backend: CompiledBackend): void {
     const { session, exchange } = this.#plan;
-    // The session is over, or has another config by now.
+    // The search or the session is over, or the session obeys another config by now.
     if (this.#isDone || session.virtualHost?.backends.get(backend.name) !== backend) return this.#settle(backend);
     const upstream = session.upstream(backend);
     upstream.whenOpen(metadataFor(backend, exchange.request), () => this.#settle(backend));
@@ -82,7 +82,7 @@ export class MethodSearch extends RequestInFlight {
     if (this.#finish()) this.#onSearched();
   }
 
-  /** @returns false when it was over. */
+  /** @returns false if it was over already. */
   #finish(): boolean {
     if (this.#isDone) return false;
     this.#isDone = true;

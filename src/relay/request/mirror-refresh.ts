@@ -1,4 +1,4 @@
-// Reads a backend's tools again, for what its calls must say in headers (N04): a call was refused for it. Cold.
+// Reads a backend's list of tools again, after a call was refused for its `mcp-param-*` headers (N04). Cold path.
 import { listKinds } from '../../protocol/list-kinds.js';
 import type { RequestMetadata } from '../../upstream/http/request-metadata.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
@@ -20,7 +20,7 @@ export class MirrorRefresh {
     this.#merger = merger;
   }
 
-  /** @param tool whose call was refused. @param done called once, whatever has come of it; from within as well. */
+  /** @param tool the one whose call was refused. @param done called once, whatever the outcome, perhaps from within. */
   read(upstream: UpstreamSession, tool: string, metadata: RequestMetadata, done: () => void): MirrorReading {
     upstream.missMirrors(tool);
     const reader = new ListPages(this.#context, this.#merger, listKinds.tools, upstream, metadata, (pages) => {

@@ -1,5 +1,5 @@
-// One request of a session on its way to a backend of MCP 2026-07-28: what its head says, what of the caller's session goes into its bytes,
-// and what an answer means that is none yet. The head alone of a call that came through `call_tool` without a session. Warm: of such backends alone.
+// A session's request on its way to a backend of MCP 2026-07-28: its headers, what of the session goes into its bytes, and answers that
+// are not final yet. For a modern client's call that came through `call_tool`, the headers alone. Warm path: modern backends only.
 import { Buffer } from 'node:buffer';
 import { errorCodeIn } from '../../protocol/answer-outcome.js';
 import { readMember } from '../../protocol/json-member-text.js';
@@ -45,11 +45,11 @@ export const NAME_TOO_LONG: RpcError = {
 
 const NO_PARAMS: readonly string[] = [];
 
-/** As requests are whose head does not agree with their body. */
+/** The HTTP status with which backends refuse requests whose headers do not agree with their body. */
 const REFUSED = 400;
 
 export interface ModernLegOwner extends InputOwner {
-  /** The answer is one, after all. */
+  /** The answer is the final one, after all. */
   onWhole(bytes: Buffer, message: BackendMessage): void;
 }
 
@@ -59,11 +59,11 @@ export class ModernLeg {
   #reading: Reading | undefined;
   /** Made when the backend first asks for more. */
   #rounds: InputRounds | undefined;
-  /** Those of the parameters that the head has said. */
+  /** The parameter headers that were sent. */
   #sentParams = NO_PARAMS;
-  /** The same as they are known to be, of a large call. */
+  /** Of a large call: the parameters with headers, as they were known when it was sent. */
   #sentKnown: readonly MirroredParam[] | undefined;
-  /** The backend has refused them, and says anew what it wants. */
+  /** The reading of the backend's tools after it has refused the headers. */
   #refresh: MirrorReading | undefined;
   #isRefreshed = false;
   #isOver = false;
@@ -73,7 +73,7 @@ export class ModernLeg {
     this.#owner = owner;
   }
 
-  /** Whether the backend has begun with the request: it may not be begun anew elsewhere. */
+  /** Whether the backend has begun with the request, so that it must not be begun again elsewhere. */
   get isBegun(): boolean {
     return this.#rounds?.round !== undefined;
   }
@@ -85,8 +85,8 @@ export class ModernLeg {
   }
 
   /**
-   * @param read of a large call whose arguments its head says again.
-   * @returns an error where the message is too large for what would have to be changed in it, or for its head.
+   * @param read the arguments of a large call that its headers repeat.
+   * @returns an error if the message is too large to be changed as needed, or its tool or arguments too large for the headers.
    */
   outgoing(message: OutgoingMessage, read?: ReadArguments): OutgoingMessage | RpcError {
     const { session, upstream, bareName, message: call } = this.#plan;
@@ -102,12 +102,12 @@ export class ModernLeg {
     return withHead(changed, modernHead(call.method, bareName, params));
   }
 
-  /** Of a client that needs no session: it is asked by the answer itself, and only the head of its call is ours. */
+  /** Whether the client is modern: the answer itself asks it for input, and only the headers of its call are made here. */
   get #hasEnvelope(): boolean {
     return this.#plan.message.envelope !== undefined;
   }
 
-  /** What the head says of the arguments (N03). */
+  /** The headers that repeat arguments (N03); `undefined` if they are too long to be sent. */
   #paramsOf(read?: ReadArguments): readonly string[] | undefined {
     const { upstream, bareName, message: call, outgoing } = this.#plan;
     const known = call.method === 'tools/call' ? upstream.mirrorsOf(bareName) : undefined;
@@ -115,19 +115,19 @@ export class ModernLeg {
     return known === undefined || values === undefined ? NO_PARAMS : headersOf(known, values);
   }
 
-  /** Since the list was read again: whether the head would say something else. Of a large call, which has to be read for it, that it might. */
+  /** Whether the headers would differ now that the list was read again; for a large call, which must be read first, whether they might. */
   get #isRefreshUseful(): boolean {
     const { upstream, bareName } = this.#plan;
     const toRead = argumentsToRead(this.#plan);
     if (toRead !== undefined) return JSON.stringify(toRead) !== JSON.stringify(this.#sentKnown);
     const params = this.#paramsOf();
-    // Who cannot be told is told why.
+    // The headers cannot be sent: the next try answers the caller with the reason.
     if (params === undefined || upstream.hasUnreadMirrors(bareName)) return true;
     return params.join('\n') !== this.#sentParams.join('\n');
   }
 
   /**
-   * Looks whether an answer is the answer.
+   * Checks whether an answer is the final one.
    * @param status of HTTP.
    * @returns false when it is; otherwise the owner hears what becomes of it.
    */
@@ -150,7 +150,7 @@ export class ModernLeg {
     return !isWhole;
   }
 
-  /** Who has refused the headers with this status has not begun with the request: it goes out once more, with others (N04). */
+  /** A backend that has refused the headers with this status has not begun with the request: it goes out once more, with others (N04). */
   #tryRefresh(bytes: Buffer, message: BackendMessage): boolean {
     const { upstream, bareName, metadata, mirrorRefresh, message: call } = this.#plan;
     if (this.#isRefreshed || call.method !== 'tools/call') return false;
@@ -164,7 +164,7 @@ export class ModernLeg {
     return true;
   }
 
-  /** The client's answers do not come here any more. */
+  /** From now on the client's answers go to another process. */
   onRetired(): void {
     this.#rounds?.onRetired();
   }
@@ -183,7 +183,7 @@ export class ModernLeg {
   }
 }
 
-/** With the level that the client has set for its session. */
+/** The upstream session's envelope, with the log level that the client has set for its session. */
 function envelopeIn({ logLevel }: Session, { envelope }: UpstreamSession): Buffer {
   const level = logLevel === undefined ? undefined : readMember(logLevel, 'level');
   if (level === undefined) return envelope;

@@ -24,13 +24,13 @@ export interface RelayedRequestPlan {
   readonly gate: Gate | undefined;
   /** Bits of `uriPlace`: where in the answer URIs are the backend's. */
   readonly uriPlaces: number;
-  /** The same of `taskPlace` for ids of tasks. */
+  /** Bits of `taskPlace`: where in the answer ids of tasks are the backend's. */
   readonly taskPlaces: number;
   readonly metadata: RequestMetadata;
   readonly ids: OwnIds;
   readonly mirrorRefresh: MirrorRefresh;
   readonly deadlines: DeadlineWheel;
-  /** Called when the backend has answered with a result, or it is known that it will not; perhaps again. */
+  /** Called with `true` when the backend has answered with a result, and with `false` at the end, in any case. */
   readonly onSettled?: ((isDone: boolean) => void) | undefined;
   /** Silence after which the backend is given up, ms. */
   readonly idleTimeoutMs: number;

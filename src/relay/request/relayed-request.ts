@@ -1,6 +1,6 @@
-// One request for a single backend on its way, as `tools/call`: there and back byte for byte, but for names, ids, URIs and what the config or the
-// backend's era says of it. The caller's going away does not end it (S12), a cancellation does (C16). This is its way to the backend and what comes of it there;
-// its caller's side is `answered-request.ts`. Hot: one object per call, nothing awaited.
+// One request for a single backend, such as `tools/call`: relayed byte for byte both ways, except for names, ids, URIs and what the config
+// or an era changes. A legacy caller that disconnects does not end it (S12), a cancellation does (C16). This is the backend's side of it;
+// the caller's side is `answered-request.ts`. Hot path: one object per call, nothing awaited.
 import { capability } from '../../protocol/capabilities.js';
 import type { BackendMessage, ClientMessage } from '../../protocol/json-rpc.js';
 import type { Era } from '../../protocol/protocol-versions.js';
@@ -36,23 +36,23 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
   readonly isCancellable = true;
   /** The upstream session that the request was sent in, to tell a loss of it from a loss of its successor. */
   #sentIn: UpstreamSessionRecord | undefined;
-  /** Known where somebody wants to know how long the backend took. */
+  /** Set only if a watcher wants to know how long the backend took. */
   #sentAtMs = 0;
   #isSecondTry = false;
-  /** The backend has refused the first try for its era: the second one is of the other. */
+  /** The era for which the backend refused the first try: the second try must be of the other one. */
   #refusedEra: Era | undefined;
-  /** Made where its backend has no sessions. */
+  /** Made for a modern backend. */
   #modern: ModernLeg | undefined;
-  /** The client has something to answer that its backend has asked. */
+  /** Whether the client has yet to answer something that the backend has asked. */
   #isAsking = false;
-  /** The same, asked on the backend's own stream, where nobody tells for which call. */
+  /** The same for a question on the backend's own stream, which does not say to which call it belongs. */
   #isExcused = false;
-  /** Of its arguments, before it goes out. */
+  /** The reading of a large call's arguments, before the call is sent. */
   #reading: Reading | undefined;
   #cancelDeadline: Deadline | undefined;
 
   start(): void {
-    // Of two that wait for one task its backend would ask either of them.
+    // If two requests wait for one task, the backend may put its questions to either: the one without a caller is given up.
     if (this.plan.message.method === 'tasks/result') this.plan.session.inFlight.giveUpAbandoned(this.task);
     this.plan.session.begin(this);
     this.exchange.onAbort = () => this.onCallerGone();
@@ -76,11 +76,11 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     const { upstream } = this.plan;
     const { body } = exchange.request;
     const metadata = metadataFor(upstream.backend, exchange.request);
-    // What waits to be sent is counted by nobody.
+    // A large notice is not passed on, because bytes that wait to be sent count in no share.
     if (body.length < limits.countedFromBytes)
       upstream.send(withEdit({ body }, bareTaskEdit(body, notice, upstream.backend)), metadata);
     else upstream.cancel(this.#sentId, 'cancelled by the client', metadata);
-    // A backend without sessions cannot tell whose request the notice means. What it understands is that nobody listens any more.
+    // A backend without sessions cannot tell whose request the notice means. It understands only that the connection is closed.
     if (this.#sentIn?.sessionId === '') {
       this.#endCancelled();
       return;
@@ -98,7 +98,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     return true;
   }
 
-  /** The session was ended under the call. */
+  /** The session has ended during the call. */
   endWithSession(): void {
     this.request?.abort();
     this.#fail(SESSION_ENDED);
@@ -114,17 +114,17 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
       this.onWhole(bytes, message, isInPlace);
       return;
     }
-    // What it says may be needed until the client has answered.
+    // The bytes may be needed until the client has answered what they ask, so they are copied.
     const kept = isInPlace ? Buffer.from(bytes) : bytes;
     if (!this.#modern.takes(kept, message, this.request?.status ?? 0)) this.onWhole(kept, message);
   }
 
-  /** For `ModernLeg`, as the next two. */
+  /** For `ModernLeg`, like the next two methods. */
   onWhole(bytes: Buffer, message: BackendMessage, isInPlace = false): void {
     if (!message.isError) this.plan.onSettled?.(true);
     const { session, upstream, uriPlaces, form } = this.plan;
     const { uriName } = upstream.backend;
-    // That of the backend may be another by now, as other requests have found out.
+    // The era that the request was sent in: other requests may have found out since that the backend speaks another one.
     const era = this.#sentIn?.era ?? 'legacy';
     const instead = form.insteadOf(bytes, message, this.plan, era);
     if (typeof instead === 'string') return this.#finish(resultMessage(this.callersId, instead));
@@ -136,7 +136,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     if (parts === 'task-unreachable') this.#fail(upstreamFault(parts));
     else {
       tellOutcome(this.exchange.watcher, this.plan.message.method, bytes, message, this.#sentAtMs);
-      // Parts are put together, which copies them.
+      // Parts are joined, which copies them: only a message without parts is still in place.
       const status = message.isError ? form.answerStatus(bytes, message, era) : 200;
       this.#finish(bytes, parts, status, isInPlace && parts === undefined);
     }
@@ -171,7 +171,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     }
   }
 
-  /** Without a session nothing can be asked on a stream, and nobody could answer; nor in one that is lost since. */
+  /** Whether the backend can be answered: only in the legacy upstream session that the request was sent in, if that is not lost since. */
   get #isAnswerable(): boolean {
     return this.#sentIn?.era === 'legacy' && this.plan.upstream.record?.sessionId === this.#sentIn.sessionId;
   }
@@ -196,7 +196,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     else asking.withdraw(id);
   }
 
-  /** For `BackendRequests`: people take their time, and the backend waits for them. */
+  /** For `BackendRequests`: while the backend waits for the client, where a person may have to decide, its silence does not count. */
   onAsking(isAsking: boolean): void {
     this.#isAsking = isAsking;
     this.#countSilence();
@@ -222,7 +222,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     const { session, form } = this.plan;
     if (upstream !== this.plan.upstream || !this.isOwnProgress(bytes, message)) return false;
     this.#countSilence();
-    // Nothing holds the backend back there: what the caller does not take at once is dropped, and the next says more.
+    // The backend's own stream is not paused for one caller: progress that the caller cannot take now is dropped, later progress says more.
     if (this.isBlocked) return true;
     const parts =
       form.sentToken === undefined ? clientsNotification(session, upstream, bytes, message, true) : undefined;
@@ -231,12 +231,12 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     return true;
   }
 
-  /** From now on, or not at all while the client is asked. */
+  /** Counts the backend's silence from now on, or not at all while the client is asked. */
   #countSilence(): void {
     this.request?.excuseSilence(this.#isAsking || this.#isExcused);
   }
 
-  /** Hundreds may fail at once, as when their backend goes away. */
+  /** Subjects take turns, because hundreds of requests fail at once when their backend goes away. */
   onFault(fault: UpstreamFault): void {
     wokenTurns.run(this.plan.session.identity.subject, () => this.#onFault(fault));
   }
@@ -247,8 +247,8 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     this.request = undefined;
     const isLost = upstream.tryMarkLost(fault, this.#sentIn);
     const mayTryAgain = !this.#isSecondTry && this.#cancelDeadline === undefined;
-    // The request was refused, so it was not executed: once more, in a new upstream session (R04), or with other
-    // credentials, if still wanted.
+    // The request was refused, so it was not executed: it is tried once more, in a new upstream session (R04) or with other
+    // credentials, unless it was cancelled.
     if (mayTryAgain && (isLost || upstream.tryRenewCredentials(fault, metadata))) {
       this.#isSecondTry = true;
       this.#refusedEra = fault.kind === 'era-refused' ? this.#sentIn?.era : undefined;
@@ -278,10 +278,10 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     else this.#fail(obstacle);
   }
 
-  /** @param read the arguments of a large call whose head says some of them again. */
+  /** @param read the arguments of a large call that its headers repeat. */
   #send(read?: ReadArguments): void {
     const { session, upstream, metadata, idleTimeoutMs } = this.plan;
-    // While the request was at the gate the session may have been lost.
+    // The upstream session may have been lost while the request was at the gate.
     if (upstream.record === undefined) {
       this.#fail(upstreamFault('session-lost'));
       return;
@@ -290,7 +290,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
       this.#fail(upstreamFault('session-lost'));
       return;
     }
-    // Whoever speaks it after all has refused the request for another reason.
+    // If the backend speaks the refused era after all, it refused the request for another reason.
     if (upstream.record.era === this.#refusedEra) return this.#fail(upstreamFault('era-refused'));
     const toRead = argumentsToRead(this.plan);
     if (toRead !== undefined && toRead !== read?.known) return this.#readFirst(toRead);
@@ -299,19 +299,19 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
       this.#refuse(obstacle);
       return;
     }
-    // For subscriptions alone.
+    // Only subscriptions have `onSettled`.
     if (upstream.isModern && this.plan.onSettled !== undefined) return this.#settleHere(this.plan.onSettled);
     this.#sentIn = upstream.record;
     if (this.exchange.watcher !== undefined) this.#sentAtMs = performance.now();
     const outgoing = this.#outgoing(read);
     if ('code' in outgoing) return this.#refuse(outgoing);
     this.noteSent(upstream.request(outgoing, this.#sentId, metadata, idleTimeoutMs, true, this));
-    // In the upstream session in which it goes out now: what was asked in one before is no excuse.
+    // Only what was asked in the upstream session in which the request goes out now excuses silence.
     this.#isExcused = session.isAskedUnasked(upstream);
     if (this.#isExcused) this.#countSilence();
   }
 
-  /** A backend without sessions keeps no subscription. The session does, and what it listens for there goes by them. */
+  /** A modern backend keeps no subscriptions. The client's session keeps them, and listens at the backend for what they name. */
   #settleHere(onSettled: (isDone: boolean) => void): void {
     const { upstream, message } = this.plan;
     if (!upstream.declares(capability.resourcesSubscribe)) return this.#refuse(methodNotFound(message.method));
@@ -320,7 +320,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     this.#finish(resultMessage(this.callersId, '{}'));
   }
 
-  /** Its tool's parameters with headers may be others by then. */
+  /** Reads the arguments, then sends. `#send` reads them again if the tool's parameters with headers have changed meanwhile. */
   #readFirst(known: readonly MirroredParam[]): void {
     this.#reading = readArguments(this.plan, known, (read) => {
       this.#reading = undefined;
@@ -335,12 +335,12 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     const formed = form.outgoing(this.plan.outgoing, upstream, bareName, read);
     if (formed === undefined) return NOT_CHANGED;
     const traced = tracedMessage(this.plan, formed, this.id);
-    // Who has said so itself needs nothing put in; but what stood in a wrapping has no head of its own.
+    // A modern client's request has its envelope and headers already, except for a call from within `call_tool`, which lacks the headers.
     if (!upstream.isModern || (message.envelope !== undefined && !form.isWrapped)) return traced;
     return (this.#modern ??= new ModernLeg(this.plan, this)).outgoing(traced, read);
   }
 
-  /** As the backend knows it. */
+  /** The id under which the backend knows the request. */
   get #sentId(): IdSpan {
     const id = this.plan.form.sentId(this.id);
     return this.#sentIn?.era === 'modern' ? (this.#modern?.sentId(id) ?? id) : id;
@@ -354,7 +354,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     this.#refuse(CANCELLED);
   }
 
-  /** Ends with an error of ours that is nobody's fault. */
+  /** Ends with an error of the gateway's that is no fault of the backend. */
   #refuse(error: RpcError): void {
     const { form } = this.plan;
     const own = form.ownError(error);
@@ -370,8 +370,8 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
 
   /**
    * @param parts what the caller gets in place of the message.
-   * @param status of HTTP, where nothing was said before.
-   * @param isPassing the message is valid only now.
+   * @param status of HTTP, used if no event was sent before.
+   * @param isPassing whether the message is valid only until this returns.
    */
   #finish(message: Buffer, parts?: readonly Buffer[], status = 200, isPassing = false): void {
     if (this.isDone) return;

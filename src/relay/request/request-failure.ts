@@ -1,9 +1,9 @@
-// What the caller of a request is told that its backend has failed. Cold.
+// The error that a caller gets when the backend of its request has failed. Cold path.
 import type { UpstreamFault } from '../../upstream/http/upstream-fault.js';
 import { backendFailed, consentMissing, type RpcError } from '../exchange/answers.js';
 import type { RelayedRequestPlan } from './relayed-request-plan.js';
 
-/** Of clients without a session none knows the elicitation that is an error (M27). */
+/** A missing consent is an elicitation error (-32042) for legacy clients only: modern ones do not know it (M27). */
 export function failureOf(fault: UpstreamFault, { session, upstream, form }: RelayedRequestPlan): RpcError {
   const { name } = upstream.backend;
   if (fault.connect === undefined) return backendFailed(name, fault);

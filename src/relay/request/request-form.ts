@@ -1,5 +1,5 @@
 // What the era of a request changes in how it is served: one object for each modern request (modern/modern-form.ts), and one for
-// all legacy ones. Whoever serves requests asks it and knows no eras. Hot.
+// all legacy requests. The code that serves requests asks this object and knows no eras. Hot path.
 import type { BackendMessage, ClientMessage } from '../../protocol/json-rpc.js';
 import type { Era } from '../../protocol/protocol-versions.js';
 import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
@@ -14,28 +14,28 @@ import type { RelayedRequestPlan } from './relayed-request-plan.js';
 import type { ListDress } from '../exchange/answer-frame.js';
 
 export interface RequestForm {
-  /** Whether whoever goes away has cancelled (M08), as against S12. */
+  /** Whether a caller that disconnects has cancelled: in the modern era it has (M08), in the legacy era not (S12). */
   readonly endsWithCaller: boolean;
-  /** What takes what backends ask of the client meanwhile, where that does not go to it on the call's stream. */
+  /** Takes what the backend asks the client meanwhile; `undefined` if that goes to the client on the call's stream. */
   readonly asking: AskedAside | undefined;
-  /** Why the client cannot be asked that way, if so. */
+  /** Why the client cannot be asked during this request, if it cannot. */
   readonly askingObstacle: RpcError | undefined;
-  /** Whether it came within a call of another tool, whose head says nothing of its arguments: what a head must say is ours to find out. */
+  /** Whether it came inside a call of `call_tool`, whose headers do not repeat its arguments: the gateway must make the headers. */
   readonly isWrapped: boolean;
-  /** In place of the caller's progress token, where the backend has been told another: JSON. */
+  /** The progress token that the backend was given in place of the caller's, as JSON; `undefined` if it has the caller's. */
   readonly sentToken: Buffer | undefined;
 
-  /** What a merged list says of itself. @param ttlMs how long it may be kept. */
+  /** What a merged list has beside its items. @param ttlMs how long it may be cached. */
   listDress(ttlMs: number): ListDress | undefined;
-  /** What a result of ours that may not be kept says of itself. */
+  /** The same for a result of the gateway's own that may not be cached. */
   resultDress(): ListDress | undefined;
-  /** Why the request is nothing for this backend, whose session is open. */
+  /** Why the request cannot go to this backend, whose session is open. */
   obstacleAt(upstream: UpstreamSession, bareName: string, read?: ReadArguments): RpcError | undefined;
   /**
-   * What goes to this backend, whose session is open, of what would go to any.
+   * The message in the form for this backend, whose session is open.
    * @param bareName what the request is about, as the backend calls it; `''` where the method has none.
-   * @param read of a large call whose arguments its head says again, as of `obstacleAt`.
-   * @returns `undefined` where a large message would have to be changed within what was changed already.
+   * @param read the arguments of a large call that its headers repeat, here and in `obstacleAt`.
+   * @returns `undefined` if a large message would have to be changed within a span that was changed already.
    */
   outgoing(
     message: OutgoingMessage,
@@ -43,52 +43,52 @@ export interface RequestForm {
     bareName: string,
     read?: ReadArguments,
   ): OutgoingMessage | undefined;
-  /** The id under which it has gone there. */
+  /** The id under which the request went to the backend. */
   sentId(callers: IdSpan): IdSpan;
-  /** Whether the caller is told of what its backend says on the call's stream. @param message a notification. */
+  /** Whether the caller gets a message that its backend sent on the call's stream. @param message a notification. */
   isHeard(bytes: Buffer, message: BackendMessage): boolean;
-  /** Own progress, under the caller's own token; `undefined` when who waits now wants none. */
+  /** The request's own progress, under the caller's token; `undefined` if the caller that waits now wants none. */
   withCallersToken(bytes: Buffer, message: BackendMessage): Buffer | undefined;
-  /** The id under which the caller waits, who may have made the request more than once. */
+  /** The id under which the caller waits now: it may have made the request more than once. */
   callersId(first: IdSpan): IdSpan;
-  /** Its backend has asked what the client does not declare to be asked. */
+  /** The backend has asked something that the client has not declared. */
   onUnoffered(method: string, mode: string): void;
-  /** What the caller is told in place of this answer, if so: an error, or a result as JSON. @param era in which the request has gone there. */
+  /** What the caller gets in place of this answer, if anything: an error, or a result as JSON. @param era in which the request was sent. */
   insteadOf(bytes: Buffer, message: BackendMessage, plan: RelayedRequestPlan, era: Era): RpcError | string | undefined;
   /**
    * Where in an answer ids of tasks are the backend's.
    * @param places bits of `taskPlace`, as the request's method has them. @param era as above, here and below.
    */
   taskPlacesIn(places: number, bytes: Buffer, message: BackendMessage, upstream: UpstreamSession, era: Era): number;
-  /** What is to be changed in an answer beside ids and URIs. */
+  /** The changes to an answer beside those of ids and URIs. */
   answerEdits(bytes: Buffer, message: BackendMessage, era: Era): readonly Edit[];
   /** The HTTP status for an error of this backend's. @param message an error. */
   answerStatus(bytes: Buffer, message: BackendMessage, era: Era): number;
-  /** An error of ours, as its caller is told of it, and the HTTP status for it. */
+  /** An error of the gateway's in the form for the caller's era; and the HTTP status for it. */
   ownError(error: RpcError): RpcError;
   statusOf(error: RpcError): number;
-  /** The request has its answer. */
+  /** The request is answered. */
   onOver(): void;
 }
 
-/** For what a backend asks of a client that is asked by the answer to its request. */
+/** Takes what a backend asks of a client that can be asked only by the answer to its request. */
 export interface AskedAside {
   /**
-   * @param id ours, as JSON, which the message has already.
+   * @param id the gateway's, as JSON; the message has it already.
    * @returns why the client is not asked.
    */
   ask(plan: RelayedRequestPlan, request: HoldableRequest, id: Buffer, message: Buffer): RpcError | undefined;
   withdraw(id: Buffer): void;
 }
 
-/** A request at its backend, as who holds it open knows it. */
+/** A request at its backend, as seen by the held call that keeps it open. */
 export interface HoldableRequest {
-  /** Gives its caller this for an answer; what comes next is for another. */
+  /** Answers the caller with this message. @param meanwhile the exchange that receives what comes next. */
   pauseWith(message: Buffer, meanwhile: Exchange): void;
-  /** @param exchange hears of it from now on. */
+  /** @param exchange receives everything from now on. */
   goOn(exchange: Exchange): void;
   /**
-   * Why who makes it again may not have it any more, as the config is now; nothing where it may.
+   * Why the config no longer allows the request to the caller of a retry; `undefined` if it does.
    * @param passedAllowList hash of its backend's allow-list of resources when it was held.
    */
   obstacleFor(
@@ -97,13 +97,13 @@ export interface HoldableRequest {
     message: ClientMessage,
     passedAllowList: string | undefined,
   ): RpcError | undefined;
-  /** Nobody waits for the answer any more. */
+  /** Cancels the request: nobody waits for the answer any more. */
   giveUp(): void;
 }
 
 export const NO_EDITS: readonly Edit[] = Object.freeze([]);
 
-/** Of requests in a session. */
+/** The form of all legacy requests. */
 export const LEGACY_FORM: RequestForm = Object.freeze({
   endsWithCaller: false,
   asking: undefined,
@@ -128,7 +128,7 @@ export const LEGACY_FORM: RequestForm = Object.freeze({
   onOver: () => undefined,
 });
 
-/** Answers with an error of ours. */
+/** Answers with an error of the gateway's. */
 export function answerOwnError(exchange: Exchange, id: IdSpan, error: RpcError, form: RequestForm): void {
   const own = form.ownError(error);
   answerError(exchange, id, own, form.statusOf(own));

@@ -1,5 +1,5 @@
-// What a request is for, found by the name, the URI or the id of a task in it: the backend, the bytes that go there, and what must hold before
-// they do. What is not allowed is answered like what does not exist. Hot.
+// The target of a request, found by the name, the URI or the task id in it: the backend, the bytes that go there, and what must hold
+// before they are sent. What is not allowed is answered like what does not exist. Hot path.
 import type { UpstreamOptions } from '../../config/dataplane-options.js';
 import { capability } from '../../protocol/capabilities.js';
 import { stringValue } from '../../protocol/json-member.js';
@@ -43,20 +43,20 @@ export type TargetMethod =
 export interface Target {
   readonly backend: CompiledBackend;
   readonly outgoing: OutgoingMessage;
-  /** What it is about, as the backend calls it, where requests say so in their heads; `''` elsewhere. */
+  /** What the request is about, as the backend calls it, if that is repeated in a header; `''` otherwise. */
   readonly bareName: string;
   /** `undefined` for tools, which have none. */
   readonly gate: GateRules | undefined;
   /** Bits of `uriPlace`: where in the answer URIs are the backend's. */
   readonly uriPlaces: number;
-  /** The same of `taskPlace` for ids of tasks. */
+  /** Bits of `taskPlace`: where in the answer ids of tasks are the backend's. */
   readonly taskPlaces: number;
 }
 
 /** Why a request has no target. */
 export interface NoTarget {
   readonly error: RpcError;
-  /** A bit of `capability`: where nobody declares it, it is the method that is not there. Tools need none. */
+  /** A bit of `capability`: if no backend declares it, the method itself does not exist. Tools need none. */
   readonly capability: number;
   /** No tool has the name. */
   readonly isUnknownTool?: boolean;
@@ -64,35 +64,35 @@ export interface NoTarget {
 
 export interface TargetReading {
   readonly target: Target | NoTarget;
-  /** For logs and traces: the bare name of a tool or a prompt, or what the caller has called so; `''` for all else. */
+  /** For logs and traces: the bare name of a tool or prompt, or the caller's name for it if there is none; `''` for everything else. */
   readonly name: string;
-  /** The same: which of them it is. */
+  /** What kind of name `name` is. */
   readonly nameKind: NameKind;
 }
 
-/** All that the relay has to know of a method, but for where in its params stands what it is about (protocol/request-subject.ts). */
+/** Everything the relay has to know of a method, except where its params say what it is about (protocol/request-subject.ts). */
 interface MethodRules {
-  /** Of clients: those of 2026-07-28, without sessions, are `modern`. */
+  /** The era of the clients that may use the method. */
   readonly eras: Era | 'both';
-  /** What a name in its params is the name of, and which allow-list is asked for it: URIs have their own. */
+  /** What a name in its params is the name of, and which allow-list decides about it: URIs have one of their own. */
   readonly names: 'tools' | 'prompts' | 'tasks';
-  /** What is said to callers whose request does not say what it is about. */
+  /** The error text for a request that does not say what it is about. */
   readonly missing: string;
   readonly unknownName: (name: string) => RpcError;
   readonly unknownUri: (uri: string) => RpcError;
-  /** Without it the method is not there; 0: it always is. */
+  /** The capability without which the method does not exist; 0: it always exists. */
   readonly capability: number;
-  /** Where in its answer URIs and ids of tasks are the backend's. */
+  /** Where in the method's answer URIs and ids of tasks are the backend's. */
   readonly uriPlaces: number;
   readonly taskPlaces: number;
   /**
-   * Whether the head of a modern request says what it is about, too (M12): `may` where not all clients do, and backends are told all the
-   * same. Has nothing to do with the next: a URI is in heads and not in logs.
+   * Whether `mcp-name` of a modern request repeats what it is about (M12): `may` where not all clients send it, though backends always
+   * get it. Independent of `loggedAs`: a URI is in headers but not in logs.
    */
   readonly nameInHead: 'must' | 'may' | 'no';
-  /** As what its name stands in logs and traces; `''`: not at all. */
+  /** What kind of name it is in logs and traces; `''`: it is not there. */
   readonly loggedAs: NameKind;
-  /** Whether a backend may answer that input is required (M22): such requests can be made again, with what they were asked for. */
+  /** Whether a backend may answer that input is required (M22): such requests can be made again with the input. */
   readonly mayAskForInput: boolean;
 }
 
@@ -136,7 +136,7 @@ const METHODS: Readonly<Record<TargetMethod, MethodRules>> = {
     loggedAs: '',
     mayAskForInput: true,
   },
-  // Many servers take subscriptions and say that they do not. One that does not says so itself.
+  // Needs `resources` only: many servers take subscriptions without declaring it. One that does not take them answers so itself.
   'resources/subscribe': {
     eras: 'legacy',
     names: 'prompts',
@@ -189,7 +189,7 @@ const METHODS: Readonly<Record<TargetMethod, MethodRules>> = {
     loggedAs: '',
     mayAskForInput: false,
   },
-  // Its result is that of the call.
+  // The result is that of the call which has become the task.
   'tasks/result': {
     eras: 'legacy',
     names: 'tasks',
@@ -216,7 +216,7 @@ const METHODS: Readonly<Record<TargetMethod, MethodRules>> = {
     loggedAs: '',
     mayAskForInput: false,
   },
-  // Of tasks since 2026-07-28 alone.
+  // Only for tasks of MCP 2026-07-28.
   'tasks/update': {
     eras: 'modern',
     names: 'tasks',
@@ -232,7 +232,7 @@ const METHODS: Readonly<Record<TargetMethod, MethodRules>> = {
   },
 };
 
-/** Tasks since 2026-07-28, an extension: the result of one is in what is said of it. */
+/** Tasks of MCP 2026-07-28, an extension: the state of a task contains its result. */
 const EXTENSION_TASK = { capability: capability.tasksExtension, uriPlaces: uriPlace.ofTask | uriPlace.error } as const;
 const EXTENSION_METHODS: Readonly<Partial<Record<TargetMethod, MethodRules>>> = {
   'tasks/get': { ...METHODS['tasks/get'], ...EXTENSION_TASK },
@@ -243,23 +243,23 @@ function rulesOf(method: TargetMethod, { envelope }: ClientMessage): MethodRules
   return (envelope === undefined ? undefined : EXTENSION_METHODS[method]) ?? METHODS[method];
 }
 
-/** By the texts that requests bring: one look each. */
+/** The rules by method name: one lookup per request. */
 const RULES: ReadonlyMap<string, MethodRules> = new Map(Object.entries(METHODS));
 
-/** For tests that hold lists elsewhere against them, and for what is made when the program starts. */
+/** For tests that compare lists elsewhere with them, and for what is made when the program starts. */
 export const targetMethods: readonly string[] = [...RULES.keys()];
 
 export function isTargetMethod(method: string): method is TargetMethod {
   return RULES.has(method);
 }
 
-/** Whether a request in a session goes to one backend. Hot. */
+/** Whether a legacy request goes to one backend. Hot path. */
 export function isSessionTarget(method: string): method is TargetMethod {
   const rules = RULES.get(method);
   return rules !== undefined && rules.eras !== 'modern';
 }
 
-/** The same of one without a session. */
+/** The same for a modern request. */
 export function isModernTarget(method: string): method is TargetMethod {
   const rules = RULES.get(method);
   return rules !== undefined && rules.eras !== 'legacy';
@@ -273,17 +273,17 @@ export function isTaskMethod(method: string): boolean {
   return RULES.get(method)?.names === 'tasks';
 }
 
-/** As what a name of the method's is logged. */
+/** As what kind of name the method's name is logged. */
 export function nameKindOf(method: string): NameKind {
   return isTargetMethod(method) ? METHODS[method].loggedAs : '';
 }
 
-/** What the head of a modern request says of what it is about. */
+/** Whether `mcp-name` of a modern request repeats what it is about. */
 export function nameInHead(method: string): MethodRules['nameInHead'] {
   return isModernTarget(method) ? METHODS[method].nameInHead : 'no';
 }
 
-/** Room for escapes, of which one character may take six bytes, and for the prefix. */
+/** How much longer than its bound a name's token may be: an escaped character may take six bytes, and there may be a prefix. */
 const TOKEN_BYTES_TIMES = 8;
 
 export function readTarget(
@@ -308,7 +308,7 @@ export function readTarget(
     const route = isTokenTooLong ? undefined : routeName(virtualHost, 'tools', text);
     if (route === undefined)
       return { target: { error: unknownTool(text), capability: 0, isUnknownTool: true }, name: text, nameKind };
-    // Without `task` a result may have a member of that name of its own.
+    // If the call does not ask for a task, a member `task` of its result is the tool's own.
     const taskPlaces = message.asksForTask ? rules.taskPlaces | taskPlace.created : rules.taskPlaces;
     const outgoing = outgoingTo(body, message, route);
     if ('code' in outgoing) return { target: { error: outgoing, capability: 0 }, name: route.bareName, nameKind };
@@ -335,7 +335,7 @@ function findTarget(
   const { names, uriPlaces, taskPlaces, capability: needed, nameInHead: inHead, loggedAs: nameKind } = rules;
   if (message.isUri) {
     const route = routeUri(virtualHost, text);
-    // The bound of lists, where URIs have no prefix.
+    // The bound for URIs in lists, where they have no prefix.
     if (route === undefined || route.bareUri.length > limits.uriBytesMax) return undefined;
     const target = {
       backend: route.backend,
@@ -359,18 +359,18 @@ function findTarget(
   return { target, name, nameKind };
 }
 
-/** With the backend's own name, and the arguments that the config fixes. */
+/** The message with the backend's own name, and the arguments that the config fixes. */
 function outgoingTo(body: Buffer, message: ClientMessage, route: NameRoute): OutgoingMessage | RpcError {
   const named = bareNameBody(body, message, route);
   if (route.curated === undefined) return withBareTask(named, message, route.backend);
   const fixing = curatedArguments(body, message, route.curated);
   if (fixing !== undefined && 'code' in fixing) return fixing;
-  // At once with the name: any of the three may stand between the two others.
+  // Applied together with the name: any of the three places may lie between the two others.
   const edits = [fixing, bareTaskEdit(body, message, route.backend)].filter((edit) => edit !== undefined);
   return withEdits(named, edits);
 }
 
-/** How long a backend may say nothing, ms: the result of a task is waited for as long as the task takes. */
+/** How long a backend may be silent, ms: longer for the result of a task, which comes only when the task has ended. */
 export function silenceMsMax(method: string, { callIdleTimeoutMs }: UpstreamOptions): number {
   return method === 'tasks/result' ? Math.max(callIdleTimeoutMs, limits.taskResultSilenceMsMax) : callIdleTimeoutMs;
 }

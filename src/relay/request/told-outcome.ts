@@ -1,4 +1,5 @@
-// How a backend's answer comes out, for whoever listens: nobody else has to know whether a tool has failed. Hot where somebody does.
+// Tells an exchange's watcher how a backend's answer came out. Without a watcher, answers are not searched for tool errors. Hot path if
+// there is a watcher.
 import { errorCodeIn, isToolError } from '../../protocol/answer-outcome.js';
 import type { BackendMessage } from '../../protocol/json-rpc.js';
 import type { ExchangeWatcher } from '../exchange/exchange.js';

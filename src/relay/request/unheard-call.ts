@@ -1,5 +1,5 @@
-// What becomes of a call whose caller is gone: what the caller has sent counts on, its answer is read slowly, and after a
-// while it is given up, because it holds a connection to the backend. A caller may be back before. Cold.
+// A call whose caller is gone: what the caller has sent still counts in its share, the answer is read slowly, and after a while the
+// call is given up, because it holds a connection to the backend. The caller may come back before that. Cold path.
 import type { Account } from '../../shared/accounts.js';
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
 import type { FairPlace } from '../../shared/fair-queue.js';
@@ -12,7 +12,7 @@ export class UnheardCall {
   readonly #deadlines: DeadlineWheel;
   readonly #onTimeUp: () => void;
   readonly #requestBytes: number;
-  /** While nobody hears it. */
+  /** Set while no caller hears the call. */
   #deadline: Deadline | undefined;
   #request: RpcRequest | undefined;
   #place: FairPlace<UnheardTurn> | undefined;
@@ -22,7 +22,7 @@ export class UnheardCall {
     this.#request?.resume();
   };
 
-  /** @param requestBytes in memory still, whose count went with the connection that they came on. */
+  /** @param requestBytes still in memory, though their count in the share ended with the connection that they came on. */
   constructor(account: Account, requestBytes: number, deadlines: DeadlineWheel, onTimeUp: () => void) {
     this.#account = account;
     this.#deadlines = deadlines;
@@ -35,14 +35,14 @@ export class UnheardCall {
     return this.#deadline !== undefined;
   }
 
-  /** Nobody hears it from now on. @param request that it is at its backend, if it was sent. */
+  /** From now on no caller hears the call. @param request the call at its backend, if it was sent. */
   begin(timeMs: number, request: RpcRequest | undefined): void {
     if (this.isUnheard) return;
     this.#deadline = this.#deadlines.after(timeMs, this.#onTimeUp);
     if (request !== undefined) this.onSent(request);
   }
 
-  /** It was sent, perhaps once more. */
+  /** The call was sent, perhaps once more. */
   onSent(request: RpcRequest): void {
     if (!this.isUnheard) return;
     this.#request = request;
@@ -50,13 +50,13 @@ export class UnheardCall {
     if (request.isHeld) this.#wait();
   }
 
-  /** All of the ration was read. */
+  /** The whole ration was read. */
   onRationRead(spentMs: number): void {
     unheardTurns.noteSpent(spentMs);
     this.#wait();
   }
 
-  /** Its caller is back. */
+  /** The caller is back. */
   end(): void {
     this.#deadline?.cancel();
     this.#deadline = undefined;
@@ -66,7 +66,7 @@ export class UnheardCall {
     this.#request = undefined;
   }
 
-  /** It was answered, or given up. */
+  /** The call was answered, or given up. */
   close(): void {
     this.end();
     this.#account.requestBytes.give(this.#requestBytes);

@@ -1,19 +1,19 @@
 // Reads responses whose clients have disconnected: their calls continue (S12), so the responses are read to the end, but only one slice at a
 // time, with subjects taking turns, and for a small part of the event loop's time. A client that requests endless streams from its own
-// backend and disconnects slows down nobody. Cold.
+// backend and disconnects slows down nobody. Cold path.
 import { FairPlace, FairQueue, type FairQueueBounds } from '../../shared/fair-queue.js';
 import { limits } from '../../shared/limits.js';
 
-/** Reads one slice more. */
+/** Reads one more slice. */
 export type UnheardTurn = () => void;
 
-/** Each of them is a request in flight, which are bounded. */
+/** Each item is a request in flight, whose number is bounded already. */
 const BOUNDS: FairQueueBounds = { itemsMax: limits.requestsInFlightMax, itemsPerKeyMax: limits.requestsInFlightMax };
 
 export class UnheardTurns {
   readonly #waiting = new FairQueue<UnheardTurn>(BOUNDS);
   readonly #nowMs: () => number;
-  /** What is to be rested for the slices so far. */
+  /** The pause before the next turn, for the slices read so far. */
   #restMs = 0;
   #timer: NodeJS.Timeout | undefined;
 
@@ -21,14 +21,14 @@ export class UnheardTurns {
     this.#nowMs = nowMs;
   }
 
-  /** @returns where it waits; `undefined` when there is no room, and it may read on as it likes. */
+  /** @returns the place in the queue; `undefined` when there is no room, and the call may read on at once. */
   wait(subject: string, onTurn: UnheardTurn): FairPlace<UnheardTurn> | undefined {
     const place = this.#waiting.add(subject, onTurn);
     this.#plan();
     return place instanceof FairPlace ? place : undefined;
   }
 
-  /** So long a slice took, beside what it took within its turn. */
+  /** Lengthens the pause for time that a slice took; callers report time outside the turn itself. */
   noteSpent(ms: number): void {
     this.#restMs = Math.min(this.#restMs + ms * limits.unheardRestFactor, limits.unheardRestMsMax);
   }
@@ -48,5 +48,5 @@ export class UnheardTurns {
   }
 }
 
-/** Of this process. */
+/** The one queue of this process. */
 export const unheardTurns = new UnheardTurns();

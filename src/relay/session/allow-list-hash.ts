@@ -1,4 +1,4 @@
-// Allow-lists of resources by their hashes, so that whoever goes on with subscriptions knows whether they passed the same list. Cold.
+// Hashes of resource allow-lists: a process that continues subscriptions can tell whether they passed the same list. Cold path.
 import { createHash } from 'node:crypto';
 import type { CompiledBackend } from '../../user-config/compiled-config.js';
 
@@ -17,7 +17,7 @@ export function allowListHash({ allowedNames: { resources } }: CompiledBackend):
   return hash;
 }
 
-/** Of those backends that have a list. */
+/** The hashes of the named backends that have an allow-list, by backend name. */
 export function allowListHashes(
   backends: ReadonlyMap<string, CompiledBackend> | undefined,
   names: readonly string[],

@@ -1,5 +1,5 @@
-// Which notifications of a backend go on to the client, and as what: they keep every byte but for the URIs of resources and
-// the ids of tasks, which get the backend's name. Cold: progress, which is frequent, mostly comes from backends without tasks.
+// Which notifications of a backend go on to the client, and in which form: every byte is kept, except that resource URIs and task
+// ids get the backend's name. Cold path: progress, which is frequent, mostly comes from backends without tasks.
 import { findText } from '../../protocol/json-member-text.js';
 import { stringValue } from '../../protocol/json-member.js';
 import type { BackendMessage } from '../../protocol/json-rpc.js';
@@ -13,12 +13,12 @@ import { belongsToTask, callersTaskEdits, type TaskForm } from '../message/task-
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
 import { uriInsertion, uriPrefix } from '../message/uris.js';
 
-/** What of a session says what its client may be told. */
+/** The part of a session that decides what its client may be told. */
 export type HearingSession = Pick<Session, 'madeSubscriptions' | 'taskForm'>;
 
 /**
  * @param isOwnProgress whether it is progress of the call on whose stream it came, under the caller's own token.
- * @returns the message for the client, in parts one behind the other; `undefined` when it gets none.
+ * @returns the message for the client, as consecutive parts; `undefined` when the client gets none.
  */
 export function clientsNotification(
   session: HearingSession,
@@ -31,13 +31,13 @@ export function clientsNotification(
   switch (message.method) {
     case 'notifications/resources/updated':
       return withCallersUri(session, upstream.backend, tasks, bytes, message);
-    // The token of a call stays good for as long as the task that it has become, on whatever stream.
+    // A call's progress token stays valid for as long as the task that the call has become, on whatever stream.
     case 'notifications/progress':
       if (!isOwnProgress && (tasks === undefined || !belongsToTask(bytes, message))) return undefined;
       return withCallersTask(tasks, taskPlace.related, bytes, message);
     case 'notifications/tasks/status':
       return tasks && withCallersTask(tasks, taskPlace.own | taskPlace.related, bytes, message);
-    // A backend's requests have their own way.
+    // Handled elsewhere: the backend withdraws one of its own requests.
     case 'notifications/cancelled':
       return undefined;
     default:
@@ -55,7 +55,7 @@ function withCallersTask(
   return edits && (edits.length === 0 ? [bytes] : partsOf(bytes, edits));
 }
 
-/** @returns `undefined` for what is about a task that would be taken for another backend's. */
+/** @returns `undefined` when the message is about a task whose id callers would take for another backend's. */
 function taskEdits(
   tasks: TaskForm | undefined,
   places: number,
@@ -82,9 +82,9 @@ function withCallersUri(
   return edits && partsOf(bytes, [uriEdit, ...edits]);
 }
 
-/** Whoever may not reach a resource need not know that there is one. What it was subscribed to was allowed. */
+/** A client that may not reach a resource need not know that it exists. A resource with a subscription was allowed. */
 function mayHearOf(session: HearingSession, backend: CompiledBackend, uri: string): boolean {
-  // No list has such a one; and a URI is held against hundreds of templates.
+  // No list has a URI this long, and each URI may be matched against hundreds of templates.
   if (uri.length > limits.uriBytesMax) return false;
   const grant = grantByEntries(backend, uri);
   return grant === 'granted' || (grant === 'unknown' && session.madeSubscriptions?.cover(backend.name, uri) === true);

@@ -1,6 +1,6 @@
-// `initialize`: opens an upstream session with every backend at once and answers when each has come to something, or the
-// patience is over. It succeeds whatever the backends do (decisions 2.3): who is not there is named, and tried again when
-// needed.
+// `initialize`: opens an upstream session with every backend at once and responds when each is open or has failed, or when the
+// patience (`initializePatienceMs`) is over. It succeeds whatever the backends do (decisions 2.3): unavailable backends are named,
+// and tried again when needed.
 import { capabilitiesJson, capability } from '../../protocol/capabilities.js';
 import { ABSENT, AMBIGUOUS, findMember, stringValue } from '../../protocol/json-member.js';
 import type { ClientMessage } from '../../protocol/json-rpc.js';
@@ -27,12 +27,12 @@ export interface InitializeParams {
 
 const scanner = new JsonScanner();
 
-/** `clientInfo.name` is the deepest value that is looked at. */
+/** `clientInfo.name` is the deepest value that is read. */
 const PARAMS_DEPTH = 2;
 const NOT_READY = upstreamFault('not-ready');
 const NO_ANSWER = upstreamFault('answer-timeout');
 
-/** @returns what is wrong with the params, in words, when they are not those of `initialize`. */
+/** @returns the params of `initialize`, or a description of what is wrong with them. */
 export function readInitializeParams(body: Buffer, message: ClientMessage): InitializeParams | string {
   if (message.paramsStart === -1) return 'params missing';
   const bytes = body.subarray(message.paramsStart, message.paramsEnd);
@@ -57,7 +57,7 @@ export function readInitializeParams(body: Buffer, message: ClientMessage): Init
   const protocolVersion = stringValue(bytes, scanner.start(version), scanner.end(version));
   return {
     protocolVersion: PROTOCOL_VERSIONS.has(protocolVersion) ? protocolVersion : LATEST_PROTOCOL_VERSION,
-    // Parts of the request's body, of which the session keeps a copy.
+    // These refer to the request's body; the session keeps copies.
     introduction: {
       clientInfo: bytes.subarray(scanner.start(clientInfo), scanner.end(clientInfo)),
       capabilities: bytes.subarray(scanner.start(capabilities), scanner.end(capabilities)),
@@ -70,7 +70,7 @@ function tooLong(name: string, node: number, bytesMax: number): string | undefin
   return `${name} must not be longer than ${bytesMax} bytes`;
 }
 
-/** What is wrong with a member of the params, in words. @param node as `findMember` answers. */
+/** Describes what is wrong with a member of the params, if anything. @param node as returned by `findMember`. */
 function kindFault(name: string, node: number, kind: 'string' | 'object'): string | undefined {
   if (node === AMBIGUOUS) return `${name} must be given once`;
   if (node !== ABSENT && scanner.kind(node) === jsonKind[kind]) return undefined;
@@ -78,8 +78,8 @@ function kindFault(name: string, node: number, kind: 'string' | 'object'): strin
 }
 
 /**
- * Opens every backend's upstream session; `done` gets those that are not there. A backend that takes longer than
- * the patience goes on being opened behind the caller's back: whoever needs it next waits for it there.
+ * Opens every backend's upstream session; `done` gets the backends that are unavailable. A backend that takes longer than the patience
+ * is still being opened in the background: the next request that needs it waits for that.
  */
 export function openUpstreams(
   context: UpstreamContext,
@@ -105,7 +105,7 @@ export function openUpstreams(
   if (pending.size === 0) finish();
   backendTurns.visitAll(session.identity.subject, virtualHost.backends.values(), {
     visit: (backend) => {
-      // Of the later ones: whoever needs it opens it.
+      // The session has ended or has another config by now: a request that needs the backend opens it.
       if (!session.hasConfig(virtualHost)) return settle(backend, NOT_READY);
       const upstream = session.upstream(backend);
       upstream.whenOpen(metadataFor(backend, exchange.request), (fault) => settle(backend, fault));
@@ -115,7 +115,7 @@ export function openUpstreams(
   });
 }
 
-/** What the backends that are there say of themselves, as one. */
+/** What the available backends say about themselves, merged. */
 export interface MergedGreeting {
   /** Bits of `capability`. */
   readonly capabilities: number;
@@ -137,12 +137,12 @@ export function mergeGreetings(
     capabilities |= knownCapabilities;
     if (record.instructions !== undefined) instructions.push(`# ${backend.name}\n\n${record.instructions}`);
   }
-  // Most say nothing more, and who opens sessions often should pay for no more.
+  // Most backends have no instructions, and then opening a session should cost nothing extra.
   const said = instructions.length === 0 ? '' : `,"instructions":${JSON.stringify(instructions.join('\n\n'))}`;
   return { capabilities, instructionsMember: said };
 }
 
-/** The result for the caller, as JSON. */
+/** The `initialize` result for the caller, as JSON. */
 export function initializeResult(
   session: Session,
   virtualHost: CompiledVirtualHost,

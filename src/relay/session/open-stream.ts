@@ -1,4 +1,4 @@
-// The client's GET: the rest of a call's stream, or the stream of the session. Cold.
+// The client's GET: the rest of a call's stream, or the stream of the session. Cold path.
 import { refusals } from '../../shared/refusals.js';
 import { refuse } from '../exchange/answers.js';
 import type { Exchange } from '../exchange/exchange.js';
@@ -6,12 +6,12 @@ import { passStreamOpened } from './peer-notices.js';
 import type { Session } from './session.js';
 import { isSessionStream, parseEventId, type EventId } from '../stream/stream-keeper.js';
 
-/** The session obeys the config of this moment already. */
+/** Answers the GET. The session must have applied the current config. */
 export function openStream(session: Session, exchange: Exchange): void {
   const id = parseEventId(exchange.request.lastEventId);
   const outcome = id === undefined ? 'other' : resumeStream(session, exchange, id);
   if (outcome === 'gone') refuse(exchange, refusals.streamUnknown);
-  // An event stream without another event would have clients come again, for ever; this is what stops them.
+  // If an event stream brought no further event, clients would reconnect for ever; a 204 stops them.
   if (outcome === 'complete') exchange.respond(204, '', '');
   if (outcome !== 'other') return;
   const bound = session.tryOpenStream(exchange, id);
@@ -21,9 +21,9 @@ export function openStream(session: Session, exchange: Exchange): void {
 }
 
 /**
- * The client's GET with the id of the last event that it got.
- * @returns `gone` when that names a stream of a call that is not kept; `complete` when nothing follows that event, which is
- *   the answer; `other` when it names none.
+ * Resumes the call's stream that is named by the id of the last event that the client received.
+ * @returns `gone` when that stream is not kept any more; `complete` when the event is the answer, which nothing follows; `other` when
+ *   the id names no stream of a call.
  */
 function resumeStream(session: Session, exchange: Exchange, id: EventId): 'resumed' | 'gone' | 'complete' | 'other' {
   const keeper = session.streamKeeper;

@@ -1,4 +1,4 @@
-// Subscriptions as they stand in the record of their session, where another process goes on with it. Cold.
+// Subscriptions from the record of a session that another process continues. Cold path.
 import type { SessionRecord } from '../../session-directory/session-record.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
 import { NO_METADATA } from '../../upstream/http/request-metadata.js';
@@ -6,7 +6,7 @@ import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
 import { allowListHash } from './allow-list-hash.js';
 import type { Session } from './session.js';
 
-/** Where the allow-list is not the one that another process went by, subscriptions are held against it anew. */
+/** Checks the subscriptions again wherever the allow-list differs from the one that the other process used. */
 export function recheckRecorded(
   context: UpstreamContext,
   session: Session,

@@ -1,5 +1,5 @@
-// What one session weighs in its subject's share of session bytes: an estimate that grows with what caller and backends
-// say of themselves, which is kept for as long as the session is.
+// How much one session counts for in its subject's share of session bytes: an estimate that grows with what the client and the
+// backends say about themselves, which is kept as long as the session.
 import type { Account } from '../../shared/accounts.js';
 import { limits } from '../../shared/limits.js';
 import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
@@ -9,7 +9,7 @@ import type { SessionShare } from '../../upstream/session/session-share.js';
 /** V8 takes two bytes for each character as soon as one of them is outside Latin-1. */
 const CHAR_BYTES = 2;
 
-/** What a session with these backends weighs at first, all of which may be opened. */
+/** The estimate for a new session, including all its backends, as each of them may be opened. */
 export function sessionBytesOf(virtualHost: CompiledVirtualHost, introduction: ClientIntroduction): number {
   const upstreamBytes = virtualHost.backends.size * limits.upstreamSessionBytesEach;
   return limits.sessionBytesEach + introductionBytes(introduction) + upstreamBytes;
@@ -25,7 +25,7 @@ export class SessionMemory implements SessionShare {
     this.keep(limits.sessionBytesEach + introductionBytes(introduction));
   }
 
-  /** For what has to be kept. */
+  /** Counts bytes that must be kept, whatever the bounds. */
   keep(bytes: number): void {
     if (this.#isOver) return;
     this.#keptBytes += bytes;
@@ -33,8 +33,8 @@ export class SessionMemory implements SessionShare {
   }
 
   /**
-   * For words that the session can do without.
-   * @returns their weight, which is to be dropped with them; `undefined` when there is no room for them.
+   * Counts a text that the session can do without.
+   * @returns its bytes, for `drop` when the text is dropped; `undefined` when there is no room for it.
    */
   tryKeepText(text: string): number | undefined {
     const bytes = text.length * CHAR_BYTES;
@@ -53,7 +53,7 @@ export class SessionMemory implements SessionShare {
     this.#account.sessionBytes.give(bytes);
   }
 
-  /** The session is over, and with it all that it keeps: what comes late weighs nothing. */
+  /** The session has ended, and with it everything that it keeps: whatever comes later does not count. */
   dropAll(): void {
     this.drop(this.#keptBytes);
     this.#isOver = true;

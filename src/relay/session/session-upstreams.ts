@@ -1,4 +1,4 @@
-// The upstream sessions of one downstream session: one with each backend of the config that was obeyed last, made on first use.
+// The upstream sessions of one downstream session: one with each backend of the config applied last, made on first use.
 import { recordOf } from './recorded-upstreams.js';
 import { eraOfVersion } from '../../protocol/protocol-versions.js';
 import { limits } from '../../shared/limits.js';
@@ -10,10 +10,10 @@ import { UpstreamSession } from '../../upstream/session/upstream-session.js';
 import type { SessionMemory } from './session-memory.js';
 import type { SessionIdentity } from './session-plan.js';
 
-/** What a newer config has made of an upstream session that was in use. */
+/** What a newer config means for an upstream session. */
 export interface AppliedConfig {
   readonly upstream: UpstreamSession;
-  /** The backend as it was, where the session with it goes on; `undefined` where it was removed or has moved. */
+  /** The backend as configured before, if the upstream session continues; `undefined` if the backend was removed or has moved. */
   readonly before: CompiledBackend | undefined;
 }
 
@@ -34,12 +34,12 @@ export class SessionUpstreams {
     this.#listener = listener;
   }
 
-  /** That of the config last obeyed. */
+  /** The virtual host by the config applied last. */
   get virtualHost(): CompiledVirtualHost | undefined {
     return this.#virtualHost;
   }
 
-  /** With a backend of the config last obeyed; made on first use, not yet opened. Hot. */
+  /** The upstream session with a backend of the config applied last; made on first use, not yet opened. Hot path. */
   of(backend: CompiledBackend): UpstreamSession {
     let upstream = this.#byBackend.get(backend.name);
     if (upstream === undefined) {
@@ -55,18 +55,18 @@ export class SessionUpstreams {
     return upstream;
   }
 
-  /** The same if it was used, whatever its state. */
+  /** The upstream session with this backend if it was ever used, whatever its state. */
   used(backendName: string): UpstreamSession | undefined {
     return this.#byBackend.get(backendName);
   }
 
-  /** The same if it is open. */
+  /** The upstream session with this backend if it is open. */
   open(backendName: string): UpstreamSession | undefined {
     const upstream = this.#byBackend.get(backendName);
     return upstream?.state === 'open' ? upstream : undefined;
   }
 
-  /** All that are open. */
+  /** All open upstream sessions. */
   allOpen(): UpstreamSession[] {
     return [...this.#byBackend.values()].filter(({ state }) => state === 'open');
   }
@@ -76,7 +76,7 @@ export class SessionUpstreams {
     return false;
   }
 
-  /** Whether some backend of the config last obeyed declares what a bit of `capability` says, as far as is known. */
+  /** Whether any backend of the config applied last declares the capability of this bit, as far as is known. */
   declares(bit: number): 'yes' | 'no' | 'unknown' {
     let isUnknown = false;
     for (const name of this.#virtualHost?.backends.keys() ?? []) {
@@ -87,12 +87,12 @@ export class SessionUpstreams {
     return isUnknown ? 'unknown' : 'no';
   }
 
-  /** Whether callers can name a task of the backend's, as far as is known. */
+  /** Whether a request that names the task would reach this backend; true while no config is known. */
   isTaskReachable(backend: CompiledBackend, taskId: string): boolean {
     return this.#virtualHost === undefined || isTaskReachable(this.#virtualHost, backend, taskId);
   }
 
-  /** Goes by a newer config. What it has no more, or elsewhere, is given back to be closed. */
+  /** Applies a newer config. @returns every upstream session; those whose backend was removed or has moved are to be closed. */
   apply(virtualHost: CompiledVirtualHost): AppliedConfig[] {
     this.#virtualHost = virtualHost;
     return [...this.#byBackend].map(([name, upstream]) => {
@@ -108,7 +108,7 @@ export class SessionUpstreams {
     });
   }
 
-  /** What another process needs to go on with them. */
+  /** What another process needs to continue the upstream sessions. */
   recorded(): UpstreamRecord[] {
     const records: UpstreamRecord[] = [];
     for (const upstream of this.#byBackend.values()) {
@@ -118,7 +118,7 @@ export class SessionUpstreams {
     return records;
   }
 
-  /** @returns all of them, to be closed; none are left. */
+  /** @returns all upstream sessions, to be closed; none remain here. */
   release(): UpstreamSession[] {
     const upstreams = [...this.#byBackend.values()];
     this.#byBackend.clear();
@@ -132,7 +132,7 @@ function isSamePlace(one: CompiledBackend, other: CompiledBackend): boolean {
     one.target.path === other.target.path &&
     one.transport === other.transport &&
     one.obstacle === other.obstacle &&
-    // With other credentials it would be somebody else's.
+    // With other credentials it would be somebody else's session.
     JSON.stringify(one.auth) === JSON.stringify(other.auth)
   );
 }

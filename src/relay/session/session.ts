@@ -1,4 +1,4 @@
-// A downstream session: who it belongs to, its upstream sessions, and the calls in flight. What it holds beyond its record
+// A downstream session: whom it belongs to, its upstream sessions, and its requests in flight. State that is not in its record
 // (session-directory/session-record.ts) can be lost without harm.
 import { ANY_TASKS, LIST_CHANGES } from '../../protocol/capabilities.js';
 import type { Account } from '../../shared/accounts.js';
@@ -35,41 +35,41 @@ import { NO_METADATA, type RequestMetadata } from '../../upstream/http/request-m
 
 export class Session {
   readonly identity: SessionIdentity;
-  /** The subject's. */
+  /** The account of the session's subject. */
   readonly account: Account;
   readonly #memory: SessionMemory;
   readonly #context: UpstreamContext;
   /** Made for the first large message. */
   #readings: ReadingsUnderWay | undefined;
-  /** Made for the first of them. */
+  /** Made for the first subscription. */
   #subscriptions: Subscriptions | undefined;
-  /** Made for the first stream that can be gone on with. */
+  /** Made for the first stream that the client can resume. */
   #streamKeeper: StreamKeeper | undefined;
   readonly #means: SessionMeans;
-  /** Made for the client's first GET, or when that is expected. */
+  /** Made for the client's first GET, or when the GET is expected. */
   #unasked: Unasked | undefined;
-  /** Made for the first request of a backend's. */
+  /** Made for the first request from a backend. */
   #backendRequests: BackendRequests | undefined;
   readonly upstreams: SessionUpstreams;
-  /** What is in flight in it. What begins must come to `finish`. */
+  /** The session's requests in flight. Each that begins must come to `finish`. */
   readonly inFlight: RequestsInFlight;
   #logLevel: Buffer | undefined;
-  /** For `Sessions`: what other processes know of it; `undefined` without a directory. */
+  /** For `Sessions`: the session's entry in the session directory; `undefined` without a directory. */
   entry: DirectoryEntry | undefined = undefined;
-  /** For `Sessions`: since its entry was last renewed. */
+  /** For `Sessions` and `EntryRenewal`: whether the session was used since its entry last had its turn to be renewed. */
   isUsed = true;
   isQuiet = false;
   isStale = false;
-  /** Changes of lists that its client wants to hear of, as bits of `capability`: all, unless it says which. */
+  /** The list changes that the client wants notifications for, as bits of `capability`: all, unless the client says which. */
   wantedChanges: number = LIST_CHANGES;
-  /** Whether another process goes on with it. */
+  /** Whether another process continues the session. */
   isRetired = false;
-  /** For operators, on the wheel's clock; not to the millisecond. */
+  /** For operators: on the deadline wheel's clock, not exact to the millisecond. */
   readonly beganAtMs: number;
   usedAtMs: number;
-  /** Called once, when it ends here. */
+  /** Called once, when the session ends in this process. */
   onEnd: (() => void) | undefined = undefined;
-  /** For `Sessions`: until it has idled for too long. */
+  /** For `Sessions`: fires when the session has been idle for too long. */
   idleDeadline: Deadline | undefined = undefined;
   #isInitialized = false;
   #isEnded = false;
@@ -95,7 +95,7 @@ export class Session {
     this.#onChanged();
   }
 
-  /** What the backend forgot, or never heard, it is told again. */
+  /** Repeats to the backend what it has forgotten with its old session, or never heard. */
   #onUpstreamOpened(upstream: UpstreamSession, metadata: RequestMetadata): void {
     this.#unasked?.onOpened(upstream, metadata);
     this.#subscriptions?.replay(this.#context, upstream, metadata);
@@ -104,9 +104,9 @@ export class Session {
     sendLogLevel(this.#context, upstream, this.#logLevel, metadata, () => undefined);
   }
 
-  /** A cancellation of what is not in flight here. */
+  /** Passes on a cancellation of a request that is not in flight here: the process that this one replaced may have it. */
   passBack(request: ExchangeRequest): void {
-    // What is larger is in memory that is used again.
+    // A larger body is in memory that is reused.
     if (request.body.length < limits.countedFromBytes) this.#means.passBack?.(this.identity, request);
   }
 
@@ -114,7 +114,7 @@ export class Session {
     return this.#isEnded;
   }
 
-  /** Whether something is under way in it: a request, or the opening of an upstream session. */
+  /** Whether anything is in progress: a request of either side, an open session stream, or the opening of an upstream session. */
   get isBusy(): boolean {
     if (!this.inFlight.isEmpty || this.#readings?.isEmpty === false) return true;
     if (this.#unasked?.stream.isOpen === true || this.#backendRequests?.isEmpty === false) return true;
@@ -131,7 +131,7 @@ export class Session {
     this.#onChanged();
   }
 
-  /** Large messages that are not read yet. */
+  /** Large messages that are still being read. */
   get readings(): ReadingsUnderWay {
     return (this.#readings ??= new ReadingsUnderWay());
   }
@@ -143,24 +143,24 @@ export class Session {
     }));
   }
 
-  /** The same; `undefined` as long as there was none. */
+  /** The subscriptions; `undefined` if there has never been one. */
   get madeSubscriptions(): Subscriptions | undefined {
     return this.#subscriptions;
   }
 
-  /** The backend has taken it. @param before the backend as it was when it was asked. */
+  /** The backend has accepted a subscription. @param before the backend as configured when it was asked. */
   onSubscribed(upstream: UpstreamSession, before: CompiledBackend, uri: string, metadata: RequestMetadata): void {
     this.subscriptions.add(before.name, uri);
     this.subscriptions.onReconfigured(this.#context, upstream, before, metadata);
     this.#unasked?.onSubscribed(upstream, metadata);
   }
 
-  /** What of that which it wants to hear the backend does not tell of, as far as it has said. */
+  /** The part of the wanted notifications that the backend has said it will not send. */
   unhonouredBy(upstream: UpstreamSession): Unhonoured | undefined {
     return this.#unasked?.unhonouredBy(upstream);
   }
 
-  /** What backends have asked of the client. */
+  /** The requests that backends have sent to the client. */
   get backendRequests(): BackendRequests {
     const { deadlines, options } = this.#context;
     return (this.#backendRequests ??= new BackendRequests({
@@ -171,22 +171,22 @@ export class Session {
       deadlines,
       answerTimeoutMs: options.clientAnswerTimeoutMs,
       isTaskReachable: (backend, taskId) => this.upstreams.isTaskReachable(backend, taskId),
-      // Those of which another process may know.
+      // Without a directory entry, no other process can have asked the client anything.
       openUpstreams: () => (this.entry === undefined ? [] : this.upstreams.allOpen()),
     }));
   }
 
-  /** How ids of tasks are written that a backend has; `undefined` for one without tasks. Hot. */
+  /** How the ids of a backend's tasks are written; `undefined` for a backend without tasks. Hot path. */
   taskForm(upstream: UpstreamSession): TaskForm | undefined {
     return upstream.declares(ANY_TASKS) ? this.backendRequests.taskForm(upstream) : undefined;
   }
 
-  /** That of the config last obeyed. */
+  /** The virtual host by the config applied last. */
   get virtualHost(): CompiledVirtualHost | undefined {
     return this.upstreams.virtualHost;
   }
 
-  /** Another process goes on with it from now on, and hears what its client answers: nothing that waits for that here goes on. */
+  /** Another process continues the session and gets the client's answers from now on: whatever waits for one here cannot continue. */
   retire(): void {
     this.isRetired = true;
     this.inFlight.retire();
@@ -197,13 +197,13 @@ export class Session {
     return this.identity.subject === subject && this.identity.virtualHostId === virtualHostId;
   }
 
-  /** Something has changed that is in the record. */
+  /** Something that the record contains has changed. */
   #onChanged(): void {
-    // What is restored need not be written, least of all half of it.
+    // A session that is being restored is not written back, and must not be written half restored.
     if (!this.#isRestoring) this.entry?.onChanged();
   }
 
-  /** As it is now: what another process needs to go on with it. */
+  /** The current record: what another process needs to continue the session. */
   record(listeners: readonly string[] | undefined): SessionRecord {
     const subscriptions = this.#subscriptions?.recorded() ?? {};
     return {
@@ -219,8 +219,8 @@ export class Session {
   }
 
   /**
-   * Goes on with what another process has begun.
-   * @param virtualHost as the config is now: what it has not, or elsewhere, is closed there.
+   * Restores a session that another process opened, from its record.
+   * @param virtualHost by the current config: upstream sessions whose backend was removed or has moved are ended at their old address.
    */
   restore(
     { logLevel, upstreams, subscriptions, allowLists, askingSecret = '' }: SessionRecord,
@@ -236,7 +236,7 @@ export class Session {
     this.#isRestoring = false;
   }
 
-  /** For `DirectoryEntry`. */
+  /** For `DirectoryEntry`: takes over what another process has changed. */
   merge(
     { logLevel, upstreams, subscriptions, allowLists }: SessionRecord,
     base: readonly UpstreamRecord[],
@@ -252,9 +252,9 @@ export class Session {
   }
 
   /**
-   * Obeys the config as it is now (decisions 2.3): what was removed or has moved is closed; what is new is opened when
-   * first needed. Hot: one comparison unless the config changed.
-   * @returns the config to serve the request by: a newer one, where another request has brought that already.
+   * Applies the current config (decisions 2.3): upstream sessions of backends that were removed or have moved are closed; those of new
+   * backends are opened when first needed. Hot path: one comparison unless the config has changed.
+   * @returns the config to serve the request by: a newer one, if another request has already brought it.
    */
   applyConfig(virtualHost: CompiledVirtualHost, request: ExchangeRequest): CompiledVirtualHost {
     const current = this.upstreams.virtualHost;
@@ -273,65 +273,65 @@ export class Session {
     return virtualHost;
   }
 
-  /** Whether it lives, and this is still the config that it obeyed last: for what takes several turns of the event loop. */
+  /** Whether the session lives and this is still the config applied last: for work that takes several turns of the event loop. */
   hasConfig(virtualHost: CompiledVirtualHost): boolean {
     return !this.#isEnded && this.upstreams.virtualHost === virtualHost;
   }
 
-  /** The upstream session with a backend of the config last obeyed; made on first use, not yet opened. Hot. */
+  /** The upstream session with a backend of the config applied last; made on first use, not yet opened. Hot path. */
   upstream(backend: CompiledBackend): UpstreamSession {
     return this.upstreams.of(backend);
   }
 
-  /** Of the streams that the client can go on with; `undefined` when it speaks a version that knows none (S42). */
+  /** Keeps the streams that the client can resume; `undefined` when it cannot resume any, as by its protocol version (S42). */
   get streamKeeper(): StreamKeeper | undefined {
     if (this.#streamKeeper !== undefined) return this.#streamKeeper;
-    // Who has not introduced itself never learns the id of the session, nor does anybody of a lease's.
+    // A client that has not introduced itself never learns the id of its session, and nobody learns the id of a lease.
     const { protocolVersion, introduction, era } = this.identity;
     if (introduction === OWN_INTRODUCTION || era === 'modern' || !canResume(protocolVersion)) return undefined;
     return (this.#streamKeeper = new StreamKeeper(this.account, this.#context.deadlines, this.#means.answers));
   }
 
   /**
-   * The client's GET.
-   * @param id of the last event that it got; `undefined` when it did not say.
-   * @returns which bound has no room for its stream, if so.
+   * Opens the session stream for the client's GET.
+   * @param id of the last event that the client received; `undefined` when it did not say.
+   * @returns the bound that has no room for the stream, if any.
    */
   tryOpenStream(exchange: Exchange, id: EventId | undefined): ShareBound | undefined {
     const bound =
       this.#unasked === undefined ? this.account.sessionBytes.boundAgainst(limits.sessionStreamBytesEach) : undefined;
-    // Of the stream that the session had in another process nothing is kept: it goes on from now.
+    // Nothing is kept of a session stream in another process: its client receives what is sent from now on.
     const isOwn = id !== undefined && id.stream === this.#streamKeeper?.sessionStreamNumber;
     if (bound === undefined) this.#makeUnasked().open(exchange, isOwn ? id.position : undefined);
     return bound;
   }
 
-  /** Whether the client is ready, as it has said or shown: here, or for all that is known to another process. */
+  /** Whether the client has said or shown that it is ready: to this process, or possibly to another one. */
   get isReady(): boolean {
     return this.#isInitialized || this.entry?.wasShared === true;
   }
 
-  /** The client is ready: it has said so, or asks for something already, as clients do whose word was lost. */
+  /** The client is ready: it has said so, or already sends requests, as a client does whose `notifications/initialized` was lost. */
   onReady(): void {
     if (this.#isInitialized) return;
     this.#isInitialized = true;
     this.#unasked?.stream.onReady();
   }
 
-  /** The client has said that it is ready. One that can be asked is about to open its stream. */
+  /** The client has sent `notifications/initialized`. A client that can be sent requests is about to open its stream. */
   onInitialized(request: ExchangeRequest): void {
     this.onReady();
     if (this.#unasked === undefined && this.hearQuestions()) this.#makeUnasked().expect(request);
   }
 
-  /** What backends ask on streams of their own is heard from now on. @returns whether the client can be asked, and there is room. */
+  /** Hears backends' requests on their own streams from now on. @returns whether the client can be asked, and there is room. */
   hearQuestions(): boolean {
     const hasRoom = this.account.sessionBytes.boundAgainst(limits.sessionStreamBytesEach) === undefined;
     if (hasRoom && this.offersAnything) this.#makeUnasked();
     return this.#unasked !== undefined;
   }
 
-  /** Whether the client can be asked for anything at all. */
+  /** Whether the client accepts any kind of request from backends. */
   get offersAnything(): boolean {
     return this.identity.introduction.capabilities.length > '{}'.length && this.backendRequests.offersAnything;
   }
@@ -342,22 +342,22 @@ export class Session {
     return (this.#unasked = new Unasked(this.#context, this, this.#memory));
   }
 
-  /** Streams that nothing else would end are: the process is about to end, or, not `isForGood`, the client may open another. */
+  /** Ends streams that no request would end: for good before the process ends; not `isForGood`, until the client opens another. */
   endStream(isForGood = true): void {
     this.#unasked?.end(isForGood);
   }
 
-  /** A request is being worked on: it keeps the session from idling out, and the session's end ends it. */
+  /** A request is in flight: it keeps the session from idling out, and ends when the session ends. */
   begin(work: RequestInFlight): void {
     this.inFlight.begin(work);
   }
 
   finish(work: RequestInFlight): void {
-    // The client has its answer still to read, and perhaps to come for again.
+    // The client still has to read its answer, and perhaps to reconnect for it.
     if (this.inFlight.finish(work) && !this.#isEnded) this.idleDeadline?.restart();
   }
 
-  /** Whether the backend has asked the client on a stream of its own and waits for an answer. Hot. */
+  /** Whether the backend waits for the client's answer to a request that it sent on its own stream. Hot path. */
   isAskedUnasked(upstream: UpstreamSession): boolean {
     if (this.#unasked === undefined || this.#backendRequests === undefined) return false;
     return this.#backendRequests.isAsking(this.#unasked.stream, upstream);
@@ -372,7 +372,7 @@ export class Session {
       upstream.close(request === undefined ? NO_METADATA : metadataFor(upstream.backend, request));
   }
 
-  /** Ends what is in flight here; the upstream sessions of which others know may go on elsewhere. */
+  /** Ends what is in flight here; upstream sessions that other processes know may continue there. */
   abandon(): void {
     for (const upstream of this.release()) {
       const { record, backend } = upstream;
@@ -382,8 +382,8 @@ export class Session {
   }
 
   /**
-   * Ends the session, `isNow` with all its requests in this turn, but for its upstream sessions.
-   * @returns these, to be closed; the first time only.
+   * Ends the session except for its upstream sessions; `isNow`, all its requests end in this turn of the event loop.
+   * @returns the upstream sessions, to be closed; none on a second call.
    */
   release(isNow = false): readonly UpstreamSession[] {
     if (this.#isEnded) return [];

@@ -1,6 +1,6 @@
-// The sessions that this worker owns, by id. It mints ids, ends idle sessions, and keeps to the shares of sessions and of their memory.
-// Where there is a directory, each session has an entry in it, renewed while the session is used. No session is ended to make room for
-// another: its client would lose it to a client of the same subject that opens sessions without end.
+// The sessions that this worker owns, by id. `Sessions` mints ids, ends idle sessions, and enforces the shares of sessions and of their
+// memory. With a session directory, each session has an entry there, renewed while the session is used. No session is ended to make
+// room for another: a client that opens sessions endlessly would cost other clients of its subject theirs.
 import type { Account } from '../../shared/accounts.js';
 import { fullSessionShare } from '../../shared/full-share.js';
 import type { Refusal } from '../../shared/refusals.js';
@@ -33,13 +33,13 @@ export interface SessionPlan {
   readonly account: Account;
   readonly virtualHost: CompiledVirtualHost;
   readonly protocolVersion: string;
-  /** Is copied. */
+  /** Copied by the session. */
   readonly introduction: ClientIntroduction;
-  /** Of a session that another process began: its id, and its record. */
+  /** For a session that another process opened: its id and its record. */
   readonly begun?: { readonly id: string } & FoundSession;
-  /** Of a lease (modern/leases.ts): how long it may idle. It is written down nowhere. */
+  /** For a lease (modern/leases.ts), which has no record: how long it may be idle. */
   readonly leasedForMs?: number;
-  /** In which backends are asked first; of a lease the modern one. */
+  /** The era of the requests served in the session; by default modern for a lease, else legacy. */
   readonly era?: Era;
 }
 
@@ -49,7 +49,7 @@ export class Sessions {
   readonly #sessions = new Map<string, Session>();
   readonly #introductions = new Introductions();
   readonly #renewal: EntryRenewal | undefined;
-  /** Asked where there is no room for a session of this account's: whether there may be some now. */
+  /** Called when there is no room for another session of this account. @returns whether it has made some. */
   onFull: ((account: Account) => boolean) | undefined = undefined;
   #isRetired = false;
 
@@ -64,7 +64,7 @@ export class Sessions {
     return this.#sessions.size;
   }
 
-  /** @returns why there is no session, when a share of the subject's or of all has no room for it. */
+  /** @returns the refusal when the subject's share or the total has no room for the session. */
   create({
     account,
     virtualHost,
@@ -96,23 +96,23 @@ export class Sessions {
     return session;
   }
 
-  /** In the order in which they began here. */
+  /** All sessions, in the order in which they began in this process. */
   all(): Iterable<Session> {
     return this.#sessions.values();
   }
 
-  /** Whether it is here, whoever's it is. */
+  /** Whether this process has the session, whoever it belongs to. */
   has(id: string): boolean {
     return this.#sessions.has(id);
   }
 
-  /** The caller's session of this id, and a sign of life for it; `undefined` when it is not there or not theirs. */
+  /** Finds the caller's session by id and notes its use; `undefined` when there is none or it belongs to another caller. */
   find(id: string, subject: string, virtualHostId: string): Session | undefined {
     const session = this.#sessions.get(id);
     if (session?.belongsTo(subject, virtualHostId) !== true) return undefined;
     this.noteUse(session);
     session.isUsed = true;
-    // Other machines learn at once that it is in use again; as long as it is, they do by its renewals.
+    // Tells other machines at once that it is in use again; as long as it stays in use, its periodic renewals tell them.
     if (session.isQuiet) {
       session.isQuiet = false;
       session.entry?.renew();
@@ -120,7 +120,7 @@ export class Sessions {
     return session;
   }
 
-  /** A sign of life for it, as far as this process is concerned. */
+  /** Notes that the session is used, in this process only. */
   noteUse(session: Session): void {
     session.idleDeadline?.restart();
     session.usedAtMs = this.#context.deadlines.recentMs;
@@ -128,7 +128,7 @@ export class Sessions {
 
   /**
    * @param request the DELETE that asked for it, `undefined` when the gateway ends it by itself.
-   * @returns when other machines can know, where there may be any.
+   * @returns a promise resolved when other machines can know; `undefined` where there are none.
    */
   end(session: Session, request?: ExchangeRequest): Promise<void> | undefined {
     const { id } = session.identity;
@@ -152,12 +152,12 @@ export class Sessions {
   #onIdleAsked(session: Session, outcome: 'over' | 'elsewhere'): void {
     if (session.isEnded) return;
     if (outcome === 'over') void this.end(session);
-    // Used meanwhile: it is here as well as there.
+    // Used here meanwhile: both processes have the session.
     else if (session.isBusy || session.isUsed) session.idleDeadline?.restart();
     else this.#drop(session);
   }
 
-  /** Where others may use it: so much later that their renewals are seen, and its own do not look like theirs. */
+  /** With a shared directory, one round longer: renewals by others are then seen, and this process's own are not taken for theirs. */
   get #idleMs(): number {
     const { directory, idleTimeoutMs } = this.#options;
     return directory?.isShared === true ? idleTimeoutMs + this.#renewalRoundMs : idleTimeoutMs;
@@ -167,7 +167,7 @@ export class Sessions {
     return this.#options.idleTimeoutMs / limits.sessionRenewalsPerIdleTimeout;
   }
 
-  /** It is not of this process any more, and may live elsewhere: nobody is told that it has ended. */
+  /** Forgets a session that may continue in another process: nobody is told that it has ended. */
   #drop(session: Session): void {
     session.idleDeadline?.cancel();
     if (this.#sessions.delete(session.identity.id)) session.account.sessions.give(1);
@@ -175,12 +175,12 @@ export class Sessions {
     session.abandon();
   }
 
-  /** Every stream that belongs to no request; none is opened any more that way. */
+  /** Ends every stream that belongs to no request; the sessions do not listen to those backends again. */
   endStreams(): void {
     for (const session of this.#sessions.values()) session.endStream();
   }
 
-  /** What is written down is another process's to renew and to end; here it ends without a word. */
+  /** Another process now renews and ends the sessions that have a record; here they end without telling anyone. */
   retire(): void {
     this.#isRetired = true;
     this.#renewal?.stop();
@@ -188,9 +188,9 @@ export class Sessions {
   }
 
   /**
-   * Ends every session but for its upstream sessions.
-   * @param isKept whether those go on that are written down: their upstream sessions stay as they are.
-   * @returns the others, those of the oldest session first.
+   * Ends every session except for its upstream sessions.
+   * @param isKept whether sessions that have a record continue elsewhere: their open upstream sessions stay as they are.
+   * @returns the other upstream sessions, to be closed; those of the oldest session first.
    */
   releaseAll(isKept: boolean): readonly UpstreamSession[] {
     const sessions = [...this.#sessions.values()];
@@ -205,7 +205,7 @@ export class Sessions {
     });
   }
 
-  /** Whether another process may be going on with it. */
+  /** Whether another process may have continued the session. */
   #isElsewhere(session: Session): boolean {
     return this.#isRetired && session.entry?.isKnown === true;
   }

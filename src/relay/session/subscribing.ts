@@ -1,11 +1,11 @@
-// One `resources/subscribe` or `resources/unsubscribe` on its way to a backend: the session remembers what came of it. Cold.
+// A `resources/subscribe` or `resources/unsubscribe` on its way to a backend: the session remembers the outcome. Cold path.
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
 import type { Session } from './session.js';
 import type { RequestMetadata } from '../../upstream/http/request-metadata.js';
 
 /**
- * A backend is asked for a subscription, or to take it back; nothing happens for other methods.
- * @returns what to do when that is settled, perhaps more than once; `full` when there is no room for one more.
+ * Called when a backend is asked to subscribe or unsubscribe; does nothing for other methods.
+ * @returns a callback for the outcome, which may be called more than once; `full` when there is no room for another subscription.
  */
 export function onSubscribing(
   session: Session,

@@ -1,4 +1,4 @@
-// The resources that a client has subscribed to, by backend: what a backend forgets, with its session, it is told again. Cold.
+// The resources that a client has subscribed to, by backend. A backend that loses its session is told of them again. Cold path.
 import { capability } from '../../protocol/capabilities.js';
 import { limits } from '../../shared/limits.js';
 import type { CompiledBackend } from '../../user-config/compiled-config.js';
@@ -15,7 +15,7 @@ export class Subscriptions {
   /** The backends' own URIs, by the backends' names. */
   readonly #uris = new Map<string, Set<string>>();
   #count = 0;
-  /** Of all URIs. */
+  /** Characters of all URIs together. */
   #charCount = 0;
 
   constructor(memory: SessionShare, onChanged: () => void = () => undefined) {
@@ -23,13 +23,13 @@ export class Subscriptions {
     this.#onChanged = onChanged;
   }
 
-  /** By the backends' names; none when they are too long for a record, without writing them out. */
+  /** The URIs by backend name; empty when they are too long for a record, without the cost of writing them out. */
   recorded(): Readonly<Record<string, readonly string[]>> {
     if (this.#charCount > limits.sessionRecordBytesMax) return {};
     return Object.fromEntries([...this.#uris].map(([name, uris]) => [name, [...uris]]));
   }
 
-  /** Whether one more may be kept: there is a bound for their number, and the subject's share for their bytes. */
+  /** Whether another subscription may be kept: their number is bounded, and their bytes count in the subject's share. */
   hasRoomFor(uri: string): boolean {
     return this.#count < limits.subscriptionsMax && this.#memory.hasRoomFor(bytesOf(uri));
   }
@@ -39,8 +39,8 @@ export class Subscriptions {
   }
 
   /**
-   * Room for one that the backend is asked for; none more for one that is held already.
-   * @returns `undefined` when there is none; otherwise what gives it back, however often it is called.
+   * Reserves room for a subscription that the backend is being asked for; a subscription already held needs no more room.
+   * @returns a function that gives the room back, safe to call again; `undefined` when there is no room.
    */
   tryReserve(backendName: string, uri: string): (() => void) | undefined {
     if (this.has(backendName, uri)) return () => undefined;
@@ -56,7 +56,7 @@ export class Subscriptions {
     };
   }
 
-  /** Takes over those that another process has written down. @param isComplete whether there are no others. */
+  /** Takes over the subscriptions that another process has recorded. @param isComplete whether all others are to be deleted. */
   merge(theirs: Readonly<Record<string, readonly string[]>>, isComplete: boolean): void {
     for (const [name, uris] of Object.entries(theirs)) for (const uri of uris) this.add(name, uri);
     if (!isComplete) return;
@@ -85,31 +85,31 @@ export class Subscriptions {
     this.#onChanged();
   }
 
-  /** The backend has gone, or another has come in its place. */
+  /** The backend was removed, or another one has taken its place. */
   forget(backendName: string): void {
     for (const uri of this.#uris.get(backendName) ?? []) this.delete(backendName, uri);
     this.#uris.delete(backendName);
   }
 
-  /** Whether the backend may have something to say of any. */
+  /** Whether the backend has any subscription. */
   isAnyOf(backendName: string): boolean {
     return (this.#uris.get(backendName)?.size ?? 0) > 0;
   }
 
-  /** Its own URIs. */
+  /** The subscribed URIs as the backend has them. */
   of(backendName: string): readonly string[] {
     return [...(this.#uris.get(backendName) ?? [])];
   }
 
-  /** Whether one of them is for the resource, or for one that it is a part of: updates may be of parts. */
+  /** Whether there is a subscription to the resource or to one that contains it: updates may be about parts. */
   cover(backendName: string, uri: string): boolean {
     for (const subscribed of this.#uris.get(backendName) ?? []) if (uri.startsWith(subscribed)) return true;
     return false;
   }
 
   /**
-   * The config has changed. Where the allow-list of resources has, those end that it does not grant by itself: of a name in it
-   * nobody knows here what it is the name of. Who may subscribes again.
+   * The config has changed. If the resource allow-list has too, subscriptions that its entries do not grant by URI or template end, since
+   * the URI behind a name in the list is not known here. A client that is still allowed to can subscribe again.
    */
   onReconfigured(
     context: UpstreamContext,
@@ -120,7 +120,7 @@ export class Subscriptions {
     if (allowListHash(before) !== allowListHash(upstream.backend)) this.endUngranted(context, upstream, metadata);
   }
 
-  /** Ends those that the allow-list as it is now does not grant by itself, as above. */
+  /** Ends subscriptions that the entries of the current allow-list do not grant, as above. */
   endUngranted(context: UpstreamContext, upstream: UpstreamSession, metadata: RequestMetadata): void {
     const { backend } = upstream;
     this.#eachInTurns(
@@ -135,7 +135,7 @@ export class Subscriptions {
     );
   }
 
-  /** Into an upstream session that is new. What its allow-list no longer has any of stays out. */
+  /** Repeats the subscriptions in a new upstream session, except those that the current allow-list clearly refuses. */
   replay(context: UpstreamContext, upstream: UpstreamSession, metadata: RequestMetadata): void {
     if (!upstream.declares(capability.resources) || upstream.isModern) return;
     const { record } = upstream;
@@ -149,7 +149,7 @@ export class Subscriptions {
     );
   }
 
-  /** A URI may be held against hundreds of templates: others have their turns in between. */
+  /** Visits the URIs in several turns of the event loop, since each may be matched against hundreds of templates. */
   #eachInTurns(backendName: string, isWanted: () => boolean, visit: (uri: string) => void): void {
     const uris = [...(this.#uris.get(backendName) ?? [])].values();
     const takeTurn = (): void => {
@@ -166,7 +166,7 @@ export class Subscriptions {
   }
 }
 
-/** Nobody waits for the answer. */
+/** Fire and forget: the response is ignored. */
 function tell(
   context: UpstreamContext,
   upstream: UpstreamSession,

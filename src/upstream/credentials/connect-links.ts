@@ -1,11 +1,11 @@
-// Where a user's browser gives the consent that a backend wants: pages of the control plane. Each address has a ticket in it, of one
-// user and one backend. Cold: made when somebody is told of it.
+// Links to the pages of the control plane where a user consents, in a browser, to a backend's access. Each link contains a ticket for one
+// user and one backend. Cold path: made when a caller is told that consent is missing.
 import type { SecretKeys } from '../../secrets/secret-keys.js';
 import { sealTicket } from '../../secrets/connect-ticket.js';
 import type { UserAuth } from '../../user-config/auth.js';
 import type { UpstreamTarget } from '../../user-config/upstream-target.js';
 
-/** A backend as its user knows it. */
+/** A backend as its user knows it, by name. */
 export interface NamedBackend {
   readonly name: string;
   readonly target: UpstreamTarget;
@@ -15,7 +15,7 @@ export class ConnectLinks {
   readonly #connectUrl: string | undefined;
   readonly #keys: SecretKeys;
 
-  /** @param connectUrl scheme, host and port of the control plane for browsers; without it there are no addresses. */
+  /** @param connectUrl scheme, host and port of the control plane for browsers; without it there are no links. */
   constructor(connectUrl: string | undefined, keys: SecretKeys) {
     this.#connectUrl = connectUrl;
     this.#keys = keys;

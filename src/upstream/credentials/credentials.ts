@@ -1,5 +1,5 @@
-// What one upstream session shows of its backend's auth: headers beside its own. Only sessions with such a backend have one.
-// Warm: while they are known nothing waits for them.
+// The credentials that one upstream session sends for its backend's `auth`: headers added to its own. Only sessions with such a backend
+// have this object. Warm path: nothing waits while the credentials are known.
 import type { BackendAuth } from '../../user-config/auth.js';
 import type { RequestMetadata } from '../http/request-metadata.js';
 import type { UpstreamFault } from '../http/upstream-fault.js';
@@ -8,12 +8,12 @@ import { OAuthSource, type OAuthSourceMeans } from './oauth-source.js';
 import type { CredentialRead } from './token.js';
 import { UserSource } from './user-source.js';
 
-/** Where they come from. @param metadata of the request that is to show them. */
+/** Where the headers come from. @param metadata of the request that will carry them. */
 interface CredentialSource {
   read(metadata: RequestMetadata): CredentialRead | Promise<CredentialRead>;
-  /** As last read; none when they could not be had. */
+  /** The headers as last read; none when they could not be obtained. */
   current(metadata: RequestMetadata): readonly string[];
-  /** The backend does not take these. @returns whether it is worth another try. */
+  /** The backend has rejected these headers. @returns whether another attempt may succeed. */
   refuse(headers: readonly string[]): boolean;
 }
 
@@ -27,10 +27,10 @@ const NO_HEADERS: readonly string[] = [];
 
 export class Credentials {
   readonly #source: CredentialSource;
-  /** As last asked for. */
+  /** The last result of `addTo`. */
   #joined: Joined | undefined;
 
-  /** @returns `undefined` for a backend that wants none. */
+  /** @returns `undefined` for a backend without `auth`. */
   static of(
     auth: BackendAuth | undefined,
     backend: NamedBackend,
@@ -44,15 +44,15 @@ export class Credentials {
     this.#source = source;
   }
 
-  /** Brings them up to date. @returns why they cannot be had now, if so; without a promise when they are known. */
+  /** Brings the credentials up to date; synchronous when they are known. @returns the fault when they cannot be obtained now. */
   refresh(metadata: RequestMetadata): UpstreamFault | undefined | Promise<UpstreamFault | undefined> {
     const read = this.#source.read(metadata);
     return read instanceof Promise ? read.then(faultOf) : faultOf(read);
   }
 
   /**
-   * What is shown beside a request's own headers: they, as they were when last brought up to date, and what the caller has for
-   * the backend. The same array for as long as all of it is the same, but for a caller that has something.
+   * A request's own headers, followed by the credentials as last refreshed and by the caller's headers for this backend. Returns the same
+   * array as long as nothing changes, unless the caller has headers of its own.
    */
   addTo(headers: readonly string[], metadata: RequestMetadata): readonly string[] {
     const shown = this.#source.current(metadata);
@@ -64,7 +64,7 @@ export class Credentials {
     return own.length === 0 ? together : [...together, ...own];
   }
 
-  /** The backend has refused them (401). @returns whether `refresh` may bring others. */
+  /** The backend has rejected the credentials (401). @returns whether `refresh` may bring others. */
   refuse(metadata: RequestMetadata): boolean {
     return this.#source.refuse(this.#source.current(metadata));
   }
@@ -82,7 +82,7 @@ function sourceOf(
   return new OAuthSource(auth, origin, subject, means);
 }
 
-/** Headers whose values are secrets. */
+/** Headers whose values are configured secrets. */
 class FixedSource implements CredentialSource {
   readonly #read: () => CredentialRead | Promise<CredentialRead>;
   #headers: readonly string[] | undefined;
@@ -97,12 +97,12 @@ class FixedSource implements CredentialSource {
   }
 
   current(): readonly string[] {
-    // A session that another process has opened may have to say something before anybody asks whether it is open.
+    // A session opened by another process may have to send a message before anything here has called `read`.
     if (this.#headers === undefined) void this.read();
     return this.#headers ?? NO_HEADERS;
   }
 
-  /** There are no others. */
+  /** There are no other credentials to try. */
   refuse(): boolean {
     return false;
   }

@@ -1,5 +1,5 @@
-// Requests to authorization servers as the OAuth library makes them, over the HTTP client that requests to backends go over:
-// the same guard of addresses, the same shares of connections by subject. One deadline, and so many bytes. Cold.
+// The `fetch` that the OAuth library uses for authorization servers, over the HTTP client that also serves backends: the same address guard
+// and the same per-subject connection shares. One deadline and a limit of bytes for each request. Cold path.
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import { plainRequest, type HttpUpstream } from '../http/http-upstream.js';
@@ -10,7 +10,7 @@ export interface OAuthMeans {
   readonly deadlines: DeadlineWheel;
 }
 
-/** The authorization server could not be asked. */
+/** The request to the authorization server failed. */
 export class OAuthFetchError extends Error {
   override readonly name = 'OAuthFetchError';
   readonly fault: UpstreamFault;
@@ -27,10 +27,10 @@ interface FetchInit {
   readonly body: URLSearchParams | string | undefined | null;
 }
 
-/** Statuses of answers without a body (Fetch, 2.2.3), as far as they can be final. */
+/** Final statuses of responses without a body (Fetch, 2.2.3). */
 const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
 
-/** @param subject on whose behalf. */
+/** @param subject on whose behalf the requests are made. */
 export function oauthFetch({ http, deadlines }: OAuthMeans, subject: string) {
   return async (url: string, { headers, body }: FetchInit): Promise<Response> =>
     new Promise((resolve, reject) => {
@@ -66,7 +66,7 @@ export function oauthFetch({ http, deadlines }: OAuthMeans, subject: string) {
           try {
             resolve(responseOf(head.status, head.contentType, Buffer.concat(received)));
           } catch {
-            // It must not go up into the socket that the answer was read from: nobody catches it there.
+            // An exception must not reach the socket's read callback: nothing catches it there.
             giveUp('answer-invalid');
           }
         },
@@ -75,8 +75,8 @@ export function oauthFetch({ http, deadlines }: OAuthMeans, subject: string) {
     });
 }
 
-/** Throws when there can be no such response. */
+/** Throws when such a response cannot exist. */
 function responseOf(status: number, contentType: string, body: Buffer): Response {
-  // What has no body must not be given one.
+  // `Response` rejects a body for a bodiless status.
   return new Response(BODILESS.has(status) ? null : body, { status, headers: { 'content-type': contentType } });
 }

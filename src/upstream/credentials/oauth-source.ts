@@ -1,5 +1,5 @@
-// Where one upstream session has its access token from: its backend's `auth`, the secret of its client, and the caller's token
-// where that is exchanged. While a token is good it is found without a promise. Warm.
+// Where one upstream session gets its access token: from its backend's `auth`, its client's secret and, where that is exchanged, the
+// caller's token. Synchronous while a token is valid. Warm path.
 import type { UpstreamOptions } from '../../config/dataplane-options.js';
 import type { OAuthAuth } from '../../user-config/auth.js';
 import type { RequestMetadata } from '../http/request-metadata.js';
@@ -12,7 +12,7 @@ import type { UserTokens } from './user-tokens.js';
 export interface OAuthSourceMeans {
   readonly secrets: Secrets;
   readonly tokens: Tokens;
-  /** Of what users have granted. */
+  /** Tokens from users' grants. */
   readonly users: UserTokens;
   readonly mode: UpstreamOptions['mode'];
 }
@@ -26,11 +26,11 @@ export class OAuthSource {
   readonly #subject: string;
   readonly #means: OAuthSourceMeans;
   #token: Token | undefined;
-  /** Of which `#token` was made. */
+  /** The secret that `#token` was obtained with. */
   #clientSecret = '';
   #callerToken = '';
 
-  /** @param origin of the backend. */
+  /** @param origin the backend's. */
   constructor(auth: OAuthAuth, origin: string, subject: string, means: OAuthSourceMeans) {
     this.#auth = auth;
     this.#origin = origin;
@@ -44,7 +44,7 @@ export class OAuthSource {
     if (mode === 'tls-only' && this.#endpointOrigin.startsWith('http:'))
       return upstreamFault('plain-text-refused', true);
     if (this.#auth.type === 'token-exchange' && callerToken === '') return upstreamFault('caller-token-missing', true);
-    // The secret goes to the one, and what it is good for to the other.
+    // The secret goes to the token endpoint, and the token that it buys to the backend.
     const secret = secrets.textOf(this.#auth.client_secret, this.#endpointOrigin, this.#origin);
     if (secret instanceof Promise) {
       return secret.then((late) => (typeof late === 'string' ? this.#read(late, callerToken) : late));
@@ -52,7 +52,7 @@ export class OAuthSource {
     return typeof secret === 'string' ? this.#read(secret, callerToken) : secret;
   }
 
-  /** As last known for this caller. */
+  /** The headers as last known for this caller. */
   current({ callerToken }: RequestMetadata): readonly string[] {
     const isSame = callerToken === '' || callerToken === this.#callerToken;
     const token = isSame ? this.#token : this.#find(this.#clientSecret, callerToken);

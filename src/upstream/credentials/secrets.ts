@@ -1,7 +1,6 @@
-// Secrets that backends want to see. Those that the operator keeps as files of one directory, as systemd's credentials and
-// Kubernetes' secrets are, are read when first needed, and again once they have changed, so that a new one is obeyed a second
-// later; those of the store are as new as the store. Warm: a look at a map a request for backends that want one; nobody else
-// comes here.
+// Secrets that backends require. Those that the operator keeps as files in one directory (like systemd credentials or Kubernetes secrets)
+// are read when first needed and again after a change, so that a new secret takes effect within a second; secrets in the store are as
+// current as the store. Warm path: one map look-up per request, only for backends with secrets.
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { limits } from '../../shared/limits.js';
@@ -11,24 +10,24 @@ import { HOSTS_FILE_SUFFIX, isSecretValue } from '../../shared/secret-name.js';
 import type { HeadersAuth, SecretReference } from '../../user-config/auth.js';
 import { upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
 
-/** As it was last read. */
+/** A secret file, as last read. */
 interface SecretFile {
-  /** `undefined` when it cannot be used. */
+  /** `undefined` when the file cannot be used. */
   readonly text: string | undefined;
-  /** What is wrong with it, for the log; names no secret. */
+  /** What is wrong with the file, for the log; contains no secret. */
   readonly fault: string;
-  /** Another one when the file is another. */
+  /** Changes whenever the file changes. */
   readonly stamp: string;
   checkedAtMs: number;
 }
 
 interface AuthHeaders {
   readonly texts: readonly string[];
-  /** Name, value, …: the same array for as long as the secrets are the same. */
+  /** Name, value, …: the same array as long as the secrets are the same. */
   readonly headers: readonly string[];
 }
 
-/** A secret's text; the fault when it cannot be had. */
+/** A secret's text, or the fault when it cannot be obtained. */
 export type SecretText = string | UpstreamFault;
 
 const ABSENT = 'absent';
@@ -45,8 +44,8 @@ export class Secrets {
   readonly #headers = new WeakMap<HeadersAuth, AuthHeaders>();
 
   /**
-   * @param directory of files; without one nothing that is in a file can be had.
-   * @param stored those of the store; without them nothing that is there can be had.
+   * @param directory of the secret files; without it every reference to a file fails.
+   * @param stored the secrets of the store; without them every reference to the store fails.
    */
   constructor(directory: string | undefined, nowMs: () => number, stored?: Pick<StoredSecrets, 'read'>) {
     this.#directory = directory;
@@ -55,9 +54,9 @@ export class Secrets {
   }
 
   /**
-   * Without a promise, but for what the store has to be asked for.
-   * @param origin of the backend: a secret that names where it may go goes nowhere else.
-   * @returns headers, name, value, …; the fault when one of their secrets cannot be had.
+   * Synchronous, unless the store has to be queried.
+   * @param origin of the backend: a secret that lists its permitted origins goes nowhere else.
+   * @returns the headers: name, value, …; the fault when one of their secrets cannot be obtained.
    */
   headersOf(
     auth: HeadersAuth,
@@ -88,7 +87,7 @@ export class Secrets {
     return headers;
   }
 
-  /** @param origins to all of which it is to go. */
+  /** @param origins all the origins that the secret will be sent to. */
   textOf(reference: SecretReference, ...origins: readonly string[]): SecretText | Promise<SecretText> {
     if ('file' in reference) return this.#textOfFile(reference.file, origins);
     const { secret: name } = reference;
@@ -111,7 +110,7 @@ export class Secrets {
 
   #mayGoTo(directory: string, file: string, origin: string): boolean {
     const { text, stamp } = this.#read(directory, file + HOSTS_FILE_SUFFIX);
-    // One that is there and cannot be read withholds its secret from everybody.
+    // A hosts file that exists but cannot be read withholds its secret from every origin.
     return stamp === ABSENT || (text ?? '').split(/\s+/).includes(origin.slice(origin.indexOf('//') + 2));
   }
 
@@ -156,7 +155,7 @@ interface FoundFile {
 function stampOf(path: string): FoundFile {
   try {
     const { mtimeMs, ctimeMs, size, ino } = statSync(path);
-    // What is no file might keep the process waiting.
+    // Reading something other than a regular file could block the process.
     if (!statSync(path).isFile()) return { stamp: 'no file', fault: 'is no file' };
     if (size > limits.secretBytesMax)
       return { stamp: `${size}`, fault: `is larger than ${limits.secretBytesMax} bytes` };

@@ -1,5 +1,5 @@
-// Asks an authorization server for an access token: with the client's own credentials (RFC 6749, section 4.4), or in exchange
-// for the caller's token (RFC 8693). Answers a token or a fault whose words name no URL and no secret. Cold.
+// Requests an access token from an authorization server: with the client's own credentials (RFC 6749, section 4.4), or in exchange for the
+// caller's token (RFC 8693). Returns a token, or a fault whose words contain no URL and no secret. Cold path.
 import { limits } from '../../shared/limits.js';
 import { isSecretValue } from '../../shared/secret-name.js';
 import type { OAuthAuth } from '../../user-config/auth.js';
@@ -9,12 +9,12 @@ import { OAuthFetchError, oauthFetch, type OAuthMeans } from './oauth-fetch.js';
 export interface TokenRequest {
   readonly auth: OAuthAuth;
   readonly clientSecret: string;
-  /** Of the caller, in exchange for which one is wanted; `''` where it is not exchanged. */
+  /** The caller's token that is to be exchanged; `''` where none is exchanged. */
   readonly callerToken: string;
 }
 
 export interface IssuedToken {
-  /** Name and value. */
+  /** The header: name and value. */
   readonly headers: readonly string[];
   readonly lifetimeMs: number;
 }
@@ -22,7 +22,7 @@ export interface IssuedToken {
 const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
 const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token';
 
-/** Never rejects. @param subject on whose behalf, for shares of connections. */
+/** Never rejects. @param subject whose share of connections the request counts against. */
 export async function requestToken(
   means: OAuthMeans,
   subject: string,
@@ -46,13 +46,13 @@ async function ask(
   subject: string,
   { auth, clientSecret, callerToken }: TokenRequest,
 ): Promise<TokenAnswer> {
-  // Large, and needed by few.
+  // Imported lazily: the library is large, and few backends need it.
   const oauth = await import('oauth4webapi');
   const server = { issuer: new URL(auth.token_endpoint).origin, token_endpoint: auth.token_endpoint };
   const client = { client_id: auth.client_id };
   const isPost = auth.client_authentication === 'post';
   const authentication = isPost ? oauth.ClientSecretPost(clientSecret) : oauth.ClientSecretBasic(clientSecret);
-  // Which of the two is allowed was decided before: see `OAuthSource`.
+  // Whether plain HTTP is allowed was decided before: see `OAuthSource`.
   const options = { [oauth.customFetch]: oauthFetch(means, subject), [oauth.allowInsecureRequests]: true };
   const parameters = parametersOf(auth, callerToken);
   if (auth.type === 'token-exchange') {
@@ -87,7 +87,7 @@ export function issuedToken({
   token_type: type,
   expires_in: seconds,
 }: TokenAnswer): IssuedToken | UpstreamFault {
-  // What the library lets through for others than us: tokens that are bound to a key.
+  // The library also accepts tokens that the gateway cannot use, such as tokens bound to a key.
   if (type !== 'bearer' || !isSecretValue(token) || token.length > limits.tokenBytesMax)
     return unavailable('(its token is not a valid bearer token)');
   const lifetimeMs = seconds === undefined ? limits.tokenLifetimeMsAssumed : seconds * 1_000;
@@ -98,11 +98,11 @@ export function issuedToken({
   };
 }
 
-/** Of the library's errors nothing is told but the code: their causes carry what the server said. */
+/** Of the library's errors only the code is used: their causes contain what the server said. */
 export function tokenFaultOf(error: unknown): UpstreamFault {
   if (error instanceof OAuthFetchError) {
     const { fault } = error;
-    // Of the words for the two the other ones say that it is the backend.
+    // Of the two share faults, `backend-share-used` would wrongly blame the backend.
     if (isShareFault(fault)) return upstreamFault('connections-share-used', true);
     return fault.kind === 'address-refused' || fault.kind === 'address-not-allowed'
       ? fault

@@ -1,5 +1,5 @@
-// One access token as it comes and goes: asked for when it is first needed, and again before it expires, by one request at a
-// time. While it is good nobody waits. Warm: a comparison of times a request.
+// The life cycle of one access token: fetched when first needed and again before it expires, by one request at a time. While it is valid no
+// request waits. Warm path: one comparison of times per request.
 //
 //   none ── read ──> fetching ── issued ──> good ── most of its life is over, and read ──> good, being renewed
 //   fetching ── fault ──> failed ── read, the delay is over ──> fetching         good ── expired ──> none
@@ -9,19 +9,19 @@ import { limits } from '../../shared/limits.js';
 import { isShareFault, type UpstreamFault } from '../http/upstream-fault.js';
 import type { IssuedToken } from './token-endpoint.js';
 
-/** Headers: name, value, …; the fault when they cannot be had. */
+/** Headers: name, value, …; or the fault when they cannot be obtained. */
 export type CredentialRead = readonly string[] | UpstreamFault;
 
 export interface TokenClock {
   nowMs(): number;
-  /** From 0 to 1. */
+  /** From 0 up to 1. */
   random(): number;
 }
 
-/** It is renewed somewhere between these parts of its life: tokens of many processes do not all end at once. */
+/** A token is renewed at a random point between these fractions of its life, so that many processes do not renew at once. */
 const RENEWAL_FROM = 0.7;
 const RENEWAL_UNTIL = 0.85;
-/** Servers count in whole seconds, from when they made it. */
+/** Servers count lifetimes in whole seconds, from the moment of issue. */
 const MARGIN_MS = 1_000;
 
 export class Token {
@@ -31,15 +31,15 @@ export class Token {
   #goodUntilMs = 0;
   #renewAtMs = 0;
   #fetching: Promise<CredentialRead> | undefined;
-  /** In whose share of connections. */
+  /** The subject whose share of connections the fetch in progress counts against. */
   #fetchingFor = '';
-  /** Of the last fetch; `undefined` when it succeeded. */
+  /** The fault of the last fetch; `undefined` when it succeeded. */
   #fault: UpstreamFault | undefined;
   #retryAtMs = 0;
   /** Made for the first failure. */
   #backoff: Backoff | undefined;
   #replaceableAtMs = 0;
-  /** Whether the backend did not take it, and there is no other one yet. */
+  /** Whether the backend has rejected the token and there is no new one yet. */
   #isRefused = false;
 
   constructor(fetch: (subject: string) => Promise<IssuedToken | UpstreamFault>, clock: TokenClock) {
@@ -47,11 +47,11 @@ export class Token {
     this.#clock = clock;
   }
 
-  /** The same headers for as long as the token is the same. @param subject on whose behalf one is fetched, if so. */
+  /** Returns the same array as long as the token is the same. @param subject on whose behalf a fetch is made, if needed. */
   read(subject: string): CredentialRead | Promise<CredentialRead> {
     const nowMs = this.#clock.nowMs();
     const good = this.#goodAt(nowMs);
-    // Another one in place of one that was refused is waited for, but not where the last fetch has failed.
+    // A replacement for a rejected token is waited for, unless the last fetch has failed.
     if (good !== undefined && (!this.#isRefused || this.#fault !== undefined)) {
       if ((this.#isRefused || nowMs >= this.#renewAtMs) && nowMs >= this.#retryAtMs) void this.#start(subject);
       return good;
@@ -60,15 +60,15 @@ export class Token {
     return this.#wait(this.#start(subject), subject);
   }
 
-  /** As last issued; nothing when none is known. */
+  /** The headers as last issued; `undefined` when there is no token. */
   get headers(): readonly string[] | undefined {
     return this.#headers;
   }
 
   /**
-   * The backend does not take it. Where no other one can be had it goes on being shown: it may be one path that does not.
-   * @returns whether it is worth another try: another one is known, or may be asked for. Not often: a backend that takes none
-   *   must not make us ask for one with each request.
+   * The backend has rejected the token. If no other can be obtained, it stays in use: perhaps only one path rejects it.
+   * @returns whether to try again: another token is known or may be fetched. Limited in rate: a backend that rejects every token must not
+   *   cause a fetch for each request.
    */
   refuse(headers: readonly string[]): boolean {
     if (this.#headers !== headers) return this.#headers !== undefined || this.#fetching !== undefined;
@@ -97,12 +97,12 @@ export class Token {
     const isForAnother = subject !== this.#fetchingFor;
     const read = await fetching;
     if (!('kind' in read)) return read;
-    // What another subject has used up is no reason for this one.
+    // Another subject's exhausted share is no reason to fail this subject.
     if (isForAnother && isShareFault(read)) return this.read(subject);
     return this.#goodAt(this.#clock.nowMs()) ?? read;
   }
 
-  /** @param askedAtMs from when on its life counts: it may have begun before its answer came. */
+  /** @param askedAtMs start of the token's life: it may have been issued any time before the response arrived. */
   #settle(outcome: IssuedToken | UpstreamFault, askedAtMs: number): CredentialRead {
     this.#fetching = undefined;
     if ('kind' in outcome) {
@@ -124,7 +124,7 @@ export class Token {
   #fail(fault: UpstreamFault): void {
     const nowMs = this.#clock.nowMs();
     if (isShareFault(fault)) {
-      // It says nothing of the authorization server: only a renewal, which nobody waits for, is put off.
+      // A share fault says nothing about the authorization server: only a renewal, which no request waits for, is postponed.
       if (this.#goodAt(nowMs) !== undefined) this.#retryAtMs = nowMs + limits.tokenRetryDelayMsMin;
       return;
     }

@@ -1,5 +1,6 @@
-// The access tokens that a process knows, of all backends and callers. Bounded by count and by bytes, and fairly: who has the
-// most loses the oldest. A session keeps the token that it uses, whatever is forgotten here. Cold: asked once a session and credential.
+// The access tokens that a process holds, for all backends and callers. Bounded fairly by count and by bytes: the subject that holds the
+// most loses its oldest token. A session keeps the token it uses even after it is forgotten here. Cold path: once per session and
+// credential.
 import { createHash } from 'node:crypto';
 import { limits } from '../../shared/limits.js';
 import type { UpstreamFault } from '../http/upstream-fault.js';
@@ -7,22 +8,22 @@ import type { OAuthMeans } from './oauth-fetch.js';
 import { Token, type TokenClock } from './token.js';
 import { requestToken, type IssuedToken, type TokenRequest } from './token-endpoint.js';
 
-/** Of what it needs: its key, the objects that it is made of. */
+/** The fixed cost of one token: its key and its objects. */
 const OWN_BYTES = 1_024;
 
 interface KnownToken {
   readonly token: Token;
-  /** Who needed it first. */
+  /** The share of the subject that needed it first. */
   readonly share: TokenShare;
-  /** Without what was issued. */
+  /** Without the issued token. */
   readonly requestBytes: number;
   bytes: number;
 }
 
-/** What one subject needed first. */
+/** The tokens that one subject was the first to need. */
 interface TokenShare {
   readonly subject: string;
-  /** The oldest first. */
+  /** Oldest first. */
   readonly keys: Set<string>;
   bytes: number;
 }
@@ -40,8 +41,8 @@ export class Tokens {
   }
 
   /**
-   * @param origin of the backend that is to see it: what is meant for one is shown to no other.
-   * @param subject whose token is exchanged, or who needs one; a token that is not the caller's own is shared by all who need it.
+   * @param origin of the backend that will receive the token: a token for one backend is never sent to another.
+   * @param subject whose token is exchanged, or who needs one; a token that is not the caller's own is shared by all subjects that need it.
    */
   find(subject: string, origin: string, request: TokenRequest): Token {
     const key = keyOf(request.auth.type === 'token-exchange' ? subject : '', origin, request);
@@ -57,7 +58,7 @@ export class Tokens {
     return this.#known.size;
   }
 
-  /** What they take, about. */
+  /** Approximate memory of all tokens, in bytes. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -80,7 +81,7 @@ export class Tokens {
     this.#weigh(known, bytes);
   }
 
-  /** It takes so much from now on: others, or it, are forgotten for that. */
+  /** Records the token's new size and, if a limit is exceeded, forgets other tokens or this one. */
   #weigh(known: KnownToken, bytes: number): void {
     this.#count(known, bytes);
     while (known.share.bytes > limits.tokensBytesPerSubjectMax) this.#forgetOldest(known.share);
@@ -117,7 +118,7 @@ export class Tokens {
   }
 }
 
-/** Of what is secret in it nothing can be told: it is a hash. */
+/** A hash, so that the key reveals no secret. */
 function keyOf(subject: string, origin: string, { auth, clientSecret, callerToken }: TokenRequest): string {
   const { type, token_endpoint: endpoint, client_id: client, scope, resource, audience } = auth;
   const parts = [type, endpoint, client, auth.client_authentication ?? 'basic', scope, resource, audience];

@@ -1,5 +1,5 @@
-// Asks an authorization server for the next token of a user's grant (RFC 6749, section 6). Answers it, or a fault whose words name no
-// URL and no secret. Cold.
+// Requests the next token of a user's grant from an authorization server (RFC 6749, section 6). Returns the token, or a fault whose words
+// contain no URL and no secret. Cold path.
 import type { ClientAuthentication, UserGrant } from '../../secrets/user-grants.js';
 import { limits } from '../../shared/limits.js';
 import { isSecretValue } from '../../shared/secret-name.js';
@@ -10,7 +10,7 @@ import type { UpstreamFault } from '../http/upstream-fault.js';
 import { oauthFetch, type OAuthMeans } from './oauth-fetch.js';
 import { issuedToken, tokenFaultOf, unavailable, type TokenAnswer } from './token-endpoint.js';
 
-/** What is new in a grant. */
+/** The parts of a grant that a renewal changes. */
 export interface RenewedGrant {
   readonly accessToken: string;
   readonly refreshToken: string | undefined;
@@ -22,17 +22,17 @@ export interface GrantAnswer extends TokenAnswer {
   readonly scope?: string | undefined;
 }
 
-/** The key of the record of a user's grant. The other members of the backend's `auth` do not change it. */
+/** The key of a user's grant in the store. Other members of the backend's `auth` do not change it. */
 export function userGrantKey(auth: UserAuth, { origin, path }: UpstreamTarget, subject: string): string {
   return grantKeyOf({ subject, origin, path, asked: [auth.issuer, auth.client_id, auth.scope, auth.resource] });
 }
 
-/** How a configured client shows its secret. */
+/** How a configured client authenticates with its secret. */
 export function authenticationOf(auth: UserAuth): ClientAuthentication {
   return auth.client_secret === undefined ? 'none' : (auth.client_authentication ?? 'basic');
 }
 
-/** Never rejects. @param secret of the client; `undefined` where it has none. */
+/** Never rejects. @param secret the client's; `undefined` where it has none. */
 export async function refreshGrant(
   means: OAuthMeans,
   { subject, issuer, tokenEndpoint, client, resource, refreshToken = '' }: UserGrant,
@@ -40,7 +40,7 @@ export async function refreshGrant(
   nowMs: number,
 ): Promise<RenewedGrant | UpstreamFault> {
   try {
-    // Large, and needed by few.
+    // Imported lazily: the library is large, and few backends need it.
     const oauth = await import('oauth4webapi');
     const server = { issuer, token_endpoint: tokenEndpoint };
     const named = { client_id: client.id };
@@ -61,7 +61,7 @@ export async function refreshGrant(
   }
 }
 
-/** As the library has it. */
+/** The client authentication in the library's form. */
 export async function clientAuth(authentication: ClientAuthentication, secret = '') {
   const oauth = await import('oauth4webapi');
   switch (authentication) {
@@ -74,7 +74,7 @@ export async function clientAuth(authentication: ClientAuthentication, secret = 
   }
 }
 
-/** @param nowMs of the wall clock, when it was asked for. */
+/** @param nowMs wall-clock time of the request. */
 export function renewedGrant(answer: GrantAnswer, nowMs: number): RenewedGrant | UpstreamFault {
   const issued = issuedToken(answer);
   if ('kind' in issued) return issued;

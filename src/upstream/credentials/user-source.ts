@@ -1,4 +1,4 @@
-// Where one upstream session has its user's access token from: what that user has granted at its backend. Warm.
+// Where one upstream session gets its user's access token: from the user's grant for its backend. Warm path.
 import type { UserAuth } from '../../user-config/auth.js';
 import { upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
 import type { NamedBackend } from './connect-links.js';
@@ -29,7 +29,7 @@ export class UserSource {
   }
 
   current(): readonly string[] {
-    // A session that another process has opened may have to say something before anybody asks whether it is open.
+    // A session opened by another process may have to send a message before anything here has called `read`.
     if (this.#headers === undefined) void this.read();
     return this.#headers ?? NONE;
   }

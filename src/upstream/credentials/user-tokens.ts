@@ -1,6 +1,6 @@
-// The access tokens of what users have granted, out of the store and renewed before they end: by one process at a time, for
-// servers give each refresh token once, and take a second use of it for theft. While a token is good nobody waits. Warm: a look
-// at the store's own memory a request.
+// The access tokens of users' grants, read from the store and renewed before they expire: by one process at a time, because servers issue
+// each refresh token once and treat its second use as theft. While a token is valid no request waits. Warm path: one look-up in the store's
+// cache per request.
 //
 //   stored ── most of its life is over, or the backend does not take it ──> leased (one process) ── renewed ──> stored
 //   leased ── the server is not there ──> stored, tried again after a delay      leased ── invalid_grant ──> removed: consent again
@@ -23,21 +23,21 @@ export interface UserTokensMeans extends OAuthMeans {
   readonly secrets: Secrets;
   readonly mode: UpstreamOptions['mode'];
   readonly links: ConnectLinks;
-  /** `undefined` without a key. */
+  /** `undefined` when no key is configured. */
   readonly grants: UserGrants | undefined;
 }
 
 export interface WantedGrant {
   readonly key: string;
   readonly subject: string;
-  /** Of the backend. */
+  /** The backend's origin. */
   readonly origin: string;
   readonly auth: UserAuth;
-  /** What is told while there is none. */
+  /** The fault while there is no grant. */
   readonly consent: UpstreamFault;
 }
 
-/** An access token as requests show it. */
+/** An access token in the form of request headers. */
 interface ShownToken {
   readonly headers: readonly string[];
   readonly goodUntilMs: number;
@@ -45,32 +45,32 @@ interface ShownToken {
   isRefused: boolean;
 }
 
-/** What is known of renewing one grant. */
+/** The state of renewing one grant. */
 interface Renewals {
   readonly backoff: Backoff;
-  /** Of the last try; `undefined` when it went well. */
+  /** The fault of the last attempt; `undefined` when it succeeded. */
   fault: UpstreamFault | undefined;
   retryAtMs: number;
-  /** When the next token that a backend refuses may be replaced. */
+  /** From this time on, a token that the backend rejects may be replaced. */
   replaceableAtMs: number;
 }
 
 const RENEWAL_FROM = 0.7;
 const RENEWAL_UNTIL = 0.85;
-/** Servers count in whole seconds, from when they made it. */
+/** Servers count lifetimes in whole seconds, from the moment of issue. */
 const MARGIN_MS = 1_000;
 
 export class UserTokens {
   readonly #means: UserTokensMeans;
   readonly #clock: TokenClock;
-  /** In leases. */
+  /** This process's id in leases. */
   readonly #self = randomUUID();
   readonly #shown = new WeakMap<UserGrant, ShownToken>();
   readonly #byHeaders = new WeakMap<readonly string[], ShownToken>();
   readonly #renewals = new RecentMap<Renewals>(limits.grantsKnownMax, limits.grantsKnownMax, () => 1);
   readonly #underWay = new Map<string, Promise<CredentialRead>>();
 
-  /** @param clock of the wall: what it tells is stored, and other processes go by it. */
+  /** @param clock the wall clock: its times are stored and used by other processes. */
   constructor(means: UserTokensMeans, clock: TokenClock) {
     this.#means = means;
     this.#clock = clock;
@@ -80,7 +80,7 @@ export class UserTokens {
     return this.#means.links;
   }
 
-  /** The same headers for as long as the token is the same. */
+  /** Returns the same array of headers as long as the token is the same. */
   read(wanted: WantedGrant): CredentialRead | Promise<CredentialRead> {
     const { grants } = this.#means;
     if (grants === undefined) return upstreamFault('secret-keys-missing', true);
@@ -90,13 +90,13 @@ export class UserTokens {
       : this.#judge(grants, wanted, read);
   }
 
-  /** The backend does not take these. @returns whether another try is worth it: with another token, or for the word that there is none. */
+  /** The backend has rejected these headers. @returns whether to try again: with another token, or to learn that there is none. */
   refuse({ key }: WantedGrant, headers: readonly string[]): boolean {
     const token = this.#byHeaders.get(headers);
     if (token === undefined) return false;
     const renewals = this.#renewalsOf(key);
     const nowMs = this.#clock.nowMs();
-    // It may be the one that came in the place of the one that was refused.
+    // This may be the token that just replaced a rejected one.
     if (!token.isRefused && nowMs < renewals.replaceableAtMs) return renewals.fault === undefined;
     if (!token.isRefused) renewals.replaceableAtMs = nowMs + limits.tokenRenewalGapMs;
     token.isRefused = true;
@@ -119,7 +119,7 @@ export class UserTokens {
     return isWaitedFor ? renewed : token.headers;
   }
 
-  /** One at a time here; one at a time of all processes by the lease. Never rejects. */
+  /** One renewal at a time in this process; the lease ensures the same across processes. Never rejects. */
   #renew(grants: UserGrants, wanted: WantedGrant, seen: FoundGrant): Promise<CredentialRead> {
     const { key } = wanted;
     const underWay = this.#underWay.get(key);
@@ -136,7 +136,7 @@ export class UserTokens {
     const leased = await this.#lease(grants, key, seen);
     if (leased.kind === 'missing') return consent;
     if (leased.kind === 'failed') return this.#fail(key, unavailable(`(${leased.reason})`));
-    // Another process has renewed it, or the user has granted anew.
+    // Another process has renewed it, or the user has granted consent again.
     if (leased.grant.lease?.by !== this.#self) return this.#tokenOf(leased.grant).headers;
     const { grant } = leased;
     const secret = await this.#secretOf(wanted, grant);
@@ -151,7 +151,7 @@ export class UserTokens {
     return this.#fail(key, renewed);
   }
 
-  /** @returns the grant with our lease on it, or as another process has renewed it. Rejects when the store cannot do it. */
+  /** @returns the grant with this process's lease, or as another process has renewed it. Rejects when the store fails. */
   async #lease(grants: UserGrants, key: string, seen: FoundGrant): Promise<GrantRead> {
     const giveUpAtMs = this.#clock.nowMs() + limits.grantLeaseMs;
     for (let found = seen; ;) {
@@ -170,7 +170,7 @@ export class UserTokens {
     }
   }
 
-  /** What the server has given can be had once: the store is tried again for a while. */
+  /** The server issues a token only once, so the store is retried for a while. */
   async #store(
     grants: UserGrants,
     { key, consent }: WantedGrant,
@@ -185,7 +185,7 @@ export class UserTokens {
         const stored = await grants.replace(key, bytes, next);
         if (stored !== undefined) return this.#succeed(key, stored.grant);
         const read = await grants.read(key);
-        // The user has disconnected meanwhile, or granted anew; or the store has done what it did not say.
+        // The user has disconnected or granted consent again meanwhile, or an earlier write succeeded without its confirmation.
         if (read.kind === 'missing') return consent;
         if (read.kind === 'found') return this.#succeed(key, read.grant);
       } catch (error) {
@@ -204,7 +204,7 @@ export class UserTokens {
     if (this.#means.mode === 'tls-only' && endpointOrigin.startsWith('http:'))
       return { fault: upstreamFault('plain-text-refused', true) };
     if (auth.client_secret === undefined) return { text: client.secret };
-    // It goes to the one, and what it is good for to the other.
+    // The secret goes to the token endpoint, and the token that it buys to the backend.
     const text = await this.#means.secrets.textOf(auth.client_secret, endpointOrigin, origin);
     return typeof text === 'string' ? { text } : { fault: text };
   }
@@ -223,7 +223,7 @@ export class UserTokens {
     return fault;
   }
 
-  /** The same token under another record: the same headers, refused or not. */
+  /** The same token in a new record: the headers stay the same, rejected or not. */
   #keepShown(before: UserGrant, leased: FoundGrant): FoundGrant {
     this.#shown.set(leased.grant, this.#tokenOf(before));
     return leased;
@@ -235,7 +235,7 @@ export class UserTokens {
     const { issuedAtMs, expiresAtMs, accessToken } = grant;
     const lifetimeMs = expiresAtMs - issuedAtMs;
     const lifeMs = Math.max(lifetimeMs / 2, lifetimeMs - MARGIN_MS);
-    // Not all processes at once.
+    // Randomized, so that not all processes renew at once.
     const part = RENEWAL_FROM + (RENEWAL_UNTIL - RENEWAL_FROM) * this.#clock.random();
     const token: ShownToken = {
       headers: ['authorization', `Bearer ${accessToken}`],
@@ -264,7 +264,7 @@ export class UserTokens {
   }
 }
 
-/** Whether nothing but a new consent helps. A client that registered itself, and is unknown by now, has to begin anew, too. */
+/** Whether only a new consent helps. That includes a client that registered itself dynamically and is no longer known. */
 function isGrantOver({ kind, detail }: UpstreamFault, auth: UserAuth): boolean {
   if (kind !== 'token-refused') return false;
   return detail === '(invalid_grant)' || (detail === '(invalid_client)' && auth.client_id === undefined);

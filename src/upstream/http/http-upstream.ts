@@ -1,45 +1,45 @@
-// The shape of the upstream HTTP client: one verb, `dispatch`, and a handler whose callbacks come in a fixed order:
+// The interface of the upstream HTTP client: one operation, `dispatch`, and a handler whose callbacks come in a fixed order:
 //
 //   onHead → onData* → onEnd          a complete answer, or
 //   (onHead → onData*)? → onFault     exactly one of onEnd and onFault, never both, never neither
 //
-// Nothing is called back after `abort`. Nothing is called back synchronously from within `dispatch`.
+// After `abort` no callback is called. No callback is called synchronously from within `dispatch`.
 import type { UpstreamTarget } from '../../user-config/upstream-target.js';
 import type { UpstreamFault } from './upstream-fault.js';
 
-/** From `start` up to `end`. */
+/** From `start` up to, but not including, `end`. */
 export interface ByteSpan {
   readonly start: number;
   readonly end: number;
 }
 
-/** W3C's trace context, as headers; `''` for none. */
+/** The W3C trace context headers; `''` when absent. */
 export interface TraceHeaders {
   readonly traceparent: string;
   readonly tracestate: string;
 }
 
-/** What the head of a request says again of its body, since MCP 2026-07-28. */
+/** The headers of a request that repeat parts of its body, since MCP 2026-07-28. */
 export interface ModernHead {
   readonly method: string;
-  /** `''` for a method that has none. */
+  /** `''` for a method without a name. */
   readonly name: string;
-  /** Headers of parameters: lower-case name, value, …, each as it is written in a head. */
+  /** The `mcp-param-*` headers: lower-case name, value, …, each encoded for an HTTP head. */
   readonly params: readonly string[];
 }
 
-/** Bytes as they go out. */
+/** A message as it is sent. */
 export interface OutgoingMessage {
   readonly body: Buffer;
-  /** A stretch of the body that is not sent: so a large message with something taken out need not be copied. */
+  /** A span of the body that is not sent, so that removing something from a large message needs no copy. */
   readonly leftOut?: ByteSpan | undefined;
-  /** Goes in the place of what is left out. */
+  /** Sent in place of the span that is left out. */
   readonly putIn?: Buffer | undefined;
-  /** Of the caller's HTTP request: `x-request-id`; `''` or `undefined` for none. */
+  /** The `x-request-id` of the caller's HTTP request; `''` or `undefined` for none. */
   readonly requestId?: string | undefined;
-  /** What the backend is told of the request's trace. */
+  /** The trace context to send to the backend. */
   readonly trace?: TraceHeaders | undefined;
-  /** There for a backend of MCP 2026-07-28 alone. */
+  /** Present only for backends of MCP 2026-07-28. */
   readonly head?: ModernHead | undefined;
 }
 
@@ -48,13 +48,13 @@ export function withHead(message: OutgoingMessage, head: ModernHead): OutgoingMe
   return { body, leftOut, putIn, requestId, trace, head };
 }
 
-/** Every member is always there, in this order: requests are told apart by what is in them, never by their shape. */
+/** All members are always present, in this order, so that every request has the same hidden class. */
 export interface UpstreamRequest {
-  /** On whose behalf: shares of connections and the turns of those who wait go by it. */
+  /** On whose behalf the request is made: connection shares and turns in the queue are counted by subject. */
   readonly subject: string;
   readonly target: UpstreamTarget;
   readonly method: 'POST' | 'DELETE' | 'GET';
-  /** Name, value, name, value, …; `host`, `connection` and `content-length` are the implementation's. */
+  /** Name, value, name, value, …; the implementation adds `host`, `connection` and `content-length`. */
   readonly headers: readonly string[];
   readonly body: Buffer | undefined;
   readonly leftOut: ByteSpan | undefined;
@@ -64,7 +64,7 @@ export interface UpstreamRequest {
   readonly head: ModernHead | undefined;
 }
 
-/** One that sends no body, or all of it as it is. */
+/** A request without a body, or with a body that is sent unchanged. */
 export function plainRequest(
   subject: string,
   target: UpstreamTarget,
@@ -89,36 +89,36 @@ export function plainRequest(
 
 export interface UpstreamHandler {
   /**
-   * Status and the headers that the relay reads; `''` when absent. `contentType` is lower-case, no parameters.
-   * @param bodyBytes of the body that follows; -1 when its length is not known.
-   * @param location of a redirect alone.
+   * The status and the headers that the relay reads; `''` when absent. `contentType` is lower-case, without parameters.
+   * @param bodyBytes length of the body that follows; -1 when it is not known.
+   * @param location the `location` header; only for redirects.
    */
   onHead(status: number, contentType: string, sessionId: string, bodyBytes: number, location: string): void;
   /**
-   * A piece of the body. It is valid until the callback returns: copy what is kept. One that is all of a body whose length the
-   * head has said is valid until `onEnd` has returned, which follows in the same turn.
+   * A piece of the body, valid until the callback returns: copy what is kept. If it is the whole body, and its length was in the head, it
+   * is valid until `onEnd` has returned, which follows in the same turn of the event loop.
    */
   onData(chunk: Buffer): void;
-  /** In place of `onData`: the data of one event, where it comes on a stream that is not this call's alone. It may be kept. */
+  /** Called in place of `onData` with the data of one event, when the event stream is shared with other calls. The data may be kept. */
   onEvent?(data: Buffer): void;
   onEnd(): void;
   onFault(fault: UpstreamFault): void;
 }
 
-/** A request under way. */
+/** A request in progress. */
 export interface UpstreamCall {
-  /** True from `onEnd` on, if all of the request has left by then: nothing reads the body's memory any more. */
+  /** True from `onEnd` on if the whole request has been sent by then: nothing reads the body's memory any more. */
   readonly isSent: boolean;
-  /** Gives up: closes or drains the connection, and calls nothing back any more. Safe to call at any time, twice too. */
+  /** Gives up: closes or drains the connection, and calls no callback any more. Safe at any time, also more than once. */
   abort(): void;
-  /** Stops reading the body (backpressure); `resume` goes on. Data already read may still be delivered. */
+  /** Stops reading the body (backpressure) until `resume`. Data that was already read may still be delivered. */
   pause(): void;
   resume(): void;
 }
 
 export interface HttpUpstream {
-  /** Never throws: a request that cannot be made calls `onFault`. */
+  /** Never throws: a request that cannot be made ends in `onFault`. */
   dispatch(request: UpstreamRequest, handler: UpstreamHandler): UpstreamCall;
-  /** Closes every connection; what is in flight ends in a fault. */
+  /** Closes every connection; requests in flight end in a fault. */
   close(): Promise<void>;
 }

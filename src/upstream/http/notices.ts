@@ -1,5 +1,5 @@
-// Requests to backends whose response nobody waits for: the POST of a notification or of a response, the DELETE of a session. The response is read to
-// its end, so that the connection can be used again, and is otherwise ignored.
+// Fire-and-forget requests to backends: the POST of a notification or of a response, the DELETE of a session. The response is read to its
+// end, so that the connection can be reused, and is otherwise ignored.
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import type { UpstreamTarget } from '../../user-config/upstream-target.js';
@@ -13,14 +13,14 @@ export class Notices {
   #underWayCount = 0;
   #onSettled: (() => void) | undefined;
 
-  /** @param otherHttp takes what cannot be sent. */
+  /** @param otherHttp used for requests that `http` failed to send. */
   constructor(http: HttpUpstream, deadlines: DeadlineWheel, otherHttp?: HttpUpstream) {
     this.#http = http;
     this.#otherHttp = otherHttp;
     this.#deadlines = deadlines;
   }
 
-  /** @param onDone called once: with true when the backend has answered, whatever it said. */
+  /** @param onDone called once, with true when the backend has responded, whatever its response. */
   send(
     subject: string,
     target: UpstreamTarget,
@@ -68,7 +68,7 @@ export class Notices {
     });
   }
 
-  /** Resolves when no notice is under way, or `withinMs` is over. For a process that stops. */
+  /** Resolves when no notice is in flight, or after `withinMs`. For a process that is shutting down. */
   settled(withinMs: number): Promise<void> {
     return new Promise((resolve) => {
       if (this.#underWayCount === 0) {
@@ -83,7 +83,7 @@ export class Notices {
     });
   }
 
-  /** A backend may close a kept connection just as a request goes out on it. To end a session twice does no harm (RFC 9110, 9.2.2). */
+  /** A backend may close a kept connection just as a request goes out on it. Ending a session twice does no harm (RFC 9110, 9.2.2). */
   #forSecondTry(method: 'POST' | 'DELETE', { kind, isUnsent }: UpstreamFault): HttpUpstream | undefined {
     if (isUnsent && this.#otherHttp !== undefined) return this.#otherHttp;
     return method === 'DELETE' && kind === 'connection-lost' ? this.#http : undefined;

@@ -1,14 +1,14 @@
-// Where a redirect leads, in words for people that give away neither an address nor what stands behind one: credentials, a
-// query, another server's paths. Cold.
+// Describes where a redirect leads, in words that reveal neither an address nor what may be in one: credentials, a query, paths of another
+// server. Cold path.
 import { limits } from '../../shared/limits.js';
 import type { UpstreamTarget } from '../../user-config/upstream-target.js';
 
-/** For callers; a path may have a secret in it, so that none is told them. A slash at its end, the usual mistake, is none. */
+/** For callers. Names no path, which may contain a secret; but a difference of only a trailing slash, the usual mistake, is named. */
 export function redirectPlace(location: string, from: UpstreamTarget): string {
   return placeOf(location, from, (_path, slash) => ({ here: HERE[slash], secure: 'https' }));
 }
 
-/** How the path that it leads to differs from the one that was asked, if only by a slash at its end. */
+/** How the path of the redirect differs from the requested one, if only by a trailing slash. */
 type SlashDifference = 'added' | 'removed' | 'other';
 
 const HERE: Readonly<Record<SlashDifference, string>> = {
@@ -17,19 +17,19 @@ const HERE: Readonly<Record<SlashDifference, string>> = {
   other: 'another path of the same server',
 };
 
-/** The same with its path: for who runs the gateway, or has given the URL. */
+/** Like `redirectPlace`, with the path: for operators, or for the user who gave the URL. */
 export function redirectPath(location: string, from: UpstreamTarget): string {
   return placeOf(location, from, (path) => ({ here: `the path ${path}`, secure: `https, path ${path}` }));
 }
 
 interface PlaceWords {
-  /** Of the origin that was asked. */
+  /** For a redirect within the same origin. */
   readonly here: string;
-  /** Of the same host, over TLS. */
+  /** For a redirect to the same host over TLS. */
   readonly secure: string;
 }
 
-/** @param location the header, as it came. @param from what was asked. @returns `''` when it leads nowhere. */
+/** @param location the header, as received. @param from the requested target. @returns `''` when it is absent or not a URL. */
 function placeOf(
   location: string,
   from: UpstreamTarget,

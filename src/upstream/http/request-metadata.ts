@@ -1,16 +1,16 @@
-// What a backend is told of the client's HTTP request on whose behalf a message is sent to it. It travels with the message, as
-// one object, from whoever has the request to whoever writes the head: what is to go along next is a member here.
+// What a backend is told about the client's HTTP request on whose behalf a message is sent. It travels with the message, as one object,
+// from the code that has the request to the code that writes the head; further such data belongs here as a member.
 
 export interface RequestMetadata {
   /** The caller's headers for this backend: name, value, … */
   readonly headers: readonly string[];
-  /** The id of that HTTP request; `''` where the backend is not told. */
+  /** The id of the client's HTTP request; `''` where the backend is not told. */
   readonly requestId: string;
-  /** The caller's bearer token, where the backend's `auth` exchanges it; it goes nowhere but there. `''` otherwise. */
+  /** The caller's bearer token, where the backend's `auth` exchanges it; used for nothing else. `''` otherwise. */
   readonly callerToken: string;
 }
 
-/** Of what the gateway says by itself. */
+/** For messages that the gateway sends on its own account. */
 export const NO_METADATA: RequestMetadata = Object.freeze({
   headers: Object.freeze([]),
   requestId: '',

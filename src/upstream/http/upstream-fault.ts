@@ -1,5 +1,4 @@
-// The closed list of ways in which a backend can fail, and their words for callers. No URL, host or port is ever in
-// them (decisions 2.6).
+// The closed list of ways in which a backend can fail, with the words for callers, which never contain a URL, host or port (decisions 2.6).
 import { MODERN_PROTOCOL_VERSION } from '../../protocol/protocol-versions.js';
 import { readVersionRefusal, versionsTold, type VersionRefusal } from '../../protocol/version-refusal.js';
 import { limits } from '../../shared/limits.js';
@@ -65,22 +64,22 @@ export type UpstreamFaultKind = keyof typeof FAULT_REASONS;
 /** A failure of one exchange with a backend. */
 export interface UpstreamFault {
   readonly kind: UpstreamFaultKind;
-  /** True when no byte of the request was written to a connection: it can safely be sent again. */
+  /** True when the backend cannot have received the whole request, so that it is safe to send it again. */
   readonly isUnsent: boolean;
-  /** More words, of some kinds: the backend's HTTP status, the place that it redirects to, the versions that it names, the list. */
+  /** More words for some kinds: the backend's HTTP status, the redirect's destination, the versions that the backend names, the list. */
   readonly detail?: string;
-  /** Where its user can do something about it: a new address each time, for that user alone; `undefined` when there is none. */
+  /** Returns a link with which the user can fix the fault: a new address each time, for that user only; `undefined` when there is none. */
   readonly connect?: () => string | undefined;
-  /** In place of these in the log: what callers should not see. */
+  /** Replaces `detail` in the log: contains what callers should not see. */
   readonly logDetail?: string;
 }
 
-/** @param isUnsent whether the request certainly never left. */
+/** @param isUnsent true only if the request certainly was not sent. */
 export function upstreamFault(kind: UpstreamFaultKind, isUnsent = false): UpstreamFault {
   return { kind, isUnsent };
 }
 
-/** @param method that asks for the list. */
+/** @param method the method that requests the list. */
 export function listRefusedFault(method: string): UpstreamFault {
   return { kind: 'list-refused', isUnsent: false, detail: method };
 }
@@ -89,14 +88,14 @@ export function httpStatusFault(status: number): UpstreamFault {
   return { kind: 'http-status', isUnsent: false, detail: String(status) };
 }
 
-/** @param location the header, `''` when there is none. @param from what was asked. */
+/** @param location the header, `''` when absent. @param from the requested target. */
 export function redirectFault(status: number, location: string, from: UpstreamTarget): UpstreamFault {
   const detail = redirectPlace(location, from);
   const logDetail = redirectPath(location, from);
   return detail === '' ? httpStatusFault(status) : { kind: 'redirected', isUnsent: false, detail, logDetail };
 }
 
-/** What an error in answer to `initialize` says. @param error as JSON. */
+/** The fault for an error response to `initialize`. @param error as JSON. */
 export function initializeFault(error: Buffer): UpstreamFault {
   const refusal =
     error.length <= limits.upstreamRefusalBytesMax ? readVersionRefusal(JSON.parse(error.toString())) : undefined;
@@ -105,7 +104,7 @@ export function initializeFault(error: Buffer): UpstreamFault {
   return refusal.versions === '' ? upstreamFault(kind) : { kind, isUnsent: false, detail: `(${refusal.versions})` };
 }
 
-/** The backend speaks these versions, and not the one that it was asked in. */
+/** The backend speaks these versions, and not the one that it was asked to speak. */
 export function versionsFault(versions: readonly string[]): UpstreamFault {
   const isLater = versions.length > 0 && versions.every((version) => version > MODERN_PROTOCOL_VERSION);
   const kind = isLater ? 'version-later' : 'version-unsupported';
@@ -118,7 +117,7 @@ const VERSION_FAULTS = {
   'initialize-unknown': 'initialize-unknown',
 } as const satisfies Readonly<Record<VersionRefusal['kind'], UpstreamFaultKind>>;
 
-/** Whether the backend has not taken what it was shown of its `auth`. */
+/** Whether the backend has rejected the credentials that it was sent (401). */
 export function isUnauthorized({ kind, detail }: UpstreamFault): boolean {
   return kind === 'http-status' && detail === '401';
 }
@@ -131,24 +130,24 @@ const REACH_FAULTS: ReadonlySet<UpstreamFaultKind> = new Set([
   'tls-failed',
 ]);
 
-/** Whether there was no connection to be had: a fault of the place, whoever's request it was. */
+/** Whether no connection could be made: a fault of the origin, whichever caller's request it was. */
 export function isReachFault({ kind }: UpstreamFault): boolean {
   return REACH_FAULTS.has(kind);
 }
 
-/** Whether there was no room for this subject's requests alone: a fault of its own, and of no place. */
+/** Whether this subject's own share was used up: a fault of the subject, not of the origin. */
 export function isShareFault({ kind }: UpstreamFault): boolean {
   return kind === 'connections-share-used' || kind === 'backend-share-used';
 }
 
-/** What a caller is told of a fault; names no address. */
+/** The words for callers; they contain no address. */
 export function faultReason({ kind, detail }: UpstreamFault): string {
   const reason = FAULT_REASONS[kind];
   if (detail === undefined) return reason;
   return kind === 'list-refused' ? `${detail} refused` : `${reason} ${detail}`;
 }
 
-/** What the log says of it. */
+/** The words for the log. */
 export function loggedReason(fault: UpstreamFault): string {
   return faultReason(fault.logDetail === undefined ? fault : { ...fault, detail: fault.logDetail });
 }

@@ -1,11 +1,11 @@
-// Who vouches for backends that are reached with TLS: the authorities that Node.js knows, and the operator's own. Cold.
+// The certificate authorities trusted for backends over TLS: those of Node.js and the operator's own. Cold path.
 import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
 
 let last: { readonly pem: string; readonly context: SecureContext } | undefined;
 
 /**
- * Made once for everything that a process connects to: reading all authorities takes long.
- * @param pem the operator's. @returns `undefined` where there are none, and what Node.js does by itself is right.
+ * Created once for all connections of a process, since parsing all authorities takes long.
+ * @param pem the operator's authorities. @returns `undefined` when there are none, and the default of Node.js is right.
  */
 export function trustOf(pem: string | undefined): SecureContext | undefined {
   if (pem === undefined) return undefined;

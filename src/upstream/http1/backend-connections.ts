@@ -1,6 +1,6 @@
-// The connections of one process to backends, in three sets that do not wait for each other's connections. A call holds its connection until it
-// is answered, a stream holds one for hours; and what a backend asks during a call is answered beside them, or calls that wait
-// for these answers would keep them from being sent.
+// A process's connections to backends, in three sets that do not wait for each other. A call holds its connection until it is answered, and
+// a stream holds one for hours. Replies to what a backend asks during a call have their own set, because otherwise the calls that wait for
+// these replies could keep them from being sent.
 import type { Names } from '../../names/names.js';
 import { limits } from '../../shared/limits.js';
 import type { ShareBounds } from './backend-shares.js';
@@ -10,23 +10,23 @@ import { ReadTurns } from './read-turns.js';
 
 export interface BackendConnectionsOptions {
   readonly connectTimeoutMs: number;
-  /** Of calls. */
+  /** Bounds of the set for calls. */
   readonly pool?: Partial<PoolBounds>;
   readonly names?: Names;
   readonly authorities?: string | undefined;
 }
 
-/** One stream more fails at once, and is tried again later. */
+/** A stream beyond the bounds fails at once, and is tried again later. */
 const STREAM_BOUNDS: PoolBounds = {
   connectionsMax: limits.backendStreamsMax,
   connectionsPerSubjectMax: shareOf(limits.backendStreamsMax),
   connectingMax: limits.upstreamConnectingMax,
-  // Those that wait for a connection being opened.
+  // For streams that wait for a connection being opened.
   waitingMax: limits.backendStreamsMax,
   waitingPerSubjectMax: shareOf(limits.backendStreamsMax),
 };
 
-/** Replies to one backend wait for each other: to several they need not. */
+/** Replies to one backend wait for each other; replies to different backends need not. */
 const REPLY_BOUNDS: PoolBounds = {
   connectionsMax: limits.replyConnectionsMax,
   connectionsPerSubjectMax: shareOf(shareOf(limits.replyConnectionsMax)),
@@ -37,9 +37,9 @@ const REPLY_BOUNDS: PoolBounds = {
 
 export class BackendConnections {
   readonly calls: Http1Upstream;
-  /** For streams that belong to no call, and for what is left of one that broke. */
+  /** For streams that belong to no call, and for resuming the stream of a call that broke. */
   readonly streams: Http1Upstream;
-  /** For answers to backends, and whatever else they are told during calls. */
+  /** For answers to backends' requests, and for other messages to them during calls. */
   readonly replies: Http1Upstream;
 
   constructor({ connectTimeoutMs, pool, names, authorities }: BackendConnectionsOptions) {
@@ -52,7 +52,7 @@ export class BackendConnections {
     this.replies = new Http1Upstream({ ...shared, pool: REPLY_BOUNDS, shares: sharesOf(repliesMax) });
   }
 
-  /** By what they are for, those that are being opened too. */
+  /** Connections by purpose, including those being opened. */
   get counts(): Readonly<Record<'calls' | 'streams' | 'replies', number>> {
     const { calls, streams, replies } = this;
     return {

@@ -1,15 +1,15 @@
-// How many connections to backends a process may have, and each subject of them. A subject's requests are counted where
-// they have a connection, so what it has kept open and does not use is nobody's. Hot: two counters per request.
+// How many connections to backends a process may have in total and per subject. A subject is charged only for connections that carry its
+// requests; idle connections are charged to nobody. Hot path: two counters per request.
 import { readFileSync } from 'node:fs';
 import { ListNode } from '../../shared/list-node.js';
 import { limits } from '../../shared/limits.js';
 
-/** What one subject has of a process's connections and origins. */
+/** One subject's share of a process's connections and origins. */
 export class SubjectUse {
   readonly subject: string;
   /** Connections that carry its requests, to any backend. */
   connections = 0;
-  /** The pools that were made for it, the oldest first. */
+  /** The pools that were made for it, oldest first. */
   readonly pools = new ListNode();
   poolCount = 0;
 
@@ -46,7 +46,7 @@ export class BackendShares {
     };
   }
 
-  /** Connections of all pools, those that are being opened too. */
+  /** Connections of all pools, including those being opened. */
   get connections(): number {
     return this.#connections;
   }
@@ -55,7 +55,7 @@ export class BackendShares {
     return this.#connections >= this.bounds.connectionsMax;
   }
 
-  /** Subjects that have anything. */
+  /** The number of subjects that use anything. */
   get subjects(): number {
     return this.#uses.size;
   }
@@ -77,13 +77,13 @@ export class BackendShares {
     this.#connections -= 1;
   }
 
-  /** Forgets subjects that have nothing. From time to time, not with each request: `shared/list-node.ts` says why. */
+  /** Forgets subjects that use nothing. Done periodically, not with each request: `shared/list-node.ts` says why. */
   sweep(): void {
     for (const [subject, use] of this.#uses) if (use.isNothing) this.#uses.delete(subject);
   }
 }
 
-/** Half of the files that this process may have open, where it can be told: the other half is for callers. */
+/** Half of the open-file limit of this process, where it can be read: the other half is for callers. */
 function connectionsOfProcess(): number {
   let openFilesMax = Infinity;
   try {

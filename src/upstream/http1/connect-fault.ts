@@ -1,16 +1,16 @@
-// Why a connection could not be made, in Node's words → the kind of fault it is. Cold.
+// Maps Node's errors for a failed connection to kinds of faults. Cold path.
 import type { UpstreamFaultKind } from '../http/upstream-fault.js';
 
 export function connectFaultKindOf(error: unknown, isTls: boolean): UpstreamFaultKind {
   const code = codeOf(error);
   if (code === 'ECONNREFUSED') return 'connection-refused';
   if (code === 'ETIMEDOUT') return 'connect-timeout';
-  // With TLS, what was not said by the system call that connects was said after it: by the handshake.
+  // With TLS, an error that does not come from the `connect` system call comes from the handshake after it.
   if (isTls && !(error instanceof Error && 'syscall' in error && error.syscall === 'connect')) return 'tls-failed';
   return 'connect-failed';
 }
 
-/** Of a host's addresses each of which has failed: one that was reached says more than one that cannot be. */
+/** Chooses the fault when all addresses of a host have failed: one that was reached says more than one that could not be. */
 export function tellingKindOf(kinds: readonly UpstreamFaultKind[]): UpstreamFaultKind {
   return kinds.find((kind) => kind !== 'connect-failed') ?? 'connect-failed';
 }

@@ -1,4 +1,4 @@
-// Where the connections of one origin go, and how a socket is opened there. Cold.
+// The destination of one origin's connections, and how to open a socket to it. Cold path.
 import { connect as connectPlain, isIP, type OnReadOpts, type Socket } from 'node:net';
 import { connect as connectTls, type ConnectionOptions, type SecureContext } from 'node:tls';
 import type { Names } from '../../names/names.js';
@@ -7,11 +7,11 @@ import type { TlsSessions } from './tls-sessions.js';
 
 /** What all origins share. */
 export interface ConnectionMeans {
-  /** For all of connecting: look-up, addresses and TLS. */
+  /** Covers the whole of connecting: look-up, addresses and TLS. */
   readonly connectTimeoutMs: number;
   readonly names: Names;
   readonly tlsSessions: TlsSessions;
-  /** Who vouches for backends; Node.js's own authorities unless given. */
+  /** The trusted certificate authorities; those of Node.js when absent. */
   readonly trust?: SecureContext | undefined;
   readonly turns: ReadTurns;
 }
@@ -47,7 +47,7 @@ export class ConnectionTarget {
     if (trust !== undefined) options.secureContext = trust;
     const session = tlsSessions.find(this.name);
     if (session !== undefined) options.session = session;
-    // The certificate must be that of the name, not of the address that it was found at.
+    // The certificate must match the name, not the address that it resolved to.
     if (this.isNamed) options.servername = this.host.replace(/\.$/, '');
     const socket = connectTls(options);
     socket.on('session', (next: Buffer) => tlsSessions.keep(this.name, next));

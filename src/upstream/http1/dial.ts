@@ -1,6 +1,6 @@
-// Finds a socket for a connection: looks the host up, and tries its addresses in turn (RFC 8305). The next one is tried
-// when one fails, and also when one takes long; the first that is connected is taken, the others are closed. An address
-// that the gateway never connects to is refused here, at each connection, whatever the name meant before. Cold.
+// Establishes a socket for a connection: looks the host up and tries its addresses in turn (RFC 8305). The next address is tried when one
+// fails, and also when one is slow; the first to connect wins, and the others are closed. Addresses that the gateway must never connect to
+// are refused here, at each connection, whatever the name resolved to before. Cold path.
 //
 //   looking up ──addresses──> trying ──connected──> over, with a socket
 //        └──no address, refused──────┴──all failed──> over, with a fault
@@ -14,17 +14,17 @@ import { connectFaultKindOf, tellingKindOf } from './connect-fault.js';
 export interface DialPlan {
   /** A name, or an address without brackets. */
   readonly host: string;
-  /** Whose share of look-ups this is. */
+  /** The subject whose share of look-ups this dial counts against. */
   readonly subject: string;
   readonly isTls: boolean;
-  /** Begins to connect to an address; the socket's events are the dial's until it hands it on. */
+  /** Begins to connect to an address; the dial owns the socket's events until it hands the socket over. */
   open(address: string): Socket;
 }
 
 export interface DialHandler {
-  /** The socket is connected, TLS apart, and has no listeners left of the dial's. */
+  /** The socket is connected (except for TLS) and none of the dial's listeners are left on it. */
   onSocket(socket: Socket, address: string): void;
-  /** Never called from within the constructor. */
+  /** Never called synchronously from the constructor. */
   onFault(kind: UpstreamFaultKind): void;
 }
 
@@ -42,7 +42,7 @@ export class Dial {
   readonly #tries = new Set<Socket>();
   readonly #kinds: UpstreamFaultKind[] = [];
   #addresses: readonly string[] = [];
-  /** Of the address that is tried next. */
+  /** The index of the address to try next. */
   #next = 0;
   #wait: NameWait | undefined;
   #stagger: NodeJS.Timeout | undefined;
@@ -61,14 +61,14 @@ export class Dial {
     else this.#wait = names.lookUp(plan.host, plan.subject, (outcome) => this.#onOutcome(outcome));
   }
 
-  /** What it is when the time for all of connecting is over. */
+  /** The fault if the time limit for connecting expires now. */
   get timeoutKind(): UpstreamFaultKind {
     if (this.#addresses.length > 0) return 'connect-timeout';
-    // A look-up that only waited for its turn says nothing of the host.
+    // A look-up that has only waited for its turn says nothing about the host.
     return this.#names.isAsking(this.#plan.host) ? 'name-not-resolved' : 'connections-used';
   }
 
-  /** Closes what was begun, without a word to the handler. */
+  /** Closes everything in progress, without calling the handler. */
   abandon(): void {
     this.#isOver = true;
     this.#wait?.abandon();
@@ -130,7 +130,7 @@ export class Dial {
   #close(socket: Socket): void {
     socket.removeAllListeners('connect');
     socket.removeAllListeners('error');
-    // What it still has to say is of no interest, and must not end the process.
+    // Later errors are ignored, and must not end the process.
     socket.on('error', () => {});
     socket.destroy();
   }

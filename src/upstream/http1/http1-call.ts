@@ -1,4 +1,4 @@
-// A request on its way and its answer, as the relay holds it.
+// A request in progress and its response, as the relay sees it.
 //
 //   waiting (for a connection) → sent → over
 import type { UpstreamCall, UpstreamHandler, UpstreamRequest } from '../http/http-upstream.js';
@@ -10,18 +10,18 @@ import { requestBytes, type RequestBytes } from './request-bytes.js';
 
 export class Http1Call implements UpstreamCall {
   readonly subject: string;
-  /** The request, head and body; `undefined` when it cannot be written down. */
+  /** The serialized request, head and body; `undefined` when it cannot be serialized. */
   readonly bytes: RequestBytes | undefined;
-  /** `undefined` once nobody listens any more. */
+  /** `undefined` once no more callbacks are wanted. */
   handler: UpstreamHandler | undefined;
   connection: Http1Connection | undefined = undefined;
   isPaused = false;
   isSent = false;
-  /** How often it was put on a kept connection that turned out to be closed before anything was sent. */
+  /** How often it was assigned to a connection that broke before the whole request was sent. */
   unsentCount = 0;
-  /** Where it waits for a connection. */
+  /** Its place in the queue for a connection. */
   place: FairPlace<Http1Call> | undefined = undefined;
-  /** What it is counted in while it has a connection. */
+  /** Where it is counted while it has a connection. */
   use: PoolUse | undefined = undefined;
 
   constructor(request: UpstreamRequest, handler: UpstreamHandler) {
@@ -48,7 +48,7 @@ export class Http1Call implements UpstreamCall {
     this.connection?.resume();
   }
 
-  /** Ends the unsent call with a fault: later, because who dispatches hears nothing before it has its call in hand. */
+  /** Fails the unsent call asynchronously, because the caller of `dispatch` must have the call before any callback. */
   failLater(kind: UpstreamFaultKind): void {
     process.nextTick(() => this.fail(kind, true));
   }

@@ -1,12 +1,12 @@
-// One kept connection to a backend, with one request at a time on it. Reads go into a buffer that all connections share,
-// and are parsed before the next read; a request is one write. Hot.
+// One persistent connection to a backend, with one request at a time. Reads go into a buffer that all connections share, and are parsed
+// before the next read; a request is one write. Hot path.
 //
 //   connecting ── connected ──> free ── send ──> sending ── written ──> busy ── answered ──> free
 //   sending ── given up ──> free
 //   connecting, free, sending, busy ── ended, fault, given up ──> lost
 //
-// A call that comes while it is connecting is kept, and sent as soon as it is free; one that is given up then leaves it to
-// go on: it is wanted for another.
+// A call assigned while connecting is kept, and sent as soon as the connection is free. If it is given up, connecting continues: the
+// connection will serve another call.
 import type { OnReadOpts, Socket } from 'node:net';
 import { limits } from '../../shared/limits.js';
 import { noteReturned } from '../../shared/returned-memory.js';
@@ -20,29 +20,29 @@ import { INVALID, ResponseParser, type ResponseEvents } from './response-parser.
 import type { BatchedWriter, WriteBatch } from './write-batch.js';
 
 export interface ConnectionOwner {
-  /** The call on it is over, and it can take the next one. */
+  /** The call on the connection is over, and it can take the next one. */
   onFree(connection: Http1Connection): void;
   /** The call that it is being opened for was given up: it can take another one. */
   onSpare(connection: Http1Connection): void;
-  /** It can be written on. */
+  /** It is connected and can be written to. */
   onConnected(): void;
-  /** The call needs no connection any more. Comes before `onFree`, `onSpare` and `onLost`. */
+  /** The call no longer needs a connection. Called before `onFree`, `onSpare` and `onLost`. */
   onOver(call: Http1Call): void;
   /**
-   * It is gone.
-   * @param unsent a call that the backend cannot have received whole, to be sent on another connection
-   * @param refusal why it could not be opened, when it never was
+   * The connection is gone.
+   * @param unsent a call that the backend cannot have received completely, to be sent on another connection
+   * @param refusal why it could not be opened; `undefined` if it was opened
    */
   onLost(connection: Http1Connection, unsent: Http1Call | undefined, refusal: UpstreamFaultKind | undefined): void;
 }
 
 type State = 'connecting' | 'free' | 'sending' | 'busy' | 'lost';
 
-/** Every read of every connection: it is used up before the callback returns. */
+/** The buffer for every read of every connection: its content is used up before the callback returns. */
 const readBuffer = Buffer.allocUnsafe(limits.upstreamReadBytes);
 
 export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConnection {
-  /** What the pool has heard: the host no longer has the address that this goes to. */
+  /** Set by the pool: the host no longer has the address of this connection. */
   isOutdated = false;
   readonly #owner: ConnectionOwner;
   readonly #target: ConnectionTarget;
@@ -50,29 +50,29 @@ export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConn
   readonly #parser = new ResponseParser(this);
   readonly #connectTimer: NodeJS.Timeout;
   readonly #onLostListeners: (() => void)[] = [];
-  /** While there is no socket. */
+  /** Present until there is a socket. */
   #dial: Dial | undefined;
   #socket: Socket | undefined;
   #address: string | undefined;
   #state: State = 'connecting';
   #call: Http1Call | undefined;
   #answersCount = 0;
-  /** Why it was lost, where that is known before its socket closes. */
+  /** Why the connection is being closed, if known before its socket closes. */
   #faultKind: UpstreamFaultKind | undefined;
-  /** Whether any byte has come since the request was written. */
+  /** Whether any byte has arrived since the request was written. */
   #hasAnswerBegun = false;
-  /** Whether its caller has had it read on since it last rested. */
+  /** Whether its call was resumed since the connection last rested. */
   #isResumed = false;
-  /** Whether it broke before the kernel had taken all of the request: then the backend cannot have it whole. */
+  /** Whether it broke before the kernel had taken all of the request, so that the backend cannot have it completely. */
   #isCutOff = false;
   #isEndedByBackend = false;
   readonly #pace: ReadPace;
-  /** How many more sweeps a free connection may see before it is too old to trust, and how many it has seen. */
+  /** How many more sweeps a free connection survives before it is too old to trust, and how many it has seen. */
   #sweepsLeft = 0;
   #sweepsSeen = 0;
   #freedAtTurn = -1;
 
-  /** @param subject for whose call it is opened: the look-up is part of that subject's share */
+  /** @param subject whose call it is opened for: the look-up counts against that subject's share */
   constructor(target: ConnectionTarget, subject: string, batch: WriteBatch, owner: ConnectionOwner) {
     this.#owner = owner;
     this.#target = target;
@@ -91,12 +91,12 @@ export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConn
     );
   }
 
-  /** Whether the backend keeps it open still, as far as can be told. */
+  /** Whether the backend still keeps it open, as far as can be told. */
   get isUsable(): boolean {
     return this.#state === 'free' && this.#sweepsLeft > 0 && !this.isOutdated && this.#socket?.writable === true;
   }
 
-  /** Where it goes to; `undefined` before that is known. */
+  /** The remote address; `undefined` before that is known. */
   get address(): string | undefined {
     return this.#address;
   }
@@ -105,12 +105,12 @@ export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConn
     return this.#answersCount;
   }
 
-  /** Of one that was lost: whether the backend closed it soon after the first answer, so as to keep none. */
+  /** For a lost connection: whether the backend closed it soon after the first response, as one that keeps no connections does. */
   get isClosedAfterAnswer(): boolean {
     return this.#isEndedByBackend && this.#answersCount === 1 && this.#sweepsSeen <= 1;
   }
 
-  /** Whether it was free for long enough to tell that the backend keeps it. */
+  /** Whether it has been free for long enough to show that the backend keeps it open. */
   get hasRested(): boolean {
     return this.#sweepsSeen > 1;
   }
@@ -123,7 +123,7 @@ export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConn
     if (this.#sweepsLeft <= 0 || this.isOutdated) this.#cut();
   }
 
-  /** Puts a call on it; it is written when it is connected, and the turn's reads are done. */
+  /** Assigns a call; it is written once the connection is established and the turn's reads are done. */
   send(call: Http1Call): void {
     this.#call = call;
     call.connection = this;
@@ -150,7 +150,7 @@ export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConn
     if (call.isPaused) socket.pause();
   }
 
-  /** Nobody waits for the answer any more: the rest of it is not worth a connection. */
+  /** The response is no longer wanted: reading the rest of it is not worth keeping the connection. */
   giveUp(): void {
     switch (this.#state) {
       case 'connecting':
@@ -178,7 +178,7 @@ export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConn
     this.#pace.resume();
   }
 
-  /** For `ReadPace`, as the next ones. */
+  /** Called by `ReadPace`, like `stopReading` and `readOn`. */
   get isPaused(): boolean {
     return this.#call?.isPaused === true;
   }
@@ -191,7 +191,7 @@ export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConn
     this.#socket?.resume();
   }
 
-  /** Resolved when the socket is closed. */
+  /** Resolves when the socket is closed. */
   destroy(): Promise<void> {
     if (this.#state === 'lost') return Promise.resolve();
     return new Promise((resolve) => {
@@ -239,10 +239,10 @@ export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConn
     if (subject === undefined || !this.#pace.tryKeep(read, subject)) this.onBytes(read);
     noteReturned(read);
     if (!this.#pace.isResting) return true;
-    // What the stream does after a `resume` from within would start the reads again.
+    // Otherwise the stream's delayed handling of a `resume` during the read would start the reads again.
     if (this.#isResumed) this.#socket?.pause();
     this.#isResumed = false;
-    // False stops the reads, which costs less than `pause` does.
+    // Returning false stops the reads, at less cost than `pause`.
     return false;
   }
 
@@ -251,7 +251,7 @@ export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConn
     const taken = this.#parser.push(read);
     if (taken === INVALID) this.#fail('answer-invalid');
     else if (this.#state === 'busy' && this.#parser.isDone) this.#onLast(length, taken === length);
-    // Bytes that answer no request: nothing on this connection can be trusted any more.
+    // Bytes that belong to no request: nothing on this connection can be trusted any more.
     else if (taken < length) this.#fail('connection-lost');
     else if (this.#call !== undefined) this.#pace.onPiece(length, this.#call.subject);
   }
@@ -267,10 +267,10 @@ export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConn
     const call = this.#takeCall();
     this.#answersCount += 1;
     if (call?.isPaused === true || wasStopped) socket?.resume();
-    // A connection that is still sending what the backend did not wait for would hold the next request up.
+    // A connection that is still sending a body the backend did not wait for would delay the next request.
     const isSent = socket?.writableLength === 0;
     const canReuse = isClean && isSent && this.#parser.canReuse && socket.writable;
-    // First, so that a request that follows from the answer finds this connection free.
+    // Done first, so that a request that follows from the answer finds this connection free.
     if (canReuse) this.#onFree();
     else this.#cut();
     if (call === undefined) return;
@@ -283,7 +283,7 @@ export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConn
   #onFree(): void {
     if (!this.#transition('busy', 'free')) this.#transition('sending', 'free');
     this.#freedAtTurn = this.#batch.noteFree();
-    // Counted in sweeps, because looking at the clock for each call costs more than the count is worth.
+    // Counted in sweeps, because reading the clock for each call would cost more than the precision is worth.
     this.#sweepsLeft = Math.floor(keptMsOf(this.#parser.keepAliveMs) / limits.upstreamSweepMs);
     this.#sweepsSeen = 0;
     this.#owner.onFree(this);
@@ -294,7 +294,7 @@ export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConn
     this.#cut();
   }
 
-  /** Closes it; that it is lost is heard later. */
+  /** Closes the connection; `onLost` follows asynchronously. */
   #cut(): void {
     const dial = this.#dial;
     if (dial === undefined) {
@@ -309,7 +309,7 @@ export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConn
   #onError(error: NodeJS.ErrnoException): void {
     if (this.#state === 'connecting') {
       this.#faultKind ??= connectFaultKindOf(error, this.#target.isTls);
-      // It may have been the session's fault.
+      // The resumed TLS session may have been the cause.
       this.#target.means.tlsSessions.drop(this.#target.name);
     }
     this.#onBroken(error.syscall === 'write');
@@ -325,7 +325,7 @@ export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConn
     this.#socket?.destroy();
   }
 
-  /** The backend has ended the connection. @param isRefused whether the system said so to a write */
+  /** The backend has ended the connection. @param isRefused whether a write failed with a system error */
   #onBroken(isRefused: boolean): void {
     this.#isEndedByBackend = true;
     if (isRefused || this.#socket?.writableLength !== 0) this.#isCutOff = true;
@@ -346,9 +346,9 @@ export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConn
   }
 
   /**
-   * Whether the call may be sent again: none of it was written; or a kept connection broke while it was, as one does that
-   * the backend had given up, before anything was answered. A new connection that breaks is the backend's word on this
-   * request, and once anything was answered the backend has looked at it.
+   * Whether the call may be sent again: either none of it was written, or a kept connection broke while it was written and before any
+   * response, as a connection does that the backend had given up. If a new connection breaks, that is the backend's reaction to this
+   * request; and once there was any response the backend has seen the request.
    */
   #isUnsent(): boolean {
     if (this.#call?.handler === undefined) return false;
@@ -356,7 +356,7 @@ export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConn
     return this.#state === 'busy' && this.#answersCount > 0 && this.#isCutOff && !this.#hasAnswerBegun;
   }
 
-  /** The call leaves this connection. */
+  /** Detaches the call from this connection. */
   #takeCall(): Http1Call | undefined {
     const call = this.#call;
     if (call === undefined) return undefined;
@@ -366,7 +366,7 @@ export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConn
     return call;
   }
 
-  /** The one writer of the state. */
+  /** The only writer of the state. */
   #transition(from: State, to: State): boolean {
     if (this.#state !== from) return false;
     this.#state = to;
@@ -374,7 +374,7 @@ export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConn
   }
 }
 
-/** How long a free connection is kept: by what the backend says of it, else less than common servers keep theirs. */
+/** How long a free connection is kept: as long as the backend announces, or else less long than common servers keep theirs. */
 function keptMsOf(announcedMs: number): number {
   if (announcedMs === Infinity) return limits.upstreamConnectionIdleMs;
   return Math.min(limits.upstreamConnectionIdleMsMax, announcedMs - limits.upstreamKeepAliveMarginMs);

@@ -1,5 +1,5 @@
-// The upstream HTTP client: HTTP/1.1 over connections that are kept, one request on each at a time. A request that could
-// not be written is written again on a new connection; one that was written never is, for it may have been executed.
+// The upstream HTTP client: HTTP/1.1 over persistent connections, one request at a time on each. A request that a kept connection could not
+// take completely is written again on a new one; a request that was written completely never is, because it may have been executed.
 import { Names } from '../../names/names.js';
 import { limits } from '../../shared/limits.js';
 import type { HttpUpstream, UpstreamCall, UpstreamHandler, UpstreamRequest } from '../http/http-upstream.js';
@@ -15,15 +15,15 @@ import { WriteBatch } from './write-batch.js';
 
 export interface Http1UpstreamOptions {
   readonly connectTimeoutMs: number;
-  /** To one origin; the shares of one subject are smaller. */
+  /** Bounds for one origin; the shares of one subject are smaller. */
   readonly pool?: Partial<PoolBounds>;
-  /** To all origins together. */
+  /** Bounds for all origins together. */
   readonly shares?: Partial<ShareBounds>;
-  /** Finds the addresses of hosts that are names, and is closed with this; one of its own when not given. */
+  /** Resolves host names, and is closed with this client; created when absent. */
   readonly names?: Names;
-  /** Those of all connections that share an event loop; turns of its own when not given. */
+  /** The read turns of all connections that share an event loop; created when absent. */
   readonly turns?: ReadTurns;
-  /** PEM of authorities that vouch for backends, beside those that Node.js knows. */
+  /** PEM of certificate authorities to trust in addition to those of Node.js. */
   readonly authorities?: string | undefined;
 }
 
@@ -84,7 +84,7 @@ export class Http1Upstream implements HttpUpstream, PoolOwner {
     if (obstacle !== undefined) return obstacle;
     const use = this.shares.use(subject);
     const { poolsMax, poolsPerSubjectMax } = this.shares.bounds;
-    // As many origins at once as there may be, each with a call under way.
+    // The limit is reached only when that many origins each have a call in progress.
     if (use.poolCount >= poolsPerSubjectMax && !this.#closeIdleOf(use)) return 'connections-share-used';
     if (this.#pools.size >= poolsMax && !this.#closeIdleOf(use) && !this.#closeOneIdle()) return 'connections-used';
     const target = new ConnectionTarget(origin, this.#means);
@@ -103,7 +103,7 @@ export class Http1Upstream implements HttpUpstream, PoolOwner {
     this.shares.sweep();
   }
 
-  /** Lets the oldest idle origin go of those that were made for a subject. */
+  /** Closes the oldest idle pool that was made for the subject. */
   #closeIdleOf(use: SubjectUse): boolean {
     for (let pool = use.pools.next; pool instanceof OriginPool; pool = pool.next) {
       if (pool.isIdle) return this.#letGo(pool);

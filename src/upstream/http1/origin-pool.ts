@@ -1,7 +1,6 @@
-// The connections to one backend origin, and the calls that wait for one. A subject has its share of them; who waits has
-// turns with the other subjects that wait, whoever sends more. A backend that closes each connection after its answer,
-// without saying so, is met with a new connection for each call: no call is then lost on one that is about to close. Hot:
-// taking a free connection is a pop.
+// The connections to one backend origin, and the calls that wait for one. Each subject has a share of the connections, and waiting subjects
+// take turns, however many calls each one has waiting. A backend that closes each connection after its response without announcing it gets
+// a new connection for each call, so that no call is lost on one about to close. Hot path: taking a free connection is one pop.
 //
 //   call ──share left, connection free or to be had──> on a connection ──over──> released: the next of the queue
 //     └──> waits: in its turn, or, when its share is used up, until one of its subject's own calls is over
@@ -18,17 +17,17 @@ import type { WriteBatch } from './write-batch.js';
 export interface PoolBounds {
   readonly connectionsMax: number;
   readonly connectionsPerSubjectMax: number;
-  /** Connections that are being opened at once. */
+  /** Connections being opened at the same time. */
   readonly connectingMax: number;
   readonly waitingMax: number;
   readonly waitingPerSubjectMax: number;
 }
 
-/** One subject's requests on this pool's connections. */
+/** One subject's use of this pool's connections. */
 export class PoolUse {
   readonly whole: SubjectUse;
   connections = 0;
-  /** Whether its waiting calls are kept from having turns. */
+  /** Whether its waiting calls are excluded from turns. */
   isHeld = false;
 
   constructor(whole: SubjectUse) {
@@ -36,7 +35,7 @@ export class PoolUse {
   }
 }
 
-/** What a pool asks of those who know the other pools. */
+/** What a pool needs from the code that knows the other pools. */
 export interface PoolOwner {
   readonly shares: BackendShares;
   /** Called when all connections of the process are taken. @returns whether one of another origin could be closed. */
@@ -44,21 +43,21 @@ export interface PoolOwner {
 }
 
 export class OriginPool extends ListNode implements ConnectionOwner {
-  /** Whose request it was made for. */
+  /** The subject whose request the pool was made for. */
   readonly madeFor: SubjectUse;
   readonly #owner: PoolOwner;
   readonly #target: ConnectionTarget;
   readonly #batch: WriteBatch;
   readonly #bounds: PoolBounds;
   readonly #all = new Set<Http1Connection>();
-  /** The one used last is the last, and the next to be used: the others may grow old and close. */
+  /** Most recently used last, and used next: the others can age and close. */
   #free: Http1Connection[] = [];
   #connectingCount = 0;
-  /** The host's addresses as last heard of. */
+  /** The host's addresses as last seen. */
   #addresses: readonly string[] | undefined;
-  /** Connections in a row that the backend closed after their first answer. */
+  /** How many connections in a row the backend closed after their first response. */
   #closedCount = 0;
-  /** While the backend is taken for one that keeps no connection: one that is watched, whether it does after all. */
+  /** While the backend is assumed not to keep connections: one connection that is watched in case it does after all. */
   #watched: Http1Connection | undefined;
   readonly #waiting: FairQueue<Http1Call>;
   readonly #uses = new Map<string, PoolUse>();
@@ -74,17 +73,17 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     this.#waiting = new FairQueue({ itemsMax: bounds.waitingMax, itemsPerKeyMax: bounds.waitingPerSubjectMax });
   }
 
-  /** The origin, as it was asked for. */
+  /** The origin, as it was requested. */
   get name(): string {
     return this.#target.name;
   }
 
-  /** Whether no connection is left, busy or free. */
+  /** Whether there is no connection left, busy or free. */
   get isEmpty(): boolean {
     return this.#all.size === 0;
   }
 
-  /** Whether no call is under way. */
+  /** Whether no call is in progress or waiting. */
   get isIdle(): boolean {
     const unusedCount = this.#free.length + (this.#watched === undefined ? 0 : 1);
     return this.#all.size === unusedCount && this.#waiting.count === 0;
@@ -104,11 +103,11 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     const connection = this.#takeFree() ?? (this.#tryMakeRoom() ? this.#open(call.subject) : undefined);
     if (connection !== undefined) this.#put(call, use, connection);
     else if (this.#all.size > 0) this.#wait(call, use);
-    // With no connection of this origin there would be nothing to wait for.
+    // Without any connection to this origin there would be nothing to wait for.
     else call.failLater('connections-used');
   }
 
-  /** Closes what has been free for too long, and forgets the subjects that have gone. */
+  /** Closes connections that have been free for too long, and forgets subjects without connections. */
   sweep(): void {
     if (this.#target.isNamed && !this.isEmpty) this.#hearAddresses();
     for (const connection of this.#free) connection.sweep();
@@ -175,7 +174,7 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     this.#forget(connection);
     if (refusal !== undefined) {
       this.#connectingCount -= 1;
-      // Those who wait would meet the same: there is no connection whose end could be waited for.
+      // Waiting calls would meet the same fault, and there is no connection left whose end they could wait for.
       const isTheirsToo = refusal !== 'connections-share-used' && refusal !== 'connections-used';
       if (isTheirsToo && this.#connectingCount === this.#all.size) this.#failWaiting(refusal);
     }
@@ -184,7 +183,7 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     if (this.#all.size === 0) this.#failWaiting('connections-used');
   }
 
-  /** Connections to an address that the host no longer has are used no more. */
+  /** Marks connections to addresses that the host no longer has, so that they are not reused. */
   #hearAddresses(): void {
     const { means, host } = this.#target;
     const addresses = means.names.refreshed(host, this.madeFor.subject);
@@ -195,7 +194,7 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     }
   }
 
-  /** The backend keeps its connections again. */
+  /** The backend keeps its connections open again. */
   #trust(connection: Http1Connection): void {
     this.#closedCount = 0;
     this.#watched = undefined;
@@ -219,7 +218,7 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     connection.send(call);
   }
 
-  /** On a connection of its own: kept ones may have been closed for the same reason. */
+  /** On a new connection: other kept connections may have been closed for the same reason. */
   #sendAgain(call: Http1Call): void {
     call.unsentCount += 1;
     if (this.#isClosed || call.unsentCount > limits.upstreamUnsentTriesMax) call.fail('connection-lost', true);
@@ -234,7 +233,7 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     return undefined;
   }
 
-  /** Gives those who wait what connections there are. @param spare one that is being opened, and has lost its call. */
+  /** Assigns available connections to waiting calls. @param spare a connection being opened whose call was given up. */
   #serveWaiting(spare?: Http1Connection): void {
     let connection = spare;
     while (this.#waiting.hasTurn && !this.#isClosed) {
@@ -273,14 +272,14 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     }
   }
 
-  /** Whether one more connection may be opened. */
+  /** Whether one more connection may be opened; may close one to make room. */
   #tryMakeRoom(): boolean {
     if (this.#connectingCount >= this.#bounds.connectingMax) return false;
     if (this.#all.size >= this.#bounds.connectionsMax && !this.#tryCloseWatched()) return false;
     return !this.#owner.shares.isFull || this.#owner.tryMakeRoom();
   }
 
-  /** A connection that is only watched is in nobody's way. */
+  /** A connection that is only watched can be closed at any time. */
   #tryCloseWatched(): boolean {
     const connection = this.#watched;
     if (connection === undefined) return false;

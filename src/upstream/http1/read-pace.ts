@@ -1,13 +1,13 @@
-// How fast one connection is read from: in slices, between which it rests until its turn comes (read-turns.ts), and what was
-// read when there was no time for it waits until then. Hot: an answer that comes in one piece costs a few looks.
+// The pace of reading from one connection: in slices, between which it rests until its turn comes (read-turns.ts). Bytes read when there
+// was no time for them are kept until then. Hot path: an answer that comes in one piece costs a few checks.
 import { limits } from '../../shared/limits.js';
 import { copied } from '../../shared/short-memory.js';
 import { ReadPlace, type ReadTurns, type TurnReader } from './read-turns.js';
 
 export interface PacedConnection {
-  /** Whether it is not to be read from, for another reason. */
+  /** Whether reading is paused for another reason. */
   readonly isPaused: boolean;
-  /** Something was read that was kept until now. */
+  /** Receives bytes that were kept until now. */
   onBytes(bytes: Buffer): void;
   stopReading(): void;
   readOn(): void;
@@ -17,11 +17,11 @@ export class ReadPace implements TurnReader {
   readonly #turns: ReadTurns;
   readonly #connection: PacedConnection;
   #sliceBytesLeft = 0;
-  /** Of an answer that takes more than one turn. */
+  /** The connection's place among the turns, while its answer takes more than one. */
   #place: ReadPlace | undefined;
-  /** What was read and not looked at. */
+  /** Bytes that were read but not yet parsed. */
   #kept: Buffer | undefined;
-  /** Nothing is read of the connection since it rests, or has rested. */
+  /** Whether the connection's reads are stopped because it rests or has rested. */
   #isStopped = false;
 
   constructor(turns: ReadTurns, connection: PacedConnection) {
@@ -33,24 +33,24 @@ export class ReadPace implements TurnReader {
     return this.#place?.isResting === true;
   }
 
-  /** An answer is to come. */
+  /** A response is expected. */
   begin(): void {
     this.#sliceBytesLeft = limits.upstreamTurnBytesMax;
   }
 
-  /** The last piece of an answer, or all of it. */
+  /** The last piece of an answer, or a whole one. */
   onLast(bytes: number): void {
     this.#turns.noteLast(bytes);
   }
 
-  /** A piece of an answer that goes on. Of a connection that always has more, libuv would read many times before it looks at any other. */
+  /** A piece of an answer that continues. Without slices, libuv would read a busy connection many times before any other. */
   onPiece(bytes: number, subject: string): void {
     this.#sliceBytesLeft -= bytes;
     const isTurnOver = this.#turns.notePiece(bytes, this.#place);
     if (isTurnOver || this.#sliceBytesLeft <= 0) this.#rest(subject);
   }
 
-  /** @returns whether it was kept, as there is no time for it. More may come behind it, of what TLS has read already. */
+  /** @returns whether the bytes were kept for lack of time. More may follow, which TLS has already read. */
   tryKeep(bytes: Buffer, subject: string): boolean {
     if (this.#kept === undefined && !this.#turns.isKept(bytes.length)) return false;
     if (!this.#rest(subject, isSmall(bytes))) return false;
@@ -59,15 +59,15 @@ export class ReadPace implements TurnReader {
     return true;
   }
 
-  /** Its connection is to be read from again, as far as it does not rest. */
+  /** Reads from the connection again, unless it rests. */
   resume(): void {
     if (this.#place?.isResting === true) return;
-    // Not from within: who resumes is not ready for more.
+    // Not synchronously: the caller of `resume` is not ready for more data yet.
     if (this.#kept !== undefined && this.#place !== undefined) this.#turns.rest(this.#place, isSmall(this.#kept));
     else this.#readOn();
   }
 
-  /** There will be no other time for it. */
+  /** Processes the kept bytes now, because there will be no later time for them. */
   takeKept(): void {
     const kept = this.#kept;
     if (kept === undefined) return;
@@ -76,7 +76,7 @@ export class ReadPace implements TurnReader {
     this.#connection.onBytes(kept);
   }
 
-  /** The answer is over. @returns whether nothing is read of the connection, as when it ends in what was read before. */
+  /** The answer is over. @returns whether reads are stopped, as when it ended within bytes read before. */
   leave(): boolean {
     const place = this.#place;
     if (place === undefined) return false;
@@ -87,7 +87,7 @@ export class ReadPace implements TurnReader {
     return isStopped;
   }
 
-  /** For `ReadTurns`, as the next one. */
+  /** Called by `ReadTurns`, like `readOn`. */
   stopReading(): void {
     this.#isStopped = true;
     this.#connection.stopReading();
@@ -97,7 +97,7 @@ export class ReadPace implements TurnReader {
     this.#sliceBytesLeft = sliceBytes;
     if (this.#connection.isPaused) return;
     this.takeKept();
-    // By what was kept it may have been paused, or its turn used; or the answer is over, and another on its way.
+    // Processing the kept bytes may have paused the connection or used up its turn, or ended the answer and begun another.
     if (this.isResting) this.stopReading();
     else if (this.#isStopped && !this.#connection.isPaused) this.#readOn();
   }
@@ -107,7 +107,7 @@ export class ReadPace implements TurnReader {
     this.#connection.readOn();
   }
 
-  /** @param isForSmall what is kept, if anything is. */
+  /** @param isForSmall whether the kept bytes, if any, are small. */
   #rest(subject: string, isForSmall = false): boolean {
     this.#sliceBytesLeft = limits.upstreamTurnBytesMax;
     const place = (this.#place ??= new ReadPlace(subject, this));

@@ -1,9 +1,9 @@
-// Whose turn it is to be read from. What a backend sends is dealt with in the turn of the event loop in which it is read, so
-// that there is a bound on what all connections together may bring in one turn: in bytes, and in time, since a thousand small
-// events cost as much as a large answer. When it is reached, whoever has more to say rests, and subjects have their turns: who
-// streams on two hundred connections waits behind himself. Small answers have a time of their own, in which they wait for
-// nothing larger: what one of a few hundred bytes makes a worker do, as to open a session, may be as dear as any. Hot: an answer
-// that comes in one piece costs a subtraction.
+// Decides which connection may be read from. What a backend sends is processed in the turn of the event loop in which it is read, so one
+// turn has a limit for all connections together: in bytes, and in time, since a thousand small events cost as much as one large answer.
+// Once the limit is reached, connections with more data rest, and their subjects take turns: a subject that streams on two hundred
+// connections waits only behind itself. Small answers have a time budget of their own, in which they wait for nothing larger; they need one
+// because an answer of a few hundred bytes can trigger as much work as any, such as opening a session. Hot path: an answer that comes in
+// one piece costs one subtraction.
 //
 //   reading ── its slice, or the turn, is used up ──> waiting ── its turn ──> let go ── ... used up ──> waiting
 //   let go, and not read from before the turn is used up ──> next: let go before those that wait
@@ -13,31 +13,31 @@ import { FairPlace, FairQueue, type FairQueueBounds } from '../../shared/fair-qu
 import { limits } from '../../shared/limits.js';
 import { ListNode } from '../../shared/list-node.js';
 
-/** So many that have more to come are let go in one turn: with a slice each they leave most of it to answers that are no longer than a slice. */
+/** How many connections with more data may read per turn: with a slice each they leave most of it to answers that fit in a slice. */
 const LET_GO_MAX = 4;
 
 export interface TurnReader {
-  /** Is read from no more until `readOn`. */
+  /** Stops reading until `readOn`. */
   stopReading(): void;
-  /** @param bytes after which it has to rest again. */
+  /** @param bytes after which the connection has to rest again. */
   readOn(bytes: number): void;
 }
 
-/** A connection waits once at most, so there is room for every one. */
+/** A connection waits at most once, so the queue has room for all of them. */
 const BOUNDS: FairQueueBounds = {
   itemsMax: limits.upstreamConnectionsTotalMax + limits.backendStreamsMax + limits.replyConnectionsMax,
   itemsPerKeyMax: limits.upstreamConnectionsTotalMax,
 };
 
-/** Where a connection stands whose answer takes more than one turn; in a list while it is let go, or is among the next. */
+/** The place of a connection whose answer takes several turns; linked in a list while it is let go or among the next. */
 export class ReadPlace extends ListNode {
   readonly subject: string;
   readonly reader: TurnReader;
-  /** Nothing is read from it. */
+  /** Whether reading from the connection is stopped until its turn. */
   isResting = false;
-  /** Behind those of its subject. */
+  /** Its place in the queue of its subject. */
   waiting: FairPlace<ReadPlace> | undefined = undefined;
-  /** The turn in which it was let go, until something of it is read. */
+  /** The turn in which it was let go; -1 once something was read from it. */
   letGoInTurn = -1;
 
   constructor(subject: string, reader: TurnReader) {
@@ -50,11 +50,11 @@ export class ReadPlace extends ListNode {
 export class ReadTurns {
   readonly #nowMs: () => number;
   readonly #waiting = new FairQueue<ReadPlace>(BOUNDS);
-  /** Of whom something small is kept. */
+  /** Connections of which a small read is kept. */
   readonly #small = new FairQueue<ReadPlace>(BOUNDS);
-  /** How many more small reads are dealt with before a look at the clock. */
+  /** How many more small reads are processed before the clock is checked. */
   #smallLeft: number = limits.upstreamSmallReadsUntimedMax;
-  /** When those of this turn have had their time; -1 before the first look. */
+  /** When the time budget of this turn's small reads ends; -1 until the clock is first checked. */
   #smallEndMs = -1;
   readonly #next = new ListNode();
   readonly #letGo = new ListNode();
@@ -62,10 +62,10 @@ export class ReadTurns {
   #startMs = 0;
   #keptBytes = 0;
   #turn = 0;
-  /** Whether something of this turn was used by an answer that goes on. */
+  /** Whether an answer that continues has used part of this turn. */
   #isBegun = false;
   #isUsedUp = false;
-  /** Not between what is let go and the first read behind that: what else the event loop does then is not ours. */
+  /** False between the let-go reads and the next read: what else the event loop does in between is not counted. */
   #isTimed = false;
   #isTurnDue = false;
   readonly #onTurn = (): void => {
@@ -81,15 +81,15 @@ export class ReadTurns {
     this.#nowMs = nowMs;
   }
 
-  /** The last piece of an answer, or all of it. */
+  /** Counts the last piece of an answer, or a whole one. */
   noteLast(bytes: number): void {
     this.#bytesLeft -= bytes;
   }
 
   /**
-   * A piece of an answer that goes on.
-   * @param place of its connection, if it has one by now.
-   * @returns whether the turn is used up: then the connection has to rest.
+   * Counts a piece of an answer that continues.
+   * @param place of the connection, if it already has one.
+   * @returns whether the turn is used up: the connection then has to rest.
    */
   notePiece(bytes: number, place: ReadPlace | undefined): boolean {
     if (place !== undefined) place.letGoInTurn = -1;
@@ -97,16 +97,13 @@ export class ReadTurns {
       this.#bytesLeft -= bytes;
       return this.#isOver();
     }
-    // The first of a turn, which mostly is the only one, is not worth a second look at the clock.
+    // The first piece of a turn is usually the only one, and not worth a second look at the clock.
     this.#begin();
     this.#bytesLeft -= bytes;
     return false;
   }
 
-  /**
-   * Whether what was just read should be kept until the connection's turn comes: the first piece of an answer comes
-   * unasked, and may come on many connections at once.
-   */
+  /** Whether to keep the bytes just read until the connection's turn: first pieces cannot be held back, and many may arrive at once. */
   isKept(bytes: number): boolean {
     if (bytes <= limits.upstreamSmallReadBytesMax) {
       if (this.#smallLeft === 0) return this.#isSmallKept(bytes);
@@ -117,17 +114,17 @@ export class ReadTurns {
     return this.#isOver() && this.#hasRoom(bytes);
   }
 
-  /** It is kept. */
+  /** Counts bytes that are kept. */
   keep(bytes: number): void {
     this.#keptBytes += bytes;
   }
 
-  /** It was dealt with, or is lost. */
+  /** The kept bytes were processed, or lost. */
   giveBackKept(bytes: number): void {
     this.#keptBytes -= bytes;
   }
 
-  /** Its connection is read from no more until its turn comes. @param isSmall what was kept of it, if anything was. */
+  /** Stops reading until the connection's turn comes. @param isSmall whether what was kept of it, if anything, is small. */
   rest(place: ReadPlace, isSmall = false): void {
     if (place.isResting) return;
     const waiting = (isSmall ? this.#small : this.#waiting).add(place.subject, place);
@@ -146,7 +143,7 @@ export class ReadTurns {
     place.unlink();
   }
 
-  /** Whether a connection rests. */
+  /** Whether any connection rests. */
   get #hasSome(): boolean {
     return this.#waiting.hasTurn || this.#next.isLinked || this.#small.hasTurn;
   }
@@ -195,7 +192,7 @@ export class ReadTurns {
     setImmediate(this.#onTurn);
   }
 
-  /** Otherwise each of those that were let go could bring one more read in this turn, however many they are. */
+  /** Without this, each connection that was let go could read once more in this turn, however many there are. */
   #stopAll(): void {
     for (let place = this.#letGo.next; place instanceof ReadPlace; place = this.#letGo.next) {
       place.unlink();
@@ -210,7 +207,7 @@ export class ReadTurns {
     }
   }
 
-  /** They have a time of their own between the turns' reads; while some wait all do, so that each has its turn. */
+  /** Small reads have a time budget of their own between turns; while some wait, all do, so that each has its turn. */
   #serveSmall(): void {
     if (this.#small.hasTurn) {
       const endMs = this.#nowMs() + limits.upstreamTurnMsMax;
@@ -229,9 +226,9 @@ export class ReadTurns {
     if (!this.#waiting.hasTurn && !this.#next.isLinked) return;
     const isAlone = this.#waiting.count <= LET_GO_MAX && !this.#next.isLinked;
     const sliceBytes = isAlone ? limits.upstreamTurnBytesMax : limits.upstreamReadBytes;
-    // What they have kept is dealt with here.
+    // The bytes kept for them are processed here.
     this.#begin();
-    // Those whose answer ends in what they kept cost no more than that, and are not counted.
+    // A connection whose answer ends within its kept bytes costs no more than those, and is not counted.
     for (let count = 0; count < LET_GO_MAX && !this.#isOver();) {
       const place = this.#first(count < LET_GO_MAX - 1 || !this.#waiting.hasTurn);
       if (place === undefined) break;
@@ -250,7 +247,7 @@ export class ReadTurns {
     place.reader.readOn(sliceBytes);
   }
 
-  /** @param isNextFirst not always: those of whom there is nothing to read come back to `next`, and others wait. */
+  /** @param isNextFirst false for the last of a turn: connections with nothing to read return to `next` and would starve others. */
   #first(isNextFirst: boolean): ReadPlace | undefined {
     const first = this.#next.next;
     return isNextFirst && first instanceof ReadPlace ? first : this.#waiting.take();

@@ -1,6 +1,6 @@
-// The head of a request as bytes. Requests of one session share one array of headers, so all of the head but the length is
-// written once and remembered with that array: as text at first, since many sessions ask once and then say nothing for long,
-// and as bytes from the second request on, which are copied faster. Hot.
+// Serializes the head of a request. Requests of one session share one array of headers, so the whole head except the length is written once
+// and remembered by that array: as text at first, since many sessions send one request and then nothing for a long time, and from the
+// second request on as bytes, which are faster to copy. Hot path.
 import { isHttpToken } from '../../shared/http-token.js';
 import { limits } from '../../shared/limits.js';
 import type { ModernHead, TraceHeaders, UpstreamRequest } from '../http/http-upstream.js';
@@ -10,7 +10,7 @@ interface RememberedHead {
   readonly path: string;
   readonly origin: string;
   readonly hasBody: boolean;
-  /** Up to the value of `content-length`; all of it for a request without a body. In Latin-1, as long as there are no bytes. */
+  /** The head up to the value of `content-length`, or all of it for a request without a body. In Latin-1; empty once `bytes` is set. */
   text: string;
   bytes: Buffer | undefined;
 }
@@ -18,9 +18,9 @@ interface RememberedHead {
 const remembered = new WeakMap<readonly string[], RememberedHead>();
 
 export interface RequestBytes {
-  /** The head, and the body when it is small: one write. Of a large one as much as is copied, when that is enough. */
+  /** The head, and the body if it is small, as one write. With a large body: its beginning too, if that is short enough to copy. */
   readonly first: Buffer;
-  /** The other parts of a large body, which cost less to write by themselves than to copy behind the head. */
+  /** The remaining parts of a large body, which are cheaper to write separately than to copy behind the head. */
   readonly rest: readonly Buffer[] | undefined;
 }
 
@@ -34,14 +34,14 @@ export function requestBytes(request: UpstreamRequest): RequestBytes | undefined
   const { start, end } = leftOut ?? NOTHING_LEFT_OUT;
   const bodyBytes = body.length - (end - start) + putIn.length;
   const isLarge = bodyBytes > limits.upstreamCopiedBodyBytesMax;
-  // What stands before the change is short in most messages, and then goes with the head.
+  // In most messages the part before the replaced span is short, and is then copied behind the head.
   const beginningBytes = start + putIn.length;
   const isBeginningLarge = beginningBytes > limits.upstreamCopiedBodyBytesMax;
   const copiedBytes = !isLarge ? bodyBytes : isBeginningLarge ? 0 : beginningBytes;
   const traceLines = trace === undefined ? '' : linesOf(trace);
   const saidLines = said === undefined ? '' : linesOfHead(said);
   if (saidLines === undefined) return undefined;
-  // By themselves, or every head would be one of its own.
+  // Written separately from the remembered head, which would otherwise differ for every request.
   const idLine = requestId === '' ? '' : ID_HEADER + requestId;
   const lines = `${bodyBytes}${idLine}${traceLines}${saidLines}\r\n\r\n`;
   const first = Buffer.allocUnsafe(head.length + lines.length + copiedBytes);
@@ -63,7 +63,7 @@ function linesOf({ traceparent, tracestate }: TraceHeaders): string {
   return `\r\ntraceparent: ${traceparent}${tracestate === '' ? '' : `\r\ntracestate: ${tracestate}`}`;
 }
 
-/** @returns `undefined` when one of them cannot be sent. */
+/** @returns `undefined` when one of the headers cannot be sent. */
 function linesOfHead({ method, name, params }: ModernHead): string | undefined {
   let lines = `\r\nmcp-method: ${method}`;
   if (!VALUE.test(method) || !VALUE.test(name)) return undefined;
@@ -93,7 +93,7 @@ function headOf({ target, method, headers, body }: UpstreamRequest): Buffer | st
   for (let i = 0; i + 1 < headers.length; i += 2) {
     const name = headers[i] ?? '';
     const value = headers[i + 1] ?? '';
-    // A value that could end its line would be a request of somebody else's making.
+    // A value with a line break could inject a request of someone else's making.
     if (!isHttpToken(name) || !VALUE.test(value)) return undefined;
     text += `${name}: ${value}\r\n`;
   }
@@ -102,7 +102,7 @@ function headOf({ target, method, headers, body }: UpstreamRequest): Buffer | st
   return text;
 }
 
-/** Not of the pool from which `Buffer` takes small ones: with them a whole block of it would stay. */
+/** Not allocated from `Buffer`'s pool for small buffers, because one small slice would keep a whole block of it alive. */
 function bytesOf(head: RememberedHead): Buffer {
   const bytes = Buffer.allocUnsafeSlow(head.text.length);
   bytes.write(head.text, 'latin1');

@@ -1,6 +1,6 @@
-// Parses HTTP/1.1 responses strictly from the bytes of a connection, in pieces of any size (RFC 9112). Whatever two parsers could
-// understand differently is refused: a wrong guess about where a response ends would give one client's response to another.
-// Hot: the head is read in place, and the few headers that matter are told apart by length before anything is decoded.
+// Parses HTTP/1.1 responses strictly, in pieces of any size (RFC 9112). Whatever two parsers could interpret differently is refused: a
+// wrong guess about where a response ends would give one client's response to another. Hot path: the head is parsed in place, and the few
+// headers that matter are told apart by length before anything is decoded.
 //
 //   done ── begin ──> head ── a length ──> length ── all of it ──> done
 //   head ── chunked ──> chunk-size ── a chunk ──> chunk-data ── all of it ──> chunk-end ── its line ──> chunk-size
@@ -8,14 +8,14 @@
 //   head ── neither ──> until-close ── the connection ends ──> done
 //   head ── no body ──> done
 //
-// An interim answer (1xx) leaves it in `head`. The state is written as it is: a call for each chunk would cost.
+// An interim response (1xx) leaves the state at `head`. The state is assigned directly: a transition call per chunk would be too costly.
 import { HTTP_TOKEN } from '../../shared/http-token.js';
 import { limits } from '../../shared/limits.js';
 
 export interface ResponseEvents {
   /**
    * @param contentType lower-case, without parameters; `''` when absent, as is `sessionId`.
-   * @param bodyBytes -1 when that is not known yet.
+   * @param bodyBytes -1 when the length is not known yet.
    * @param location of a redirect; `''` when absent.
    */
   onHead(status: number, contentType: string, sessionId: string, bodyBytes: number, location: string): void;
@@ -25,7 +25,7 @@ export interface ResponseEvents {
 
 type State = 'head' | 'length' | 'chunk-size' | 'chunk-data' | 'chunk-end' | 'trailer' | 'until-close' | 'done';
 
-/** What `push` answers to bytes that cannot be an answer. */
+/** What `push` returns for bytes that cannot be a response. */
 export const INVALID = -1;
 
 const CR = 0x0d;
@@ -37,16 +37,16 @@ const COLON = 0x3a;
 export class ResponseParser {
   readonly #events: ResponseEvents;
   #state: State = 'done';
-  /** What came of a head, a chunk's size or a trailer line before its end did. */
+  /** The beginning of a head, of a chunk-size line or of a trailer line whose end has not arrived. */
   #partial: Buffer | undefined;
   #remainingBytes = 0;
   #trailerBytes = 0;
   #canReuse = true;
-  /** The header that `#keepAliveMs` was read from: every answer of a connection has the same one. */
+  /** The header value that `#keepAliveMs` was parsed from: usually the same in all responses of a connection. */
   #keepAliveValue = '';
   #keepAliveMs = Infinity;
 
-  // Of the head under way.
+  // Parsed from the current head.
   #status = 0;
   #contentType = '';
   #sessionId = '';
@@ -58,32 +58,32 @@ export class ResponseParser {
     this.#events = events;
   }
 
-  /** Whether the connection may carry another request after this answer. */
+  /** Whether the connection may carry another request after this response. */
   get canReuse(): boolean {
     return this.#canReuse;
   }
 
-  /** Makes ready for the answer to a request that is about to be written. */
+  /** Prepares for the response to a request that is about to be written. */
   begin(): void {
     this.#state = 'head';
     this.#canReuse = true;
     this.#partial = undefined;
   }
 
-  /** Whether the answer is complete; so it is before the first `begin`. */
+  /** Whether the response is complete; also true before the first `begin`. */
   get isDone(): boolean {
     return this.#state === 'done';
   }
 
-  /** How long the backend says that it keeps an idle connection, ms; `Infinity` when it does not say. */
+  /** How long the backend says it keeps an idle connection, in ms; `Infinity` when it does not say. */
   get keepAliveMs(): number {
     return this.#keepAliveMs;
   }
 
   /**
-   * Takes bytes up to the end of the answer.
-   * @returns how many were taken: fewer than given when the answer ended before them; `INVALID` when this cannot be an
-   *   answer, and then nothing more may be given to the parser.
+   * Consumes bytes up to the end of the response.
+   * @returns how many bytes were consumed: fewer than given if the response ended before the rest; `INVALID` if the bytes cannot be a
+   *   response, after which the parser must not be given any more.
    */
   push(chunk: Buffer): number {
     let at = 0;
@@ -94,14 +94,14 @@ export class ResponseParser {
     return at;
   }
 
-  /** The connection has ended. @returns whether that completed the answer. */
+  /** The connection has ended. @returns whether that completed the response. */
   end(): boolean {
     if (this.#state !== 'until-close') return false;
     this.#state = 'done';
     return true;
   }
 
-  /** Takes what it can use from `at` on. @returns where it stopped, or `INVALID`. */
+  /** Consumes what the current state can use from `at` on. @returns where it stopped, or `INVALID`. */
   #step(chunk: Buffer, at: number): number {
     switch (this.#state) {
       case 'head':
@@ -138,20 +138,20 @@ export class ResponseParser {
   }
 
   /**
-   * @param seenBytes of these, those that were kept before.
-   * @returns false when what there is cannot become a head.
+   * @param seenBytes how many of the bytes were already checked.
+   * @returns false when the bytes cannot become a head.
    */
   #keepHead(bytes: Buffer, seenBytes: number): boolean {
     this.#partial = bytes;
     const known = Math.min(bytes.length, PROTOCOL.length);
     if (bytes.length > limits.upstreamHeaderBytesMax || bytes.compare(PROTOCOL, 0, known, 0, known) !== 0) return false;
-    // Lines that end without a CR would be waited for until the call is given up.
+    // Without this check, a head whose lines end without CR would be waited for until the call times out.
     for (let lf = bytes.indexOf(LF, seenBytes); lf !== -1; lf = bytes.indexOf(LF, lf + 1))
       if (bytes[lf - 1] !== CR) return false;
     return true;
   }
 
-  /** @param end behind the line end of the last line before the empty one. */
+  /** @param end just after the line end of the last header line. */
   #readHead(bytes: Buffer, start: number, end: number): boolean {
     if (end - start > limits.upstreamHeaderBytesMax) return false;
     const lineEnd = bytes.indexOf(CR, start);
@@ -189,7 +189,7 @@ export class ResponseParser {
   #readHeader(bytes: Buffer, start: number, end: number): number {
     let colon = start;
     while (colon < end && isTokenByte(bytes[colon]!)) colon += 1;
-    // No name, white space before the colon, or a folded line.
+    // Refuses an empty name, white space before the colon, and folded lines.
     if (colon === start || bytes[colon] !== COLON) return INVALID;
     let lineEnd = bytes.indexOf(CR, colon);
     if (lineEnd === -1 || bytes[lineEnd + 1] !== LF) return INVALID;
@@ -220,7 +220,7 @@ export class ResponseParser {
         if (isName(bytes, nameStart, 'mcp-session-id')) this.#sessionId = bytes.toString('latin1', start, end);
         break;
       case 16:
-        // None was asked for, so none can be undone.
+        // No content encoding was requested, so none is supported.
         if (isName(bytes, nameStart, 'content-encoding')) {
           return bytes.toString('latin1', start, end).toLowerCase() === 'identity';
         }
@@ -245,7 +245,7 @@ export class ResponseParser {
   }
 
   #onLength(value: string): boolean {
-    // Digits only, and once: a second length, even the same one, is the mark of a smuggled answer.
+    // Digits only, and only once: a second length, even the same one, is a sign of response smuggling.
     if (this.#lengthBytes !== -1 || !/^\d{1,15}$/.test(value)) return false;
     this.#lengthBytes = Number(value);
     return true;
@@ -260,7 +260,7 @@ export class ResponseParser {
   #onHead(): boolean {
     const status = this.#status;
     if (status < 200) {
-      // An interim answer is followed by the real one; nobody asked to switch protocols.
+      // An interim response is followed by the final one; a protocol switch was not requested.
       return status !== 101 && !this.#isChunked && this.#lengthBytes <= 0;
     }
     if (this.#isChunked && this.#lengthBytes !== -1) return false;
@@ -286,7 +286,7 @@ export class ResponseParser {
     return end;
   }
 
-  /** A short line: a chunk's size, the end of its data, a trailer field. */
+  /** A short line: a chunk size, the end of chunk data, or a trailer field. */
   #onLine(chunk: Buffer, at: number, lineBytesMax: number): number {
     const lf = chunk.indexOf(LF, at);
     const end = lf === -1 ? chunk.length : lf + 1;
@@ -325,7 +325,7 @@ export class ResponseParser {
 }
 
 const QUOTED = '"(?:[\\t \\x21\\x23-\\x5b\\x5d-\\x7e\\x80-\\xff]|\\\\[\\t -~\\x80-\\xff])*"';
-/** RFC 9112, 7.1.1: extensions are allowed and mean nothing here, but what is none could be something else to others. */
+/** RFC 9112, 7.1.1: chunk extensions are allowed and ignored, but a malformed one could mean something else to another parser. */
 const CHUNK_SIZE = new RegExp(
   `^([0-9a-fA-F]{1,8})(?:[ \\t]*;[ \\t]*${HTTP_TOKEN}(?:[ \\t]*=[ \\t]*(?:${HTTP_TOKEN}|${QUOTED}))?)*$`,
 );
@@ -343,7 +343,7 @@ function isBlank(byte: number | undefined): boolean {
   return byte === SPACE || byte === TAB;
 }
 
-/** Bytes of a header name (RFC 9110, 5.6.2). */
+/** The bytes allowed in a header name (RFC 9110, 5.6.2). */
 const tokenBytes = new Uint8Array(256);
 for (const char of "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") {
   tokenBytes[char.charCodeAt(0)] = 1;
@@ -353,7 +353,7 @@ function isTokenByte(byte: number): boolean {
   return tokenBytes[byte] === 1;
 }
 
-/** No control characters: a lone CR, LF or NUL is where readers differ. */
+/** No control characters: parsers differ about a lone CR, LF or NUL. */
 function isFieldText(bytes: Buffer, start: number, end: number): boolean {
   for (let at = start; at < end; at += 1) {
     const byte = bytes[at]!;
@@ -366,13 +366,13 @@ function isName(bytes: Buffer, start: number, lowerCaseName: string): boolean {
   for (let index = 0; index < lowerCaseName.length; index += 1) {
     const expected = lowerCaseName.charCodeAt(index);
     const byte = bytes[start + index]!;
-    // Letters differ from their capitals in one bit; `-` has it set already.
+    // Letters differ from their capitals in one bit, which `-` has already set.
     if ((byte | 0x20) !== expected) return false;
   }
   return true;
 }
 
-/** Answers repeat a few media types; their readings are remembered, so that most cost one look-up. */
+/** Responses repeat a few media types, so parsed values are cached and most cost one look-up. */
 const mediaTypes = new Map<string, string>();
 
 function mediaType(value: string): string {

@@ -1,5 +1,5 @@
-// The last TLS session with each origin, so that the next connection need not agree on everything anew. A session is
-// kept for as long as certificates may go unlooked at, and dropped when a handshake with it fails. Cold.
+// The last TLS session with each origin, with which the next connection needs no full handshake. A session is kept only for as long as
+// certificates may go unchecked, and dropped when a handshake with it fails. Cold path.
 import { limits } from '../../shared/limits.js';
 
 interface KeptSession {
@@ -29,7 +29,7 @@ export class TlsSessions {
 
   keep(origin: string, session: Buffer): void {
     if (session.length > limits.tlsSessionBytesMax) return;
-    // To the end, so that the first is the oldest.
+    // Moved to the end, so that the first entry is the oldest.
     this.#kept.delete(origin);
     this.#kept.set(origin, { session, keptAtMs: this.#nowMs() });
     if (this.#kept.size <= limits.tlsSessionsMax) return;

@@ -1,16 +1,16 @@
-// Requests that are about to be written, held until the event loop has read what had arrived: a kept connection that the
-// backend has closed shows it there, and its request then goes elsewhere instead of into nothing. A connection that was
-// freed by the very reads of this turn waits for the next turn's: a backend that closes after its answer does so right
-// behind it. One immediate serves all requests of a turn. Hot.
+// Holds requests until the event loop has read what had arrived: if the backend has closed a kept connection, that read shows it, and the
+// request goes to another connection instead of being lost. A connection that was freed by the reads of this turn waits for the reads of
+// the next one, since a backend that closes after its answer does so right behind it. One immediate serves all requests of a turn. Hot
+// path.
 
 export interface BatchedWriter {
-  /** The turn's reads are done. */
+  /** Called when the turn's reads are done. */
   writeNow(): void;
 }
 
 export class WriteBatch {
   #writers: BatchedWriter[] = [];
-  /** Those on connections freed in this turn. */
+  /** Writers on connections freed in this turn. */
   #later: BatchedWriter[] = [];
   #turn = 0;
   #isScheduled = false;
@@ -24,13 +24,13 @@ export class WriteBatch {
     for (const writer of writers) writer.writeNow();
   };
 
-  /** A connection becomes free. @returns the turn in which, for `add`. */
+  /** Notes that a connection has become free. @returns the current turn, to pass to `add`. */
   noteFree(): number {
     this.#schedule();
     return this.#turn;
   }
 
-  /** @param freedAtTurn what `noteFree` said when the writer's connection became free; -1 when it is a new one */
+  /** @param freedAtTurn the result of `noteFree` when the writer's connection became free; -1 for a new connection */
   add(writer: BatchedWriter, freedAtTurn: number): void {
     if (freedAtTurn === this.#turn) this.#later.push(writer);
     else this.#writers.push(writer);

@@ -1,4 +1,4 @@
-// The states of an origin's circuit, and the only function that says which follows which. Cold.
+// The states of an origin's circuit, and the only function that defines the transitions. Cold path.
 //
 //   state     | fault  answered  probed     failed  forgotten
 //   ----------+-----------------------------------------------
@@ -6,13 +6,13 @@
 //   open      | .      closed    half-open  .       closed
 //   half-open | .      closed    .          open    closed
 //
-// A dot: the event changes nothing in this state. Only in `closed` are requests sent to the origin.
+// A dot: the event changes nothing in this state. Requests are sent to the origin only in `closed`.
 
 export type CircuitState = 'closed' | 'open' | 'half-open';
 
 /**
- * `fault`: the origin could not be reached, and has answered nobody of late. `answered`: it was reached. `probed`: the
- * gateway's own probe is on its way; `failed`: it did not arrive. `forgotten`: nobody asks for the origin any more.
+ * `fault`: the origin could not be reached, and has responded to no request recently. `answered`: it was reached. `probed`: the gateway's
+ * own probe was sent; `failed`: the probe could not reach the origin. `forgotten`: the origin is no longer needed.
  */
 export type CircuitEvent = 'fault' | 'answered' | 'probed' | 'failed' | 'forgotten';
 

@@ -1,4 +1,4 @@
-// All endpoints that a relay knows, and the circuits of their origins, both bounded. Found once per upstream session.
+// All endpoints that a relay knows, and the circuits of their origins, both bounded. One look-up per upstream session.
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import type { UpstreamTarget } from '../../user-config/upstream-target.js';
@@ -16,7 +16,7 @@ export interface EndpointsOptions {
   readonly random?: () => number;
 }
 
-/** Whether an origin can be reached, and if not why. */
+/** Whether an origin can be reached, and the fault if not. */
 export interface OriginView {
   readonly origin: string;
   readonly state: CircuitState;
@@ -25,7 +25,7 @@ export interface OriginView {
 
 export class Endpoints {
   readonly #context: CircuitContext;
-  /** Oldest first, both. */
+  /** Both maps: oldest first. */
   readonly #circuits = new Map<string, OriginCircuit>();
   readonly #endpoints = new Map<string, Endpoint>();
   #probeCount = 0;
@@ -52,7 +52,7 @@ export class Endpoints {
     const key = origin + path;
     let endpoint = this.#endpoints.get(key);
     if (endpoint === undefined) {
-      // Whoever has the dropped one goes on with it; others learn anew.
+      // Sessions that hold the dropped endpoint continue to use it; others start without its knowledge.
       dropOldest(this.#endpoints, limits.endpointsMax);
       endpoint = new Endpoint(this.#circuitOf(origin));
       this.#endpoints.set(key, endpoint);
@@ -81,7 +81,7 @@ export class Endpoints {
   }
 }
 
-/** Makes room for one more. */
+/** Makes room for one more entry. @returns the dropped value, if any. */
 function dropOldest<Value>(map: Map<string, Value>, sizeMax: number): Value | undefined {
   if (map.size < sizeMax) return undefined;
   for (const [key, value] of map) {

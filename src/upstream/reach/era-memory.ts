@@ -1,5 +1,5 @@
-// Which eras of MCP a backend's answers have shown that it does not speak: for a while, since backends are replaced by newer ones.
-// Cold: asked once per opening.
+// Which eras of MCP a backend has shown that it does not speak: remembered for a limited time, since backends get upgraded. Cold path:
+// asked once per opening.
 import type { Era } from '../../protocol/protocol-versions.js';
 import { limits } from '../../shared/limits.js';
 
@@ -7,15 +7,15 @@ export class EraMemory {
   readonly #refusedAtMs: Record<Era, number> = { legacy: -Infinity, modern: -Infinity };
   #askedAtMs = -Infinity;
 
-  /** The era to ask in first. @param preferred that of the client, in which nothing has to be bridged. */
+  /** The era to try first. @param preferred the client's era, in which nothing has to be bridged. */
   firstOf(preferred: Era, nowMs: number): Era {
     const other = otherEra(preferred);
     return this.#isRefused(preferred, nowMs) && !this.#isRefused(other, nowMs) ? other : preferred;
   }
 
   /**
-   * Whether the backend is to be asked what it speaks, before it is spoken to as clients with sessions do: by one opening in a while, not by
-   * each, and not where it is known. Whoever is told so asks.
+   * Whether to ask the backend which eras it speaks, before it is spoken to as clients with sessions do: only one opening per interval
+   * asks, and none while the answer is known. A caller that gets true must ask.
    */
   tryAsk(nowMs: number): boolean {
     if (nowMs - this.#askedAtMs < limits.eraKnownMs || this.#isRefused('modern', nowMs)) return false;
@@ -23,7 +23,7 @@ export class EraMemory {
     return true;
   }
 
-  /** Nothing came of it: the next opening asks. */
+  /** The question had no outcome: the next opening asks again. */
   onUnasked(): void {
     this.#askedAtMs = -Infinity;
   }
@@ -38,7 +38,7 @@ export class EraMemory {
     this.#refusedAtMs[era] = -Infinity;
   }
 
-  /** It does not speak any more what it spoke: nothing is known. */
+  /** The backend no longer speaks the era it spoke: everything known about it is discarded. */
   forget(): void {
     this.onSpoken('legacy');
     this.onSpoken('modern');

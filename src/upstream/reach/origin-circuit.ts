@@ -1,9 +1,8 @@
-// Whether one origin (scheme, host and port) can be reached at all. What one session learns of that serves every other:
-// while the circuit is open nobody waits for the origin, and a probe of the gateway's own finds out when it is back.
+// Whether one origin (scheme, host and port) can be reached at all. What one session finds out serves all others: while the circuit is open
+// no request waits for the origin, and the gateway's own probe finds out when it is back.
 //
-// No caller can abuse it. What opens it is a connection that could not be made, which no header, path or body of a caller's
-// plays a part in; and not while the origin answers anybody. What closes it is the probe, which carries nothing of a
-// caller's, or any answer to anybody.
+// No caller can abuse it. It is opened only by a failure to connect, which no header, path or body of a caller can cause, and not while the
+// origin responds to anyone. It is closed by a probe, which contains nothing from callers, or by any response to anyone.
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { Backoff } from '../../shared/backoff.js';
 import { limits } from '../../shared/limits.js';
@@ -16,16 +15,16 @@ export interface CircuitContext {
   readonly http: HttpUpstream;
   readonly deadlines: DeadlineWheel;
   readonly connectTimeoutMs: number;
-  /** Milliseconds of a clock that never goes back. */
+  /** Milliseconds of a monotonic clock. */
   nowMs(): number;
-  /** From 0 up to 1: probes of many origins, and of many workers, do not go out together. */
+  /** From 0 up to 1: spreads the probes of many origins and many workers over time. */
   random(): number;
-  /** Whether one more probe may be under way now. */
+  /** Reserves one more probe. @returns false when too many are in flight. */
   tryBeginProbe(): boolean;
   endProbe(): void;
 }
 
-/** Any path will do: a refusal is an answer. The answer is not read. */
+/** Any path will do, since a refusal counts as a response. The response is not read. */
 const PROBE_PATH = '/';
 const PROBE_HEADERS = ['accept', 'application/json'];
 
@@ -38,7 +37,7 @@ export class OriginCircuit {
   #openedAtMs = -Infinity;
   #neededAtMs = -Infinity;
   readonly #backoff = new Backoff(limits.probeDelayMsMin, limits.probeDelayMsMax);
-  /** `open`: the wait for the next probe; `half-open`: the probe's own time. */
+  /** In `open`: the delay before the next probe; in `half-open`: the probe's timeout. */
   #deadline: Deadline | undefined;
   #probe: UpstreamCall | undefined;
 
@@ -51,38 +50,38 @@ export class OriginCircuit {
     return this.#state;
   }
 
-  /** Why nothing can be sent to the origin now; `undefined` while the circuit is closed. Hot. */
+  /** Why nothing can be sent to the origin now; `undefined` while the circuit is closed. Hot path. */
   get fault(): UpstreamFault | undefined {
     return this.#fault;
   }
 
-  /** Somebody was refused because of `fault`: it is worth finding out when the origin is back. */
+  /** A request was refused because of `fault`, so the origin is worth probing. */
   onNeeded(): void {
     this.#neededAtMs = this.#context.nowMs();
   }
 
-  /** The origin has answered somebody, whatever it said. Hot. */
+  /** The origin has responded to some request, with whatever content. Hot path. */
   onAnswer(nowMs: number): void {
     this.#answeredAtMs = nowMs;
     if (this.#state !== 'closed') this.#advance('answered');
   }
 
-  /** A request to the origin has failed. Whoever it was for, only what keeps everybody from it counts. */
+  /** A request to the origin has failed. Only failures that would affect every caller count. */
   onFault(fault: UpstreamFault): void {
     if (!isReachFault(fault)) return;
     const nowMs = this.#context.nowMs();
-    // It may refuse one connection and serve others, perhaps because one caller has too many.
+    // The origin may refuse one connection and serve others, perhaps because one caller has too many.
     if (nowMs - this.#answeredAtMs < limits.originAnsweredMs) return;
     if (!this.#advance('fault')) return;
     this.#fault = upstreamFault(fault.kind, true);
-    // The delay grows over openings that follow each other without an answer to anybody between them.
+    // The delay grows as long as the circuit reopens without any response in between.
     if (this.#answeredAtMs > this.#openedAtMs) this.#backoff.reset();
     this.#openedAtMs = nowMs;
     this.#neededAtMs = nowMs;
     this.#probeLater();
   }
 
-  /** Nothing is known any more, and nothing is under way. */
+  /** Discards what is known, and cancels what is in progress. */
   forget(): void {
     this.#advance('forgotten');
   }
@@ -106,7 +105,7 @@ export class OriginCircuit {
         onEnd: () => this.#onReached(),
         onFault: (fault) => this.#onProbeFault(fault),
       });
-      // By then it is connected. Silence is not for the circuit to judge: it may be the path's.
+      // After this time the probe must have connected. Silence afterwards may be specific to the path, so the circuit ignores it.
       this.#deadline = deadlines.after(connectTimeoutMs + limits.probeAnswerMsMax, () => this.#onReached());
     }
   }
@@ -120,13 +119,13 @@ export class OriginCircuit {
     if (!isReach && !fault.isUnsent) {
       this.#onReached();
     } else if (this.#advance('failed')) {
-      // A probe that found no free connection says nothing of the origin.
+      // A probe for which there was no free connection says nothing about the origin.
       if (isReach) this.#fault = upstreamFault(fault.kind, true);
       this.#probeLater();
     }
   }
 
-  /** The only writer of the state. What belonged to the state that is left ends with it. */
+  /** The only writer of the state. Timers and probes of the state that is left are cancelled. */
   #advance(event: CircuitEvent): boolean {
     const next = circuitStateAfter(this.#state, event);
     if (next === undefined) return false;

@@ -1,33 +1,33 @@
-// Who has lately waited in vain for one endpoint to answer `initialize`, by subject. Silence may be one caller's own doing (its
-// headers, its config's path), so it never shuts an endpoint for others: a subject is kept back by its own experience only,
-// and even then one try of it is always let through, when its delay is over. What two subjects have found in vain a third
-// one is told at once, while its own first try goes on behind its back. Cold.
+// Which subjects have recently waited in vain for one endpoint to answer `initialize`. Silence may be one caller's own doing (its headers,
+// its config's path), so it never closes an endpoint to others: a subject is held back only by its own experience, and even then gets one
+// try whenever its delay is over. Once two subjects have found the endpoint silent, a third is told so at once, while its own first try
+// continues in the background. Cold path.
 import { limits } from '../../shared/limits.js';
 
 interface Silence {
-  /** 0: it has not waited in vain itself. */
+  /** 0 while the subject has not waited in vain itself. */
   delayMs: number;
-  /** From when on it may try again. */
+  /** The time from which the subject may try again. */
   retryAtMs: number;
-  /** Whether its one try is under way. */
+  /** Whether its one permitted try is in progress. */
   isTrying: boolean;
 }
 
-/** How many subjects have to find an endpoint silent before it is expected of it. */
+/** How many subjects must find an endpoint silent before others are told that it is. */
 const WITNESSES_MIN = 2;
 
-/** `free`: nothing is known. `trial`: let through, but not worth waiting for. `refused`: another try is under way or was just made. */
+/** `free`: nothing is known. `trial`: let through, but not worth waiting for. `refused`: another try is in progress or was just made. */
 export type OpeningAdmission = 'free' | 'trial' | 'refused';
 
 export class SilenceLedger {
   readonly #silences = new Map<string, Silence>();
 
-  /** @param subject who is about to open a session; after `trial` it says how that went. */
+  /** @param subject that is about to open a session; after `trial` it must report the outcome. */
   admit(subject: string, nowMs: number): OpeningAdmission {
     this.#dropOld(nowMs);
     const own = this.#silences.get(subject);
     if (own === undefined) {
-      // Others' trials are no witnesses, but there are none without so many witnesses.
+      // Entries of pure trials are counted too, but they exist only if there were enough real witnesses.
       if (this.#silences.size < WITNESSES_MIN) return 'free';
       this.#note(subject, { delayMs: 0, retryAtMs: nowMs, isTrying: true });
       return 'trial';
@@ -37,7 +37,7 @@ export class SilenceLedger {
     return 'trial';
   }
 
-  /** An opening for the subject got no answer in time, nor did anybody meanwhile. */
+  /** The subject's opening got no answer in time, and nobody else got one meanwhile. */
   onSilence(subject: string, nowMs: number): void {
     const before = this.#silences.get(subject)?.delayMs ?? 0;
     const delayMs = Math.min(Math.max(before * 2, limits.probeDelayMsMin), limits.probeDelayMsMax);
@@ -45,7 +45,7 @@ export class SilenceLedger {
     this.#note(subject, { delayMs, retryAtMs: nowMs + delayMs, isTrying: false });
   }
 
-  /** A trial of the subject came to something else than silence. */
+  /** The subject's trial ended with something other than silence. */
   onTrialOver(subject: string): void {
     const own = this.#silences.get(subject);
     if (own === undefined) return;

@@ -1,9 +1,9 @@
-// JSON-RPC messages of the gateway's own to a backend, in a session that is open.
+// JSON-RPC messages that the gateway itself sends to a backend in an open session.
 import { rpcCodes } from '../../shared/refusals.js';
 import type { OutgoingMessage } from '../http/http-upstream.js';
 import type { IdSpan } from './rpc-request.js';
 
-/** An answer to a backend's request. */
+/** An error with which to answer a backend's request. */
 export interface AnswerError {
   readonly code: number;
   readonly message: string;
@@ -13,7 +13,7 @@ export const NOT_OFFERED: AnswerError = { code: rpcCodes.methodNotFound, message
 
 const BEFORE_ID = Buffer.from('{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":');
 
-/** Nobody waits for this request any more. */
+/** Tells the backend that its answer to a request is no longer needed. */
 export function cancelledNotice(id: IdSpan, reason: string): Buffer {
   const tail = Buffer.from(`,"reason":${JSON.stringify(reason)}}}`);
   return Buffer.concat([BEFORE_ID, id.bytes.subarray(id.start, id.end), tail]);
@@ -25,7 +25,7 @@ export function plainOwnRequest(id: Buffer, method: string, members: string): Ou
   return { body: Buffer.from(`{"jsonrpc":"2.0","id":${id.toString()},"method":"${method}"${params}}`) };
 }
 
-/** @param id of the backend's request, as JSON. @param error `undefined` answers an empty result. */
+/** @param id of the backend's request, as JSON. @param error `undefined` answers with an empty result. */
 export function answerMessage(id: Buffer, error: AnswerError | undefined): Buffer {
   const body = error === undefined ? '"result":{}' : `"error":${JSON.stringify(error)}`;
   return Buffer.from(`{"jsonrpc":"2.0","id":${id.toString()},${body}}`);

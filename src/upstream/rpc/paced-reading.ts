@@ -1,5 +1,5 @@
-// How the answer to a request is read: no faster than its handler wants it and there is room for it, and no longer than its deadline
-// says. What is made of what was read is `rpc-request.ts`. A base class, because a call is one object. Hot.
+// The pace of reading the answer to a request: no faster than its handler wants and memory allows, and no longer than its deadline permits.
+// What is read is interpreted in `rpc-request.ts`. A base class, so that a call is one object. Hot path.
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import type { MessageHold, RoomWaiter } from '../../shared/message-memory.js';
@@ -10,7 +10,7 @@ import { upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
 
 interface Ration {
   bytesLeft: number;
-  /** What reading has taken so far. */
+  /** The time spent reading so far. */
   spentMs: number;
 }
 
@@ -21,12 +21,12 @@ export abstract class PacedReading implements UpstreamHandler, RoomWaiter {
   protected readonly deadlines: DeadlineWheel;
   protected readonly deadline: Deadline;
   protected abstract call: UpstreamCall;
-  /** Of a large answer or event, until the handler has it. */
+  /** The memory held for a large answer or event, until the handler has it. */
   protected room: MessageHold | undefined;
   /** The handler wants no more for now. */
   #isHeld = false;
   #isExcused = false;
-  /** What may be read before the handler is asked for more; all there is without one. */
+  /** What may be read before the handler is asked for more; `undefined` for no limit. */
   #ration: Ration | undefined;
 
   constructor(deadlines: DeadlineWheel, plan: RequestPlan, handler: RequestHandler) {
@@ -49,18 +49,18 @@ export abstract class PacedReading implements UpstreamHandler, RoomWaiter {
   abstract onEnd(): void;
   abstract onFault(fault: UpstreamFault): void;
 
-  /** Nothing more is told to the handler. */
+  /** Whether no more callbacks follow. */
   protected abstract get isOver(): boolean;
-  /** The handler has the answer: the stream may end in its own time. */
+  /** Whether the handler has the answer: the stream may then end in its own time. */
   protected abstract get isAnswered(): boolean;
-  /** All of a large answer has come, and is read. */
+  /** Whether a large answer has arrived completely and is being read. */
   protected abstract get isAllHere(): boolean;
-  /** The same, or a large event is read: nothing comes meanwhile. */
+  /** Whether `isAllHere`, or a large event is being read: nothing more is read from the stream meanwhile. */
   protected abstract get isReadingLarge(): boolean;
   protected abstract take(chunk: Buffer): void;
   protected abstract onPaused(isPaused: boolean): void;
   protected abstract onDeadline(): void;
-  /** Reads on, as far as anything else lets it. */
+  /** Reads on, unless something else prevents it. */
   protected abstract goOn(): void;
   protected abstract fail(fault: UpstreamFault): void;
 
@@ -74,7 +74,7 @@ export abstract class PacedReading implements UpstreamHandler, RoomWaiter {
     return this.#isHeld;
   }
 
-  /** Stops reading the answer until `resume`; the silence is ours, so a deadline that counts silence rests too. */
+  /** Stops reading the answer until `resume`; the silence is then the gateway's own, so a deadline on silence stops too. */
   pause(): void {
     if (this.isOver || this.isAllHere) return;
     this.#isHeld = true;
@@ -89,12 +89,12 @@ export abstract class PacedReading implements UpstreamHandler, RoomWaiter {
     this.goOn();
   }
 
-  /** Reads so much from now on, and then pauses and tells the handler (`onRationRead`); `undefined`: all there is, as at first. */
+  /** Reads this many bytes from now on, then pauses and calls `onRationRead`; `undefined`, the default, sets no limit. */
   ration(bytes: number | undefined): void {
     this.#ration = bytes === undefined ? undefined : { bytesLeft: bytes, spentMs: 0 };
   }
 
-  /** Whether it is the caller's turn to say something: then the backend's silence does not count. */
+  /** Whether it is the caller's turn to send something: the backend's silence does not count then. */
   excuseSilence(isExcused: boolean): void {
     this.#isExcused = isExcused;
     if (this.isOver || this.isAnswered || this.#isHeld || this.isReadingLarge) return;
@@ -112,13 +112,13 @@ export abstract class PacedReading implements UpstreamHandler, RoomWaiter {
     this.take(chunk);
     ration.spentMs += performance.now() - startMs;
     ration.bytesLeft -= chunk.length;
-    // Behind the answer nobody would ask for more: the stream has a moment to end by itself.
+    // After the answer nobody would ask for more: the stream has a moment to end by itself.
     if (ration.bytesLeft > 0 || this.isAnswered || this.isOver) return;
     this.pause();
     this.handler.onRationRead?.(ration.spentMs);
   }
 
-  /** The silence from now on is ours, so a deadline that counts silence rests too. */
+  /** The silence from now on is the gateway's own, so a deadline on silence stops too. */
   protected rest(): void {
     if (this.plan.isSilenceDeadline && !this.isAnswered) this.deadline.cancel();
     this.call.pause();
@@ -128,7 +128,7 @@ export abstract class PacedReading implements UpstreamHandler, RoomWaiter {
     if (this.plan.isSilenceDeadline && !this.#isExcused && !this.#isHeld) this.deadline.restart();
   }
 
-  /** Of a message that is here already, so that there is nothing to wait for. */
+  /** Counts a message that has already arrived completely, so there is nothing to wait for. */
   protected countWhole(bytes: number): void {
     const { memory, subject } = this.plan;
     if (memory === undefined || bytes < limits.countedFromBytes) return;
@@ -136,7 +136,7 @@ export abstract class PacedReading implements UpstreamHandler, RoomWaiter {
     this.room.take(bytes);
   }
 
-  /** Reads no more until there is room for so much; of a length that is not known, for more than there is. */
+  /** Stops reading until there is memory for this many bytes; where the length is unknown, for more than has arrived. */
   protected makeRoom(bytes: number): void {
     const { memory, subject } = this.plan;
     if (memory === undefined || bytes <= (this.room?.heldBytes ?? 0)) return;
@@ -146,7 +146,7 @@ export abstract class PacedReading implements UpstreamHandler, RoomWaiter {
     else if (outcome !== 'room') this.onNoRoom(outcome);
   }
 
-  /** For `MessageHold`, as the next one. */
+  /** Called by `MessageHold`, like `onNoRoom`. */
   onRoom(): void {
     this.goOn();
   }

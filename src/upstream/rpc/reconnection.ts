@@ -1,5 +1,5 @@
-// When and from where a backend's stream is asked for again after it has ended (C13, C14): after the backend's own `retry`, or
-// else with a growing delay, and behind the last event that has come whole. Cold.
+// When, and from which event, a backend's stream is requested again after it has ended (C13, C14): after the backend's own `retry`, or else
+// with a growing delay, and from the last complete event. Cold path.
 import type { EventStreamParser } from '../../protocol/event-stream.js';
 import { Backoff } from '../../shared/backoff.js';
 import { limits } from '../../shared/limits.js';
@@ -7,15 +7,15 @@ import { limits } from '../../shared/limits.js';
 export class Reconnection {
   #lastEventId = '';
   #retryMs: number | undefined;
-  /** Grows from one try to the next, until something is heard. */
+  /** Grows from one attempt to the next, until something is received. */
   readonly #backoff = new Backoff(limits.backendStreamDelayMsMin, limits.backendStreamDelayMsMax);
 
-  /** Behind which event to go on; `''` when there is none. */
+  /** The event after which to resume; `''` when there is none. */
   get lastEventId(): string {
     return this.#lastEventId;
   }
 
-  /** The backend has said something: a failure that follows is the first one again. */
+  /** The backend has sent something: the next failure counts as the first again. */
   noteProgress(): void {
     this.#backoff.reset();
   }
@@ -27,8 +27,8 @@ export class Reconnection {
   }
 
   /**
-   * How long to wait for the next try, ms. A stream that has ended comes again when the backend says; one that could not be
-   * had is not asked for all the time.
+   * The delay before the next attempt, in ms. A stream that has ended is requested again when the backend says; after a failed attempt the
+   * growing delay applies too.
    */
   nextDelayMs(hasEnded: boolean): number {
     const delayMs = this.#backoff.next();
@@ -38,7 +38,7 @@ export class Reconnection {
   }
 }
 
-/** Whether it goes into a header as it came; `UNKEPT_ID` does not. */
+/** Whether the id can be sent in a header unchanged; `UNKEPT_ID` cannot. */
 function isHeaderText(id: string): boolean {
   return /^[\x20-\x7e]*$/.test(id);
 }

@@ -1,4 +1,4 @@
-// What an HTTP error answer of a backend says beyond its status. Cold.
+// Interprets what a backend's HTTP error response says beyond its status. Cold path.
 import { CLIENT_CAPABILITIES_KEY, PROTOCOL_VERSION_KEY } from '../../protocol/modern-envelope.js';
 import { readSaidError, type SaidError } from '../../protocol/modern-error.js';
 import { readBackendMessage, type BackendMessage } from '../../protocol/json-rpc.js';
@@ -7,10 +7,10 @@ import { rpcCodes } from '../../shared/refusals.js';
 import { isAnswerTo, type RequestHandler, type RequestPlan } from './request-plan.js';
 import { httpStatusFault, upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
 
-/** The answer after all, or why there is none. */
+/** The answer, if the response contains one, or the fault. */
 export type ReadRefusal = { readonly answer: BackendMessage } | { readonly fault: UpstreamFault };
 
-/** What the status alone says. 404 to a session id means the backend no longer has it, whatever the body (C11). */
+/** The fault for the status alone. 404 to a session id means that the backend no longer has the session, whatever the body (C11). */
 export function statusFault(status: number, carriesSession: boolean): UpstreamFault {
   return status === 404 && carriesSession ? upstreamFault('session-lost') : httpStatusFault(status);
 }
@@ -19,13 +19,13 @@ interface RefusedRequest {
   readonly status: number;
   readonly carriesSession: boolean;
   readonly body: Buffer;
-  /** Of the request; `undefined` for one that is there to find it out. */
+  /** The era of the request; `undefined` for a request that detects the era. */
   readonly era: Era | undefined;
   /** Whether a message is the answer to the request. */
   isAnswer(message: BackendMessage): boolean;
 }
 
-/** A backend may put a JSON-RPC error of its own on an HTTP error status; then that is the answer (R24). */
+/** A backend may send a JSON-RPC error with an HTTP error status; then that error is the answer (R24). */
 export function readRefusal(plan: RequestPlan, handler: RequestHandler, status: number, body: Buffer): ReadRefusal {
   const { id, carriesSession, era } = plan;
   const isAnswer = (message: BackendMessage): boolean => isAnswerTo(id, body, message);
@@ -35,7 +35,7 @@ export function readRefusal(plan: RequestPlan, handler: RequestHandler, status: 
   return { fault: (error && handler.faultOfError?.(body.subarray(error.bodyStart, error.bodyEnd))) ?? fault };
 }
 
-/** @returns the JSON-RPC error in it, which may be the answer to the request, and the fault if it is not. */
+/** @returns the JSON-RPC error in the body, which may be the answer to the request, and the fault if it is not. */
 function judge(refused: RefusedRequest): { readonly fault: UpstreamFault; readonly error?: BackendMessage } {
   const { status, carriesSession, body, era } = refused;
   const message = readBackendMessage(body);
@@ -48,8 +48,8 @@ function judge(refused: RefusedRequest): { readonly fault: UpstreamFault; readon
 }
 
 /**
- * Backends made after the SDK's examples answer 400 in place of 404, with an error that belongs to no request and
- * speaks of the session: a refusal just as definite.
+ * Backends modelled on the SDK's examples respond with 400 in place of 404, and an error that belongs to no request and mentions the
+ * session: that refusal is equally definite.
  */
 function isSessionRefused(
   { status, carriesSession, body }: RefusedRequest,
@@ -58,12 +58,12 @@ function isSessionRefused(
   return status === 400 && carriesSession && error?.idStart === -1 && /session/i.test(body.toString());
 }
 
-/** Nothing is there that would take a request, or none that is not understood: none of these was carried out. */
+/** Statuses of requests that were not carried out: nothing at that path accepts them, or they were not understood. */
 const REFUSING_STATUSES: ReadonlySet<number> = new Set([400, 404, 405]);
 
 /**
- * Whether a backend that has spoken the modern era refuses a request because it does not speak it any more: it says so, or answers
- * as servers of before do to whom has no session, without the request's id.
+ * Whether a backend that has spoken the modern era refuses a request because it no longer does: it says so, or responds as legacy servers
+ * do to a request without a session, without the request's id.
  */
 function isModernRefused(refused: RefusedRequest, error: BackendMessage | undefined): boolean {
   const { status, body } = refused;
@@ -72,13 +72,13 @@ function isModernRefused(refused: RefusedRequest, error: BackendMessage | undefi
   const { code, versions } = saidIn(body, error);
   if (code === rpcCodes.versionUnsupported) return !versions.includes(MODERN_PROTOCOL_VERSION);
   const isModernError = code === rpcCodes.headerMismatch || code === rpcCodes.capabilityMissing;
-  // What has failed within may have been carried out.
+  // A request that ended in an internal error may have been carried out.
   return !isModernError && code !== rpcCodes.internalError && !refused.isAnswer(error);
 }
 
 /**
- * Whether a backend that has spoken a legacy version refuses a request as only servers of 2026-07-28 do, before they look at what it
- * is about: for its version, or for the headers and the envelope that it does not have.
+ * Whether a backend that has spoken a legacy version refuses a request as only servers of 2026-07-28 do, before looking at its content:
+ * because of its version, or of missing headers or a missing envelope.
  */
 function isLegacyRefused({ status, body }: RefusedRequest, error: BackendMessage | undefined): boolean {
   if (status !== 400 || error === undefined) return false;

@@ -1,4 +1,4 @@
-// What a JSON-RPC request to a backend is made of, and who hears of its answer (rpc-request.ts).
+// The parts of a JSON-RPC request to a backend, and the handler of its answer (rpc-request.ts).
 import type { BackendMessage } from '../../protocol/json-rpc.js';
 import { sameId } from '../../protocol/message-id.js';
 import type { Era } from '../../protocol/protocol-versions.js';
@@ -8,7 +8,7 @@ import type { HttpUpstream, OutgoingMessage } from '../http/http-upstream.js';
 import type { Endpoint } from '../reach/endpoint.js';
 import type { UpstreamFault } from '../http/upstream-fault.js';
 
-/** A JSON-RPC id where it stands in a message. */
+/** The place of a JSON-RPC id in a message. */
 export interface IdSpan {
   readonly bytes: Buffer;
   readonly start: number;
@@ -21,27 +21,27 @@ export function isAnswerTo(id: IdSpan, bytes: Buffer, { kind, idStart, idEnd }: 
 
 export interface RequestHandler {
   /**
-   * The answer, a result or an error; `bytes` is the whole message, as the backend sent it, and may be kept.
-   * @param sessionId the `mcp-session-id` header of the answer, `''` when absent.
-   * @param isInPlace whether `bytes` is valid until this returns alone.
+   * The answer, a result or an error; `bytes` is the whole message as the backend sent it, and may be kept.
+   * @param sessionId the `mcp-session-id` header of the response, `''` when absent.
+   * @param isInPlace whether `bytes` is valid only until this returns.
    */
   onAnswer(bytes: Buffer, message: BackendMessage, sessionId: string, isInPlace?: boolean): void;
-  /** Copies what it keeps of an answer, or most of it anyhow: an answer that came in one piece is not copied for it. */
+  /** Set by a handler that copies what it keeps of an answer: an answer that came in one piece is then not copied for it. */
   readonly readsInPlace?: true;
   /**
-   * A notification, or a request of the backend's own, that came before the answer on its event stream; `bytes` is
-   * valid until the callback returns, and may be kept when it is longer than `limits.readAtOnceBytesMax`.
+   * A notification, or a request from the backend, that came before the answer on its event stream; `bytes` is valid until the callback
+   * returns, and may be kept when it is longer than `limits.readAtOnceBytesMax`.
    */
   onMessage(bytes: Buffer, message: BackendMessage): void;
   onFault(fault: UpstreamFault): void;
-  /** All of the ration was read that the handler has set, and the request is paused. @param spentMs what reading it has taken. */
+  /** The handler's ration has been read, and the request is paused. @param spentMs the time spent reading it. */
   onRationRead?(spentMs: number): void;
-  /** What an error means that came with an HTTP error, and belongs to no request: nothing more than its status, without this. */
+  /** Interprets an error that came with an HTTP error status and belongs to no request; without this only the status counts. */
   faultOfError?(error: Buffer): UpstreamFault | undefined;
   /**
-   * Called in place of `onAnswer` where the handler reads large answers elsewhere, with bytes that nobody has looked at: whether they
-   * are an answer is for the handler to find out.
-   * @param pieces of the message, which may be kept. Large messages come in several calls, and a fault may come between.
+   * Called in place of `onAnswer` where the handler reads large answers elsewhere, with bytes that were not checked: the handler must find
+   * out whether they are an answer.
+   * @param pieces of the message, which may be kept. A large message takes several calls, and a fault may come in between.
    */
   onUnread?(pieces: readonly Buffer[], isLast: boolean): void;
 }
@@ -49,25 +49,25 @@ export interface RequestHandler {
 export interface RequestPlan extends OutgoingMessage {
   readonly subject: string;
   readonly target: UpstreamTarget;
-  /** Learns whether the target answers. */
+  /** Learns whether the target responds. */
   readonly endpoint: Endpoint;
   readonly headers: readonly string[];
   readonly id: IdSpan;
   readonly deadlineMs: number;
-  /** True: the deadline counts silence, every byte puts it off. False: it counts the whole request. */
+  /** True: the deadline limits silence, and every byte restarts it. False: it limits the whole request. */
   readonly isSilenceDeadline: boolean;
-  /** Whether the request carries a session id of the backend's: only then does 404 mean that it lost the session. */
+  /** Whether the request carries a session id of the backend: only then does 404 mean that the session is lost. */
   readonly carriesSession: boolean;
-  /** In which the backend has spoken, so that a refusal of it is told apart; `undefined` for what finds it out. */
+  /** The era that the backend has spoken, so that a refusal of that era is recognised; `undefined` for requests that detect the era. */
   readonly era?: Era | undefined;
-  /** In which a large answer counts; without it the answer is known to be small. */
+  /** The memory that a large answer counts against; absent where the answer is known to be small. */
   readonly memory?: MessageMemory;
-  /** Whether the backend has tasks, so that their ids are looked for in large messages of its. */
+  /** Whether the backend has tasks, so that large messages are searched for task ids. */
   readonly hasTasks?: boolean;
-  /** Whether 401 is a fault even when a JSON-RPC error comes with it: other credentials may be had. */
+  /** Whether 401 is a fault even with a JSON-RPC error in the body, because other credentials may be available. */
   readonly isUnauthorizedFault?: boolean;
-  /** Bytes of a JSON answer or of one event, at most. Without it the limit is that of any message. */
+  /** The limit of bytes for a JSON answer or one event; the limit for any message when absent. */
   readonly answerBytesMax?: number;
-  /** Where the rest of an event stream is asked for that has ended before the answer; without it the request has failed. */
+  /** The connections for resuming an event stream that ended before the answer; without them the request fails. */
   readonly streams?: HttpUpstream | undefined;
 }

@@ -1,6 +1,6 @@
-// The rest of an answer whose event stream has ended before it: asked for with GET, on the connections of streams, behind the
-// last event that came (C14), as often as need be. How long is the deadline's to say that the request has. To the request
-// it is the call that brings the answer, in place of the one that did. Cold.
+// Resumes an answer whose event stream ended early: a GET on the connections for streams asks for what follows the last received event
+// (C14), as often as necessary within the request's deadline. To the request it is the call that brings the answer, in place of the one
+// that broke. Cold path.
 //
 //   waiting ── delay ──> asking ── 200 ──> streaming ── end, fault: `tryBegin` ──> waiting
 //   asking ── 5xx, 429, fault ──> waiting
@@ -12,11 +12,11 @@ import { Reconnection } from './reconnection.js';
 import type { RequestPlan } from './request-plan.js';
 import { upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
 
-/** Who reads the answer: hears of the stream's bytes and of its end as of any call's. */
+/** The reader of the answer: gets the stream's bytes and its end as from any call. */
 export interface ResumptionReader extends Omit<UpstreamHandler, 'onHead'> {
-  /** The stream goes on, behind the event that was the last. */
+  /** The stream continues after the last event. */
   onResumed(): void;
-  /** It never will. */
+  /** The stream will never continue. */
   onNotResumed(fault: UpstreamFault): void;
 }
 
@@ -33,13 +33,13 @@ export class Resumption implements UpstreamCall, UpstreamHandler {
   #call: UpstreamCall | undefined;
   #delay: Deadline | undefined;
   #isPaused = false;
-  /** Of the stream under way, and of the longest one before behind the same event. */
+  /** The bytes of the current stream, and of the longest earlier one that began after the same event. */
   #streamBytes = 0;
   #longestBytes = 0;
 
   /**
-   * @param http whose connections the GETs take.
-   * @param isSent as of the call that brought the beginning.
+   * @param http whose connections the GETs use.
+   * @param isSent as for the call that brought the beginning.
    */
   constructor(
     plan: RequestPlan,
@@ -56,9 +56,9 @@ export class Resumption implements UpstreamCall, UpstreamHandler {
   }
 
   /**
-   * Goes on behind a stream that has ended.
+   * Continues after a stream that has ended.
    * @param parser of that stream.
-   * @returns false when it had no event from which to go on.
+   * @returns false when the stream had no event from which to continue.
    */
   tryBegin(parser: EventStreamParser): boolean {
     const lastEventId = this.#reconnection.lastEventId;
@@ -76,15 +76,15 @@ export class Resumption implements UpstreamCall, UpstreamHandler {
   }
 
   /**
-   * Whether the stream brings more than those before it: what breaks at one place for ever only seems to be alive.
-   * @param lastEventId of it so far.
+   * Whether the stream has brought more than those before it: one that always breaks at the same place only seems to be alive.
+   * @param lastEventId of the current stream so far.
    */
   isFurther(lastEventId = ''): boolean {
     if (this.#streamBytes > this.#longestBytes) return true;
     return lastEventId !== '' && lastEventId !== this.#reconnection.lastEventId;
   }
 
-  /** A whole event has come, which is more, whatever came before. */
+  /** A complete event is progress, whatever came before. */
   noteEvent(): void {
     this.#longestBytes = 0;
   }
@@ -149,7 +149,7 @@ export class Resumption implements UpstreamCall, UpstreamHandler {
     if (this.#isPaused) this.#call.pause();
   }
 
-  /** The one writer of the state. */
+  /** The only writer of the state. */
   #transition(from: State, to: State): boolean {
     if (this.#state !== from) return false;
     this.#state = to;
@@ -158,9 +158,9 @@ export class Resumption implements UpstreamCall, UpstreamHandler {
 }
 
 /**
- * What brings the rest of an answer.
- * @param call that has brought its last piece, and how that has ended; `parser` has read it.
- * @returns `undefined` when there is nothing from which to go on, or nothing with which.
+ * The call that brings the rest of an answer.
+ * @param call that brought the last piece, and ended with `ending`; `parser` has read it.
+ * @returns `undefined` when there is no event to continue from, or no connections to do so.
  */
 export function resumptionOf(
   call: UpstreamCall,
@@ -177,7 +177,7 @@ export function resumptionOf(
   return resumption.tryBegin(parser) ? resumption : undefined;
 }
 
-/** Those of the request, in its session even when the backend has given out another since, without what says how its body is. */
+/** The request's headers, with its session id even if the backend has issued another since, but without those that describe a body. */
 function resumingHeaders(headers: readonly string[], lastEventId: string): string[] {
   const resuming = ['accept', 'text/event-stream', 'last-event-id', lastEventId];
   for (let index = 0; index + 1 < headers.length; index += 2) {
@@ -187,7 +187,7 @@ function resumingHeaders(headers: readonly string[], lastEventId: string): strin
   return resuming;
 }
 
-/** Success without a stream is no answer to the request. */
+/** A success status without a stream does not answer the request. */
 function refusedFault(status: number): UpstreamFault {
   return status < 300
     ? upstreamFault('answer-invalid')

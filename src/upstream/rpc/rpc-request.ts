@@ -1,5 +1,5 @@
-// One JSON-RPC request to a backend, from the bytes that go out to the one answer that ends it. It knows both forms an
-// answer can have (C03) and turns whatever else a backend does into one fault. Hot: one object per relayed call.
+// One JSON-RPC request to a backend, from the bytes that are sent to the one answer that ends it. It handles both forms of an answer (C03)
+// and turns every other behaviour of a backend into one fault. Hot path: one object per relayed call.
 //
 //   waiting ── head ──> json ── end of a large answer ──> reading
 //   waiting ── head ──> event-stream ── answer ──> answered
@@ -7,8 +7,8 @@
 //   waiting ── 4xx, 5xx ──> refused
 //   waiting, json, reading, event-stream, resuming, refused, answered ── end, limit, fault, deadline, abort ──> done
 //
-// The handler hears `onAnswer` or `onFault` exactly once, unless the request is aborted. While a large event is read, and
-// while the handler wants no more, nothing is read of the stream, and what was read already waits in `#events`.
+// Exactly one of `onAnswer` and `onFault` is called, once, unless the request is aborted. While a large event is being read, and while the
+// handler wants no more, nothing is read from the stream, and events that were already read wait in `#events`.
 import { BodyCollector } from '../../protocol/body-collector.js';
 import { EventStreamParser, type LargeEventTaker } from '../../protocol/event-stream.js';
 import { readBackendAnswer, readBackendMessage, type BackendMessage } from '../../protocol/json-rpc.js';
@@ -30,28 +30,28 @@ type State = 'waiting' | 'json' | 'reading' | 'event-stream' | 'resuming' | 'ref
 
 export class RpcRequest extends PacedReading implements ResumptionReader {
   protected override call: UpstreamCall;
-  /** The call, once that is one. */
+  /** The same object as `call`, once that is a resumption. */
   #resumption: Resumption | undefined;
   #state: State = 'waiting';
   #status = 0;
   #sessionId = '';
-  /** What the answer's head says; -1 when it does not. */
+  /** The length that the response's head states; -1 when it does not. */
   #bodyBytes = -1;
   readonly #received: BodyCollector;
-  /** All of an answer that came in one piece, for who reads it where it lies: valid until it has ended, which is at once. */
+  /** A whole answer in one piece, for a handler that reads it in place: valid until the response ends, which is at once. */
   #whole: Buffer | undefined;
-  /** In place of `#received`, for who reads large answers elsewhere. */
+  /** Used in place of `#received` for handlers that read large answers elsewhere. */
   readonly #unread: UnreadAnswer | undefined;
   #parser: EventStreamParser | undefined;
-  /** The chunk that the parser is given: what lies in it is valid only now. */
+  /** The chunk being parsed: data inside it is valid only during the parse. */
   #chunk: Buffer | undefined;
-  /** A large message is being read, or has been and is on its way to the handler. */
+  /** A large message that is being read, or that was read and is being passed to the handler. */
   #reading: Reading | undefined;
-  /** Events that wait until the reading is over, and the handler wants them; and how the stream has ended behind them. */
+  /** Events that wait until the reading is done and the handler wants them; and how the stream has ended after them. */
   #events: Buffer[] | undefined;
   #ending: UpstreamFault | 'end' | undefined;
 
-  /** Sends the request. The handler is never called from within the constructor. */
+  /** Sends the request. The handler is never called synchronously from the constructor. */
   constructor(http: HttpUpstream, deadlines: DeadlineWheel, plan: RequestPlan, handler: RequestHandler) {
     super(deadlines, plan, handler);
     this.#received = new BodyCollector(this.answerBytesMax, true);
@@ -60,7 +60,7 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
     this.call = this.dispatch(http);
   }
 
-  /** Gives up without a word to the handler. The backend is not told: see `UpstreamSession.cancel`. */
+  /** Gives up without calling the handler. The backend is not told: see `UpstreamSession.cancel`. */
   abort(): void {
     if (this.#finish()) this.call.abort();
   }
@@ -86,7 +86,7 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
     else this.#unread?.resume();
   }
 
-  /** Of HTTP, of what has come; 0 before. */
+  /** The HTTP status of the response; 0 before it has arrived. */
   get status(): number {
     return this.#status;
   }
@@ -105,7 +105,7 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
     } else if (status >= 400) {
       this.#transition('waiting', 'refused');
     } else {
-      // A redirect is not followed, and no other success can carry the answer to a request (S07).
+      // Redirects are not followed, and no other success status can carry the answer to a request (S07).
       this.fail(status >= 300 ? redirectFault(status, location, this.plan.target) : upstreamFault('answer-invalid'));
     }
   }
@@ -123,7 +123,7 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
         this.#chunk = chunk;
         if (this.#parser?.push(chunk) === false) this.#onStreamEnd(upstreamFault('answer-too-large'));
         this.#chunk = undefined;
-        // What is waited for may have paused another call than this one.
+        // The reading that they wait for may have paused an earlier call than this one.
         if (this.#events?.length) this.call.pause();
         this.#countEvent();
         break;
@@ -134,13 +134,13 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
     }
   }
 
-  /** Whether the chunk is the whole answer and is read where it lies. Larger answers are copied, as their memory is counted. */
+  /** Whether the chunk is the whole answer and can be read in place. Larger answers are copied, because their memory is counted. */
   #isReadInPlace({ length }: Buffer): boolean {
     if (this.handler.readsInPlace !== true || length !== this.#bodyBytes) return false;
     return length < limits.countedFromBytes && length <= this.answerBytesMax;
   }
 
-  /** For calls whose stream is several requests': see `UpstreamHandler`. */
+  /** Called where several requests share one stream: see `UpstreamHandler`. */
   onEvent(data: Buffer): void {
     if (data.length > this.answerBytesMax) return this.fail(upstreamFault('answer-too-large'));
     this.countWhole(data.length);
@@ -172,13 +172,13 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
 
   onFault(fault: UpstreamFault): void {
     this.plan.endpoint.onFault(fault);
-    // Once the answer is there, how its stream ends is of no interest.
+    // Once the answer has arrived, it does not matter how its stream ends.
     if (this.#state === 'answered') this.#finish();
     else if (this.#state === 'event-stream') this.#onStreamEnd(fault);
     else this.fail(fault);
   }
 
-  /** Behind the events that still wait. */
+  /** Takes effect after the events that still wait. */
   #onStreamEnd(ending: UpstreamFault | 'end'): void {
     if (this.#state !== 'event-stream') return;
     this.#ending ??= ending;
@@ -198,7 +198,7 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
     this.#parser = new EventStreamParser((data) => this.#onEvent(data), this.answerBytesMax, taker);
   }
 
-  /** The deadline goes on meanwhile: that a backend lets itself be asked is no sign of life. */
+  /** The deadline continues meanwhile: that a backend can be asked again is no sign of life. */
   #tryResume(ending: UpstreamFault | 'end'): boolean {
     if (this.#parser === undefined || this.#unread?.tryRestart() === false) return false;
     const resumption = resumptionOf(this.call, ending, this.#parser, this.plan, this.deadlines, this);
@@ -208,7 +208,8 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
     this.#ending = undefined;
     const isRested = this.room?.isWaiting === true;
     this.room?.release();
-    // Who holds the request has paused a call that is over; who waited for room takes back no pause.
+    // A handler that holds the request has paused the previous call, so the pause is repeated; a wait for room was ended by the release
+    // above, so its pause is undone.
     if (this.isHeld) resumption.pause();
     else resumption.resume();
     if (isRested) this.touch();
@@ -234,7 +235,7 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
       this.#onJsonMessage(bytes, readBackendAnswer(bytes));
       return;
     }
-    // All of it is here: how long it takes from now on is not the backend's doing.
+    // The whole answer has arrived: the time from now on is not the backend's doing.
     this.deadline.cancel();
     this.#transition('json', 'reading');
     this.#reading = readLargeBackendMessage(
@@ -250,7 +251,7 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
       this.fail(upstreamFault('answer-invalid'));
       return;
     }
-    // Until whoever has the answer next has counted it.
+    // Kept until the next holder of the answer has counted it.
     const room = this.room;
     this.room = undefined;
     this.#finish();
@@ -269,7 +270,7 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
 
   #readLarge(data: Buffer): void {
     this.rest();
-    // Later: this may be within the parser, whose chunk has more events.
+    // Asynchronously: this may be inside the parser, whose chunk may contain more events.
     const onRead = (message: BackendMessage | undefined): void => {
       this.#reading = undefined;
       this.#onEventMessage(data, message);
@@ -304,12 +305,12 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
     });
   }
 
-  /** An event lies in a chunk that is valid only now, or in memory of its own, which may be kept. */
+  /** An event lies either in the current chunk, which is valid only now, or in memory of its own, which may be kept. */
   #owned(data: Buffer): Buffer {
     return data.buffer === this.#chunk?.buffer ? Buffer.from(data) : data;
   }
 
-  /** Gives the events that waited to the handler, as long as it wants them, and reads on behind the last. */
+  /** Passes waiting events to the handler, as long as it wants them, and reads on after the last. */
   protected override goOn(): void {
     while (this.#reading === undefined && !this.isHeld && this.#state === 'event-stream') {
       const event = this.#events?.shift();
@@ -324,7 +325,7 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
     this.call.resume();
   }
 
-  /** The stream should end now (S10). It may do so in its own time, so that the connection can be used again. */
+  /** The stream should end now (S10). It gets some time to end by itself, so that the connection can be reused. */
   #onStreamAnswer(): void {
     this.#transition('event-stream', 'answered');
     this.deadline.restartAfter(limits.answeredStreamMsMax);
@@ -351,7 +352,7 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
     if (bytes >= limits.countedFromBytes && this.#state === 'json') this.makeRoom(bytes);
   }
 
-  /** An event whose end has not come, which the parser keeps. One that has come is the handler's. */
+  /** Counts an incomplete event, which the parser keeps. A complete one is the handler's to count. */
   #countEvent(): void {
     const bytes = this.#parser?.keptBytes ?? 0;
     if (bytes >= limits.countedFromBytes && this.#state === 'event-stream') this.makeRoom(bytes);
@@ -387,7 +388,7 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
     return true;
   }
 
-  /** The one writer of the state. */
+  /** The only writer of the state. */
   #transition(from: State, to: State): boolean {
     if (this.#state !== from) return false;
     this.#state = to;

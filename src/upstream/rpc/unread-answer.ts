@@ -1,16 +1,16 @@
-// An answer that is read elsewhere: passed on in pieces as it comes, a part of it at a time, and never put together here.
+// An answer that is parsed elsewhere: passed on in parts as it arrives, and never assembled here.
 import { addPiece } from '../../protocol/byte-pieces.js';
 import type { LargeEventTaker } from '../../protocol/event-stream.js';
 import { beginsWithResult } from '../../protocol/json-rpc.js';
 import type { Reading } from '../../protocol/reading-queue.js';
 import { limits } from '../../shared/limits.js';
 
-/** As `RequestHandler.onUnread`. */
+/** See `RequestHandler.onUnread`. */
 export type UnreadTaker = (pieces: readonly Buffer[], isLast: boolean) => void;
 
 export class UnreadAnswer {
   readonly #taker: UnreadTaker;
-  /** What was not passed on yet. */
+  /** Pieces not passed on yet. */
   #pieces: Buffer[] | undefined;
   #pieceBytes = 0;
   #passedOnBytes = 0;
@@ -29,7 +29,7 @@ export class UnreadAnswer {
     return true;
   }
 
-  /** @param beforeLast called when what is left was taken, before it is passed on. */
+  /** @param beforeLast called after the remaining pieces were taken, and before they are passed on. */
   end(beforeLast: () => void): void {
     const pieces = this.#take();
     beforeLast();
@@ -37,14 +37,14 @@ export class UnreadAnswer {
   }
 
   /**
-   * A large answer that did not begin like one, and so was put together after all.
+   * Passes on a large answer that did not begin like a result, and was therefore assembled after all.
    * @param beforeLast as for `end`.
    */
   passOnWhole(bytes: Buffer, beforeLast: () => void): Reading {
     return (this.#whole = new WholeAnswer(bytes, this.#taker, beforeLast));
   }
 
-  /** No more of it for now. */
+  /** Stops passing on parts until `resume`. */
   pause(): void {
     this.#whole?.pause();
   }
@@ -57,7 +57,7 @@ export class UnreadAnswer {
     this.#pieces = undefined;
   }
 
-  /** The answer will come again from its beginning. @returns false when something of it was passed on. */
+  /** The answer will be sent again from its beginning. @returns false when a part of it was already passed on. */
   tryRestart(): boolean {
     if (this.#passedOnBytes > 0) return false;
     this.#pieces = undefined;
@@ -75,8 +75,8 @@ export class UnreadAnswer {
 }
 
 /**
- * Takes large results from an event stream as they come.
- * @param isOpen what is taken from a stream that is over goes nowhere.
+ * Takes large results from an event stream as they arrive.
+ * @param isOpen false once the stream is over: what is taken then is dropped.
  */
 export function largeResultTaker(
   isOpen: () => boolean,
@@ -95,7 +95,7 @@ export function largeResultTaker(
   };
 }
 
-/** On its way a part a turn of the event loop, since copying 60 MiB takes 30 ms; it waits while its taker wants no more. */
+/** Passes on one part per turn of the event loop, since copying 60 MiB takes 30 ms; waits while its taker is paused. */
 class WholeAnswer implements Reading {
   readonly #bytes: Buffer;
   readonly #taker: UnreadTaker;

@@ -1,6 +1,6 @@
-// The event stream that a backend offers to GET, for one upstream session: what it says without being asked. Opened again
-// whenever it ends, after the backend's own `retry` or with a growing delay, where it left off (C13, C14); a backend that
-// has none says so (C04). Cold: a few events a session.
+// The event stream that a backend offers in response to GET, for one upstream session: what it sends unasked. Reopened whenever it ends,
+// after the backend's own `retry` or with a growing delay, from where it left off (C13, C14); a backend without such a stream says so
+// (C04). Cold path: a few events per session.
 //
 //   asking ── 200 ──> streaming ── end, fault ──> waiting ── delay ──> asking
 //   asking ── 5xx, 429, 409, fault ──> waiting
@@ -15,17 +15,17 @@ import type { SessionShare } from './session-share.js';
 
 export interface BackendStreamPlan {
   readonly deadlines: DeadlineWheel;
-  /** In which an event counts whose end has not come. */
+  /** The share that an incomplete event counts against. */
   readonly memory: SessionShare;
   /** Sends the GET. @param lastEventId `''` for none. */
   ask(lastEventId: string, handler: UpstreamHandler): UpstreamCall;
-  /** What became of a GET is known: the backend listens, refuses, or cannot be reached now. */
+  /** The outcome of a GET is known: the backend listens, refuses, or cannot be reached now. */
   onAnswered(isStream: boolean): void;
   /** A request or a notification; `bytes` is valid until the callback returns. */
   onMessage(bytes: Buffer, message: BackendMessage): void;
-  /** There is no such stream, or none any more. */
+  /** The backend has no such stream, or no longer has one. */
   onRefused?(): void;
-  /** The backend no longer knows the session (C11), or sessions at all. */
+  /** The backend no longer knows the session (C11), or no longer has sessions at all. */
   onSessionLost(): void;
 }
 
@@ -36,34 +36,34 @@ type State = 'asking' | 'streaming' | 'waiting' | 'over';
 export class BackendStream implements UpstreamHandler {
   readonly #plan: BackendStreamPlan;
   #state: State = 'asking';
-  /** `undefined` once it is over. */
+  /** `undefined` once the stream is over. */
   #call: UpstreamCall | undefined;
-  /** For as long as it streams. */
+  /** Present while it streams. */
   #parser: EventStreamParser | undefined;
   readonly #reconnection = new Reconnection();
   #delay: Deadline | undefined;
   #isOffered = false;
-  /** Of an event that has begun, in the share. */
+  /** Bytes of an incomplete event that are counted in the share. */
   #countedBytes = 0;
 
   constructor(plan: BackendStreamPlan) {
     this.#plan = plan;
     const call = plan.ask('', this);
-    // It may have been refused at once.
+    // The request may have been refused synchronously.
     if (this.#state !== 'over') this.#call = call;
   }
 
-  /** Closed, or refused for good. Within a message the stream may be closed. */
+  /** Closed, or refused for good. May become true while a message is handled. */
   get isOver(): boolean {
     return this.#state === 'over';
   }
 
-  /** Whether the backend has ever answered with a stream. */
+  /** Whether the backend has ever responded with a stream. */
   get isOffered(): boolean {
     return this.#isOffered;
   }
 
-  /** Nobody wants to hear it any more. */
+  /** Closes the stream: its messages are no longer wanted. */
   close(): void {
     if (!this.#transition(this.#state, 'over')) return;
     this.#delay?.cancel();
@@ -82,12 +82,12 @@ export class BackendStream implements UpstreamHandler {
       if (this.#transition('asking', 'streaming'))
         this.#parser = new EventStreamParser((data) => this.#onEvent(data), limits.backendStreamEventBytesMax);
     } else if (status >= 500 || status === 429 || status === 409) {
-      // 409: the session has such a stream already, of a process that served it before, as a rule.
+      // 409: the session already has such a stream, usually opened by a process that served it before.
       this.#call?.abort();
       this.#wait();
     } else {
       this.#refuse();
-      // A backend that had such a stream, and has none now, has become another one.
+      // A backend that had such a stream and now has none has been replaced by a different one.
       if (status === 404 || (this.#isOffered && (status === 400 || status === 405))) this.#plan.onSessionLost();
     }
   }
@@ -98,12 +98,12 @@ export class BackendStream implements UpstreamHandler {
     const isSound = parser.push(chunk);
     if (this.isOver) return;
     if (isSound && this.#count(parser.keptBytes)) return;
-    // What follows an event that is too large comes with the next stream; one for which there is no room now comes again.
+    // After an event that is too large, the next stream continues with the events behind it; an event without room now is sent again.
     this.#call?.abort();
     this.#wait();
   }
 
-  /** @returns false when there is no room for an event that has begun. */
+  /** @returns false when there is no room for an incomplete event. */
   #count(bytes: number): boolean {
     const more = bytes - this.#countedBytes;
     const { memory } = this.#plan;
@@ -126,10 +126,10 @@ export class BackendStream implements UpstreamHandler {
   #onEvent(data: Buffer): void {
     if (this.#state !== 'streaming') return;
     const message = readBackendMessage(data);
-    // A stream that is opened and ended at once, time after time, is one that cannot be had.
+    // These messages are no progress: a stream that opens and ends at once, again and again, counts as failing.
     const isFrame = message?.kind === 'response' || message?.method === ACKNOWLEDGED;
     if (!isFrame) this.#reconnection.noteProgress();
-    // Answers belong on the streams of their requests (S14); this stream may be one itself, and then is not to be had.
+    // Answers belong on the streams of their requests (S14). This stream may itself be a request's; then an error means that it is refused.
     if (message !== undefined && message.kind !== 'response') this.#plan.onMessage(data, message);
     else if (message?.isError === true && this.#plan.onRefused !== undefined) this.#refuse();
   }
@@ -151,7 +151,7 @@ export class BackendStream implements UpstreamHandler {
     });
   }
 
-  /** The one writer of the state. */
+  /** The only writer of the state. */
   #transition(from: State, to: State): boolean {
     if (this.#state !== from || from === 'over') return false;
     this.#state = to;

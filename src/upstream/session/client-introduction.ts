@@ -1,5 +1,5 @@
-// What a caller says of itself in `initialize`, and each backend is told in its own: JSON, every byte as sent. A session
-// keeps it for as long as it is, and counts it in its memory.
+// What a caller says about itself in `initialize`, forwarded to each backend in the backend's own `initialize`: JSON, byte for byte as
+// sent. A session keeps it for its lifetime, and counts it in its memory.
 import { createHash } from 'node:crypto';
 import { PROGRAM_VERSION } from '../../shared/program-version.js';
 
@@ -9,7 +9,7 @@ export interface ClientIntroduction {
   readonly capabilities: Buffer;
 }
 
-/** For who has not introduced itself: nobody could answer a request of a backend's. */
+/** For callers that have not introduced themselves: nobody could answer a backend's request. */
 export const OWN_INTRODUCTION: ClientIntroduction = {
   clientInfo: Buffer.from(JSON.stringify({ name: 'switchyard', version: PROGRAM_VERSION })),
   capabilities: Buffer.from('{}'),
@@ -19,7 +19,7 @@ export function introductionBytes({ clientInfo, capabilities }: ClientIntroducti
   return clientInfo.length + capabilities.length;
 }
 
-/** Who differs in nothing of this gets the same of a backend, as far as it knows. @param shown all else that it goes by, as JSON has it. */
+/** Callers with the same hash look the same to a backend. @param shown everything else that it tells callers apart by, as JSON. */
 export function hashOfShown({ clientInfo, capabilities }: ClientIntroduction, shown: readonly unknown[]): string {
   const hash = createHash('sha256').update(JSON.stringify([...shown, capabilities.length]));
   return hash.update(capabilities).update(clientInfo).digest('base64');

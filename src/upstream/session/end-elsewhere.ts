@@ -1,10 +1,10 @@
-// The end of an upstream session that another process opened and nobody goes on with.
+// The end of an upstream session that another process opened and that nobody continues.
 import type { UpstreamTarget } from '../../user-config/upstream-target.js';
 import { sessionHeaders } from './handshake.js';
 import type { UpstreamContext } from '../upstream-context.js';
 import type { UpstreamSessionRecord } from './upstream-session-record.js';
 
-/** Tells a backend of the end of a session that nobody goes on with, as it is not in the config any more. */
+/** Tells a backend that a session has ended, because the backend is no longer in the config and nobody continues the session. */
 export function endElsewhere(
   { notices, options }: UpstreamContext,
   subject: string,

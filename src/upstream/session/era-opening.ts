@@ -1,6 +1,7 @@
-// The opening of an upstream session in an era of MCP that the backend speaks: the client's own where the backend speaks both, the other one where
-// its answer shows that it does not. For a client with a session it is asked first what it speaks, as the revision without them wants it
-// (N11), unless that is known or somebody asks already: a request once in a while for each endpoint, not for each session. All of it has one deadline. Cold.
+// The opening of an upstream session in an era of MCP that the backend speaks: the client's own era where the backend speaks both, and the
+// other one where the backend's answer shows that it does not speak the client's. For a client with a session the backend is first asked
+// what it speaks, as the sessionless revision requires (N11), unless that is known or another opening is asking: one request now and then
+// per endpoint, not per session. One deadline covers everything. Cold path.
 import type { Era } from '../../protocol/protocol-versions.js';
 import {
   openHandshake,
@@ -16,7 +17,7 @@ import { isReachFault, isUnauthorized, type UpstreamFault, type UpstreamFaultKin
 import { limits } from '../../shared/limits.js';
 
 export interface EraOpeningPlan extends Omit<HandshakePlan, 'dueMs' | 'wayOf'> {
-  /** The client's. */
+  /** The client's era. */
   readonly era: Era;
 }
 
@@ -25,12 +26,12 @@ export interface EraOpeningHandler {
   onFault(fault: UpstreamFault): void;
 }
 
-/** Starts it; the handler is never called from within. */
+/** Starts the opening; the handler is never called synchronously. */
 export function openInEra(context: UpstreamContext, plan: EraOpeningPlan, handler: EraOpeningHandler): Handshake {
   return new EraOpening(context, plan, handler);
 }
 
-/** An answer, but none that helps. */
+/** Faults that are answers, but no usable ones. */
 const ERA_FAULTS: ReadonlySet<UpstreamFaultKind> = new Set([
   'discover-refused',
   'version-later',
@@ -43,11 +44,11 @@ class EraOpening implements Handshake, HandshakeHandler {
   readonly #handler: EraOpeningHandler;
   #era: Era;
   #handshake: Handshake;
-  /** The backend is being asked what it speaks. */
+  /** Whether the backend is being asked what it speaks. */
   #isAsking: boolean;
-  /** It has said that it speaks both, this without sessions. */
+  /** The result without sessions of a backend that has said that it speaks both eras. */
   #modern: HandshakeResult | undefined;
-  /** Of the first try, once there is a second. */
+  /** The fault of the first try, once there is a second. */
   #firstFault: UpstreamFault | undefined;
   #isLastTry = false;
 
@@ -95,13 +96,13 @@ class EraOpening implements Handshake, HandshakeHandler {
     }
     if (isOtherEra) eras.onRefused(this.#era, this.#context.nowMs());
     if (this.#modern !== undefined) {
-      // It speaks the other one, whatever is the matter with this one.
+      // The backend speaks the modern era, whatever went wrong with the legacy one.
       this.#handler.onOpen(this.#modern);
       return;
     }
     if (this.#firstFault !== undefined || this.#isLastTry) {
       const isNeither = isOtherEra || ERA_FAULTS.has(fault.kind);
-      // Then what it was asked first is what counts, now and the next time.
+      // If it speaks neither, the first fault is reported, and the next opening starts without any knowledge.
       if (isNeither) eras.forget();
       this.#handler.onFault(isNeither ? (this.#firstFault ?? fault) : fault);
       return;
@@ -115,11 +116,11 @@ class EraOpening implements Handshake, HandshakeHandler {
     this.#handshake = this.#start();
   }
 
-  /** Who does not speak the other era is spoken to in the client's, and so is who has not said. */
+  /** A backend that does not speak the other era, or has not said, is spoken to in the client's era. */
   #onUnanswered(fault: UpstreamFault, isOtherEra: boolean): void {
     const { eras } = this.#plan.endpoint;
     this.#isAsking = false;
-    // The same would come of anything else that is asked there.
+    // Any other request to this backend would fail in the same way.
     if (fault.isUnsent || isReachFault(fault) || isUnauthorized(fault)) {
       eras.onUnasked();
       this.#handler.onFault(fault);
@@ -130,7 +131,7 @@ class EraOpening implements Handshake, HandshakeHandler {
     this.#handshake = this.#start();
   }
 
-  /** Not for long: servers of before may not answer what they do not know. */
+  /** With a short deadline: older servers may not respond to a method they do not know. */
   #ask(nowMs: number): Handshake {
     const dueMs = Math.min(this.#plan.dueMs, nowMs + limits.eraAskedMsMax);
     return openModernHandshake(this.#context, { ...this.#plan, dueMs }, this);

@@ -1,5 +1,5 @@
-// The opening of an upstream session: `initialize`, then `notifications/initialized` (C05, C06). Only when both were
-// taken is the session usable; everything together has one deadline. Cold: twice per session and backend.
+// The opening of an upstream session: `initialize`, then `notifications/initialized` (C05, C06). The session is usable only when the
+// backend has accepted both; one deadline covers everything. Cold path: two requests per session and backend.
 import { readInitializeResult } from '../../protocol/initialize-result.js';
 import type { BackendMessage } from '../../protocol/json-rpc.js';
 import type { Deadline } from '../../shared/deadline-wheel.js';
@@ -29,27 +29,27 @@ export interface HandshakeResult {
   readonly record: UpstreamSessionRecord;
   /** Headers of every later request in the session: name, value, … */
   readonly headers: readonly string[];
-  /** There for a server of the transport of 2024-11-05: what all of the session is on. */
+  /** Only for a server of the 2024-11-05 transport: the stream that carries the whole session. */
   readonly stream?: SseStream;
-  /** Of a backend without sessions: whether it says that it has some for who speaks a version before. */
+  /** For a backend without sessions: whether it says that it offers sessions in earlier versions. */
   readonly speaksLegacy?: boolean;
 }
 
 export interface HandshakeHandler {
   onOpen(result: HandshakeResult): void;
-  /** @param isOtherEra whether the backend has shown that it does not speak this era of MCP, so that another may be worth a try. */
+  /** @param isOtherEra whether the backend has shown that it does not speak this era of MCP, so that the other may be worth a try. */
   onFault(fault: UpstreamFault, isOtherEra: boolean): void;
 }
 
-/** A handshake under way. */
+/** A handshake in progress. */
 export interface Handshake {
-  /** Gives up without a word; a session that the backend made already is ended. */
+  /** Gives up without calling the handler; if the backend has already made a session, it is ended. */
   abort(): void;
 }
 
 const INITIALIZED = Buffer.from('{"jsonrpc":"2.0","method":"notifications/initialized"}');
 
-// Around the id, and around what the caller says of itself. Every backend is offered the latest version.
+// The parts around the id and the caller's introduction. Every backend is offered the latest version.
 const BEFORE_ID = Buffer.from('{"jsonrpc":"2.0","id":');
 const BEFORE_CAPABILITIES = Buffer.from(
   `,"method":"initialize","params":{"protocolVersion":"${LATEST_PROTOCOL_VERSION}","capabilities":`,
@@ -61,18 +61,18 @@ export interface HandshakePlan {
   readonly subject: string;
   readonly target: UpstreamTarget;
   readonly endpoint: Endpoint;
-  /** Of the caller for this backend, and credentials: name, value, … */
+  /** The caller's headers for this backend, and credentials: name, value, … */
   readonly headers: readonly string[];
   readonly introduction: ClientIntroduction;
-  /** Whether 401 is a fault whatever comes with it: see `RequestPlan`. */
+  /** Whether 401 is always a fault, whatever the body: see `RequestPlan`. */
   readonly isUnauthorizedFault: boolean;
-  /** On the clock of the context: by when it must be over. */
+  /** The time by which it must be over, on the context's clock. */
   readonly dueMs: number;
-  /** What sends a request, where that is not the connections of calls. */
+  /** Sends a request where the connections for calls do not. */
   readonly wayOf?: (id: IdSpan) => HttpUpstream;
 }
 
-/** Starts a handshake; the handler is never called from within. */
+/** Starts a handshake; the handler is never called synchronously. */
 export function openHandshake(context: UpstreamContext, plan: HandshakePlan, handler: HandshakeHandler): Handshake {
   return new Opening(context, plan, handler);
 }
@@ -122,7 +122,7 @@ class Opening implements Handshake, RequestHandler {
   }
 
   onMessage(): void {
-    // Nothing that comes before the answer to `initialize` concerns a session that is not open yet (C07).
+    // Messages before the answer to `initialize` are ignored: the session is not open yet (C07).
   }
 
   onAnswer(bytes: Buffer, message: BackendMessage, sessionId: string): void {
@@ -169,7 +169,8 @@ class Opening implements Handshake, RequestHandler {
     const { subject, target } = this.#plan;
     const handler: UpstreamHandler = {
       onHead: (status, _contentType, _sessionId, _bodyBytes, location) => {
-        // There are servers of 2026-07-28 that agree to `initialize`, for its client to leave, and refuse all that names that version.
+        // Some servers of 2026-07-28 answer `initialize` and expect the client to disconnect; they then refuse every request that names the
+        // agreed version.
         isVersionRefused = status === 400;
         if (status >= 400) refusal = httpStatusFault(status);
         else if (status >= 300) refusal = redirectFault(status, location, target);
@@ -182,7 +183,7 @@ class Opening implements Handshake, RequestHandler {
     this.#notice = this.#context.http.dispatch(plainRequest(subject, target, 'POST', headers, INITIALIZED), handler);
   }
 
-  /** A backend that made a session for a handshake that came to nothing is told so (C12). */
+  /** Ends a session that the backend made for a handshake that failed (C12). */
   #endSession(sessionId: string, protocolVersion: string): void {
     if (sessionId === '') return;
     const headers = [...sessionHeaders(sessionId, protocolVersion), ...this.#plan.headers];
@@ -190,7 +191,7 @@ class Opening implements Handshake, RequestHandler {
   }
 }
 
-/** A server without sessions has no `initialize`, and most say which versions they speak. */
+/** A server without sessions has no `initialize`, and most such servers say which versions they speak. */
 function isOfOtherEra({ kind }: UpstreamFault): boolean {
   return kind === 'version-later' || kind === 'initialize-unknown';
 }
@@ -200,14 +201,14 @@ function initializeBody(id: Buffer, { capabilities, clientInfo }: ClientIntroduc
   return Buffer.concat([...before, clientInfo, BEHIND_CLIENT_INFO]);
 }
 
-/** What every request in a session carries (C09, C10). */
+/** The headers of every request in a session (C09, C10). */
 export function sessionHeaders(sessionId: string, protocolVersion: string): readonly string[] {
   const headers = [...CONTENT_HEADERS, 'mcp-protocol-version', protocolVersion];
   if (sessionId !== '') headers.push('mcp-session-id', sessionId);
   return headers;
 }
 
-/** What the GET of a backend's own stream carries. @param lastEventId where to go on; `''` for nowhere. */
+/** The headers of the GET for a backend's own stream. @param lastEventId event to resume after; `''` for none. */
 export function listeningHeaders(record: UpstreamSessionRecord | undefined, lastEventId: string): string[] {
   const { sessionId = '', protocolVersion = '' } = record ?? {};
   const headers = ['accept', 'text/event-stream', 'mcp-protocol-version', protocolVersion];
@@ -216,7 +217,7 @@ export function listeningHeaders(record: UpstreamSessionRecord | undefined, last
   return headers;
 }
 
-/** The same array when there is nothing to add: heads are remembered with it. */
+/** Returns the same array when there is nothing to add, because serialized heads are remembered by array. */
 export function withHeaders(headers: readonly string[], added: readonly string[]): readonly string[] {
   return added.length === 0 ? headers : [...headers, ...added];
 }
@@ -225,7 +226,7 @@ function readRecord(bytes: Buffer, message: BackendMessage, sessionId: string): 
   if (message.isError) return initializeFault(bytes.subarray(message.bodyStart, message.bodyEnd));
   const result = readInitializeResult(bytes.subarray(message.bodyStart, message.bodyEnd));
   if (result === undefined) return upstreamFault('answer-invalid');
-  // There are servers that take `initialize` and answer that they have no sessions.
+  // Some servers accept `initialize` only to answer that they have no sessions.
   if (result.protocolVersion === MODERN_PROTOCOL_VERSION) return upstreamFault('version-later');
   if (!PROTOCOL_VERSIONS.has(result.protocolVersion)) return upstreamFault('version-unsupported');
   return { era: 'legacy', sessionId, ...result };

@@ -1,4 +1,4 @@
-// Requests that wait for something to be over, and for a little while at the most. Cold.
+// Requests that wait for something to finish, for a short time at most. Cold path.
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
 
 export class Hold {
@@ -6,13 +6,13 @@ export class Hold {
   readonly #onOver: () => void;
   #waiting: (() => void)[] | undefined = [];
 
-  /** @param onOver called once, before those who wait go on. */
+  /** @param onOver called once, before the waiting requests go on. */
   constructor(deadlines: DeadlineWheel, patienceMs: number, onOver: () => void) {
     this.#deadline = deadlines.after(patienceMs, () => this.end());
     this.#onOver = onOver;
   }
 
-  /** @param goOn called once, when it is over; at once if it is. */
+  /** @param goOn called once, when the hold is over; at once if it already is. */
   wait(goOn: () => void): void {
     if (this.#waiting === undefined) goOn();
     else this.#waiting.push(goOn);

@@ -1,5 +1,5 @@
-// What callers have said of themselves of late. Sessions of one program all say the same: they share one copy, where each would
-// hold a block of memory for a few hundred bytes of it. Cold: once a session.
+// The recent introductions of callers. Sessions of the same client program send identical ones and share one copy, because a copy for each
+// would hold a block of memory for a few hundred bytes. Cold path: once per session.
 import { limits } from '../../shared/limits.js';
 import { RecentMap } from '../../shared/recent-map.js';
 import { introductionBytes, OWN_INTRODUCTION, type ClientIntroduction } from './client-introduction.js';
@@ -11,12 +11,12 @@ export class Introductions {
     introductionBytes,
   );
 
-  /** @returns a copy, perhaps one that others with the same bytes have. */
+  /** @returns a copy, possibly shared by callers with the same bytes. */
   of(said: ClientIntroduction): ClientIntroduction {
     if (said === OWN_INTRODUCTION) return said;
     if (introductionBytes(said) > limits.introductionSharedBytesMax) return copyOf(said);
     const { clientInfo, capabilities } = said;
-    // Each is one JSON object: where the first ends is plain.
+    // Each part is one JSON object, so the end of the first is unambiguous.
     const key = clientInfo.toString('latin1') + capabilities.toString('latin1');
     let introduction = this.#known.get(key);
     if (introduction === undefined) {
@@ -27,7 +27,7 @@ export class Introductions {
   }
 }
 
-/** Not of the pool from which `Buffer` takes small ones: with them a whole block of it would stay. */
+/** Not allocated from `Buffer`'s pool for small buffers, because one small slice would keep a whole block of it alive. */
 function copyOf({ clientInfo, capabilities }: ClientIntroduction): ClientIntroduction {
   const both = Buffer.allocUnsafeSlow(clientInfo.length + capabilities.length);
   clientInfo.copy(both);

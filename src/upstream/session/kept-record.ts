@@ -1,5 +1,5 @@
-// What an upstream session keeps of what its backend said when it was opened, as far as the memory of sessions has room for its
-// words. Capabilities outlive the record: whoever asks for what they promise is what opens the session again.
+// What an upstream session keeps of its backend's statements at its opening, as far as the session memory has room for the texts.
+// Capabilities are kept longer than the record: a request that relies on them is what opens the session again.
 import type { ExperimentalCapability } from '../../protocol/capabilities.js';
 import type { UpstreamSessionRecord, WordMemory } from './upstream-session-record.js';
 
@@ -8,7 +8,7 @@ export class KeptRecord {
   #record: UpstreamSessionRecord | undefined;
   #capabilities: number | undefined;
   #experimental: readonly ExperimentalCapability[] | undefined;
-  /** What the record's instructions weigh, and what the backend declared as experimental. */
+  /** The counted bytes of the record's instructions, and of the experimental capabilities. */
   #instructionBytes = 0;
   #experimentalBytes = 0;
 
@@ -26,12 +26,12 @@ export class KeptRecord {
     return this.#capabilities;
   }
 
-  /** The same of methods that MCP does not have. */
+  /** The same for capabilities with methods outside MCP. */
   get experimental(): readonly ExperimentalCapability[] | undefined {
     return this.#experimental;
   }
 
-  /** In place of one that was dropped. */
+  /** Keeps a record after the previous one was dropped. */
   keep(record: UpstreamSessionRecord): void {
     const { instructions, experimental, capabilities } = record;
     this.#capabilities = capabilities;
@@ -44,19 +44,19 @@ export class KeptRecord {
     this.#record = { ...record, instructions: kept, experimental: this.#experimental };
   }
 
-  /** Whether what is kept is what this says of the backend; its instructions are told once, and do not count. */
+  /** Whether the record says the same about the backend as what is kept; instructions are passed on only once, and do not count. */
   says({ capabilities, experimental }: UpstreamSessionRecord): boolean {
     return capabilities === this.#capabilities && wordsOf(experimental) === wordsOf(this.#experimental);
   }
 
-  /** The session is open no more. */
+  /** The session is no longer open. */
   drop(): void {
     this.#record = undefined;
     this.#memory.drop(this.#instructionBytes);
     this.#instructionBytes = 0;
   }
 
-  /** It will not be opened again. */
+  /** The session will not be opened again. */
   dropAll(): void {
     this.drop();
     this.#keepExperimental(undefined);

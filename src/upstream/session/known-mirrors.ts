@@ -8,14 +8,14 @@ export class KnownMirrors {
   readonly #memory: WordMemory;
   #byTool: ReadonlyMap<string, readonly MirroredParam[] | undefined> = new Map();
   #bytes = 0;
-  /** The tool of which they were missed last: it comes first where there is no room for all. */
+  /** The tool whose parameters were last missed: it is kept first when there is no room for all. */
   #missed = '';
 
   constructor(memory: WordMemory) {
     this.#memory = memory;
   }
 
-  /** @param tools all that have such parameters now. */
+  /** @param tools all tools that have such parameters now. */
   learn(tools: readonly ToolMirrors[]): void {
     this.drop();
     const kept: ToolMirrors[] = [];
@@ -29,7 +29,7 @@ export class KnownMirrors {
     const bytes = this.#memory.tryKeepText(text);
     if (bytes === undefined) return;
     this.#bytes = bytes;
-    // Of two of one name a list has the first.
+    // If a list has two tools of one name, the first counts.
     this.#byTool = new Map(kept.reverse());
   }
 
@@ -38,12 +38,12 @@ export class KnownMirrors {
     return missed === undefined ? tools : [missed, ...tools.filter((tool) => tool !== missed)];
   }
 
-  /** The tools are about to be listed for want of this one's. */
+  /** Called when the tools are about to be listed because this tool's parameters are unknown. */
   miss(tool: string): void {
     this.#missed = tool;
   }
 
-  /** Whether the tool has some that nobody knows: it was too large to be read. */
+  /** Whether the tool has such parameters but they are unknown, because it was too large to be read. */
   isUnread(tool: string): boolean {
     return this.#byTool.has(tool) && this.#byTool.get(tool) === undefined;
   }

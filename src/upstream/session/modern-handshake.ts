@@ -1,5 +1,5 @@
-// The opening of what a session is to a backend that has none (MCP 2026-07-28): one `server/discover`, which says what the backend
-// can do. Nothing of it is kept by the backend, and nothing has to be ended. Cold: once per upstream session.
+// The opening of an upstream session with a backend that has no sessions (MCP 2026-07-28): one `server/discover`, which says what the
+// backend offers. The backend keeps no state for it, and there is nothing to end. Cold path: once per upstream session.
 import { TASK_CAPABILITIES } from '../../protocol/capabilities.js';
 import { readDiscoverResult } from '../../protocol/initialize-result.js';
 import type { BackendMessage } from '../../protocol/json-rpc.js';
@@ -18,7 +18,7 @@ export function modernHeaders(): readonly string[] {
   return sessionHeaders('', MODERN_PROTOCOL_VERSION);
 }
 
-/** Starts one; the handler is never called from within. */
+/** Starts a handshake; the handler is never called synchronously. */
 export function openModernHandshake(
   context: UpstreamContext,
   plan: HandshakePlan,
@@ -27,7 +27,7 @@ export function openModernHandshake(
   return new Discovery(context, plan, handler);
 }
 
-/** Of HTTP's errors those that say nothing about the era: who asks, how often, and how the backend is. */
+/** HTTP statuses that say nothing about the era: they concern who asks, how often, and the backend's state. */
 const ERALESS_STATUSES: ReadonlySet<string> = new Set(['401', '403', '407', '408', '425', '429']);
 const MODERN_CODES: ReadonlySet<unknown> = new Set(Object.values(modernCodes));
 
@@ -37,7 +37,7 @@ class Discovery implements Handshake, RequestHandler {
   readonly #handler: HandshakeHandler;
   readonly #headers = modernHeaders();
   #request: RpcRequest;
-  /** The backend has refused the version, and named it among those that it speaks. */
+  /** Whether the backend has refused the version although it listed it among those it speaks. */
   #isNamed = false;
   #isSecondTry = false;
 
@@ -74,7 +74,7 @@ class Discovery implements Handshake, RequestHandler {
   }
 
   onMessage(): void {
-    // Whatever it is, it concerns nothing that anybody has asked for.
+    // Messages before the answer concern nothing that was asked for.
   }
 
   onAnswer(bytes: Buffer, message: BackendMessage): void {
@@ -87,7 +87,7 @@ class Discovery implements Handshake, RequestHandler {
     if (!this.#tryAgain()) this.#handler.onFault(fault, isOfOtherEra(fault));
   }
 
-  /** Servers answer with errors that belong to no request when they do not even look at it. */
+  /** Servers that do not even look at the request answer with errors that belong to no request. */
   faultOfError(error: Buffer): UpstreamFault | undefined {
     const { code, versions } = readSaidError(error);
     if (code === modernCodes.versionUnsupported) {
@@ -102,7 +102,7 @@ class Discovery implements Handshake, RequestHandler {
     if (result === undefined) this.#handler.onFault(upstreamFault('answer-invalid'), true);
     else if (result.supportedVersions.includes(MODERN_PROTOCOL_VERSION)) {
       const { experimental, instructions } = result;
-      // Tasks are an extension since, and another one than those that clients know.
+      // Tasks are an extension in this era, different from the tasks that clients with sessions know.
       const capabilities = result.capabilities & ~TASK_CAPABILITIES;
       const form = { era: 'modern', sessionId: '', protocolVersion: MODERN_PROTOCOL_VERSION } as const;
       this.#handler.onOpen({
@@ -123,7 +123,7 @@ class Discovery implements Handshake, RequestHandler {
     }
   }
 
-  /** It does not speak this version, but these: one of them may have sessions, or be this one after all (N05). */
+  /** The backend says that it speaks only these versions: one may have sessions, or be this version after all (N05). */
   #onVersions(versions: readonly string[]): void {
     this.#isNamed = versions.includes(MODERN_PROTOCOL_VERSION);
     if (this.#tryAgain()) return;
@@ -133,7 +133,7 @@ class Discovery implements Handshake, RequestHandler {
     );
   }
 
-  /** Once, as servers do that are being replaced by newer ones. */
+  /** Retries once: servers that are being replaced by newer ones may answer inconsistently. */
   #tryAgain(): boolean {
     if (!this.#isNamed || this.#isSecondTry) return false;
     this.#isSecondTry = true;
@@ -142,7 +142,7 @@ class Discovery implements Handshake, RequestHandler {
   }
 }
 
-/** What came in place of an answer. A server of before knows neither the method nor what to make of a request without a session. */
+/** Whether a fault suggests the other era: an older server knows neither the method nor requests without a session. */
 function isOfOtherEra({ kind, detail = '' }: UpstreamFault): boolean {
   if (kind === 'http-status') return detail < '500' && !ERALESS_STATUSES.has(detail);
   return kind === 'answer-invalid';

@@ -1,6 +1,6 @@
-// What a backend of MCP 2026-07-28 says unasked, for one session: on the answer to a `subscriptions/listen`, which says what is wanted
-// to be heard. When something else is wanted, another one is opened, and the one before ends when the backend has
-// acknowledged the new one, so that nothing is lost in between. Cold.
+// What a backend of MCP 2026-07-28 sends unasked, for one session: on the response to a `subscriptions/listen`, which names what is wanted.
+// When that changes, a new one is opened, and the previous one is closed once the backend has acknowledged the new one, so that nothing is
+// lost in between. Cold path.
 //
 //   next ── acknowledged, or its time is over ──> current ── the next one is ──> closed
 //   next, current ── refused ──> closed
@@ -19,19 +19,19 @@ export interface ModernListeningPlan {
   filter(): string;
   /** Sends a `subscriptions/listen`. */
   ask(filter: string, handler: UpstreamHandler): UpstreamCall;
-  /** One is about to be opened. */
+  /** A `subscriptions/listen` is about to be sent. */
   onAsking(): void;
-  /** The backend has acknowledged what is wanted, or refuses it, or cannot be reached now, or nothing is wanted. */
+  /** The backend has acknowledged what is wanted, refuses it or cannot be reached now, or nothing is wanted. */
   onSettled(): void;
-  /** A backend that was listened to does not know any more what that is. */
+  /** A backend that has acknowledged one before no longer knows the method. */
   onLost(): void;
-  /** A notification, with the id of the subscription still on it; `bytes` is valid until the callback returns. */
+  /** A notification, still with the id of the subscription; `bytes` is valid until the callback returns. */
   onMessage(bytes: Buffer, message: BackendMessage): void;
 }
 
 interface Asked {
   filter: string;
-  /** Of that, once it is acknowledged. */
+  /** What of the filter the backend does not honour, once it has acknowledged. */
   unhonoured?: Unhonoured | undefined;
   stream: BackendStream | undefined;
 }
@@ -60,12 +60,12 @@ export class ModernListening {
     return this.#isOffered;
   }
 
-  /** What of that which is wanted the backend has said that it does not tell of; `undefined` for nothing. */
+  /** What is wanted but, as the backend said, will not be sent; `undefined` for nothing. */
   get unhonoured(): Unhonoured | undefined {
     return this.#current?.unhonoured;
   }
 
-  /** Something else may be wanted. Several changes in one go are one. */
+  /** Called when what is wanted may have changed. Several changes in one go cause one renewal. */
   renew(): void {
     if (this.#isOver || this.#isRenewing) return;
     this.#isRenewing = true;
@@ -76,7 +76,7 @@ export class ModernListening {
     });
   }
 
-  /** Nobody wants to hear it any more. */
+  /** Closes everything: nothing is wanted any more. */
   close(): void {
     this.#isOver = true;
     this.#closeBoth();
@@ -97,7 +97,7 @@ export class ModernListening {
       this.#plan.onSettled();
       return;
     }
-    // One at a time: when this is acknowledged, what is wanted then is looked at.
+    // One at a time: once this one is acknowledged, `#open` checks again what is wanted.
     if (this.#next !== undefined) return;
     this.#plan.onAsking();
     const asked: Asked = { filter, stream: undefined };
@@ -113,7 +113,7 @@ export class ModernListening {
     const { deadlines, memory } = this.#plan;
     return new BackendStream({
       ...{ deadlines, memory },
-      // Nothing is kept of a stream that has ended: it begins anew, with what is wanted then.
+      // A stream that has ended is not resumed: a new one is opened with what is wanted then.
       ask: (_lastEventId, handler) => {
         asked.filter = this.#plan.filter();
         return this.#plan.ask(asked.filter, handler);

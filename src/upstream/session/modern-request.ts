@@ -1,5 +1,5 @@
-// What a message to a backend of MCP 2026-07-28 says of itself: the envelope in `params._meta`, and the head that says parts of the
-// message again. Cold but for what bridges a session to such a backend.
+// The parts of a message to a backend of MCP 2026-07-28 that describe it: the envelope in `params._meta`, and the headers that repeat parts
+// of the message. Cold path, except where a session is bridged to such a backend.
 import { TASKS_EXTENSION } from '../../protocol/capabilities.js';
 import { CLIENT_CAPABILITIES_KEY, CLIENT_INFO_KEY, PROTOCOL_VERSION_KEY } from '../../protocol/modern-envelope.js';
 import { MODERN_PROTOCOL_VERSION } from '../../protocol/protocol-versions.js';
@@ -14,12 +14,12 @@ const BEFORE_CAPABILITIES = Buffer.from(
 );
 const BEFORE_CLIENT_INFO = Buffer.from(`,"${CLIENT_INFO_KEY}":`);
 
-/** The members of `_meta` that every request carries: what a session is told once. */
+/** The members of `_meta` in every request: what a session's `initialize` says only once. */
 export function envelopeOf({ capabilities, clientInfo }: ClientIntroduction): Buffer {
   return Buffer.concat([BEFORE_CAPABILITIES, capabilities, BEFORE_CLIENT_INFO, clientInfo]);
 }
 
-/** Of a client with a session, which would not know what a task of this era is: backends are not told that it does. */
+/** For a client with a session, which does not know this era's tasks: removes them, so that backends do not learn of them. */
 export function withoutTasks(introduction: ClientIntroduction): ClientIntroduction {
   if (!introduction.capabilities.includes(TASKS_EXTENSION)) return introduction;
   const capabilities: unknown = JSON.parse(introduction.capabilities.toString());
@@ -42,24 +42,24 @@ export function modernRequest(id: Buffer, method: string, members: string, envel
   };
 }
 
-/** @param name what the request is about, as its backend calls it; `''` for a method that has no such thing. */
+/** @param name the backend's name for what the request is about; `''` for a method that has none. */
 export function modernHead(method: string, name: string, params = NO_PARAMS): ModernHead {
   return { method: headText(method), name: name === '' ? '' : headText(name), params };
 }
 
-/** Whether it can stand in a head with what else is there. Short names are looked at no further. */
+/** Whether a name is too long for a head that must hold other headers too. Short names skip the exact check. */
 export function isNameTooLong(name: string): boolean {
   const max = limits.mirroredNameBytesMax;
   return name.length > max / ENCODED_BYTES_TIMES && headText(name).length > max;
 }
 
-/** Three bytes of UTF-8 are four of base64. */
+/** A generous bound on the encoded bytes per UTF-16 unit: 3 bytes of UTF-8 become 4 of base64. */
 const ENCODED_BYTES_TIMES = 8;
 
 const PLAIN = /^[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?$/;
 const ENCODED = /^=\?base64\?.*\?=$/i;
 
-/** A text as it can stand in a head: in base64 where it could not, or would be taken for that. */
+/** A text as it can be sent in a head: in base64 if it could not be sent otherwise, or would look like base64. */
 export function headText(text: string): string {
   if (PLAIN.test(text) && !ENCODED.test(text)) return text;
   return `=?base64?${Buffer.from(text).toString('base64')}?=`;

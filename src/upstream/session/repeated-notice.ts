@@ -1,6 +1,6 @@
-// A notification that says the same however often it comes: while it is being sent, any number of further ones are one more.
+// A notification without varying content: while one is being sent, any number of further ones are combined into one more.
 
-/** @param onDone called once, when it was sent or cannot be. */
+/** @param onDone called once, when the notice was sent or cannot be. */
 export type SendNotice = (onDone: () => void) => void;
 
 export class RepeatedNotice {

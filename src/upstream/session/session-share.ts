@@ -1,4 +1,4 @@
-// What parts of a session see of its subject's share of session bytes.
+// The interface through which parts of a session count bytes in their subject's share of session memory.
 export interface SessionShare {
   hasRoomFor(bytes: number): boolean;
   keep(bytes: number): void;

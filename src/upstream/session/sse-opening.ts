@@ -1,5 +1,5 @@
-// The opening of a session with a server of the transport of 2024-11-05: its stream, on which it names where messages go, and then
-// the handshake of any session (C05, C06). Everything together has one deadline. Cold: once per session and such a server.
+// The opening of a session with a server of the 2024-11-05 transport: first its stream, on which it names the URL for messages, and then
+// the handshake of any session (C05, C06). One deadline covers everything. Cold path: once per session with such a server.
 import type { Deadline } from '../../shared/deadline-wheel.js';
 import type { EraOpeningHandler } from './era-opening.js';
 import { openHandshake, type Handshake, type HandshakePlan } from './handshake.js';
@@ -9,7 +9,7 @@ import { SseStream } from '../sse/sse-stream.js';
 
 export type SseOpeningPlan = Omit<HandshakePlan, 'dueMs' | 'wayOf'>;
 
-/** Starts it; the handler is never called from within. */
+/** Starts the opening; the handler is never called synchronously. */
 export function openSse(context: UpstreamContext, plan: SseOpeningPlan, handler: EraOpeningHandler): Handshake {
   return new SseOpening(context, plan, handler);
 }
@@ -20,7 +20,7 @@ class SseOpening implements Handshake {
   readonly #handler: EraOpeningHandler;
   readonly #dueMs: number;
   readonly #stream: SseStream;
-  /** Until the server has named where messages go. */
+  /** Limits the time until the server has named the URL for messages. */
   readonly #deadline: Deadline;
   #handshake: Handshake | undefined;
   #isOver = false;
@@ -62,7 +62,7 @@ class SseOpening implements Handshake {
     );
   }
 
-  /** The server has not answered at all, or has begun its stream and says nothing of use on it. */
+  /** The server has not responded at all, or has begun its stream without an `endpoint` event. */
   #onSilence(): void {
     this.#fail(upstreamFault(this.#stream.isAnswered ? 'endpoint-missing' : 'answer-timeout'));
   }

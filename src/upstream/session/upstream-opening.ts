@@ -1,6 +1,6 @@
-// How a session with a backend comes to be open: its states, who waits for it, and when the next try may be. What is done in
-// the open one is `upstream-session.ts`. Whether the backend can be reached is known by all sessions together: see
-// `reach/endpoint.ts`. A base class, because sessions are many and each is one object.
+// How a session with a backend is opened: its states, who waits for it, and when the next try may be. What is done in the open session is
+// in `upstream-session.ts`. Whether the backend can be reached is shared by all sessions: see `reach/endpoint.ts`. A base class, so that
+// each of the many sessions is one object.
 //
 //   state        open asked      handshake done   handshake failed   lost by backend   restored   close
 //   idle         opening         -                -                  -                 open       closed
@@ -36,7 +36,7 @@ const TRANSITIONS: Readonly<Record<UpstreamSessionState, readonly UpstreamSessio
   closed: [],
 };
 
-/** Called once: with nothing when the session is open, with the fault when it cannot be opened now. */
+/** Called once: with `undefined` when the session is open, or with the fault when it cannot be opened now. */
 export type OpenWaiter = (fault: UpstreamFault | undefined) => void;
 
 interface Waiting {
@@ -48,28 +48,28 @@ const NO_ANSWER = upstreamFault('answer-timeout', true);
 const NO_HEADERS: readonly string[] = [];
 
 export abstract class UpstreamOpening {
-  /** On whose behalf. */
+  /** The subject on whose behalf the session exists. */
   readonly subject: string;
   protected readonly context: UpstreamContext;
-  /** The caller's own words of its `initialize` (decisions 2.4). */
+  /** The caller's own introduction from its `initialize` (decisions 2.4). */
   protected readonly introduction: ClientIntroduction;
-  /** The caller's, in which its backend is asked first. */
+  /** The caller's era, in which the backend is asked first. */
   protected readonly era: Era;
   protected readonly endpoint: Endpoint;
   protected readonly credentials: Credentials | undefined;
   #backend: CompiledBackend;
   #state: UpstreamSessionState = 'idle';
   #waiting: Waiting[] = [];
-  /** Until the backend's stream is open; `undefined` unless that is being opened. */
+  /** Present while the backend's own stream is being opened. */
   #hold: Hold | undefined;
   #handshake: Handshake | undefined;
   #openedAtMs = 0;
-  /** `Infinity` for a backend with sessions. */
+  /** When to ask again what a backend without sessions offers; `Infinity` for a backend with sessions. */
   #askAgainAtMs = Infinity;
   #isOpenedAgain = false;
   #isTrial = false;
   #lastFault: UpstreamFault = upstreamFault('session-ended');
-  /** Made for the first failure. */
+  /** Created at the first failure. */
   #backoff: Backoff | undefined;
   #retryAtMs = 0;
 
@@ -97,23 +97,23 @@ export abstract class UpstreamOpening {
     return this.#state;
   }
 
-  /** Why it could not be opened last; `undefined` unless it is `unavailable`. */
+  /** The fault of the last opening; `undefined` unless the state is `unavailable`. */
   get fault(): UpstreamFault | undefined {
     return this.#state === 'unavailable' ? this.#lastFault : undefined;
   }
 
-  /** Whether it is being opened although the backend has answered nobody of late: nobody should wait for it for long. */
+  /** Whether it is being opened although the backend has been silent to everyone recently: nobody should wait for it for long. */
   get isTrial(): boolean {
     return this.#isTrial && this.#state === 'opening';
   }
 
-  /** A newer config of the same backend at the same address: lists may have changed, the session goes on. */
+  /** Applies a newer config of the same backend at the same address: lists may have changed, but the session continues. */
   reconfigure(backend: CompiledBackend): void {
     this.#backend = backend;
   }
 
   /**
-   * Opens the session unless it is open. `waiter` is called from within when the outcome is known already.
+   * Opens the session unless it is open. `waiter` is called synchronously when the outcome is already known.
    * @param metadata of the request on whose behalf it is opened, here and below.
    */
   whenOpen(metadata: RequestMetadata, waiter: OpenWaiter): void {
@@ -123,7 +123,7 @@ export abstract class UpstreamOpening {
     else this.#whenShown(shown, metadata, waiter);
   }
 
-  /** @param credentialFault why the backend's auth cannot be satisfied, if so. */
+  /** @param credentialFault why the credentials for the backend cannot be obtained, if so. */
   #whenShown(credentialFault: UpstreamFault | undefined, metadata: RequestMetadata, waiter: OpenWaiter): void {
     const fault = this.#tryFault(credentialFault);
     if (fault !== undefined) waiter(fault);
@@ -137,8 +137,8 @@ export abstract class UpstreamOpening {
   }
 
   /**
-   * The same for a request during which the backend may ask something on its own stream: waits also until that stream is
-   * open, where it is being opened, since many servers lose what they say before. Not for long. Hot.
+   * Like `whenOpen`, for a request during which the backend may ask something on its own stream: also waits, for a short time, until that
+   * stream is open if it is being opened, since many servers lose what they send before. Hot path.
    */
   whenReady(metadata: RequestMetadata, waiter: OpenWaiter): void {
     if (this.#state === 'open' && this.#hold === undefined) this.whenOpen(metadata, waiter);
@@ -151,7 +151,7 @@ export abstract class UpstreamOpening {
     else waiter(fault);
   }
 
-  /** The backend's own stream is being opened: whoever asks `whenReady` waits until `endHold`, or a little while. */
+  /** The backend's own stream is being opened: callers of `whenReady` wait until `endHold`, or for a short time. */
   hold(): void {
     this.#hold ??= new Hold(this.context.deadlines, limits.backendStreamPatienceMs, () => (this.#hold = undefined));
   }
@@ -160,7 +160,7 @@ export abstract class UpstreamOpening {
     this.#hold?.end();
   }
 
-  /** Why the session cannot be opened or used now, if so. One that can be opened must be. */
+  /** The fault if the session cannot be opened or used now. If it can be opened, the caller must open it. */
   #tryFault(credentialFault: UpstreamFault | undefined): UpstreamFault | undefined {
     if (this.#backend.obstacle !== undefined) return upstreamFault(this.#backend.obstacle, true);
     if (this.#state === 'closed') return upstreamFault('session-ended', true);
@@ -210,7 +210,7 @@ export abstract class UpstreamOpening {
     };
   }
 
-  /** What a backend without sessions has may be another thing by now (M16). What is known serves meanwhile, and when it does not say. */
+  /** Asks a backend without sessions again what it offers (M16); what is known is used meanwhile, and if it does not answer. */
   #askAgain(metadata: RequestMetadata): void {
     const nowMs = this.context.nowMs();
     if (nowMs < this.#askAgainAtMs) return;
@@ -224,7 +224,7 @@ export abstract class UpstreamOpening {
     });
   }
 
-  /** Once, where other credentials may be had than those that the backend does not take. */
+  /** Tries once more where the backend has rejected the credentials and others may be available. */
   #tryOpenAgain(fault: UpstreamFault, metadata: RequestMetadata): boolean {
     if (this.#isOpenedAgain || !this.tryRenewCredentials(fault, metadata)) return false;
     this.#isOpenedAgain = true;
@@ -238,8 +238,8 @@ export abstract class UpstreamOpening {
   }
 
   /**
-   * A request has come to this.
-   * @returns whether the backend has not taken what it was shown, so that nothing was executed, and it is worth another try.
+   * A request has ended in this fault.
+   * @returns whether the backend has rejected the credentials, so that nothing was executed, and another try is worthwhile.
    */
   tryRenewCredentials(fault: UpstreamFault, metadata: RequestMetadata): boolean {
     return isUnauthorized(fault) && this.credentials?.refuse(metadata) === true;
@@ -259,18 +259,18 @@ export abstract class UpstreamOpening {
     this.tellWaiters(undefined);
   }
 
-  /** In which it is open from now on. */
+  /** Notes the era in which the session is open from now on. */
   protected noteEra(era: Era): void {
     this.#askAgainAtMs = era === 'modern' ? this.context.nowMs() + limits.eraKnownMs : Infinity;
   }
 
-  /** Keeps what the handshake has brought: the state is `open` already. */
+  /** Keeps the result of the handshake; the state is `open` already. */
   protected abstract onHandshake(result: HandshakeResult, metadata: RequestMetadata): void;
 
-  /** What a backend without sessions says that it has, once more. */
+  /** A backend without sessions has said again what it offers. */
   protected abstract onDeclared(result: HandshakeResult): void;
 
-  /** For those who follow the session, before those who wait for it. */
+  /** Tells the observers of the session, before the waiting requests. */
   protected abstract tellOpened(metadata: RequestMetadata): void;
 
   #onOpenFault(fault: UpstreamFault): void {
@@ -279,7 +279,7 @@ export abstract class UpstreamOpening {
     this.#lastFault = fault;
     const nowMs = this.context.nowMs();
     if (this.endpoint.onOpenFault(this.subject, fault, this.#openedAtMs, nowMs)) {
-      // The endpoint says when the next try may be.
+      // The endpoint determines when the next try may be.
       this.#retryAtMs = nowMs;
     } else {
       this.#backoff ??= new Backoff(limits.upstreamRetryDelayMsMin, limits.upstreamRetryDelayMsMax);
@@ -290,30 +290,30 @@ export abstract class UpstreamOpening {
     this.tellWaiters(fault);
   }
 
-  /** Calls may wait by the thousand. */
+  /** Each in a turn of its own: thousands of calls may be waiting. */
   protected tellWaiters(fault: UpstreamFault | undefined): void {
     const waiting = this.#waiting;
     this.#waiting = [];
     for (const each of waiting) wokenTurns.run(this.subject, () => this.#tell(each, fault));
   }
 
-  /** It may have been lost, or closed, since it was opened. */
+  /** The session may have been lost or closed since it was opened. */
   #tell({ metadata, waiter }: Waiting, fault: UpstreamFault | undefined): void {
     if (fault === undefined && this.#state !== 'open') this.whenOpen(metadata, waiter);
     else waiter(fault);
   }
 
-  /** What another process has opened is taken over; not while it is being opened here. */
+  /** Takes over a session that another process has opened, unless it is being opened here. */
   protected tryOpenAtOnce(): boolean {
     return this.#state !== 'opening' && this.#transition('open');
   }
 
-  /** The backend has forgotten it. */
+  /** The backend has forgotten the session. */
   protected tryLose(): boolean {
     return this.#transition('idle');
   }
 
-  /** For good. Who waits is still to be told. */
+  /** Closes the session for good. The waiting requests have yet to be told. */
   protected tryClose(): boolean {
     const { isTrial } = this;
     if (!this.#transition('closed')) return false;

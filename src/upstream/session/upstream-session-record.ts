@@ -2,25 +2,25 @@
 import type { ExperimentalCapability } from '../../protocol/capabilities.js';
 import type { Era } from '../../protocol/protocol-versions.js';
 
-/** What is written down of an open upstream session, and all that is needed to go on with it elsewhere. */
+/** What is stored about an open upstream session: all that another process needs to continue it. */
 export interface UpstreamSessionRecord {
-  /** How the backend is spoken to: in a session, or without one. */
+  /** Whether the backend is spoken to in a session or without one. */
   readonly era: Era;
   /** The backend's session id; `''` when it gave none (C09), and in the modern era. */
   readonly sessionId: string;
-  /** The version that the backend answered (decisions 2.4). */
+  /** The version with which the backend answered (decisions 2.4). */
   readonly protocolVersion: string;
-  /** What the backend declared, as bits of `capability`. */
+  /** The capabilities that the backend declared, as bits of `capability`. */
   readonly capabilities: number;
-  /** What else it declared that has methods of its own; `undefined` for nothing. */
+  /** The experimental capabilities it declared that have methods of their own; `undefined` for none. */
   readonly experimental: readonly ExperimentalCapability[] | undefined;
-  /** Told to the client with the session's `initialize`; `undefined` where another process opened it. */
+  /** Passed to the client with the session's `initialize`; `undefined` where another process opened the session. */
   readonly instructions: string | undefined;
 }
 
-/** Where the words weigh that a backend says of itself: a session's memory. */
+/** The memory that texts from a backend count against: that of a session. */
 export interface WordMemory {
-  /** @returns their weight, to be dropped with them; `undefined` when there is no room for them. */
+  /** @returns the counted bytes, to be passed to `drop` later; `undefined` when there is no room for the text. */
   tryKeepText(text: string): number | undefined;
   drop(bytes: number): void;
 }

@@ -1,5 +1,5 @@
-// One MCP session with one backend, on behalf of one downstream session: what is sent in it, what is known of the backend, and
-// what becomes of it when the backend has forgotten it. How it comes to be open is its base class: `upstream-opening.ts`.
+// One MCP session with one backend, on behalf of one downstream session: what is sent in it, what is known about the backend, and what
+// happens when the backend has forgotten the session. How it is opened is in its base class: `upstream-opening.ts`.
 import type { CompiledBackend } from '../../user-config/compiled-config.js';
 import { isLimited, mayHaveTasks } from '../../user-config/list-rules.js';
 import type { Era } from '../../protocol/protocol-versions.js';
@@ -27,23 +27,23 @@ const NONE: readonly ExperimentalCapability[] = [];
 const NO_HEADERS: readonly string[] = [];
 
 export class UpstreamSession extends UpstreamOpening {
-  /** Called each time it was opened, before those who wait for it. */
+  /** Called each time it was opened, before the waiting requests go on. */
   onOpened: ((upstream: UpstreamSession, metadata: RequestMetadata) => void) | undefined = undefined;
-  /** Called each time it was lost, or closed. */
+  /** Called each time it was lost or closed. */
   onDropped: ((upstream: UpstreamSession) => void) | undefined = undefined;
-  /** Progress on the one stream of a backend of transport SSE, while nobody listens. @returns whether somebody waits for it. */
+  /** Called for progress on the one stream of an SSE backend while there is no listener. @returns whether a request waits for it. */
   onProgress: ((upstream: UpstreamSession, bytes: Buffer, message: BackendMessage) => boolean) | undefined = undefined;
   readonly #kept: KeptRecord;
   readonly #memory: WordMemory;
-  /** Made for the first tool that has some. */
+  /** Created for the first tool that has some. */
   #mirrors: KnownMirrors | undefined;
   #headers: readonly string[] = [];
-  /** Of a backend of transport SSE: all of the open session is on it. */
+  /** For a backend of transport SSE: the stream that carries the whole open session. */
   #stream: SseStream | undefined;
   #answersUnderWay = 0;
-  /** Made when the client first says that its roots have changed. */
+  /** Created when the client first says that its roots have changed. */
   #rootsNotice: RepeatedNotice | undefined;
-  /** Made for the first request that needs it. */
+  /** Created for the first request that needs it. */
   #envelope: Buffer | undefined;
 
   constructor(
@@ -59,27 +59,27 @@ export class UpstreamSession extends UpstreamOpening {
     this.#memory = memory;
   }
 
-  /** What the backend said of itself; `undefined` unless the session is open. */
+  /** What the backend said about itself; `undefined` unless the session is open. */
   get record(): UpstreamSessionRecord | undefined {
     return this.#kept.record;
   }
 
-  /** What the backend declared when it was last opened, as bits of `capability`; no tasks where callers can have none. */
+  /** What the backend declared when it was last opened, as bits of `capability`; without tasks where callers can have none. */
   get knownCapabilities(): number | undefined {
     const known = this.#kept.capabilities;
     return known === undefined || mayHaveTasks(this.backend) ? known : known & ~ANY_TASKS;
   }
 
   /**
-   * What else the backend declared when it was last opened. Nothing where the config keeps something of it from callers: nobody
-   * knows what a method reaches that is in no list.
+   * The experimental capabilities that the backend declared when it was last opened. None where the config hides any of the backend's items
+   * from callers: what a method outside the lists can reach is unknown.
    */
   get experimental(): readonly ExperimentalCapability[] {
     const { experimental } = this.#kept;
     return experimental === undefined || isLimited(this.backend) ? NONE : experimental;
   }
 
-  /** Whether a bit of `capability` is among these. */
+  /** Whether the backend declares this bit of `capability`. */
   declares(bit: number): boolean {
     return ((this.knownCapabilities ?? 0) & bit) !== 0;
   }
@@ -90,12 +90,12 @@ export class UpstreamSession extends UpstreamOpening {
     this.#mirrors?.learn(tools);
   }
 
-  /** They are about to be listed, for the headers of this one. */
+  /** The tools are about to be listed because this tool's headers are unknown. */
   missMirrors(tool: string): void {
     (this.#mirrors ??= new KnownMirrors(this.#memory)).miss(tool);
   }
 
-  /** Whether the tool was too large to be read for its headers, and has some. */
+  /** Whether the tool has parameters with headers, but was too large to be read for them. */
   hasUnreadMirrors(tool: string): boolean {
     return this.#mirrors?.isUnread(tool) === true;
   }
@@ -105,24 +105,24 @@ export class UpstreamSession extends UpstreamOpening {
     return this.#mirrors?.of(tool);
   }
 
-  /** Whether its backend keeps a session that only a word of ours ends. */
+  /** Whether the backend keeps a session that must be ended explicitly. */
   get hasToBeTold(): boolean {
     return this.record !== undefined && this.record.sessionId !== '';
   }
 
-  /** Whether it is open without a session of the backend's: then each request says of itself what a session knows. Hot. */
+  /** Whether it is open without a session at the backend, so that each request carries an envelope. Hot path. */
   get isModern(): boolean {
     return this.record?.era === 'modern';
   }
 
-  /** What each such request says in its `_meta`: its members. */
+  /** The members of the `_meta` of each such request. */
   get envelope(): Buffer {
     const introduction = this.introduction;
     return (this.#envelope ??= envelopeOf(this.era === 'legacy' ? withoutTasks(introduction) : introduction));
   }
 
   /**
-   * A request of the gateway's own, as the backend wants it.
+   * A request of the gateway's own, in the form for the backend's era.
    * @param id as JSON. @param members of its params, as JSON.
    */
   ownRequest(id: Buffer, method: string, members = ''): OutgoingMessage {
@@ -131,7 +131,7 @@ export class UpstreamSession extends UpstreamOpening {
 
   /**
    * Sends a JSON-RPC request in the open session.
-   * @param message the whole of it; `id` stands in it or in what it was made of.
+   * @param message the whole request; `id` stands in it or in the message it was made from.
    */
   request(
     { body, leftOut, putIn, trace, head }: OutgoingMessage,
@@ -163,7 +163,7 @@ export class UpstreamSession extends UpstreamOpening {
         isSilenceDeadline,
         carriesSession: stream !== undefined || this.hasToBeTold,
         era: this.record?.era,
-        // What is broken off without a session is lost.
+        // Without a session at the backend, an interrupted stream cannot be resumed.
         streams: stream !== undefined || this.isModern ? undefined : this.context.streams,
         hasTasks: this.declares(ANY_TASKS),
         isUnauthorizedFault: this.credentials !== undefined,
@@ -173,7 +173,7 @@ export class UpstreamSession extends UpstreamOpening {
   }
 
   /**
-   * Sends a notification or a response; nobody waits for how that goes. A backend without sessions takes neither.
+   * Sends a notification or a response, fire and forget. A backend without sessions accepts neither.
    * @param onDone called once.
    */
   send(message: OutgoingMessage, metadata: RequestMetadata, onDone?: () => void): void {
@@ -197,12 +197,12 @@ export class UpstreamSession extends UpstreamOpening {
   }
 
   /**
-   * Asks for what the backend says unasked (C04): in the open session.
-   * @param lastEventId where to go on; `''` for nowhere.
+   * Opens the stream of what the backend sends unasked (C04), in the open session.
+   * @param lastEventId event to resume after; `''` for none.
    */
   listen(lastEventId: string, metadata: RequestMetadata, handler: UpstreamHandler): UpstreamCall {
     if (this.#stream !== undefined) return this.#stream.listen(handler);
-    // What has changed since the last time is here, or will be at the next.
+    // Changed credentials are known at once, or else used for the next stream.
     void this.credentials?.refresh(metadata);
     const headers = listeningHeaders(this.record, lastEventId);
     const shown = this.credentials?.addTo(headers, metadata) ?? [...headers, ...metadata.headers];
@@ -210,8 +210,8 @@ export class UpstreamSession extends UpstreamOpening {
   }
 
   /**
-   * The same of a backend without sessions.
-   * @param filter what is wanted of it: an object, as JSON.
+   * Like `listen`, for a backend without sessions.
+   * @param filter what is wanted from it: an object, as JSON.
    */
   listenFor(filter: string, metadata: RequestMetadata, handler: UpstreamHandler): UpstreamCall {
     void this.credentials?.refresh(metadata);
@@ -225,17 +225,17 @@ export class UpstreamSession extends UpstreamOpening {
     return this.context.streams.dispatch({ ...request, head }, handler);
   }
 
-  /** Tells that the client's roots have changed: once more if that is being told already, however often it comes. */
+  /** Tells the backend that the client's roots have changed: any number of changes while a notice is being sent cause one more. */
   tellRootsChanged(body: Buffer, metadata: RequestMetadata): void {
     (this.#rootsNotice ??= new RepeatedNotice()).send((onDone) => this.send({ body }, metadata, onDone));
   }
 
-  /** Tells the backend that nobody waits for a request any more (S36, C16). */
+  /** Tells the backend that the answer to a request is no longer needed (S36, C16). */
   cancel(id: IdSpan, reason: string, metadata: RequestMetadata): void {
     this.send({ body: cancelledNotice(id, reason) }, metadata);
   }
 
-  /** Answers a request of the backend's own where nobody can be asked: `ping` (C18), and that no other is offered (C19). */
+  /** Answers a request of the backend where no client can be asked: `ping` (C18), and any other as not offered (C19). */
   answer(bytes: Buffer, message: BackendMessage, metadata: RequestMetadata): void {
     if (message.kind !== 'request') return;
     const id = bytes.subarray(message.idStart, message.idEnd);
@@ -243,12 +243,12 @@ export class UpstreamSession extends UpstreamOpening {
   }
 
   /**
-   * Answers a request of the backend's own in place of the client.
+   * Answers a request of the backend in place of the client.
    * @param id as JSON.
    * @param error `undefined` answers an empty result.
    */
   answerInstead(id: Buffer, error: AnswerError | undefined, metadata: RequestMetadata): void {
-    // A backend that asks without end must not have a connection for each of its requests.
+    // Bounded, so that a backend that sends requests without end does not get a connection for each.
     if (this.#answersUnderWay >= limits.backendRequestsUnderWayMax) return;
     this.#answersUnderWay += 1;
     this.send({ body: answerMessage(id, error) }, metadata, () => {
@@ -256,10 +256,7 @@ export class UpstreamSession extends UpstreamOpening {
     });
   }
 
-  /**
-   * Goes on with a session that another process has opened, in place of one that is open here. Nobody is told: the backend's side
-   * of it is as it was.
-   */
+  /** Continues a session that another process opened, replacing one that is open here. The backend is not told: nothing changes for it. */
   restore(record: UpstreamSessionRecord): void {
     if (this.state === 'open') this.#dropRecord();
     else if (!this.tryOpenAtOnce()) return;
@@ -269,9 +266,9 @@ export class UpstreamSession extends UpstreamOpening {
   }
 
   /**
-   * A request that was sent in a session has come to this.
-   * @returns whether the backend has refused it without a look at what it is about, because it does not know the session or does not
-   * speak the era any more: then the session is lost, and the era is found out again.
+   * A request that was sent in a session has ended in this fault.
+   * @returns whether the backend has refused it without processing it, because it does not know the session or no longer speaks the era:
+   *   the session is then lost, and the era is detected again.
    */
   tryMarkLost(fault: UpstreamFault, sentIn: UpstreamSessionRecord | undefined): boolean {
     const isEraRefused = fault.kind === 'era-refused';
@@ -281,32 +278,32 @@ export class UpstreamSession extends UpstreamOpening {
     return true;
   }
 
-  /** The backend no longer knows the session: the next need opens a new one (C11). */
+  /** The backend no longer knows the session: a new one is opened when next needed (C11). */
   markLost(lost: UpstreamSessionRecord | undefined): void {
-    // Several calls may hear of one loss; only the session they were sent in is given up, not its successor.
+    // Several calls may report the same loss; only the session they were sent in is given up, not its successor.
     if (this.record !== lost || !this.tryLose()) return;
-    // What it has forgotten may be that it spoke so.
+    // A modern backend has no session to forget: it may have stopped speaking this era.
     if (lost?.era === 'modern') this.endpoint.eras.forget();
     this.context.onChanged?.(this.backend, '');
     this.#dropRecord();
   }
 
-  /** The backend has sent this notification. Hot. */
+  /** The backend has sent this notification. Hot path. */
   hear(method: string): void {
     const { onChanged } = this.context;
     if (onChanged !== undefined && method.endsWith('/list_changed')) onChanged(this.backend, method);
   }
 
   /**
-   * What its backend goes by when it says what it has: what it is shown with a request, what it was told of the client, and in
-   * which version. Callers that differ in nothing of this get the same of it, as far as it knows.
+   * A hash of everything that the backend can base its lists on: the headers it gets with a request, what it was told about the client, and
+   * the version. Callers with the same hash get the same from it, as far as it can tell them apart.
    */
   shown(metadata: RequestMetadata): string {
     const { era, protocolVersion } = this.record ?? {};
     return hashOfShown(this.introduction, [era, protocolVersion, this.shownHeaders(metadata)]);
   }
 
-  /** The headers that make the difference, as far as they are known by now. */
+  /** The headers that tell callers apart, as far as they are known by now. */
   shownHeaders(metadata: RequestMetadata): readonly string[] {
     return this.credentials?.addTo(NO_HEADERS, metadata) ?? metadata.headers;
   }
@@ -319,8 +316,8 @@ export class UpstreamSession extends UpstreamOpening {
   }
 
   /**
-   * Ends the session for good and tells the backend (C12). Who waits hears `session-ended`.
-   * @param onTold called once, later, if the session is one that `hasToBeTold`.
+   * Ends the session for good and tells the backend (C12). Waiting requests get `session-ended`.
+   * @param onTold called once, asynchronously, if `hasToBeTold` is true.
    */
   close(metadata: RequestMetadata, onTold?: (isTold: boolean) => void): void {
     const { hasToBeTold } = this;
@@ -367,7 +364,7 @@ export class UpstreamSession extends UpstreamOpening {
     this.onOpened?.(this, metadata);
   }
 
-  /** All of the session is on this stream from now on, and ends with it. */
+  /** The whole session uses this stream from now on, and ends with it. */
   #take(stream: SseStream, record: UpstreamSessionRecord, metadata: RequestMetadata): void {
     this.#stream = stream;
     const lost = this.record ?? record;

@@ -1,12 +1,13 @@
-// Where a server of the transport of 2024-11-05 wants its messages, as its `endpoint` event says it (C27, C28). Cold: once per stream.
+// The URL to which a server of the 2024-11-05 transport wants its messages posted, from its `endpoint` event (C27, C28). Cold path: once
+// per stream.
 import { limits } from '../../shared/limits.js';
 import type { UpstreamTarget } from '../../user-config/upstream-target.js';
 import { upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
 
 /**
- * @param data of the event: a URL, or a part of one.
- * @param stream whose event it is: what a part is completed from, and whose origin the URL must be of. Else a server could have its
- * callers' credentials sent anywhere, past what guards the one origin.
+ * @param data of the event: an absolute or relative URL.
+ * @param stream that the event came on: a relative URL is resolved against it, and the result must have its origin. Otherwise a server
+ *   could have its callers' credentials sent to any address, bypassing the guards of its origin.
  */
 export function endpointTarget(data: Buffer, stream: UpstreamTarget): UpstreamTarget | UpstreamFault {
   if (data.length > limits.sseEndpointBytesMax) return upstreamFault('endpoint-missing');

@@ -1,5 +1,5 @@
-// One request to a server of the transport of 2024-11-05: a POST that is answered with nothing, and the answer on the session's one
-// stream. To who reads the answer it is a call like any other whose answer is an event stream of its own. Cold: few servers are so.
+// One request to a server of the 2024-11-05 transport: a POST whose response has no content, while the answer comes on the session's one
+// stream. To its reader it looks like any call that is answered with an event stream of its own. Cold path: few servers use this transport.
 //
 //   posting ── 2xx ──> taken
 //   posting ── 3xx, 4xx, 5xx ──> refused ── end ──> over
@@ -11,18 +11,18 @@ import { upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
 
 type State = 'posting' | 'taken' | 'refused' | 'over';
 
-/** The stream, as far as a call knows it. */
+/** The part of the stream that a call uses. */
 export interface CallsStream {
-  /** It waits for nothing any more. */
+  /** The call no longer waits for an answer. */
   forget(call: SseCall): void;
-  /** Its reader wants no more for now, or again. */
+  /** The call's reader wants no more data for now, or wants it again. */
   onPaused(call: SseCall, isPaused: boolean): void;
-  /** The answer was there before the POST was over: that may end by itself, for a moment. */
+  /** The answer came before the POST ended: the POST gets a moment to end by itself, and is then cut. */
   cutLater(cut: () => void): Deadline;
 }
 
 export class SseCall implements UpstreamCall, UpstreamHandler {
-  /** What its answer is found by. */
+  /** The key of the request's id, by which its answer is found. */
   readonly key: string;
   readonly #stream: CallsStream;
   readonly #reader: UpstreamHandler;
@@ -38,12 +38,12 @@ export class SseCall implements UpstreamCall, UpstreamHandler {
     this.#reader = reader;
   }
 
-  /** Sends the request; nothing is called back from within. */
+  /** Sends the request; no callback is called synchronously. */
   post(http: HttpUpstream, request: UpstreamRequest): void {
     this.#post = http.dispatch(request, this);
   }
 
-  /** Fails it unsent; not from within. */
+  /** Fails the unsent call, asynchronously. */
   failLater(fault: UpstreamFault): void {
     process.nextTick(() => this.fail(fault));
   }
@@ -77,7 +77,7 @@ export class SseCall implements UpstreamCall, UpstreamHandler {
   }
 
   onData(chunk: Buffer): void {
-    // What a server says beside taking a message is of no interest.
+    // The body of a response that accepts a message is ignored.
     if (this.#state === 'refused') this.#reader.onData(chunk);
   }
 
@@ -89,7 +89,7 @@ export class SseCall implements UpstreamCall, UpstreamHandler {
 
   onFault(fault: UpstreamFault): void {
     this.#cut?.cancel();
-    // Once it was taken its answer comes, whatever becomes of that connection.
+    // Once the POST was accepted the answer comes on the stream, whatever happens to the POST's connection.
     if (this.#state !== 'taken') this.fail(fault);
   }
 
@@ -97,14 +97,14 @@ export class SseCall implements UpstreamCall, UpstreamHandler {
     if (this.#end()) this.#reader.onFault(fault);
   }
 
-  /** The stream is over. A POST that is under way need not be read to its end. */
+  /** The stream has ended. A POST in progress need not be read to its end. */
   lose(fault: UpstreamFault): void {
     if (this.#state === 'over') return;
     this.#post?.abort();
     this.fail(fault);
   }
 
-  /** Something that belongs to it. @param data may be kept. */
+  /** Delivers a message that belongs to this call. @param data may be kept. */
   tell(data: Buffer): void {
     if (!this.#isBegun) {
       this.#isBegun = true;
@@ -113,7 +113,7 @@ export class SseCall implements UpstreamCall, UpstreamHandler {
     if (this.#state === 'posting' || this.#state === 'taken') this.#reader.onEvent?.(data);
   }
 
-  /** The answer. */
+  /** Delivers the answer, which ends the call. */
   answer(data: Buffer): void {
     this.tell(data);
     if (!this.#end()) return;
@@ -127,7 +127,7 @@ export class SseCall implements UpstreamCall, UpstreamHandler {
     return true;
   }
 
-  /** The one writer of the state. */
+  /** The only writer of the state. */
   #transition(from: State, to: State): boolean {
     if (this.#state !== from) return false;
     this.#state = to;
@@ -135,5 +135,5 @@ export class SseCall implements UpstreamCall, UpstreamHandler {
   }
 }
 
-/** Why a request cannot go out on a stream that is over. */
+/** The fault of a request on a stream that has ended. */
 export const STREAM_LOST: UpstreamFault = upstreamFault('stream-lost');

@@ -1,6 +1,6 @@
-// The one event stream of a session with a server of the transport of 2024-11-05: where messages are to be posted comes on it first, and
-// then every answer and whatever the server says by itself. With the stream the session is over: it is opened anew when it is next
-// needed. Cold: few servers are so.
+// The one event stream of a session with a server of the 2024-11-05 transport: it first names the URL to post messages to, and then carries
+// every answer and whatever the server sends unasked. The session ends with its stream, and a new one is opened when it is next needed.
+// Cold path: few servers use this transport.
 //
 //   asking ── 200 ──> naming ── `endpoint` event ──> open
 //   asking, naming, open ── any other answer, end, fault, close ──> over
@@ -33,19 +33,19 @@ export interface SseStreamPlan {
   readonly subject: string;
   readonly target: UpstreamTarget;
   readonly endpoint: Endpoint;
-  /** Of the caller for this backend, and credentials: name, value, … */
+  /** The caller's headers for this backend, and credentials: name, value, … */
   readonly headers: readonly string[];
 }
 
-/** Whose session it is: who opens it at first, and then the upstream session. */
+/** The owner of the session: at first the code that opens it, and then the upstream session. */
 export interface SseStreamOwner {
-  /** Messages can be sent. Called once. */
+  /** The server has named its URL, so messages can be sent. Called once. */
   onNamed?(): void;
-  /** The server says something that answers nothing, and nobody listens. @returns whether it has come to somebody. */
+  /** The server has sent a message that answers no request, and there is no listener. @returns whether it was delivered to a client. */
   onUnheard?(bytes: Buffer, message: BackendMessage): boolean;
-  /** The server asks something, and there is nobody who could be asked. */
+  /** The server has sent a request, and no client can be asked. */
   onUnasked?(bytes: Buffer, message: BackendMessage): void;
-  /** It is over by itself, for whoever waits as well: they hear it next. */
+  /** The stream has ended without `close`. Called before the waiting calls are failed. */
   onLost(fault: UpstreamFault): void;
 }
 
@@ -59,22 +59,22 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
   readonly #parser: EventStreamParser;
   #state: State = 'asking';
   #target: UpstreamTarget;
-  /** By the keys of their ids. */
+  /** Calls that wait for an answer, by the keys of their ids. */
   readonly #waiting = new Map<string, SseCall>();
-  /** Their readers want no more for now. */
+  /** Calls whose readers want no more data for now. */
   readonly #paused = new Set<SseCall>();
-  /** Who wants to hear what answers nothing. */
+  /** Receives messages that answer no request. */
   #listener: SaidBody | undefined;
-  /** A large event is being read, and those behind it wait. */
+  /** A large event that is being read; the events behind it wait. */
   #reading: Reading | undefined;
   #events: Buffer[] = [];
-  /** The chunk that the parser is given: what lies in it is valid only now. */
+  /** The chunk being parsed: data inside it is valid only during the parse. */
   #chunk: Buffer | undefined;
   #room: MessageHold | undefined;
   #isResting = false;
   #heardAtMs: number;
 
-  /** Asks for it. The owner is never called from within. */
+  /** Requests the stream. The owner is never called synchronously. */
   constructor(context: UpstreamContext, plan: SseStreamPlan, owner: SseStreamOwner) {
     this.#context = context;
     this.#plan = plan;
@@ -86,17 +86,17 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
     this.#call = context.streams.dispatch(plainRequest(plan.subject, plan.target, 'GET', headers), this);
   }
 
-  /** Where messages go, once that is known. */
+  /** Where messages are posted, once the server has named it. */
   get target(): UpstreamTarget {
     return this.#target;
   }
 
-  /** Whether the server has begun it. */
+  /** Whether the server has responded to the GET. */
   get isAnswered(): boolean {
     return this.#state !== 'asking';
   }
 
-  /** What sends one request and hands its answer on. */
+  /** An `HttpUpstream` that sends one request and delivers its answer. */
   wayOf(id: IdSpan): HttpUpstream {
     return {
       dispatch: (request, reader) => this.#dispatch(idKey(id.bytes, id.start, id.end), request, reader),
@@ -117,8 +117,8 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
   }
 
   /**
-   * Hands on what answers nothing, as a stream of its own would.
-   * @param reader hears it in place of who has before.
+   * Delivers messages that answer no request, as a separate stream would.
+   * @param reader replaces the previous listener.
    */
   listen(reader: UpstreamHandler): UpstreamCall {
     const listening = new SaidBody(reader, () => {
@@ -132,12 +132,12 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
     return listening;
   }
 
-  /** Whether so long nothing was heard on it, and nobody waits: it may be gone without a word. */
+  /** Whether nothing was received for this long while no call waits: the connection may be dead without having been closed. */
   hasBeenSilentFor(ms: number): boolean {
     return this.#waiting.size === 0 && this.#context.nowMs() - this.#heardAtMs >= ms;
   }
 
-  /** Nobody wants it any more; who waits on it is told that it is lost. */
+  /** Closes the stream because it is no longer needed; calls that wait on it fail with `stream-lost`. */
   close(): void {
     if (this.#end(STREAM_LOST)) this.#call.abort();
   }
@@ -171,25 +171,25 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
     this.#lose(this.#state === 'open' ? STREAM_LOST : fault);
   }
 
-  /** For `SseCall`. */
+  /** Called by `SseCall`. */
   forget(call: SseCall): void {
     if (this.#waiting.get(call.key) === call) this.#waiting.delete(call.key);
     this.onPaused(call, false);
   }
 
-  /** For `SseCall`. */
+  /** Called by `SseCall`. */
   onPaused(call: SseCall, isPaused: boolean): void {
     if (isPaused) this.#paused.add(call);
     else this.#paused.delete(call);
     this.#rest();
   }
 
-  /** For `SseCall`. */
+  /** Called by `SseCall`. */
   cutLater(cut: () => void): Deadline {
     return this.#context.deadlines.after(limits.answeredStreamMsMax, cut);
   }
 
-  /** For `MessageHold`, as the next one. */
+  /** Called by `MessageHold`, like `onNoRoom`. */
   onRoom(): void {
     this.#rest();
   }
@@ -226,20 +226,20 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
 
   #onMessage(data: Buffer, message: BackendMessage | undefined): void {
     if (this.#state !== 'open') return;
-    // Whose answer it should have been nobody knows.
+    // An unreadable message may be the answer to any of the calls, so the stream is given up.
     if (message === undefined) this.#lose(upstreamFault('answer-invalid'));
     else if (message.kind === 'response') this.#onAnswer(data, message);
     else this.#onSaid(data, message);
   }
 
-  /** An answer that nobody waits for is none: it may be late, or never have been asked for. Hundreds come in one piece. */
+  /** An answer that matches no waiting call is ignored: it may be late or never requested. One chunk may contain hundreds of answers. */
   #onAnswer(data: Buffer, { idStart, idEnd }: BackendMessage): void {
     if (idStart === -1) return;
     const call = this.#waiting.get(idKey(data, idStart, idEnd));
     if (call === undefined) return;
     this.#waiting.delete(call.key);
     const owned = this.#owned(data);
-    // Large ones are few, and count as soon as they are here.
+    // Large answers are few, and are counted against memory as soon as they arrive.
     if (owned.length >= limits.countedFromBytes) call.answer(owned);
     else wokenTurns.run(this.#plan.subject, () => call.answer(owned));
   }
@@ -250,18 +250,18 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
     if (this.#listener === undefined) {
       if (this.owner.onUnheard?.(data, message) === true) return;
       const [only] = this.#waiting.values();
-      // During several requests nobody can tell whose it is.
+      // With several requests in flight it is unknown which one the message belongs to.
       if (only !== undefined && this.#waiting.size === 1) return only.tell(this.#owned(data));
     }
     if (message.kind === 'request') this.owner.onUnasked?.(data, message);
   }
 
-  /** An event lies in a chunk that is valid only now, or in memory of its own, which may be kept. */
+  /** An event lies either in the current chunk, which is valid only now, or in memory of its own, which may be kept. */
   #owned(data: Buffer): Buffer {
     return data.buffer === this.#chunk?.buffer ? Buffer.from(data) : data;
   }
 
-  /** An event whose end has not come, and one that is being read. */
+  /** Counts an incomplete event, and one that is being read, against memory. */
   #count(): void {
     if (this.#state === 'over') return;
     const bytes = this.#parser.keptBytes;
@@ -277,7 +277,7 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
     if (outcome !== 'room' && outcome !== 'wait') this.onNoRoom(outcome);
   }
 
-  /** Reads on, or not. */
+  /** Pauses or resumes reading, as the state requires. */
   #rest(): void {
     const isResting = this.#reading !== undefined || this.#paused.size > 0 || this.#room?.isWaiting === true;
     if (isResting === this.#isResting || this.#state === 'over') return;
@@ -303,7 +303,7 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
     return true;
   }
 
-  /** The one writer of the state. */
+  /** The only writer of the state. */
   #transition(from: State, to: State): boolean {
     if (this.#state !== from) return false;
     this.#state = to;
@@ -311,7 +311,7 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
   }
 }
 
-/** What the server says by itself, as the body of a stream that it would have for that. */
+/** Presents what the server sends unasked as the body of a separate stream. */
 class SaidBody implements UpstreamCall {
   readonly isSent = true;
   #reader: UpstreamHandler | undefined;
@@ -343,7 +343,7 @@ class SaidBody implements UpstreamCall {
   }
 
   pause(): void {
-    // Messages for it are small, and who hears them drops what is too much.
+    // Messages for a listener are small, and the listener drops what exceeds its bounds.
   }
 
   resume(): void {

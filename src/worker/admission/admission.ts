@@ -1,5 +1,5 @@
-// Who asks, and for what of theirs: token → subject → user config → virtual host, in the order of decisions 2.1. Hot: in
-// steady state three look-ups and no promise.
+// Admission: token → subject → user config → virtual host, in the order of decisions 2.1. Hot path: three look-ups and no promise
+// once everything is cached.
 import type { TokenFault, TokenVerifier, Verified } from '../../auth/token-verifier.js';
 import type { Caller } from '../../relay/exchange/caller.js';
 import type { Logger } from '../../shared/logger.js';
@@ -12,10 +12,10 @@ import type { UserConfigs } from '../../user-config/user-configs.js';
 export type AdmissionOutcome =
   { readonly kind: 'admitted'; readonly caller: Caller } | ({ readonly kind: 'refused' } & RefusedToken);
 
-/** The answer, and for the log who it was and what exactly was wrong, which a caller does not learn. */
+/** The refusal that the caller gets; and for the log who it was and what exactly was wrong, which the caller does not learn. */
 export interface RefusedToken {
   readonly refusal: Refusal;
-  /** Of a token that was good. */
+  /** The subject of a valid token. */
   readonly subject?: string | undefined;
   readonly cause?: TokenFault | undefined;
 }
@@ -34,7 +34,7 @@ export class Admission {
 
   /**
    * @param authorization the header's value, `''` when absent.
-   * @param virtualHostId `undefined` when the path's segment could not be decoded, so that it names nothing.
+   * @param virtualHostId `undefined` when the path segment could not be decoded, so that it matches no virtual host.
    */
   admit(authorization: string, virtualHostId: string | undefined): AdmissionOutcome | Promise<AdmissionOutcome> {
     const verified = this.#tokens.verify(authorization);
@@ -42,13 +42,13 @@ export class Admission {
     return this.#onVerified(verified, virtualHostId);
   }
 
-  /** The token alone, for a request that cannot be served whatever it asks; `undefined` when it is good. */
+  /** Checks the token only, for a request that is refused whatever it contains; `undefined` when the token is valid. */
   refusalOfToken(authorization: string): RefusedToken | undefined | Promise<RefusedToken | undefined> {
     const verified = this.#tokens.verify(authorization);
     return verified instanceof Promise ? verified.then(refusalOf) : refusalOf(verified);
   }
 
-  /** For a request that another worker has authenticated: the config is this worker's own reading of it. */
+  /** For a request that another worker has authenticated: this worker reads the user config itself. */
   admitSubject(subject: string, virtualHostId: string | undefined): AdmissionOutcome | Promise<AdmissionOutcome> {
     const read = this.#configs.read(subject);
     if (read instanceof Promise) return read.then((late) => this.#onConfig(late, subject, virtualHostId));
@@ -71,7 +71,7 @@ export class Admission {
     return { kind: 'admitted', caller: { subject, virtualHost } };
   }
 
-  /** What concerns every subject has one line, not one for each. */
+  /** A failure that concerns all subjects is logged on one line, not once per subject. */
   #report({ reason, isForAll }: Extract<UserConfigRead, { kind: 'failed' }>, subject: string): void {
     if (isForAll === true) {
       this.#repeated.error(this.#logger, reason, { reason }, 'user configs cannot be read');

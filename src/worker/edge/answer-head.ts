@@ -1,11 +1,11 @@
-// Writes the head of a response, within a `cork`, like everything that follows. Hot.
+// Writes the head of a response; must run within a `cork`, like every later write. Hot path.
 import type { HttpResponse } from './http-library.js';
 import { statusLine } from './status-line.js';
 
 export const NO_HEADERS: readonly string[] = Object.freeze([]);
 export const STREAM_HEADERS: readonly string[] = ['cache-control', 'no-cache, no-transform', 'x-accel-buffering', 'no'];
 
-/** @param contentType `''` where there is no content. @param headers name, value, name, value, … */
+/** @param contentType `''` when there is no content. @param headers name, value, name, value, … */
 export function writeHead(
   res: HttpResponse,
   status: number,

@@ -1,5 +1,5 @@
-// Which HTTP library the workers listen with, decided once, before any of them starts: so there is one warning, not one a
-// worker, and every worker has the same.
+// Chooses the HTTP library of all workers, once, before any worker starts: there is one warning
+// instead of one per worker, and every worker uses the same library.
 import type { DataplaneOptions } from '../../config/dataplane-options.js';
 import { StartFault } from '../../process/start-fault.js';
 import { exitStatus } from '../../shared/exit-status.js';
@@ -8,12 +8,12 @@ import { canSharePort, nodeLibrary } from './node-server.js';
 import { loadUws, loadUwsLibrary } from './uws.js';
 
 export interface ListenerChoice {
-  /** As they are after the choice: `auto` is none any more. */
+  /** The options with the choice made: `listener` is never `auto`. */
   readonly options: DataplaneOptions;
   readonly warnings: readonly string[];
 }
 
-/** @throws {StartFault} when uWebSockets.js is asked for by name, and does not load. */
+/** @throws {StartFault} when uWebSockets.js is requested explicitly and does not load. */
 export async function chooseListener(options: DataplaneOptions): Promise<ListenerChoice> {
   const obstacle = options.listener === 'node' ? undefined : await obstacleOfUws();
   if (options.listener !== 'node' && obstacle === undefined) {
@@ -31,7 +31,7 @@ export async function chooseListener(options: DataplaneOptions): Promise<Listene
   return { options: { ...options, listener: 'node', workerCount }, warnings };
 }
 
-/** For a worker, whose listener is chosen. */
+/** Loads the chosen library in a worker. */
 export async function loadLibrary(listener: DataplaneOptions['listener']): Promise<HttpLibrary> {
   return listener === 'node' ? nodeLibrary : loadUwsLibrary();
 }

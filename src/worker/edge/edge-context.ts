@@ -1,4 +1,4 @@
-// What the exchanges of one listener share.
+// State shared by all exchanges of one worker's listeners.
 import type { MessageMemory } from '../../shared/message-memory.js';
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import type { RequestIds } from '../../shared/request-ids.js';
@@ -9,19 +9,19 @@ export interface EdgeContext {
   readonly isTraced: boolean;
   readonly deadlines: DeadlineWheel;
   readonly bodyBytesMax: number;
-  /** Whether the HTTP library is done with the memory of an answer when it returns. */
+  /** Whether the HTTP library no longer needs an answer's memory once the write call returns. */
   readonly isCopiedAtOnce: boolean;
-  /** What large requests take, and large answers that their callers are slow to read. */
+  /** Memory for large requests, and for large answers that their callers read slowly. */
   readonly requestMemory: MessageMemory;
   readonly answerMemory: MessageMemory;
-  /** How long a caller may take nothing of its answer before it is cut off. */
+  /** How long a caller may read nothing of its answer before it is disconnected. */
   readonly slowReaderTimeoutMs: number;
   /** Silence on an event stream before a comment is sent. */
   readonly streamKeepAliveMs: number;
   readonly logger: Logger;
-  /** While true every answer closes its connection, so that callers move on to another process: from the announcement of a drain on. */
+  /** True from the announcement of a drain: every answer closes its connection, so that callers move on to another process. */
   isDraining: boolean;
-  /** Those with GET that are not over. */
+  /** Open exchanges of GET requests. */
   readonly gets: Set<{ leaveStream(): void }>;
   /** Exchanges without a complete answer. */
   openCount: number;

@@ -1,5 +1,5 @@
-// One HTTP request and its answer over the HTTP library, uWebSockets.js by its rules. It keeps them so that nobody else has to: nothing
-// is touched after an abort, every write is corked, bytes handed to a callback are copied before it returns. Hot.
+// One HTTP request and its answer over the HTTP library. Enforces the rules of uWebSockets.js, so that no other code has to:
+// nothing is touched after an abort, every write is corked, and bytes handed to a callback are copied before it returns. Hot path.
 //
 //   open ── respond, and all of it is handed over ──> done
 //   open ── respond ──> flushing ── the kernel has taken it all ──> done
@@ -8,7 +8,7 @@
 //   body ── the last part is taken at once ──> done
 //   open, streaming, body, flushing ── the caller went away, is too slow, or is reset ──> done
 //
-// The head of a stream, or of a body in parts, goes out with its first bytes. A worker that drains waits for `done`: what
+// The head of a stream, or of a body in parts, goes out with its first bytes. A draining worker waits for `done`: bytes that
 // the library still holds would be lost with the process.
 import assert from 'node:assert';
 import type { BodyType, Exchange, ExchangeEnding, ExchangeRequest } from '../../relay/exchange/exchange.js';
@@ -29,21 +29,21 @@ import { StreamWriter } from './stream-writer.js';
 type State = 'open' | 'streaming' | 'body' | 'flushing' | 'done';
 
 const NO_BODY = Buffer.alloc(0);
-/** With their head they fit into the 16 KiB that the library gathers, and into the kernel's buffer. More must go by `tryEnd`. */
+/** With their head, such bodies fit into the 16 KiB that the library gathers and the kernel's buffer. Larger ones need `tryEnd`. */
 const FLUSHED_BYTES_MAX = LENT_BYTES_MAX;
 
 export class EdgeExchange extends EdgeHeads implements Exchange {
   #state: State = 'open';
   #isAborted = false;
-  /** As in the answer's head; 0 before there is one. */
+  /** The status in the answer's head; 0 before there is one. */
   #status = 0;
-  /** Of an answer whose length is known. */
+  /** The length of an answer for which it is known. */
   #answerBytes = 0;
   #answerRoom: AnswerRoom | undefined;
   #stream: StreamWriter | undefined;
   #keepAlive: Deadline | undefined;
   #parts: PartWriter | undefined;
-  /** Of a body in parts, until the first of them. */
+  /** The content type of a body in parts, until its first part writes the head. */
   #headDue: BodyType | undefined;
   #watch: ReaderWatch | undefined;
 
@@ -102,9 +102,9 @@ export class EdgeExchange extends EdgeHeads implements Exchange {
   }
 
   /**
-   * Where an ambiguous request ends is not certain, so nothing behind it may be taken for another one. While it has no
-   * response the library closes the connection on what looks like a next request in the same piece; afterwards, it is
-   * closed with the response.
+   * It is uncertain where an ambiguous request ends, so the bytes after it must not be taken for
+   * another request. Until the response is written, the library closes the connection if the same
+   * piece seems to hold another request; the response then closes the connection as well.
    */
   #respondBehind(status: number, contentType: string, body: Uint8Array | string, headers: readonly string[]): void {
     setImmediate(() => {
@@ -158,11 +158,11 @@ export class EdgeExchange extends EdgeHeads implements Exchange {
     if (this.#stream === undefined || !this.#transition('streaming', 'flushing')) return;
     this.#keepAlive?.cancel();
     if (isJoined) this.#endStream(last);
-    // What was written last may be held back still; the library finds out with another write.
+    // The library may still hold back the last write; only another write shows whether it does.
     else if (this.#stream.isLeftToLibrary || this.#watched(this.#stream.writeComment())) this.#endStream(NO_BODY);
   }
 
-  /** Ends a stream that has begun, for a caller that opens it again elsewhere; its writer is told that the caller is gone. */
+  /** Ends a begun stream, so that its caller opens it elsewhere; its writer is told that the caller is gone. */
   leaveStream(): void {
     if (this.#state !== 'streaming') return;
     this.end();
@@ -170,7 +170,7 @@ export class EdgeExchange extends EdgeHeads implements Exchange {
   }
 
   reset(): void {
-    // Finished before the close, because closing calls back `onAborted`.
+    // Finished before the close, because the close calls `onAborted` synchronously.
     const isReset = this.#finish(this.#state, 'cut');
     this.tellDone(0, 0, this.#isAborted ? 'unheard' : 'cut');
     if (!isReset) return;
@@ -178,7 +178,7 @@ export class EdgeExchange extends EdgeHeads implements Exchange {
     this.res.close();
   }
 
-  /** A 204 has no length either (RFC 9110, 8.6). */
+  /** For HEAD requests and 204 responses. A 204 has no content length either (RFC 9110, 8.6). */
   #respondWithoutBody(
     status: number,
     contentType: string,
@@ -191,12 +191,12 @@ export class EdgeExchange extends EdgeHeads implements Exchange {
       this.writeHead(status, contentType, sessionId, headers);
       this.writeCloseHeader();
       if (status !== 204) this.res.writeHeader('content-length', String(Buffer.byteLength(body)));
-      // Without arguments: of a length the library would wait for the body, and `undefined` it takes for 2^63.
+      // Without arguments: given a length, the library would wait for the body, and it reads `undefined` as 2^63.
       this.res.endWithoutBody();
     });
   }
 
-  /** Hands a large body over as fast as the caller reads it. */
+  /** Writes a large body as fast as the caller reads it. */
   #respondAsRead(
     status: number,
     contentType: string,
@@ -242,7 +242,7 @@ export class EdgeExchange extends EdgeHeads implements Exchange {
     return hasRoom;
   }
 
-  /** @returns whether there is room for more, if there is more. `onWritable` comes until all of it is taken. */
+  /** @returns whether there is room for more. `onWritable` is called until everything was taken. */
   #onHandover(handover: Handover): boolean {
     if (handover === 'complete') this.#finish(this.#state, 'whole');
     else this.#watched(handover === 'room');
@@ -278,7 +278,7 @@ export class EdgeExchange extends EdgeHeads implements Exchange {
     return !stream.isBlocked;
   }
 
-  /** Has the caller watched while it is slow. */
+  /** Watches the caller while it reads slowly. */
   #watched(hasRoom: boolean): boolean {
     if (hasRoom) this.#watch?.stop();
     else this.#watchReader();
@@ -330,14 +330,14 @@ export class EdgeExchange extends EdgeHeads implements Exchange {
     if (!isAnswered) this.onAbort?.();
   }
 
-  /** The answer's head is there. For a caller that is gone, that is the end of what it asked for. */
+  /** An answer has begun. If the caller is gone, this ends the exchange: `unheard` is reported. */
   #begin(status: number): boolean {
     if (this.#state === 'open') this.#status = status;
     else if (this.#isAborted) this.tellDone(status, 0, 'unheard');
     return this.#state === 'open';
   }
 
-  /** The only way to `done`. What goes on without its caller is told of once it is answered. */
+  /** The only way to `done`. A request that goes on without its caller has no status yet; its end is reported once it is answered. */
   #finish(from: State, ending: ExchangeEnding): boolean {
     if (from === 'done' || !this.#transition(from, 'done')) return false;
     this.#parts?.drop();
@@ -358,7 +358,7 @@ export class EdgeExchange extends EdgeHeads implements Exchange {
     return ending === 'whole' ? this.#answerBytes : (this.#parts?.takenBytes ?? 0);
   }
 
-  /** The one writer of the state. */
+  /** The only place that changes the state. */
   #transition(from: State, to: State): boolean {
     if (this.#state !== from) return false;
     this.#state = to;

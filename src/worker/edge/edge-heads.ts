@@ -1,4 +1,4 @@
-// The two heads of an exchange: that of its request, as it came, and that of its response, as it is written. Hot.
+// The request head and the response head of an exchange. Hot path.
 import type { ExchangeRequest } from '../../relay/exchange/exchange.js';
 import { ExchangeHooks } from '../../relay/exchange/exchange-hooks.js';
 import { NO_HEADERS, writeHead, writeHeaders } from './answer-head.js';
@@ -17,7 +17,7 @@ export abstract class EdgeHeads extends ExchangeHooks {
   protected readonly isHead: boolean;
   #corsHeaders: readonly string[] = NO_HEADERS;
 
-  /** @param isHead the answer has the headers that it would have, and no body (RFC 9110, 9.3.2). */
+  /** @param isHead a HEAD request: the answer has the headers of a GET and no body (RFC 9110, 9.3.2). */
   constructor(
     context: EdgeContext,
     res: HttpResponse,
@@ -39,24 +39,24 @@ export abstract class EdgeHeads extends ExchangeHooks {
     return this.incoming.request;
   }
 
-  /** A response of what may be ambiguous is given later. */
+  /** An ambiguous request is answered in a later turn, when lent memory is no longer valid. */
   override get takesLent(): boolean {
     return this.context.isCopiedAtOnce && !this.head.isAmbiguous;
   }
 
-  /** Headers for an origin that may read the answer: name, value, … */
+  /** Sets the CORS headers (name, value, …) for an origin that may read the answer. */
   allowOrigin(corsHeaders: readonly string[]): void {
     this.#corsHeaders = corsHeaders;
   }
 
-  /** A request that comes by itself is read by the relay alone. */
+  /** Nothing to do: only a part of a batch passes its reading on. */
   onRead(): void {}
 
   releaseBody(): void {
     this.incoming.releaseBody();
   }
 
-  /** Within a `cork`. */
+  /** Call within a `cork`. */
   protected writeHead(
     status: number,
     contentType: string,
@@ -69,7 +69,7 @@ export abstract class EdgeHeads extends ExchangeHooks {
     writeHeaders(this.res, this.#corsHeaders);
   }
 
-  /** While draining, for the answers that the library cannot close the connection after by itself. */
+  /** While draining, for answers after which the library cannot close the connection by itself. */
   protected writeCloseHeader(): void {
     if (this.context.isDraining) this.res.writeHeader('connection', 'close');
   }

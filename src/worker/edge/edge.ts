@@ -1,5 +1,5 @@
-// The listeners of one worker: routes of an HTTP library on the shared port, plain and TLS, and their drain. It hands
-// MCP requests to the pipeline and requests of the bootstrap build to their endpoints, and answers the rest itself.
+// The listeners of one worker: the routes of an HTTP library on the shared port, plain and TLS, and their drain. Passes MCP
+// requests to the pipeline and requests of the bootstrap build to their endpoints, and answers the rest itself.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataplaneOptions, ListenAddress } from '../../config/dataplane-options.js';
 import type { ExchangeRequest } from '../../relay/exchange/exchange.js';
@@ -17,21 +17,21 @@ import type { HttpApp, HttpLibrary, HttpListener, HttpRequest, HttpResponse } fr
 import { readHead } from './request-head.js';
 import { RequestIds } from '../../shared/request-ids.js';
 
-/** Who takes what the edge has received. */
+/** Handles the requests that the edge has received. */
 export interface EdgeHandler {
-  /** The head of an MCP request is here, its body may still be coming. */
+  /** The head of an MCP request has arrived; its body may still be coming. */
   onRequest(exchange: EdgeExchange): void;
-  /** A request on an MCP path with a method that is not served there. */
+  /** A request to an MCP path with a method that is not served there. */
   onOtherMethod(exchange: EdgeExchange): void;
-  /** A preflight request of a browser on an MCP path. */
+  /** A browser's preflight request to an MCP path. */
   onPreflight(exchange: EdgeExchange): void;
-  /** A client without a token asks where to get one: the path that it asks of is in the head, or none. */
+  /** A client without a token asks where to get one; the head has the virtual host that it asks about, if any. */
   onMetadata(exchange: EdgeExchange, isPreflight: boolean): void;
-  /** A request that is refused whoever sent it. */
+  /** A request that is refused no matter who sent it. */
   onRefused(exchange: EdgeExchange, refusal: Refusal): void;
   /** The head of a request to an optional feature's endpoint. */
   onEndpoint(endpoint: Endpoint, exchange: EdgeExchange, parameter: string): void;
-  /** What a health check is told in place of `healthy`. */
+  /** The refusal that a health check gets instead of `healthy`. */
   readonly healthRefusal: Refusal | undefined;
 }
 
@@ -41,9 +41,9 @@ export class Edge {
   readonly #handler: EdgeHandler;
   readonly #endpoints: readonly Endpoint[];
   readonly #context: EdgeContext;
-  /** Each ends the taking of connections of a listener. */
+  /** One function per listener, which stops it from accepting connections. */
   #closers: (() => void)[] = [];
-  /** Open ones: counted only where a drain waits for them. */
+  /** Open connections; counted only when a drain will wait for them. */
   #connectionCount = 0;
   #isDrainAnnounced = false;
   #isRetired = false;
@@ -80,7 +80,7 @@ export class Edge {
     };
   }
 
-  /** Opens every listener; rejects with the address that cannot be listened on. */
+  /** Opens every listener; rejects with an error that names the address that cannot be listened on. */
   async listen(): Promise<void> {
     const { address, tls } = this.#options;
     await this.#listenOn(this.#library.createListener(), false, address);
@@ -89,8 +89,8 @@ export class Edge {
   }
 
   /**
-   * Balancers that ask for the health take this process out; until they have, everything is served as before. Those that
-   * do not ask keep no connection that this process would have to close under their requests.
+   * Load balancers with health checks remove this process; until then everything is served as before. Every answer closes its connection,
+   * so that balancers without health checks keep none that would have to be closed while a request is on its way.
    */
   announceDrain(): void {
     this.#isDrainAnnounced = true;
@@ -98,9 +98,9 @@ export class Edge {
   }
 
   /**
-   * Takes no more connections, and resolves when every request has its whole answer. Where the drain was announced, it
-   * also waits for connections that are kept, and serves what comes over them: as long as the announcement took, and half
-   * of the time for the drain at most. What comes later is refused: the process may end at any time.
+   * Stops accepting connections, and resolves when every request has its whole answer. If the drain was announced, it also waits for
+   * kept-alive connections and serves their requests, for as long as the announcement took, but at most half of the drain timeout.
+   * Later requests are refused, because the process may end at any time.
    */
   async drain(): Promise<void> {
     const { drainNoticeMs, drainTimeoutMs } = this.#options;
@@ -115,9 +115,9 @@ export class Edge {
   }
 
   /**
-   * Takes no more connections, and resolves when none is left: over those that were kept requests may come as long as
-   * the library keeps them. All are served.
-   * @param onLeft called when no more connections come.
+   * Stops accepting connections, and resolves when none is left. Requests on kept-alive connections are served for as long as the
+   * library keeps these open.
+   * @param onLeft called when no more connections are accepted.
    */
   async retire(onLeft: () => void): Promise<void> {
     this.#isRetired = true;
@@ -131,12 +131,12 @@ export class Edge {
     }
   }
 
-  /** A stream may be of a session that another worker owns: nothing but its caller would end it. */
+  /** Ends GET streams: one may belong to a session that another worker owns, and then only its caller would end it. */
   #leaveStreams(): void {
     for (const exchange of this.#context.gets) exchange.leaveStream();
   }
 
-  /** What reaches a listener's queue in its last moment is reset with it. */
+  /** Closes in a quiet turn, because connections that still wait in a listener's accept queue are reset when it closes. */
   async #closeListeners(): Promise<void> {
     this.#context.isDraining = true;
     await untilQuietTurn();
@@ -190,7 +190,7 @@ export class Edge {
       this.#handler.onRefused(this.#exchangeOfAny(res, req, isTls), refusals.draining);
       return;
     }
-    // A method is the caller's word, in lower case: compared, never looked up in an object, which has names of its own.
+    // The method is caller input: compared, and never used as an object key, where names such as `constructor` would match.
     switch (req.getMethod()) {
       case 'post':
         return this.#handler.onRequest(this.#exchange(res, req, isTls, 'POST'));
@@ -212,7 +212,7 @@ export class Edge {
 
   #onHealth(res: HttpResponse, isHead: boolean): void {
     const { isDraining } = this.#context;
-    // A worker that has a successor speaks for the gateway, which is well.
+    // A retired worker has a successor, so it reports the gateway as healthy.
     const isRefusing = (isDraining && !this.#isRetired) || this.#isDrainAnnounced;
     const refusal = isRefusing ? refusals.draining : this.#handler.healthRefusal;
     const body = refusal?.body ?? '{"status":"healthy"}';
@@ -222,12 +222,12 @@ export class Edge {
       res.end(body, isDraining);
       return;
     }
-    // Without arguments: of a length the library would wait for the body.
+    // Without arguments: given a length, the library would wait for the body.
     res.writeHeader('content-length', String(body.length));
     res.endWithoutBody();
   }
 
-  /** For what never reaches the relay, whose exchanges have a body in each answer. */
+  /** For requests that never reach the relay; only these can be HEAD requests, whose answers have no body. */
   #exchangeOfAny(res: HttpResponse, req: HttpRequest, isTls: boolean): EdgeExchange {
     const isHead = req.getMethod() === 'head';
     return new EdgeExchange(this.#context, res, isTls, methodOf(req), readHead(req), isHead);
@@ -238,7 +238,7 @@ export class Edge {
   }
 }
 
-/** For logs and figures. */
+/** The method as logs and figures name it. */
 function methodOf(req: HttpRequest): ExchangeRequest['method'] {
   switch (req.getMethod()) {
     case 'post':

@@ -1,31 +1,31 @@
-// What the edge uses of an HTTP server library: the shape that uWebSockets.js has by itself, and that node-server.ts gives to
-// `node:http`. A worker loads one of them, so that every call in the hot path meets one class.
+// The part of an HTTP server library that the edge uses: the interface of uWebSockets.js, which node-server.ts also gives to
+// `node:http`. A worker loads only one of them, so that every call site in the hot path sees one class.
 
-/** Readable while its handler runs, and not after. */
+/** Readable only while its handler runs. */
 export interface HttpRequest {
-  /** In lower case. */
+  /** The method in lower case. */
   getMethod(): string;
-  /** What stands for the pattern's parameter, as it came. */
+  /** The path segment that matched the pattern's parameter, not decoded. */
   getParameter(index: number): string | undefined;
-  /** Every header, its name in lower case. */
+  /** Calls back for every header, with its name in lower case. */
   forEach(callback: (name: string, value: string) => void): void;
 }
 
-/** Nothing of it may be touched once its caller is gone. */
+/** Must not be touched once the caller is gone. */
 export interface HttpResponse {
   writeStatus(status: string): unknown;
   writeHeader(name: string, value: string): unknown;
-  /** Of a body whose length is not known. @returns whether nothing is held back. */
+  /** Writes a part of a body of unknown length. @returns whether nothing is held back. */
   write(chunk: string | Uint8Array): boolean;
   end(body?: string | Uint8Array, closeConnection?: boolean): unknown;
   endWithoutBody(): unknown;
-  /** Of a body of so many bytes. @returns whether there is room for more, and whether that was all. */
+  /** Writes a part of a body of `totalBytes`. @returns whether there is room for more, and whether the body is complete. */
   tryEnd(part: Uint8Array, totalBytes: number): [hasRoom: boolean, isComplete: boolean];
-  /** How much of the body the library has taken. */
+  /** How many bytes of the body the library has taken. */
   getWriteOffset(): number;
   onWritable(handler: (offset: number) => boolean): unknown;
   onAborted(handler: () => void): unknown;
-  /** A chunk is taken back when the handler returns. */
+  /** The chunk's memory is valid only until the handler returns. */
   onData(handler: (chunk: ArrayBuffer, isLast: boolean) => void): unknown;
   cork(callback: () => void): unknown;
   pause(): unknown;
@@ -35,7 +35,7 @@ export interface HttpResponse {
 
 export type HttpHandler = (res: HttpResponse, req: HttpRequest) => void;
 
-/** One listener's routes: the first that fits takes a request. `:name` in a pattern stands for a segment, a final `*` for the rest. */
+/** The routes of one listener: the first match takes a request. In a pattern, `:name` matches a segment and a final `*` the rest. */
 export interface HttpApp {
   any(pattern: string, handler: HttpHandler): HttpApp;
   get(pattern: string, handler: HttpHandler): HttpApp;
@@ -49,17 +49,17 @@ export interface TlsFiles {
   readonly privateKeyPath: string;
 }
 
-/** A listener whose routes are not there yet. */
+/** A listener without routes yet. */
 export interface HttpListener {
   readonly app: HttpApp;
-  /** Tells of every connection that is opened (1) and closed (-1). Before `listen`. */
+  /** Reports every connection that is opened (1) or closed (-1). Call before `listen`. */
   onConnection(onChange: (change: number) => void): void;
-  /** Resolves with what ends the taking of connections; those that there are stay. `undefined`: the address cannot be had. */
+  /** Resolves with a function that stops accepting connections and keeps the open ones; `undefined` if the address is unavailable. */
   listen(host: string, port: number): Promise<(() => void) | undefined>;
 }
 
 export interface HttpLibrary {
-  /** Whether bytes that it is given may change when its function has returned. */
+  /** Whether the library has copied given bytes when its function returns, so that they may change. */
   readonly copiesAtOnce: boolean;
   createListener(tls?: TlsFiles): HttpListener;
 }

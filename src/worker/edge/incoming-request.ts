@@ -1,5 +1,5 @@
-// The request of an exchange as it comes in: what the head says is there from the start, the rest once the caller is let in
-// and the body has come to its end. Hot: one object per request.
+// The incoming request of an exchange: the head's fields are set from the start, the rest once the
+// caller is let in and the body has ended. Hot path: one object per request.
 import type { AnswerForms, ExchangeRequest } from '../../relay/exchange/exchange.js';
 import { largeMemory } from '../../shared/large-memory.js';
 import { limits } from '../../shared/limits.js';
@@ -22,7 +22,7 @@ export class IncomingRequest implements BodyReceiver {
     const { sessionId, lastEventId, contentLength } = head;
     const requestId = context.requestIds.of(head.requestId);
     this.#context = context;
-    // One literal: an object that is put together from others is slow to make, and to use ever after.
+    // One literal: an object composed from others is slow to create, and slow to use ever after.
     this.#request = {
       method,
       sessionId,
@@ -35,11 +35,11 @@ export class IncomingRequest implements BodyReceiver {
       mirror: head.mirror,
       body: NO_BODY,
     };
-    // An absent length is no length: of a chunked body it is not known.
+    // A missing content length becomes 0, which `RequestBody` treats as unknown, as for a chunked body.
     this.#body = new RequestBody(res, Number(contentLength), context.bodyBytesMax, this);
   }
 
-  /** What is not known yet is empty. */
+  /** Fields that are not known yet are empty. */
   get request(): ExchangeRequest {
     return this.#request;
   }
@@ -49,7 +49,7 @@ export class IncomingRequest implements BodyReceiver {
     return this.#subject;
   }
 
-  /** How much of the body has come and is kept. */
+  /** How many body bytes have arrived and are kept. */
   get receivedBytes(): number {
     return this.#body.length;
   }
@@ -60,9 +60,9 @@ export class IncomingRequest implements BodyReceiver {
   }
 
   /**
-   * The caller is let in: its body is read as there is room for it.
-   * @param subject in whose share a large body counts, and a large answer that is not read.
-   * @param passthroughHeaders name, value, … as they go on the wire again.
+   * The caller is let in: its body is read as room allows.
+   * @param subject whose share a large body counts in, and a large answer that is not read.
+   * @param passthroughHeaders name, value, … in the form that goes on the wire.
    */
   admit(subject: string, answerForms: AnswerForms, passthroughHeaders: readonly string[]): void {
     this.#subject = subject;
@@ -71,7 +71,7 @@ export class IncomingRequest implements BodyReceiver {
     this.#body.admit(this.#context.requestMemory, subject);
   }
 
-  /** Calls back when the request is complete, or its body was thrown away: at once if it is; never after an abort or an answer. */
+  /** Calls back when the request is complete or its body was discarded, at once if it already is; never after an abort or an answer. */
   receive(onReceived: (outcome: BodyOutcome) => void): void {
     this.#onReceived = onReceived;
     this.#body.hand();
@@ -85,14 +85,14 @@ export class IncomingRequest implements BodyReceiver {
     onReceived?.(outcome);
   }
 
-  /** As `Exchange.releaseBody`. */
+  /** Same as `Exchange.releaseBody`. */
   releaseBody(): void {
     const { body } = this.#request;
     this.#request.body = NO_BODY;
     if (body.length >= limits.largeMemoryFromBytes) largeMemory.giveBack(body);
   }
 
-  /** The request is about to be answered: what is still to come of it is read, and dropped. */
+  /** The request is about to be answered: the rest of its body is read and discarded. */
   drop(): void {
     this.#body.drop();
   }

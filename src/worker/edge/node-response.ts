@@ -1,5 +1,5 @@
-// One request and its answer over `node:http`, by the rules of uWebSockets.js, which the edge keeps: bytes that are given are
-// copied, what waits for the caller is told by `onWritable`, and nothing is called after an abort.
+// One request and its answer over `node:http`, with the semantics of uWebSockets.js that the edge relies on: given bytes are
+// copied, `onWritable` reports that the caller has caught up, and nothing is called after an abort.
 //
 //   open ── the kernel does not take all ──> held-back ── it has taken it ──> open
 //   open, held-back ── end ──> ended
@@ -8,7 +8,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { limits } from '../../shared/limits.js';
 import type { HttpRequest, HttpResponse } from './http-library.js';
 
-/** As much of a body of known length as is given to Node at once. */
+/** How much of a body of known length is given to Node at once. */
 const PIECE_BYTES = 16 * 1024;
 const ASCII = /^[\0-\x7F]*$/;
 
@@ -35,7 +35,7 @@ export class NodeRequest implements HttpRequest {
     const { rawHeaders } = this.#req;
     for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
       const value = rawHeaders[i + 1] ?? '';
-      // Node reads a byte as a character; the edge wants UTF-8.
+      // Node decodes headers as Latin-1; the edge expects UTF-8.
       const text = ASCII.test(value) ? value : Buffer.from(value, 'latin1').toString();
       callback((rawHeaders[i] ?? '').toLowerCase(), text);
     }
@@ -51,27 +51,27 @@ export class NodeResponse implements HttpResponse {
   #status = '200 OK';
   readonly #headers: string[] = [];
   #state: State = 'open';
-  /** The request's body. */
+  /** Whether reading the request body is paused. */
   #isPaused = false;
   #writeOffset = 0;
   #onWritable: ((offset: number) => boolean) | undefined;
   #onAborted: (() => void) | undefined;
-  /** Of the body, since the last look at how fast it comes. */
+  /** Body bytes since the last check of the upload rate. */
   #windowBytes = 0;
   #windowStartMs = 0;
 
-  /** @param onAnswered is called once all of the answer was given, or the caller is gone. */
+  /** @param onAnswered is called once the whole answer was given, or the caller is gone. */
   constructor(req: IncomingMessage, res: ServerResponse, onAnswered: () => void) {
     this.#req = req;
     this.#res = res;
     this.#onAnswered = onAnswered;
-    // What Node says of a connection that broke; `close` comes as well.
+    // Errors of a broken connection need no handling: `close` follows.
     req.on('error', () => {});
     res.on('error', () => {});
     res.on('close', () => this.#onClose());
   }
 
-  /** Whether the body should have come by now. */
+  /** Whether the body is incomplete although nothing here has paused it. */
   get isBodyLate(): boolean {
     return !this.#req.complete && !this.#isPaused;
   }
@@ -156,7 +156,7 @@ export class NodeResponse implements HttpResponse {
   resume(): void {
     this.#isPaused = false;
     this.#beginWindow();
-    // Its silence was ours.
+    // The connection was silent only because reading was paused.
     this.#req.socket.setTimeout(limits.nodeSilenceMsMax);
     this.#req.resume();
   }
@@ -165,7 +165,7 @@ export class NodeResponse implements HttpResponse {
     this.#req.socket.destroy();
   }
 
-  /** The rest of the request cannot be read. @returns false when the answer has begun; else nothing more is written here. */
+  /** The rest of the request is unreadable. @returns false when the answer has begun; otherwise this object writes nothing more. */
   leave(): boolean {
     if (this.#res.headersSent) return false;
     this.#onClose();
@@ -180,13 +180,13 @@ export class NodeResponse implements HttpResponse {
 
   #end(body: string | Uint8Array | undefined): void {
     if (!this.#transition('open', 'ended')) this.#transition('held-back', 'ended');
-    // What is still to come of the request is read and dropped by Node.
+    // Node reads and discards the rest of the request.
     if (body === undefined) this.#res.end();
     else this.#res.end(copyOf(body));
     this.#onAnswered();
   }
 
-  /** Node gathers what is written in a turn: it has it written now, and tells what the kernel did not take. */
+  /** Node corks the writes of a turn: uncorking flushes them now, and `writableLength` shows what the kernel did not accept. */
   #isHoldingBack(): boolean {
     const { socket } = this.#req;
     while (socket.writableCorked > 0) socket.uncork();
@@ -210,7 +210,7 @@ export class NodeResponse implements HttpResponse {
     if (!wasEnded) this.#onAborted?.();
   }
 
-  /** A body that comes byte by byte keeps its connection no longer than one that does not come. */
+  /** A body that trickles in may not hold its connection longer than one that has stopped. */
   #measure(bytes: number): void {
     this.#windowBytes += bytes;
     if (performance.now() - this.#windowStartMs < limits.nodeSilenceMsMax) return;
@@ -223,7 +223,7 @@ export class NodeResponse implements HttpResponse {
     this.#windowStartMs = performance.now();
   }
 
-  /** The one writer of the state. */
+  /** The only place that changes the state. */
   #transition(from: State, to: State): boolean {
     if (this.#state !== from) return false;
     this.#state = to;
@@ -231,7 +231,7 @@ export class NodeResponse implements HttpResponse {
   }
 }
 
-/** Node keeps what it is given until the kernel has it; the edge may use it again. */
+/** Node keeps a reference to the bytes until the kernel has them, while the edge may reuse the memory at once. */
 function copyOf(bytes: string | Uint8Array): string | Uint8Array {
   return typeof bytes === 'string' ? bytes : Buffer.from(bytes);
 }

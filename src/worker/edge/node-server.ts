@@ -1,5 +1,5 @@
-// `node:http` in the shape that the edge uses of uWebSockets.js, for where that does not load. What that library refuses by
-// itself is refused here as well: heads that are too large, HTTP/1.0, pipelining, slow heads and bodies.
+// `node:http` behind the part of the uWebSockets.js interface that the edge uses, for machines where uWebSockets.js does not
+// load. It refuses what that library refuses by itself: oversized heads, HTTP/1.0, pipelining, slow heads and bodies.
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
@@ -18,7 +18,7 @@ const OPTIONS: ServerOptions = {
   connectionsCheckingInterval: limits.nodeSilenceMsMax / 4,
 };
 
-/** Whether several processes can listen on one port: `reusePort` of `listen`. */
+/** Whether several processes can listen on one port, with the `reusePort` option of `listen`. */
 export function canSharePort(version: string = process.versions.node, platform: string = process.platform): boolean {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const isKnown = major >= 24 || (major === 23 && minor >= 1) || (major === 22 && minor >= 12);
@@ -31,7 +31,7 @@ export const nodeLibrary: HttpLibrary = {
 };
 
 interface Route {
-  /** `undefined`: any. */
+  /** `undefined` matches every method. */
   readonly method: string | undefined;
   readonly path: RegExp;
   readonly handler: HttpHandler;
@@ -40,7 +40,7 @@ interface Route {
 class NodeListener implements HttpListener, HttpApp {
   readonly #server: Server;
   readonly #routes: Route[] = [];
-  /** The request of each connection that is not answered. */
+  /** The unanswered request of each connection. */
   readonly #current = new WeakMap<Socket, NodeResponse>();
 
   constructor(tls: TlsFiles | undefined) {
@@ -57,7 +57,7 @@ class NodeListener implements HttpListener, HttpApp {
             },
             onRequest,
           );
-    // No header is dropped in silence: their bytes are bounded.
+    // Disables Node's header count limit, which drops headers silently; the total size of the headers is bounded.
     this.#server.maxHeadersCount = 0;
     this.#server.setTimeout(limits.nodeSilenceMsMax, (socket: Socket) => this.#onSilence(socket));
     this.#server.on('clientError', (error: NodeJS.ErrnoException, socket) =>
@@ -102,7 +102,7 @@ class NodeListener implements HttpListener, HttpApp {
       server.once('error', () => resolve(undefined));
       const options = { host, port, exclusive: true, reusePort: canSharePort() };
       server.listen(options, () => {
-        // The server's own `close` ends connections on which a request may be on its way.
+        // `http.Server.close` would also end idle connections, on which a request may already be on its way.
         resolve(() => NetServer.prototype.close.call(server));
       });
     });
@@ -117,7 +117,7 @@ class NodeListener implements HttpListener, HttpApp {
 
   #onRequest(req: IncomingMessage, res: ServerResponse): void {
     const { socket, url = '' } = req;
-    // Neither of two that are pipelined is answered: what waits for the first to be answered would have no bound.
+    // Neither of two pipelined requests is answered: requests queued behind an unanswered one would be unbounded.
     if (this.#current.has(socket)) {
       socket.destroy();
       return;
@@ -139,7 +139,7 @@ class NodeListener implements HttpListener, HttpApp {
     socket.destroy();
   }
 
-  /** Nothing came or went for a while. Who waits for an answer is not silent. */
+  /** Nothing was received or sent for a while. A connection that waits for its answer is left open. */
   #onSilence(socket: Socket): void {
     const response = this.#current.get(socket);
     if (response === undefined || response.isBodyLate) socket.destroy();
@@ -169,13 +169,13 @@ class NodeListener implements HttpListener, HttpApp {
   }
 }
 
-/** Whether what could not be read begins as a request of HTTP/1.1 does, with a method that nobody knows. */
+/** Whether the unparsable bytes begin like an HTTP/1.1 request with an unknown method. */
 function isRequestLine({ rawPacket }: NodeJS.ErrnoException & { readonly rawPacket?: Buffer }): boolean {
   const start = rawPacket?.toString('latin1', 0, limits.requestHeaderBytesMax) ?? '';
   return /^[!#$%&'*+\-.^_`|~\w]+ \S+ HTTP\/1\.1\r\n/.test(start);
 }
 
-/** Answers what is no request to the edge, and ends the connection. */
+/** Answers a request that never reaches the edge, and closes the connection. */
 function refuse(socket: Socket, status: number, refusal?: Refusal): void {
   const { body = '', headers = [] } = refusal ?? {};
   const head = [

@@ -1,11 +1,11 @@
-// Hands over an answer of a known length, whole or in parts, as fast as its caller takes it. What does not fit waits where it
-// is: its memory is the answer's until the library has taken all of it. Hot for large answers only.
+// Writes an answer of known length, whole or in parts, as fast as its caller reads it. A part that does not fit stays in its
+// own memory, which must not change until the library has taken all of it. Hot path for large answers only.
 import { largeMemory } from '../../shared/large-memory.js';
 import type { HttpResponse } from './http-library.js';
 
 const NOTHING = new Uint8Array(0);
 
-/** `room`: the part was taken, and there is room for another. `full`: it waits. `complete`: that was all of the answer. */
+/** `room`: the part was taken, and another may follow. `full`: some of the part has to wait. `complete`: the whole answer was taken. */
 export type Handover = 'room' | 'full' | 'complete';
 
 export class PartWriter {
@@ -21,23 +21,23 @@ export class PartWriter {
     this.#answerBytes = answerBytes;
   }
 
-  /** How much the library had taken when it last said. */
+  /** How many bytes the library had taken at its last report. */
   get takenBytes(): number {
     return this.#takenBytes;
   }
 
-  /** Whether all of the answer was given. */
+  /** Whether the whole answer was handed to this writer. */
   get isGiven(): boolean {
     return this.#partStart + this.#part.length === this.#answerBytes;
   }
 
-  /** Within a `cork`. */
+  /** Call within a `cork`. */
   write(part: Uint8Array): Handover {
     this.#part = part;
     return this.tryMore(this.#partStart);
   }
 
-  /** Within a `cork`, or `onWritable`. @param offset in the answer, from where the library has none. */
+  /** Call within a `cork` or from `onWritable`. @param offset in the answer: how much of it the library has taken. */
   tryMore(offset: number): Handover {
     this.#takenBytes = offset;
     const [hasRoom, isComplete] = this.#res.tryEnd(this.#part.subarray(offset - this.#partStart), this.#answerBytes);
@@ -48,14 +48,14 @@ export class PartWriter {
       return 'complete';
     }
     if (!hasRoom) return 'full';
-    // Its owner may use the memory again.
+    // The part's owner may reuse its memory now.
     this.#partStart += this.#part.length;
     this.#takenBytes = this.#partStart;
     this.#part = NOTHING;
     return 'room';
   }
 
-  /** Nobody takes the rest. */
+  /** Drops the part that waits: the answer is over. */
   drop(): void {
     this.#part = NOTHING;
   }

@@ -1,7 +1,6 @@
-// Watches one caller that takes its answer slowly. uWebSockets.js closes a connection on which nothing could be written
-// for about ten seconds; a write that is tried begins them anew, also when the kernel takes none of it. So while a caller
-// is slow something is tried every few seconds, and how long it may take nothing is ours to say. Cold: made when a
-// caller is slow for the first time.
+// Watches a caller that reads its answer slowly. uWebSockets.js closes a connection on which nothing could be written for about ten
+// seconds; each attempted write restarts that timer, even if the kernel accepts nothing. So a write is tried every few seconds, and
+// the timeout is this class's own. Cold path: created when a caller first becomes slow.
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 
@@ -14,9 +13,9 @@ export class ReaderWatch {
   #progressAtMs = performance.now();
 
   /**
-   * Begins to watch.
-   * @param tryMore tries to hand over more, and answers whether any of it was taken.
-   * @param onStalled is called once nothing was taken for `timeoutMs`; the watch is over then.
+   * Starts watching.
+   * @param tryMore tries to write more, and returns whether any of it was taken.
+   * @param onStalled is called once nothing was taken for `timeoutMs`; the watch has stopped by then.
    */
   constructor(deadlines: DeadlineWheel, timeoutMs: number, tryMore: () => boolean, onStalled: () => void) {
     this.#timeoutMs = timeoutMs;
@@ -25,7 +24,7 @@ export class ReaderWatch {
     this.#next = deadlines.after(this.#waitMs(), () => this.#look());
   }
 
-  /** The caller has become slow again. Changes nothing while it is slow. */
+  /** The caller has become slow again. No effect while the watch is already running. */
   start(): void {
     if (this.#isWatching) return;
     this.#isWatching = true;
@@ -33,12 +32,12 @@ export class ReaderWatch {
     this.#next.restart();
   }
 
-  /** The caller has taken something. */
+  /** The caller has read something. */
   noteProgress(): void {
     this.#progressAtMs = performance.now();
   }
 
-  /** It has taken everything, or nothing more matters. */
+  /** The caller has read everything, or the answer no longer matters. */
   stop(): void {
     this.#isWatching = false;
     this.#next.cancel();
@@ -46,7 +45,7 @@ export class ReaderWatch {
 
   #look(): void {
     if (this.#tryMore()) this.noteProgress();
-    // What was tried may have been the last of the answer.
+    // `#tryMore` may have completed the answer, which stops the watch.
     if (!this.#isWatching) return;
     if (performance.now() - this.#progressAtMs < this.#timeoutMs) {
       this.#next.restart();

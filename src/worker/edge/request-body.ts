@@ -1,5 +1,5 @@
-// The body of one request as it comes in: kept while somebody may want it, dropped from the moment at which nobody will.
-// Hot: one object per request, and most bodies are one chunk.
+// The body of one request as it arrives: kept while it may be needed, dropped from the moment when it will not be.
+// Hot path: one object per request, and most bodies are one chunk.
 //
 //   reading ── it may not go on ──> pausing ── the turn's reads are done ──> paused
 //   pausing, paused ── let in, room ──> reading
@@ -7,21 +7,18 @@
 //   reading, pausing, paused ── drop: answered before its end ──> unwanted
 //   reading, pausing, paused, unwanted ── the caller is gone ──> gone
 //
-// Whether it has come to its end, and how, is beside that: nothing of `unwanted` or `gone` is taken any more.
+// Whether and how the body ended is tracked separately, in `#outcome`: `unwanted` and `gone` take no more bytes.
 import { BodyCollector } from '../../protocol/body-collector.js';
 import { limits } from '../../shared/limits.js';
 import type { MessageHold, MessageMemory, RoomWaiter } from '../../shared/message-memory.js';
 import type { ShareBound } from '../../shared/share.js';
 import type { HttpResponse } from './http-library.js';
 
-/**
- * How the body came to its end: whole, over the limit and thrown away (413), or thrown away because there was no room for
- * it within the bound that is named, and none came free in time.
- */
+/** How the body ended: complete, over the size limit and discarded (413), or discarded for lack of room within the named bound. */
 export type BodyOutcome = 'complete' | 'too-large' | ShareBound;
 
 export interface BodyReceiver {
-  /** @param bytes are the receiver's from here on; nothing unless the outcome is `complete`. */
+  /** @param bytes owned by the receiver from here on; empty unless the outcome is `complete`. */
   onBody(outcome: BodyOutcome, bytes: Buffer): void;
 }
 
@@ -35,15 +32,15 @@ export class RequestBody implements RoomWaiter {
   readonly #receiver: BodyReceiver;
   #state: State = 'reading';
   #outcome: BodyOutcome | undefined;
-  /** The receiver waits for it. */
+  /** The receiver is waiting for the body. */
   #isAwaited = false;
   #isHeld = false;
-  /** Of a large body, once it is let in. */
+  /** The room of a large body, once the caller is let in. */
   #room: MessageHold | undefined;
   #memory: MessageMemory | undefined;
   #subject = '';
 
-  /** @param lengthBytes as the head says; `NaN` when it does not. */
+  /** @param lengthBytes the content length; 0 or `NaN` when the head has none that is valid. */
   constructor(res: HttpResponse, lengthBytes: number, bytesMax: number, receiver: BodyReceiver) {
     this.#res = res;
     this.#lengthBytes = lengthBytes;
@@ -58,41 +55,41 @@ export class RequestBody implements RoomWaiter {
     return this.#received.length;
   }
 
-  /** Hands the body to its receiver when it has come to its end, at once if it has already; never once it is dropped. */
+  /** Passes the body to its receiver when it ends, at once if it has already ended; never once it is dropped. */
   hand(): void {
     this.#isAwaited = true;
     if (this.#outcome !== undefined) this.#handOver(this.#outcome);
   }
 
-  /** Nobody knows yet whether the caller is let in: no more is read than came with the head. */
+  /** Until `admit`, while the caller is not yet let in: reads no more than came with the head. */
   hold(): void {
     this.#isHeld = true;
   }
 
   /**
    * Ends `hold`. The request must not be answered yet.
-   * @param subject in whose share a large body counts from now on: it is read as there is room for it.
+   * @param subject whose share a large body counts in from now on; the body is read as room allows.
    */
   admit(memory: MessageMemory, subject: string): void {
     this.#memory = memory;
     this.#subject = subject;
     if (this.#outcome === 'complete') this.#countWhole();
-    // One that is too large by its own word is refused, whether there is room or not.
+    // A body whose declared length is too large is refused in any case, so it needs no room.
     else if (this.#outcome === undefined && this.#makeRoom(Math.max(this.#lengthBytes || 0, this.#received.length)))
       this.#readOn();
   }
 
-  /** Nothing of the body is here any more. */
+  /** The body's memory is no longer held: gives its room back. */
   releaseRoom(): void {
     this.#room?.release();
   }
 
-  /** For `MessageHold`. */
+  /** `RoomWaiter`: room came free. */
   onRoom(): void {
     this.#readOn();
   }
 
-  /** For `MessageHold`. */
+  /** `RoomWaiter`: no room came free in time. */
   onNoRoom(bound: ShareBound): void {
     if (this.#outcome !== undefined || !this.#isWanted) return;
     this.#received.clear();
@@ -111,9 +108,9 @@ export class RequestBody implements RoomWaiter {
   }
 
   /**
-   * Once the turn's reads are done: uWebSockets.js does not stop in the middle of them, and what still comes of them would
-   * start the clock again by which it closes silent uploads, 8 to 12 s later. Nothing is paused whose end is among them: to
-   * resume it would start that clock too, with nothing left to come that stops it.
+   * Pauses once this turn's reads are done: uWebSockets.js does not stop in the middle of them, and later chunks would restart its
+   * timer for silent uploads, which fires 8 to 12 s later. A body that ends in these reads is never paused: resuming it would start
+   * that timer as well, and nothing more would come to stop it.
    */
   #pause(): void {
     if (!this.#transition('reading', 'pausing')) return;
@@ -122,7 +119,7 @@ export class RequestBody implements RoomWaiter {
     });
   }
 
-  /** The request is about to be answered, whatever is still to come: that is read, and dropped. */
+  /** The request is about to be answered: the rest of its body is read and discarded. */
   drop(): void {
     if (this.#outcome !== undefined) return;
     const wasPaused = this.#transition('paused', 'unwanted');
@@ -148,7 +145,7 @@ export class RequestBody implements RoomWaiter {
       this.#end('too-large');
       return;
     }
-    // The library takes a chunk back when its callback returns.
+    // The library reuses the chunk's memory when this callback returns; `add` copies it.
     if (chunk.byteLength > 0) this.#received.add(new Uint8Array(chunk), this.#lengthBytes);
     if (isLast) {
       this.#countWhole();
@@ -160,12 +157,12 @@ export class RequestBody implements RoomWaiter {
     }
   }
 
-  /** @returns false when there is none: no more is read until there is. */
+  /** @returns false when there is no room: reading stops until there is. */
   #makeRoom(bytes: number): boolean {
     if (bytes < limits.countedFromBytes || bytes <= (this.#room?.heldBytes ?? 0)) return true;
     if (this.#memory === undefined) return true;
     this.#room ??= this.#memory.hold(this.#subject, this);
-    // Of a length that the head says, all of it; else twice what there is.
+    // With a content length, asks for all of it; otherwise for twice what has arrived.
     const outcome = this.#room.grow(bytes, this.#lengthBytes > 0 ? bytes : Math.min(2 * bytes, this.#bytesMax));
     if (outcome === 'room') return true;
     this.#pause();
@@ -173,7 +170,7 @@ export class RequestBody implements RoomWaiter {
     return false;
   }
 
-  /** All of it is here: it counts whether there is room or not, and as what it is. */
+  /** The whole body is here: it counts with its actual size, whether there is room or not. */
   #countWhole(): void {
     const { length } = this.#received;
     if (length < limits.countedFromBytes || this.#memory === undefined || this.#room?.heldBytes === length) return;
@@ -194,7 +191,7 @@ export class RequestBody implements RoomWaiter {
     this.#receiver.onBody(outcome, bytes);
   }
 
-  /** The one writer of the state. */
+  /** The only place that changes the state. */
   #transition(from: State, to: State): boolean {
     if (this.#state !== from) return false;
     this.#state = to;

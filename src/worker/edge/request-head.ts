@@ -1,5 +1,5 @@
-// The head of a request, copied out of the HTTP library while its handler runs: afterwards nothing of it can be read.
-// Hot: one pass over the headers, which also finds those that must not come twice.
+// The head of a request, copied while the HTTP library's handler runs: the library's request object is unreadable
+// afterwards. Hot path: one pass over the headers, which also detects duplicates of headers that may come only once.
 import { NO_MIRROR, type MirrorHeaders } from '../../relay/exchange/exchange.js';
 import { joined, mirrorIn, mirrorOfVersion } from '../../relay/exchange/mirror-headers.js';
 import { NO_HEADERS } from './answer-head.js';
@@ -21,12 +21,12 @@ export interface RequestHead {
   requestId: string;
   traceparent: string;
   tracestate: string;
-  /** A header that must come once came twice (decisions 2.2), or the body is in a coding of which the end is unknown. */
+  /** A header that may come only once came twice (decisions 2.2), or the transfer coding does not tell where the body ends. */
   isAmbiguous: boolean;
   mirror: MirrorHeaders;
-  /** There are more `mcp-param-*` than are taken, or longer ones; `mirror` has none then. */
+  /** There are more `mcp-param-*` headers than are accepted, or longer ones; `mirror` then has none of them. */
   isMirrorTooLarge: boolean;
-  /** Every header as received: lower-case name, value, name, value, …; none once a stream has begun. */
+  /** Every header as received: lower-case name, value, name, value, …; emptied once a stream has begun. */
   headers: readonly string[];
 }
 
@@ -62,7 +62,7 @@ export function readHead(req: HttpRequest): RequestHead {
   return head;
 }
 
-/** Drops what nobody needs once a long stream has begun, above all the token. */
+/** Drops what is not needed once a long stream has begun, above all the token. */
 export function forgetHeaders(head: RequestHead): void {
   head.headers = NO_HEADERS;
   head.authorization = '';
@@ -70,14 +70,14 @@ export function forgetHeaders(head: RequestHead): void {
   head.host = '';
 }
 
-/** The head that `takeHeader` fills, and its headers; `forEach` is synchronous, so one function serves every request. */
+/** The head that `takeHeader` fills, and its headers; `forEach` is synchronous, so one function serves all requests. */
 let current: RequestHead;
 let currentHeaders: string[];
 
-/** Whether a header came that says again what the body says. */
+/** Whether a header came that may be part of the mirror: it repeats something in the body. */
 let hasMirror = false;
 
-/** Which of the headers that must come once have come, empty or not: a bit each. */
+/** Bit set of the single-occurrence headers seen so far, empty or not. */
 let seen = 0;
 const HOST = 1;
 const AUTHORIZATION = 2;
@@ -85,7 +85,7 @@ const SESSION_ID = 4;
 const CONTENT_LENGTH = 8;
 const ORIGIN = 16;
 
-/** @returns the value that counts: the first that is not empty, so that a caller without a good token hears 401 before 400. */
+/** @returns the value that counts: the first non-empty one, so that a caller without a valid token gets 401 rather than 400. */
 function single(header: number, present: string, value: string): string {
   if ((seen & header) !== 0) current.isAmbiguous = true;
   seen |= header;
@@ -108,11 +108,11 @@ function takeHeader(name: string, value: string): void {
       current.contentLength = single(CONTENT_LENGTH, current.contentLength, value);
       break;
     case 'transfer-encoding':
-      // uWebSockets.js takes anything for `chunked` (RFC 9112, 6.3: only that last coding tells where the body ends).
+      // uWebSockets.js takes any value for `chunked`, but only a final `chunked` marks the body's end (RFC 9112, 6.3).
       if (value.toLowerCase() !== 'chunked') current.isAmbiguous = true;
       break;
     case 'origin':
-      // Two are no origin, and none that is allowed.
+      // Two joined values are not a valid origin, so no allow list matches them.
       current.origin = (seen & ORIGIN) === 0 ? value : `${current.origin}, ${value}`;
       seen |= ORIGIN;
       break;
@@ -120,7 +120,7 @@ function takeHeader(name: string, value: string): void {
       current.contentType = value;
       break;
     case 'accept':
-      // Several `accept` headers are one list (RFC 9110, 5.3).
+      // Several `accept` headers form one list (RFC 9110, 5.3).
       current.accept = current.accept === '' ? value : `${current.accept},${value}`;
       break;
     case 'mcp-protocol-version':
@@ -130,7 +130,7 @@ function takeHeader(name: string, value: string): void {
       current.lastEventId = value;
       break;
     case 'traceparent':
-      // Two are none: nobody knows whose child this is.
+      // Two are treated as none: the parent span would be ambiguous.
       current.traceparent = current.traceparent === '' ? value : 'ambiguous';
       break;
     case 'tracestate':

@@ -1,4 +1,4 @@
-// A status with its reason, as the library wants it. Hot: made once for each.
+// A status with its reason phrase, as the HTTP library wants it. Hot path: the strings are built once.
 import { STATUS_CODES } from 'node:http';
 
 const statusLines = new Map(

@@ -1,5 +1,5 @@
-// The one door to uWebSockets.js. The package is a native binary that fits certain Node.js versions only, and is not in
-// the npm registry under its own name: when it does not load, this says why, and exactly what to do.
+// The only module that loads uWebSockets.js, a native binary for certain Node.js versions that is not in the npm registry under
+// its own name: when it does not load, the error says why and exactly what to do.
 
 import { createRequire } from 'node:module';
 import type * as uWebSockets from 'uWebSockets.js';
@@ -9,16 +9,16 @@ export type Uws = typeof uWebSockets;
 
 const require = createRequire(import.meta.url);
 
-/** A setting that the package's types leave out. Other builds of the library have it in their default export alone. */
+/** A setting that the package's types omit. Some builds of the library have it only on their default export. */
 interface Configurable {
   _cfg?(setting: 'silent'): void;
   readonly default?: Configurable;
 }
 
-/** Of what a loader says about one failure. */
+/** How much of one load error's text is reported. */
 const CAUSE_CHARS_MAX = 300;
 
-/** Loads the library and keeps it from announcing itself in a response header. Rejects with words for a person. */
+/** Loads the library and stops it from announcing itself in a response header. Rejects with a message for an operator. */
 export async function loadUws(): Promise<Uws> {
   try {
     const uws = await findUws();
@@ -36,8 +36,8 @@ export async function loadUws(): Promise<Uws> {
 }
 
 /**
- * A build that can be required is: imported, it names a part of what it has, and it would end the process besides where it does not load. The
- * one that the program comes with can be imported alone.
+ * A build that supports `require` must be loaded that way: `import` would see only part of its exports, and would end the process if
+ * the build does not load. The build that the program ships with supports `import` only.
  */
 async function findUws(): Promise<Uws> {
   try {
@@ -49,8 +49,8 @@ async function findUws(): Promise<Uws> {
 }
 
 /**
- * The line that says something, as in `GLIBC_2.38 not found`: a loader may say it in the cause of what it throws, or, as the package does,
- * as the last paragraph behind words of its own that are the same for every cause.
+ * The informative line of a load error, such as `GLIBC_2.38 not found`: loaders put it into the error's cause or, like this package,
+ * into the last paragraph, after text that is the same for every cause.
  */
 export function causeInWords(error: unknown): string {
   const words: string[] = [];

@@ -1,5 +1,5 @@
-// Puts a body of a known size together from its parts. It is a copy: a small body must not keep the whole piece that it
-// came in with others. Its memory is taken when the first part comes, not on the head's word.
+// Assembles a body of known size from its parts. The parts are copied, so that a small body does not keep the whole piece alive
+// that it arrived in. Its memory is allocated with the first part, not on the word of the head.
 import { largeMemory } from '../../shared/large-memory.js';
 import { limits } from '../../shared/limits.js';
 import { StreamFault } from './frames.js';
@@ -10,7 +10,7 @@ export class HopBody {
   readonly #inflow: Inflow;
   readonly #totalBytes: number;
   #filledBytes = 0;
-  /** There is no room for it yet: what came is not returned as credit, so that no more than a window of it comes. */
+  /** There is no room for the body yet: its bytes are not returned as credit, so at most one window of it arrives. */
   #isHeld = false;
   #heldBytes = 0;
   #bytes: Buffer = Buffer.alloc(0);
@@ -24,12 +24,12 @@ export class HopBody {
     return this.#filledBytes === this.#totalBytes;
   }
 
-  /** The body, once complete; large memory that its last owner may give back (large-memory.ts). */
+  /** The body, once complete. Its last owner may give large memory back (large-memory.ts). */
   get bytes(): Buffer {
     return this.#bytes.length === this.#totalBytes ? this.#bytes : this.#bytes.subarray(0, this.#totalBytes);
   }
 
-  /** @throws {StreamFault} when the part does not fit. */
+  /** @throws {StreamFault} when the part exceeds the declared size. */
   add(part: Buffer): void {
     if (part.length > this.#totalBytes - this.#filledBytes) throw new StreamFault('body longer than its head says');
     this.#inflow.arrive(part.length);
@@ -40,7 +40,7 @@ export class HopBody {
     else if (!this.isComplete) this.#inflow.release(part.length);
   }
 
-  /** Takes no more than a window until `letGo`. */
+  /** Accepts at most one window until `letGo`. */
   hold(): void {
     this.#isHeld = true;
   }

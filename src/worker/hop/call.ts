@@ -1,4 +1,4 @@
-// The caller's end of one hop: sends a request to its owner and gives the answer to the exchange that it came by.
+// The caller's end of one hop: sends a request to its owner and passes the answer to the exchange that the request came by.
 //
 //   asked ── respond ──> gathering ── body complete ──> done
 //   asked ── open-stream, open-body ──> streaming ── end ──> ending ── all written ──> done
@@ -24,8 +24,9 @@ import {
 import type { HopSocket } from './socket.js';
 
 /**
- * Why there is no answer. `owner-absent`: nothing was sent, for there is no process to send it to. `owner-lost`: the request was sent, and it is not known what became of it. `hop-failed`: the two workers did
- * not understand each other about this one request; the owner and its sessions are there.
+ * Why there is no answer. `owner-absent`: nothing was sent, because no process listens in the owner's slot. `owner-lost`: the
+ * request may have been sent, and its outcome is unknown. `hop-failed`: the two workers disagreed about the frames of this one
+ * request; the owner and its sessions live on. `answer-bytes-full`: there was no room for the answer.
  */
 export type HopFailure = 'owner-absent' | 'owner-lost' | 'hop-failed' | 'answer-bytes-full';
 
@@ -40,21 +41,21 @@ export class HopCall implements RoomWaiter {
   readonly #outflow: Outflow;
   #state: State = 'asked';
 
-  /** An answer given as a whole, while it is gathered. */
+  /** A complete answer while its body is gathered. */
   #answer: { readonly head: RespondHead; readonly body: HopBody } | undefined;
 
   readonly #inflow: Inflow;
-  /** What is still to come of a body of a known length; `undefined` in an event stream. */
+  /** The remaining bytes of a body of known length; `undefined` in an event stream. */
   #bodyLeftBytes: number | undefined;
-  /** Data of a stream is held from a `write` that answered false until `onDrain`: a window of it at most. */
+  /** Stream data held from a `write` that returned false until `onDrain`: at most one window. */
   #held: Buffer[] = [];
   #isBlocked = false;
-  /** What came with the end. */
+  /** The bytes that came with the `end` frame. */
   #last: Buffer | undefined;
-  /** The size of the write that answered false: its credit is returned with `onDrain`. */
+  /** The size of the write that returned false; its credit is returned in `onDrain`. */
   #blockedBytes = 0;
 
-  /** @param forget is called once, when no frame of the stream is of interest any more. */
+  /** @param forget is called once, when the stream's frames no longer matter. */
   constructor(
     socket: HopSocket,
     stream: number,
@@ -85,8 +86,8 @@ export class HopCall implements RoomWaiter {
   }
 
   /**
-   * Nothing reads the request's body here once all of it is in frames: it begins when there is an owner for them. A refusal has
-   * the id that is in a small one.
+   * Once the whole body is in frames, nothing here reads it again; framing starts only when there is an owner. A small body is kept,
+   * because a refusal repeats the request id from it.
    */
   #releaseSent(): void {
     const isLarge = this.#exchange.request.body.length >= limits.largeMemoryFromBytes;
@@ -94,13 +95,13 @@ export class HopCall implements RoomWaiter {
   }
 
   /**
-   * @throws {StreamFault} for a frame that cannot be: `onFault` ends the hop.
+   * @throws {StreamFault} for a frame that is not valid now: `onFault` ends the hop.
    * @throws {HopFault} for a frame that an owner never sends.
    */
   onFrame(kind: FrameKind, payload: Buffer): void {
     if (kind === 'reset') return this.#fail();
     if (kind === 'credit') return this.#onCredit(readCredit(payload));
-    // The caller is gone and the owner does not know yet: what it still sends is dropped.
+    // The caller is gone and the owner does not know yet: frames that it still sends are dropped.
     if (this.#state === 'leaving') return;
     switch (kind) {
       case 'respond':
@@ -128,7 +129,7 @@ export class HopCall implements RoomWaiter {
     }
   }
 
-  /** The link is gone. Not called once the answer has arrived completely. */
+  /** The link is lost. Has no effect once the answer has arrived completely. */
   onLost(failure: HopFailure): void {
     const hasBegun = this.#state === 'streaming';
     if (!this.#finish(['asked', 'gathering', 'streaming'])) return;
@@ -136,13 +137,13 @@ export class HopCall implements RoomWaiter {
     else this.#onFailure(failure);
   }
 
-  /** A frame of the owner's cannot be: the hop ends, and the owner is told. */
+  /** The owner sent an invalid frame: the hop ends, and the owner is told. */
   onFault(): void {
     this.#socket.reserve('reset', this.stream, 0);
     this.#fail();
   }
 
-  /** The stream is over for both ends; the caller is answered, or cut off where its answer has begun. */
+  /** Ends the stream at both ends: the caller is answered, or cut off if its answer has begun. */
   #fail(failure: HopFailure = 'hop-failed'): void {
     const hasBegun = this.#state === 'streaming';
     const isWaiting = this.#state === 'asked' || this.#state === 'gathering';
@@ -166,12 +167,12 @@ export class HopCall implements RoomWaiter {
     this.#tryRespond();
   }
 
-  /** For `MessageHold`. */
+  /** `RoomWaiter`: room came free. */
   onRoom(): void {
     if (this.#state === 'gathering') this.#answer?.body.letGo();
   }
 
-  /** For `MessageHold`: the caller is told, the owner drops the rest. */
+  /** `RoomWaiter`: no room came free. The caller is refused, and the owner drops the rest. */
   onNoRoom(): void {
     if (this.#state !== 'gathering') return;
     this.#socket.reserve('reset', this.stream, 0);
@@ -190,7 +191,7 @@ export class HopCall implements RoomWaiter {
       if (payload.length > this.#bodyLeftBytes) throw new StreamFault('body longer than its head says');
       this.#bodyLeftBytes -= payload.length;
     }
-    // What is held is a copy: a small event must not keep the whole piece that it came in with others.
+    // Held data is copied, so that a small event does not keep the whole piece alive that it arrived in.
     if (this.#isBlocked) this.#held.push(Buffer.from(payload));
     else this.#write(payload);
   }
@@ -208,7 +209,7 @@ export class HopCall implements RoomWaiter {
       throw new StreamFault(`body ${last.length < this.#bodyLeftBytes ? 'shorter' : 'longer'} than its head says`);
     this.#expect(['streaming'], 'ending', 'end');
     this.#forget(this.stream);
-    // Like what is held, a copy where it may have to wait.
+    // Copied like held data if it may have to wait.
     if (last.length > 0) this.#last = this.#isBlocked ? Buffer.from(last) : last;
     this.#writeHeld();
   }
@@ -232,7 +233,7 @@ export class HopCall implements RoomWaiter {
     this.#writeHeld();
   }
 
-  /** Stops when the exchange takes no more, and goes on in `#onDrain`. */
+  /** Stops when the exchange takes no more, and continues in `#onDrain`. */
   #writeHeld(): void {
     while (!this.#isBlocked && (this.#state === 'streaming' || this.#state === 'ending')) {
       const bytes = this.#held.shift();
@@ -250,7 +251,7 @@ export class HopCall implements RoomWaiter {
     else this.#release(bytes.length);
   }
 
-  /** The owner has sent everything once the stream is ending: it needs no credit. */
+  /** Once the stream is ending, the owner has sent everything and needs no credit. */
   #release(bytes: number): void {
     if (this.#state === 'streaming') this.#inflow.release(bytes);
   }
@@ -260,7 +261,7 @@ export class HopCall implements RoomWaiter {
     if (this.#finish(['ending'])) return;
     if (!this.#transition(['asked', 'gathering', 'streaming'], 'leaving')) return;
     this.#socket.reserve('abort', this.stream, 0);
-    // A request is sent to its end even so: the owner carries it out (S12).
+    // The rest of the request is still sent: the owner carries it out (S12).
     if (this.#outflow.isEmpty) this.#leave();
   }
 
@@ -273,7 +274,7 @@ export class HopCall implements RoomWaiter {
     if (!this.#transition(from, to)) throw new StreamFault(`${kind} frame while ${this.#state}`);
   }
 
-  /** Lets go of the exchange: what happens to it from here on is no longer the hop's concern. */
+  /** Detaches from the exchange: the hop no longer handles its events. */
   #finish(from: readonly State[]): boolean {
     if (!this.#transition(from, 'done')) return false;
     this.#exchange.onAbort = undefined;

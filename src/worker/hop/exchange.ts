@@ -28,20 +28,20 @@ export class HopExchange extends ExchangeHooks implements Exchange {
   readonly #outflow: Outflow;
   #request: ExchangeRequest;
   #state: State = 'unanswered';
-  /** An answer given as a whole: it is sent from where it is. */
+  /** The body of a complete answer, sent without a copy. */
   #body: Uint8Array = NO_BODY;
-  /** A `write` answered false. Ends in `onCredit`, or with the exchange. */
+  /** A `write` returned false. Reset in `onCredit`, or moot when the exchange ends. */
   #isDrainDue = false;
-  /** Of the answer: as in its head, and what was given of its body. */
+  /** The answer's status, and the bytes given of its body. */
   #status = 0;
   #answerBytes = 0;
   readonly #answerMemory: MessageMemory | undefined;
   readonly #subject: string;
-  /** What waits for credit is what is not read. */
+  /** Counts bytes that wait for credit as unread. */
   #room: AnswerRoom | undefined;
 
   /**
-   * @param forget is called once, when no frame of the stream is of interest any more.
+   * @param forget is called once, when the stream's frames no longer matter.
    * @param answerMemory in which the subject's large answers count while they wait for credit.
    */
   constructor(
@@ -92,10 +92,10 @@ export class HopExchange extends ExchangeHooks implements Exchange {
     this.#tryComplete();
   }
 
-  /** A hop begins with what one worker has read. */
+  /** Nothing to do: only a part of a batch passes its reading on. */
   onRead(): void {}
 
-  /** Asked by a hop that this worker passes on to its successor; what the relay gives is counted as it waits. */
+  /** Used by a hop that this worker forwards to its successor; answers of the relay are counted as they wait. */
   makeRoom(bytes: number, waiter: RoomWaiter): 'room' | 'wait' | ShareBound {
     return this.#roomOfAnswer()?.make(bytes, waiter) ?? 'room';
   }
@@ -125,7 +125,7 @@ export class HopExchange extends ExchangeHooks implements Exchange {
   }
 
   end(last?: Uint8Array): void {
-    // Behind what waits for credit it waits, too: `#tryComplete` comes again without it.
+    // If bytes wait for credit, the last ones queue behind them, and `onCredit` calls `#tryComplete` again without them.
     const isJoined = last !== undefined && last.length <= limits.joinedEventBytesMax && this.#outflow.isEmpty;
     if (last !== undefined && !isJoined) this.write(last);
     if (!this.#transition(['streaming'], 'ending')) return;
@@ -146,7 +146,7 @@ export class HopExchange extends ExchangeHooks implements Exchange {
     if (this.#state === 'streaming') this.#roomOfAnswer()?.countInPieces(bytes);
   }
 
-  /** The other worker has got rid of bytes. */
+  /** The peer worker has passed on or dropped bytes. */
   onCredit(creditBytes: number): void {
     this.#outflow.grant(creditBytes);
     if (this.#state !== 'streaming') {
@@ -158,14 +158,14 @@ export class HopExchange extends ExchangeHooks implements Exchange {
     }
   }
 
-  /** The caller went away, or the other worker did. */
+  /** The caller went away, or the peer worker did. */
   abort(): void {
     const isAnswered = this.#state === 'responding' || this.#state === 'ending';
     if (!this.#transition(['unanswered', 'responding', 'streaming', 'ending'], 'aborted')) return;
     this.#outflow.drop();
     this.#settle();
     if (this.#status !== 0) this.tellDone(this.#status, this.#answerBytes, 'cut');
-    // What the relay has answered completely is no longer its concern.
+    // The relay has no more to do with a request that it has answered completely.
     if (!isAnswered) this.onAbort?.();
   }
 
@@ -178,7 +178,7 @@ export class HopExchange extends ExchangeHooks implements Exchange {
     return (this.#room ??= new AnswerRoom(this.#answerMemory, this.#subject));
   }
 
-  /** There will be no answer over this hop. */
+  /** Ends the hop without an answer. */
   #reset(): void {
     this.#transition(['responding'], 'aborted');
     this.#socket.reserve('reset', this.stream, 0);
@@ -202,7 +202,7 @@ export class HopExchange extends ExchangeHooks implements Exchange {
     this.#forget(this.stream);
   }
 
-  /** The answer's head is there. For a caller that is gone, that is the end of what it asked for. */
+  /** An answer has begun. If the caller is gone, this ends the exchange: `unheard` is reported. */
   #begin(to: State, status: number): boolean {
     if (this.#transition(['unanswered'], to)) {
       this.#status = status;

@@ -1,12 +1,12 @@
-// The credit of one stream in one direction: at most `hopWindowBytes` are under way or waiting at the receiver. The
-// receiver returns credit for bytes it has got rid of. So a large body leaves room on the link for the other hops, and a
-// slow reader costs both workers a bounded amount of memory.
+// Flow control of one stream in one direction: at most `hopWindowBytes` are in transit or waiting at the receiver, which returns
+// credit for the bytes that it has passed on or dropped. So a large body leaves room on the link for other hops, and a slow reader
+// costs both workers a bounded amount of memory.
 import { limits } from '../../shared/limits.js';
 import { StreamFault } from './frames.js';
 import { sendCredit } from './heads.js';
 import type { HopSocket } from './socket.js';
 
-/** Credit is returned in quarters of the window: often enough that the sender goes on, without a frame for each piece. */
+/** Credit is returned in quarters of the window: often enough to keep the sender going, without a frame per piece. */
 const CREDIT_BYTES_MIN = limits.hopWindowBytes / 4;
 
 /** The sender's side. */
@@ -14,7 +14,7 @@ export class Outflow {
   readonly #socket: HopSocket;
   readonly #stream: number;
   #creditBytes: number = limits.hopWindowBytes;
-  /** What was written beyond the credit; goes on in `grant`. Empty while there is credit. */
+  /** Bytes written beyond the credit; `grant` sends them. Empty while there is credit. */
   #waiting: Uint8Array[] = [];
 
   constructor(socket: HopSocket, stream: number) {
@@ -30,13 +30,13 @@ export class Outflow {
     return this.#creditBytes > 0;
   }
 
-  /** Takes all bytes. What has to wait is sent from where it is, and must stay as it is until then: see `isEmpty`. */
+  /** Accepts all bytes. Bytes that wait for credit are not copied and must not change until they are sent: see `isEmpty`. */
   write(bytes: Uint8Array): void {
     const sentBytes = this.#send(bytes);
     if (sentBytes < bytes.length) this.#waiting.push(bytes.subarray(sentBytes));
   }
 
-  /** @throws {StreamFault} when more is returned than was sent. */
+  /** @throws {StreamFault} when more credit is returned than bytes were sent. */
   grant(creditBytes: number): void {
     this.#creditBytes += creditBytes;
     if (this.#creditBytes > limits.hopWindowBytes) throw new StreamFault('more credit than the window holds');
@@ -47,7 +47,7 @@ export class Outflow {
     }
   }
 
-  /** Nobody wants the rest. */
+  /** Drops the rest, which is no longer wanted. */
   drop(): void {
     this.#waiting = [];
   }
@@ -67,9 +67,9 @@ export class Outflow {
 export class Inflow {
   readonly #socket: HopSocket;
   readonly #stream: number;
-  /** What the sender may still send. */
+  /** How many bytes the sender may still send. */
   #openBytes: number = limits.hopWindowBytes;
-  /** Got rid of, but not yet returned as credit. */
+  /** Bytes passed on or dropped, but not yet returned as credit. */
   #releasedBytes = 0;
 
   constructor(socket: HopSocket, stream: number) {

@@ -1,12 +1,12 @@
-// The frames that a hop's link is made of, and how they are cut out of its bytes. Knows no stream and no socket. Hot.
+// The frames of a hop's link, and the decoder that cuts them out of its bytes. Independent of streams and sockets. Hot path.
 //
 //   frame = payload bytes (u32) · kind (u8) · stream (u32) · payload           all little-endian
 //
 //   caller → owner   hello (the secret, first and once) · request · data (its body) · credit · abort · reset
 //   owner → caller   respond · open-stream · open-body · data (body or stream) · end (the last of it) · cut · credit · reset · leave
 //
-// `reset` says that its sender found a fault in the stream and knows it no more, `leave` that the owner has a successor at its path: the link
-// takes no more requests, and is closed when those on it are answered.
+// `reset`: the sender found a fault in the stream and has forgotten the stream. `leave`: the owner has a
+// successor at its path, so the link takes no more requests and is closed when those on it are answered.
 import { limits } from '../../shared/limits.js';
 
 const FRAME_CODES = {
@@ -26,17 +26,17 @@ const FRAME_CODES = {
 
 export type FrameKind = keyof typeof FRAME_CODES;
 
-/** The kind of each code: the codes are the places in this list. */
+/** The kind of each code; codes are indexes into this list. */
 const FRAME_KINDS = Object.keys(FRAME_CODES) as FrameKind[];
 
 export const FRAME_HEADER_BYTES = 9;
 
-/** What a peer sent is no frame, or nothing that ever goes this way: it cannot be followed any more. Closes the link. */
+/** The peer sent no valid frame, or one that is never sent in this direction: the link cannot be followed any more and is closed. */
 export class HopFault extends Error {
   override readonly name = 'HopFault';
 }
 
-/** A frame says what its stream cannot have. The frames of the others are as good as before: only this stream ends. */
+/** A frame is invalid for its stream. The link's other frames are still good, so only this stream ends. */
 export class StreamFault extends Error {
   override readonly name = 'StreamFault';
 }
@@ -53,26 +53,26 @@ export function writeFrameHeader(
   target.writeUInt32LE(stream, at + 5);
 }
 
-/** Cuts frames out of bytes that come in any pieces. Useless once it has thrown. */
+/** Cuts frames out of bytes that arrive in arbitrary pieces. Unusable once it has thrown. */
 export class FrameDecoder {
   readonly #onFrame: (kind: FrameKind, stream: number, payload: Buffer) => void;
 
-  /** A header that came in pieces is put together here. */
+  /** Collects a header that arrives in pieces. */
   readonly #header = Buffer.allocUnsafe(FRAME_HEADER_BYTES);
   #headerFilled = 0;
 
-  /** The payload of a frame that came in pieces; `undefined` between frames and within a header. */
+  /** Collects the payload of a frame that arrives in pieces; `undefined` between frames and within a header. */
   #payload: Buffer | undefined;
   #payloadFilled = 0;
   #kind: FrameKind = 'hello';
   #stream = 0;
 
-  /** @param onFrame is given payloads that share the memory of the piece they came in, and may keep them. */
+  /** @param onFrame is given payloads that share the memory of the piece they arrived in, and may keep them. */
   constructor(onFrame: (kind: FrameKind, stream: number, payload: Buffer) => void) {
     this.#onFrame = onFrame;
   }
 
-  /** @throws {HopFault} for an unknown kind and for a payload above `hopFrameBytesMax`, before it is gathered. */
+  /** @throws {HopFault} for an unknown kind, and for a payload above `hopFrameBytesMax` before it is gathered. */
   push(piece: Buffer): void {
     let at = 0;
     while (at < piece.length) {

@@ -1,5 +1,5 @@
-// What a hop's frames say, as bytes: the heads of requests and answers, and credit. Strings travel as UTF-16, so that
-// every string arrives as it was sent (a subject too that UTF-8 could not hold) and its length need not be counted.
+// Encoding of frame payloads: the heads of requests and answers, and credit. Strings travel as UTF-16, so that every string arrives
+// as it was sent (even a subject that UTF-8 cannot hold) and its length need not be computed.
 import {
   NO_MIRROR,
   type AnswerForms,
@@ -12,7 +12,7 @@ import { limits } from '../../shared/limits.js';
 import { StreamFault } from './frames.js';
 import type { HopSocket } from './socket.js';
 
-/** What admission found out about a request, beyond the request itself. */
+/** What admission found out about a request. */
 export interface ForwardedIdentity {
   readonly subject: string;
   readonly virtualHostId: string;
@@ -31,7 +31,7 @@ export interface RespondHead {
   readonly bodyBytes: number;
 }
 
-/** Of an answer that comes in parts. */
+/** The head of an answer whose body comes in parts. */
 export interface BodyHead {
   readonly contentType: BodyType;
   readonly bodyBytes: number;
@@ -72,7 +72,7 @@ export function trySendRequestHead(
 
 const NO_STRINGS: readonly string[] = [];
 
-/** None, the version, or all: version, method, name, name of a parameter, value, … */
+/** No strings, only the version, or all: version, method, name, parameter name, value, … */
 function mirrorStrings(mirror: MirrorHeaders): readonly string[] {
   const { protocolVersion, method, name, params } = mirror;
   if (mirror === NO_MIRROR) return NO_STRINGS;
@@ -156,7 +156,7 @@ export function sendOpenStream(socket: HopSocket, stream: number, sessionId: str
   writeStrings(socket.reserve('open-stream', stream, stringsBytes(strings)), 0, strings);
 }
 
-/** @returns the session id, if the stream was opened with one. */
+/** @returns the session id, if the stream has one. */
 export function readOpenStream(payload: Buffer): string | undefined {
   return readStrings(payload, 0)[0];
 }
@@ -188,7 +188,7 @@ function stringsBytes(strings: readonly string[]): number {
   return bytes;
 }
 
-/** Each string as its bytes (u32) and UTF-16; there are as many as fill the payload. */
+/** Writes each string as its byte length (u32) and UTF-16; the strings fill the payload, so they are not counted. */
 function writeStrings(payload: Buffer, from: number, strings: readonly string[]): void {
   let at = from;
   for (const text of strings) {

@@ -1,5 +1,5 @@
-// The way from this worker to the owners of sessions that are not its own: one link for each of them, opened when first
-// needed and opened anew after it was lost.
+// Connects this worker to the owners of other workers' sessions: one link per owner, opened when first needed and reopened after
+// it is lost.
 import assert from 'node:assert';
 import { join } from 'node:path';
 import type { Exchange } from '../../relay/exchange/exchange.js';
@@ -9,7 +9,7 @@ import type { HopFailure } from './call.js';
 import type { ForwardedIdentity } from './heads.js';
 import { HopLink } from './link.js';
 
-/** Where a slot's hop listener is found. */
+/** The socket path of a slot's hop listener. */
 export function hopSocketPath(directory: string, slot: number): string {
   return join(directory, `slot-${slot}.sock`);
 }
@@ -19,9 +19,9 @@ export class Hops {
   #ownSlot: number | undefined;
   readonly #secret: Uint8Array;
   readonly #logger: Logger;
-  /** By owner; as many as there are slots at most. */
+  /** Links by owner slot; at most one per slot. */
   readonly #links = new Map<number, HopLink>();
-  /** To owners that have successors, until they are closed. */
+  /** Links to owners that have successors, until they close. */
   #leftLinks: HopLink[] = [];
   #isClosed = false;
 
@@ -33,17 +33,17 @@ export class Hops {
   }
 
   /**
-   * Passes a request on to its owner, whose answer is given to the exchange. From here on the hop sets the exchange's
-   * `onDrain` and `onAbort`; it lets go of both before it reports a failure.
-   * @param onFailure is called when there will be no answer and none has begun: the exchange is still to be answered.
-   *   An answer that breaks after it began is cut off.
+   * Forwards a request to its owner, and the owner's answer to the exchange. From here on the hop sets the exchange's `onDrain`
+   * and `onAbort`; it clears both before it reports a failure.
+   * @param onFailure is called when no answer has begun and none will come: the exchange still
+   * needs an answer. An answer that breaks after it began is cut off.
    */
   forward(owner: number, hop: ForwardedIdentity, exchange: Exchange, onFailure: (failure: HopFailure) => void): void {
     assert(owner !== this.#ownSlot, 'a worker does not hop to itself');
     if (this.#isClosed) onFailure('owner-absent');
     else {
       const link = this.#linkTo(owner);
-      // The owner may well live: it makes its socket again when the directory is back.
+      // The owner may be alive: it makes its socket again when the directory is back.
       if (link === undefined) onFailure('owner-lost');
       else link.forward(hop, exchange, onFailure);
     }
@@ -53,19 +53,19 @@ export class Hops {
     return this.#isClosed;
   }
 
-  /** This worker has a successor, which owns the slot: from now on it is another's, like the others. */
+  /** This worker has a successor, which owns the slot: from now on this worker hops to the slot like to any other. */
   leaveOwnSlot(): void {
     this.#ownSlot = undefined;
   }
 
-  /** Ends every link; the hops on them fail. */
+  /** Ends every link; their hops fail. */
   close(): void {
     this.#isClosed = true;
     for (const link of this.#leftLinks) link.close();
     for (const link of this.#links.values()) link.close();
   }
 
-  /** `undefined` while the directory is gone. Whoever puts another in its place must not be told the secret. */
+  /** `undefined` while the private directory is missing. A replacement made by someone else must not receive the secret. */
   #linkTo(owner: number): HopLink | undefined {
     const present = this.#links.get(owner);
     if (present !== undefined && !present.isLeft) return present;

@@ -1,4 +1,4 @@
-// The owner's end of one link: checks the secret, puts the requests together and hands each to the relay as an exchange.
+// The owner's end of one link: checks the secret, assembles requests, and hands each to `onExchange` as an exchange.
 import { timingSafeEqual } from 'node:crypto';
 import type { Socket } from 'node:net';
 import type { Exchange, ExchangeRequest } from '../../relay/exchange/exchange.js';
@@ -13,16 +13,16 @@ import { HopSocket, LINK_STREAM, type HopSocketHandler } from './socket.js';
 import { StreamTable } from './streams.js';
 
 export interface HopIntakeOptions {
-  /** A request with a longer body is not taken: the other worker has the same limit. */
+  /** The limit for request bodies; the peer worker has the same one. */
   readonly bodyBytesMax: number;
-  /** In which answers count that wait for their receiver. */
+  /** The memory in which answers count while they wait for the peer. */
   readonly answerMemory?: MessageMemory;
   readonly logger: Logger;
 }
 
 export type OnHopExchange = (hop: ForwardedIdentity, exchange: Exchange) => void;
 
-/** A request whose body is not complete yet. */
+/** A request whose body is incomplete. */
 interface ArrivingRequest {
   readonly stream: number;
   readonly head: RequestHead;
@@ -62,12 +62,12 @@ export class HopIntake implements HopSocketHandler {
     this.#helloTimer = setTimeout(() => this.#socket.destroy(), limits.hopConnectMsMax);
   }
 
-  /** The other worker is to close the link when what is on it is answered, and to open its next one at the path. */
+  /** Tells the peer worker to close the link once its hops are answered, and to open its next link at the socket path. */
   leave(): void {
     this.#socket.reserve('leave', LINK_STREAM, 0);
   }
 
-  /** Ends the link; the exchanges on it are aborted when this returns. */
+  /** Ends the link; its exchanges are aborted when this returns. */
   close(): void {
     this.#socket.destroy();
     this.#abortAll();
@@ -92,7 +92,7 @@ export class HopIntake implements HopSocketHandler {
         return this.#onRequest(stream, payload);
       case 'data':
         return this.#onBodyPart(stream, payload);
-      // Credit and an abort may cross the end of the answer: nobody is there to take them, and nothing is amiss.
+      // Credit and aborts may cross the end of the answer; then no exchange is found, and that is no fault.
       case 'credit':
         return this.#exchanges.get(stream)?.onCredit(readCredit(payload));
       case 'abort':
@@ -110,7 +110,7 @@ export class HopIntake implements HopSocketHandler {
     }
   }
 
-  /** The fault is one stream's: the other worker answers its caller, and the hops of the others go on. */
+  /** The fault concerns one stream: the peer worker answers its caller, and the link's other hops go on. */
   #reset(stream: number, fault: StreamFault): void {
     this.#socket.logger.error({ fault: fault.message }, 'hop ended over what its peer sent');
     this.#drop(stream);
@@ -142,7 +142,7 @@ export class HopIntake implements HopSocketHandler {
   }
 
   #onRequest(stream: number, payload: Buffer): void {
-    // The link's fault and not the stream's: whose the next frames are, and the answers, could not be told any more.
+    // A link fault, not a stream fault: later frames and answers could no longer be attributed.
     if (this.#arriving.get(stream) ?? this.#exchanges.get(stream)) throw new HopFault('stream in use');
     const head = readRequestHead(payload);
     if (this.#arriving.size + this.#exchanges.size >= limits.hopsPerLinkMax) throw new StreamFault('too many hops');
@@ -154,7 +154,7 @@ export class HopIntake implements HopSocketHandler {
 
   #onBodyPart(stream: number, part: Buffer): void {
     const request = this.#arriving.get(stream);
-    // The rest of a request that was not taken may be under way still.
+    // The rest of a request that was refused may still arrive.
     if (request === undefined) return;
     request.body.add(part);
     if (!request.body.isComplete) return;
@@ -162,7 +162,7 @@ export class HopIntake implements HopSocketHandler {
     this.#deliver(request);
   }
 
-  /** A caller that is gone before its body was here is delivered all the same: being gone is not a cancellation (S12). */
+  /** A request is delivered even if its caller left before the body was complete: a disconnect is not a cancellation (S12). */
   #deliver({ stream, head, body, isAborted }: ArrivingRequest): void {
     const { subject } = head.hop;
     const request = requestOf(head, body.bytes);
@@ -179,7 +179,7 @@ export class HopIntake implements HopSocketHandler {
   }
 }
 
-/** Member by member: a spread costs more than the rest of a head's reading. */
+/** Copies member by member: an object spread would cost more than parsing the whole head. */
 function requestOf(head: RequestHead, body: Buffer): ExchangeRequest {
   return {
     method: head.method,

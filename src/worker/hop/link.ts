@@ -1,10 +1,9 @@
-// The caller's end of the one connection to an owner, with all the hops on it. It stays open while idle.
+// The caller's end of the connection to an owner, with all its hops. It stays open while idle.
 //
 //   connecting ── connected ──> open ── the owner has a successor ──> leaving
 //   connecting, open, leaving ── the socket is closed ──> closed
 //
-// One that is being left is replaced when the next hop needs it (hops.ts), and so is a closed one, as soon as its socket
-// says so.
+// A link in `leaving` is replaced when the next hop needs it (hops.ts); so is a closed link, as soon as its socket reports it.
 import { connect } from 'node:net';
 import type { Exchange } from '../../relay/exchange/exchange.js';
 import { limits } from '../../shared/limits.js';
@@ -17,7 +16,7 @@ import { StreamNumbers, StreamTable } from './streams.js';
 
 type State = 'connecting' | 'open' | 'leaving' | 'closed';
 
-/** Every read of every link: what came is copied out of it, which costs less than memory of its own for each read. */
+/** One buffer for the reads of all links: copying out of it costs less than allocating memory for each read. */
 const readBuffer = Buffer.allocUnsafeSlow(limits.hopReadBytes);
 
 export class HopLink implements HopSocketHandler {
@@ -26,7 +25,7 @@ export class HopLink implements HopSocketHandler {
   #state: State = 'connecting';
 
   readonly #calls = new StreamTable<HopCall>();
-  /** Until it is connected: requests that wait for an owner to start are tried often, and not copied for each try. */
+  /** Calls to start once connected: requests are retried often while an owner starts, and should not be copied for each try. */
   readonly #unsent: (() => void)[] = [];
   readonly #numbers = new StreamNumbers();
   readonly #forget = (stream: number): void => {
@@ -48,7 +47,7 @@ export class HopLink implements HopSocketHandler {
       clearTimeout(this.#connectTimer);
       for (const start of this.#unsent.splice(0)) start();
     });
-    // The socket keeps what is sent before it is connected, and drops it when it cannot connect.
+    // The socket queues writes made before it is connected, and drops them when it cannot connect.
     this.#socket.reserve('hello', LINK_STREAM, secret.length).set(secret);
   }
 
@@ -56,7 +55,7 @@ export class HopLink implements HopSocketHandler {
     return this.#socket.isDestroyed;
   }
 
-  /** Whether further requests have to go over another link. */
+  /** Whether new requests have to use another link. */
   get isLeft(): boolean {
     return this.#state === 'leaving' || this.isClosed;
   }
@@ -72,7 +71,7 @@ export class HopLink implements HopSocketHandler {
     else call.start(hop);
   }
 
-  /** The hops on it fail as if the owner were lost. */
+  /** Closes the link: its hops fail as if the owner were lost. */
   close(): void {
     this.#socket.destroy();
   }
@@ -83,7 +82,7 @@ export class HopLink implements HopSocketHandler {
       this.#endIfLeft();
       return;
     }
-    // A frame may cross the end of its hop, as when the caller went away: nobody is there to take it.
+    // A frame may cross the end of its hop, for example when the caller went away: then no call is found.
     const call = this.#calls.get(stream);
     if (call === undefined) return;
     try {
@@ -107,7 +106,7 @@ export class HopLink implements HopSocketHandler {
     if (this.#state === 'leaving' && this.#calls.size === 0) this.#socket.end();
   }
 
-  /** The one writer of the state. */
+  /** The only place that changes the state. */
   #transition(from: State, to: State): boolean {
     if (this.#state !== from) return false;
     this.#state = to;

@@ -1,6 +1,6 @@
-// The owner's private Unix socket, on which the other workers pass on requests for its sessions. What guards it: its
-// directory (mode 0700), its own mode, and a secret that the primary makes anew at each start. No byte that an HTTP
-// caller sends can open a link or end up outside a frame's payload.
+// The owner's private Unix socket, over which other workers pass on requests for its sessions. It is guarded by its directory
+// (mode 0700), its own mode, and a secret that the primary generates at each start. No byte sent by an HTTP caller can open a
+// link or end up outside a frame's payload.
 import { limits } from '../../shared/limits.js';
 import { StandingSocket } from '../../shared/standing-socket.js';
 import { HopIntake, type HopIntakeOptions, type OnHopExchange } from './intake.js';
@@ -11,7 +11,7 @@ export class HopListener {
 
   /**
    * @param path of the socket (`hopSocketPath`).
-   * @param onExchange is given each request as it arrives; the answer goes back by the exchange.
+   * @param onExchange is given each request as it arrives; the answer goes back through the exchange.
    */
   constructor(path: string, secret: Uint8Array, options: HopIntakeOptions, onExchange: OnHopExchange) {
     const { logger } = options;
@@ -24,22 +24,22 @@ export class HopListener {
     });
   }
 
-  /** Both of the next two. */
+  /** `prepare` and `take` in one. */
   async listen(): Promise<void> {
     await this.#socket.listen();
   }
 
-  /** Listens where nobody looks yet. */
+  /** Listens at a temporary path, where other workers do not look. */
   async prepare(): Promise<void> {
     await this.#socket.prepare();
   }
 
-  /** From here on the others find this worker, and no longer the one that had the slot before, dead or alive. */
+  /** From here on the other workers reach this worker, and no longer the slot's previous one, dead or alive. */
   take(): void {
     this.#socket.take();
   }
 
-  /** A successor has the slot: the others go to it. Resolves when all that came here is answered. */
+  /** A successor has the slot, and the other workers go there. Resolves when every request that came here is answered. */
   async leave(): Promise<void> {
     for (const intake of this.#intakes) intake.leave();
     await this.#socket.close();

@@ -1,5 +1,5 @@
-// The way from a worker to the one that had its slot before, which still finishes what it has after a reload: cancellations
-// of requests that are in flight there come to the successor. Cold.
+// Connects a worker to its predecessor in the slot, which is finishing its work after a reload: cancellations of requests that are
+// in flight there reach the successor first. Cold path.
 import { join } from 'node:path';
 import type { ExchangeRequest } from '../../relay/exchange/exchange.js';
 import { UnheardExchange } from '../../relay/exchange/unheard-exchange.js';
@@ -8,7 +8,7 @@ import type { Logger } from '../../shared/logger.js';
 import type { ForwardedIdentity } from './heads.js';
 import { HopLink } from './link.js';
 
-/** Where a worker that was replaced listens for what its successor passes on. No longer than that of its slot. */
+/** Where a replaced worker listens for what its successor passes on. The path is no longer than the slot's own. */
 export function predecessorSocketPath(directory: string, slot: number): string {
   return join(directory, `past-${slot}.sock`);
 }
@@ -19,7 +19,7 @@ export class Predecessor {
   readonly #logger: Logger;
   readonly #startedAtMs = performance.now();
   #link: HopLink | undefined;
-  /** There was none, or it has ended: another one never comes. */
+  /** There was no predecessor, or it has ended; no other will come. */
   #isGone = false;
   #waitingCount = 0;
 
@@ -29,7 +29,7 @@ export class Predecessor {
     this.#logger = logger;
   }
 
-  /** Passes a notice on, if there is anybody; the answer is nobody's. */
+  /** Passes a notification on if there is a predecessor; the response is ignored. */
   pass(hop: ForwardedIdentity, request: ExchangeRequest): void {
     if (this.#isGone) return;
     if (this.#link === undefined || this.#link.isLeft) this.#link = new HopLink(this.#path, this.#secret, this.#logger);
@@ -38,7 +38,7 @@ export class Predecessor {
     });
   }
 
-  /** It may not have been told yet that it has a successor. */
+  /** The predecessor may not know yet that it has a successor. */
   #onAbsent(hop: ForwardedIdentity, request: ExchangeRequest): void {
     if (performance.now() - this.#startedAtMs >= limits.predecessorWaitMsMax) {
       this.#isGone = true;

@@ -1,21 +1,21 @@
-// A socket that carries frames, the same at both ends of a link: gathers what is sent in one turn of the event loop into
-// one write, cuts what arrives, and closes when it is malformed. Hot.
+// A socket that carries frames, the same at both ends of a link: joins the frames of one turn of the event loop into one write,
+// cuts arriving bytes into frames, and closes when they are malformed. Hot path.
 //
-// The socket's own backpressure is not looked at, for it is bounded by what the streams may have under way: a window of
-// bytes for each hop and direction (flow.ts), and their heads.
+// The socket's own backpressure is ignored, because the streams bound the bytes in transit: one window per hop and direction
+// (flow.ts), plus heads.
 import assert from 'node:assert';
 import type { Socket } from 'node:net';
 import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
 import { FRAME_HEADER_BYTES, FrameDecoder, HopFault, writeFrameHeader, type FrameKind } from './frames.js';
 
-/** Frames of the link itself carry this. */
+/** The stream number of frames that concern the whole link. */
 export const LINK_STREAM = 0;
 
 export interface HopSocketHandler {
-  /** @throws {HopFault} when the peer cannot be followed any more: the socket is closed. */
+  /** @throws {HopFault} when the peer can no longer be followed: the socket is closed. */
   onFrame(kind: FrameKind, stream: number, payload: Buffer): void;
-  /** Called once, last, whichever side closed. */
+  /** The last call, made once, whichever side closed. */
   onClose(): void;
 }
 
@@ -23,22 +23,22 @@ export class HopSocket {
   readonly logger: Logger;
   readonly #socket: Socket;
 
-  /** Frames are written one behind the other into `#batch`; what lies before `#batchSent` was given to the socket. */
+  /** Frames are written back to back into `#batch`; the bytes before `#batchSent` were already given to the socket. */
   #batch = Buffer.allocUnsafeSlow(limits.hopBatchBytes);
   #batchSent = 0;
   #batchFilled = 0;
-  /** Batches that were filled up in this turn, to be sent before `#batch`. */
+  /** Batches filled up in this turn, to be sent before `#batch`. */
   #filledBatches: Buffer[] = [];
   #isFlushDue = false;
 
   readonly #decoder: FrameDecoder;
 
-  /** @param socket read by its `data` events, unless it has an `onread` that calls `onPiece`. */
+  /** @param socket read through its `data` events, unless it has an `onread` callback that calls `onPiece`. */
   constructor(socket: Socket, logger: Logger, handler: HopSocketHandler) {
     this.logger = logger;
     this.#socket = socket;
     this.#decoder = new FrameDecoder((kind, stream, payload) => {
-      // The handler may have closed the socket over a frame before this one in the same piece.
+      // The handler may have closed the socket because of an earlier frame in the same piece.
       if (!socket.destroyed) handler.onFrame(kind, stream, payload);
     });
     socket.on('data', (piece) => this.onPiece(piece));
@@ -52,7 +52,7 @@ export class HopSocket {
 
   /**
    * Adds a frame to this turn's batch.
-   * @returns the place of its payload, which must be filled completely before anything else is sent.
+   * @returns the memory of its payload, which must be filled completely before anything else is sent.
    */
   reserve(kind: FrameKind, stream: number, payloadBytes: number): Buffer {
     assert(payloadBytes <= limits.hopFrameBytesMax, 'a frame is within its limit');
@@ -68,7 +68,7 @@ export class HopSocket {
     return this.#batch.subarray(at + FRAME_HEADER_BYTES, this.#batchFilled);
   }
 
-  /** Closes when all that was sent before has gone out. */
+  /** Closes once everything sent before has been written. */
   end(): void {
     setImmediate(() => this.#socket.end());
   }
@@ -77,7 +77,7 @@ export class HopSocket {
     this.#socket.destroy();
   }
 
-  /** The bytes of a batch may still be on their way when the next turn begins, so its memory is never used again. */
+  /** A batch's bytes may still be in transit when the next turn begins, so its memory is never reused. */
   #startBatch(frameBytes: number): void {
     if (this.#batchFilled > this.#batchSent) {
       this.#filledBatches.push(this.#batch.subarray(this.#batchSent, this.#batchFilled));
@@ -104,7 +104,7 @@ export class HopSocket {
     this.#socket.uncork();
   }
 
-  /** @param piece of what came: the frames' payloads are parts of it. */
+  /** @param piece received bytes; the frames' payloads are slices of it. */
   onPiece(piece: Buffer): void {
     try {
       this.#decoder.push(piece);

@@ -1,25 +1,25 @@
-// The streams of a link: their numbers, and who is behind each. No `Map`, because streams come and go with every hop
-// (shared/list-node.ts says what that costs): a number names a place in an array, and which use of that place it is. Hot.
+// The streams of a link: their numbers, and the object behind each. Not a `Map`, because streams come and go with every hop
+// (shared/list-node.ts describes that cost): a number holds an array index, and a use count of that index. Hot path.
 //
 //   stream = use (u16, from 1) · place (u16)
 
 const PLACE_MASK = 0xffff;
 const USE_MAX = 0xffff;
 
-/** As many as may be under way at once. */
+/** The most streams that can be open at once. */
 export const STREAMS_MAX = PLACE_MASK + 1;
 
 /**
- * Gives out numbers, never 0. One comes again after at least 65,535 others: until then every frame that was sent under
- * it has arrived, for a link keeps their order and each of the others was answered over it.
+ * Hands out stream numbers, never 0. A number is reused only after at least 65,535 others. By then every frame with that number has
+ * arrived, because a link keeps order and each of the others was answered over it.
  */
 export class StreamNumbers {
-  /** The one freed last is the next to be used, so that the tables at both ends stay as short as can be. */
+  /** Last freed, first reused, so that the tables at both ends stay short. */
   readonly #freePlaces: number[] = [];
   #placeCount = 0;
   #lastUse = 0;
 
-  /** Not more than `STREAMS_MAX` may be out. */
+  /** At most `STREAMS_MAX` numbers may be in use. */
   take(): number {
     const place = this.#freePlaces.pop() ?? this.#placeCount++;
     this.#lastUse = this.#lastUse === USE_MAX ? 1 : this.#lastUse + 1;
@@ -44,11 +44,11 @@ export class StreamTable<Member extends { readonly stream: number }> {
     return member?.stream === stream ? member : undefined;
   }
 
-  /** @returns false when its place is taken. */
+  /** @returns false when the member's array index is taken. */
   add(member: Member): boolean {
     const place = member.stream & PLACE_MASK;
     if (this.#members[place] !== undefined) return false;
-    // Without holes, or the array would become a table of keys like any other.
+    // Fills the gap: an array with holes would become a dictionary, as slow as a `Map`.
     while (this.#members.length < place) this.#members.push(undefined);
     this.#members[place] = member;
     this.#size += 1;
@@ -61,7 +61,7 @@ export class StreamTable<Member extends { readonly stream: number }> {
     this.#size -= 1;
   }
 
-  /** Those that are there now. */
+  /** A snapshot of the members. */
   values(): Member[] {
     return this.#members.filter((member) => member !== undefined);
   }
