@@ -1,5 +1,5 @@
-// Every command of the program, a row each: its words and options, how what is asked of it is read from them, and what does it. What does
-// it is loaded for it alone: most commands are short, and nobody should wait for the others' parts. In the order of `--help`.
+// Every command of the program, one row each: its words and options, the function that reads its command line, and the function that runs
+// it. The code that runs a command is imported only when that command runs, because most commands are short. In the order of `--help`.
 import { loadAdminRequest, type AdminCommandName } from './config/admin-request.js';
 import {
   adminRequestOptionTable,
@@ -53,7 +53,7 @@ type Read<Request> = (words: CommandWords, environment?: NodeJS.ProcessEnv) => R
 export interface Command<Request = unknown> extends CommandDeclaration {
   /** Throws OptionFaults with every fault. */
   readonly read: Read<Request>;
-  /** Resolves with the program's exit status. Throws OptionFaults as well. */
+  /** Resolves with the program's exit status. Can throw OptionFaults as well. */
   readonly run: (words: CommandWords) => Promise<number>;
 }
 
@@ -72,7 +72,7 @@ interface AskingRow<Table extends OptionTable, Action> extends CommandDeclaratio
   readonly load: () => Promise<Perform<Action>>;
 }
 
-/** Of a running control plane. */
+/** A command that sends requests to a running control plane. */
 function asking<Table extends OptionTable, Action extends object>({ read, load, ...row }: AskingRow<Table, Action>) {
   return command({
     ...row,
@@ -84,7 +84,7 @@ function asking<Table extends OptionTable, Action extends object>({ read, load, 
   });
 }
 
-/** Of a running dataplane. */
+/** A command that reads from a running dataplane's admin listener. */
 function watching(name: AdminCommandName, declaration: CommandDeclaration) {
   return command({
     ...declaration,

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Hands over to the command that the line names, and ends with its status.
+// Runs the command that the command line names, and exits with its status.
 import { commands } from './commands.js';
 import { readCommandLine } from './config/command-line.js';
 import { OptionFaults } from './config/faults.js';
@@ -7,7 +7,7 @@ import { exitStatus } from './shared/exit-status.js';
 import { flushLog } from './shared/logger.js';
 
 async function main(args: readonly string[]): Promise<number> {
-  // Asked by a shell, of words that need not be a right command line yet.
+  // Called by a shell's completion; the words need not form a valid command line yet.
   if (args[0] === 'complete' && args[1] === '--') {
     const { printCompletions } = await import('./cli/completion.js');
     printCompletions(args.slice(2), commands);
@@ -19,7 +19,7 @@ async function main(args: readonly string[]): Promise<number> {
   return exitStatus.ok;
 }
 
-/** One line for a person; the first frame tells whoever mends the program where to look. */
+/** Prints one line for the user; its stack frame tells a developer where to look. */
 function fail(error: unknown): never {
   if (error instanceof OptionFaults) {
     process.stderr.write(`switchyard: ${error.message}\n`);
@@ -32,7 +32,7 @@ function fail(error: unknown): never {
 }
 
 process.on('uncaughtException', fail);
-// A handle that was left open must not keep a gateway alive that has drained.
+// An open handle must not keep a drained gateway alive.
 const status = await main(process.argv.slice(2)).catch(fail);
 await flushLog();
 process.exit(status);

@@ -1,5 +1,5 @@
-// The commands that are more than an answer: the two planes, which run until they are told to end, and the minter of their tokens. Each
-// loads its part of the program when it is there.
+// The long-running commands, dataplane and control plane, which run until they are told to end, and the command that
+// mints their tokens. Each imports its part of the program only when it runs.
 import { existsSync } from 'node:fs';
 import type { CommandWords } from './config/command.js';
 import type { ControlPlaneOptions } from './config/control-plane-options.js';
@@ -65,7 +65,7 @@ function dataplaneListeners({ address, tls, adminAddress, workerCount }: Datapla
   };
 }
 
-/** Whether the feature is there is decided by the build: nothing refers to it but this look at the disk. */
+/** The build decides whether the bootstrap feature is included: nothing refers to it except this check for its file. */
 function findBootstrapModule(): string | undefined {
   const module = new URL('./bootstrap/bootstrap.js', import.meta.url);
   return existsSync(module) ? module.href : undefined;

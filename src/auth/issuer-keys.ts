@@ -1,5 +1,5 @@
-// The keys of one issuer, fetched from it: again every few minutes, and sooner for a token that names a key which is not
-// there yet. While the issuer cannot be reached its last keys are used, for a time. Cold but for a look at the keys.
+// The keys of one issuer, fetched from the issuer every few minutes, and sooner when a token names a key that is not known yet.
+// While the issuer cannot be reached, its last keys stay in use for a limited time. Cold path, except for reading the keys.
 import type { IssuerKeySource } from '../config/dataplane-options.js';
 import type { VerificationKey } from '../config/verification-keys.js';
 import { delayAfter } from '../shared/backoff.js';
@@ -15,13 +15,13 @@ export interface IssuerKeyBounds {
 }
 
 export interface IssuerKeyParts {
-  /** Rejects in words for a person. */
+  /** Rejects with a message for the operator. */
   readonly fetchKeys: () => Promise<readonly VerificationKey[]>;
-  /** How long keys are used after they could last be fetched. */
+  /** How long keys stay in use after the last successful fetch. */
   readonly graceMs: number;
-  /** Hears the keys of before. */
+  /** Receives the previous keys. */
   readonly onChange: (before: KeySet) => void;
-  /** It is known which keys there are, or it is not, which was otherwise before. */
+  /** Called when the keys become known, when they are found to be missing, and when they become too old to use. */
   readonly onStanding: () => void;
   readonly nowMs?: () => number;
   readonly bounds?: IssuerKeyBounds;
@@ -50,17 +50,17 @@ export class IssuerKeys {
     return this.#keys;
   }
 
-  /** The issuer has not said which they are, or too long ago. One that has said that there are none has taken them back. */
+  /** Whether the issuer has not published its keys, or not recently enough. An issuer that published an empty set has known keys: none. */
   get areUnknown(): boolean {
     return this.#areUnknown;
   }
 
-  /** It was asked for its keys, and they are not known. */
+  /** Whether a fetch failed and the keys are unknown. */
   get areMissing(): boolean {
     return this.#failureCount > 0 && this.#areUnknown;
   }
 
-  /** Fetches from now on. Resolves after the first try, whatever came of it. */
+  /** Starts fetching. Resolves after the first try, whether or not it succeeded. */
   watch(logger: Logger): Promise<void> {
     this.#logger = logger;
     return this.#fetch();
@@ -71,7 +71,7 @@ export class IssuerKeys {
     clearTimeout(this.#timer);
   }
 
-  /** For a token that no key fits. Resolves when there is no newer one to be had, or too many wait for it already. */
+  /** For a token that matches no key. Resolves after the next fetch; at once when the last try is too recent, or too many wait. */
   async renew(): Promise<void> {
     const { nowMs, bounds } = this.#parts;
     const isTooSoon = nowMs() - this.#triedAtMs < bounds.keyFetchCooldownMs;
@@ -82,7 +82,7 @@ export class IssuerKeys {
     this.#waiterCount -= 1;
   }
 
-  /** One at a time. Never rejects. */
+  /** One fetch at a time. Never rejects. */
   #fetch(): Promise<void> {
     this.#fetching ??= this.#fetchNow().finally(() => (this.#fetching = undefined));
     return this.#fetching;
@@ -129,7 +129,7 @@ export class IssuerKeys {
     const before = this.#keys;
     const isOver = this.#parts.nowMs() - this.#fetchedAtMs > this.#parts.graceMs;
     const fields = { issuer: this.#issuer, reason, keys: before.size };
-    // Of an outage its beginning is told, and its end.
+    // Only the beginning and the end of an outage are logged.
     if (this.#failureCount === 1) this.#logger?.warn(fields, 'keys of an issuer cannot be fetched; retrying');
     if (this.#areUnknown) {
       if (this.#failureCount === 1) this.#parts.onStanding();
@@ -146,7 +146,7 @@ export class IssuerKeys {
     this.#parts.onStanding();
   }
 
-  /** Until the next try. After failures longer each time, so that an issuer that comes back is not overrun. */
+  /** The delay until the next try. It grows with repeated failures, so that a recovering issuer is not overrun. */
   #waitMs(): number {
     const { keyRefreshMs, keyFetchRetryMs, keyFetchCooldownMs } = this.#parts.bounds;
     if (this.#failureCount === 0) return keyRefreshMs;

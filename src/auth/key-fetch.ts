@@ -1,12 +1,12 @@
-// Fetches an issuer's JWK set, and where the issuer says that it is, under one deadline and bounds of bytes. Cold: once in some
-// minutes and issuer.
+// Fetches an issuer's JWK set, and finds its URL in the issuer's metadata when none is configured, under one deadline
+// and byte limits. Cold path: once every few minutes per issuer.
 import type { IssuerKeySource } from '../config/dataplane-options.js';
 import { InvalidValue } from '../config/faults.js';
 import { isKeyUrl } from '../config/issuer-key-sources.js';
 import { keysOfJwks, type VerificationKey } from '../config/verification-keys.js';
 import { limits } from '../shared/limits.js';
 
-/** Rejects in words for a person, without the URL. */
+/** Rejects with a message for the operator that does not contain the URL. */
 export async function fetchKeys(
   source: IssuerKeySource,
   isPlainTextAllowed: boolean,
@@ -21,7 +21,7 @@ export async function fetchKeys(
   }
 }
 
-/** OpenID Connect Discovery 1.0 section 4, then RFC 8414 section 3, which puts the issuer's path behind its own. */
+/** OpenID Connect Discovery 1.0 section 4, then RFC 8414 section 3, which puts the issuer's path after the well-known path. */
 async function discover(issuer: string, isPlainTextAllowed: boolean, signal: AbortSignal): Promise<string> {
   const { origin, pathname } = new URL(issuer);
   const path = pathname.replace(/\/$/, '');
@@ -43,7 +43,7 @@ async function discover(issuer: string, isPlainTextAllowed: boolean, signal: Abo
 function keyUrlOf(text: string, issuer: string, isPlainTextAllowed: boolean): string {
   const document = JSON.parse(text) as Readonly<Record<string, unknown>> | null;
   const { issuer: named, jwks_uri: url } = document ?? {};
-  // Otherwise whoever writes the documents of one issuer could pass off as another.
+  // Otherwise the author of one issuer's metadata could impersonate another issuer.
   if (named !== issuer) throw new Error('its metadata names another issuer');
   if (typeof url === 'string' && isKeyUrl(url, isPlainTextAllowed)) return url;
   throw new Error('its metadata has no https address of its keys');
@@ -58,7 +58,7 @@ async function fetchText(url: string, signal: AbortSignal): Promise<string> {
   }
   const parts: Uint8Array[] = [];
   let bytes = 0;
-  // What is fetched may be packed: these are the bytes that it unpacks to.
+  // The response may be compressed: the limit counts the decompressed bytes.
   for await (const part of (response.body ?? []) as AsyncIterable<Uint8Array>) {
     bytes += part.length;
     if (bytes > limits.keySetBytesMax) throw new Error(`its response has more than ${limits.keySetBytesMax} bytes`);
@@ -67,7 +67,7 @@ async function fetchText(url: string, signal: AbortSignal): Promise<string> {
   return Buffer.concat(parts).toString('utf8');
 }
 
-/** What `fetch` says is `fetch failed`; why is in its cause. */
+/** The message of `fetch` is only `fetch failed`; the reason is in its cause. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown reason';
   if (error.name === 'TimeoutError') return 'it took too long';

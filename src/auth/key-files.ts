@@ -1,5 +1,5 @@
-// The keys that the options name files of, read again when a file has changed, so that keys are renewed without a restart. What
-// cannot be read or used leaves the last good keys in place, and says so. Cold: looked at once a second, off the way of requests.
+// The keys in the files that the options name, read again when a file changes, so that keys are renewed without a restart. If a
+// file cannot be read or used, the last good keys stay in use, and an error is logged. Cold path: checked once a second.
 import { stat } from 'node:fs/promises';
 import type { KeyPaths, TokenOptions } from '../config/dataplane-options.js';
 import { readSecret, readTokenJwks, readTokenPublicKey, UnreadableFile } from '../config/files.js';
@@ -14,15 +14,15 @@ export class KeyFiles {
   readonly #paths: KeyPaths;
   readonly #onChange: (before: KeySet) => void;
   #keys: KeySet;
-  /** Of the files as they were last read, good or not; `''` before the first look. */
+  /** Version of the files as last read, valid or not; `''` before the first look. */
   #readVersion = '';
-  /** What was last said to be wrong with them, and in which version. */
+  /** The last error logged about the files, with their version. */
   #complaint = '';
-  /** Of the files at the last look: who writes one may not be done yet. */
+  /** Version of the files at the last look: a file is read only once it has stopped changing, as its writer may not be done. */
   #seenVersion = '';
   #timer: NodeJS.Timeout | undefined = undefined;
 
-  /** @param onChange hears the keys that were there before. */
+  /** @param onChange receives the previous keys. */
   constructor(options: TokenOptions, onChange: (before: KeySet) => void) {
     this.#paths = options.keyPaths;
     this.#onChange = onChange;
@@ -33,7 +33,7 @@ export class KeyFiles {
     return this.#keys;
   }
 
-  /** Resolves when the keys are as the files are now: the options may have been read long ago. */
+  /** Resolves when the keys match the files as they are now: the options may have been read long ago. */
   async watch(logger: Logger): Promise<void> {
     if (Object.values(this.#paths).every((path) => path === undefined)) return;
     this.#seenVersion = await this.#versionNow();
@@ -48,7 +48,7 @@ export class KeyFiles {
     clearTimeout(this.#timer);
   }
 
-  /** Reads the files when they have changed, and are the same as at the look before. */
+  /** Reads the files if they have changed since they were last read, and are unchanged since the last look. */
   async look(logger: Logger): Promise<void> {
     const version = await this.#versionNow();
     const isSettled = version === this.#seenVersion;
@@ -58,7 +58,7 @@ export class KeyFiles {
       this.#take(keysOf(read(this.#paths)), logger);
     } catch (error) {
       this.#complain(error, version, logger);
-      // There may have been no descriptor for it, and there is one at the next look. What is in a file stays as it is.
+      // A read error may be temporary (no free descriptor): the next look tries again. Faulty content is read again only after a change.
       if (error instanceof Error && error.cause instanceof UnreadableFile) return;
     }
     this.#readVersion = version;
@@ -83,7 +83,7 @@ export class KeyFiles {
   async #versionNow(): Promise<string> {
     const versions = Object.values(this.#paths).map(async (path: string | undefined) => {
       if (path === undefined) return '';
-      // Through the links that Kubernetes turns round.
+      // `stat` follows the symbolic links that Kubernetes swaps.
       const status = await stat(path).catch(() => undefined);
       return status === undefined ? 'absent' : `${status.ino} ${status.size} ${status.mtimeMs} ${status.ctimeMs}`;
     });
@@ -91,7 +91,7 @@ export class KeyFiles {
   }
 }
 
-/** Throws in words for a person. */
+/** Throws an error whose message is for the operator. */
 function read({ publicKey, secret, jwks }: KeyPaths): KeyTexts {
   return {
     publicKey:

@@ -1,4 +1,4 @@
-// The keys of one issuer, or of all issuers whose keys are in files. Hot only for tokens that were not seen before.
+// The keys of one issuer, or of all issuers whose keys are in files. Hot path only for tokens that were not seen before.
 import type { VerificationKey } from '../config/verification-keys.js';
 
 export class KeySet {
@@ -22,7 +22,7 @@ export class KeySet {
   }
 
   /**
-   * Whoever signs with a named key says so: then it is that one, or one that has no name. Each may have to be tried.
+   * The keys to try for a token. A token with a `kid` was signed by the key with that id, or by a key without an id.
    * @param id the token's `kid`.
    */
   candidates(algorithm: string, id: string | undefined): readonly VerificationKey[] {
@@ -32,7 +32,7 @@ export class KeySet {
     return named.length > 0 ? named : fitting.filter((key) => key.id === undefined);
   }
 
-  /** Whether a key of the other set is not in this one: what it has verified is good no more. */
+  /** Whether a key of the other set is missing from this one: tokens that it verified are no longer valid. */
   lacksSomeOf(other: KeySet): boolean {
     const digests = new Set(this.#keys.map(({ digest }) => digest));
     return other.#keys.some(({ digest }) => !digests.has(digest));

@@ -1,4 +1,4 @@
-// The private key that mints tokens, and its algorithm. Cold.
+// The private key that mints tokens, and its algorithm. Cold path.
 import { createPrivateKey, type KeyObject } from 'node:crypto';
 import { ALGORITHMS, keyKind } from '../config/key-kind.js';
 

@@ -1,17 +1,17 @@
 // What a verified token says of its bearer beside the name: a role and teams, from claims that the operator names. A claim counts
-// when it is a text or a list of texts within bounds; anything else says nothing, as if it were not there. Cold: once a token.
+// only if it is a string or a list of strings within bounds; otherwise it is treated as absent. Cold path: once per token.
 import type { StandingClaims } from '../config/dataplane-options.js';
 import { limits } from '../shared/limits.js';
 import { roles, type Role } from '../shared/roles.js';
 
 export interface Standing {
-  /** The highest of those that the token names; `undefined` when it names none. */
+  /** The highest role that the token names; `undefined` when it names none. */
   readonly role: Role | undefined;
-  /** Each once. */
+  /** Without duplicates. */
   readonly teams: readonly string[];
 }
 
-/** Claims whose texts are lists with spaces between (RFC 8693 section 4.2, and what others write for it). */
+/** Claims whose value is a space-separated list (RFC 8693 section 4.2, and the non-standard `scp`). */
 const SPACED = new Set(['scope', 'scp']);
 
 export function standingOf(payload: object, { role, teams, roleNames }: StandingClaims): Standing {
@@ -30,7 +30,7 @@ function textsAt(payload: object, path: readonly string[]): readonly string[] {
   return Array.isArray(value) ? within(value) : [];
 }
 
-/** Own members alone: what every object has is no claim. */
+/** Own members only: inherited properties are not claims. */
 function valueAt(payload: object, path: readonly string[]): unknown {
   let value: unknown = payload;
   for (const step of path) {
@@ -42,7 +42,7 @@ function valueAt(payload: object, path: readonly string[]): unknown {
   return value;
 }
 
-/** All of them or none: half of a list that is not as it should be would be a guess. */
+/** All values or none: using part of a malformed list would be a guess. */
 function within(values: readonly unknown[]): readonly string[] {
   if (values.length > limits.claimValuesMax) return [];
   const texts = values.filter((value) => typeof value === 'string');

@@ -1,5 +1,5 @@
-// Whose keys verify a token: each issuer has its own, and a token of one is never tried with those of another. Cold but for
-// one look-up for each token that was not seen before.
+// Which keys verify a token: each issuer has its own, and a token of one issuer is never tried with the keys of
+// another. Cold path, except for one look-up for each token that was not seen before.
 import type { TokenOptions } from '../config/dataplane-options.js';
 import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
@@ -10,15 +10,15 @@ import type { KeySet } from './key-set.js';
 
 export interface KeySource {
   readonly keys: KeySet;
-  /** Nobody has said which they are, or too long ago: a token of theirs is neither good nor bad. */
+  /** The keys have never been fetched, or not recently enough: a token of this issuer can be neither accepted nor rejected. */
   readonly areUnknown?: boolean;
-  /** Resolves when these are the newest that can be had. */
+  /** Resolves when the keys are the newest available. */
   renew?(): Promise<void>;
 }
 
 /**
- * @param obstacle why tokens of some issuer cannot be told good from bad, `''` once they can.
- * @param isInTheWay there is no key at all, of whatever issuer.
+ * @param obstacle why tokens of some issuer cannot be verified; `''` once they can.
+ * @param isInTheWay whether there is no key at all, of any issuer.
  */
 export type KeyObstacleListener = (obstacle: string, isInTheWay: boolean) => void;
 
@@ -26,9 +26,9 @@ export class TokenKeys {
   readonly #files: KeyFiles;
   readonly #issuers = new Map<string, IssuerKeys>();
   readonly #sources = new Map<string, KeySource>();
-  /** Called when a key is gone: what it has verified is good no more. */
+  /** Called when a key is gone: tokens that it verified are no longer valid. */
   onLoss: () => void = () => {};
-  /** Called when something gets in the way of an issuer's tokens, and when it no longer is. */
+  /** Called when the keys of an issuer become unavailable, and when they are available again. */
   onObstacle: KeyObstacleListener = () => {};
 
   constructor(options: TokenOptions, bounds: IssuerKeyBounds = limits) {
@@ -50,17 +50,17 @@ export class TokenKeys {
     }
   }
 
-  /** No token can be good, now or later. */
+  /** Whether no token can be valid, now or later. */
   get isEmpty(): boolean {
     return this.#files.keys.isEmpty && this.#issuers.size === 0;
   }
 
-  /** `undefined` for an issuer that nobody has configured. */
+  /** `undefined` for an issuer that is not configured. */
   of(issuer: string): KeySource | undefined {
     return this.#sources.get(issuer);
   }
 
-  /** Resolves when the keys are as their files are; from then on they follow them. Those of issuers come when they come. */
+  /** Resolves when the keys from files match their files, which they follow from then on. The issuers' keys are not waited for. */
   async watch(logger: Logger): Promise<void> {
     for (const keys of this.#issuers.values()) void keys.watch(logger);
     await this.#files.watch(logger);
@@ -79,7 +79,7 @@ export class TokenKeys {
     this.onObstacle(this.#obstacle(), !this.#hasSome);
   }
 
-  /** Tokens of some issuer can be told good from bad. */
+  /** Whether there is at least one key. */
   get #hasSome(): boolean {
     return !this.#files.keys.isEmpty || Array.from(this.#issuers.values()).some(({ keys }) => !keys.isEmpty);
   }

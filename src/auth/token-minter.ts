@@ -1,4 +1,4 @@
-// Mints access tokens with the configured private key: for the `token` command and the bootstrap build. Cold.
+// Mints access tokens with the configured private key, for the `token` command and the bootstrap build. Cold path.
 import { SignJWT } from 'jose/jwt/sign';
 import { randomUUID } from 'node:crypto';
 import type { TokenOptions } from '../config/dataplane-options.js';
@@ -20,7 +20,7 @@ export class TokenMinter {
     return options.privateKey === undefined ? undefined : new TokenMinter(mintingKey(options.privateKey), options);
   }
 
-  /** @param expiresInMs from now; tokens count in whole seconds, so it is rounded down to them. */
+  /** @param expiresInMs from now, rounded down to whole seconds, in which tokens count. */
   async mint(subject: string, expiresInMs: number): Promise<string> {
     const nowSeconds = Math.floor(Date.now() / 1_000);
     return new SignJWT()

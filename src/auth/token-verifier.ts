@@ -1,5 +1,5 @@
-// From an `authorization` header to a subject. Hot: a token that was seen before costs one look-up and one look at the
-// clock, and no promise. What is remembered is only ever a verified token, until it expires.
+// From an `authorization` header to a subject. Hot path: a token that was seen before costs one look-up and one look at
+// the clock, and no promise. Only verified tokens are remembered, until they expire.
 import type { JWTPayload } from 'jose';
 import { decodeProtectedHeader } from 'jose/decode/protected_header';
 import * as errors from 'jose/errors';
@@ -14,16 +14,16 @@ import { standingOf, type Standing } from './standing.js';
 import { TokenKeys, type KeyObstacleListener } from './token-keys.js';
 
 export type Verified =
-  /** What else the token says of its bearer is there where somebody looks at that. */
+  /** `standing` (role and teams) is present only where the options ask for it. */
   | { readonly kind: 'subject'; readonly subject: string; readonly standing?: Standing }
   | { readonly kind: 'refused'; readonly reason: RefusalReason; readonly cause?: TokenFault };
 
-/** `unavailable`: the keys of its issuer could not be fetched, and nobody can tell whether it is good. */
+/** `unavailable`: the keys of its issuer could not be fetched, so the token can be neither accepted nor rejected. */
 export type RefusalReason = 'missing' | 'invalid' | 'expired' | 'unavailable';
 
 /**
- * What is wrong with an invalid token: for the log, never for the caller. `form`: it is no JWT; `key`: there is no key to verify
- * it with; `not-yet`: its time has not come; `claims`: one is missing or of a wrong type.
+ * What is wrong with an invalid token: for the log, never for the caller. `form`: it is not a JWT; `key`: there is no
+ * key to verify it with; `not-yet`: it is not valid yet; `claims`: a claim is missing or has the wrong type.
  */
 export type TokenFault = 'form' | 'key' | 'algorithm' | 'signature' | 'issuer' | 'audience' | 'not-yet' | 'claims';
 
@@ -36,23 +36,23 @@ export interface TokenBounds {
 
 interface Verification {
   readonly verified: Verified;
-  /** When it stops being true, on a whole second as jose counts; `0` for a refusal, which is not remembered. */
+  /** When the token expires, a whole second, as jose counts; `0` for a refusal, which is not remembered. */
   readonly expiresAtMs: number;
 }
 
 interface Remembered extends Verification {
-  /** The whole header value, in its one spelling. */
+  /** The whole header value, in canonical spelling. */
   readonly authorization: string;
 }
 
-/** Of a remembered token beside its text, about. */
+/** Approximate memory of a remembered token beside its text. */
 const REMEMBERED_BYTES = 300;
 
 const MISSING: Verified = Object.freeze({ kind: 'refused', reason: 'missing' });
 const EXPIRED: Verified = Object.freeze({ kind: 'refused', reason: 'expired' });
 const UNAVAILABLE: Verified = Object.freeze({ kind: 'refused', reason: 'unavailable' });
 
-/** Before or after jose had its say. */
+/** A fault that the checks around jose find. */
 class Unverified extends Error {
   readonly fault: TokenFault;
 
@@ -65,7 +65,7 @@ class Unverified extends Error {
 class Unavailable extends Error {}
 
 export class TokenVerifier {
-  /** Tokens looked at, by what came of it; `remembered` ones were found good before. */
+  /** Tokens checked, by result; `remembered`: found in memory, verified earlier. */
   readonly counts = { remembered: 0, verified: 0, missing: 0, invalid: 0, expired: 0, unavailable: 0 };
   readonly #keys: TokenKeys;
   readonly #audience: string;
@@ -74,10 +74,10 @@ export class TokenVerifier {
   readonly #bounds: TokenBounds;
   /** By the end of the header value. */
   readonly #remembered: RecentMap<Remembered>;
-  /** Whole header value, in its one spelling → the verification that is under way for it. */
+  /** Whole header value, in canonical spelling → the verification under way for it. */
   readonly #underWay = new Map<string, Promise<Verified>>();
 
-  /** Counted up when a key is withdrawn: what was verified before is not remembered any more. */
+  /** Incremented when a key is withdrawn, so that a verification begun before is not remembered. */
   #generation = 0;
 
   constructor(
@@ -99,7 +99,7 @@ export class TokenVerifier {
     };
   }
 
-  /** Resolves when the keys are as their files are; from then on they follow them. */
+  /** Resolves when the keys from files match their files, which they follow from then on. */
   watchKeys(logger: Logger, onObstacle: KeyObstacleListener = () => {}): Promise<void> {
     this.#keys.onObstacle = onObstacle;
     return this.#keys.watch(logger);
@@ -120,14 +120,14 @@ export class TokenVerifier {
     if (token === '') return this.#counted(MISSING);
     if (this.#keys.isEmpty) return this.#counted(invalid('key'));
     if (!isCanonical(token)) return this.#counted(invalid('form'));
-    // However the scheme is written, and with however many spaces: one token is remembered once.
+    // One token is remembered once, however its scheme is written and however many spaces follow it.
     const spelling = `Bearer ${token}`;
     const recalled = this.#recall(spelling);
     if (recalled !== undefined) return this.#counted(recalled);
     return this.#underWay.get(spelling) ?? this.#verifyAnew(spelling, token);
   }
 
-  /** What is known without a look at the signature. */
+  /** Counts an answer that needed no signature verification. */
   #counted(verified: Verified): Verified {
     if (verified.kind === 'subject') this.counts.remembered += 1;
     else this.counts[verified.reason] += 1;
@@ -165,12 +165,12 @@ export class TokenVerifier {
       const verified = Object.freeze({ kind: 'subject' as const, subject: sub, ...(standing && { standing }) });
       return { verified, expiresAtMs: Math.ceil(exp) * 1_000 };
     } catch (error) {
-      // Which check failed is nothing that a caller may learn (decisions 2.2).
+      // The caller must not learn which check failed (decisions 2.2).
       return { verified: refusedBy(error), expiresAtMs: 0 };
     }
   }
 
-  /** Rejects when the token is not good. Which of its issuer's keys it is signed with is tried, where its head leaves that open. */
+  /** Rejects when the token is not valid. Tries each of its issuer's keys that the token's header allows. */
   async #verifiedPayload(token: string): Promise<JWTPayload> {
     const { alg = '', kid } = decodeProtectedHeader(token);
     const { iss } = decodeJwt(token);
@@ -192,7 +192,7 @@ export class TokenVerifier {
           if (!(error instanceof errors.JWSSignatureVerificationFailed)) throw error;
         }
       }
-      // The issuer may have a newer one; to which it would have given another name.
+      // The issuer may have a newer key. That would have a new id, so nothing is fetched if keys fit the token's `kid`.
       if (candidates.length === 0 || kid === undefined) await source.renew?.();
       if (source.keys !== keys) continue;
       if (source.areUnknown === true) throw new Unavailable();
@@ -224,14 +224,14 @@ function faultOf(error: unknown): TokenFault {
 const FAULTS_OF_CLAIMS: Readonly<Record<string, TokenFault>> = { aud: 'audience', nbf: 'not-yet' };
 
 /**
- * Enough of the signature to tell tokens apart. Hashing all of a token is a twentieth of a call's cost, comparing it with
- * one that is the same is next to nothing.
+ * Enough of the signature to tell tokens apart. Hashing a whole token would cost a twentieth of a call; comparing it
+ * with an identical one costs next to nothing.
  */
 function endOf(authorization: string): string {
   return authorization.slice(-32);
 }
 
-/** A token, and what it takes to find it again. */
+/** The memory of a remembered token and its map entry. */
 function bytesOf({ authorization, verified }: Remembered): number {
   const said = verified.kind === 'subject' ? [verified.subject, ...(verified.standing?.teams ?? [])] : [];
   const chars = said.reduce((sum, { length }) => sum + length, authorization.length);
@@ -239,8 +239,8 @@ function bytesOf({ authorization, verified }: Remembered): number {
 }
 
 /**
- * Whether it is written as RFC 7515 has it: three parts of base64url without a bit to spare. Decoders overlook white
- * space and the bits that fill up the last character, so that one token would have any number of spellings.
+ * Whether the token is written as RFC 7515 requires: three parts of base64url without spare bits. Decoders ignore white
+ * space and the padding bits of the last character, so that one token would have any number of spellings.
  */
 function isCanonical(token: string): boolean {
   const parts = token.split('.', 4);

@@ -10,7 +10,7 @@ import { createUserConfigEndpoint } from './user-config-endpoint.js';
 export interface BootstrapContext {
   readonly token: TokenOptions;
   readonly store: Store;
-  /** Resolved when every worker has forgotten what it cached of the subject. */
+  /** Resolves when every worker has dropped what it cached of the subject. */
   announceWritten(subject: string): Promise<void>;
   readonly logger: Logger;
 }

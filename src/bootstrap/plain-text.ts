@@ -5,7 +5,7 @@ export function plainText(status: number, body: string): EndpointAnswer {
   return { status, contentType: 'text/plain', body };
 }
 
-/** The words of a failure, for the log and for whoever tries the gateway. */
+/** The message of a failure, for the log and for the person who tries the gateway. */
 export function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

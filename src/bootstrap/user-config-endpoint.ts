@@ -1,5 +1,5 @@
-// `POST …/admin/userconfigs/{subject}`: writes a user config, and answers only when every worker serves it
-// (decisions 2.8). The stored bytes are the body's.
+// `POST …/admin/userconfigs/{subject}`: stores the body's bytes as a user config, and answers only when every worker
+// serves it (decisions 2.8).
 import type { Endpoint, EndpointAnswer } from '../shared/endpoint.js';
 import { subjectHash } from '../shared/logger.js';
 import { decodeUserConfig } from '../user-config/user-config-schema.js';
@@ -26,8 +26,8 @@ export function createUserConfigEndpoint(context: BootstrapContext): Endpoint {
 }
 
 /**
- * A subject that the store cannot encode as a key fails here as any other failure of the store does (500): it is what
- * reading under it is answered with, too.
+ * A subject that the store cannot encode as a key fails like any other store failure (500): reading under that subject
+ * gives the same answer.
  */
 async function writeUserConfig(context: BootstrapContext, subject: string, body: Buffer): Promise<EndpointAnswer> {
   const { store, logger } = context;

@@ -1,5 +1,5 @@
-// One control plane, put together from its parts: what each is given here is all it knows of the others. Owns the order
-// in which they start, drain and stop.
+// Builds one control plane from its parts, each of which knows only what it is given here. Owns the order in which they
+// start, drain and stop.
 import type { AddressInfo } from 'node:net';
 import { hostname } from 'node:os';
 import { TokenVerifier } from '../auth/token-verifier.js';
@@ -58,7 +58,7 @@ interface ControlPlaneParts {
   readonly live: LiveFigures | undefined;
   readonly tracer: Tracer | undefined;
   readonly tokens: TokenVerifier;
-  /** For secrets, if there is a key for them. */
+  /** For stored secrets and grants; `undefined` when there is no key for them. */
   readonly store: Store | undefined;
 }
 
@@ -71,12 +71,12 @@ export class ControlPlane {
     this.#parts = parts;
   }
 
-  /** Resolves when it listens. Throws a StartFault, in words for a person, when it cannot. */
+  /** Resolves when it listens. Throws a StartFault, with a message for the operator, when it cannot. */
   static async start(options: ControlPlaneOptions, logger: Logger): Promise<ControlPlane> {
     const { upstream, connections, sessionIdleTimeoutMs, bodyBytesMax } = options;
     const records = await openRecords(options.store, logger);
     const { nameServers, allowedNetworks } = connections.names;
-    // What only requests need, and none of the control plane's own work: read as the dataplane reads it.
+    // Secrets and grants are needed only for requests to backends, and are read as the dataplane reads them.
     const store = upstream.secretKeys.length === 0 ? undefined : await openStore(options.store, logger);
     const storedSecrets = store && StoredSecrets.of(store, upstream.secretKeys);
     const keys = new SecretKeys(upstream.secretKeys);
@@ -132,7 +132,7 @@ export class ControlPlane {
       bodyBytesMax,
       logger,
     });
-    // What was read of a server shows what its lists are now.
+    // Lists that were cached before a registry change may be outdated.
     registry.onChange(async () => mcp.forgetLists());
     const tokens = new TokenVerifier(options.token);
     await tokens.watchKeys(logger);
@@ -173,12 +173,12 @@ export class ControlPlane {
     return controlPlane;
   }
 
-  /** Who asks whether the store is there. */
+  /** For the readiness check of the store. */
   get records(): Pick<RecordStore, 'kind' | 'ping'> {
     return this.#parts.records;
   }
 
-  /** Takes no more connections, lets what is in flight finish for so long, then ends everything. */
+  /** Stops accepting connections, lets requests in flight finish within `timeoutMs`, then closes everything. */
   async drain(timeoutMs: number): Promise<void> {
     const { overloadWatch, app, mcp, compositions, registry, records, changes, live, tokens, store, tracer } =
       this.#parts;
@@ -198,7 +198,7 @@ export class ControlPlane {
   }
 }
 
-/** @returns `undefined` where people sign in with a token alone. */
+/** @returns `undefined` where people sign in only with a token. */
 function openSignIn(options: ControlPlaneOptions, tokens: TokenVerifier, logger: Logger): SignIn | undefined {
   const { signIn, upstream, connections, token } = options;
   if (signIn === undefined) return undefined;
@@ -218,7 +218,7 @@ interface ConnectParts extends Pick<ConnectOptions, 'records' | 'keys' | 'logger
   readonly storedSecrets: StoredSecrets | undefined;
 }
 
-/** @returns `undefined` where users can connect nothing. */
+/** @returns `undefined` where users cannot connect servers. */
 function openConnect(
   { upstream, connections }: ControlPlaneOptions,
   { grants, storedSecrets, ...parts }: ConnectParts,
@@ -229,7 +229,7 @@ function openConnect(
   return new Connect({ ...parts, connectUrl, mode, grants, secrets, names: new Names(connections.names) });
 }
 
-/** What it takes is loaded only where traces are wanted. */
+/** The tracer is imported only where traces are wanted. */
 async function openTracer({ traces }: ControlPlaneOptions, logger: Logger): Promise<Tracer | undefined> {
   if (traces === undefined) return undefined;
   const { Tracer } = await import('../observation/tracer.js');

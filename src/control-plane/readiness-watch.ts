@@ -1,5 +1,5 @@
-// Whether the control plane can serve, as systemd and the log are told: its store answers, and there is a key for tokens. Looked at
-// again and again, because a store comes and goes without a word. Cold.
+// Reports to systemd and the log whether the control plane can serve: its store responds, and there is a key for
+// tokens. Checked at intervals, because a store becomes unreachable without notice. Cold path.
 import type { ServiceNotice } from '../process/service-notice.js';
 import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
@@ -17,14 +17,14 @@ export class ReadinessWatch {
   readonly #parts: ReadinessParts;
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
-  /** What is in the way, as it was last told; `undefined` before that. */
+  /** The obstacles last reported; `''`: ready; `undefined` before the first report. */
   #told: string | undefined;
 
   constructor(parts: ReadinessParts) {
     this.#parts = parts;
   }
 
-  /** Resolves when it has been looked at once. */
+  /** Resolves after the first check. */
   async start(): Promise<void> {
     const { records, intervalMs = limits.controlPlaneReadinessMs } = this.#parts;
     const isStoreThere = await records.ping();
@@ -51,7 +51,7 @@ export class ReadinessWatch {
     notice.status(words === '' ? 'ready' : `not ready: ${words}`);
     if (words === '') {
       logger.info('ready');
-      // Said again it would change nothing.
+      // Calling it again is harmless.
       notice.ready();
     } else {
       logger.warn({ obstacles }, 'not ready');

@@ -1,6 +1,6 @@
-// The control plane's life: open the store, put the parts together, listen, wait for a signal, drain.
+// The control plane's life: open the store, build the parts, listen, wait for a signal, drain.
 //
-// Exit status: 0 drained after a signal; 69 the address cannot be had; 73 the embedded store cannot be used; 129,
+// Exit status: 0 drained after a signal; 69 the address is not available; 73 the embedded store cannot be used; 129,
 // 130 or 143 a second signal (SIGHUP, SIGINT, SIGTERM) cut the drain short.
 import { constants } from 'node:os';
 import type { ControlPlaneOptions } from '../config/control-plane-options.js';
@@ -19,7 +19,7 @@ export interface ControlPlaneEntry {
   readonly childEnvironment: NodeJS.ProcessEnv;
 }
 
-/** Resolves with the program's exit status, when nothing is left under way. */
+/** Resolves with the program's exit status, when nothing is under way any more. */
 export async function runControlPlane(options: ControlPlaneOptions, entry: ControlPlaneEntry): Promise<number> {
   const logger = createLogger(options.logLevel, { role: 'control-plane' });
   const notice = new ServiceNotice(entry.serviceManager, entry.childEnvironment, logger);

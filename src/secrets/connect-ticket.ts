@@ -1,19 +1,19 @@
-// What a user's browser brings to the control plane: in whose name it comes, and which backend it is about. Made by the plane
-// that was asked for something without a consent; sealed, so that nobody makes one and nobody reads what is in it. Cold.
+// The ticket in a connect link: on whose behalf a browser comes to the control plane, and for which backend. Made by
+// the plane that got a request without a consent; sealed, so that nobody else can make or read one. Cold path.
 import { randomBytes } from 'node:crypto';
 import { limits } from '../shared/limits.js';
 import type { SecretKeys } from './secret-keys.js';
 import { openText, sealText } from './sealed-text.js';
 
 export interface ConnectTicket<Auth> {
-  /** Good for one start: see the control plane. */
+  /** Valid for one start: see the control plane. */
   readonly id: string;
   readonly subject: string;
   readonly backendName: string;
   readonly origin: string;
   readonly path: string;
   readonly auth: Auth;
-  /** Of the wall clock. */
+  /** Wall clock, ms. */
   readonly expiresAtMs: number;
 }
 
@@ -24,7 +24,7 @@ export type TicketReading<Auth> =
 const USE = 'connect ticket';
 const ID_BYTES = 16;
 
-/** @returns `undefined` without a key, and for what is too long for a URL. */
+/** @returns `undefined` without a key, or if the ticket would be too long for a URL. */
 export function sealTicket<Auth>(
   keys: SecretKeys,
   said: Omit<ConnectTicket<Auth>, 'id' | 'expiresAtMs'>,

@@ -1,4 +1,4 @@
-// Seals anew what other keys than the first have sealed of users' grants, so that an old key can go. Cold.
+// Seals users' grants and the gateway's clients again that are not sealed with the first key, so that an old key can be removed. Cold path.
 import { limits } from '../shared/limits.js';
 import type { RecordKey, RecordStore } from '../store/record-store.js';
 import type { SecretKey, SecretKeys } from './secret-keys.js';
@@ -7,13 +7,13 @@ import { CLIENT_PREFIX, GRANT_PREFIX } from './user-grants.js';
 
 export interface Resealing {
   readonly resealed: number;
-  /** Those that no key opens, or that others go on changing. */
+  /** Records that no key opens, or that kept changing meanwhile. */
   readonly failed: number;
 }
 
 const TRIES_MAX = 3;
 
-/** What was begun and not ended is old in minutes, and left alone. */
+/** Consents in progress are left out: they expire within minutes. */
 export async function resealGrants(records: RecordStore, keys: SecretKeys, key: SecretKey): Promise<Resealing> {
   const counts = { resealed: 0, failed: 0 };
   for (const prefix of [GRANT_PREFIX, CLIENT_PREFIX]) {

@@ -1,5 +1,5 @@
-// The commands that keep the secrets of the store: they open it themselves, as both planes do, so that no secret goes over
-// anybody's interface. Prints what was done, and nothing of a secret.
+// The commands that manage the secrets in the store. They open the store themselves, as both planes do, so that no
+// secret goes over a network interface. They print what was done, and nothing of a secret.
 import type { SecretsAction, SecretsRequest } from '../config/load-secrets-request.js';
 import { operatorName } from '../config/environment.js';
 import { exitStatus } from '../shared/exit-status.js';
@@ -15,13 +15,13 @@ import { SecretKeys } from './secret-keys.js';
 import { SecretRecords } from './secret-records.js';
 import type { SecretOrigins } from './sealed-secret.js';
 
-/** What a command has to say, and ends with. */
+/** A command's output and exit status. */
 interface Outcome {
   readonly text: string;
   readonly exitStatus: number;
 }
 
-/** Where the value of a secret comes from. */
+/** Where the value of a secret is read from. */
 export type SecretInput = AsyncIterable<Uint8Array> & { readonly isTTY?: boolean };
 
 /** Resolves with the program's exit status, when everything is printed. */
@@ -32,11 +32,11 @@ export async function runSecrets(request: SecretsRequest, input: SecretInput = p
   return status;
 }
 
-/** What `runSecrets` prints and ends with. */
+/** The output and exit status of `runSecrets`. */
 export async function outcomeOf({ store, keys, action }: SecretsRequest, input: SecretInput): Promise<Outcome> {
   const value = action.command === 'secrets set' ? await readValue(input) : undefined;
   if (value?.kind === 'fault') return refused(value.fault);
-  // A mistyped path must not become a store, which would then have no secrets.
+  // A mistyped path must not create a store, which would then have no secrets.
   if (value === undefined && store.kind === 'embedded' && !isEmbeddedThere(store.path)) return notFound(store.path);
   let records: RecordStore;
   try {
@@ -89,7 +89,7 @@ async function perform(
   }
 }
 
-/** @returns what is to be said when the list of changes has not taken it. */
+/** @returns what to print if the change could not be added to the list of changes. */
 async function listed(records: RecordStore, change: Omit<CommandChange, 'operator' | 'kind'>): Promise<string> {
   const isListed = await listChange(records, { operator: operatorName(), kind: 'secrets', ...change });
   return isListed ? '' : `${CHANGE_NOT_LISTED}\n`;
@@ -124,7 +124,7 @@ async function rotate(records: RecordStore, keys: SecretKeys): Promise<Outcome> 
   return { text: `${lines.join('')}switchyard: encrypted ${all} again\n${words}`, exitStatus: exitStatus.refused };
 }
 
-/** @param thing of which more are called so with an s. */
+/** @param thing a noun that takes an s in the plural. */
 function counted(count: number, thing: string): string {
   return `${count} ${thing}${count === 1 ? '' : 's'}`;
 }
@@ -138,7 +138,7 @@ async function readValue(input: SecretInput): Promise<ReadValue> {
   let bytes = 0;
   for await (const piece of input) {
     bytes += piece.length;
-    // And its line break.
+    // Two bytes more for the line break.
     if (bytes > limits.secretBytesMax + 2)
       return { kind: 'fault', fault: `the secret is longer than ${limits.secretBytesMax} bytes` };
     pieces.push(piece);

@@ -1,9 +1,9 @@
-// A secret as the store has it: sealed under one of the operator's keys. Its name and where it may be sent
-// are sealed with it, so that whoever may write the store can neither put it under another name nor send it elsewhere. Cold.
+// A secret as stored: sealed under one of the operator's keys. Its name and allowed origins are sealed with it, so that
+// whoever can write to the store can neither rename it nor have it sent elsewhere. Cold path.
 import { joinedParts, seal, sealParts, unseal } from '../shared/sealing.js';
 import type { SecretKey, SecretKeys } from './secret-keys.js';
 
-/** Where a secret may be sent: origins, as in `https://api.example.com`, or `any`. */
+/** The origins that a secret may be sent to, as in `https://api.example.com`, or `any`. */
 export type SecretOrigins = readonly string[] | 'any';
 
 export interface Secret {
@@ -11,7 +11,7 @@ export interface Secret {
   readonly origins: SecretOrigins;
 }
 
-/** What the store shows of it to whoever has no key. */
+/** The stored record, as it appears without a key. */
 export interface SealedSecret {
   readonly keyId: string;
   readonly origins: SecretOrigins;
@@ -39,7 +39,7 @@ export function sealSecret({ id, bytes }: SecretKey, name: string, secret: Secre
   return Buffer.from(JSON.stringify(record));
 }
 
-/** The reason why it cannot be opened names no secret. */
+/** The reason for a failure names no secret. */
 export function unsealSecret(keys: SecretKeys, name: string, bytes: Buffer): Unsealed {
   const record = readSealed(bytes);
   if (record === undefined) return failed('its record in the store is not an encrypted secret');
@@ -56,7 +56,7 @@ export function unsealSecret(keys: SecretKeys, name: string, bytes: Buffer): Uns
   return { kind: 'found', secret: { value: opened.toString('latin1'), origins: record.origins } };
 }
 
-/** `undefined` for what is no record of a secret. Nothing of it is to be believed before it was unsealed. */
+/** `undefined` for anything but the record of a secret. Nothing in it can be trusted before it is unsealed. */
 export function readSealed(bytes: Buffer): SealedSecret | undefined {
   let value: unknown;
   try {

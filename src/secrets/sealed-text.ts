@@ -1,6 +1,6 @@
-// Texts of the gateway's own that go through hands that must not read or change them: records of the store, and what a browser
-// carries. Sealed under one of the operator's keys, whose id goes before, and with what it is for: sealed for one thing, it opens as
-// no other. Cold.
+// Texts of the gateway that pass through places which must not read or change them: store records, and what a browser
+// carries. Sealed under one of the operator's keys, after the key's id, and bound to a use: a text sealed for one use
+// opens for no other. Cold path.
 import { seal, SEAL_BYTES, unseal } from '../shared/sealing.js';
 import type { SecretKey, SecretKeys } from './secret-keys.js';
 
@@ -11,17 +11,17 @@ export type OpenedText =
 const FORM = 'switchyard sealed 1';
 const KEY_ID_BYTES = 16;
 
-/** @param use what it is for: a record's key, or words of ours. */
+/** @param use what the text is for: a record's key, or a fixed text. */
 export function sealText({ id, bytes }: SecretKey, use: string, text: string): Buffer {
   return Buffer.concat([Buffer.from(id, 'latin1'), seal(bytes, associatedData(use, id), Buffer.from(text))]);
 }
 
-/** The reason why it cannot be opened tells nothing of it. */
+/** The reason for a failure reveals nothing of the text. */
 export function openText(keys: SecretKeys, use: string, bytes: Buffer): OpenedText {
   if (bytes.length < KEY_ID_BYTES + SEAL_BYTES) return { kind: 'failed', reason: 'it is nothing that was sealed' };
   const keyId = bytes.toString('latin1', 0, KEY_ID_BYTES);
   const key = keys.find(keyId);
-  // What stands there may be anything.
+  // The id is not repeated: in unsealed bytes it may be anything.
   if (key === undefined)
     return { kind: 'failed', reason: 'it is sealed under a key that --secrets-key-file does not have, or not at all' };
   const opened = unseal(key.bytes, associatedData(use, keyId), bytes.subarray(KEY_ID_BYTES));

@@ -1,9 +1,9 @@
-// The keys that seal secrets of the store. The first one seals; all of them open, so that a new key can come in front of the
-// old one, and the old one go when everything is sealed anew. Cold.
+// The keys that seal secrets in the store. The first one seals; all of them open, so that a new key can be put in front
+// of the old one, and the old one removed once everything is sealed again. Cold path.
 import { createHash } from 'node:crypto';
 
 export interface SecretKey {
-  /** Stands in what it has sealed; tells nothing of the key. */
+  /** Stored with what the key has sealed; reveals nothing of the key. */
   readonly id: string;
   readonly bytes: Buffer;
 }
@@ -12,10 +12,10 @@ const ID_CHARS = 16;
 
 export class SecretKeys {
   readonly #byId: ReadonlyMap<string, SecretKey>;
-  /** Which one seals; `undefined` when there are none. */
+  /** The key that seals; `undefined` when there are none. */
   readonly first: SecretKey | undefined;
 
-  /** @param keys as the options have them: 32 bytes each, in base64. */
+  /** @param keys from the options: 32 bytes each, in base64. */
   constructor(keys: readonly string[]) {
     const all = keys.map((text) => {
       const bytes = Buffer.from(text, 'base64');

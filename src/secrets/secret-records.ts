@@ -1,11 +1,11 @@
-// The secrets of the store as whoever keeps them sees them: set, listed, deleted and sealed anew, never shown. Cold.
+// The secrets in the store as the operator sees them: set, listed, deleted and sealed again, never shown. Cold path.
 import { limits } from '../shared/limits.js';
 import type { RecordKey, RecordStore } from '../store/record-store.js';
 import { retrySwap } from '../store/retry-swap.js';
 import type { SecretKey, SecretKeys } from './secret-keys.js';
 import { readSealed, sealSecret, unsealSecret, type Secret, type SecretOrigins } from './sealed-secret.js';
 
-/** Begins the keys of all secrets in the store. */
+/** Prefix of the keys of all secrets in the store. */
 export const SECRET_PREFIX = 'secrets/';
 
 export interface ListedSecret {
@@ -13,14 +13,14 @@ export interface ListedSecret {
   readonly origins: SecretOrigins;
   readonly updatedAt: string;
   readonly keyId: string;
-  /** Whether a key is there that opens it, and it is what was sealed. */
+  /** Whether one of the keys opens it, and it is unchanged since it was sealed. */
   readonly isUsable: boolean;
 }
 
 export interface Rotation {
-  /** Sealed anew under the first key. */
+  /** Sealed again under the first key. */
   readonly resealed: readonly string[];
-  /** Name, and why it could not be opened. */
+  /** Name, and why it could not be sealed again. */
   readonly failed: readonly (readonly [name: string, reason: string])[];
 }
 
@@ -35,7 +35,7 @@ export class SecretRecords {
     this.#now = now;
   }
 
-  /** Whatever was there under the name is gone. */
+  /** Replaces any secret of this name. */
   async set(name: string, secret: Secret, key: SecretKey): Promise<void> {
     const updatedAt = this.#now().toISOString();
     await retrySwap(async () => {
@@ -54,7 +54,7 @@ export class SecretRecords {
     });
   }
 
-  /** What may be told of one. */
+  /** What may be shown of a secret. */
   async look(name: string): Promise<Pick<ListedSecret, 'origins' | 'updatedAt' | 'keyId'> | undefined> {
     const sealed = await this.#records.read(recordKey(name));
     if (sealed === undefined) return undefined;
@@ -72,7 +72,7 @@ export class SecretRecords {
     return secrets;
   }
 
-  /** Seals anew whatever another key than this one has sealed. Whoever sets a secret meanwhile is the one who counts. */
+  /** Seals again whatever is not sealed with this key. If a secret is set meanwhile, the new one is kept, and reported as failed. */
   async rotate(key: SecretKey): Promise<Rotation> {
     const resealed: string[] = [];
     const failed: [string, string][] = [];

@@ -1,5 +1,5 @@
-// The secrets of the store as requests need them: opened once, and again when the store has other bytes. Warm: a look at two
-// maps for backends that want one.
+// The secrets in the store as requests need them: opened once, and again when the stored bytes change. Warm path: two
+// map look-ups for backends that need a secret.
 import { limits } from '../shared/limits.js';
 import { RecentMap } from '../shared/recent-map.js';
 import type { Store, StoreRead } from '../store/store.js';
@@ -38,7 +38,7 @@ export class StoredSecrets {
     this.#keys = keys;
   }
 
-  /** The same object for as long as the secret is the same; without a promise whenever the store needs none. */
+  /** Returns the same object while the secret is unchanged, and no promise when the store needs none. */
   read(name: string): StoredSecretRead | Promise<StoredSecretRead> {
     const read = this.#store.readRecord(SECRET_PREFIX + name);
     return read instanceof Promise ? read.then((late) => this.#open(name, late)) : this.#open(name, read);

@@ -1,5 +1,5 @@
-// What users have granted the gateway at backends: access and refresh tokens, sealed in the store under the subject and the
-// backend. Opened once, and again when the store has other bytes. Warm: a look at two maps for backends that want one.
+// What users have granted the gateway at backends: access and refresh tokens, sealed in the store by subject and backend. Opened
+// once, and again when the stored bytes change. Warm path: two map look-ups for backends that need a grant.
 import { createHash } from 'node:crypto';
 import { limits } from '../shared/limits.js';
 import { RecentMap } from '../shared/recent-map.js';
@@ -7,40 +7,40 @@ import type { Store, StoreRead } from '../store/store.js';
 import type { SecretKey, SecretKeys } from './secret-keys.js';
 import { openText, sealText } from './sealed-text.js';
 
-/** Begins the keys of all grants in the store. */
+/** Prefix of the keys of all grants in the store. */
 export const GRANT_PREFIX = 'grants/';
-/** The same of clients that registered themselves. */
+/** Prefix of the keys of all clients that the gateway has registered itself. */
 export const CLIENT_PREFIX = 'clients/';
 
-/** How the client shows its secret to the token endpoint; `none`: it has none. */
+/** How the client authenticates to the token endpoint; `none`: it has no secret. */
 export type ClientAuthentication = 'basic' | 'post' | 'none';
 
 /** The gateway, as an authorization server knows it. */
 export interface GrantClient {
   readonly id: string;
-  /** Of one that was registered by itself; another one's is where the backend's `auth` says. */
+  /** Of a client that the gateway registered itself; any other client's secret is where the backend's `auth` says. */
   readonly secret?: string | undefined;
-  /** Where that is, for when the backend's `auth` is not at hand. */
+  /** Where that other secret is, for when the backend's `auth` is not at hand. */
   readonly reference?: { readonly file: string } | { readonly secret: string } | undefined;
   readonly authentication: ClientAuthentication;
 }
 
-/** Who has been chosen to renew it, so that one does at a time. */
+/** Which process may renew the grant, so that only one does at a time. */
 export interface GrantLease {
   readonly by: string;
   readonly untilMs: number;
 }
 
-/** Times are those of the wall clock: machines share it. */
+/** Times are wall clock, ms: several machines share them. */
 export interface UserGrant {
   readonly subject: string;
-  /** Its name when it was granted, for people. */
+  /** The backend's name when it was granted, for people. */
   readonly backendName: string;
   /** Origin and path. */
   readonly backendUrl: string;
   readonly issuer: string;
   readonly tokenEndpoint: string;
-  /** Where it is withdrawn; `undefined` where its server does not say. */
+  /** Where the grant is revoked; `undefined` when the authorization server names no such endpoint. */
   readonly revocationEndpoint?: string | undefined;
   readonly client: GrantClient;
   readonly resource: string;
@@ -63,26 +63,26 @@ export interface FoundGrant {
 export type GrantRead =
   FoundGrant | { readonly kind: 'missing' } | { readonly kind: 'failed'; readonly reason: string };
 
-/** What makes a grant another one: who, where, and what is asked for there. Never a secret. */
+/** What identifies a grant: who, where, and what is asked for there. Never a secret. */
 export interface GrantPlace {
   readonly subject: string;
   readonly origin: string;
   readonly path: string;
-  /** Of the backend's `auth`. */
+  /** From the backend's `auth`. */
   readonly asked: readonly (string | undefined)[];
 }
 
-/** The key of its record. */
+/** The key of a grant's record. */
 export function grantKeyOf({ subject, origin, path, asked }: GrantPlace): string {
   return `${grantsOf(subject)}${hashOf(['backend', origin, path, ...asked.map((member) => member ?? null)])}`;
 }
 
-/** How the keys of all grants of a subject begin. */
+/** Prefix of the keys of all grants of a subject. */
 export function grantsOf(subject: string): string {
   return `${GRANT_PREFIX}${hashOf(['subject', subject])}/`;
 }
 
-/** Of what is to be part of a record’s key. */
+/** A hash for use in a record's key. */
 export function hashOf(parts: readonly (string | null)[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
 }
@@ -96,7 +96,7 @@ export class UserGrants {
   readonly #opened = new RecentMap<GrantRead & { readonly bytes: Buffer }>(
     limits.grantsKnownMax,
     limits.grantsKnownBytesMax,
-    // The text that was opened takes as much again, at most in two bytes a character.
+    // The opened text takes as much again, in up to two bytes per character.
     ({ bytes }) => 3 * bytes.length,
   );
 
@@ -111,15 +111,15 @@ export class UserGrants {
     this.#key = key;
   }
 
-  /** The same object for as long as the record is the same; without a promise whenever the store needs none. */
+  /** Returns the same object while the record is unchanged, and no promise when the store needs none. */
   read(key: string): GrantRead | Promise<GrantRead> {
     const read = this.#store.readRecord(key);
     return read instanceof Promise ? read.then((late) => this.#open(key, late)) : this.#open(key, read);
   }
 
   /**
-   * Puts a grant, or none, in the place of what was read. Rejects when the store cannot do it.
-   * @returns what is there now; `undefined` when somebody else has changed it, and nothing was done.
+   * Replaces what was read, which may be nothing, with a grant. Rejects when the store cannot do it.
+   * @returns what is stored now; `undefined` when it was changed meanwhile, and nothing was done.
    */
   async replace(key: string, seen: Buffer | undefined, grant: UserGrant): Promise<FoundGrant | undefined> {
     const bytes = sealText(this.#key, key, JSON.stringify(grant));
@@ -129,7 +129,7 @@ export class UserGrants {
     return found;
   }
 
-  /** @returns false when somebody else has changed it, and nothing was done. */
+  /** @returns false when it was changed meanwhile, and nothing was done. */
   async remove(key: string, seen: Buffer): Promise<boolean> {
     return this.#store.swapRecord(key, seen, undefined);
   }
@@ -153,7 +153,7 @@ export class UserGrants {
   }
 }
 
-/** Nobody else could have sealed it. */
+/** Not validated: only the gateway can have sealed it. */
 function grantIn(text: string): UserGrant {
   return JSON.parse(text) as UserGrant;
 }

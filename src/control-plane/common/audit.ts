@@ -1,6 +1,6 @@
-// A line in the log for each change that somebody makes, and an entry in the store's list of them (store/audit-records.ts): who, what, and how it was before and after. No secrets: of a URL its
-// origin, of what may be large its beginning, of fixed arguments their names, and of each a hash, so that it is seen whether
-// they are others. Cold.
+// Writes a log line and an entry in the store's audit list (store/audit-records.ts) for each change: who, what, and how
+// it was before and after. Secrets are left out: URLs are reduced to their origin, large values to their beginning,
+// fixed arguments to their names, each with a hash that shows whether it changed. Cold path.
 import { createHash } from 'node:crypto';
 import { limits } from '../../shared/limits.js';
 import { subjectHash, type Logger } from '../../shared/logger.js';
@@ -9,17 +9,17 @@ import type { AuditEntry, AuditRecords } from '../../store/audit-records.js';
 export interface NotedChange {
   readonly before: object | undefined;
   readonly after: object | undefined;
-  /** False while it is being made, and for ever when that failed: the store may have made it, and its answer was lost. */
+  /** False while the change is being made, and forever if that failed: the store may have made it although its answer was lost. */
   readonly isCertain: boolean;
 }
 
-/** A change that is under way: whoever makes it writes down what it is, so that none is made without a line. */
+/** A change under way. The code that makes the change records it here, so that no change goes without an audit line. */
 export class ChangeNote {
   #change: NotedChange | undefined;
 
   /**
-   * @param before `undefined` for what is new; `after` for what is gone.
-   * @param make says whether it has made the change.
+   * @param before `undefined` for a new thing; `after` is `undefined` for a removed one.
+   * @param make resolves with whether it made the change.
    */
   async making(before: object | undefined, after: object | undefined, make: () => Promise<boolean>): Promise<boolean> {
     this.#change = { before, after, isCertain: false };
@@ -32,7 +32,7 @@ export class ChangeNote {
     this.#change = { before, after, isCertain: true };
   }
 
-  /** `undefined` while nothing is changed. */
+  /** `undefined` while nothing has changed. */
   get change(): NotedChange | undefined {
     return this.#change;
   }
@@ -40,13 +40,13 @@ export class ChangeNote {
 
 export interface AuditedRequest {
   readonly operation: string;
-  /** Of the endpoint table. */
+  /** As in the endpoint table. */
   readonly kind: string;
   readonly requestId: string;
   readonly subject: string;
-  /** Why the request failed, though the change is made, or may be; `''` when it did not. */
+  /** Why the request failed although the change was made, or may have been; `''` when it did not fail. */
   readonly fault: string;
-  /** User configs that do not have the change yet. */
+  /** How many user configs do not have the change yet. */
   readonly unpublished: number;
 }
 
@@ -57,10 +57,10 @@ export class AuditTrail {
   readonly #subjects: AuditSubjects;
   readonly #changes: Pick<AuditRecords, 'append'> | undefined;
 
-  /** @param changes the list; `undefined` where none is kept. */
+  /** @param changes the stored list; `undefined` where none is kept. */
   constructor(logger: Logger, subjects: AuditSubjects, changes?: Pick<AuditRecords, 'append'>) {
     this.#changes = changes;
-    // Whoever wants to hear of warnings alone has not meant these.
+    // A log level above `info`, except `silent`, must not suppress audit lines.
     this.#logger = logger.level === 'silent' ? logger : logger.child({}, { level: 'info' });
     this.#subjects = subjects;
   }
@@ -71,14 +71,14 @@ export class AuditTrail {
     const who = this.#subjects === 'hash' ? subjectHash : beginningOf;
     const message = change.isCertain ? 'changed' : 'perhaps changed';
     this.#logger.info({ audit: operation, ...new Telling(who).tell(request, change) }, message);
-    // Whoever reads the list may see whose the things are.
+    // The stored list always has subjects in plain text: its readers may see who owns what.
     const told = new Telling(beginningOf).tell(request, change);
     const ownership = ownershipOf(change.after ?? change.before);
     this.#changes?.append({ at: new Date().toISOString(), operation, kind, ...told, ...ownership });
   }
 }
 
-/** What is told of a change, with subjects as it names them. */
+/** The audited facts of a change; subjects are written by the given function. */
 class Telling {
   readonly #who: (subject: string) => string;
 
@@ -102,7 +102,7 @@ class Telling {
     };
   }
 
-  /** What people say of the thing; of a change only what is another. */
+  /** The members that people set; of a change, only those that differ. */
   #told(thing: object, other: object | undefined): Record<string, unknown> {
     const others = other as Readonly<Record<string, unknown>> | undefined;
     const told: Record<string, unknown> = {};
@@ -138,7 +138,7 @@ function ownershipOf(thing: object | undefined): Pick<AuditEntry, 'owner' | 'tea
   return { ...(owner !== undefined && { owner }), ...(team !== undefined && { team }) };
 }
 
-/** What nobody says of it: the registry finds it out, or reckons it. */
+/** Members that nobody sets: the registry finds them out or computes them. */
 const FOUND_OUT: ReadonlySet<string> = new Set([
   ...['id', 'slug', 'reachable', 'toolCount', 'promptCount', 'resourceCount', 'templateCount'],
   ...[
@@ -163,12 +163,12 @@ function identityOf(thing: object | undefined): object {
   };
 }
 
-/** A path or a query may be as good as a password. */
+/** Reduces a URL to its origin: its path or query may be as sensitive as a password. */
 function placeOf(url: string): object {
   return { origin: URL.canParse(url) ? new URL(url).origin : '', hash: hashOf(url) };
 }
 
-/** Of a curation, wherever it stands: a fixed argument may be a tenant or a key. */
+/** Hashes the fixed arguments of a curation, at any depth: their values may be a tenant or a key. */
 function hashArguments(member: string, value: unknown): unknown {
   if (member !== 'fixed_arguments' || typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([name, fixed]) => [name, { hash: hashOf(fixed) }]));

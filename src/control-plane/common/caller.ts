@@ -1,29 +1,29 @@
-// The person behind a request, and whether they may change a thing: what editors create belongs to them, and to the one of their teams that they
-// name. Only where roles are taken from tokens; elsewhere nobody owns anything, and everybody may change everything. Cold.
+// The person behind a request, and whether they may change a thing: what editors create belongs to them, and to the one of their teams that
+// they name. Only where roles are taken from tokens: elsewhere nothing has an owner, and everybody may change everything. Cold path.
 import { limits } from '../../shared/limits.js';
 import type { Role } from '../../shared/roles.js';
 import { ControlPlaneFault } from './control-plane-fault.js';
 
 export interface Caller {
   readonly subject: string;
-  /** `undefined`: none. */
+  /** `undefined`: no role. */
   readonly role: Role | undefined;
   readonly teams: readonly string[];
 }
 
-/** Of a server or a composition; neither is there for what was made where nobody owns anything. */
+/** Owner and team of a server or a composition; both are absent if it was made while roles were not taken from tokens. */
 export interface Ownership {
-  /** The subject that made it. */
+  /** The subject that created it. */
   readonly owner?: string;
   readonly team?: string;
 }
 
-/** Where roles are not taken from tokens everybody is. */
+/** Where roles are not taken from tokens, everybody is an admin. */
 export function isAdmin(caller: Caller | undefined): boolean {
   return caller === undefined || caller.role === 'admin';
 }
 
-/** @param caller `undefined`: somebody who may do everything, and owns nothing. */
+/** @param caller `undefined`: roles are not in use, so the caller may change everything. */
 export function mayChange(caller: Caller | undefined, { owner, team }: Ownership): boolean {
   if (caller === undefined || isAdmin(caller)) return true;
   if (caller.role !== 'editor') return false;
@@ -31,7 +31,7 @@ export function mayChange(caller: Caller | undefined, { owner, team }: Ownership
   return owner === caller.subject || (team !== undefined && caller.teams.includes(team));
 }
 
-/** Throws a `ControlPlaneFault` where the thing is not the caller's to change. */
+/** Throws a `ControlPlaneFault` if the caller may not change the thing. */
 export function refuseUnowned(noun: string, thing: Ownership & { readonly name: string }, caller?: Caller): void {
   if (mayChange(caller, thing)) return;
   const { name, owner, team } = thing;
@@ -43,7 +43,7 @@ export function refuseUnowned(noun: string, thing: Ownership & { readonly name: 
 }
 
 /**
- * Of what is made now.
+ * Ownership of a new thing.
  * @param said the team that the caller names; `undefined`: the caller's only team, if there is exactly one.
  */
 export function ownershipOfNew(caller: Caller | undefined, said: string | null | undefined): Ownership {
@@ -51,13 +51,13 @@ export function ownershipOfNew(caller: Caller | undefined, said: string | null |
   return { ...(caller !== undefined && { owner: caller.subject }), ...(team !== undefined && { team }) };
 }
 
-/** Of what is changed: its maker stays. */
+/** Ownership after a change: the owner stays. */
 export function ownershipAfter({ owner, team }: Ownership, said: string | null | undefined): Ownership {
   const next = said === undefined ? team : (said ?? undefined);
   return { ...(owner !== undefined && { owner }), ...(next !== undefined && { team: next }) };
 }
 
-/** What is wrong with the team that somebody names, as something that follows its name; `undefined` when nothing is. */
+/** What is wrong with the named team, as words that follow its name; `undefined` when nothing is. */
 export function teamFault(said: string | null | undefined): string | undefined {
   if (said === undefined || said === null) return undefined;
   const isRight = said !== '' && said.length <= limits.claimValueCharsMax && !UNREADABLE.test(said);
@@ -65,8 +65,8 @@ export function teamFault(said: string | null | undefined): string | undefined {
 }
 
 /**
- * Throws a `ControlPlaneFault` where the caller may not give something to the team; taking it from one is for whoever may change it.
- * @param before the team that it has.
+ * Throws a `ControlPlaneFault` if the caller may not give a thing to the team. Anyone who may change it may take it from a team.
+ * @param before the team that it has now.
  */
 export function refuseGivenAway(caller: Caller | undefined, said: string | null | undefined, before?: string): void {
   if (said === undefined || said === null || said === before) return;

@@ -1,22 +1,22 @@
-// Two people who change one thing: what each was shown has a tag, and a change that names the tag is made only while the thing is
-// still as it was shown. Tags are of what people say; what probes find out is nobody's change. Cold.
+// Prevents lost updates: each view of a thing has a tag, and a change that names a tag is made only while the thing
+// still has it. Tags cover what people set; what probes find out is nobody's change. Cold path.
 import { createHash } from 'node:crypto';
 import { ControlPlaneFault } from './control-plane-fault.js';
 
 const TAG_BYTES = 16;
 
-/** Whether a change is still wanted. */
+/** The condition under which a change is made. */
 export class ChangeCondition {
   readonly #tags: ReadonlySet<string> | undefined;
 
-  /** @param tags `undefined`: whatever it is by now. */
+  /** @param tags `undefined`: any state. */
   private constructor(tags: ReadonlySet<string> | undefined) {
     this.#tags = tags;
   }
 
   static readonly none = new ChangeCondition(undefined);
 
-  /** @param header `If-Match`, as RFC 9110 has it: tags, or `*`, which anything that is there meets. */
+  /** @param header `If-Match`, as in RFC 9110: tags, or `*`, which anything that exists meets. */
   static of(header: string | undefined): ChangeCondition {
     if (header === undefined || header.trim() === '*') return ChangeCondition.none;
     return new ChangeCondition(new Set(header.split(',').map((tag) => tag.trim())));
@@ -27,8 +27,8 @@ export class ChangeCondition {
   }
 
   /**
-   * Throws a `ControlPlaneFault` where a change is not wanted any more.
-   * @param tag of what is to be changed, as it is now.
+   * Throws a `ControlPlaneFault` if the thing has changed since it was read.
+   * @param tag of the thing as it is now.
    */
   refuseUnlessMet(noun: 'server' | 'composition', name: string, tag: string): void {
     if (this.isMetBy(tag)) return;
@@ -37,7 +37,7 @@ export class ChangeCondition {
   }
 }
 
-/** @param said what people say of a thing. */
+/** @param said what people have set on a thing. */
 export function tagOf(said: readonly unknown[]): string {
   const digest = createHash('sha256').update(JSON.stringify(said)).digest();
   return `"${digest.subarray(0, TAG_BYTES).toString('base64url')}"`;

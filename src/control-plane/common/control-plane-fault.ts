@@ -1,18 +1,18 @@
-// Why the control plane does not do what somebody asks of it: a code, and words for people, in which no secret is, and nothing that
-// others have written but a code. Faults of the store are `RecordStoreFault`s, and pass through.
+// Why the control plane refuses or fails a request: a code, and a message for people. The message contains no secret,
+// and nothing written by other parties except a code. Faults of the store are `RecordStoreFault`s, which pass through.
 
-/** How it is answered over HTTP, and what it is in the log. */
+/** How a fault is answered over HTTP, and how it counts in the log. */
 interface Standing {
   readonly status: number;
-  /** `error`: the request is not right, or what it needs of others is not; `fault`: it is ours, or the dataplane's. */
+  /** `error`: the request, or something it needs of another party, is at fault; `fault`: the control plane or the dataplane is. */
   readonly outcome: 'error' | 'fault';
-  /** When it may be otherwise. */
+  /** When a retry may succeed. */
   readonly retryAfterS?: number;
 }
 
 const RETRY_S = 2;
 
-/** All there are. */
+/** Every fault code. */
 export const faults = {
   invalid: { status: 422, outcome: 'error' },
   'not-found': { status: 404, outcome: 'error' },
@@ -23,21 +23,21 @@ export const faults = {
   'registry-full': { status: 409, outcome: 'error' },
   'compositions-full': { status: 409, outcome: 'error' },
   'changed-meanwhile': { status: 412, outcome: 'error' },
-  /** A link to a consent, or what has come back from one: none of ours. */
+  /** A link to a consent, or a callback from one, that this gateway did not issue. */
   'consent-unknown': { status: 400, outcome: 'error' },
   'consent-over': { status: 410, outcome: 'error' },
   'consents-full': { status: 429, outcome: 'error' },
   'consent-refused': { status: 403, outcome: 'error' },
-  /** Nothing can be connected here, or not with what the gateway has. */
+  /** Nothing can be connected here, or not with the stored credentials. */
   'consent-unready': { status: 503, outcome: 'error' },
-  /** What a backend or an authorization server says is not as it should be, or nothing comes. */
+  /** A backend or an authorization server gave an unusable response, or (`party-silent`) none. */
   'party-unfit': { status: 502, outcome: 'error' },
   'party-silent': { status: 504, outcome: 'error' },
-  /** Not so, or not here. */
+  /** The sign-in was refused, or does not belong to this browser. */
   'sign-in-refused': { status: 403, outcome: 'error' },
-  /** What came back makes no sense. */
+  /** The callback's parameters cannot be read. */
   'sign-in-unreadable': { status: 422, outcome: 'error' },
-  /** The issuer, or what it is told here about tokens. */
+  /** The issuer failed, or its tokens are not accepted here. */
   'sign-in-failed': { status: 503, outcome: 'error' },
   'sign-ins-full': { status: 503, outcome: 'error' },
   'dataplane-unnamed': { status: 404, outcome: 'error' },
@@ -49,9 +49,9 @@ export const faults = {
 export type FaultCode = keyof typeof faults;
 
 export interface FaultFacts {
-  /** Of the input, the one at fault, as in `url` or `tags.2`. */
+  /** The member of the input at fault, as in `url` or `tags.2`. */
   readonly member?: string | undefined;
-  /** With addresses, and what others have said. */
+  /** May contain addresses, and text written by other parties. */
   readonly wordsForAdmins?: string;
   readonly cause?: unknown;
 }
@@ -74,12 +74,12 @@ export class ControlPlaneFault extends Error {
   }
 }
 
-/** Of what a member of the input says. */
+/** Refuses a value of a member of the input. */
 export function refuseMember(member: string, words: string): never {
   throw new ControlPlaneFault('invalid', `${member} ${words}`, { member });
 }
 
-/** @param words `undefined` where nothing is wrong. */
+/** @param words `undefined` when nothing is wrong. */
 export function refuseMemberFault(member: string, words: string | undefined): void {
   if (words !== undefined) refuseMember(member, words);
 }

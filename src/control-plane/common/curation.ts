@@ -1,5 +1,5 @@
-// What is curated of a registered server, for everybody who uses it and in one composition: both as user configs have it, the
-// composition's in place of the server's, member by member.
+// The curation of a registered server: the server's own, for everybody who uses it, and a composition's, which
+// overrides it member by member. Both have the form they have in user configs.
 import { limits } from '../../shared/limits.js';
 import { describeIssues } from '../../user-config/config-issue.js';
 import {
@@ -13,17 +13,17 @@ import {
 } from '../../user-config/curation-schema.js';
 import type { BackendConfig } from '../../user-config/user-config-schema.js';
 
-/** As it was written: `{ prefix, tools, prompts }` of a backend in a user config. Plain data, JSON-ready. */
+/** As written: `{ prefix, tools, prompts }` of a backend in a user config. Plain data, JSON-ready. */
 export type WrittenCuration = Readonly<Record<string, unknown>>;
 
 const NONE: CuratedBackend = {};
-/** What a server and a composition say must fit into a user config together. */
+/** Half: the curation of a server and of a composition must fit into one user config together. */
 const ITEMS_MAX = limits.curatedItemsMax / 2;
 
-/** Read once for each record that is in memory. */
+/** Parsed curations, so that each record in memory is parsed once. */
 const known = new WeakMap<WrittenCuration, CuratedBackend>();
 
-/** What is wrong with it, in words behind the name of the member; `undefined` when nothing is. */
+/** What is wrong with a curation, as words that follow the name of the member; `undefined` when nothing is. */
 export function curationFault(written: WrittenCuration): string | undefined {
   const crowded = (['tools', 'prompts'] as const).find((kind) => Object.keys(written[kind] ?? {}).length > ITEMS_MAX);
   if (crowded !== undefined) return `${crowded}: must be at most ${ITEMS_MAX}`;
@@ -35,7 +35,7 @@ export function curationFault(written: WrittenCuration): string | undefined {
   return `must be shorter: it has ${bytes} bytes as JSON, at most ${limits.curationBytesMax} are allowed`;
 }
 
-/** @param written was checked. */
+/** @param written must have passed `curationFault`. */
 export function readCuration(written: WrittenCuration | undefined): CuratedBackend {
   if (written === undefined) return NONE;
   let curation = known.get(written);
@@ -46,14 +46,14 @@ export function readCuration(written: WrittenCuration | undefined): CuratedBacke
   return curation;
 }
 
-/** Of one item, too. */
+/** Checks each item. */
 function isTooLarge({ tools, prompts }: CuratedBackend): boolean {
   const entries = [...curatedEntries(tools), ...curatedEntries(prompts)];
   return entries.some((entry) => JSON.stringify(entry).length > limits.curatedItemCharsMax / 2);
 }
 
 /**
- * What is said of these alone. The rest would fill user configs for nothing, and could take the names of those that are there.
+ * The curation of the named tools and prompts only. The rest would needlessly fill user configs, and could clash with the names in use.
  */
 export function curationOf(
   { tools, prompts, ...others }: CuratedBackend,
@@ -64,7 +64,7 @@ export function curationOf(
   return { ...others, ...(ofTools && { tools: ofTools }), ...(ofPrompts && { prompts: ofPrompts }) };
 }
 
-/** In the order in which they were written; `undefined` for none. */
+/** In the order in which they were written; `undefined` if none remain. */
 function membersNamed<Item>(
   members: ReadonlyMap<string, Item> | undefined,
   names: readonly string[],
@@ -95,15 +95,15 @@ function mergedMembers(
   return { [kind]: merged as CuratedMembers };
 }
 
-/** What of several servers' curation cannot be together, in words; `''` when all can. */
+/** Which parts of several servers' curation clash, in words; `''` when none do. */
 export function clashWords(backends: ReadonlyMap<string, BackendConfig>): string {
   return describeIssues(clashesOf(backends));
 }
 
 /**
- * The same backends without what cannot be together, as servers and compositions are changed one by one: a prefix gives way to the
- * server's name, and of two tools with one name the later is hidden. A user config with a clash would be of no use at all.
- * All of it in one pass: it is done on the event loop, for each composition of a server that is changed.
+ * The same backends without clashes, which arise because servers and compositions are changed one by one: a prefix
+ * yields to the server's name, and of two tools with one name the later is hidden. A user config with a clash would be
+ * useless. One pass, because this runs on the event loop for each composition of a changed server.
  */
 export function withoutClashes(backends: ReadonlyMap<string, BackendConfig>): ReadonlyMap<string, BackendConfig> {
   const yielding = findYielding(backends);
@@ -115,12 +115,12 @@ export function withoutClashes(backends: ReadonlyMap<string, BackendConfig>): Re
   return settled;
 }
 
-/** Those whose prefix gives way. Of two that have one by their configs it is the later. */
+/** The servers that lose their curated prefix. Of two servers with the same curated prefix, the later loses it. */
 function findYielding(backends: ReadonlyMap<string, BackendConfig>): ReadonlySet<string> {
   const owners = new Map<string, string>();
   const yielding = new Set<string>();
   for (const name of backends.keys()) {
-    // One that gives way goes by its name, for which another may have to give way in turn; each does so once.
+    // A server without its prefix goes by its name, for which another server may have to yield in turn; each yields once.
     for (let next: string | undefined = name; next !== undefined;) {
       const prefix: string | undefined = yielding.has(next) ? undefined : backends.get(next)?.prefix;
       const before = namePrefix(next, prefix);

@@ -1,5 +1,5 @@
-// A page of a list that is sorted by name. The cursor holds the last name of the page before, so that it stays good
-// while others are added and removed.
+// A page of a list that is sorted by name. The cursor holds the last name of the previous page, so that it stays valid
+// while items are added and removed.
 
 export interface PageQuery {
   readonly limit?: number;
@@ -8,13 +8,13 @@ export interface PageQuery {
 
 export interface Page<Item> {
   readonly items: readonly Item[];
-  /** Of the next page; `undefined` on the last one. */
+  /** Cursor of the next page; `undefined` on the last page. */
   readonly cursor: string | undefined;
 }
 
 /**
- * Looks at no more items than it takes to fill the page.
- * @param items sorted by name without regard to case, in which no two are the same.
+ * Examines no more items than needed to fill the page.
+ * @param items sorted by name without regard to case; names are unique.
  */
 export function pageOf<Item extends { readonly name: string }>(
   items: readonly Item[],
@@ -33,7 +33,7 @@ export function pageOf<Item extends { readonly name: string }>(
   return { items: page, cursor: undefined };
 }
 
-/** The place of the first item whose name, in lower case, comes after. */
+/** The index of the first item whose lower-case name sorts after the given one. */
 function firstAfter(items: readonly { readonly name: string }[], after: string): number {
   let low = 0;
   let high = items.length;

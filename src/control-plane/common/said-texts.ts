@@ -1,17 +1,17 @@
-// Names and descriptions that people give to servers and compositions. Cold.
+// Checks of names and descriptions that people give to servers and compositions. Cold path.
 import { isUnicodeText } from '../../shared/json-values.js';
 import { limits } from '../../shared/limits.js';
 
 const NAME_CHARS = /^[A-Za-z0-9_.\- ]+$/;
 
-/** What is wrong with a name, as something that follows the member's; `undefined` when nothing is. */
+/** What is wrong with a name, as words that follow the member's; `undefined` when nothing is. */
 export function nameFault(name: string): string | undefined {
   if (name.length > limits.serverNameCharsMax || !NAME_CHARS.test(name))
     return `must be 1 to ${limits.serverNameCharsMax} of A-Z, a-z, 0-9, '_', '.', '-' and space`;
   return name === name.trim() ? undefined : 'must not begin or end with a space';
 }
 
-/** The same of a description; `undefined` where none was given, too. */
+/** The same for a description; also `undefined` when none is given. */
 export function descriptionFault(description: string | undefined): string | undefined {
   if (description === undefined) return undefined;
   if (description.length > limits.serverDescriptionCharsMax)

@@ -1,16 +1,16 @@
-// From a composition to the backends of its virtual host, as the registry is now. A server of the composition that the
-// registry has no more may have come back under its name; one that is disabled or was never reached is no backend:
-// nobody has vouched for what is there.
+// From a composition to the backends of its virtual host, by the current registry. A server that was removed may have
+// been registered again under its name. A disabled or never reached server is not a backend: nobody has verified what
+// is there.
 import type { BackendConfig } from '../../user-config/user-config-schema.js';
 import { clashWords, curationOf, mergedCuration, readCuration, withoutClashes } from '../common/curation.js';
 import type { KnownServer, ServerDirectory } from '../registry/server-directory.js';
 import type { StoredComposedServer, StoredComposition } from './composition-storage.js';
 
-/** A server of a composition, and what the registry has for it. */
+/** A server of a composition, with its current registry entry. */
 export interface Match {
   readonly composed: StoredComposedServer;
   readonly server: KnownServer | undefined;
-  /** Those that it names, patterns among them until they are resolved. */
+  /** The tools that the composition names, including patterns until they are resolved. */
   readonly tools: readonly string[];
 }
 
@@ -18,13 +18,13 @@ export function matchServers({ servers }: Pick<StoredComposition, 'servers'>, kn
   const ids = new Set(servers.map(({ id }) => id));
   return servers.map((composed) => {
     const namesake = known.byName(composed.name);
-    // A namesake that the composition has by its id is there already: a virtual host has each backend once.
+    // A namesake that the composition also has by id is not used: a virtual host has each backend once.
     const successor = namesake !== undefined && ids.has(namesake.id) ? undefined : namesake;
     return { composed, server: known.byId(composed.id) ?? successor, tools: composed.tools };
   });
 }
 
-/** Whether calls may go to the server. An inactive one may be back before the next health check says so. */
+/** Whether calls may go to the server. An unreachable server is included: it may be back before the next health check. */
 export function isServed(server: KnownServer | undefined): server is KnownServer {
   return server !== undefined && server.enabled && server.lastSeen !== null;
 }
@@ -34,7 +34,7 @@ export function composeBackends(matches: readonly Match[]): ReadonlyMap<string, 
   return withoutClashes(curatedBackends(matches));
 }
 
-/** Why what is curated of the servers cannot be together, in words; `''` when it can. */
+/** Why the servers' curation clashes, in words; `''` when it does not. */
 export function findClash(matches: readonly Match[]): string {
   return clashWords(curatedBackends(matches));
 }
@@ -43,14 +43,14 @@ function curatedBackends(matches: readonly Match[]): ReadonlyMap<string, Backend
   const backends = new Map<string, BackendConfig>();
   for (const match of matches) {
     const { server, composed, tools } = match;
-    // Of whom nothing passes is no backend: patterns may match nothing.
+    // Patterns may match nothing: a server of which nothing is exposed is not a backend.
     const isOfUse = tools.length > 0 || composed.prompts !== undefined || composed.resources !== undefined;
     if (isServed(server) && isOfUse) backends.set(server.name, composedBackendOf(server, match));
   }
   return backends;
 }
 
-/** Only what the composition names passes: an empty allow-list alone would allow everything. */
+/** Only what the composition names is exposed. `exposes` is needed because an empty allow-list alone would allow everything. */
 function composedBackendOf(server: KnownServer, { composed, tools }: Match): BackendConfig {
   const { prompts = [], resources = [] } = composed;
   const named = { tools, prompts, resources };
@@ -64,7 +64,7 @@ function composedBackendOf(server: KnownServer, { composed, tools }: Match): Bac
   };
 }
 
-/** All of the server. */
+/** A backend that exposes everything the server has. */
 export function backendOf(server: ServedMembers & Pick<KnownServer, 'curation'>): BackendConfig {
   return { ...uncuratedBackendOf(server), ...readCuration(server.curation) };
 }

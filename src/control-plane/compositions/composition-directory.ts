@@ -1,15 +1,15 @@
-// The compositions in memory, found by name, by subject, by server and by maker. A directory's `sync` brings it up to date.
+// The compositions in memory, found by name, subject, server and maker. `Directory.sync` brings them up to date.
 import type { Mirrored } from '../mirror/record-mirror.js';
 import { NameOrder } from '../mirror/name-order.js';
 import { isPattern } from './tool-patterns.js';
 import { COMPOSITIONS, type StoredComposition } from './composition-storage.js';
 
-/** What one subject has made, together. */
+/** The total of one maker's compositions. */
 export interface MakerUsage {
   readonly compositions: number;
-  /** As stored. */
+  /** Size of the records. */
   readonly storedBytes: number;
-  /** In user configs: each composition's virtual host counts once for each of its subjects. */
+  /** Size in user configs: each composition's virtual host counts once per subject. */
   readonly publishedBytes: number;
 }
 
@@ -33,12 +33,12 @@ export class CompositionDirectory implements Mirrored {
     return this.#byId.size;
   }
 
-  /** By name. */
+  /** Sorted by name. */
   get sorted(): readonly StoredComposition[] {
     return this.#order.items;
   }
 
-  /** Everybody for whom there is a composition. */
+  /** Every subject that has a composition. */
   get subjects(): Iterable<string> {
     return this.#bySubject.keys();
   }
@@ -47,12 +47,12 @@ export class CompositionDirectory implements Mirrored {
     return Array.from(this.#byId.keys(), (id) => COMPOSITIONS + id);
   }
 
-  /** As stored. */
+  /** Size of the record. */
   bytesOf(id: string): number {
     return this.#byId.get(id)?.storedBytes ?? 0;
   }
 
-  /** In an order that stays. */
+  /** In a stable order. */
   forSubject(subject: string): readonly StoredComposition[] {
     const found = [...(this.#bySubject.get(subject) ?? [])];
     return found.sort((a, b) => (a.id < b.id ? -1 : 1));
@@ -63,7 +63,7 @@ export class CompositionDirectory implements Mirrored {
     return this.#byServer.get(server.toLowerCase()) ?? [];
   }
 
-  /** Whether any has patterns for the server's tools, so that it must hear when these are others. */
+  /** Whether any composition has patterns for the server's tools, so that a change of its tools must be published. */
   areFollowing({ id, name }: { readonly id: string; readonly name: string }): boolean {
     for (const reference of [id, name.toLowerCase()]) {
       for (const { servers } of this.#byServer.get(reference) ?? []) {
@@ -73,7 +73,7 @@ export class CompositionDirectory implements Mirrored {
     return false;
   }
 
-  /** @param except the id of a composition that does not count. */
+  /** @param except the id of a composition that is not counted. */
   usageOf(maker: string, except?: string): MakerUsage {
     const usage = { compositions: 0, storedBytes: 0, publishedBytes: 0 };
     for (const { id, subjects, hostBytes = 0 } of this.#byMaker.get(maker) ?? []) {

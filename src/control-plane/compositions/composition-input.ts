@@ -1,4 +1,4 @@
-// What people may say of a composition, checked and with its defaults. That its servers exist is for the registry to say.
+// Checks what people may set on a composition, and deduplicates its lists. Whether its servers exist is checked against the registry.
 import { isUnicodeText } from '../../shared/json-values.js';
 import { limits } from '../../shared/limits.js';
 import { encodeStoreKey } from '../../store/store-key.js';
@@ -12,7 +12,7 @@ import { isPattern } from './tool-patterns.js';
 
 export interface CheckedComposition {
   readonly name: string;
-  /** This, the exposure and the subjects are `undefined` when nothing was said of them. */
+  /** `description`, `exposure` and `subjects` are `undefined` when not given. */
   readonly description: string | undefined;
   readonly servers: readonly ComposedServer[];
   readonly exposure: Exposure | undefined;
@@ -20,10 +20,10 @@ export interface CheckedComposition {
   readonly team: string | null | undefined;
 }
 
-/** Would be taken for the id of another composition. */
+/** Such a name would be taken for the id of another composition. */
 const LIKE_AN_ID = /^[0-9a-f]{32}$/i;
 
-/** Throws a `ControlPlaneFault` that names the first member at fault. */
+/** Throws a `ControlPlaneFault` that names the first faulty member. */
 export function checkCompositionInput(input: CompositionInput): CheckedComposition {
   const { name, description, servers, exposure, subjects, team } = input;
   refuseMemberFault('name', nameFault(name));
@@ -49,7 +49,7 @@ function checkServer(server: CompositionInput['servers'][number], member: string
   checkPatterns(tools, `${member}.tools`);
   checkNames(prompts, `${member}.prompts`);
   refusePatterns(prompts, `${member}.prompts`);
-  // In a template a `*` has a meaning.
+  // `*` is not refused here: it has a meaning in a URI template.
   checkNames(resources, `${member}.resources`);
   refuseMemberFault(`${member}.curation`, curation && curationFault(curation));
   return {
@@ -82,7 +82,7 @@ function checkPatterns(tools: readonly string[], member: string): void {
   if (long !== -1) refuseMember(`${member}.${long}`, `must have at most ${limits.toolPatternCharsMax} characters`);
 }
 
-/** Whoever writes one hopes for more than is meant. */
+/** Patterns are not supported here; taken literally, one would match less than its author expects. */
 function refusePatterns(names: readonly string[], member: string): void {
   const index = names.findIndex(isPattern);
   if (index !== -1)

@@ -1,11 +1,11 @@
-// What one subject may make, so that nobody fills the store, the publishers' time or a user's config for the others. The
-// last to write a composition is its maker.
+// Limits of one maker, so that no subject fills the store, the publishers' time or a user's config at the expense of
+// others. The maker of a composition is the subject that last wrote it.
 import type { ComposerShares } from '../../config/control-plane-options.js';
 import type { CompositionDirectory } from './composition-directory.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { encodeComposition, type StoredComposition } from './composition-storage.js';
 
-/** Throws a `ControlPlaneFault` when the composition would be more than its maker's share. */
+/** Throws a `ControlPlaneFault` when the composition would exceed its maker's share. */
 export function refuseAboveQuota(
   composition: StoredComposition,
   known: CompositionDirectory,
@@ -30,7 +30,7 @@ export function refuseAboveQuota(
   }
 }
 
-/** Why the subject's config has no room for it: one maker's compositions may fill no more than a part of it. */
+/** Why the subject's config has no room for the composition: one maker's compositions may fill only a part of it. */
 export function findShareObstacle(
   subject: string,
   { id, maker = '', hostBytes = 0 }: StoredComposition,
@@ -46,8 +46,8 @@ export function findShareObstacle(
 }
 
 /**
- * Of one subject's virtual hosts, JSON by id, those that fit into their makers' shares as they are now: what their servers' owners
- * say of these may have grown since.
+ * Of one subject's virtual hosts (JSON by id), those that fit into their makers' shares now: servers' curation may have
+ * grown since the compositions were written.
  */
 export function hostsWithinShares(
   compositions: readonly StoredComposition[],

@@ -1,16 +1,16 @@
-// Compositions in the record store: each is a record by id, and is found by another by its name, case folded. Both
-// change together or not at all, which is what makes names unique for all control planes.
+// Compositions in the record store. Each is a record by id, with a second record that maps its case-folded name to the
+// id. Both change in one swap, which keeps names unique across all control planes.
 import type { RecordChange, RecordKey, RecordStore } from '../../store/record-store.js';
 import type { Exposure } from '../../user-config/compiled-config.js';
 import type { WrittenCuration } from '../common/curation.js';
 import { jobAdded, type PublicationJob } from './publication-job.js';
 
-/** A server of a composition. It is known by its id, so that it may be renamed; the name is the one last known. */
+/** A server of a composition, referenced by id so that it may be renamed; the name is the last one known. */
 export interface StoredComposedServer {
   readonly id: string;
   readonly name: string;
   readonly tools: readonly string[];
-  /** These and the next are there when there are any. */
+  /** `prompts` and `resources` are present only when not empty. */
   readonly prompts?: readonly string[] | undefined;
   readonly resources?: readonly string[] | undefined;
   readonly curation?: WrittenCuration | undefined;
@@ -21,21 +21,21 @@ export interface StoredComposition {
   readonly name: string;
   readonly description: string;
   readonly servers: readonly StoredComposedServer[];
-  /** There when it is not that all tools are shown. */
+  /** Absent: all tools are shown. */
   readonly exposure?: Exposure | undefined;
   readonly subjects: readonly string[];
-  /** Who wrote it last; compositions of earlier versions say nothing of it. */
+  /** Subject that wrote it last; absent in records of earlier versions. */
   readonly maker?: string;
-  /** Who created it, and the team that it belongs to beside, where roles are taken from tokens. */
+  /** Subject that created it, and the team that it also belongs to, where roles are taken from tokens. */
   readonly owner?: string;
   readonly team?: string;
-  /** Of its virtual host in one user config, when it was written. */
+  /** Size of its virtual host in one user config, measured when it was written. */
   readonly hostBytes?: number;
   readonly createdAt: string;
   readonly updatedAt: string;
 }
 
-/** A composition as it was read: what a change of it expects to find. */
+/** A composition as it was read: what a swap expects to find. */
 export interface CompositionSnapshot {
   readonly composition: StoredComposition;
   readonly bytes: Buffer;
@@ -43,7 +43,7 @@ export interface CompositionSnapshot {
 
 export const COMPOSITIONS = 'compositions/';
 const ID = /^[0-9a-f]{32}$/;
-/** What an id or a name may look like, in lower case: anything else is nobody's, and may be no key at all. */
+/** The form of ids and names, in lower case: anything else refers to nothing, and may not even be a valid key. */
 const REFERENCE = /^[a-z0-9_.\- ]{1,64}$/;
 
 export class CompositionStorage {
@@ -66,7 +66,7 @@ export class CompositionStorage {
     return (await this.#records.read(nameKey(name)))?.toString();
   }
 
-  /** False when its name is taken. @param job what becomes necessary by it. */
+  /** Returns false when its name is taken. @param job the publication that the change requires. */
   async tryInsert(composition: StoredComposition, job: PublicationJob): Promise<boolean> {
     const { id, name } = composition;
     return this.#records.swap([
@@ -76,7 +76,7 @@ export class CompositionStorage {
     ]);
   }
 
-  /** False when the composition is not as it was read, or a new name is taken. */
+  /** Returns false when the composition has changed since it was read, or the new name is taken. */
   async tryUpdate(before: CompositionSnapshot, after: StoredComposition, job: PublicationJob): Promise<boolean> {
     const { id, name } = before.composition;
     return this.#records.swap([
@@ -86,7 +86,7 @@ export class CompositionStorage {
     ]);
   }
 
-  /** False when the composition is not as it was read. */
+  /** Returns false when the composition has changed since it was read. */
   async tryDelete(before: CompositionSnapshot, job: PublicationJob): Promise<boolean> {
     const { id, name } = before.composition;
     return this.#records.swap([

@@ -1,4 +1,4 @@
-// The tag of a composition, as people have said it to be (change-condition.ts). Cold.
+// The tag of a composition, over what people have set (change-condition.ts). Cold path.
 import { tagOf } from '../common/change-condition.js';
 import type { Composition } from './composition.js';
 
@@ -7,7 +7,7 @@ type SaidOfComposition = Pick<
   'id' | 'name' | 'description' | 'exposure' | 'subjects' | 'team' | 'updatedAt' | 'servers'
 >;
 
-/** A server that was given another name is the same server: names of servers say nothing here. */
+/** Server names are left out: a renamed server is the same server. */
 export function compositionTag(composition: SaidOfComposition): string {
   const { id, name, description, exposure = 'all', subjects, team, updatedAt, servers } = composition;
   const said = servers.map(({ tools, prompts = [], resources = [], curation = null }) => [

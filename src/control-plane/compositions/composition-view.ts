@@ -1,5 +1,5 @@
-// From compositions as they are stored to what people see of them: servers under their names of today, and the tools that
-// the registry says are not there.
+// From stored compositions to what people see of them: servers under their current names, and the tools that are
+// missing by the registry.
 import type { ServerDirectory } from '../registry/server-directory.js';
 import { isServed, matchServers, type Match } from './composed-backends.js';
 import type { StoredComposedServer, StoredComposition } from './composition-storage.js';
@@ -7,7 +7,7 @@ import type { ComposedTool, Composition } from './composition.js';
 import type { ToolNames } from './tool-names.js';
 import { isPattern, matchesAny } from './tool-patterns.js';
 
-/** Where one stands among a composition's servers. */
+/** The position of an unknown tool in a composition. */
 export interface UnknownTool {
   readonly server: number;
   readonly place: number;
@@ -18,7 +18,7 @@ export class CompositionView {
   readonly #servers: ServerDirectory;
   readonly #names: ToolNames;
 
-  /** @param servers as fresh as the answers are to be. */
+  /** @param servers synced as recently as the answers require. */
   constructor(servers: ServerDirectory, names: ToolNames) {
     this.#servers = servers;
     this.#names = names;
@@ -28,11 +28,11 @@ export class CompositionView {
     return Promise.all(compositions.map((composition) => this.#describe(composition)));
   }
 
-  /** The first tool that its server, which was read, does not have. */
+  /** The first tool that its server, once reached, does not have. */
   async findUnknown(servers: readonly StoredComposedServer[]): Promise<UnknownTool | undefined> {
     for (const [index, { id, tools }] of servers.entries()) {
       const server = this.#servers.byId(id);
-      // Of one that was never reached nobody knows what it has.
+      // The tools of a server that was never reached are unknown.
       const names = server === undefined || server.lastSeen === null ? undefined : await this.#names.of(server);
       const place = names === undefined ? -1 : tools.findIndex((tool) => !isThere(tool, names));
       if (place !== -1) return { server: index, place, tool: tools[place]! };
@@ -64,7 +64,7 @@ export class CompositionView {
   }
 }
 
-/** A pattern is, as long as it matches something. */
+/** A pattern is present if it matches something. */
 function isThere(tool: string, names: ReadonlySet<string>): boolean {
   return isPattern(tool) ? matchesAny(tool, names) : names.has(tool);
 }

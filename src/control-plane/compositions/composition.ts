@@ -1,18 +1,18 @@
-// A composition as everyone but its own storage sees it: a virtual server of chosen tools of several servers, for the
-// subjects that it names (decisions 3). Plain data, JSON-ready.
+// A composition as seen outside of its storage: a virtual server of chosen tools of several servers, for the subjects
+// that it names (decisions 3). Plain data, JSON-ready.
 import type { Exposure } from '../../user-config/compiled-config.js';
 import type { WrittenCuration } from '../common/curation.js';
 
 export interface ComposedServer {
-  /** As the registry has it now; as it was last known when the server is gone. */
+  /** As in the registry now; the last known name when the server is gone. */
   readonly name: string;
-  /** Bare names, without the server's prefix, and patterns of them; at least one, unless there are prompts or resources. */
+  /** Bare names, and patterns of bare names; at least one, unless there are prompts or resources. */
   readonly tools: readonly string[];
-  /** The same of prompts; absent: none. */
+  /** Bare names of prompts; absent: none. */
   readonly prompts?: readonly string[] | undefined;
   /** Names or URIs of resources, names or texts of templates; absent: none. */
   readonly resources?: readonly string[] | undefined;
-  /** In place of what the server's own record says, member by member. */
+  /** Overrides the server's own curation, member by member. */
   readonly curation?: WrittenCuration | undefined;
 }
 
@@ -22,39 +22,39 @@ export interface ComposedTool {
 }
 
 export interface Composition {
-  /** 32 hexadecimal digits; the id of the virtual host, too. */
+  /** 32 hexadecimal digits; also the id of the virtual host. */
   readonly id: string;
-  /** As it was written; unique without regard to case. */
+  /** As written; unique without regard to case. */
   readonly name: string;
   readonly description: string;
   readonly servers: readonly ComposedServer[];
   /** What its `tools/list` shows; absent: all of its tools. */
   readonly exposure?: Exposure | undefined;
-  /** Who may use it. */
+  /** Subjects that may use it. */
   readonly subjects: readonly string[];
-  /** Who created it, where roles are taken from tokens. */
+  /** Subject that created it, where roles are taken from tokens. */
   readonly owner?: string;
-  /** Whose it is beside: its members may change it. */
+  /** Team that it also belongs to, whose members may change it. */
   readonly team?: string;
   /** Times are ISO 8601, UTC. */
   readonly createdAt: string;
   readonly updatedAt: string;
-  /** Tools that it names and cannot serve: their server is gone, disabled, was never reached, or has them no more. */
+  /** Tools that it names but cannot serve: their server is gone, disabled, was never reached, or no longer has them. */
   readonly missingTools: readonly ComposedTool[];
 }
 
 export interface CompositionInput {
   readonly name: string;
-  /** Absent: empty for a new composition, unchanged for a known one. */
+  /** Absent: empty for a new composition, unchanged for an existing one. */
   readonly description?: string | undefined;
-  /** `*` alone stands for all tools. */
+  /** The string `*` stands for all tools. */
   readonly servers: readonly (Omit<ComposedServer, 'tools'> & { readonly tools: readonly string[] | string })[];
-  /** Absent: `all` for a new composition, unchanged for a known one. */
+  /** Absent: `all` for a new composition, unchanged for an existing one. */
   readonly exposure?: Exposure | undefined;
-  /** Absent: the caller for a new composition, unchanged for a known one. */
+  /** Absent: the caller for a new composition, unchanged for an existing one. */
   readonly subjects?: readonly string[] | undefined;
-  /** Absent: the caller's only team for a new composition, unchanged for a known one. `null`: none. */
+  /** Absent: the caller's only team for a new composition, unchanged for an existing one. `null`: no team. */
   readonly team?: string | null | undefined;
-  /** Tools that their server does not have may be named. */
+  /** Whether to accept tools that their server does not have. */
   readonly isForced?: boolean | undefined;
 }

@@ -1,5 +1,5 @@
-// Compositions: virtual servers that people put together from tools of registered servers (decisions 3). All state is in
-// the record store. What they come to in user configs is the publisher's; this says when it is to look.
+// Compositions: virtual servers that people put together from tools of registered servers (decisions 3). All state is
+// in the record store. The publisher writes them into user configs; this class tells it when to.
 import { randomBytes } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { limits } from '../../shared/limits.js';
@@ -43,11 +43,11 @@ export interface CompositionsOptions {
   readonly registry: Registry;
   readonly shares: ComposerShares;
   readonly logger: Logger;
-  /** Between two looks whether everything is published; `limits.publishRepairMs` unless given. */
+  /** Interval of the checks that everything is published; `limits.publishRepairMs` by default. */
   readonly repairIntervalMs?: number;
 }
 
-/** A composition's virtual host, as it is served right now. */
+/** A composition's virtual host, as served right now. */
 export interface ComposedHost {
   readonly id: string;
   readonly backends: ReadonlyMap<string, BackendConfig>;
@@ -66,7 +66,7 @@ export class Compositions {
   readonly #logger: Logger;
   readonly #repairIntervalMs: number;
   readonly #repairs = new FreshRuns(() => this.#repair());
-  /** Jobs of this process, by key. */
+  /** Publication jobs of this process, by key. */
   readonly #underway = new Map<string, Promise<void>>();
   #timer: NodeJS.Timeout | undefined;
   #isStopping = false;
@@ -88,7 +88,7 @@ export class Compositions {
     });
   }
 
-  /** Sorted by name. A page ends before its limit when its records have become large. */
+  /** Sorted by name. A page ends before its limit when its records exceed `limits.listPageBytesMax`. */
   async list({ limit = limits.listPageMax, ...query }: PageQuery = {}): Promise<Page<Composition>> {
     await this.#directory.sync();
     const { compositions } = this.#directory;
@@ -106,7 +106,7 @@ export class Compositions {
     return found && this.#describe(found.composition);
   }
 
-  /** What a subject gets at the composition's own endpoint; `undefined` when it is none of the composition's subjects. */
+  /** What a subject gets at the composition's own endpoint; `undefined` when it is not one of the composition's subjects. */
   async findHost(reference: string, subject: string): Promise<ComposedHost | undefined> {
     const composition = (await this.#storage.find(reference))?.composition;
     if (composition === undefined || !composition.subjects.includes(subject)) return undefined;
@@ -117,8 +117,8 @@ export class Compositions {
   }
 
   /**
-   * Published to all of its subjects when this resolves, unless the wait is over before; then publishing goes on. Faults:
-   * `invalid`, `name-taken`, `compositions-full`, `not-owned`: it is to be a team's that is not the caller's.
+   * Resolves when the composition is published to all of its subjects, or when the wait is over; publishing then continues.
+   * Faults: `invalid`, `name-taken`, `compositions-full`, `not-owned` (the given team is not one of the caller's).
    */
   async create(
     input: CompositionInput,
@@ -151,8 +151,8 @@ export class Compositions {
   }
 
   /**
-   * Published when this resolves, unless the wait is over before. A description, an exposure and subjects that are left out stay. Servers that the registry has no
-   * more may stay. Faults: `not-found`, `invalid`, `name-taken`, `changed-meanwhile`, `not-owned`.
+   * Resolves when the change is published, or the wait is over. An omitted description, exposure or list of subjects stays. Unregistered
+   * servers may stay. Faults: `not-found`, `invalid`, `name-taken`, `compositions-full`, `changed-meanwhile`, `not-owned`.
    */
   async replace(
     reference: string,
@@ -191,7 +191,7 @@ export class Compositions {
     return this.#describe(after);
   }
 
-  /** Gone from the user configs of all of its subjects when this resolves, unless the wait is over before. Faults: `not-found`, `changed-meanwhile`, `not-owned`. */
+  /** Resolves when it is gone from all user configs, or the wait is over. Faults: `not-found`, `changed-meanwhile`, `not-owned`. */
   async remove(
     reference: string,
     wait?: PublicationWait,
@@ -213,18 +213,18 @@ export class Compositions {
     await this.#run(job, wait);
   }
 
-  /** Changes that are not in all user configs yet, of all control planes; no more are counted than are read at once. */
+  /** Counts the changes, of all control planes, that are not in all user configs yet; at most `limits.recordsAtOnceMax` are counted. */
   async countUnpublished(): Promise<number> {
     return (await this.#records.listKeys(PUBLICATION_JOBS, '', limits.recordsAtOnceMax)).length;
   }
 
-  /** Publishes what is not published: now, and from time to time. */
+  /** Publishes what is not published, now and at intervals. */
   start(): void {
     this.#timer = setInterval(() => void this.#repairs.run(''), this.#repairIntervalMs);
     void this.#repairs.run('');
   }
 
-  /** Ends that; resolved when nothing is under way. */
+  /** Stops that; resolves when nothing is under way. */
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     this.#isStopping = true;
@@ -234,7 +234,7 @@ export class Compositions {
     await this.#publisher.close();
   }
 
-  /** Resolved when it is done, or the wait is over. When the store does not take it now, it is done at a later look. */
+  /** Resolves when the job is done, or the wait is over. If the store fails now, a later repair does the job. */
   async #run(job: PublicationJob, wait?: PublicationWait): Promise<void> {
     const progress: PublicationProgress = { left: undefined };
     const done = this.#publisher.run(job, progress).finally(() => this.#underway.delete(job.key));
@@ -249,15 +249,15 @@ export class Compositions {
   }
 
   /**
-   * First what others left undone, then everybody who should have something of ours, some at a time. A look that takes
-   * longer than the interval is followed by the next one at once.
+   * First does the jobs that other processes left undone, then checks all subjects of compositions, a batch at a time.
+   * A repair that takes longer than the interval is followed by the next one at once.
    */
   async #repair(): Promise<void> {
     try {
       for await (const records of walkRecords(this.#records, PUBLICATION_JOBS)) {
         for (const { key, value } of records) {
           if (this.#isStopping) return;
-          // Somebody else may be at it right now: twice does no harm.
+          // Another process may be doing the job right now: doing it twice is harmless.
           if (!this.#underway.has(key)) await this.#run(readJob(key, value));
         }
       }
@@ -269,7 +269,7 @@ export class Compositions {
         await setTimeout(limits.publicationCheckPauseMs);
       }
     } catch (error) {
-      // The store, most likely: the next look is not far away.
+      // Most likely a store failure: the next repair is soon.
       this.#logger.warn({ err: error }, 'the check of all compositions failed');
     }
   }
@@ -280,7 +280,7 @@ export class Compositions {
     return found;
   }
 
-  /** @param known the servers that the composition has already: they may be gone from the registry. */
+  /** @param known the servers that the composition already has: they may no longer be registered. */
   async #resolve(
     servers: readonly ComposedServer[],
     known: readonly StoredComposedServer[],
@@ -297,7 +297,7 @@ export class Compositions {
     return resolved;
   }
 
-  /** @param known what it has named so far may have gone meanwhile. */
+  /** @param known tools that the composition already names are not checked: they may have been removed meanwhile. */
   async #refuseUnknownTools(
     servers: readonly StoredComposedServer[],
     known: readonly StoredComposedServer[],
@@ -317,7 +317,7 @@ export class Compositions {
     refuseMember(`servers.${unknown.server}.tools.${place}`, `${what}: ${advice}`);
   }
 
-  /** @param published subjects to whom it is published as it was: if that went wrong, this is not the place to say so. */
+  /** @param published subjects that already have the composition: an obstacle to publishing to them is not this change's fault. */
   async #refuseUnpublishable(composition: StoredComposition, published: readonly string[]): Promise<void> {
     const excessBytes = encodeComposition(composition).length - limits.compositionBytesMax;
     if (excessBytes > 0) refuseMember('servers', `and subjects must be shorter by ${excessBytes} bytes together`);
@@ -335,7 +335,7 @@ export class Compositions {
     }
   }
 
-  /** With the directory as fresh as the composition. */
+  /** Syncs the directory first, so that it is as recent as the composition. */
   async #measured(composition: StoredComposition): Promise<StoredComposition> {
     await this.#directory.sync();
     const matches = matchServers(composition, this.#directory.servers);
@@ -350,7 +350,7 @@ export class Compositions {
   }
 }
 
-/** What is not said of it is that all is shown. */
+/** The default, `all`, is stored as absent. */
 function shownAs(exposure: Exposure | undefined): { readonly exposure: Exposure | undefined } {
   return { exposure: exposure === 'all' ? undefined : exposure };
 }

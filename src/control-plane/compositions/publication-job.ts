@@ -1,19 +1,19 @@
-// What is still to be published, as records: each is written in the swap that makes it necessary, and removed when it is
-// done. Whatever happens in between, somebody finds it and does it; twice does no harm.
+// Publication jobs as records: each is written in the swap that makes it necessary, and removed when it is done. If the
+// process dies in between, another one finds the job and does it; doing it twice is harmless.
 import { randomBytes } from 'node:crypto';
 import type { RecordChange, RecordKey } from '../../store/record-store.js';
 
 export const PUBLICATION_JOBS = 'publication-jobs/';
 
 interface JobTarget {
-  /** Whose user configs may be out of date. */
+  /** Subjects whose user configs may be out of date. */
   readonly subjects?: readonly string[];
-  /** Ids and names of servers: the subjects of the compositions that have one of them are meant. */
+  /** Ids and names of servers: stands for the subjects of all compositions that have one of these servers. */
   readonly servers?: readonly string[];
 }
 
 export interface PublicationJob extends JobTarget {
-  /** Of its record. */
+  /** Key of its record. */
   readonly key: string;
   readonly bytes: Buffer;
 }
@@ -30,7 +30,7 @@ export function jobAdded({ key, bytes }: PublicationJob): RecordChange {
   return { ...recordOf(key), expected: undefined, value: bytes };
 }
 
-/** @param left subjects for whom nothing could be done: they are tried again. */
+/** @param left subjects that could not be published to: the job stays, for these. */
 export function jobDone({ key, bytes }: PublicationJob, left: readonly string[]): RecordChange {
   return { ...recordOf(key), expected: bytes, value: left.length === 0 ? undefined : encode({ subjects: left }) };
 }

@@ -1,5 +1,5 @@
-// Where publications are planned: small ones on the event loop, a few milliseconds a turn, however many there are; large ones,
-// whose decoding would hold it up for up to a second, in a thread. Cold.
+// Where publications are planned. Small ones run on the event loop, a few milliseconds per turn, however many there
+// are; large ones, whose decoding would block it for up to a second, run in a thread. Cold path.
 import { limits } from '../../shared/limits.js';
 import { TaskThread } from '../../shared/task-thread.js';
 import type { PublicationOutcome, PublicationTask } from './publication-thread.js';
@@ -9,12 +9,12 @@ export class PublicationPlanner {
   readonly #thread = new TaskThread<PublicationTask, PublicationOutcome>(
     new URL('./publication-thread.js', import.meta.url),
   );
-  /** The one before is planned, or has failed. */
+  /** Settles when the previous plan is done or has failed. */
   #last: Promise<unknown> = Promise.resolve();
-  /** When others have their turn of the event loop, ms. */
+  /** When to yield the event loop, ms. */
   #turnEndMs = 0;
 
-  /** @param wanted JSON of the virtual hosts that the subject should have of ours, by id. */
+  /** @param wanted JSON of the control plane's virtual hosts that the subject should have, by id. */
   plan(state: PublicationState, wanted: ReadonlyMap<string, string>): Promise<PublicationPlan> {
     if (bytesOf(state, wanted) > limits.userConfigInlineBytesMax) return this.#planLarge(state, wanted);
     const planned = this.#last.then(async () => {
@@ -49,7 +49,7 @@ function bytesOf({ config }: PublicationState, wanted: ReadonlyMap<string, strin
   return bytes;
 }
 
-/** What a thread sends is a plain array, with memory of its own. */
+/** A thread sends a plain array with its own memory. */
 function ownedBuffer(bytes: Uint8Array | undefined): Buffer | undefined {
   return bytes && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

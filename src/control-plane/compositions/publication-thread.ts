@@ -1,4 +1,4 @@
-// The entry of the thread that large publications are planned in: what piscina calls.
+// The thread entry, called by piscina, that plans large publications.
 import { planPublication, type PublicationPlan, type PublicationState } from './publication.js';
 
 export interface PublicationTask {
@@ -6,7 +6,7 @@ export interface PublicationTask {
   readonly wanted: ReadonlyMap<string, string>;
 }
 
-/** A plan without what was there before, which need not come back. */
+/** A plan without the previous values, which need not be sent back. */
 export type PublicationOutcome =
   | Exclude<PublicationPlan, { readonly kind: 'stale' }>
   | { readonly kind: 'stale'; readonly record: Uint8Array | undefined; readonly config: Uint8Array | undefined };
@@ -19,7 +19,7 @@ export default function plan({ state, wanted }: PublicationTask): PublicationOut
   return { kind: 'stale', record: recordAfter, config: configAfter };
 }
 
-/** A buffer comes as a plain array. */
+/** A buffer arrives as a plain array. */
 function asBuffer(bytes: Uint8Array | undefined): Buffer | undefined {
   return bytes && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

@@ -1,9 +1,9 @@
-// How long whoever changed something waits until the dataplane obeys it for everybody, and how much of that is still to
-// come when the wait is over: a server may be in the user configs of 100,000 subjects.
+// How long a change waits for its publication to the dataplane, and how much is left when the wait is over: a server
+// may be in the user configs of 100,000 subjects.
 
-/** How far the publication of one change has come. The publisher keeps it. */
+/** How far the publication of one change has come, updated by the publisher. */
 export interface PublicationProgress {
-  /** User configs that are still to be brought up to date; `undefined` before it is known whose these are. */
+  /** User configs still to be updated; `undefined` before the subjects are known. */
   left: number | undefined;
 }
 
@@ -15,12 +15,12 @@ export class PublicationWait {
     this.#msMax = msMax;
   }
 
-  /** User configs in which the change was not yet when the wait was over; 0: the dataplane obeys it everywhere. */
+  /** User configs that did not have the change when the wait was over; 0: the dataplane has it everywhere. */
   get left(): number {
     return this.#left;
   }
 
-  /** Resolved when the publication is done, or the time is over; rejected with the publication, if that is sooner. */
+  /** Resolves when the publication is done or the time is over; rejects if the publication fails before that. */
   async for(done: Promise<void>, progress: PublicationProgress): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     const over = new Promise<void>((resolve) => {

@@ -1,20 +1,20 @@
-// Compares the virtual hosts that we have published into one subject's user config with those that it should have. A virtual host is ours
-// when the publication record says so, never by its id alone: whatever else is in the config is somebody else's.
+// Compares the virtual hosts that the control plane has published into a subject's user config with those that it should have. It
+// owns a virtual host only if the publication record says so, never by the id alone: everything else belongs to somebody else.
 import { isDeepStrictEqual } from 'node:util';
 import { limits } from '../../shared/limits.js';
 import type { RecordChange, RecordKey } from '../../store/record-store.js';
 import { editConfig, EMPTY_CONFIG, readConfig, type EditableConfig } from './virtual-host-edit.js';
 
-/** Written with the user config in one swap, so that it is true of it. */
+/** Written in one swap with the user config, so that it always matches it. */
 interface PublicationRecord {
   readonly subject: string;
-  /** Ids of our virtual hosts. */
+  /** Ids of the control plane's virtual hosts. */
   readonly virtualHosts: readonly string[];
-  /** Whether there was no config before ours: then there is none after it. */
+  /** Whether the control plane created the config: then it deletes the config with its last virtual host. */
   readonly isConfigOurs: boolean;
 }
 
-/** Of one subject, as it was read. */
+/** State of one subject, as read. */
 export interface PublicationState {
   readonly subject: string;
   readonly record: Buffer | undefined;
@@ -22,10 +22,10 @@ export interface PublicationState {
 }
 
 export type PublicationPlan =
-  /** Everything is as it should be. */
+  /** Nothing to change. */
   | { readonly kind: 'current' }
   | { readonly kind: 'stale'; readonly changes: readonly RecordChange[] }
-  /** Nothing can be done about it here; the reason is for people and repeats no value. */
+  /** Cannot be published; the reason is for people and repeats no value. */
   | { readonly kind: 'obstructed'; readonly reason: string };
 
 export function publicationKey(subject: string): RecordKey {
@@ -36,7 +36,7 @@ export function userConfigKey(subject: string): RecordKey {
   return { space: 'user-configs', key: subject };
 }
 
-/** @param wanted JSON of the virtual hosts that the subject should have of ours, by id. */
+/** @param wanted JSON of the control plane's virtual hosts that the subject should have, by id. */
 export function planPublication(state: PublicationState, wanted: ReadonlyMap<string, string>): PublicationPlan {
   const before = state.record === undefined ? undefined : decode(state.record);
   if (before === undefined && wanted.size === 0) return { kind: 'current' };
@@ -60,7 +60,7 @@ export function planPublication(state: PublicationState, wanted: ReadonlyMap<str
   return { kind: 'stale', changes: changesOf(state, record, isOver ? undefined : edited) };
 }
 
-/** An empty value is no config either (decisions 2.2). */
+/** An empty value counts as no config (decisions 2.2). */
 function configIn({ config }: PublicationState): Buffer | undefined {
   return config === undefined || config.length === 0 ? undefined : config;
 }
@@ -70,7 +70,7 @@ interface Difference {
   readonly added: ReadonlyMap<string, string>;
 }
 
-/** Between the virtual hosts of ours that the config has and those that it should have. @returns why it cannot have them, in words. */
+/** Between the control plane's virtual hosts in the config and those that it should have. @returns a text if it cannot have them. */
 function differenceOf(
   { virtualHosts }: EditableConfig,
   owned: ReadonlySet<string>,
@@ -88,17 +88,17 @@ function differenceOf(
       removed.add(id);
     }
   }
-  // One that is there twice, once as it should be, is taken out twice.
+  // If the config has the id twice, once with the right value, both are removed and it is added again.
   const added = new Map([...wanted].filter(([id]) => !current.has(id) || removed.has(id)));
   return { removed, added };
 }
 
-/** `undefined` of one who has nothing of ours. */
+/** `undefined` when the subject has no virtual host of the control plane. */
 function recordOf(record: PublicationRecord): Buffer | undefined {
   return record.virtualHosts.length === 0 ? undefined : Buffer.from(JSON.stringify(record));
 }
 
-/** From what was read to what should be there. */
+/** The changes from the state that was read to the given record and config. */
 export function changesOf(
   state: PublicationState,
   record: Buffer | undefined,
@@ -106,7 +106,7 @@ export function changesOf(
 ): readonly RecordChange[] {
   return [
     { ...publicationKey(state.subject), expected: state.record, value: record },
-    // Also when it stays: the record must be true of it.
+    // Included even when unchanged: the swap must fail if the config has changed, because the record must match it.
     { ...userConfigKey(state.subject), expected: state.config, value: config },
   ];
 }

@@ -1,8 +1,8 @@
 // Publishes compositions as virtual hosts in the user configs of their subjects, where the dataplane finds them on its
-// next request (decisions 3). What is published follows from the store alone, so any number of publishers may be at it.
-// A user config and what we own of it change in one swap. Compositions and servers are elsewhere, as far as a cluster
-// goes, and are looked at again after the swap: whoever finds them changed does it over, and whoever changed them
-// publishes after that, so that the last to write has seen the last change.
+// next request (decisions 3). What is published follows from the store alone, so any number of publishers may run at
+// once. A user config and its publication record change in one swap. Compositions and servers may be on other nodes of
+// a cluster, so they are read again after the swap: a publisher that finds them changed starts over, and whoever
+// changed them publishes afterwards, so that the last writer has always seen the last change.
 import type { ComposerShares } from '../../config/control-plane-options.js';
 import { limits } from '../../shared/limits.js';
 import { subjectHash, type Logger } from '../../shared/logger.js';
@@ -29,12 +29,12 @@ export interface PublisherParts {
 }
 
 interface WrittenHost {
-  /** Of the servers. */
+  /** Version of the server directory. */
   readonly version: number;
   readonly json: string;
 }
 
-/** Between two log lines about a publication that takes long. */
+/** Time between two log lines about a long publication. */
 const PROGRESS_MS = 5_000;
 
 export class Publisher {
@@ -51,8 +51,8 @@ export class Publisher {
   }
 
   /**
-   * Brings the user configs up to date with what is in the store now.
-   * @returns the subjects for whom that cannot be done; why is told in the log.
+   * Brings the user configs up to date with the store as it is now.
+   * @returns the subjects for whom that cannot be done; the reason is logged.
    */
   async publish(subjects: readonly string[], progress?: PublicationProgress): Promise<string[]> {
     const { logger } = this.#parts;
@@ -74,7 +74,7 @@ export class Publisher {
     return subjects.filter((subject) => this.#obstacles.has(subject));
   }
 
-  /** Does what the job says, and removes it. */
+  /** Does the job and removes it. */
   async run(job: PublicationJob, progress?: PublicationProgress): Promise<void> {
     const { directory, records } = this.#parts;
     await directory.sync();
@@ -85,15 +85,15 @@ export class Publisher {
       }
     }
     const obstructed = await this.publish([...subjects], progress);
-    // What is left is for the next one who finds the job.
+    // A stopped job stays in the store for the next process that finds it.
     if (this.#isStopped) return;
-    // Who should have something of ours is looked after from time to time; the others would be forgotten.
+    // Subjects that have a composition are checked at intervals anyway; the others stay in the job, or they would be forgotten.
     const left = obstructed.filter((subject) => directory.compositions.forSubject(subject).length === 0);
-    // When it is another by now, somebody else has done it.
+    // If the swap fails because the job has changed, another process has done it.
     await records.swap([jobDone(job, left)]);
   }
 
-  /** Brings those up to date that are not; what is read costs less than what is written. */
+  /** Brings the outdated user configs up to date; checking first is cheaper, as a read costs less than a write. */
   async check(subjects: readonly string[]): Promise<void> {
     const stale: string[] = [];
     const states = await Promise.all(subjects.map((subject) => this.#readState(subject)));
@@ -104,7 +104,7 @@ export class Publisher {
     await this.publish(stale);
   }
 
-  /** Why the composition, whose virtual host is given as JSON, could not be published to the subject, as things are. */
+  /** Why the composition, whose virtual host is given as JSON, cannot be published to the subject now. */
   async findObstacle(subject: string, id: string, json: string): Promise<string | undefined> {
     const state = await this.#readState(subject);
     const wanted = await this.#wantedBy(subject);
@@ -113,13 +113,13 @@ export class Publisher {
     return plan.kind === 'obstructed' ? plan.reason : undefined;
   }
 
-  /** Begins with no other subject; resolved when nothing is under way. */
+  /** Starts no further subject; resolves when nothing is under way. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     await this.#runs.settled();
   }
 
-  /** Once nobody asks any more. */
+  /** Call when no plan is wanted any more. */
   async close(): Promise<void> {
     await this.#planner.close();
   }
@@ -127,8 +127,8 @@ export class Publisher {
   async #publish(subject: string): Promise<void> {
     const { records, directory, logger } = this.#parts;
     await retrySwap(async () => {
-      // First what is published, then what should be: a virtual host that another publisher has put there meanwhile
-      // would look like one that nobody wants.
+      // Read the published state before the wanted one: otherwise a virtual host published meanwhile by another process
+      // would look unwanted.
       const state = await this.#readState(subject);
       await directory.sync();
       const wanted = await this.#wantedBy(subject);
@@ -145,8 +145,8 @@ export class Publisher {
   }
 
   /**
-   * What does not fit gives way where it has outgrown its maker's share, so that others' compositions are still published.
-   * @param measured the id of a composition whose share was asked for just now.
+   * When the config is full, leaves out the compositions that have outgrown their maker's share, so that the others are still published.
+   * @param measured the id of a composition whose share was checked just now.
    */
   async #plan(
     state: PublicationState,
@@ -176,7 +176,7 @@ export class Publisher {
     return { subject, record, config };
   }
 
-  /** JSON of the virtual hosts by id. */
+  /** JSON of the wanted virtual hosts, by id. */
   async #wantedBy(subject: string): Promise<Map<string, string>> {
     const { compositions } = this.#parts.directory;
     const wanted = new Map<string, string>();
@@ -187,7 +187,7 @@ export class Publisher {
     return wanted;
   }
 
-  /** Written once for all of its subjects. */
+  /** The virtual host's JSON, generated once for all subjects of the composition. */
   #known(composition: StoredComposition): string | undefined {
     const known = this.#written.get(composition);
     return known?.version === this.#parts.directory.servers.version ? known.json : undefined;

@@ -1,4 +1,4 @@
-// The names of servers' tools, as the registry last read them: remembered until they are others. Cold.
+// The tool names of servers, as the registry last read them: cached until the server's tools change. Cold path.
 import { limits } from '../../shared/limits.js';
 import { RecentMap } from '../../shared/recent-map.js';
 import type { Registry } from '../registry/registry.js';
@@ -7,7 +7,7 @@ import { isServed, type Match } from './composed-backends.js';
 import { isPattern, matchedTools } from './tool-patterns.js';
 
 interface KnownTools {
-  /** Of the server's tools, when they were read. */
+  /** Digest of the server's tools when their names were read. */
   readonly digest: string;
   readonly names: ReadonlySet<string>;
   readonly chars: number;
@@ -26,7 +26,7 @@ export class ToolNames {
     this.#registry = registry;
   }
 
-  /** Read again when they are others. */
+  /** Read again when the server's tools have changed. */
   async of({ id, toolsDigest }: KnownServer): Promise<ReadonlySet<string>> {
     const known = this.#tools.get(id);
     if (known?.digest === toolsDigest) return known.names;
@@ -37,7 +37,7 @@ export class ToolNames {
     return names;
   }
 
-  /** With the tools that patterns match now in place of these. */
+  /** The matches with each pattern replaced by the tools that it matches now. */
   async resolved(matches: readonly Match[]): Promise<readonly Match[]> {
     if (!matches.some(({ tools }) => tools.some(isPattern))) return matches;
     return Promise.all(

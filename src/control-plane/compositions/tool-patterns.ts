@@ -1,15 +1,15 @@
-// `*` in what a composition names of a server's tools: any number of characters, none too. What it comes to is decided when the
-// composition is published, by the tools that were last read, and again when these are others. Cold.
+// `*` in the tool names of a composition: any number of characters, including none. Patterns are resolved when the
+// composition is published, against the tools that were last read, and again when these change. Cold path.
 import { limits } from '../../shared/limits.js';
 
-/** Of tools no name has one. */
+/** No tool name contains a `*`. */
 export function isPattern(tool: string): boolean {
   return tool.includes('*');
 }
 
 /**
- * Names as they are, and for each pattern what it matches, in the server's order, each once. What a server lists decides what is
- * written into the configs of others: beyond a bound nothing more is matched.
+ * Plain names unchanged, and the tools that each pattern matches, in the server's order, without duplicates. Because a
+ * server's list determines what is written into other people's configs, matching stops at a bound.
  */
 export function matchedTools(tools: readonly string[], names: Iterable<string>): readonly string[] {
   const matched = new Set(tools.filter((tool) => !isPattern(tool)));
@@ -26,14 +26,14 @@ export function matchedTools(tools: readonly string[], names: Iterable<string>):
   return [...matched];
 }
 
-/** Whether the pattern matches any of them. */
+/** Whether the pattern matches any of the names. */
 export function matchesAny(pattern: string, names: Iterable<string>): boolean {
   const pieces = pattern.split('*');
   for (const name of names) if (name.length <= limits.toolPatternCharsMax && isMatch(pieces, name)) return true;
   return false;
 }
 
-/** @param pieces between the stars, two at least. Each is looked for where the one before ends: that is as good as any other place. */
+/** @param pieces the texts between the stars, two at least. Taking the leftmost place for each is enough: no other matches more. */
 function isMatch(pieces: readonly string[], name: string): boolean {
   const [first = '', last = ''] = [pieces[0], pieces.at(-1)];
   if (name.length < first.length + last.length || !name.startsWith(first) || !name.endsWith(last)) return false;

@@ -1,5 +1,5 @@
-// Puts virtual hosts into the bytes of a user config and takes them out. Everything else keeps its bytes: what somebody
-// else wrote is not parsed and written again, which would change numbers, escapes and duplicate members.
+// Adds virtual hosts to the bytes of a user config and removes them. Everything else keeps its bytes: parsing and
+// rewriting what others wrote would change numbers, escapes and duplicate members.
 import { stringValue } from '../../protocol/json-member.js';
 import { JsonScanner, jsonKind } from '../../protocol/json-scanner.js';
 import { decodeUserConfig } from '../../user-config/user-config-schema.js';
@@ -7,7 +7,7 @@ import { decodeUserConfig } from '../../user-config/user-config-schema.js';
 /** A user config that can be edited. */
 export interface EditableConfig {
   readonly bytes: Buffer;
-  /** Where the value of `virtual_hosts` stands. */
+  /** Byte range of the value of `virtual_hosts`. */
   readonly start: number;
   readonly end: number;
   readonly virtualHosts: readonly VirtualHostMember[];
@@ -21,12 +21,12 @@ export interface VirtualHostMember {
   readonly value: Buffer;
 }
 
-/** What a config that is not there begins with. */
+/** What a new config starts from. */
 export const EMPTY_CONFIG = Buffer.from('{"virtual_hosts":{}}');
 
 const scanner = new JsonScanner();
 
-/** @returns why the config cannot be edited: the dataplane cannot read it either, or not for sure. */
+/** @returns a text if the config cannot be edited: the dataplane cannot read it either, or may not. */
 export function readConfig(bytes: Buffer): EditableConfig | string {
   const decoding = decodeUserConfig(bytes);
   if (!decoding.ok) return decoding.issues;
@@ -46,8 +46,8 @@ export function readConfig(bytes: Buffer): EditableConfig | string {
 }
 
 /**
- * @param removed ids
- * @param added JSON by id; an id that is there must be among the removed.
+ * @param removed ids.
+ * @param added JSON by id; an id that exists must be among the removed.
  */
 export function editConfig(
   config: EditableConfig,

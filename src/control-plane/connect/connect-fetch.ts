@@ -1,5 +1,5 @@
-// Requests to backends and authorization servers on behalf of a user who stands before the consent page: to no refused address,
-// without redirects, under one deadline and so many bytes each. Cold.
+// Requests to backends and authorization servers on behalf of a user on the consent page: never to a refused address,
+// without redirects, under one deadline, and with a size limit for each response. Cold path.
 import { once } from 'node:events';
 import { request as requestHttp, type IncomingMessage } from 'node:http';
 import { request as requestHttps } from 'node:https';
@@ -21,7 +21,7 @@ interface Asked {
   readonly body?: URLSearchParams | string | undefined | null;
 }
 
-/** What an answer's head says. */
+/** Status and `www-authenticate` of a response. */
 export interface AnswerHead {
   readonly status: number;
   readonly challenge: string;
@@ -32,14 +32,14 @@ export class ConnectFetch {
   readonly #subject: string;
   readonly #signal: AbortSignal;
 
-  /** Good for one step of one consent. @param subject whose share of look-ups it is. */
+  /** For one step of one consent. @param subject whose share of DNS look-ups is used. */
   constructor(means: ConnectFetchMeans, subject: string, withinMs: number = limits.connectMsMax) {
     this.#means = means;
     this.#subject = subject;
     this.#signal = AbortSignal.timeout(withinMs);
   }
 
-  /** As the OAuth library makes its requests. */
+  /** The `fetch` that the OAuth library uses. */
   readonly fetch = async (url: string | URL, asked: Asked = {}): Promise<Response> => {
     const answer = await this.#ask(new URL(url), asked);
     const pieces: Buffer[] = [];
@@ -64,7 +64,7 @@ export class ConnectFetch {
     return new Response(isBodiless ? null : Buffer.concat(pieces), { status, headers: { 'content-type': type } });
   };
 
-  /** An answer's head alone: what follows may have no end. */
+  /** Reads the head only: the body may never end. */
   async head(url: URL, asked: Asked): Promise<AnswerHead> {
     const answer = await this.#ask(url, asked);
     answer.destroy();
@@ -72,7 +72,7 @@ export class ConnectFetch {
     return { status: answer.statusCode ?? 0, challenge: challenge.slice(0, limits.upstreamRefusalBytesMax) };
   }
 
-  /** JSON's object under this address; `undefined` where there is none. */
+  /** The JSON object at this URL; `undefined` where there is none. */
   async object(url: URL): Promise<Readonly<Record<string, unknown>> | undefined> {
     const response = await this.fetch(url, { headers: { accept: 'application/json' } });
     if (response.status !== 200) return undefined;
@@ -98,12 +98,12 @@ export class ConnectFetch {
     } catch (error) {
       throw faultOf(error);
     } finally {
-      // What goes wrong from here on is told to the reader of the answer, too.
+      // Later errors are also reported to the reader of the response.
       request.on('error', () => {});
     }
   }
 
-  /** Throws for what must not be connected to. What a name stands for is judged at the connection. */
+  /** Throws for a URL that must not be connected to. The addresses of a host name are checked when connecting. */
   check(url: URL): void {
     if (!/^https?:$/.test(url.protocol))
       throw new ControlPlaneFault('party-unfit', 'A server names an address that is not http or https.');

@@ -1,6 +1,6 @@
-// What is kept of consents that were begun, sealed in the store, one record for each user and backend: the links that were used, and
-// the one consent that is under way. Any control plane may end what another has begun. Old ones are cleared away a few at a time,
-// with each new one. Cold.
+// The state of consents in progress, sealed in the store, one record per user and backend: the links already used, and
+// the one consent under way. Any control plane can complete a consent that another began. Each new consent sweeps a few
+// expired records. Cold path.
 import type { SecretKeys } from '../../secrets/secret-keys.js';
 import { openText, sealText } from '../../secrets/sealed-text.js';
 import { GRANT_PREFIX, type GrantClient } from '../../secrets/user-grants.js';
@@ -12,9 +12,9 @@ import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import type { Discovered } from './discovery.js';
 
 export interface BegunConsent extends Discovered {
-  /** In the state that comes back. */
+  /** Part of the `state` parameter, which the authorization server sends back. */
   readonly nonce: string;
-  /** Of the browser that has begun it: a hash. */
+  /** A hash that identifies the browser that began the consent. */
   readonly browser: string;
   readonly grantKey: string;
   readonly subject: string;
@@ -44,7 +44,7 @@ export class ConnectRecords {
     this.#keys = keys;
   }
 
-  /** In the place of any other that is under way. Throws a `ControlPlaneFault` where the ticket was used. @param ticketId that it is begun with. */
+  /** Replaces any consent under way. Throws a `ControlPlaneFault` if the ticket was used, or too many were. @param ticketId of the link. */
   async begin(ticketId: string, begun: BegunConsent, nowMs: number): Promise<void> {
     const key = keyOf(begun.grantKey);
     await retrySwap(async () => {
@@ -63,7 +63,7 @@ export class ConnectRecords {
     await this.#sweep(nowMs);
   }
 
-  /** Once: whoever comes next finds nothing. @returns `undefined` when there is none of this nonce. */
+  /** Single use: a second call finds nothing. @returns `undefined` if no unexpired consent has this nonce. */
   async end(grantKey: string, nonce: string, nowMs: number): Promise<BegunConsent | undefined> {
     const key = keyOf(grantKey);
     const { begun } = await retrySwap(async () => {
@@ -80,7 +80,7 @@ export class ConnectRecords {
     return { bytes, record: (bytes && this.#open(key, bytes)) ?? { usedTickets: [] } };
   }
 
-  /** `undefined` for what no key opens: nobody can go on with it. */
+  /** `undefined` for a record that no key opens: its consent cannot be continued. */
   #open({ key }: RecordKey, bytes: Buffer): ConnectRecord | undefined {
     const opened = openText(this.#keys, key, bytes);
     return opened.kind === 'opened' ? (JSON.parse(opened.text) as ConnectRecord) : undefined;

@@ -1,6 +1,6 @@
-// How a user connects a backend: from the link that a plane has given, by way of the backend's authorization server, to the
-// grant in the store (RFC 6749 with PKCE, RFC 8707, RFC 9207). Who may do so is in the link's ticket, which is good for one start; what
-// comes back must come to the browser that started, once, and soon. Cold.
+// How a user connects a backend: from the link given by a plane, by way of the backend's authorization server, to the
+// grant in the store (RFC 6749 with PKCE, RFC 8707, RFC 9207). The ticket in the link says who may do so, and is valid
+// for one start; the response must come back to the browser that started, once, and soon. Cold path.
 import { createHash, randomBytes } from 'node:crypto';
 import { openTicket, type ConnectTicket } from '../../secrets/connect-ticket.js';
 import type { SecretKeys } from '../../secrets/secret-keys.js';
@@ -22,7 +22,7 @@ import { RegisteredClients } from './registered-clients.js';
 import { revokeGrant, type Revocation } from './revocation.js';
 
 export interface ConnectOptions extends ConnectFetchMeans {
-  /** Scheme, host and port of this control plane for browsers. */
+  /** This control plane's scheme, host and port, as browsers reach it. */
   readonly connectUrl: string;
   readonly keys: SecretKeys;
   readonly records: RecordStore;
@@ -33,12 +33,12 @@ export interface ConnectOptions extends ConnectFetchMeans {
 
 export type Ticket = ConnectTicket<UserAuth>;
 
-/** What the page shows. */
+/** What the consent page shows. */
 export interface ConsentPreview extends Discovered {
   readonly ticket: Ticket;
 }
 
-/** What a user has granted, without what it is good for. */
+/** A user's grant without its tokens. */
 export interface Connection {
   readonly server: string;
   readonly url: string;
@@ -71,13 +71,13 @@ export class Connect {
     return this.#options.connectUrl.startsWith('https:');
   }
 
-  /** Rejects with a `ControlPlaneFault`, here and below. @param server as the link's path has it. */
+  /** Rejects with a `ControlPlaneFault`, as do the methods below. @param server the name in the link's path. */
   async preview(server: string, ticketText: string): Promise<ConsentPreview> {
     const ticket = this.#ticketOf(server, ticketText);
     return { ticket, ...(await discover(this.#fetchFor(ticket), ticket, ticket.auth)) };
   }
 
-  /** @param browser known to nobody else. @returns where it goes on: at the authorization server. */
+  /** @param browser a secret known only to this browser. @returns the URL at the authorization server to continue at. */
   async begin(server: string, ticketText: string, browser: string): Promise<string> {
     const ticket = this.#ticketOf(server, ticketText);
     const { subject, backendName, origin, path, auth } = ticket;
@@ -103,7 +103,7 @@ export class Connect {
     return address.href;
   }
 
-  /** @param query of the address that the authorization server has sent the browser to. @returns the backend's name. */
+  /** @param query of the callback URL that the authorization server redirected the browser to. @returns the backend's name. */
   async end(query: URLSearchParams, browser: string): Promise<string> {
     const begun = await this.#takeBegun(query.get('state') ?? '', browser);
     const fetch = new ConnectFetch(this.#options, begun.subject);
@@ -150,8 +150,8 @@ export class Connect {
   }
 
   /**
-   * What was granted is gone here, whatever its authorization server says to it.
-   * @returns what comes of it there; `missing` when there was nothing of this name.
+   * Deletes the grants here, whatever the authorization server responds.
+   * @returns the result of the revocation there; `missing` when there was no grant for this name.
    */
   async disconnect(subject: string, server: string): Promise<Revocation | 'missing'> {
     const grants = (await this.#grantsOf(subject)).filter(({ grant }) => grant.backendName === server);
@@ -170,7 +170,7 @@ export class Connect {
     return outcome;
   }
 
-  /** Rejects where the secret cannot be used there. */
+  /** Rejects if the secret may not be used at that endpoint. */
   async #secretOfGrant({ client, backendUrl, revocationEndpoint = '' }: UserGrant): Promise<string | undefined> {
     if (client.reference === undefined) return client.secret;
     const [endpoint, backend] = [new URL(revocationEndpoint), new URL(backendUrl)];
@@ -258,7 +258,7 @@ export class Connect {
 
   async #grantsOf(subject: string) {
     const { records, grants } = this.#options;
-    // Those of one who is at the bound, and what others of its consents add meanwhile.
+    // Twice the maximum, because concurrent consents may temporarily exceed it.
     const keys = await records.listKeys(grantsOf(subject), '', 2 * grantsMax(subject));
     const values = await records.readMany(keys);
     return keys.flatMap((key, index) => {
@@ -268,7 +268,7 @@ export class Connect {
     });
   }
 
-  /** Of what an authorization server says nothing is told but a code. */
+  /** Of an authorization server's response, only its error code is repeated. */
   async #faultOf(error: unknown, { auth, origin, path, client }: BegunConsent): Promise<unknown> {
     if (error instanceof ControlPlaneFault) return error;
     const { error: code, name } = error as { readonly error?: unknown; readonly name?: string };
@@ -293,7 +293,7 @@ const OAUTH_ERRORS: ReadonlySet<string> = new Set([
   'WWWAuthenticateChallengeError',
 ]);
 
-/** The empty one is the control plane's own: see `CredentialedProber`. */
+/** The empty subject is the control plane itself: see `CredentialedProber`. */
 function grantsMax(subject: string): number {
   return subject === '' ? limits.grantsOfProbesMax : limits.grantsPerSubjectMax;
 }

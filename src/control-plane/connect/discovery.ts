@@ -1,6 +1,6 @@
-// Where a backend's users give their consent, and to what: found as its challenge, its metadata as a protected resource (RFC 9728)
-// and its authorization server's metadata (RFC 8414, OpenID Connect Discovery) say it. Nothing of it is believed that could
-// have the user give a consent for another place, and show the backend what comes of it. Cold.
+// Where a backend's users give their consent, and to what: read from its challenge, its metadata as a protected
+// resource (RFC 9728) and its authorization server's metadata (RFC 8414, OpenID Connect Discovery). Metadata is
+// rejected if it could make the user consent for another resource, whose token this backend would then see. Cold path.
 import { PROGRAM_VERSION } from '../../shared/program-version.js';
 import { limits } from '../../shared/limits.js';
 import type { UserAuth } from '../../user-config/auth.js';
@@ -21,7 +21,7 @@ export interface AuthorizationServer {
 export interface Discovered {
   readonly server: AuthorizationServer;
   readonly resource: string;
-  /** `''`: what the authorization server gives unasked. */
+  /** `''`: the authorization server's default. */
   readonly scope: string;
 }
 
@@ -34,7 +34,7 @@ export async function discover(fetch: ConnectFetch, target: UpstreamTarget, auth
   const metadata = await resourceMetadata(fetch, backend, challenge);
   const resource = auth.resource ?? textIn(metadata, 'resource') ?? backend.href;
   const [named] = textsIn(metadata, 'authorization_servers');
-  // Servers of before RFC 9728 are their own.
+  // Servers that predate RFC 9728 are their own authorization server.
   const issuer = auth.issuer ?? named ?? backend.origin;
   const server = await serverMetadata(fetch, issuer);
   const scope = auth.scope ?? parameterIn(challenge, 'scope') ?? textsIn(metadata, 'scopes_supported').join(' ');
@@ -64,7 +64,7 @@ async function resourceMetadata(fetch: ConnectFetch, backend: URL, challenge: st
   const named = parameterIn(challenge, 'resource_metadata');
   const path = backend.pathname === '/' ? '' : backend.pathname;
   const places = [`${backend.origin}${WELL_KNOWN_RESOURCE}${path}`, `${backend.origin}${WELL_KNOWN_RESOURCE}`];
-  // What a resource says of itself is where it is itself (RFC 9728, section 3.3): nobody else is asked in its name.
+  // A resource publishes its metadata at its own origin (RFC 9728, section 3.3): a URL at another origin is ignored.
   if (named !== undefined && URL.canParse(named) && new URL(named).origin === backend.origin) places.unshift(named);
   for (const place of new Set(places)) {
     const metadata = await fetch.object(new URL(place));
@@ -75,7 +75,7 @@ async function resourceMetadata(fetch: ConnectFetch, backend: URL, challenge: st
   return undefined;
 }
 
-/** A backend that names another's resource would be shown what is good there. */
+/** A backend that names another server's resource would receive tokens that are valid there. */
 function checkResource(resource: string | undefined, backend: URL): void {
   const url = resource !== undefined && URL.canParse(resource) ? new URL(resource) : undefined;
   const path = url?.pathname.replace(/\/$/, '') ?? '';
@@ -109,7 +109,7 @@ function checkedServer(fetch: ConnectFetch, metadata: Metadata, issuer: string):
   const named = textIn(metadata, 'issuer') ?? '';
   if (named.replace(/\/$/, '') !== issuer.replace(/\/$/, ''))
     throw new ControlPlaneFault('party-unfit', 'The authorization server’s metadata names another issuer.');
-  // Without it a code that was caught on its way could be used by who caught it.
+  // Without PKCE, whoever intercepts a code could use it.
   if (!textsIn(metadata, 'code_challenge_methods_supported').includes('S256'))
     throw new ControlPlaneFault('party-unfit', 'The authorization server does not support PKCE with S256.');
   const registration = textIn(metadata, 'registration_endpoint');
@@ -136,7 +136,7 @@ function endpointIn(fetch: ConnectFetch, metadata: Metadata, name: string): stri
   return text;
 }
 
-/** No consent fails for want of it. */
+/** Optional: a missing or invalid endpoint must not fail the consent. */
 function revocationIn(fetch: ConnectFetch, metadata: Metadata): string | undefined {
   if (textIn(metadata, 'revocation_endpoint') === undefined) return undefined;
   try {

@@ -1,5 +1,5 @@
-// The gateway as authorization servers know it where nobody has told them of it: it registers itself (RFC 7591), once for each
-// backend, and keeps what comes of it sealed in the store. Cold.
+// The gateway's own client registrations (RFC 7591), for backends whose `auth` names no client: one for each backend,
+// sealed in the store. Cold path.
 import type { SecretKeys } from '../../secrets/secret-keys.js';
 import { openText, sealText } from '../../secrets/sealed-text.js';
 import { CLIENT_PREFIX, hashOf, type ClientAuthentication, type GrantClient } from '../../secrets/user-grants.js';
@@ -15,7 +15,7 @@ interface RegisteredClient {
   readonly issuer: string;
   readonly redirectUri: string;
   readonly client: GrantClient;
-  /** Of the wall clock; 0: never. */
+  /** Wall clock, ms; 0: never expires. */
   readonly untilMs: number;
 }
 
@@ -49,12 +49,12 @@ export class RegisteredClients {
     const registered = await register(fetch, server, redirectUri);
     const { first } = this.#keys;
     const text = JSON.stringify(registered);
-    // Who was faster has another one, which is as good.
+    // If the swap fails, another process has registered a client meanwhile: both are valid.
     if (first !== undefined) await this.#records.swap([{ ...key, expected, value: sealText(first, key.key, text) }]);
     return registered.client;
   }
 
-  /** The authorization server does not know it any more. */
+  /** Deletes a client that the authorization server no longer knows. */
   async forget({ origin, path }: UpstreamTarget, client: GrantClient): Promise<void> {
     const key: RecordKey = { space: 'records', key: CLIENT_PREFIX + hashOf([origin, path]) };
     const expected = await this.#records.read(key);
@@ -77,7 +77,7 @@ async function register(
   if (server.registration_endpoint === undefined) throw new ControlPlaneFault('party-unfit', NOT_REGISTERED);
   const oauth = await import('oauth4webapi');
   const supported = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
-  // A secret more to keep is of no use beside PKCE.
+  // `none` comes first: with PKCE in use, a client secret adds nothing but another secret to keep.
   const method = Object.keys(METHODS).find((each) => supported.includes(each));
   if (method === undefined)
     throw new ControlPlaneFault(

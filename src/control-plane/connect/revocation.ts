@@ -1,14 +1,14 @@
-// Withdraws at the authorization server what a user has disconnected here (RFC 7009): the refresh token, with which most servers end all that came of
-// the same consent. Bounded in time; what comes of it is told, and nothing waits for another try. Cold.
+// Revokes at the authorization server what a user has disconnected here (RFC 7009): the refresh token, with which most servers
+// revoke everything from the same consent. Bounded in time; the outcome is reported, and there is no retry. Cold path.
 import type { UserGrant } from '../../secrets/user-grants.js';
 import { limits } from '../../shared/limits.js';
 import { clientAuth } from '../../upstream/credentials/user-refresh.js';
 import { ConnectFetch, type ConnectFetchMeans } from './connect-fetch.js';
 
-/** `unoffered`: the server names no place for it. */
+/** `unoffered`: the server has no revocation endpoint. */
 export type Revocation = 'revoked' | 'unoffered' | 'failed';
 
-/** Never rejects. @param secret of the client; `undefined` where it has none. */
+/** Never rejects. @param secret of the client; resolves with `undefined` where it has none. */
 export async function revokeGrant(
   means: ConnectFetchMeans,
   { subject, issuer, revocationEndpoint, client, refreshToken, accessToken }: UserGrant,

@@ -1,12 +1,12 @@
-// Questions to the admin listener of a dataplane: it is asked in plain HTTP, for a bounded time and answer, and a few times at once, of
-// which each subject has a share. Where it is stays with those who run the gateway. Cold.
+// Asks the admin listener of a dataplane over plain HTTP, with bounds on time, response size and concurrent questions,
+// of which each subject has a share. The listener's address is shown to admins only. Cold path.
 import type { ListenAddress } from '../../config/dataplane-options.js';
 import { limits } from '../../shared/limits.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 
 export interface AdminAnswer {
   readonly status: number;
-  /** As JSON says it. */
+  /** The parsed JSON body. */
   readonly value: unknown;
 }
 
@@ -31,7 +31,7 @@ export class AdminListener {
     this.#bounds = bounds;
   }
 
-  /** For somebody. Throws a `ControlPlaneFault`; 404 is an answer. */
+  /** On behalf of a subject, within its share. Throws a `ControlPlaneFault`; 404 counts as an answer. */
   async askFor(subject: string, path: string): Promise<AdminAnswer> {
     const own = this.#asking.get(subject) ?? 0;
     if (own >= limits.dataplaneQuestionsPerSubjectMax || this.#askingCount >= limits.dataplaneQuestionsMax) {
@@ -49,7 +49,7 @@ export class AdminListener {
     }
   }
 
-  /** Throws a `ControlPlaneFault`. @param expected the statuses that are answers. */
+  /** Throws a `ControlPlaneFault`. @param expected the statuses that count as answers. */
   async ask(path: string, expected: readonly number[]): Promise<AdminAnswer> {
     const { status, value } = await this.#exchange(path);
     if (expected.includes(status)) return { status, value };
@@ -98,7 +98,7 @@ export class AdminListener {
 const ACCEPT = { accept: 'application/json' };
 const DETAIL_CHARS_MAX = 500;
 
-/** Of `fetch`, which keeps it one step below. */
+/** Why `fetch` failed, which is in the error's cause. */
 function reasonOf(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   if (cause instanceof SyntaxError) return 'its response is not JSON';

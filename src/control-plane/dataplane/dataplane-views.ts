@@ -1,5 +1,5 @@
-// What a caller may learn of the dataplane: what a subject may reach and why, who has sessions, and what became of a request. Admins ask of
-// everybody, others of themselves. Cold.
+// What a caller may learn of the dataplane: what a subject may reach and why, who has sessions, and what became of a
+// request. Admins may ask about everybody, others about themselves. Cold path.
 import type { RecentRequest, RecentRequests } from '../../observation/recent-requests.js';
 import { subjectHash } from '../../shared/logger.js';
 import type { AdminListener } from './admin-listener.js';
@@ -13,27 +13,27 @@ import {
   type Explanation,
 } from '../../shared/dataplane-answers.js';
 
-/** A request that one of the planes has answered of late. */
+/** A request that one of the planes has answered recently. */
 export type ToldRequest = Omit<DataplaneRequest, 'slot'> & {
   readonly plane: 'control-plane' | 'dataplane';
-  /** Of the dataplane's. */
+  /** Only for requests to the dataplane. */
   readonly slot?: number;
 };
 
 export interface ExplainQuestion {
   readonly subject: string;
   readonly virtualHost: string;
-  /** `''`: none in particular. */
+  /** `''`: no particular tool. */
   readonly tool: string;
 }
 
 export interface SessionsQuestion {
-  /** `''`: of all. */
+  /** `''`: all subjects. */
   readonly subject: string;
-  /** The hash of one; `''`: of all. */
+  /** Hash of a session id; `''`: all sessions. */
   readonly session: string;
   readonly limit: number;
-  /** `''`: from the first. */
+  /** `''`: the first page. */
   readonly cursor: string;
 }
 
@@ -43,7 +43,7 @@ export class DataplaneViews {
   readonly #recent: Pick<RecentRequests, 'find'> | undefined;
 
   /**
-   * @param listener `undefined` where none is named.
+   * @param listener `undefined` where none is configured.
    * @param recent requests to the control plane's own MCP endpoints.
    */
   constructor(listener: AdminListener | undefined, recent: Pick<RecentRequests, 'find'> | undefined) {
@@ -51,7 +51,7 @@ export class DataplaneViews {
     this.#recent = recent;
   }
 
-  /** @param asker whose share of questions it takes. */
+  /** @param asker the subject whose share of questions this uses. */
   async explain(asker: string, { subject, virtualHost, tool }: ExplainQuestion): Promise<Explanation> {
     const query = new URLSearchParams({ subject, virtual_host: virtualHost, tool });
     return understood(explanationShape, await this.#ask(asker, `/explain?${query.toString()}`));
@@ -64,8 +64,8 @@ export class DataplaneViews {
   }
 
   /**
-   * Of this control plane, and of the dataplane where that is known.
-   * @param of whose requests are told; `undefined`: anybody's.
+   * Looks among this control plane's requests first, and asks the dataplane only if it finds none there.
+   * @param of the subject whose requests are returned; `undefined`: everybody's.
    */
   async requests(asker: string, requestId: string, of: string | undefined): Promise<ToldRequest[]> {
     const own = (this.#recent?.find(requestId) ?? []).map(toldRequest);

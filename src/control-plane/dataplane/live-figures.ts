@@ -1,6 +1,6 @@
-// What the dataplane does at the moment, told to all who watch it: its admin listener is asked once every so often, however many they are,
-// and not at all while there is nobody. Each has a stream of server-sent events, which ends after a while, so that a token that is no good
-// any more shows no more. Cold.
+// Live figures of the dataplane for everybody who watches: its admin listener is asked at one interval, however many
+// watchers there are, and not at all while there are none. Each watcher has a stream of server-sent events, which ends
+// after a while, so that a token that is no longer valid stops showing figures. Cold path.
 import { PassThrough, type Readable } from 'node:stream';
 import { Figures, Interval } from '../../shared/figures.js';
 import { loadOf, type LoadRow, type TopAnswer } from '../../shared/dataplane-load.js';
@@ -37,7 +37,7 @@ export class LiveFigures {
     this.#bounds = bounds;
   }
 
-  /** @returns `undefined` when too many watch, or too many of this subject's. */
+  /** @returns `undefined` when there are too many watchers, in all or of this subject. */
   open(subject: string, isAdmin: boolean): Readable | undefined {
     const own = [...this.#watchers].filter((each) => each.subject === subject).length;
     if (own >= limits.liveStreamsPerSubjectMax || this.#watchers.size >= limits.liveStreamsMax) return undefined;
@@ -46,7 +46,7 @@ export class LiveFigures {
     this.#watchers.add(watcher);
     stream.once('close', () => this.#watchers.delete(watcher));
     stream.on('error', () => {});
-    // The head goes out with it.
+    // Sends the response head.
     stream.write(COMMENT);
     if (this.#timer === undefined) {
       this.#timer = setInterval(() => this.#turn(), this.#bounds.intervalMs);
@@ -68,12 +68,12 @@ export class LiveFigures {
   #turn(): void {
     for (const { stream, untilMs } of this.#watchers) {
       if (performance.now() <= untilMs) continue;
-      // Who has not read its end by the next turn does not read.
+      // A watcher that has not read the end of its stream by the next turn has stopped reading.
       if (stream.writableEnded) stream.destroy();
       else stream.end();
     }
     if (this.#watchers.size === 0) return this.#rest();
-    // Whoever listens learns that the stream lives.
+    // The last reading is still under way: a comment shows that the stream is alive.
     if (this.#isReading) return this.#tell(() => COMMENT);
     this.#isReading = true;
     void this.#read().finally(() => (this.#isReading = false));
@@ -98,7 +98,7 @@ export class LiveFigures {
       this.#before = now;
       const { obstacles, degraded } = understood(readyShape, ready.value);
       const told = understood(workersShape, workers.value).workers;
-      // Rates are of what happened between two readings.
+      // Rates need two readings.
       if (before === undefined) return this.#tell(() => COMMENT);
       const load = loadOf(new Interval(before, now), told);
       const at = new Date().toISOString();
@@ -116,7 +116,7 @@ export class LiveFigures {
   #tell(textFor: (isAdmin: boolean) => string): void {
     for (const { stream, isAdmin } of this.#watchers) {
       if (stream.writableEnded) continue;
-      // Who does not read has enough to read.
+      // This watcher does not keep up with its stream.
       if (stream.writableLength + stream.readableLength > limits.liveStreamBytesWaitingMax) stream.destroy();
       else stream.write(textFor(isAdmin));
     }
@@ -140,7 +140,7 @@ function readingOf(load: TopAnswer, isAdmin: boolean): object {
     callP50Ms: inMs(calls?.p50S),
     callP99Ms: inMs(calls?.p99S),
     gatewayP99Ms: inMs(gatewayP99S),
-    // Names of backends come from everybody's configs.
+    // Backend names come from other users' configs.
     backends: isAdmin ? backends.slice(0, limits.liveBackendsMax).map(rowOf) : [],
   };
 }
@@ -154,13 +154,13 @@ interface Trouble {
   readonly message: string;
 }
 
-/** What they say may name addresses. */
+/** Messages may contain addresses, so only admins get them. */
 function troubles(obstacles: readonly Trouble[], degraded: readonly Trouble[], isAdmin: boolean): object {
   const told = ({ code, message }: Trouble): object => ({ code, message: isAdmin ? message : '' });
   return { obstacles: obstacles.map(told), degraded: degraded.map(told) };
 }
 
-/** Null where nothing was counted. */
+/** `null` when nothing was counted. */
 function inMs(seconds: number | undefined): number | null {
   return seconds === undefined ? null : Math.round(seconds * 10_000) / 10;
 }

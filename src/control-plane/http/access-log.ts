@@ -1,5 +1,5 @@
-// A line for each request that the relay has not had (`--access-log`): who, what and how it went; never arguments, tokens or
-// whole session ids. Without the option those that were refused or failed have lines all the same, the first of a kind.
+// A log line for each request that the relay did not handle (`--access-log`): who, what and the outcome; never arguments, tokens
+// or whole session ids. Without the option, refused and failed requests are still logged, the first of each kind.
 import type { FastifyInstance } from 'fastify';
 import type { AccessLog } from '../../observation/access-log.js';
 

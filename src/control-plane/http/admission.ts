@@ -1,7 +1,7 @@
-// Who is let in, before anything else is looked at: Host and Origin (403), headers that must not be repeated (400), rate (429), token
-// (401), then whether there is such a path and method at all (404, 405), whether the caller's role is enough for it (403), and whether
-// the process can do with more work (503). The token is verified before the rate is counted, which goes by its subject, or else by the
-// address; without a good token nothing is told about paths.
+// Admission checks, before anything else: Host and Origin (403), headers that must not be repeated (400), rate (429),
+// token (401), then whether the path and method exist (404, 405), whether the caller's role suffices (403), and whether
+// the process can take more work (503). The token is verified before the rate is counted, because the rate counts by
+// subject, or else by address; without a valid token, nothing is revealed about paths.
 import type { FastifyContextConfig, FastifyRequest } from 'fastify';
 import type { TokenVerifier, Verified } from '../../auth/token-verifier.js';
 import type { Overload } from '../../process/overload.js';
@@ -23,13 +23,13 @@ const METHODS = 'GET, POST, PUT, PATCH, DELETE, OPTIONS';
 
 export interface Known {
   readonly subject: string;
-  /** `undefined` where roles are not taken from tokens, or nobody has to be known. */
+  /** `undefined` where roles are not taken from tokens, or the route needs no token. */
   readonly caller: Caller | undefined;
 }
 
 const NOBODY: Known = { subject: '', caller: undefined };
 
-/** Must not be repeated: two programs on the way might each go by a different copy. */
+/** Must not be repeated: two programs on the path might each use a different copy. */
 const SINGLE_HEADERS = new Set(['host', 'content-length', 'authorization', 'mcp-session-id']);
 
 const HEAD_AMBIGUOUS = { outcome: 'refused', code: 'head-ambiguous' } as const;
@@ -55,17 +55,17 @@ export class Admission {
     this.#overload = overload;
   }
 
-  /** Throws when the request may not come from where it comes from. */
+  /** Throws when the host or origin is not allowed, or when a header is repeated that must not be. */
   checkOrigin(request: FastifyRequest): void {
     const { host = '', origin = '' } = request.headers;
-    // Pages of every origin may read where to get a token.
+    // Pages of any origin may read the metadata that says where to get a token.
     const refusal = this.#hosts.check(host, isMetadata(request) ? '' : origin);
     if (refusal !== undefined) throw refusedBy(refusal);
     const repeated = repeatedHeader(request.raw.rawHeaders);
     if (repeated !== undefined) throw new Refused(400, `Send ${repeated} once`, {}, HEAD_AMBIGUOUS);
   }
 
-  /** @returns who it is; the subject is `''` where none is needed. Throws when the request is refused. */
+  /** @returns the caller; the subject is `''` where no token is needed. Throws when the request is refused. */
   async checkCaller(request: FastifyRequest, routeConfig: FastifyContextConfig): Promise<Known> {
     const verified: Verified | undefined =
       routeConfig.isOpen === true ? undefined : await this.#tokens.verify(request.headers.authorization ?? '');
@@ -83,7 +83,7 @@ export class Admission {
     return { subject: name, caller: standing && { subject: name, ...standing } };
   }
 
-  /** Throws when the caller's role is not enough for it. */
+  /** Throws when the caller's role does not suffice. */
   checkRole(request: FastifyRequest, { role = 'any' }: FastifyContextConfig): void {
     const { caller } = request;
     if (caller === undefined || role === 'any' || isRoleEnough(caller.role, role)) return;
@@ -95,7 +95,7 @@ export class Admission {
     throw refusedBy(refusal);
   }
 
-  /** JSON; `undefined` where nothing is told. */
+  /** The metadata as JSON; `undefined` where none is published. */
   metadata(request: FastifyRequest): string | undefined {
     return this.#resource.metadata(resourcePath(request), this.#originOf(request));
   }
@@ -104,13 +104,13 @@ export class Admission {
     return { isTls: false, host, isHostTrusted: this.#hosts.isHostTrusted };
   }
 
-  /** Throws when there is no time or memory for it. What monitors and readers of the documentation ask costs next to nothing. */
+  /** Throws under overload. Open routes, such as health and documentation, are exempt: they cost next to nothing. */
   checkLoad({ method }: FastifyRequest, routeConfig: FastifyContextConfig): void {
     const refusal = routeConfig.isOpen === true ? undefined : this.#overload.requestRefusalOf(method);
     if (refusal !== undefined) throw refusedBy(refusal);
   }
 
-  /** Headers that let a page of the request's origin read the answer: name, value, … */
+  /** Headers that let a page of the request's origin read the response: name, value, … */
   corsHeaders(request: FastifyRequest): readonly string[] {
     const { origin = '', 'access-control-request-headers': asked = '' } = request.headers;
     if (isMetadata(request)) return metadataCorsHeaders;
@@ -137,7 +137,7 @@ function isMetadata({ url }: FastifyRequest): boolean {
   return url.startsWith(METADATA_PATH);
 }
 
-/** Of the MCP endpoint that is asked of, as the caller writes it; `''` for all of the program. */
+/** Path of the MCP endpoint that the request is about, as the caller wrote it; `''` for the whole program. */
 function resourcePath({ url }: FastifyRequest): string {
   const [path = ''] = url.split('?', 1);
   const resource = path.startsWith(METADATA_PATH) ? path.slice(METADATA_PATH.length) : path;
@@ -159,7 +159,7 @@ function repeatedHeader(rawHeaders: readonly string[]): string | undefined {
   return undefined;
 }
 
-/** The refusals are the dataplane's too, which tells some of them as JSON-RPC errors. */
+/** Refusals are shared with the dataplane, which sends some of them as JSON-RPC errors. */
 function refusedBy(refusal: Refusal<string>, cause?: string): Refused {
   const [name = '', value = ''] = refusal.headers;
   const { status, message, code } = refusal;

@@ -1,4 +1,4 @@
-// The one place that turns errors into answers: `{"detail": …}`, for people, naming the member at fault.
+// The one place that turns errors into responses: `{"detail": …}`, a message for people that names the faulty member.
 import type { FastifyError } from 'fastify';
 import { RecordStoreFault } from '../../store/record-store.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
@@ -6,10 +6,10 @@ import { describeViolation } from './violation.js';
 
 /** For the log. */
 export interface Failure {
-  /** `error`: the request is not right; `refused`: it was not looked at; `fault`: it is ours, or the store's. */
+  /** `error`: the request is wrong; `refused`: it was not examined; `fault`: the control plane or the store failed. */
   readonly outcome: 'error' | 'refused' | 'fault';
   readonly code: string;
-  /** What the caller is not told. */
+  /** Not shown to the caller. */
   readonly cause?: string | undefined;
 }
 
@@ -19,7 +19,7 @@ export interface AnsweredError extends Failure {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A refusal of the HTTP layer's own. */
+/** A refusal by the HTTP layer itself. */
 export class Refused extends Error implements AnsweredError {
   override readonly name = 'Refused';
   readonly status: number;
@@ -53,7 +53,7 @@ const CODES: Readonly<Record<number, string>> = { 404: 'not-found', 413: 'body-t
 
 const STORE_RETRY_S = '2';
 
-/** What fastify says of requests in words for programmers. */
+/** Replaces messages of fastify that are written for programmers. */
 const wordsForPeople: Readonly<Record<string, string>> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'Unsupported content type: send application/json',
   FST_ERR_CTP_BODY_TOO_LARGE: 'Request body too large',
@@ -64,8 +64,8 @@ const wordsForPeople: Readonly<Record<string, string>> = {
 };
 
 /**
- * `undefined` for an error that nobody expected: it is our own fault, and for the log.
- * @param isAdmin whether who has asked may know where things are, and what others have said.
+ * `undefined` for an unexpected error: an internal fault, for the log.
+ * @param isAdmin whether the caller may see addresses, and text from other parties.
  */
 export function answerTo(error: unknown, isAdmin = false): AnsweredError | undefined {
   if (error instanceof Refused) return error;

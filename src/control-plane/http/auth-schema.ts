@@ -1,4 +1,4 @@
-// The shape of a server's `auth`: what it wants to see before it answers, and where the secrets for it are.
+// The schema of a server's `auth`: what the server requires before it answers, and where the secrets for it are.
 import { exactly, text } from './schema-parts.js';
 
 const secretReference = {
@@ -12,7 +12,7 @@ const secretReference = {
   ],
 };
 
-/** Which of these shapes an `auth` has is decided by its `type`: see `auth` below. */
+/** The `type` of an `auth` decides which of these shapes it must have: see `auth` below. */
 const headersAuth = {
   properties: {
     type: text,

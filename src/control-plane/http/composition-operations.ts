@@ -1,4 +1,4 @@
-// The part of the endpoint table that is about compositions.
+// The part of the endpoint table for compositions.
 import type { Operation } from './operation.js';
 import {
   changeRefusals,

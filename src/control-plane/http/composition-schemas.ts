@@ -1,4 +1,4 @@
-// The shapes of compositions: what people say of one, and what is told of it.
+// The schemas of compositions: what people set, and what is shown.
 import { limits } from '../../shared/limits.js';
 import { curation, description, name, owner, team } from './record-parts.js';
 import { inputOf, patchOf } from './schema-forms.js';

@@ -1,5 +1,5 @@
-// The pages before which a user stands who connects a backend: what will be granted, to whom, and how it ended. They run no
-// script, and everything that others have written is text in them. Cold.
+// The HTML pages for a user who connects a backend: what will be granted, to whom, and the outcome. They run no script,
+// and everything from other parties is escaped. Cold path.
 import { createHash } from 'node:crypto';
 import type { ConsentPreview } from '../connect/connect.js';
 import { html, Html } from './html.js';
@@ -16,7 +16,7 @@ a { color: #0b57d0; }
 
 const styleHash = createHash('sha256').update(STYLE).digest('base64');
 
-/** Nothing from anywhere, no script, and a form that goes nowhere but back. */
+/** Loads nothing, runs no script, and submits its form only to this origin. */
 export const connectPolicy = [
   "default-src 'none'",
   `style-src 'sha256-${styleHash}'`,
@@ -25,7 +25,7 @@ export const connectPolicy = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** @param ticket as it came. */
+/** @param ticketText the ticket as received. */
 export function consentPage({ ticket, server, resource, scope }: ConsentPreview, ticketText: string): string {
   const { backendName, subject, origin } = ticket;
   const at = new URL(server.authorization_endpoint).host;
@@ -56,7 +56,7 @@ export function consentPage({ ticket, server, resource, scope }: ConsentPreview,
   );
 }
 
-/** A redirect after a form would be held against `form-action`, wherever it leads to in the end. @param address that it goes on at. */
+/** Used instead of a redirect after a form, which browsers would check against `form-action`. @param address to continue at. */
 export function onwardPage(address: string): string {
   return page(
     'One moment',
@@ -98,7 +98,7 @@ function page(title: string, body: Html, head = new Html('')): string {
     </html>`.text;
 }
 
-/** Controls and marks of direction could make one name look like another. */
+/** Replaces control characters and direction marks, which could make one name look like another. */
 function shown(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\ufffd');
 }

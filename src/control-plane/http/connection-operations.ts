@@ -1,4 +1,4 @@
-// The part of the endpoint table that is about the consents of users to servers that want one.
+// The part of the endpoint table for users' consents to servers that require one.
 import type { Operation } from './operation.js';
 import { json, jsonList } from './operation-parts.js';
 

@@ -1,13 +1,13 @@
-// Keeps a server open to newcomers: once it has as many connections as it may, one more takes the place of the connection
-// that has been without a request for the longest time. Somebody who opens connections and stays silent keeps nobody out.
+// Keeps a server open to new clients: at the connection limit, a new connection replaces the one that has been without
+// a request for the longest time. Opening connections and staying silent keeps nobody out.
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** A newcomer is closed only when every connection has a request under way. */
+/** A new connection is closed only when every other connection has a request under way. */
 export function keepRoom(server: Server, connectionsMax: number): void {
-  /** Requests under way by connection; there is an entry for each connection. */
+  /** Number of requests under way, with an entry for each connection. */
   const requests = new Map<Socket, number>();
-  /** Without a request, the longest-silent first. */
+  /** Connections without a request, the longest-silent first. */
   const silent = new Set<Socket>();
 
   server.on('connection', (socket: Socket) => {
@@ -27,7 +27,7 @@ export function keepRoom(server: Server, connectionsMax: number): void {
     if (count === undefined) return;
     requests.set(socket, count + 1);
     silent.delete(socket);
-    // Comes once for every answer, complete or not.
+    // Emitted once for every response, complete or not.
     response.once('close', () => {
       const left = (requests.get(socket) ?? 0) - 1;
       if (left < 0) return;

@@ -1,17 +1,17 @@
-// The files of the console (`ui/`), as the build has left them: read once, kept in memory in each encoding they were built in, and
-// never looked for by a caller's path. Cold.
+// The built files of the console (`ui/`): read once at the start and kept in memory in each encoding that the build
+// made. A caller's path is never looked up on disk. Cold path.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Beside the program's own modules, in `dist/` and its like. */
+/** Next to the program's compiled modules, in `dist/` and the like. */
 export const CONSOLE_DIRECTORY = fileURLToPath(new URL('../../ui', import.meta.url));
 
 export type ContentEncoding = 'br' | 'gzip' | 'identity';
 
 export interface ConsoleFile {
   readonly contentType: string;
-  /** Its name tells its content: it may be kept for ever. */
+  /** Whether the name contains a hash of the content, so that it may be cached forever. */
   readonly isHashed: boolean;
   readonly contents: Readonly<Partial<Record<ContentEncoding, Buffer>>> & { readonly identity: Buffer };
 }
@@ -33,7 +33,7 @@ export class ConsoleFiles {
     this.#files = files;
   }
 
-  /** Without any when the console was not built. */
+  /** Empty when the console was not built. */
   static read(directory: string): ConsoleFiles {
     const files = new Map<string, ConsoleFile>();
     const names = existsSync(directory) ? readdirSync(directory, { recursive: true, encoding: 'utf8' }) : [];
@@ -45,8 +45,8 @@ export class ConsoleFiles {
   }
 
   /**
-   * @param path behind `/ui/`. Paths of pages are the console's own to read: all of them get its one document.
-   * @returns `undefined` for an asset that is not there, and for everything where the console was not built.
+   * @param path after `/ui/`. Page paths are routed by the console itself, so all of them get its one document.
+   * @returns `undefined` for an unknown asset, and for everything when the console was not built.
    */
   find(path: string): ConsoleFile | undefined {
     return path.startsWith(ASSETS) ? this.#files.get(path) : this.#files.get(INDEX);

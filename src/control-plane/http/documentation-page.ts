@@ -1,4 +1,4 @@
-// The OpenAPI document as a page for people: one piece of HTML with its style in it, no script, nothing to load.
+// Renders the OpenAPI document for people: one HTML page with inline style, no script, and nothing to load.
 import { html, Html, prose } from './html.js';
 import type { OpenApiDocument } from './open-api.js';
 import type { JsonSchema } from './schema-parts.js';
@@ -16,10 +16,10 @@ table { border-collapse: collapse; width: 100%; } td { padding: 0.2rem 0.75rem 0
 tr + tr td { border-top: 1px solid var(--line); } td:first-child { white-space: nowrap; width: 12rem; }
 `;
 
-/** In one piece: browsers are told the hash of what is in it, to the byte. */
+/** In one piece: the content security policy has the hash of its exact bytes. */
 const styleElement = new Html(`<style>${pageStyle}</style>`);
 
-/** The parts of the document that are looked at; its own writer has made sure of their shapes. */
+/** The parts of the document that the page uses; open-api.ts guarantees their shapes. */
 interface Described {
   readonly operationId: string;
   readonly tags: readonly string[];
@@ -128,7 +128,7 @@ function rows(title: string, entries: readonly (readonly [string, Html])[]): Htm
     </table>`;
 }
 
-/** A schema's type, what it is and what it is for. */
+/** A schema's type, the note, and the schema's description. */
 function memberWords(schema: JsonSchema, note: string): Html {
   const description = typeof schema['description'] === 'string' ? schema['description'] : '';
   const words = [typeWords(schema), note].filter((word) => word !== '').join(', ');

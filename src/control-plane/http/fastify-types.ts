@@ -1,4 +1,4 @@
-// What our hooks and routes add to fastify's own types.
+// Additions of the control plane's hooks and routes to fastify's own types.
 
 import type { Role } from '../../shared/roles.js';
 import type { AuditTrail } from '../common/audit.js';
@@ -13,21 +13,21 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The token's subject; `''` on routes that need none. */
     subject: string;
-    /** What the token is for; `undefined` where that is not looked at. */
+    /** Role and teams from the token; `undefined` where roles are not taken from tokens, or no token is needed. */
     caller: Caller | undefined;
-    /** Why it was not answered as it asked to be; `null` as long as nothing is wrong. */
+    /** Why the request was refused or failed; `null` otherwise. */
     failure: Failure | null;
-    /** The relay has it, and tells how it ends. */
+    /** Whether the relay handles the request, and logs its outcome itself. */
     isRelayed: boolean;
   }
 
-  /** What a route says of itself. */
+  /** Route options. */
   interface FastifyContextConfig {
     /** Answered without a token. */
     readonly isOpen?: boolean;
-    /** Answered at any rate. */
+    /** Exempt from the rate limit. */
     readonly isUncounted?: boolean;
-    /** What the caller has to be; absent: of any role, or of none. */
+    /** The required role; absent: any role, or none. */
     readonly role?: Role | 'any';
   }
 }

@@ -1,6 +1,6 @@
-// HTML as text, with everything that is put into it escaped.
+// HTML templates that escape everything inserted into them.
 
-/** What is HTML already. */
+/** Text that is already HTML. */
 export class Html {
   readonly text: string;
 
@@ -11,12 +11,12 @@ export class Html {
 
 type Part = string | number | Html | readonly Html[];
 
-/** A template's own text is HTML; strings that are put in are not. */
+/** The template's own text is HTML; inserted strings are escaped. */
 export function html(texts: TemplateStringsArray, ...parts: readonly Part[]): Html {
   return new Html(texts.map((text, index) => text + written(parts[index] ?? '')).join(''));
 }
 
-/** Text with `code` in backticks. */
+/** Plain text in which backticks mark `code`. */
 export function prose(text: string): Html {
   return new Html(escape(text).replaceAll(/`([^`]*)`/g, '<code>$1</code>'));
 }

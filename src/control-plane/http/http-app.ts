@@ -1,4 +1,4 @@
-// The control plane's HTTP interface: the order of what happens to a request, from its head to its answer.
+// The control plane's HTTP interface. The steps from a request's head to its response, in order:
 //
 //   onRequest     security headers; Host and Origin (403), repeated headers (400), rate (429), token (401); unknown path or
 //                 method (404, 405); role (403); overload (503)
@@ -55,11 +55,11 @@ export interface HttpAppParts extends StatusParts {
   readonly registry: ServedRegistry;
   readonly compositions: ServedCompositions;
   readonly mcp: ServedMcp;
-  /** `undefined` where no server can be connected. */
+  /** `undefined` where users cannot connect servers. */
   readonly connect?: Connect | undefined;
-  /** `undefined` where people sign in to the console with a token alone. */
+  /** `undefined` where people sign in to the console only with a token. */
   readonly signIn?: SignIn | undefined;
-  /** `undefined` where nothing is known of a dataplane, nor of requests. */
+  /** `undefined` where neither a dataplane nor recent requests are known. */
   readonly dataplane?: DataplaneViews | undefined;
   /** `undefined` where no dataplane is known. */
   readonly live?: Pick<LiveFigures, 'open'> | undefined;
@@ -69,7 +69,7 @@ export interface HttpAppParts extends StatusParts {
   readonly resource: ProtectedResource;
   readonly rates: RateLimiter;
   readonly bodyBytesMax: number;
-  /** How long a change waits until the dataplane obeys it for everybody. */
+  /** How long a change waits for its publication. */
   readonly publicationWaitMs: number;
   readonly requestIds: RequestIds;
   readonly accessLog: AccessLog;
@@ -80,18 +80,18 @@ export interface HttpAppParts extends StatusParts {
 
 export type HttpApp = FastifyInstance;
 
-/** Resolves when every route is there. Whoever called lets it listen, and closes it. */
+/** Resolves when every route is mounted. The caller makes it listen, and closes it. */
 export async function createHttpApp(parts: HttpAppParts): Promise<HttpApp> {
   const app = fastify({
     bodyLimit: parts.bodyBytesMax,
-    // A request that comes on an open connection while the process drains is answered as any other, and is its last.
+    // While the process drains, a request on an open connection is answered as usual, and is the connection's last.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     requestTimeout: limits.requestReceiveMsMax,
     http: { maxHeaderSize: limits.requestHeaderBytesMax },
     genReqId: ({ headers }) => parts.requestIds.of(singleText(headers['x-request-id'])),
     routerOptions: { maxParamLength: limits.pathParameterCharsMax },
-    // Paths that cannot be decoded come here past every hook.
+    // Requests whose path cannot be decoded skip every hook and come here.
     frameworkErrors: (error, request, reply) => {
       setSecurityHeaders(reply);
       answerError(error, request, reply, parts.logger);
@@ -100,7 +100,7 @@ export async function createHttpApp(parts: HttpAppParts): Promise<HttpApp> {
   });
   keepRoom(app.server, limits.controlPlaneConnectionsMax);
   compileValidators(app);
-  // Records go out as they are: what a schema does not know must be found by a test, not be left out in silence.
+  // Values are serialized as they are: a member that its schema lacks must be found by a test, not silently dropped.
   app.setSerializerCompiler(() => (value) => JSON.stringify(value));
   readJsonBodies(app);
   const admission = new Admission(parts.hosts, parts.tokens, parts.resource, parts.rates, parts.overload);
@@ -153,12 +153,12 @@ function singleText(value: string | readonly string[] | undefined): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** On Node's own response, so that MCP's answers have them too. */
+/** Set on Node's own response, so that MCP responses have them too. */
 function setSecurityHeaders(reply: FastifyReply): void {
   for (const [name, value] of securityHeaders) reply.raw.setHeader(name, value);
 }
 
-/** No such path, or a path that has other methods. */
+/** 404 for an unknown path, 405 for a path that has other methods. */
 function unknownRoute({ url }: FastifyRequest): Refused {
   const [path = ''] = url.split('?', 1);
   const methods = Object.values<Operation>(operations)
@@ -178,13 +178,13 @@ function answerError(error: unknown, request: FastifyRequest, reply: FastifyRepl
   if (answered === undefined) logger.error({ err: error, route: request.routeOptions.url }, 'request failed');
   const { status, detail, headers = {} } = answered ?? { status: 500, detail: 'Internal error: see the log' };
   request.failure = answered ?? { outcome: 'fault', code: 'internal-error' };
-  // fastify would close the connection on a body half-way: whoever is still sending it would never see the answer. Node
-  // throws the rest away as it comes, for as long as a request may take.
+  // fastify would close the connection while the body is incomplete, and a client that is still sending would never see
+  // the response. Node discards the rest of the body, for as long as a request may take.
   reply.removeHeader('connection');
   void reply.code(status).headers(headers).type('application/json').send({ detail });
 }
 
-/** What Node's HTTP parser refuses never becomes a request. */
+/** Answers what Node's HTTP parser rejects, which never becomes a request. */
 function clientErrorHandler(error: Error & { readonly code?: string }, socket: Socket): void {
   const [status, detail] =
     error.code === 'HPE_HEADER_OVERFLOW'

@@ -1,5 +1,5 @@
-// Bodies of requests as JSON. A small one is parsed at once. A large one is looked through first, a few milliseconds a turn of
-// the event loop, and refused when it has so many values that parsing them would hold everybody up. Cold.
+// Request bodies as JSON. A small body is parsed at once. A large one is scanned first, a few milliseconds per turn of
+// the event loop, and refused when it has so many values that parsing them would block the event loop. Cold path.
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { readings } from '../../protocol/reading-queue.js';
 import { limits } from '../../shared/limits.js';
@@ -7,7 +7,7 @@ import { Refused } from './answered-error.js';
 
 type Done = (error: Error | null, body?: unknown) => void;
 
-/** JSON alone; no body at all is fine where none is asked for, whatever its type. */
+/** JSON only. A missing body is accepted where none is required, whatever its content type. */
 export function readJsonBodies(app: FastifyInstance, mediaType = 'application/json'): void {
   const parse = app.getDefaultJsonParser('error', 'error');
   const decoder = new TextDecoder('utf-8', { fatal: true });
@@ -32,7 +32,7 @@ export function readJsonBodies(app: FastifyInstance, mediaType = 'application/js
 function parseLarge(subject: string, body: Buffer, done: Done, parse: () => void): void {
   const valuesMax = limits.controlPlaneBodyValuesMax;
   readings.read(subject, body, limits.jsonDepthMax, (tape) => {
-    // Parsing has a turn of its own.
+    // Parsing gets a turn of its own.
     if (tape !== undefined && tape.count <= valuesMax) setImmediate(parse);
     else if (tape !== undefined) done(new Refused(413, `The body has more than ${valuesMax} values: send fewer`));
     else done(new Refused(400, `The body is not JSON in UTF-8, or has far more than ${valuesMax} values`));

@@ -1,4 +1,4 @@
-// The part of the endpoint table where MCP is spoken: all servers as one, and each composition.
+// The part of the endpoint table for MCP: all servers as one, and each composition.
 import type { Operation } from './operation.js';
 import {
   aggregateQuery,

@@ -1,5 +1,5 @@
-// A change that says only what is to be another (RFC 7396): put together with what is there, judged as a whole is judged, and made only
-// if nobody has changed the thing meanwhile. Who names no tag is let go on with what somebody else has made of it. Cold.
+// Changes by JSON merge patch (RFC 7396): the patch is merged into the current thing, the whole is validated like a full replacement, and
+// written only if nobody has changed the thing meanwhile. Without `If-Match`, the patch is then retried on the changed thing. Cold path.
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { ChangeCondition } from '../common/change-condition.js';
@@ -13,7 +13,7 @@ import { describeViolation } from './violation.js';
 
 export const MERGE_PATCH = 'application/merge-patch+json';
 
-/** Routes whose bodies are merge patches, and nothing else. */
+/** Mounts routes whose bodies must be merge patches. */
 export async function mountPatches(app: FastifyInstance, mountAll: (scope: FastifyInstance) => void): Promise<void> {
   await app.register(async (scope) => {
     readJsonBodies(scope, MERGE_PATCH);
@@ -22,7 +22,7 @@ export async function mountPatches(app: FastifyInstance, mountAll: (scope: Fasti
   });
 }
 
-/** Values that are taken away are not there. */
+/** Members that are `null` in the patch are removed. */
 export function merged(target: unknown, patch: unknown, depth = 0): unknown {
   if (depth > limits.patchDepthMax) throw new Refused(422, 'the body is nested too deeply');
   if (!isObject(patch)) return patch;
@@ -35,16 +35,16 @@ export function merged(target: unknown, patch: unknown, depth = 0): unknown {
 }
 
 export interface Patching<Thing> {
-  /** What people have said of it. */
+  /** What people have set on it, in the form of a full replacement. */
   readonly said: (thing: Thing) => object;
   readonly tag: (thing: Thing) => string;
-  /** Takes the whole, and a condition that the thing is as it was read. */
+  /** Replaces the whole, on condition that the thing is as it was read. */
   readonly change: (thing: Thing, whole: unknown, condition: ChangeCondition) => Promise<Thing>;
-  /** Whether a fault says that it is not. */
+  /** Whether the error says that the thing has changed. */
   readonly isChanged: (error: unknown) => boolean;
 }
 
-/** @param read throws where there is none of it, or it is not as the caller's own condition wants it. */
+/** @param read throws if the thing does not exist, or does not meet the caller's own condition. */
 export async function patchThing<Thing>(
   request: FastifyRequest,
   schema: SchemaName,
@@ -69,7 +69,7 @@ const UNREADABLE = new Refused(415, `Unsupported content type: send ${MERGE_PATC
 const ajv = new Ajv2020({ allowUnionTypes: true });
 const validators = new Map<SchemaName, ValidateFunction>();
 
-/** As a body that says all of it is judged. */
+/** Validates the merged whole like the body of a full replacement. */
 function refuseMisshaped(name: SchemaName, whole: unknown): void {
   const validate = validators.get(name) ?? ajv.compile(shapeOf(schemas[name]));
   validators.set(name, validate);

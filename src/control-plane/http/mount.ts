@@ -1,4 +1,4 @@
-// Makes a route of an operation: its routeConfig, its schemas and its status are the operation's.
+// Mounts a route for an operation, which defines its config, schemas and status.
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { ChangeNote, type AuditedRequest } from '../common/audit.js';
@@ -11,8 +11,8 @@ import { schemas } from './schemas.js';
 import { withCamelCaseMembers } from './snake-case.js';
 
 /**
- * Resolves with the answer's body. The status is that of the operation's first answer unless the reply has another.
- * @param note for what an operation that is audited has changed.
+ * Resolves with the response body. The status is that of the operation's first answer unless the handler sets another.
+ * @param note where an audited operation records its change.
  */
 export type OperationHandler = (request: FastifyRequest, reply: FastifyReply, note: ChangeNote) => Promise<unknown>;
 
@@ -39,7 +39,7 @@ export function mount(app: FastifyInstance, operation: Operation, handler: Opera
         fault = answerTo(error)?.code ?? 'internal-error';
         throw error;
       } finally {
-        // A change that is made, or may be, is told, whatever became of the request.
+        // A change that was made, or may have been, is audited whatever the outcome of the request.
         if (operation.isAudited === true) app.audit.write(auditedRequest(operation, request, reply, fault), note);
       }
     },
@@ -71,9 +71,9 @@ function requestSchema({ query, requiredQuery = [], body }: Operation): FastifyS
 }
 
 /**
- * The first fault of a request is told, the others are not looked for: there may be a million of them. Texts of a query
- * become numbers where its schema wants some; a body is taken as it is. A schema is compiled with the first request that it
- * judges: to compile all of them would be a fifth of what the process does until it listens.
+ * Validation stops at the first fault of a request: there may be a million. Strings of a query become numbers where its
+ * schema requires them; a body is taken as it is. A schema is compiled when the first request needs it: compiling all
+ * of them would take a fifth of the start.
  */
 export function compileValidators(app: FastifyInstance): void {
   const bodies = new Ajv2020({ allowUnionTypes: true });

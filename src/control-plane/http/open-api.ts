@@ -1,4 +1,4 @@
-// The OpenAPI 3.1 document, written from the operations and schemas that the routes are made of.
+// Generates the OpenAPI 3.1 document from the operations and schemas that the routes are mounted from.
 import { PROGRAM_VERSION } from '../../shared/program-version.js';
 import { pathParameters, roleOf, type Answer, type Content, type Operation, type RefusalStatus } from './operation.js';
 import { operations } from './operations.js';
@@ -87,7 +87,7 @@ function describeOperation(operation: Operation): Record<string, unknown> {
           requestBody: { required: true, content: describeContents([{ mediaType: bodyType, schema: body }]) },
         }),
     responses: describeResponses(operation),
-    // Of a scheme that is not OAuth's, these are the roles.
+    // For a security scheme that is not OAuth, this list holds roles.
     security: isOpen === true ? [] : [{ token: roleOf(operation) === 'any' ? [] : [roleOf(operation)] }],
   };
 }
@@ -122,7 +122,7 @@ function describeResponses(operation: Operation): Record<string, unknown> {
   return Object.fromEntries([...refused, ...operation.answers.map(describeResponse)]);
 }
 
-/** Those of the operation, and those that any one of its kind may give. */
+/** The operation's own refusals, and those common to all operations of its kind. */
 function refusalsOf({
   isOpen,
   isUncounted,

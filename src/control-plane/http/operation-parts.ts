@@ -1,4 +1,4 @@
-// What endpoints of the table have alike: the forms of their answers, queries and headers.
+// Parts that operations share: answers, queries and headers.
 import { limits } from '../../shared/limits.js';
 import type { Answer } from './operation.js';
 import type { SchemaName } from './schemas.js';
@@ -34,7 +34,7 @@ export const conditionHeaders = {
 export const located = { location: 'The path of what was made.', ...tagged };
 export const removed: Answer = { status: 204, description: 'It is gone.', contents: [] };
 
-/** Of a change that many user configs have to be written for. */
+/** For a change whose publication takes longer than the request waits. */
 export const unpublished = {
   description:
     'The change is made. Publishing it took longer than a request waits: it goes on, and until its end the dataplane serves some subjects as before.',

@@ -1,5 +1,4 @@
-// One endpoint of the control plane as plain data: its route is mounted from it, and the OpenAPI document is written
-// from it.
+// One endpoint of the control plane as plain data, from which its route is mounted and its documentation generated.
 import type { Role } from '../../shared/roles.js';
 import type { JsonSchema } from './schema-parts.js';
 import type { SchemaName } from './schemas.js';
@@ -11,7 +10,7 @@ export type RefusalStatus = 403 | 404 | 409 | 412 | 422 | 503;
 
 export interface Content {
   readonly mediaType: 'application/json' | 'application/merge-patch+json' | 'text/html' | 'text/event-stream';
-  /** Absent: nothing is said of it. */
+  /** Absent: no schema is documented. */
   readonly schema?: SchemaName;
   readonly isList?: true;
 }
@@ -19,41 +18,41 @@ export interface Content {
 export interface Answer {
   readonly status: 200 | 201 | 202 | 204 | 503;
   readonly description: string;
-  /** In the forms that the caller may choose from; none: there is no body. */
+  /** One for each media type that the caller may choose; empty: no body. */
   readonly contents: readonly Content[];
-  /** Name → what it says. */
+  /** Name → description. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 export interface Operation {
   readonly id: string;
   readonly method: OperationMethod;
-  /** As OpenAPI writes it, as in `/servers/{server}`. */
+  /** In OpenAPI's form, as in `/servers/{server}`. */
   readonly path: string;
   readonly tag: 'status' | 'servers' | 'connections' | 'compositions' | 'views' | 'mcp' | 'documentation';
   readonly summary: string;
   readonly description?: string;
   /** Answered without a token. */
   readonly isOpen?: true;
-  /** What a token must be for, where roles are taken from tokens; `any`: one without a role will do. Of those that are not open. */
+  /** The required role, where roles are taken from tokens; `any`: a token without a role suffices. Open endpoints have none. */
   readonly role?: Role | 'any';
-  /** Changes something: its handler writes down what, and a line of the log tells it. */
+  /** Changes something: the handler records the change, which is then audited. */
   readonly isAudited?: true;
   /** Not counted by the rate limit. */
   readonly isUncounted?: true;
   readonly query?: Readonly<Record<string, JsonSchema>>;
-  /** Those of them that must be there. */
+  /** Names of the required query parameters. */
   readonly requiredQuery?: readonly string[];
   /** Headers of the request, by name. */
   readonly headers?: Readonly<Record<string, { readonly isRequired?: true; readonly description: string }>>;
   readonly body?: SchemaName;
-  /** `application/json` unless said. */
+  /** `application/json` by default. */
   readonly bodyType?: 'application/merge-patch+json';
   readonly answers: readonly Answer[];
   readonly refusals?: readonly RefusalStatus[];
 }
 
-/** One that says nothing of it is for those who may do everything. */
+/** The default is `admin`. */
 export function roleOf({ isOpen, role = 'admin' }: Pick<Operation, 'isOpen' | 'role'>): Role | 'any' {
   return isOpen === true ? 'any' : role;
 }

@@ -1,5 +1,5 @@
-// The endpoint table of the control plane (decisions 3): its whole HTTP interface, and which role each part of it takes.
-// What belongs to one thing, such as servers, has its part of the table in a file of its own.
+// The endpoint table of the control plane (decisions 3): its whole HTTP interface, with the role that each endpoint
+// requires. Each kind of thing, such as servers, has its part of the table in its own file.
 import { compositionOperations } from './composition-operations.js';
 import { connectionOperations } from './connection-operations.js';
 import { mcpOperations } from './mcp-operations.js';
@@ -17,7 +17,7 @@ export const operations = {
     tag: 'status',
     summary: 'Whether the control plane can do its work',
     isOpen: true,
-    // Behind a proxy all who have no token are one address: none of them may use up the monitor's requests.
+    // Callers without a token behind one proxy share an address, and must not use up the monitor's requests.
     isUncounted: true,
     answers: [
       json(200, 'It can.', 'Health'),

@@ -1,6 +1,6 @@
-// Where the next page of a list is.
+// Links to the next page of a list.
 
-/** The `Link` header's value, RFC 8288: the same request with the other cursor. */
+/** The value of the `Link` header (RFC 8288): the same request with the new cursor. */
 export function nextLink(url: string, cursor: string): string {
   const [path = '', query = ''] = url.split('?', 2);
   const parameters = new URLSearchParams(query);

@@ -1,5 +1,5 @@
-// Requests per minute, counted by subject or address. A minute begins with the first request after the one before has
-// ended, so that exactly so many are let in of any that begins so.
+// Requests per minute, counted by subject or address. A minute begins with the first request after the previous minute
+// has ended, so that no more than the maximum is let in during any minute that begins this way.
 import { limits } from '../../shared/limits.js';
 
 const WINDOW_MS = 60_000;
@@ -13,10 +13,10 @@ export class RateLimiter {
   readonly #countMax: number;
   readonly #nowMs: () => number;
   readonly #keysMax: number;
-  /** In the order in which they began: the first ends first. */
+  /** In the order of their beginning, which is the order of their end. */
   readonly #windows = new Map<string, Window>();
 
-  /** @param countMax 0: any number. */
+  /** @param countMax 0: unlimited. */
   constructor(
     countMax: number,
     nowMs: () => number = () => performance.now(),
@@ -27,7 +27,7 @@ export class RateLimiter {
     this.#keysMax = keysMax;
   }
 
-  /** @returns 0 when the request is let in, else after how many whole seconds one will be. */
+  /** @returns 0 when the request is let in, else the number of whole seconds until one will be. */
   admit(key: string): number {
     if (this.#countMax === 0) return 0;
     const nowMs = this.#nowMs();

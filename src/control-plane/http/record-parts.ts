@@ -1,11 +1,11 @@
-// What the schemas of servers and of compositions have alike: what people say of both.
+// Schema parts that servers and compositions share: what people set on both.
 import { limits } from '../../shared/limits.js';
 import { anyObject, text } from './schema-parts.js';
 
 export const name = { ...text, minLength: 1, maxLength: limits.serverNameCharsMax, pattern: '^[A-Za-z0-9_.\\- ]+$' };
 export const description = { ...text, maxLength: limits.serverDescriptionCharsMax };
 
-/** Judged by those who read it, in words that say more. */
+/** Its contents are checked by `curationFault`, whose messages say more. */
 export const curation = {
   type: 'object',
   properties: { prefix: text, tools: anyObject, prompts: anyObject },

@@ -1,4 +1,4 @@
-// Derives other schemas from the schema of a record: its input, its patch, and its response, which has no bounds.
+// Derives other schemas from the schema of a record: its input, its patch, and its shape, which has no bounds.
 import type { JsonSchema, ObjectSchema } from './schema-parts.js';
 
 /** The schema of an input: the members that people set. The record's other members are accepted and ignored. */
@@ -12,7 +12,7 @@ export function inputOf(
   return { type: 'object', properties: { ...properties, ...ignored }, required, additionalProperties: false };
 }
 
-/** A merge patch of it (RFC 7396): any of its members, or null; what an object of them has is judged when it is put together. */
+/** A merge patch of an input (RFC 7396): any of its members, or null; the contents of object members are checked after merging. */
 export function patchOf(input: ObjectSchema): ObjectSchema {
   const properties = Object.entries(input.properties).map(([name, schema]): [string, JsonSchema] => {
     if (schema['readOnly'] === true) return [name, schema];
@@ -24,7 +24,7 @@ export function patchOf(input: ObjectSchema): ObjectSchema {
   return { type: 'object', properties: Object.fromEntries(properties), additionalProperties: false };
 }
 
-/** Keywords that say more than what kind of thing a value is. */
+/** Keywords that bound a value beyond its type. */
 const BOUNDS: ReadonlySet<string> = new Set(['minLength', 'maxLength', 'pattern', 'minItems', 'maxItems']);
 
 /** The schema without its bounds. */
@@ -32,7 +32,7 @@ export function shapeOf(schema: JsonSchema): JsonSchema {
   return withoutBounds(schema) as JsonSchema;
 }
 
-/** @param areNames whether the members' names are of a record's making, not keywords. */
+/** @param areNames whether the keys of the value are member names, not keywords. */
 function withoutBounds(value: unknown, areNames = false): unknown {
   if (Array.isArray(value)) return value.map((item) => withoutBounds(item));
   if (typeof value !== 'object' || value === null) return value;

@@ -1,4 +1,4 @@
-// What the schemas of the control plane's HTTP interface are put together from.
+// Building blocks of the schemas of the control plane's HTTP interface.
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
@@ -17,7 +17,7 @@ export function orNull(schema: JsonSchema & { readonly type: string }, descripti
   return { ...schema, type: [schema.type, 'null'], description };
 }
 
-/** An object with exactly these members, all of them required but those named. */
+/** An object with exactly these members, all required except those in `optional`. */
 export function exactly(
   properties: Readonly<Record<string, JsonSchema>>,
   optional: readonly string[] = [],

@@ -1,6 +1,6 @@
-// The shapes of what goes over the control plane's HTTP interface, as JSON Schema (2020-12): requests are checked with
-// them, and the OpenAPI document shows them. How long a name, a URL or a tag may be is told here, and judged by the
-// registry alone, so that a fault is told in its words: see `shapeOf`.
+// JSON Schemas (2020-12) of the control plane's HTTP interface: requests are validated against them, and the OpenAPI
+// document shows them. The bounds of names, URLs and tags are documented here but checked only by the registry, whose
+// error messages say more: see `shapeOf`.
 import { LATEST_PROTOCOL_VERSION } from '../../protocol/protocol-versions.js';
 import { roles } from '../../shared/roles.js';
 import { compositionSchemas } from './composition-schemas.js';

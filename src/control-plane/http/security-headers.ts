@@ -1,4 +1,4 @@
-// What every answer tells browsers: not to guess types, frame, store or load anything, and to send no address on.
+// Headers of every response: browsers must not guess types, frame, store or load anything, nor send a referrer.
 
 export const securityHeaders: readonly (readonly [name: string, value: string])[] = [
   ['x-content-type-options', 'nosniff'],

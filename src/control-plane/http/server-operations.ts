@@ -1,4 +1,4 @@
-// The part of the endpoint table that is about registered servers.
+// The part of the endpoint table for registered servers.
 import type { Operation } from './operation.js';
 import {
   changeRefusals,

@@ -1,4 +1,4 @@
-// The shapes of servers: what people say of one, what is told of it, what it lists, and what a probe finds.
+// The schemas of servers: what people set, what is shown, what servers list, and what a probe finds.
 import { limits } from '../../shared/limits.js';
 import { auth } from './auth-schema.js';
 import { curation, description, name, owner, team } from './record-parts.js';
@@ -40,7 +40,7 @@ const serverSaid = {
   team,
 };
 
-/** Of a server that an earlier version has read last the counts are not known. */
+/** The counts are unknown for a server that was last read by an earlier version. */
 const OPTIONAL_OF_SERVER = [
   'era',
   'eras',
@@ -97,7 +97,7 @@ const tool = {
   additionalProperties: true,
 };
 
-/** The same of what else servers list. @param key what it is known by. */
+/** The schema of an item in another list of a server. @param key the member that identifies it. */
 function listed(key: string): JsonSchema {
   const { description, type, additionalProperties } = tool;
   return { type, description, properties: { [key]: text }, required: [key], additionalProperties };

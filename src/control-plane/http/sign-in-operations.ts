@@ -1,4 +1,4 @@
-// The part of the endpoint table that is about signing in to the console by OpenID Connect. It is for the console's own page.
+// The part of the endpoint table for signing in to the console by OpenID Connect, used by the console's own page.
 import type { Operation } from './operation.js';
 import { json } from './operation-parts.js';
 

@@ -1,8 +1,8 @@
-// Members in snake_case are read as if they were written in camelCase (decisions 3). Only members of ours: what stands
-// inside of them, such as a server's own capabilities, is left as it is.
+// Reads members in snake_case as if they were written in camelCase (decisions 3). Only members of this interface:
+// nested values, such as a server's own capabilities, are left as they are.
 import { Refused } from './answered-error.js';
 
-/** @returns the same value when it is no object. Throws when a member is there in both ways. */
+/** @returns anything but an object unchanged. Throws when a member is given in both spellings. */
 export function withCamelCaseMembers(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   const renamed = new Map<string, unknown>();

@@ -1,4 +1,4 @@
-// The part of the endpoint table with which people look at what happens, and at who has changed what.
+// The part of the endpoint table for views of what happens in the gateway, and of who has changed what.
 import { limits } from '../../shared/limits.js';
 import type { Operation } from './operation.js';
 import { json, jsonList, pageHeaders } from './operation-parts.js';

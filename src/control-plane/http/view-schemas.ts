@@ -1,4 +1,4 @@
-// The shapes of what people are told of what happens in the gateway.
+// The schemas of the views of what happens in the gateway.
 import { anyObject, manyTexts, count, exactly, text, time } from './schema-parts.js';
 
 const slots = { type: 'array', items: count, description: 'Workers that did not answer in time.' };

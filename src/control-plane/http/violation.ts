@@ -1,10 +1,10 @@
-// What a request's schema found wrong, in a sentence that names the member.
+// Describes what violates a request's schema, in a sentence that names the member.
 import type { FastifySchemaValidationError } from 'fastify';
 
-/** A member's name comes from the caller; so much of it is told. */
+/** The name of a member may come from the caller: no more of it is repeated than this. */
 const MEMBER_CHARS_MAX = 128;
 
-/** @param part of the request that was at fault, as `body` or `querystring`. */
+/** @param part of the request that is at fault, such as `body` or `querystring`. */
 export function describeViolation(violation: FastifySchemaValidationError, part: string): string {
   const { keyword, instancePath, params, message = 'is not valid' } = violation;
   const path = instancePath

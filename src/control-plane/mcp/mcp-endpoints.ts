@@ -1,5 +1,5 @@
-// The MCP endpoints of the control plane: all active servers as one, and each composition as one, and what of the registry
-// they serve. The relay behind them is the dataplane's; the way of a request to it is in `mcp-pipeline.ts`.
+// The MCP endpoints of the control plane: all active servers as one, each composition as one, and what they serve of
+// the registry. The relay behind them is the dataplane's; `mcp-pipeline.ts` takes requests to it.
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type {
@@ -36,28 +36,28 @@ export interface McpEndpointsOptions {
   readonly upstream: UpstreamOptions;
   readonly answers: AnswerOptions;
   readonly eras: EraOptions;
-  /** Of servers, in the store; without it those that want one are unavailable. */
+  /** Secrets of servers, in the store; without them, servers that need one are unavailable. */
   readonly storedSecrets?: StoredSecrets | undefined;
   readonly userGrants?: UserGrants | undefined;
   readonly shares: ShareOptions;
   readonly connections: ConnectionOptions;
-  /** Finds the addresses of servers' hosts. */
+  /** Resolves the servers' host names. */
   readonly names: Names;
   readonly sessionIdleTimeoutMs: number;
   readonly bodyBytesMax: number;
-  /** `undefined` where nobody wants to know how requests come out. */
+  /** `undefined` where requests are not observed. */
   readonly watch?: RequestWatch | undefined;
   readonly logger: Logger;
 }
 
-/** No composition's id is like these. A session belongs to the form in which it was opened: it would have other tools in the other one. */
+/** No composition's id looks like these. Each exposure has its own, because a session belongs to the exposure it was opened with. */
 const AGGREGATE_IDS: Readonly<Record<Exposure, string>> = { all: 'aggregate', search: 'aggregate?exposure=search' };
 /** 256 random bits, as characters that a session id may have (S20). */
 const SESSION_ID_BYTES = 32;
 
 /**
- * For requests whose Host, Origin and token were checked. Of the request nothing but its head may have been read. The
- * answer is written to the response with everything that was set on it before (`response.setHeader`); nothing is thrown.
+ * For requests whose Host, Origin and token were checked, and of which only the head was read. Writes the response,
+ * with the headers that were set on it before (`response.setHeader`), and never throws.
  */
 export class McpEndpoints {
   readonly #options: McpEndpointsOptions;
@@ -107,7 +107,7 @@ export class McpEndpoints {
     this.#virtualHosts = new VirtualHosts(upstream.mode);
   }
 
-  /** Any method on `/mcp`. @param exposure what its `tools/list` is to show. */
+  /** Any method on `/mcp`. @param exposure what its `tools/list` shows. */
   handleAggregate(
     subject: string,
     request: IncomingMessage,
@@ -131,7 +131,7 @@ export class McpEndpoints {
     this.#take(asked, request, response, requestId);
   }
 
-  /** A server has other lists, or there are others. */
+  /** To be called when a server's lists, or the set of servers, have changed. */
   forgetLists(): void {
     this.#relay.forgetLists();
   }
@@ -141,7 +141,7 @@ export class McpEndpoints {
     this.#relay.drain();
   }
 
-  /** Ends every session and tells the servers, then closes every connection to them. For after the drain. */
+  /** Ends every session and tells the servers, then closes every connection to them. To be called after the drain. */
   async stop(): Promise<void> {
     await this.#relay.stop();
     await this.#backends.close();
@@ -161,12 +161,12 @@ export class McpEndpoints {
       if (virtualHostId === AGGREGATE_IDS.search) return await this.#findAggregate('search');
       return (await this.#findComposition(virtualHostId, subject)) ?? 'gone';
     } catch {
-      // Whoever asks next is told.
+      // The next request reports the failure.
       return 'unknown';
     }
   }
 
-  /** The store is asked for each request, so that it serves what the registry has now, whoever changed it. */
+  /** Syncs with the store for each request, so that it serves the current registry, whoever changed it. */
   async #findAggregate(exposure: Exposure): Promise<CompiledVirtualHost> {
     const { directory } = this.#options;
     await directory.sync();

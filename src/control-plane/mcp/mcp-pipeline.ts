@@ -1,5 +1,5 @@
-// The way of an MCP request through the control plane, in the order of decisions 2.1. Its steps are those of
-// `worker/pipeline.ts`, under the same names, from where the doors of `http/admission.ts` have let the request in:
+// The path of an MCP request through the control plane, in the order of decisions 2.1. The steps have the names of
+// those in `worker/pipeline.ts`, and begin after the checks of `http/admission.ts`:
 //
 //   http/admission   Host and Origin, rate, token            → 403, 400, 429, 401
 //                    role, overload                          → 403, 503
@@ -11,9 +11,9 @@
 //   #toRelay         there are no turns and no hops here
 //   relay.handle     session, JSON-RPC, backends             (relay/relay.ts)
 //
-// What differs has a reason. Here the store is asked for each request, so each step may wait for the one before, and says with
-// what it returns whether there is a next one. And because requests need no session here, what is not read yet cannot say
-// whether it opens one: overload, which refuses new sessions first, comes behind the body.
+// The differences have reasons. The store is asked for each request, so each step may wait for the one before, and its
+// return value says whether there is a next one. And because requests need no session here, an unread body may or may
+// not open one: the overload check, which refuses new sessions first, comes after the body.
 import { readClientMessage, readLargeClientMessage, type ClientReading } from '../../protocol/json-rpc.js';
 import { PROTOCOL_VERSIONS } from '../../protocol/protocol-versions.js';
 import type { RequestWatch } from '../../observation/request-watch.js';
@@ -37,7 +37,7 @@ export interface McpPipelineParts {
   readonly door: OverloadDoor;
   readonly served: ServedEras;
   readonly relay: Relay;
-  /** `undefined` where nobody wants to know how requests come out. */
+  /** `undefined` where requests are not observed. */
   readonly watch: RequestWatch | undefined;
   readonly logger: Logger;
 }
@@ -45,9 +45,9 @@ export interface McpPipelineParts {
 /** The virtual host that a request is for. */
 export interface AskedHost {
   readonly subject: string;
-  /** As the request has it; for those who watch. */
+  /** The reference as the request has it, for observation. */
   readonly name: string;
-  /** As it is now; `undefined` when there is none for the subject. */
+  /** The current virtual host; `undefined` when there is none for the subject. */
   readonly find: () => Promise<CompiledVirtualHost | undefined>;
 }
 
@@ -60,7 +60,7 @@ export class McpPipeline {
     this.#parts = parts;
   }
 
-  /** Resolved when the relay has the request, or it is refused. */
+  /** Resolves when the relay has the request, or it is refused. */
   async onRequest(asked: AskedHost, exchange: NodeExchange): Promise<void> {
     const refusal = await this.#onAdmission(asked, exchange);
     if (refusal !== undefined) this.#refuse(asked, exchange, refusal);
@@ -70,7 +70,7 @@ export class McpPipeline {
     this.#refuse(asked, exchange, METHOD_NOT_ALLOWED);
   }
 
-  /** @returns why the request is refused, as the next ones; otherwise the relay has it. */
+  /** @returns why the request is refused, as do the next steps; `undefined` once the relay has it. */
   async #onAdmission(asked: AskedHost, exchange: NodeExchange): Promise<Refusal | undefined> {
     const virtualHost = await this.#admit(asked);
     if ('status' in virtualHost) return virtualHost;
@@ -105,14 +105,14 @@ export class McpPipeline {
     }
   }
 
-  /** Under the id that is in the body of a POST, which is received for that where there is time and room. */
+  /** Refuses under the request id in the body of a POST, which is received for this only while the process is not overloaded. */
   async #refusalByHead(exchange: NodeExchange, refusal: Refusal): Promise<Refusal> {
     const { head, request } = exchange;
     if (!hasReadableId(request.method, head) || this.#parts.overload.state !== 'serving') return refusal;
     return (await exchange.receive('json')) === 'complete' ? withRequestId(refusal, request.body) : refusal;
   }
 
-  /** Inside a session the rules of the transport see to the version; what has no such method is the relay's to refuse. */
+  /** Checks version and overload outside of sessions: in one, the transport rules check the version. The relay refuses unknown methods. */
   async #refusalOutside({ head, request }: NodeExchange, { subject }: Caller): Promise<Refusal | undefined> {
     const { sessionId, protocolVersion } = head;
     if (sessionId !== '') return undefined;
@@ -123,7 +123,7 @@ export class McpPipeline {
     if (served !== 'legacy' && eraOfMessage(message, protocolVersion) !== 'legacy') return undefined;
     if (served === 'modern') return undefined;
     if (typeof message !== 'string' && message.kind === 'request') {
-      // Clients send the version that they hope for with it, whatever it is.
+      // Clients send the version that they hope for along with `initialize`, whatever it is.
       if (message.method === 'initialize') return door.refusalOf('POST', 'session', subject);
       if (!isClientMethod(message.method)) return undefined;
     }
@@ -136,7 +136,7 @@ export class McpPipeline {
   }
 }
 
-/** A large one in slices, with others' turns of the event loop between them. */
+/** Reads a large body in slices, between which others get turns of the event loop. */
 async function readMessage(subject: string, body: Buffer): Promise<ClientReading> {
   if (body.length <= limits.readAtOnceBytesMax) return readClientMessage(body);
   return new Promise((resolve) => void readLargeClientMessage(subject, body, resolve));

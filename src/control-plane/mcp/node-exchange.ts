@@ -1,5 +1,5 @@
-// One HTTP request and its answer over Node's own server objects. Of the request nothing but its head has been read when
-// it comes here; what was set on the response before goes out with the answer.
+// One HTTP request and its response over Node's own server objects. Only the request's head has been read at this
+// point; headers that were set on the response before are sent with it.
 //
 //   open ── respond ──> flushing ── Node has handed it all over, or the caller went away ──> done
 //   open ── openStream, openBody ──> streaming ── end ──> flushing
@@ -17,11 +17,11 @@ import { ExchangeHooks } from '../../relay/exchange/exchange-hooks.js';
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { readTransportHead, type ReceivedHead } from './transport-head.js';
 
-/** What exchanges share. */
+/** Shared by all exchanges. */
 export interface NodeExchangeContext {
   readonly deadlines: DeadlineWheel;
   readonly bodyBytesMax: number;
-  /** Silence on an event stream before a comment is sent. */
+  /** Silence on an event stream before a comment is sent, ms. */
   readonly streamKeepAliveMs: number;
 }
 
@@ -40,11 +40,11 @@ export class NodeExchange extends ExchangeHooks implements Exchange {
   #isAborted = false;
   readonly #request: { -readonly [Member in keyof ExchangeRequest]: ExchangeRequest[Member] };
   #keepAlive: Deadline | undefined;
-  /** Of the answer: as in its head, and what was given of its body. */
+  /** Status of the response, and the bytes of its body so far. */
   #status = 0;
   #answerBytes = 0;
 
-  /** @param method of the relay's; another one is refused before it is looked at. */
+  /** @param method one of the relay's; a request with any other method is refused before this value is used. */
   constructor(
     context: NodeExchangeContext,
     message: IncomingMessage,
@@ -63,7 +63,7 @@ export class NodeExchange extends ExchangeHooks implements Exchange {
       ...{ answerForms: 'json', passthroughHeaders: [], mirror, body: NO_BODY },
     };
     response.on('close', () => this.#onClose());
-    // The caller may have gone while its token was looked at; then there is no `close` to come.
+    // The caller may have disconnected while its token was verified: then `close` has already been emitted.
     if (response.destroyed) this.#onClose();
   }
 
@@ -71,16 +71,16 @@ export class NodeExchange extends ExchangeHooks implements Exchange {
     return this.#isAborted;
   }
 
-  /** What is not known before `receive` is empty until then. */
+  /** Members that only `receive` can fill are empty until then. */
   get request(): ExchangeRequest {
     return this.#request;
   }
 
-  /** Resolved when the request is complete, or too large to be; never when the caller goes away before. */
+  /** Resolves when the request is complete or too large; never if the caller disconnects before that. */
   receive(answerForms: AnswerForms): Promise<'complete' | 'too-large'> {
     this.#request.answerForms = answerForms;
     const { bodyBytesMax } = this.#context;
-    // Node throws the body away once the answer is written.
+    // Node discards the body once the response is written.
     if (Number(this.#message.headers['content-length']) > bodyBytesMax) return Promise.resolve('too-large');
     return new Promise((resolve) => {
       const chunks: Buffer[] = [];
@@ -137,7 +137,7 @@ export class NodeExchange extends ExchangeHooks implements Exchange {
     if (this.#state !== 'streaming') return true;
     this.#keepAlive?.restart();
     this.#answerBytes += bytes.length;
-    // What Node takes with room for more it may hold back all the same, but its memory is the writer's again.
+    // When this returns true, the writer reuses its memory although Node may still hold the bytes: so they are copied.
     const isSmall = bytes.length < this.#response.writableHighWaterMark;
     return this.#response.write(isSmall ? Buffer.from(bytes) : bytes);
   }
@@ -157,17 +157,17 @@ export class NodeExchange extends ExchangeHooks implements Exchange {
     this.#response.destroy();
   }
 
-  /** A request that comes by itself is read by the relay alone. */
+  /** Only parts of a batch use it. */
   onRead(): void {}
 
-  /** Answers to the few callers of the control plane are not counted, as their requests are not. */
+  /** Responses and requests of the control plane's few callers are not counted against shares. */
   makeRoom(): 'room' {
     return 'room';
   }
 
   countInPieces(): void {}
 
-  /** The body's memory is Node's. */
+  /** The body's memory belongs to Node. */
   releaseBody(): void {}
 
   #setHead(status: number, contentType: string, sessionId: string | undefined, headers: readonly string[]): void {
@@ -177,7 +177,7 @@ export class NodeExchange extends ExchangeHooks implements Exchange {
     for (let i = 0; i + 1 < headers.length; i += 2) this.#response.setHeader(headers[i] ?? '', headers[i + 1] ?? '');
   }
 
-  /** The answer's head is there. For a caller that is gone, that is the end of what it asked for. */
+  /** To be called with the response's status. If the caller is gone, the exchange ends here. @returns whether to send the response. */
   #begin(status: number): boolean {
     if (this.#state !== 'open') {
       if (this.#isAborted) this.tellDone(status, 0, 'unheard');
@@ -187,7 +187,7 @@ export class NodeExchange extends ExchangeHooks implements Exchange {
     return true;
   }
 
-  /** The answer has left, or its connection is gone. After a complete answer that is nobody's loss. */
+  /** The response was sent, or its connection is gone. After a complete response neither is an abort. */
   #onClose(): void {
     if (this.#state === 'flushing') {
       this.#finish(this.#response.writableFinished ? 'whole' : 'cut');
@@ -199,14 +199,14 @@ export class NodeExchange extends ExchangeHooks implements Exchange {
     }
   }
 
-  /** @param ending `undefined` while what was asked for goes on without its caller. */
+  /** @param ending `undefined` while the request goes on without its caller. */
   #finish(ending: ExchangeEnding | undefined): void {
     this.#transition(this.#state, 'done');
     this.#keepAlive?.cancel();
     if (ending !== undefined) this.tellDone(this.#status, this.#answerBytes, ending);
   }
 
-  /** The one writer of the state. */
+  /** The only place that changes the state. */
   #transition(from: State, to: State): boolean {
     if (this.#state !== from) return false;
     this.#state = to;
@@ -219,7 +219,7 @@ export function relayedMethod({ method }: IncomingMessage): ExchangeRequest['met
   return relayedMethods.find((each) => each === method);
 }
 
-/** Nobody traces without being asked to: what is there is read all the same, of the few requests here. */
+/** Read even when tracing is off: requests are few here. */
 function traceContextOf({ headers }: IncomingMessage): Pick<ExchangeRequest, 'traceparent' | 'tracestate'> {
   const [traceparent, tracestate] = [headers['traceparent'], headers['tracestate']].map((value) =>
     Array.isArray(value) ? value.join() : (value ?? ''),

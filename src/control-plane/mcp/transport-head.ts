@@ -1,4 +1,4 @@
-// What the rules of the transport need of a request's head, from Node's message.
+// Reads what the transport rules need of a request's head from Node's message.
 import type { IncomingMessage } from 'node:http';
 import { NO_MIRROR, type MirrorHeaders } from '../../relay/exchange/exchange.js';
 import { joined, mirrorIn } from '../../relay/exchange/mirror-headers.js';

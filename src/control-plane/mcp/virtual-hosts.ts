@@ -1,5 +1,5 @@
-// Virtual hosts of the control plane's own endpoints, compiled for the relay. The same object comes back for as long as
-// nothing in it changes: sessions compare by it, and keep their upstream sessions.
+// Virtual hosts of the control plane's own endpoints, compiled for the relay. As long as nothing in one changes, the
+// same object is returned: sessions compare it by identity, and keep their upstream sessions while it stays.
 import type { UpstreamOptions } from '../../config/dataplane-options.js';
 import { limits } from '../../shared/limits.js';
 import { compileUserConfig } from '../../user-config/compile-config.js';
@@ -10,7 +10,7 @@ import { mapsAsObjects } from '../../user-config/named-members.js';
 import type { BackendConfig } from '../../user-config/user-config-schema.js';
 
 interface Compiled {
-  /** What it was compiled from, as the next two. */
+  /** What it was compiled from: this and the next two members. */
   readonly exposure: Exposure;
   readonly backends: ReadonlyMap<string, BackendConfig>;
   readonly text: string;

@@ -1,5 +1,5 @@
-// Runs an action by key, one run of a key at a time. Who asks while it runs shares the next run with everybody else who
-// does, because the run under way may have looked already at what they have changed.
+// Runs an action by key, one run per key at a time. Callers that ask during a run share the next run, because the
+// current one may already have read the state that they have changed.
 
 export class FreshRuns {
   readonly #action: (key: string) => Promise<void>;
@@ -10,7 +10,7 @@ export class FreshRuns {
     this.#action = action;
   }
 
-  /** Resolved, or rejected, with a run that began after this call. */
+  /** Resolves or rejects with a run that began after this call. */
   run(key: string): Promise<void> {
     const next = this.#next.get(key);
     if (next !== undefined) return next;
@@ -18,7 +18,7 @@ export class FreshRuns {
     return running === undefined ? this.#start(key) : this.#follow(key, running);
   }
 
-  /** Resolved when nothing is under way. */
+  /** Resolves when nothing is under way. */
   async settled(): Promise<void> {
     while (this.#running.size + this.#next.size > 0) {
       await Promise.allSettled([...this.#running.values(), ...this.#next.values()]);

@@ -1,5 +1,5 @@
-// Things in the order of their names without regard to case. It is kept while they change: with 10,000 of them sorting
-// anew takes longer than a page of a list may, and some server's status changes every few seconds.
+// Items in the order of their names, without regard to case. The order is maintained as items change: sorting 10,000 of
+// them again takes longer than a page of a list may, and some server's status changes every few seconds.
 
 interface Named {
   readonly name: string;
@@ -7,10 +7,10 @@ interface Named {
 
 export class NameOrder<Item extends Named> {
   readonly #items: Item[] = [];
-  /** The names of the items, folded. */
+  /** The names of the items, in lower case. */
   readonly #names: string[] = [];
 
-  /** In order; the same array for ever, which changes. */
+  /** In order. Always the same array, changed in place. */
   get items(): readonly Item[] {
     return this.#items;
   }
@@ -22,7 +22,7 @@ export class NameOrder<Item extends Named> {
     this.#names.splice(place, 0, name);
   }
 
-  /** The very item that was added. For a moment two may have one name: of one that is renamed, and of its successor. */
+  /** Removes exactly this item. Two items may briefly share a name: one that was renamed, and its successor. */
   remove(item: Item): void {
     const name = item.name.toLowerCase();
     for (let place = this.#placeOf(name); this.#names[place] === name; place++) {
@@ -33,7 +33,7 @@ export class NameOrder<Item extends Named> {
     }
   }
 
-  /** The first place that this name, or a later one, has. */
+  /** The index of the first item whose name equals this one or sorts after it. */
   #placeOf(name: string): number {
     let low = 0;
     let high = this.#names.length;

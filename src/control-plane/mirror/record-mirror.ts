@@ -1,15 +1,15 @@
-// What a control plane keeps in memory of the records, brought up to date from the log of changes: asking for what it
-// knows costs one question to the store, however many records there are. What it missed too much of it reads anew.
+// The control plane's copy of the records in memory, updated from the change log: bringing it up to date costs one
+// request to the store, however many records there are. If it has missed too many changes, it reads all records again.
 import { walkRecords } from '../../store/record-walk.js';
 import type { RecordStore } from '../../store/record-store.js';
 import { FreshRuns } from './fresh-runs.js';
 
 /** Records with one prefix, in the form in which they are needed. */
 export interface Mirrored {
-  /** With its slash. */
+  /** Including its slash. */
   readonly prefix: string;
   readonly keys: () => Iterable<string>;
-  /** @param value `undefined` when there is no such record any more. */
+  /** @param value `undefined` when the record no longer exists. */
   put(key: string, value: Buffer | undefined): void;
 }
 
@@ -24,13 +24,13 @@ export class RecordMirror {
     this.#mirrored = mirrored;
   }
 
-  /** Resolved when everything that was stored before this call is known. */
+  /** Resolves when everything that was stored before this call is known. */
   async sync(): Promise<void> {
     await this.#runs.run('');
   }
 
   async #catchUp(): Promise<void> {
-    // Asked before anything is read: what changes meanwhile is told the next time.
+    // The position is read before the records: changes made meanwhile are reported the next time.
     const { position, keys } = await this.#records.readChanges(this.#position);
     if (keys === 'unknown') await this.#readAll();
     else if (keys.length > 0) await this.#readSome([...new Set(keys)]);

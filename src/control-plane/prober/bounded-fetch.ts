@@ -1,6 +1,6 @@
-// The `fetch` of one probe, over Node's HTTP: it connects to no refused address, follows no redirect, keeps all answers
-// together under a size and a number of values, and ends with its signal. The first thing that went wrong is remembered: the SDK's client wraps
-// some errors beyond recognition.
+// The `fetch` of one probe, on Node's HTTP: it never connects to a refused address, follows no redirect, bounds the
+// bytes and JSON values of all responses together, and ends with its signal. It remembers the first fault, because the
+// SDK's client wraps some errors beyond recognition.
 import { once } from 'node:events';
 import { Agent as HttpAgent, request as requestHttp, type IncomingMessage, type RequestOptions } from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
@@ -24,12 +24,12 @@ export class BoundedFetch {
 
   constructor(options: {
     readonly lookup: LookupFunction;
-    /** Of addresses that stand in the URL. */
+    /** Checks addresses that are written in the URL. */
     readonly guard: AddressGuard;
-    /** Who vouches for servers; Node.js's own authorities unless given. */
+    /** Certificate authorities to trust; Node.js's own by default. */
     readonly trust?: SecureContext | undefined;
     readonly signal: AbortSignal;
-    /** Name, value, …: of every request. */
+    /** Name, value, …: added to every request. */
     readonly authHeaders?: readonly string[];
   }) {
     this.#authHeaders = options.authHeaders ?? [];
@@ -43,7 +43,7 @@ export class BoundedFetch {
     return this.#fault;
   }
 
-  /** What went wrong so far was of no consequence. */
+  /** Forgets a fault that turned out not to matter. */
   forgetFault(): void {
     this.#fault = undefined;
   }
@@ -52,11 +52,11 @@ export class BoundedFetch {
     const headers = Object.fromEntries(new Headers(init.headers));
     for (let at = 0; at + 1 < this.#authHeaders.length; at += 2)
       headers[this.#authHeaders[at]!] = this.#authHeaders[at + 1]!;
-    // The stream of the server's own notices is of no use to a probe: to the client there is none. One that goes on
-    // with an answer is wanted.
+    // A probe does not need the server's notification stream, so the client is told that there is none. A GET that
+    // resumes a response goes through.
     if (init.method === 'GET' && headers['last-event-id'] === undefined) return new Response(null, { status: 405 });
     const body = typeof init.body === 'string' ? init.body : '';
-    // A session is ended when the probe is over, in a time of its own.
+    // The session is ended after the probe, within a timeout of its own.
     const isLate = init.method === 'DELETE';
     const signal = isLate ? AbortSignal.timeout(limits.noticeMsMax) : this.#signal;
     try {
@@ -87,7 +87,7 @@ export class BoundedFetch {
     });
     request.end(body);
     const [answer] = (await once(request, 'response')) as [IncomingMessage];
-    // What goes wrong from here on is told to the reader of the answer, too.
+    // Later errors are also reported to the reader of the response.
     request.on('error', () => {});
     return answer;
   }
@@ -102,7 +102,7 @@ export class BoundedFetch {
     if (status > 599) throw new ProbeFault('answer-invalid');
     if (encoding !== 'identity') throw new ProbeFault('answer-encoded');
     const headers = new Headers();
-    // What the client reads.
+    // The headers that the client reads.
     for (const name of ['content-type', 'mcp-session-id']) {
       const value = answer.headers[name];
       if (typeof value === 'string') headers.set(name, value);
@@ -127,7 +127,7 @@ export class BoundedFetch {
 
   #remember(error: unknown): ProbeFault {
     const fault = probeFaultOf(error);
-    // Who ended the probe knows why; what follows from that is no news.
+    // After an abort the reason is already known: errors that follow from it do not count.
     if (!this.#signal.aborted) this.#fault ??= fault;
     return fault;
   }
@@ -137,21 +137,21 @@ function isInitialize(body: string): boolean {
   return body !== '' && (JSON.parse(body) as { method?: unknown }).method === 'initialize';
 }
 
-/** The same answer, unless it says which versions the server speaks: then that is the fault. */
+/** The response unchanged; throws if it says which versions the server speaks, because that is then the fault. */
 async function readRefusal(response: Response): Promise<Response> {
   const text = await response.text();
   let message: { readonly error?: unknown } | null = null;
   try {
     message = JSON.parse(text) as { readonly error?: unknown } | null;
   } catch {
-    // Words for people, as proxies have them: the status says it.
+    // Not JSON but, for example, a proxy's error page: the status says enough.
   }
   const fault = versionFaultOf(message?.error);
   if (fault !== undefined) throw fault;
   return new Response(text, { status: response.status, headers: response.headers });
 }
 
-/** How many values a JSON text may have: each but the first follows one of these. In texts they count, too. */
+/** An upper bound of the JSON values in these bytes: each but the first follows one of these characters, which also count in strings. */
 function countValues(bytes: Buffer): number {
   let count = 0;
   for (const byte of bytes) if (byte === COMMA || byte === BRACE || byte === BRACKET) count += 1;

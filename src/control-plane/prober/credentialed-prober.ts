@@ -1,5 +1,5 @@
-// A prober that shows a server what its `auth` asks for. Secrets and tokens are had here, in the process that reads the store,
-// and the thread is given headers alone. Cold.
+// A prober that authenticates to servers as their `auth` requires. Secrets and tokens are obtained here, in the process
+// that reads the store; the probe thread gets only headers. Cold path.
 import { Credentials } from '../../upstream/credentials/credentials.js';
 import { NO_METADATA } from '../../upstream/http/request-metadata.js';
 import { loggedReason } from '../../upstream/http/upstream-fault.js';
@@ -7,7 +7,7 @@ import type { ServerInput } from '../records/server-record.js';
 import type { ProbeCredentials } from './probe-credentials.js';
 import type { Probe, Prober } from './prober.js';
 
-/** Whose share of connections to authorization servers probes have; no token has an empty subject. */
+/** The subject whose share of connections to authorization servers probes use; no token has an empty subject. */
 const PROBER = '';
 const NO_HEADERS: readonly string[] = [];
 

@@ -1,18 +1,18 @@
-// The schedule of the health checks: in rounds, some at once, in the order in which the targets are told, at intervals
-// that differ by a little, so that several control planes do not fall into step. A round that takes longer than the
-// interval is followed by the next one at once.
+// Schedules the health checks: in rounds, several at once, in the order of the targets, at slightly varying intervals,
+// so that several control planes do not fall into step. A round that takes longer than the interval is followed by the
+// next one at once.
 import type { Logger } from '../../shared/logger.js';
 import { limits } from '../../shared/limits.js';
 
 export interface HealthCheckOptions<Target> {
   readonly intervalMs: number;
   readonly logger: Logger;
-  /** Asked at the beginning of each round. */
+  /** Called at the beginning of each round. */
   listTargets(): Promise<readonly Target[]>;
   check(target: Target): Promise<void>;
 }
 
-/** The part of the interval by which it is longer or shorter, at most. */
+/** The fraction by which the interval varies, at most. */
 const JITTER = 0.1;
 
 export class HealthChecks<Target> {
@@ -25,12 +25,12 @@ export class HealthChecks<Target> {
     this.#options = options;
   }
 
-  /** The first round begins soon: nobody knows what happened to the servers in the meantime. */
+  /** The first round begins soon: the servers may have changed since the last process checked them. */
   start(): void {
     this.#schedule(Math.random() * JITTER * this.#options.intervalMs);
   }
 
-  /** Resolved when the checks under way are over; begins no other. */
+  /** Resolves when the checks under way are over; starts no others. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     clearTimeout(this.#timer);
@@ -55,14 +55,14 @@ export class HealthChecks<Target> {
       faults.push(error);
     }
     if (faults.length > 0 && !this.#isStopped) {
-      // The store cannot be read or written, as a rule. The next round tries again.
+      // Usually the store cannot be read or written. The next round tries again.
       this.#options.logger.warn({ error: String(faults[0]), faults: faults.length }, 'health checks failed');
     }
     const intervalMs = this.#options.intervalMs * (1 + JITTER * (2 * Math.random() - 1));
     this.#schedule(Math.max(0, intervalMs - (performance.now() - startedAtMs)));
   }
 
-  /** Several of these take their targets from one iterator. Never rejects. */
+  /** Several of these share one iterator of targets. Never rejects. */
   async #checkEach(targets: Iterator<Target>, faults: unknown[]): Promise<void> {
     for (let next = targets.next(); next.done !== true && !this.#isStopped; next = targets.next()) {
       try {

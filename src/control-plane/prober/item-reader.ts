@@ -1,5 +1,5 @@
-// What prompts, resources or templates a server has, page by page, as it told them, with two digests of each. A server that
-// declares such lists and does not give them, or gives too long ones, is no worse for it: it serves its tools all the same.
+// Reads a server's prompts, resources and templates, page by page, as the server sent them, with two digests of each. A server
+// that declares such a list but does not give it, or gives one that is too long, still counts as reached and serves its tools.
 import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import { listKinds, type ListKind } from '../../protocol/list-kinds.js';
@@ -12,7 +12,7 @@ import { ProbeFault } from './probe-fault.js';
 
 const pageSchema = z.looseObject({ nextCursor: z.string().nullish() });
 
-/** Throws for a list that never ends; one that is too long counts as not given. */
+/** Throws for a list that never ends; a list that is too long counts as not given. */
 export async function readLists(client: ProbeClient, signal: AbortSignal): Promise<ServerLists> {
   return {
     prompts: await readList(client, 'prompts', signal),
@@ -33,7 +33,7 @@ async function readList(
   return { items, digest: digestOfList(items) + FORM, json };
 }
 
-/** An earlier version kept digests alone, and had other ones of its lists: so they are written anew. */
+/** Earlier versions stored only digests, and had other list digests: the suffix causes such lists to be written again. */
 const FORM = '.2';
 
 interface KnownItem {
@@ -63,7 +63,7 @@ async function readItems(
   throw new ProbeFault('answer-invalid');
 }
 
-/** What has no key nobody can ask for. @returns false for what is no list. */
+/** Skips items without a key, which nobody can ask for. @returns false if the list is no array, or an item is nested too deeply. */
 function addItems(known: Map<string, KnownItem>, items: unknown, { key }: ListKind): boolean {
   if (!Array.isArray(items)) return false;
   for (const item of items as readonly unknown[]) {
@@ -76,7 +76,7 @@ function addItems(known: Map<string, KnownItem>, items: unknown, { key }: ListKi
   return true;
 }
 
-/** `undefined` when the server answers with an error. */
+/** `undefined` when the server responds with an error. */
 async function pageAt(
   client: ProbeClient,
   { method }: ListKind,

@@ -1,5 +1,5 @@
-// How lists are asked for while a server is probed, whichever era of MCP it speaks: by the SDK's client in a session, and by one
-// request after the other where there is none.
+// How a probe asks for lists in either era of MCP: with the SDK's client in a session, or with single requests where
+// there is none.
 import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import { EventStreamParser } from '../../protocol/event-stream.js';
@@ -15,7 +15,7 @@ export interface ProbeClient {
   readonly era: Era;
   readonly serverInfo: Members;
   readonly capabilities: Members;
-  /** Rejects with an `McpError` when the server answers with an error. */
+  /** Rejects with an `McpError` when the server responds with an error. */
   ask<Result>(method: string, params: Members, schema: z.ZodType<Result>): Promise<Result>;
 }
 
@@ -54,7 +54,7 @@ export class ModernServer implements ProbeClient {
     this.#fetch = fetch;
   }
 
-  /** Rejects when it is none. */
+  /** Rejects if the server does not speak this version. */
   static async discover(url: string, fetch: Fetch): Promise<ModernServer> {
     const server = new ModernServer(url, fetch);
     const { supportedVersions, capabilities, _meta } = await server.ask('server/discover', {}, discoverSchema);

@@ -1,5 +1,5 @@
-// What probes show servers: secrets, and access tokens, which are asked for over connections of their own. The MCP endpoints of
-// the same process have theirs. Cold.
+// The credentials that probes send to servers: secrets, and access tokens, which are requested over separate
+// connections. The MCP endpoints of the same process have their own. Cold path.
 import type { UpstreamOptions } from '../../config/dataplane-options.js';
 import type { Names } from '../../names/names.js';
 import { SecretKeys } from '../../secrets/secret-keys.js';

@@ -1,5 +1,5 @@
-// The closed list of ways in which a probe can fail, in words for people. No URL, host or port is ever in them, and of what
-// the server wrote, which could be anything, only a redirect's path and versions of MCP.
+// The closed list of ways in which a probe can fail, with messages for people. They never contain a URL, host or port,
+// and of the server's own text, which could be anything, only a redirect's path and MCP versions.
 import { readVersionRefusal, type VersionRefusal } from '../../protocol/version-refusal.js';
 
 const REASONS = {
@@ -30,14 +30,14 @@ export class ProbeFault extends Error {
   override readonly name = 'ProbeFault';
   readonly kind: ProbeFaultKind;
 
-  /** @param detail a number, the code of an error of Node's, a place, versions. */
+  /** @param detail a number, a Node error code, a redirect's path, or versions. */
   constructor(kind: ProbeFaultKind, detail?: number | string, options?: ErrorOptions) {
     super(detail === undefined ? REASONS[kind] : `${REASONS[kind]} ${detail}`, options);
     this.kind = kind;
   }
 }
 
-/** @param error in answer to `initialize`: its code and data. @returns `undefined` when it is not about versions. */
+/** @param error in the response to `initialize`: its code and data. @returns `undefined` when it is not about versions. */
 export function versionFaultOf(error: unknown): ProbeFault | undefined {
   const refusal = readVersionRefusal(error);
   if (refusal === undefined) return undefined;
@@ -52,10 +52,10 @@ const VERSION_FAULTS = {
 
 const TLS_ERROR = /^(?:ERR_TLS|ERR_SSL|EPROTO|UNABLE_TO)|CERT|ISSUER|HOSTNAME_MISMATCH/;
 
-/** From an error of Node's HTTP. */
+/** From an error of Node's HTTP client. */
 export function probeFaultOf(error: unknown): ProbeFault {
   if (error instanceof ProbeFault) return error;
-  // A name with several addresses fails once for each; they seldom differ, and the first is the preferred one.
+  // A name with several addresses fails once for each; the errors seldom differ, and the first address is the preferred one.
   const cause: unknown = error instanceof AggregateError ? error.errors[0] : error;
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
   return new ProbeFault(kindOf(code), TLS_ERROR.test(code) ? code : undefined, { cause: error });

@@ -1,4 +1,4 @@
-// What runs in the probe thread: one prober, asked and answered by messages.
+// The entry of the probe thread: one prober, driven by messages.
 import { parentPort, workerData } from 'node:worker_threads';
 import type { FromProbeThread, ProbeThreadOptions, ToProbeThread } from './probe-thread.js';
 import { Prober, type Probe } from './prober.js';
@@ -15,7 +15,7 @@ port.on('message', (message: ToProbeThread) => {
     void answer(message);
   } else {
     prober.close();
-    // What is under way is answered all the same, and then nothing keeps the thread alive.
+    // Probes under way are still answered; then nothing keeps the thread alive.
     port.unref();
   }
 });

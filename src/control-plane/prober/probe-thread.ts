@@ -1,5 +1,5 @@
-// Probes in a thread of their own: what servers answer is read with a parser that stops for nobody, and that must not be
-// the event loop on which everybody else is served. The thread starts with the first probe, and again when it died.
+// Runs probes in a thread: what servers send is read with a blocking parser, which must not run on the event loop that
+// serves everybody else. The thread starts with the first probe, and again after it has died.
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { limits } from '../../shared/limits.js';
@@ -55,13 +55,13 @@ export class ProbeThread {
     const id = (this.#lastId += 1);
     return new Promise((resolve, reject) => {
       this.#pending.set(id, { resolve, reject });
-      // Whoever waits for a probe while the program ends would wait for nothing if the process ended without it.
+      // A pending probe keeps the process alive: otherwise it could exit before the caller gets the result.
       worker.ref();
       this.#send(worker, { kind: 'probe', id, url, authHeaders, transport });
     });
   }
 
-  /** Ends the probes under way, and with the last of them the thread. */
+  /** Ends the probes under way; the thread ends with the last of them. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -84,7 +84,7 @@ export class ProbeThread {
       if (probe === 'closed') pending?.reject(new ProberClosedError());
       else pending?.resolve(probe);
     });
-    // Its memory is used up, as a rule; `exit` follows.
+    // Usually it is out of memory; `exit` follows.
     worker.on('error', () => {});
     worker.on('exit', () => this.#onExit());
     return worker;

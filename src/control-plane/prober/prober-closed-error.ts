@@ -1,4 +1,4 @@
-// Apart from the prober, which brings the SDK: the event loop's thread knows this error and never loads that.
+// Separate from the prober, which imports the SDK: the main thread uses this error but never loads the SDK.
 
 /** The prober was closed before the probe was over: nothing is known of the server. */
 export class ProberClosedError extends Error {

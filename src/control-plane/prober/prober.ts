@@ -1,5 +1,5 @@
-// Finds out what a server is: connects with the SDK's client, reads who it is, what it can do and all of its lists, and
-// ends its session. One deadline for everything, and no trust: whatever a server does costs its own probe only.
+// Finds out what a server is: connects with the SDK's client, reads its identity, its capabilities and all of its lists, and ends
+// its session. One deadline covers everything, and the server is not trusted: whatever it does affects only its own probe.
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { SSEClientTransport, SseError } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StreamableHTTPClientTransport, StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
@@ -27,11 +27,11 @@ import { ProberClosedError } from './prober-closed-error.js';
 import { boundedCapabilities, boundedServerInfo } from './server-self.js';
 import { readTools } from './tool-reader.js';
 
-/** What a server said of itself. */
+/** What a server said about itself. */
 export interface ServerFindings {
-  /** In which it was spoken to. */
+  /** The era in which it was probed. */
   readonly era: Era;
-  /** All that it speaks. */
+  /** Every era that it speaks. */
   readonly eras: readonly Era[];
   readonly serverInfo: Readonly<Record<string, unknown>>;
   readonly capabilities: Readonly<Record<string, unknown>>;
@@ -45,21 +45,21 @@ export type Probe =
   | { readonly kind: 'failed'; readonly reason: string };
 
 export interface ProberOptions {
-  /** For one probe as a whole, the end of its session apart. */
+  /** For one whole probe, except the end of its session. */
   readonly deadlineMs: number;
-  /** As for the servers of the MCP endpoints: who is not served must not be active. Both schemes unless given. */
+  /** As for the MCP endpoints: a server that they would not serve must not be active. Both schemes by default. */
   readonly mode?: UpstreamOptions['mode'];
-  /** Who is asked for the addresses of host names; those of the system when not given. */
+  /** Name servers for host names; the system's by default. */
   readonly nameServers?: readonly string[] | undefined;
-  /** The only networks that servers may be in; all when not given. */
+  /** The only networks that servers may be in; all by default. */
   readonly allowedNetworks?: readonly string[] | undefined;
-  /** PEM of authorities that vouch for servers, beside those that Node.js knows. */
+  /** PEM of certificate authorities to trust, besides those of Node.js. */
   readonly authorities?: string | undefined;
-  /** In place of these, and of the guard of addresses. */
+  /** Replaces the look-up with these name servers and its address guard. */
   readonly lookup?: LookupFunction;
 }
 
-/** Whose share of look-ups probes have; no token has an empty subject. */
+/** The subject whose share of DNS look-ups probes use; no token has an empty subject. */
 const PROBER = '';
 
 export class Prober {
@@ -68,7 +68,7 @@ export class Prober {
   readonly #guard: AddressGuard;
   readonly #lookup: LookupFunction;
   readonly #trust: SecureContext | undefined;
-  /** Of the probes under way. */
+  /** One for each probe under way. */
   readonly #endings = new Set<AbortController>();
   #isClosed = false;
 
@@ -84,8 +84,8 @@ export class Prober {
 
   /**
    * Rejects with a `ProberClosedError` only.
-   * @param authHeaders that the server wants to see: name, value, …
-   * @param transport over which it is to be spoken to.
+   * @param authHeaders that the server requires: name, value, …
+   * @param transport that the server uses.
    */
   async probe(
     url: string,
@@ -97,7 +97,7 @@ export class Prober {
       return { kind: 'failed', reason: new ProbeFault('plain-text-refused').message };
     }
     const ending = new AbortController();
-    // The client adds a listener for each request, and takes none of them away before the end.
+    // The client adds a listener for each request, and removes none before the end.
     setMaxListeners(0, ending.signal);
     this.#endings.add(ending);
     const deadline = setTimeout(() => ending.abort(new ProbeFault('out-of-time')), this.#deadlineMs);
@@ -150,7 +150,7 @@ export class Prober {
     }
   }
 
-  /** Whether a server with sessions does without them as well. Whatever else it answers, and that it does not, means no. */
+  /** Whether a server with sessions also works without them. Any other response, or none, means no. */
   async #isAlsoModern(url: string, ending: AbortSignal, authHeaders: readonly string[]): Promise<boolean> {
     const signal = AbortSignal.any([ending, AbortSignal.timeout(limits.probeEraMsMax)]);
     const trust = this.#trust;
@@ -173,18 +173,18 @@ export class Prober {
   ): Promise<ServerFindings> {
     const breaking = new AbortController();
     const fetch: typeof bounded.fetch = (to, init) => {
-      // The client would tell the server that it gives up; there is nothing to give up.
+      // The client would send a cancellation, but there is nothing to cancel.
       if (breaking.signal.aborted && init?.method === 'POST') throw new ProbeFault('answer-invalid');
       return bounded.fetch(to, init);
     };
     const Transport = kind === 'SSE' ? SSEClientTransport : StreamableHTTPClientTransport;
     const transport = new Transport(new URL(url), { fetch });
     const client = new Client({ name: 'switchyard', version: PROGRAM_VERSION }, { capabilities: {} });
-    // Nonsense in an event stream is told here and nowhere else; the client would go on waiting for an answer.
+    // The client reports garbage in an event stream only here, and would keep waiting for a response.
     client.onerror = (error) => breaking.abort(error);
     const either = AbortSignal.any([signal, breaking.signal]);
     setMaxListeners(0, either);
-    // The deadline is the probe's own.
+    // The probe's own deadline ends it first.
     const options = { signal: either, timeout: 2 * this.#deadlineMs };
     try {
       await client.connect(transport, options).catch((error: unknown) => {
@@ -204,9 +204,9 @@ export class Prober {
   }
 }
 
-/** What a server says that speaks no revision of MCP with sessions. */
+/** Faults of servers that speak no revision of MCP with sessions. */
 const SESSIONLESS: ReadonlySet<ProbeFaultKind> = new Set(['version-later', 'initialize-unknown']);
-/** How it refuses what it does not understand, in whatever words: as N11 has it for backends. */
+/** Statuses with which servers refuse what they do not understand, whatever the body: as N11 says for backends. */
 const NOT_UNDERSTOOD: ReadonlySet<number | undefined> = new Set([400, 404, 405, 406]);
 
 function mayBeSessionless(error: unknown): boolean {
@@ -233,10 +233,10 @@ type ProbeTransport = StreamableHTTPClientTransport | SSEClientTransport;
 
 async function endSession(client: Client, transport: ProbeTransport): Promise<void> {
   try {
-    // That of the other kind ends with its stream.
+    // A session of the SSE transport ends with its stream.
     if (transport instanceof StreamableHTTPClientTransport) await transport.terminateSession();
   } catch {
-    // A session that cannot be ended is the server's own affair.
+    // A session that cannot be ended is left to the server.
   }
   await client.close();
 }
@@ -254,7 +254,7 @@ function faultOf(cause: unknown): ProbeFault {
   if (cause instanceof SseError && (cause.code ?? 0) >= 400) {
     return new ProbeFault('http-status', cause.code, { cause });
   }
-  // The client's words for it have the place itself in them.
+  // The client's message would contain the URL.
   const isElsewhere = cause instanceof Error && cause.message.startsWith('Endpoint origin does not match');
   return new ProbeFault(isElsewhere ? 'endpoint-elsewhere' : 'answer-invalid', undefined, { cause });
 }

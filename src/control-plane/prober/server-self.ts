@@ -1,17 +1,17 @@
-// What a server says of itself, within bounds: it is kept in the server's record, told in every listing, and a server may
-// put anything there. What is too large is cut down to what has a meaning here; nothing fails for it.
+// Bounds what a server says about itself: it is kept in the server's record and shown in every listing, and may be
+// anything. An oversized value is cut down to what matters here; nothing fails because of it.
 import { limits } from '../../shared/limits.js';
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** As it is, or its name, title and version alone. */
+/** Unchanged if small enough, else only its name, title and version. */
 export function boundedServerInfo(serverInfo: Members): Members {
   if (isWithin(serverInfo)) return serverInfo;
   const kept = ['name', 'title', 'version'].filter((name) => typeof serverInfo[name] === 'string');
   return Object.fromEntries(kept.map((name) => [name, String(serverInfo[name]).slice(0, TEXT_CHARS_MAX)]));
 }
 
-/** As they are, or those of MCP alone, without what each says of itself. */
+/** Unchanged if small enough, else only MCP's own capabilities, without their contents. */
 export function boundedCapabilities(capabilities: Members): Members {
   if (isWithin(capabilities)) return capabilities;
   const kept = CAPABILITIES.filter((name) => Object.hasOwn(capabilities, name));

@@ -1,4 +1,4 @@
-// All of a server's tools, page by page, with every member that the server gave them.
+// Reads all of a server's tools, page by page, with every member that the server gave them.
 import { z } from 'zod';
 import { limits } from '../../shared/limits.js';
 import type { ServerTool } from '../records/server-record.js';
@@ -12,14 +12,14 @@ const toolPageSchema = z.looseObject({
   nextCursor: z.string().nullish(),
 });
 
-/** In the server's order; of several tools with one name the first. Throws for what is no list, or none that ends. */
+/** In the server's order; of tools with one name, the first. Throws if the response is no list, or the list is too long or endless. */
 export async function readTools(client: ProbeClient): Promise<readonly ServerTool[]> {
   if (client.capabilities['tools'] === undefined) return [];
   const tools = new Map<string, ServerTool>();
   let cursor: string | undefined;
   for (let pages = 0; pages < limits.listPagesMax; pages++) {
     const params = cursor === undefined ? {} : { cursor };
-    // Not `listTools`: it also compiles the schemas in the list, which nobody here has a use for.
+    // Not `listTools`, which would also compile the tools' schemas: they are not needed here.
     const page = await client.ask('tools/list', params, toolPageSchema);
     for (const tool of page.tools) {
       if (!tools.has(tool.name)) tools.set(tool.name, tool);

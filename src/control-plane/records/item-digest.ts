@@ -1,20 +1,20 @@
-// Digests by which two readings of a list are told apart.
+// Digests for comparing two readings of a list.
 import { createHash } from 'node:crypto';
 
-/** Digest of each item, by what it is known by. */
+/** The digest of each item, by the item's key. */
 export type ItemDigests = ReadonlyMap<string, string>;
 
-/** Some servers write an item's members in another order each time. */
+/** Independent of the order of members, which some servers change each time. */
 export function digestOfItem(item: unknown): string {
   return digestOf(JSON.stringify(inOrder(item)));
 }
 
-/** In whatever order its items are. */
+/** Independent of the order of the items. */
 export function digestOfList(digests: ItemDigests): string {
   return digestOf(JSON.stringify([...digests].sort(([a], [b]) => (a < b ? -1 : 1))));
 }
 
-/** Of what items are known by, in place of texts that may be long. */
+/** The digest of an item's key, in place of a text that may be long. */
 export function digestOfKey(key: string): string {
   return digestOf(key);
 }
@@ -27,7 +27,7 @@ function inOrder(value: unknown): unknown {
   if (Array.isArray(value)) return ['list', ...value.map(inOrder)];
   if (typeof value !== 'object' || value === null) return value;
   const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
-  // Not an object: its members of digits would come first, and `__proto__` would not come.
+  // Not an object: it would put numeric names first, and lose `__proto__`.
   return ['object', ...members.flatMap(([name, member]) => [name, inOrder(member)])];
 }
 

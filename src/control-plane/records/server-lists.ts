@@ -1,27 +1,27 @@
-// The lists of a server beside its tools: prompts, resources and templates of resources. They are kept as tools are: the JSON of what
-// the server told, which nobody here parses, and what it takes to tell what has changed: two digests for each item.
+// A server's lists other than tools: prompts, resources and resource templates. They are stored like tools: the
+// server's JSON, which is not parsed here, and two digests for each item, by which changes are found.
 import type { ItemDigests } from './item-digest.js';
 
 export const serverListNames = ['prompts', 'resources', 'templates'] as const;
 
 export type ServerListName = (typeof serverListNames)[number];
 
-/** As it comes from where it was read: to digest a long one takes its time. */
+/** Digested by the probe thread that read it, because digesting a long list takes time. */
 export interface ServerList {
-  /** By the digest of what each item is known by. */
+  /** By the digest of each item's key. */
   readonly items: ItemDigests;
-  /** Of all of them, in whatever order they are. */
+  /** Of the whole list, independent of the order of its items. */
   readonly digest: string;
-  /** An array, with every member that the server gave them. */
+  /** A JSON array of the items, with every member that the server gave them. */
   readonly json: Uint8Array;
 }
 
-/** `undefined`: the server did not give the list, and nothing is known of it. */
+/** `undefined`: the server did not give the list, so nothing is known of it. */
 export type ServerLists = Readonly<Record<ServerListName, ServerList | undefined>>;
 
 export const NO_LISTS: ServerLists = { prompts: undefined, resources: undefined, templates: undefined };
 
-/** There once the list was read. */
+/** A list has a digest once it was read. */
 export type ServerListDigests = Readonly<Partial<Record<ServerListName, string>>>;
 
 export function listDigestsOf(lists: ServerLists): ServerListDigests {
@@ -32,7 +32,7 @@ export function listDigestsOf(lists: ServerLists): ServerListDigests {
   return Object.fromEntries(told);
 }
 
-/** What a server's record says of them. */
+/** The counts in a server's record. */
 export function listCountsOf({ prompts, resources, templates }: ServerLists): {
   promptCount?: number;
   resourceCount?: number;
@@ -45,7 +45,7 @@ export function listCountsOf({ prompts, resources, templates }: ServerLists): {
   };
 }
 
-/** Names of the lists that are others. */
+/** Names of the lists that have changed. */
 export function listsChanged(before: ServerListDigests = {}, after: ServerListDigests = {}): readonly ServerListName[] {
   return serverListNames.filter((name) => before[name] !== after[name]);
 }

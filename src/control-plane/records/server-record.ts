@@ -1,17 +1,17 @@
-// A registered server as everyone but the registry's own storage sees it (decisions 3). Plain data, JSON-ready.
+// A registered server as seen outside of the registry's storage (decisions 3). Plain data, JSON-ready.
 import type { Era } from '../../protocol/protocol-versions.js';
 import type { BackendAuth } from '../../user-config/auth.js';
 import type { WrittenCuration } from '../common/curation.js';
 
 export type ServerStatus = 'active' | 'inactive';
 
-/** How the server is spoken to: `SSE` is the transport of 2024-11-05. */
+/** The transport that the server speaks: `SSE` is the one of 2024-11-05. */
 export type ServerTransport = 'STREAMABLEHTTP' | 'SSE';
 
 export interface ServerRecord {
-  /** 32 hexadecimal digits; the same for the server's whole life. */
+  /** 32 hexadecimal digits; never changes. */
   readonly id: string;
-  /** As it was written; unique without regard to case. */
+  /** As written; unique without regard to case. */
   readonly name: string;
   /** The name in the form of a path segment; unique. */
   readonly slug: string;
@@ -20,26 +20,26 @@ export interface ServerRecord {
   readonly tags: readonly string[];
   readonly transport: ServerTransport;
   readonly status: ServerStatus;
-  /** What it wants to see before it answers: names of secrets, never a secret. Absent when it wants nothing. */
+  /** What the server requires before it answers: names of secrets, never a secret. Absent when it requires nothing. */
   readonly auth?: BackendAuth;
-  /** How its tools and prompts are shown to everybody who uses it. Absent: as it has them. */
+  /** How its tools and prompts are shown to everybody who uses it. Absent: as the server has them. */
   readonly curation?: WrittenCuration;
-  /** False: people have taken it out of service, whatever its status. */
+  /** False: people have taken the server out of service, whatever its status. */
   readonly enabled: boolean;
-  /** Who registered it, where roles are taken from tokens. */
+  /** Subject that registered it, where roles are taken from tokens. */
   readonly owner?: string;
-  /** Whose it is beside: its members may change it. */
+  /** Team that it also belongs to, whose members may change it. */
   readonly team?: string;
   /** Whether the last probe reached it; `status` follows only after several failures. */
   readonly reachable: boolean;
   readonly toolCount: number;
-  /** These are there once they were counted, which earlier versions did not do. */
+  /** The counts are absent until the lists are read by a version that counts them. */
   readonly promptCount?: number;
   readonly resourceCount?: number;
   readonly templateCount?: number;
-  /** In which it was last reached: there once it was, which earlier versions did not write down. */
+  /** Era in which it was last reached; absent if it never was, and in records of earlier versions. */
   readonly era?: Era;
-  /** All that it was found to speak then; the same. */
+  /** Every era that it was found to speak then; absent in the same cases. */
   readonly eras?: readonly Era[];
   /** What the server declared when it was last reached. */
   readonly capabilities: Readonly<Record<string, unknown>>;
@@ -56,7 +56,7 @@ export interface ServerRecord {
   readonly lastError: string | null;
 }
 
-/** A tool as its server told it, with every member. */
+/** A tool as its server sent it, with every member. */
 export interface ServerTool {
   readonly name: string;
   readonly description?: string | undefined;
@@ -64,29 +64,29 @@ export interface ServerTool {
   readonly [member: string]: unknown;
 }
 
-/** What people say of a server: everything else the registry finds out. */
+/** What people set on a server: the registry finds out everything else. */
 export interface ServerInput {
   readonly name: string;
   readonly url: string;
-  /** Absent: empty for a new server, unchanged for a known one. */
+  /** Absent: empty for a new server, unchanged for an existing one. */
   readonly description?: string | undefined;
   readonly tags?: readonly string[] | undefined;
-  /** Absent: `STREAMABLEHTTP` for a new server, unchanged for a known one. */
+  /** Absent: `STREAMABLEHTTP` for a new server, unchanged for an existing one. */
   readonly transport?: ServerTransport | undefined;
-  /** Absent: `true` for a new server, unchanged for a known one. */
+  /** Absent: `true` for a new server, unchanged for an existing one. */
   readonly enabled?: boolean | undefined;
-  /** Absent: none for a new server, unchanged for a known one. `null` takes it away. */
+  /** Absent: none for a new server, unchanged for an existing one. `null` removes it. */
   readonly auth?: BackendAuth | null | undefined;
-  /** The same. */
+  /** As for `auth`. */
   readonly curation?: WrittenCuration | null | undefined;
-  /** Absent: the caller's only team for a new server, unchanged for a known one. `null`: none. */
+  /** Absent: the caller's only team for a new server, unchanged for an existing one. `null`: no team. */
   readonly team?: string | null | undefined;
 }
 
 /** What would be registered. */
 export interface ServerPreview {
   readonly server: Omit<ServerRecord, 'id'>;
-  /** An array. */
+  /** A JSON array. */
   readonly toolsJson: Uint8Array;
 }
 
@@ -106,6 +106,6 @@ export interface RefreshReport {
   readonly templatesRemoved: number;
   readonly durationMs: number;
   readonly refreshedAt: string;
-  /** Why the server could not be read; absent when it was. */
+  /** Why the server could not be read; absent if it was. */
   readonly error?: string;
 }

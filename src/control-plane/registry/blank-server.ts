@@ -1,4 +1,4 @@
-// A server that has not been probed yet, or need not be again: what people say of it, and what makes it the same server as before. Cold.
+// Server records from what people set, without a probe, and the decision whether a changed server needs a new probe. Cold path.
 import type { Probe } from '../prober/prober.js';
 import type { Ownership } from '../common/caller.js';
 import type { CheckedInput } from './server-input.js';
@@ -43,7 +43,7 @@ export function blankServer(checked: CheckedInput, id: string, ownership: Owners
   };
 }
 
-/** What is said of a server from now on: what is left out stays. */
+/** What people have set after the change: what is left out stays. */
 export function saidAfter(before: ServerRecord, checked: CheckedInput) {
   const { description, tags, transport, enabled, auth, curation } = before;
   return {
@@ -57,7 +57,7 @@ export function saidAfter(before: ServerRecord, checked: CheckedInput) {
   };
 }
 
-/** Of a server that is in the same place as before. @param anew what it has in the place of what it had. */
+/** The record of a server that stays in the same place. @param anew members with their new values. */
 export function recordAfter(
   before: ServerRecord,
   said: ReturnType<typeof saidAfter>,
@@ -70,7 +70,7 @@ export function recordAfter(
 
 type Place = Pick<ServerInput, 'url' | 'transport' | 'auth'>;
 
-/** Another URL or transport, or other credentials: what is behind them may be another server. */
+/** Another URL, transport or `auth` may lead to another server. */
 export function isSamePlace(one: Place, other: Place): boolean {
   return placeOf(one) === placeOf(other);
 }

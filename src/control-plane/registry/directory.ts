@@ -1,5 +1,5 @@
-// Who is registered and what is composed, as every part of one control plane sees it: in memory, and as fresh as whoever
-// asks needs it to be.
+// The servers and compositions in memory, shared by every part of one control plane. Callers that need the latest state
+// call `sync` first.
 import type { RecordStore } from '../../store/record-store.js';
 import { CompositionDirectory } from '../compositions/composition-directory.js';
 import { ServerDirectory } from './server-directory.js';
@@ -14,7 +14,7 @@ export class Directory {
     this.#mirror = new RecordMirror(records, [this.servers, this.compositions]);
   }
 
-  /** Resolved when everything that was stored before this call is known. */
+  /** Resolves when everything that was stored before this call is known. */
   async sync(): Promise<void> {
     await this.#mirror.sync();
   }

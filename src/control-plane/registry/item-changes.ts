@@ -1,6 +1,6 @@
-// What is different between two readings of one of a server's lists.
+// The differences between two readings of one of a server's lists.
 
-/** What each item is known by. */
+/** Keys of items. */
 export interface ItemChanges {
   readonly added: readonly string[];
   readonly updated: readonly string[];
@@ -9,7 +9,7 @@ export interface ItemChanges {
 
 export const NO_CHANGES: ItemChanges = { added: [], updated: [], removed: [] };
 
-/** Both: digest by what the item is known by. */
+/** Both arguments map an item's key to its digest. */
 export function compareItems(before: ReadonlyMap<string, string>, after: ReadonlyMap<string, string>): ItemChanges {
   const added: string[] = [];
   const updated: string[] = [];

@@ -1,6 +1,6 @@
-// The registry of servers: who is registered, under which names, and what their probes found (decisions 3). All state
-// is in the record store, so that several control planes may share it; this keeps none but what is under way. Whatever
-// it writes is a swap of what it read: a change of somebody else's is never lost, it is read and built upon.
+// The registry of servers: which are registered, under which names, and what their probes found (decisions 3). All
+// state is in the record store, so that several control planes may share it; the registry itself keeps only what is
+// under way. Every write is a swap of what was read: a concurrent change is never lost, but is read and built upon.
 import { randomBytes } from 'node:crypto';
 import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
@@ -41,19 +41,19 @@ export interface RegistryOptions {
   /** Closed by the registry when it stops. */
   readonly prober: Pick<CredentialedProber, 'probe' | 'close'>;
   readonly logger: Logger;
-  /** Between two health checks of one server. */
+  /** Interval between two health checks of one server. */
   readonly healthIntervalMs: number;
   readonly serversMax: number;
 }
 
 export interface ServerQuery extends PageQuery {
-  /** Any of them. */
+  /** Servers that have any of these tags. */
   readonly tags?: readonly string[];
   readonly status?: ServerStatus;
 }
 
-/** Hears of every change that the aggregate or a composition may depend on; the job is what is to be published for it, if
- * anything, and the wait is how long whoever made the change waits for that. */
+/** Called after every change that the aggregate or a composition may depend on. The job is what is to be published,
+ * if anything; the wait is how long the request that made the change waits for that. */
 export type ChangeListener = (job: PublicationJob | undefined, wait?: PublicationWait) => void | Promise<void>;
 
 export class Registry {
@@ -83,7 +83,7 @@ export class Registry {
     });
   }
 
-  /** Sorted by name. A page ends before its limit when its records have become large. */
+  /** Sorted by name. A page ends before its limit when its records exceed `limits.listPageBytesMax`. */
   async list({ tags, status, limit = limits.listPageMax, cursor }: ServerQuery = {}): Promise<Page<ServerRecord>> {
     await this.#directory.sync();
     const query = { limit, ...(cursor === undefined ? {} : { cursor }) };
@@ -117,13 +117,13 @@ export class Registry {
     return (await this.#storage.find(reference))?.record;
   }
 
-  /** The tools last read: JSON of an array. */
+  /** The tools as last read: a JSON array. */
   async toolsJson(reference: string): Promise<Buffer> {
     const { record } = await this.#require(reference);
     return this.#storage.loadToolsJson(record.id);
   }
 
-  /** The same of another list. */
+  /** Another list as last read: a JSON array. */
   async listJson(reference: string, name: ServerListName): Promise<Buffer> {
     const { record } = await this.#require(reference);
     return this.#storage.loadListJson(record.id, name);
@@ -135,13 +135,13 @@ export class Registry {
     return this.#storage.loadHealth(record.id);
   }
 
-  /** Of the tools last read; none when there is no such server. */
+  /** Names of the tools as last read; none when there is no such server. */
   async toolNames(id: string): Promise<readonly string[]> {
     return [...(await this.#storage.loadTools(id)).digests.keys()];
   }
 
   /**
-   * What would be registered: the server is probed, and nothing is kept. Faults: `invalid`, `name-taken`, `prefix-taken`.
+   * Probes a server and returns what would be registered; stores nothing. Faults: `invalid`, `name-taken`, `prefix-taken`.
    */
   async preview(input: ServerInput): Promise<ServerPreview> {
     const checked = checkServerInput(input);
@@ -159,8 +159,8 @@ export class Registry {
   }
 
   /**
-   * Probes the server and keeps it, active or not. Faults: `invalid`, `name-taken`, `prefix-taken`, `registry-full`,
-   * `not-owned`: it is to be a team's that is not the caller's.
+   * Probes the server and stores it, active or not. Faults: `invalid`, `name-taken`, `prefix-taken`, `registry-full`,
+   * `not-owned` (the given team is not one of the caller's).
    */
   async register(
     input: ServerInput,
@@ -170,7 +170,7 @@ export class Registry {
   ): Promise<ServerRecord> {
     const checked = checkServerInput(input);
     refuseGivenAway(caller, checked.team);
-    // Asked before the probe, which takes its time; what counts is the swap.
+    // Checked before the probe, which takes a while; the swap decides.
     await this.#refuseTakenName(checked.name);
     await this.#directory.sync();
     if (this.#directory.servers.size >= this.#serversMax) {
@@ -181,7 +181,7 @@ export class Registry {
     const blank = blankServer(checked, randomBytes(16).toString('hex'), ownership);
     const job = createJob({ servers: [blank.record.id, blank.record.name] });
     const record = await retrySwap(async () => {
-      // Before names and slugs are looked up: what is newer than these is found by the swap.
+      // Synced before names and slugs are looked up: anything newer makes the swap fail.
       await this.#directory.sync();
       await this.#refuseTakenName(checked.name);
       const slug = await this.#storage.findFreeSlug(checked.name);
@@ -199,9 +199,9 @@ export class Registry {
   }
 
   /**
-   * Changes what people say of a server, and nothing that they leave out; one whose URL or `auth` is another is a new server
-   * under the old id, and is probed.
-   * Faults: `not-found`, `invalid`, `name-taken`, `prefix-taken`, `changed-meanwhile`, `not-owned`.
+   * Changes what people set on a server, except what they leave out. With another URL, transport or `auth` it counts as
+   * a new server under the old id, and is probed. Faults: `not-found`, `invalid`, `name-taken`, `prefix-taken`,
+   * `changed-meanwhile`, `not-owned`.
    */
   async replace(
     reference: string,
@@ -227,7 +227,7 @@ export class Registry {
       const slug = isSameName ? before.record.slug : await this.#storage.findFreeSlug(checked.name);
       const said = saidAfter(before.record, checked);
       const named = { id, name: said.name, ...(said.curation && { curation: said.curation }) };
-      // One that it has already came to two at once, or by an earlier version: it may go on with it.
+      // An unchanged prefix may stay even if it is taken: two servers were registered at once, or by an earlier version.
       if (prefixOf(named) !== prefixOf(before.record)) refuseTakenPrefix(named, this.#directory.servers.sorted);
       const updatedAt = new Date().toISOString();
       if (isSamePlace(before.record, said)) {
@@ -299,7 +299,7 @@ export class Registry {
     }
   }
 
-  /** Calls back after a change by this process, and has whoever made it wait for what it does. */
+  /** Calls back after each change by this process; the change waits for the listener. */
   onChange(listener: ChangeListener): void {
     this.#listeners.push(listener);
   }
@@ -309,7 +309,7 @@ export class Registry {
     this.#healthChecks.start();
   }
 
-  /** Ends them, and whatever probe is under way. */
+  /** Stops the health checks, and every probe under way. */
   async stop(): Promise<void> {
     this.#prober.close();
     await this.#healthChecks.stop();
@@ -332,14 +332,14 @@ export class Registry {
     return record;
   }
 
-  /** @param id of the server that may have it. */
+  /** @param id of the server that may have the name. */
   async #refuseTakenName(name: string, id?: string): Promise<void> {
     const owner = await this.#storage.ownerOfName(name);
     if (owner === undefined || owner === id) return;
     throw new ControlPlaneFault('name-taken', `A server named ${name} is already registered`, { member: 'name' });
   }
 
-  /** Those that are active come first, so that those that hang make no one else wait. */
+  /** Active servers come first, so that servers that hang do not delay them. */
   async #listForHealthCheck(): Promise<KnownServer[]> {
     await this.#directory.sync();
     return this.#directory.servers.sorted.toSorted(
@@ -348,7 +348,7 @@ export class Registry {
   }
 
   async #checkHealth(server: KnownServer): Promise<void> {
-    // What the refresh finds out is newer.
+    // The result of the refresh will be newer.
     if (this.#refreshing.has(server.id)) return;
     await this.#settlements.settle(server, await this.#prober.probe(server), 'patient');
   }

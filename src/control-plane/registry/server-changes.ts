@@ -1,11 +1,11 @@
-// What is different in each list of a server since it was last read, and how that is told.
+// What has changed in each list of a server since it was last read, and how that is reported.
 import { compareItems, NO_CHANGES, type ItemChanges } from './item-changes.js';
 import type { RefreshReport } from '../records/server-record.js';
 import { listsChanged, serverListNames, type ServerListName, type ServerLists } from '../records/server-lists.js';
 import type { StoredServer } from './server-state.js';
 import type { ServerStorage } from './server-storage.js';
 
-/** Tools by name; of the other lists the digests of names and URIs. */
+/** Tools by name; items of the other lists by the digest of their name or URI. */
 export type ServerChanges = Readonly<Record<'tools' | ServerListName, ItemChanges>>;
 
 export const NO_SERVER_CHANGES: ServerChanges = {
@@ -15,7 +15,7 @@ export const NO_SERVER_CHANGES: ServerChanges = {
   templates: NO_CHANGES,
 };
 
-/** Only lists whose digest is another are read from the store. */
+/** Only lists whose digest has changed are read from the store. */
 export async function compareLists(
   storage: Pick<ServerStorage, 'loadList'>,
   before: StoredServer,
@@ -48,7 +48,7 @@ export function reportedCounts({ tools, prompts, resources, templates }: ServerC
   };
 }
 
-/** For the log: one entry for each list that is another. */
+/** For the log: one entry for each list that has changed. */
 export function changesInNumbers(
   changes: ServerChanges,
 ): readonly { readonly list: string; readonly added: number; readonly updated: number; readonly removed: number }[] {

@@ -1,5 +1,5 @@
-// The registered servers in memory: of each what lists, compositions and the aggregate go by. A directory's `sync` brings
-// it up to date.
+// The registered servers in memory, with what lists, compositions and the aggregate need of each. `Directory.sync`
+// brings them up to date.
 import type { BackendConfig } from '../../user-config/user-config-schema.js';
 import { backendOf } from '../compositions/composed-backends.js';
 import { withoutClashes } from '../common/curation.js';
@@ -14,7 +14,7 @@ type KnownMember =
   'id' | 'name' | 'url' | 'tags' | 'transport' | 'auth' | 'curation' | 'status' | 'enabled' | 'lastSeen';
 
 export interface KnownServer extends Pick<ServerRecord, KnownMember> {
-  /** Another one when its tools are others. */
+  /** Changes when the server's tools change. */
   readonly toolsDigest: string;
 }
 
@@ -24,7 +24,7 @@ export interface ServerCounts {
   readonly inactive: number;
 }
 
-/** Times of no interest are left out: `lastSeen` says whether it was ever reached. */
+/** Times are left out: `lastSeen` says only whether the server was ever reached. */
 export function knownServer({ record, toolsDigest = '' }: StoredServer): KnownServer {
   const { id, name, url, tags, transport, auth, curation, status, enabled } = record;
   const lastSeen = record.lastSeen === null ? null : record.createdAt;
@@ -32,7 +32,7 @@ export function knownServer({ record, toolsDigest = '' }: StoredServer): KnownSe
   return { id, name, url, tags, transport, ...said, status, enabled, lastSeen, toolsDigest };
 }
 
-/** Whether the change is one that those who know the server must hear of. */
+/** Whether the change affects what is known of the server in memory. */
 export function isWorthTelling(before: StoredServer, after: StoredServer): boolean {
   return JSON.stringify(knownServer(before)) !== JSON.stringify(knownServer(after));
 }
@@ -45,7 +45,7 @@ export class ServerDirectory implements Mirrored {
   #backends: ReadonlyMap<string, BackendConfig> | undefined;
   #version = 0;
 
-  /** Another one when anything of any server is another. */
+  /** Changes whenever any server changes. */
   get version(): number {
     return this.#version;
   }
@@ -54,12 +54,12 @@ export class ServerDirectory implements Mirrored {
     return this.#byId.size;
   }
 
-  /** By name. */
+  /** Sorted by name. */
   get sorted(): readonly KnownServer[] {
     return this.#order.items;
   }
 
-  /** Of the servers that are in service, by name; the same object for as long as they are the same. */
+  /** Backends of the servers in service, by name; the same object until a server changes. */
   get backends(): ReadonlyMap<string, BackendConfig> {
     this.#backends ??= withoutClashes(
       new Map(
@@ -96,7 +96,7 @@ export class ServerDirectory implements Mirrored {
       this.#byId.delete(before.id);
       this.#order.remove(before);
       const name = before.name.toLowerCase();
-      // Another one may have the name by now.
+      // Another server may have the name by now.
       if (this.#byName.get(name) === before) this.#byName.delete(name);
     }
     if (after !== undefined) {

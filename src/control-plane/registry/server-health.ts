@@ -1,5 +1,5 @@
-// How a server has been: an entry for each time that a probe found it otherwise than the one before. Kept beside its record, changed
-// together with that, and gone with it.
+// The health history of a server: an entry for each time that a probe found something else than the one before. Stored
+// beside the server's record, changed together with it, and deleted with it.
 import { limits } from '../../shared/limits.js';
 import type { ServerRecord, ServerStatus } from '../records/server-record.js';
 
@@ -14,14 +14,14 @@ export interface HealthEntry {
 
 type Found = Pick<ServerRecord, 'status' | 'reachable' | 'lastError'>;
 
-/** Whether a probe has found something else than the last. @param before `undefined` for a server that is new. */
+/** Whether a probe has found something else than the last. @param before `undefined` for a new server. */
 export function isHealthChanged(before: Found | undefined, after: Found): boolean {
   if (before === undefined) return true;
   const { status, reachable, lastError } = after;
   return status !== before.status || reachable !== before.reachable || lastError !== before.lastError;
 }
 
-/** The latest first; what is too old for the bound is forgotten. */
+/** The latest first; entries beyond the bound are dropped. */
 export function withHealth(history: readonly HealthEntry[], after: Found, at: string): readonly HealthEntry[] {
   const { status, reachable, lastError } = after;
   const error = lastError === null ? null : lastError.slice(0, limits.healthReasonCharsMax);

@@ -1,4 +1,4 @@
-// What people may say of a server (decisions 3, "Names" and "URLs"), checked and with its defaults.
+// Checks what people may set on a server (decisions 3, "Names" and "URLs"), and removes duplicate tags.
 import { isHostRefused } from '../../names/address-guard.js';
 import { limits } from '../../shared/limits.js';
 import { authFault, type BackendAuth } from '../../user-config/auth.js';
@@ -11,23 +11,23 @@ import type { ServerInput, ServerTransport } from '../records/server-record.js';
 export interface CheckedInput {
   readonly name: string;
   readonly url: string;
-  /** These are `undefined` when nothing was said of them. */
+  /** The members from here on are `undefined` when not given. */
   readonly description: string | undefined;
   readonly tags: readonly string[] | undefined;
   readonly transport: ServerTransport | undefined;
   readonly enabled: boolean | undefined;
-  /** `null`: none any more. */
+  /** `null`, here and below: to be removed. */
   readonly auth: BackendAuth | null | undefined;
   readonly curation: WrittenCuration | null | undefined;
   readonly team: string | null | undefined;
 }
 
-/** Tags are listed with commas between them. */
+/** No commas: they separate the tags in a list. */
 const TAG_CHARS = /^[^,\p{Cc}\p{Surrogate}]+$/u;
-/** The URL parser would take these out without a word. */
+/** The URL parser would silently remove these. */
 const SPACE_OR_CONTROL = /[\s\p{Cc}]/u;
 
-/** Throws a `ControlPlaneFault` that names the first member at fault. */
+/** Throws a `ControlPlaneFault` that names the first faulty member. */
 export function checkServerInput(input: ServerInput): CheckedInput {
   const { name, url, description, tags, transport, enabled, auth, curation, team } = input;
   refuseMemberFault('name', nameFault(name));

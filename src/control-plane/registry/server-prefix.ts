@@ -1,5 +1,5 @@
-// What stands before the names of a server's tools where several servers are together. Two servers that share one would take
-// each other's tools' names, so the second is refused. Cold.
+// The prefix of a server's tool names where several servers are merged. Two servers with the same prefix could have the
+// same tool names, so the second is refused. Cold path.
 import { namePrefix } from '../../user-config/curation-schema.js';
 import { readCuration } from '../common/curation.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
@@ -8,12 +8,12 @@ import type { ServerRecord } from '../records/server-record.js';
 
 type Named = Pick<ServerRecord, 'name' | 'curation'>;
 
-/** With its `-`; `''` for none. */
+/** Including its `-`; `''` for none. */
 export function prefixOf({ name, curation }: Named): string {
   return namePrefix(name, readCuration(curation).prefix);
 }
 
-/** Not every client takes the names that come of a display name: its tools then have the slug before them. */
+/** Not every client accepts names that begin with a display name: the slug is then made the server's prefix. */
 export function withClientsPrefix(record: ServerRecord): ServerRecord {
   const { name, slug, curation } = record;
   if (CLIENTS_PREFIX.test(name) || curation?.['prefix'] !== undefined) return record;
@@ -22,7 +22,7 @@ export function withClientsPrefix(record: ServerRecord): ServerRecord {
 
 const CLIENTS_PREFIX = /^[A-Za-z0-9_-]+$/;
 
-/** Throws a `ControlPlaneFault` when another of the servers has the prefix. Of two that come at once both are kept. */
+/** Throws a `ControlPlaneFault` when another server has the prefix. If two arrive at once, both are kept. */
 export function refuseTakenPrefix(server: Named & Pick<ServerRecord, 'id'>, servers: readonly KnownServer[]): void {
   const prefix = prefixOf(server);
   const owner = servers.find((other) => other.id !== server.id && prefixOf(other) === prefix);

@@ -1,4 +1,4 @@
-// What a probe makes of a server (decisions 3, "Status"). The only writer of `status`:
+// The effect of a probe on a server (decisions 3, "Status"). This is the only writer of `status`:
 //
 //   status    probe    at once (registration, refresh)   patient (health check)
 //   any       reached  active                            active
@@ -10,19 +10,19 @@ import { digestOfList } from '../records/item-digest.js';
 import { listCountsOf, listDigestsOf, type ServerListDigests } from '../records/server-lists.js';
 import type { ServerRecord } from '../records/server-record.js';
 
-/** A record, and what only the registry needs to know of a server. */
+/** A record, with what only the registry needs to know of a server. */
 export interface StoredServer {
   readonly record: ServerRecord;
-  /** Health checks that failed in a row, over all control planes; no more are counted than it takes. */
+  /** Failed health checks in a row, across all control planes; counted up to `healthFailuresMax`. */
   readonly failures: number;
-  /** Another one when its tools are others; there once they were read by this version. */
+  /** Changes when the tools change; absent until this version has read them. */
   readonly toolsDigest?: string;
   readonly listDigests?: ServerListDigests;
 }
 
 export type Judgement = 'at-once' | 'patient';
 
-/** What was not read again stays as it was last read. */
+/** What was not read again keeps its last value. */
 export function afterProbe(server: StoredServer, probe: Probe, judgement: Judgement, now: string): StoredServer {
   const { record } = server;
   if (probe.kind === 'reached') {

@@ -1,6 +1,6 @@
-// Servers in the record store. A server is three records: its own, its tools (large, and seldom asked for), and the
-// digests of these; two more of the same kind for each of its other lists that is not empty; and how it has been. It is found by two more: its name, case folded, and its slug. They change together or not at all,
-// which is what makes names unique for all control planes.
+// Servers in the record store. A server has three records: its own, its tools (large, and seldom read), and the tools'
+// digests; two more for each other list that is not empty; and its health history. Two index records lead to it: its
+// case-folded name and its slug. All change in one swap, which keeps names unique across all control planes.
 import type { RecordChange, RecordKey, RecordStore } from '../../store/record-store.js';
 import { jobAdded, type PublicationJob } from '../compositions/publication-job.js';
 import { isWorthTelling, SERVERS } from './server-directory.js';
@@ -12,18 +12,18 @@ import { listsChanged, NO_LISTS, type ServerListName, type ServerLists } from '.
 import { slugsFor } from './slug.js';
 import { NO_TOOLS, toolListOf, type ToolList } from '../records/tool-list.js';
 
-/** A server as it was read: what a change of it expects to find. */
+/** A server as it was read: what a swap expects to find. */
 export interface ServerSnapshot extends StoredServer {
   readonly bytes: Buffer;
 }
 
-/** The tools as they were read, which is to say their digests. */
+/** The digests of the tools as they were read. */
 export interface ToolsSnapshot {
   readonly digests: ReadonlyMap<string, string>;
   readonly bytes: Buffer | undefined;
 }
 
-/** What of a server was read again, and its tools as they were before. */
+/** What was read again of a server, and the stored tools before that. */
 export interface ReadContents {
   readonly toolsBefore: ToolsSnapshot;
   readonly tools: ToolList;
@@ -31,7 +31,7 @@ export interface ReadContents {
 }
 
 const ID = /^[0-9a-f]{32}$/;
-/** What an id, a name or a slug may look like, in lower case: anything else is nobody's, and may be no key at all. */
+/** The form of ids, names and slugs, in lower case: anything else refers to nothing, and may not even be a valid key. */
 const REFERENCE = /^[a-z0-9_.\- ]{1,100}$/;
 
 export class ServerStorage {
@@ -41,7 +41,7 @@ export class ServerStorage {
     this.#records = records;
   }
 
-  /** Those that are there. */
+  /** Servers that do not exist are left out. */
   async loadMany(ids: readonly string[]): Promise<{ servers: StoredServer[]; bytes: number }> {
     const values = await this.#records.readMany(ids.map((id) => SERVERS + id));
     const found = values.filter((value) => value !== undefined);
@@ -67,28 +67,28 @@ export class ServerStorage {
   async loadTools(id: string): Promise<ToolsSnapshot> {
     const bytes = await this.#records.read(digestsKey(id));
     if (bytes !== undefined) return { digests: new Map(decode(bytes) as [string, string][]), bytes };
-    // An earlier version kept none.
+    // An earlier version stored no digests.
     const tools = await this.#records.read(toolsKey(id));
     return { digests: tools === undefined ? new Map() : toolListOf(decode(tools) as ServerTool[]).digests, bytes };
   }
 
-  /** Empty when nothing is kept of it. */
+  /** Empty when nothing is stored for the list. */
   async loadList(id: string, name: ServerListName): Promise<ItemDigests> {
     const bytes = await this.#records.read(listKey(id, name));
     return new Map(bytes === undefined ? [] : (decode(bytes) as [string, string][]));
   }
 
-  /** JSON of all of them. */
+  /** JSON of all tools. */
   async loadToolsJson(id: string): Promise<Buffer> {
     return (await this.#records.read(toolsKey(id))) ?? Buffer.from(NO_TOOLS.json);
   }
 
-  /** JSON of all of them. */
+  /** JSON of all items. */
   async loadListJson(id: string, name: ServerListName): Promise<Buffer> {
     return (await this.#records.read(itemsKey(id, name))) ?? Buffer.from('[]');
   }
 
-  /** The latest first; none where an earlier version has kept nothing. */
+  /** The latest first; empty where an earlier version stored nothing. */
   async loadHealth(id: string): Promise<readonly HealthEntry[]> {
     const bytes = await this.#records.read(healthKey(id));
     return bytes === undefined ? [] : (decode(bytes) as HealthEntry[]);
@@ -99,7 +99,7 @@ export class ServerStorage {
     return this.#text(nameKey(foldCase(name)));
   }
 
-  /** The first of a name's slugs that is nobody's. */
+  /** The first of a name's slugs that is free. */
   async findFreeSlug(name: string): Promise<string> {
     const slugs = slugsFor(name);
     let slug = slugs.next().value;
@@ -111,7 +111,7 @@ export class ServerStorage {
     return (await this.#text(slugKey(slug))) === undefined;
   }
 
-  /** False when its name or its slug is taken. */
+  /** Returns false when its name or its slug is taken. */
   async tryInsert(
     server: StoredServer,
     { tools, lists }: Omit<ReadContents, 'toolsBefore'>,
@@ -131,9 +131,9 @@ export class ServerStorage {
   }
 
   /**
-   * False when the server or its tools are not as they were read, or a new name or slug is taken.
-   * @param contents absent when they stay
-   * @param job what becomes necessary by it
+   * Returns false when the server or its tools have changed since they were read, or the new name or slug is taken.
+   * @param contents absent when unchanged.
+   * @param job the publication that the change requires.
    */
   async tryUpdate(
     before: ServerSnapshot,
@@ -154,7 +154,7 @@ export class ServerStorage {
     ]);
   }
 
-  /** False when the server or its tools are not as they were read. */
+  /** Returns false when the server or its tools have changed since they were read. */
   async tryDelete(server: ServerSnapshot, tools: ToolsSnapshot, job: PublicationJob): Promise<boolean> {
     const { id, name, slug } = server.record;
     return this.#records.swap([
@@ -168,7 +168,7 @@ export class ServerStorage {
     ]);
   }
 
-  /** None when they are the same. The tools themselves are read for it: they may be of an earlier version. */
+  /** Empty when the digests are the same. Else the stored tools are read for the swap: an earlier version may have written them. */
   async #changeTools(id: string, before: ToolsSnapshot, after: ToolList | undefined): Promise<RecordChange[]> {
     const digests = after && encode([...after.digests]);
     if (digests !== undefined && before.bytes?.equals(digests) === true) return [];
@@ -179,7 +179,7 @@ export class ServerStorage {
     ];
   }
 
-  /** Those whose digest in the server's own record is another: who changes one changes that, too. */
+  /** Lists whose digest in the server's record changes. Every writer of a list changes that record too, so the swap finds conflicts. */
   async #changeLists(
     id: string,
     before: StoredServer | undefined,
@@ -201,7 +201,7 @@ export class ServerStorage {
     return changes;
   }
 
-  /** None when it is as it was: a check that finds nothing new reads and writes nothing here. */
+  /** Empty when nothing has changed: a check that finds nothing new reads and writes nothing here. */
   async #changeHealth(
     id: string,
     before: StoredServer | undefined,

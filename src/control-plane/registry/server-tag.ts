@@ -1,4 +1,4 @@
-// The tag of a server, as people have said it to be (change-condition.ts). Cold.
+// The tag of a server, over what people have set (change-condition.ts). Cold path.
 import { tagOf } from '../common/change-condition.js';
 import type { ServerRecord } from '../records/server-record.js';
 

@@ -1,5 +1,5 @@
-// What probes found is settled: it is written down for the server that was probed, as long as it is still that server, and
-// whoever may depend on it is told.
+// Settles the results of probes: writes them to the server that was probed, if it is still the same server, and
+// notifies whatever may depend on it.
 import type { Logger } from '../../shared/logger.js';
 import { RepeatedLog } from '../../shared/repeated-log.js';
 import { retrySwap } from '../../store/retry-swap.js';
@@ -23,12 +23,12 @@ import type { RefreshReport, ServerRecord } from '../records/server-record.js';
 import { afterProbe, type Judgement, type StoredServer } from './server-state.js';
 import type { ServerStorage } from './server-storage.js';
 
-/** What a probe made of a server; `unsettled` when it is no longer the server that was probed. */
+/** The effect of a probe on a server; `unsettled` when it is no longer the server that was probed. */
 export type Settlement =
   | { readonly kind: 'settled'; readonly record: ServerRecord; readonly changes: ServerChanges }
   | { readonly kind: 'unsettled'; readonly record: ServerRecord | undefined };
 
-/** Hears of a change; the job is what is to be published for it. */
+/** Called with each change; the job is what is to be published for it. */
 type TellChange = (job: PublicationJob | undefined, wait?: PublicationWait) => Promise<void>;
 
 export class Settlements {
@@ -45,7 +45,7 @@ export class Settlements {
     this.#tellChange = tellChange;
   }
 
-  /** Writes down what a probe of the server found. */
+  /** Stores what a probe of the server found. */
   async settle(
     probed: Pick<ServerRecord, 'id' | 'url' | 'transport' | 'auth'>,
     probe: Probe,
@@ -55,7 +55,7 @@ export class Settlements {
   ): Promise<Settlement> {
     return retrySwap(async () => {
       const before = await this.#storage.load(probed.id);
-      // It was removed, or is another server by now: the probe says nothing of it.
+      // The server was removed or replaced meanwhile: the probe says nothing about it.
       if (before === undefined || !isSamePlace(before.record, probed))
         return { kind: 'unsettled', record: before?.record };
       const { bytes: _, ...known } = before;
@@ -74,7 +74,7 @@ export class Settlements {
       };
       const contents = { toolsBefore, tools, lists };
       if (areChanged(changes.tools)) await this.#directory.sync();
-      // Compositions have it from the first time on that it was reached, and those with patterns hear of other tools.
+      // A server is published to compositions when it is first reached, and to those with patterns when its tools change.
       const isNew = before.record.lastSeen === null;
       const isFollowed = areChanged(changes.tools) && this.#directory.compositions.areFollowing(before.record);
       const { id, name } = before.record;
@@ -107,17 +107,17 @@ export class Settlements {
     for (const { list, ...counts } of changesInNumbers(changes)) {
       this.#logger.info({ server: name, ...counts }, `server ${list} changed`);
     }
-    // Nothing is made of what is in the other lists.
+    // Nothing depends on the contents of the other lists.
     if (isStatusChanged || areChanged(changes.tools) || job !== undefined) await this.#tellChange(job, wait);
   }
 }
 
-/** What is told of a refresh that is not over. */
+/** What the audit says of a refresh until it is complete. */
 function refreshed({ record: { id, name, status } }: StoredServer, changes?: ServerChanges): object {
   return { id, name, status, ...(changes && reportedCounts(changes)) };
 }
 
-/** What the refresh of a server has come to, for who asked for it. */
+/** The result of a refresh, for its caller. Throws `not-found` if the server was removed meanwhile. */
 export function reportOf(probed: ServerRecord, settlement: Settlement, durationMs: number): RefreshReport {
   if (settlement.record === undefined) throw notFound('server', probed.name);
   const isSettled = settlement.kind === 'settled';

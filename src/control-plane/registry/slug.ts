@@ -9,7 +9,7 @@ export function slugOf(name: string): string {
   return slug === '' ? 'server' : slug;
 }
 
-/** What to try in turn while others have the slug: `my-server`, `my-server-2`, `my-server-3`, … */
+/** The slugs to try in turn while the ones before are taken: `my-server`, `my-server-2`, `my-server-3`, … */
 export function* slugsFor(name: string): Generator<string, never> {
   const slug = slugOf(name);
   yield slug;

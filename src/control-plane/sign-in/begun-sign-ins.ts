@@ -1,5 +1,5 @@
-// Sign-ins that were begun: kept by the browsers that have begun them, sealed, so that nothing grows here with who begins and never
-// ends. What has ended is remembered for as long as it could come again. Cold.
+// Sign-ins in progress: each is sealed and kept by the browser that began it, so that abandoned ones take no memory
+// here. Completed ones are remembered for as long as they could be replayed. Cold path.
 import { randomBytes } from 'node:crypto';
 import { openText, sealText } from '../../secrets/sealed-text.js';
 import { SecretKeys } from '../../secrets/secret-keys.js';
@@ -9,7 +9,7 @@ import { ControlPlaneFault } from '../common/control-plane-fault.js';
 export interface BegunSignIn {
   readonly state: string;
   readonly nonce: string;
-  /** Of PKCE. */
+  /** PKCE's code verifier. */
   readonly verifier: string;
   readonly untilMs: number;
 }
@@ -19,22 +19,22 @@ const KEY_BYTES = 32;
 
 export class BegunSignIns {
   readonly #keys: SecretKeys;
-  /** State → until when, the oldest first. */
+  /** State → when the sign-in expires, the oldest first. */
   readonly #ended = new Map<string, number>();
 
-  /** @param keys as the options have them; with none, only this process opens what it has sealed. */
+  /** @param keys from the options; without any, only this process can open what it has sealed. */
   constructor(keys: readonly string[]) {
     this.#keys = new SecretKeys(keys.length > 0 ? keys : [randomBytes(KEY_BYTES).toString('base64')]);
   }
 
-  /** @returns what the browser keeps. */
+  /** @returns what the browser has to keep. */
   seal(begun: BegunSignIn): string {
     const { first } = this.#keys;
     if (first === undefined) throw new Error('there is no key to seal with');
     return sealText(first, USE, JSON.stringify(begun)).toString('base64url');
   }
 
-  /** Once for each. Throws a `ControlPlaneFault`. @param kept by the browser. @param state that has come back. */
+  /** Takes each sign-in once. Throws a `ControlPlaneFault`. @param kept by the browser. @param state as the issuer sent it back. */
   take(kept: string, state: string, nowMs: number): BegunSignIn {
     const opened = openText(this.#keys, USE, Buffer.from(kept, 'base64url'));
     if (opened.kind !== 'opened') throw new ControlPlaneFault('sign-in-refused', NOT_HERE);

@@ -1,15 +1,15 @@
-// What an OpenID Connect issuer says of itself, as far as signing in needs it. It is asked each time, so that whoever begins to sign in
-// hears in words that it is down. Cold.
+// The metadata of an OpenID Connect issuer, as far as signing in needs it. It is fetched each time, so that a user who
+// begins to sign in is told when the issuer is down. Cold path.
 import type { AuthorizationServer } from 'oauth4webapi';
 import { limits } from '../../shared/limits.js';
 import type { ConnectFetch } from '../connect/connect-fetch.js';
 import { ControlPlaneFault, type FaultCode } from '../common/control-plane-fault.js';
 
 export interface Issuer {
-  /** As the OAuth library has it. */
+  /** In the OAuth library's form. */
   readonly server: AuthorizationServer;
   readonly authorizationEndpoint: string;
-  /** Where a session at the issuer ends; `undefined` when it does not say. */
+  /** Where to end a session at the issuer; `undefined` when it names no such endpoint. */
   readonly endSessionEndpoint: string | undefined;
 }
 
@@ -36,10 +36,10 @@ export async function askIssuer(fetch: ConnectFetch, issuer: string): Promise<Is
   }
 }
 
-/** What may come of asking anybody. */
+/** Faults that any request to another party can have. */
 const OF_ASKING: ReadonlySet<FaultCode> = new Set(['party-unfit', 'party-silent']);
 
-/** What its asking came to, in words. */
+/** Turns an error from the issuer into a fault with words for people. */
 export function issuerFault(error: unknown, { host }: URL): ControlPlaneFault {
   if (error instanceof ControlPlaneFault && !OF_ASKING.has(error.code)) return error;
   if (error instanceof ControlPlaneFault)

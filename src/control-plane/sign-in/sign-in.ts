@@ -1,5 +1,5 @@
-// Signing in to the console at an OpenID Connect issuer: authorization code with PKCE, state and nonce. What comes of it is an access
-// token that this interface takes as anybody's; none is kept here, nor a refresh token, and none is ever in an address. Cold.
+// Signing in to the console at an OpenID Connect issuer: authorization code with PKCE, state and nonce. The result is an access token that
+// this interface accepts like any other. Neither it nor a refresh token is kept here, and no token is ever in a URL. Cold path.
 import { randomBytes } from 'node:crypto';
 import type { TokenEndpointResponse } from 'oauth4webapi';
 import type { RefusalReason, TokenFault, TokenVerifier } from '../../auth/token-verifier.js';
@@ -14,25 +14,25 @@ import { askIssuer, issuerFault, type Issuer } from './issuer.js';
 
 export interface SignInMeans extends ConnectFetchMeans {
   readonly tokens: Pick<TokenVerifier, 'verify'>;
-  /** Of tokens that are taken. */
+  /** The audience of accepted tokens. */
   readonly audience: string;
-  /** That seal what browsers keep. */
+  /** Keys that seal what browsers keep. */
   readonly keys: readonly string[];
   readonly logger: Logger;
 }
 
-/** Of a sign-in that begins. */
+/** A sign-in that has begun. */
 export interface Beginning {
-  /** Where it goes on. */
+  /** The URL at the issuer to continue at. */
   readonly url: string;
-  /** For the browser to keep. */
+  /** What the browser has to keep. */
   readonly kept: string;
 }
 
-/** Of one that has ended. */
+/** A completed sign-in. */
 export interface SignedIn {
   readonly token: string;
-  /** Where the session at the issuer is ended, if it says so. */
+  /** Where to end the session at the issuer; `undefined` when it names no such endpoint. */
   readonly signOutUrl: string | undefined;
 }
 
@@ -46,7 +46,7 @@ export class SignIn {
   readonly #means: SignInMeans;
   readonly #begun: BegunSignIns;
   readonly #issuer: URL;
-  /** Address → what it has under way. */
+  /** IP address → number of its requests under way. */
   readonly #underWay = new Map<string, number>();
   #underWayCount = 0;
 
@@ -65,7 +65,7 @@ export class SignIn {
     return this.#options.consoleUrl.startsWith('https:');
   }
 
-  /** Rejects with a `ControlPlaneFault`, here and below. @param address that it is begun from. */
+  /** Rejects with a `ControlPlaneFault`, as does `end`. @param address IP address of the browser. */
   async begin(address: string): Promise<Beginning> {
     return this.#withRoom(address, async () => {
       const oauth = await import('oauth4webapi');
@@ -86,9 +86,9 @@ export class SignIn {
   }
 
   /**
-   * @param query of the address that the issuer has sent the browser to.
-   * @param kept what the browser has kept.
-   * @param onTaken called when it is this browser's own, and ends here, well or not.
+   * @param query of the callback URL that the issuer redirected the browser to.
+   * @param kept by the browser.
+   * @param onTaken called once the sign-in is known to be this browser's own: it ends here, successful or not.
    */
   async end(query: string, kept: string, address: string, onTaken: () => void): Promise<SignedIn> {
     if (query.length > limits.signInAnswerCharsMax)
@@ -106,7 +106,7 @@ export class SignIn {
     });
   }
 
-  /** The ID token is checked with it: issuer, audience, times and nonce; its signature is TLS's, as it comes from the issuer itself. */
+  /** Also checks the ID token: issuer, audience, times and nonce. Its signature is not needed, as it comes from the issuer over TLS. */
   async #exchange(
     fetch: ConnectFetch,
     { server }: Issuer,
@@ -143,7 +143,7 @@ export class SignIn {
     }
   }
 
-  /** Of what an issuer says nothing is told but a code. */
+  /** Of an issuer's response, only its error code is repeated. */
   #exchangeFault(error: unknown): ControlPlaneFault {
     const { error: code, name } = error as { readonly error?: unknown; readonly name?: string };
     if (code === 'access_denied')
@@ -164,7 +164,7 @@ export class SignIn {
     );
   }
 
-  /** What this interface would refuse is told here, and why: only whoever runs the issuer or the gateway can mend it. */
+  /** Throws if this interface would refuse the token, and says why: only the operator of the issuer or the gateway can fix it. */
   async #check(token: string): Promise<void> {
     if (token.length > limits.requestHeaderBytesMax / 2)
       throw this.#refusal('is longer than a request header may be: configure the issuer to put fewer claims into it');
@@ -202,7 +202,7 @@ export class SignIn {
     }
   }
 
-  /** Without the ID token, which would stand in histories: the issuer asks its user. */
+  /** Without the ID token, which would end up in browser histories: the issuer asks the user instead. */
   #signOutUrl({ endSessionEndpoint }: Issuer): string | undefined {
     if (endSessionEndpoint === undefined) return undefined;
     const url = new URL(endSessionEndpoint);

@@ -1,5 +1,5 @@
-// Who has changed what, over HTTP. Admins see all; editors what they have made themselves, and what was changed of things that are theirs to
-// change.
+// The audit list over HTTP: who has changed what. Admins see all changes; editors see their own, and those of things
+// that they may change.
 import type { FastifyInstance } from 'fastify';
 import { limits } from '../../../shared/limits.js';
 import type { AuditEntry, AuditRecords } from '../../../store/audit-records.js';
@@ -23,13 +23,13 @@ export function mountAuditRoutes(app: FastifyInstance, audit: Pick<AuditRecords,
   });
 }
 
-/** @param caller `undefined`: somebody who may do everything. */
+/** @param caller `undefined`: roles are not in use, so the caller may see everything. */
 export function maySee(caller: Caller | undefined, { kind, subject, owner, team }: AuditEntry): boolean {
   if (caller === undefined || isAdmin(caller)) return true;
-  // Of commands, whose subjects are no callers.
+  // Changes made by commands, whose subjects are not callers.
   if (kind === 'user-configs' || kind === 'secrets') return false;
   if (subject === caller.subject) return true;
-  // A consent is its user's own.
+  // A consent is visible only to its user.
   if (kind === 'connections') return false;
   return mayChange(caller, { ...(owner !== undefined && { owner }), ...(team !== undefined && { team }) });
 }

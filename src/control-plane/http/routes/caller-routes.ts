@@ -1,4 +1,4 @@
-// Who the caller is, as the control plane takes it: for programs and pages that offer only what somebody may do.
+// Who the caller is to the control plane, for programs and pages that offer only what the caller may do.
 import type { FastifyInstance } from 'fastify';
 import { mount } from '../mount.js';
 import { operations } from '../operations.js';

@@ -16,7 +16,7 @@ export type ServedCompositions = Pick<
   'list' | 'find' | 'create' | 'replace' | 'remove' | 'countUnpublished'
 >;
 
-/** @param waitMs how long a change waits until it is published. */
+/** @param waitMs how long a change waits for its publication. */
 export function mountCompositionRoutes(app: FastifyInstance, compositions: ServedCompositions, waitMs: number): void {
   mount(app, operations.listCompositions, async (request, reply) => {
     const page = await compositions.list(request.query as PageQuery);
@@ -62,7 +62,7 @@ function referenceOf({ params }: FastifyRequest): string {
   return (params as { composition: string }).composition;
 }
 
-/** The schema has seen to the types; what else a composition has is not people's to say. */
+/** The schema has checked the types; a composition's other members cannot be set by people. */
 function inputOf(request: FastifyRequest): CompositionInput {
   const { name, description, servers, exposure, subjects, team } = request.body as CompositionInput;
   return { name, description, servers, exposure, subjects, team, isForced: isForced(request) };

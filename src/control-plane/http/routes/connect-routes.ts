@@ -1,5 +1,5 @@
-// Where a user's browser connects a backend, and where a user sees and ends what was connected. The pages are open: who comes is
-// known by the ticket of the link, as a browser has no token to show.
+// Where a user's browser connects a backend, and where a user lists and ends connections. The pages are open: a browser
+// has no token to send, so the ticket in the link identifies the user.
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { limits } from '../../../shared/limits.js';
@@ -21,7 +21,7 @@ const COOKIE = 'switchyard-connect';
 const BROWSER_BYTES = 32;
 const BROWSER = /^[\w-]{43}$/;
 
-/** @param connect `undefined` where nothing can be connected. */
+/** @param connect `undefined` where users cannot connect servers. */
 export async function mountConnectRoutes(
   app: FastifyInstance,
   connect: Connect | undefined,
@@ -64,7 +64,7 @@ export async function mountConnectRoutes(
     const config = { isOpen: true };
     const page = (handler: (request: FastifyRequest, reply: FastifyReply) => Promise<string>) => {
       return async (request: FastifyRequest, reply: FastifyReply): Promise<string> => {
-        // The page's own form tells where it comes from; nobody else hears of the address, which has a ticket in it.
+        // The page's own form may send its origin; no other site may see the URL, which contains a ticket.
         reply.header('content-security-policy', connectPolicy).header('referrer-policy', 'same-origin');
         void reply.type('text/html; charset=utf-8');
         try {
@@ -104,13 +104,13 @@ export async function mountConnectRoutes(
     });
     scope.route({
       ...{ method: 'GET', url: CALLBACK_PATH, config },
-      // A backend may be called so, too.
+      // A backend may also be named `callback`: then its consent page has this path.
       handler: async (request, reply) => (isAboutBackend(request) ? show(request, reply) : end(request, reply)),
     });
   });
 }
 
-/** What the control plane itself is granted shows everybody the server's tools: that is for who may change the server. */
+/** A grant to the control plane itself shows everybody the server's tools, so only those who may change the server can give it. */
 function refuseUnentitled({ caller }: FastifyRequest, server: ServerRecord): void {
   if (caller !== undefined && !isRoleEnough(caller.role, 'editor')) {
     const { message, status } = roleRefusal('editor', caller.role);

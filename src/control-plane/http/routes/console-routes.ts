@@ -1,5 +1,5 @@
-// The console's files among the routes: open, as a browser asks for them before anybody can show a token. There are no secrets in
-// them; what they show comes from the rest of this interface, with the token of whoever looks.
+// Serves the console's files. Open, because a browser requests them before anybody can send a token. They contain no
+// secrets; what they show comes from the rest of this interface, with the viewer's token.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Refused } from '../answered-error.js';
 import type { ConsoleFile, ConsoleFiles, ContentEncoding } from '../console-files.js';
@@ -7,7 +7,7 @@ import { mount } from '../mount.js';
 import { routePath } from '../operation.js';
 import { operations } from '../operations.js';
 
-/** Nothing from anywhere else, nothing inline, and no text that becomes markup. */
+/** Nothing from other origins, nothing inline, and no strings turned into markup. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -33,7 +33,7 @@ export function mountConsoleRoutes(app: FastifyInstance, files: Pick<ConsoleFile
     return sent(file, request, reply);
   };
   mount(app, console, answer);
-  // Its pages have paths of their own, so that they can be linked to.
+  // Pages have their own paths, so that they can be linked to.
   const config = { isOpen: true, isUncounted: true };
   app.route({ method: 'GET', url: `${routePath(console)}/*`, config, handler: answer });
 }

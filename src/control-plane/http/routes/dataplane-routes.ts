@@ -1,4 +1,4 @@
-// What happens in the dataplane, and why, over HTTP. Admins are told of everybody and why something cannot be told; others of themselves.
+// Views of the dataplane over HTTP. Admins see everybody's data, and why a view fails; others see their own data only.
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { limits } from '../../../shared/limits.js';
 import { isAdmin } from '../../common/caller.js';
@@ -34,7 +34,7 @@ export function mountDataplaneRoutes(
     if (request.method === 'HEAD') return '';
     const stream = live.open(request.subject, isAdmin(request.caller));
     if (stream === undefined) throw new Refused(503, TOO_MANY, { 'retry-after': RETRY_S }, FULL);
-    // A proxy that gathers answers would tell of seconds that are long gone.
+    // A proxy that buffers the response would deliver outdated figures.
     reply.type('text/event-stream').header('x-accel-buffering', 'no');
     return stream;
   });

@@ -1,4 +1,4 @@
-// The interface's own description: for programs, and as a page for people. Both are made once.
+// The documentation of the HTTP interface: the OpenAPI document, and a page for people. Both are generated once.
 import { createHash } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import { documentationPage, pageStyle } from '../documentation-page.js';
@@ -11,7 +11,7 @@ export function mountDocumentationRoutes(app: FastifyInstance): void {
   mount(app, operations.openApi, async () => document);
 
   const page = documentationPage(document);
-  // The page brings its style with it, and nothing else may be loaded or run.
+  // The page's style is inline; nothing else may be loaded or run.
   const styleHash = createHash('sha256').update(pageStyle).digest('base64');
   const policy = `default-src 'none'; style-src 'sha256-${styleHash}'; frame-ancestors 'none'`;
   mount(app, operations.docs, async (_request, reply) => {

@@ -1,5 +1,5 @@
-// The MCP endpoints among the routes: they get Node's own request and response, of which nothing has been read, once
-// the caller is known.
+// The MCP routes: once the caller is known, they pass Node's own request and response, with the body still unread, to
+// the relay.
 import type { FastifyInstance, HTTPMethods } from 'fastify';
 import type { McpEndpoints } from '../../mcp/mcp-endpoints.js';
 import type { Exposure } from '../../../user-config/compiled-config.js';

@@ -1,4 +1,4 @@
-// Where clients get a token (RFC 9728), for all of the program and for each of its MCP endpoints.
+// Where clients get a token (RFC 9728), for the whole program and for each of its MCP endpoints.
 import type { FastifyInstance } from 'fastify';
 import type { Admission } from '../admission.js';
 import { Refused } from '../answered-error.js';

@@ -1,4 +1,4 @@
-// Changes of servers and compositions that say only what is to be another.
+// The merge patch routes of servers and compositions.
 import type { FastifyInstance } from 'fastify';
 import { compositionTag } from '../../compositions/composition-tag.js';
 import { serverTag } from '../../registry/server-tag.js';
@@ -64,7 +64,7 @@ export function mountCompositionPatch(app: FastifyInstance, compositions: Served
   });
 }
 
-/** What holds for members that a patch has taken away. */
+/** Values of members that a patch has removed. */
 const BLANK_SERVER: Omit<ServerInput, 'name' | 'url'> = {
   ...{ description: '', tags: [], enabled: true, auth: null, curation: null, team: null },
   transport: 'STREAMABLEHTTP',

@@ -31,7 +31,7 @@ export type ServedRegistry = Pick<
   | 'health'
 >;
 
-/** @param waitMs how long a change waits until it is published. */
+/** @param waitMs how long a change waits for its publication. */
 export function mountServerRoutes(app: FastifyInstance, registry: ServedRegistry, waitMs: number): void {
   mount(app, operations.listServers, async (request, reply) => {
     const { tags, status, ...pageQuery } = request.query as ListQuery;
@@ -52,7 +52,7 @@ export function mountServerRoutes(app: FastifyInstance, registry: ServedRegistry
     return server;
   });
 
-  // The list is told as it came: it may be large.
+  // The tool list is passed on unparsed: it may be large.
   mount(app, operations.previewServer, async (request, reply) => {
     const { server, toolsJson } = await registry.preview(inputOf(request));
     reply.type('application/json');
@@ -92,7 +92,7 @@ export function mountServerRoutes(app: FastifyInstance, registry: ServedRegistry
 
   mount(app, operations.listHealth, (request) => registry.health(referenceOf(request)));
 
-  // As they are stored: a list may be large.
+  // Sent as stored, unparsed: a list may be large.
   mount(app, operations.listTools, async (request, reply) => {
     reply.type('application/json');
     return registry.toolsJson(referenceOf(request));
@@ -113,7 +113,7 @@ function referenceOf({ params }: FastifyRequest): string {
   return (params as { server: string }).server;
 }
 
-/** The schema has seen to the types; what else a record has is not people's to say. */
+/** The schema has checked the types; a record's other members cannot be set by people. */
 function inputOf({ body }: FastifyRequest): ServerInput {
   const { name, url, description, tags, transport, enabled, auth, curation, team } = body as ServerInput;
   return { name, url, description, tags, transport, enabled, auth, curation, team };

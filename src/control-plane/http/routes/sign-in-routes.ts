@@ -1,5 +1,5 @@
-// Where the console's page begins and ends a sign-in at an OpenID Connect issuer. Open: who comes has no token yet. What was begun is
-// bound to the browser by a cookie that no script reads and no other site's page sends.
+// Begins and ends the console's sign-in at an OpenID Connect issuer. Open: the caller has no token yet. A sign-in is
+// bound to its browser by a cookie that no script can read and no other site's page sends.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { limits } from '../../../shared/limits.js';
 import type { SignIn } from '../../sign-in/sign-in.js';
@@ -10,7 +10,7 @@ import { operations } from '../operations.js';
 const COOKIE = 'switchyard-sign-in';
 const KEPT = /^[\w-]{1,2048}$/;
 
-/** @param signIn `undefined` where people sign in with a token alone. */
+/** @param signIn `undefined` where people sign in only with a token. */
 export function mountSignInRoutes(app: FastifyInstance, signIn: SignIn | undefined): void {
   mount(app, operations.getSignIn, async () => ({ issuer: signIn?.issuerHost ?? null }));
 
@@ -36,7 +36,7 @@ function required(signIn: SignIn | undefined): SignIn {
   return signIn;
 }
 
-/** With TLS nobody but this very host can have set it. */
+/** Over TLS, the prefix guarantees that this very host has set the cookie. */
 function cookieName({ isTls }: SignIn): string {
   return isTls ? `__Host-${COOKIE}` : COOKIE;
 }

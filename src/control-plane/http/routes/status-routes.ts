@@ -1,4 +1,4 @@
-// Whether the control plane can do its work, and which one it is: what monitors ask, without a token.
+// Health and version of the control plane, which monitors request without a token.
 import type { FastifyInstance } from 'fastify';
 import type { Overload } from '../../../process/overload.js';
 import { PROGRAM_VERSION } from '../../../shared/program-version.js';
