@@ -1,5 +1,5 @@
-// The commands that ask a running dataplane, by its admin listener: who has sessions, what became of a request, and why somebody
-// has a tool or not.
+// The commands that query a running dataplane through its admin listener: who has sessions, how a request ended, and why somebody has a
+// tool or not.
 import type { z } from 'zod';
 import type { AdminAction, AdminRequest } from '../config/admin-request.js';
 import {
@@ -16,7 +16,7 @@ import { printOutcome, type Outcome } from './outcome.js';
 import { printable, textLines, textTable } from './text-table.js';
 import { watchDataplane } from './top.js';
 
-/** Resolves with the program's exit status, when everything is printed. */
+/** Resolves with the program's exit status once everything is printed. */
 export async function runAdminCommand({ address, isJson, action }: AdminRequest): Promise<number> {
   const admin = new AdminConnection(address);
   const { columns } = process.stdout;
@@ -24,7 +24,7 @@ export async function runAdminCommand({ address, isJson, action }: AdminRequest)
   return printOutcome(isJson, () => performAdmin(action, admin, columns));
 }
 
-/** Again and again on a terminal, in place of what is there; elsewhere once. */
+/** On a terminal, prints again and again over the previous output; otherwise once. */
 async function runTop(watch: AsyncGenerator<Outcome, never>, isJson: boolean): Promise<number> {
   const isLive = process.stdout.isTTY && !isJson;
   for (;;) {
@@ -36,10 +36,10 @@ async function runTop(watch: AsyncGenerator<Outcome, never>, isJson: boolean): P
   }
 }
 
-/** Cursor to the first place, and nothing behind it. */
+/** Moves the cursor to the top left, and clears everything after it. */
 const CLEAR_SCREEN = '\u001b[H\u001b[J';
 
-/** Throws a CliFault. @param columns of the terminal, `undefined` where the output is none. */
+/** Throws a CliFault. @param columns of the terminal; `undefined` when the output is not a terminal. */
 export async function performAdmin(
   action: Exclude<AdminAction, { command: 'top' }>,
   admin: Pick<AdminConnection, 'get' | 'find' | 'put'>,
@@ -149,7 +149,7 @@ function explanation(answer: unknown, columns: number | undefined): string {
     ...(first.virtualHosts === undefined ? [] : [['virtual hosts', first.virtualHosts.join(', ')] as const]),
     ...(first.verdict === undefined ? [] : [['verdict', first.verdict] as const]),
   ]);
-  // What each worker knows of a backend is its own.
+  // Each worker reports its own view of a backend.
   const rows = workers.flatMap(({ slot, backends }) =>
     backends.map(({ name, origin, circuit, obstacle, reason, lastFault, allowedTools, sessions: open }) => [
       ...[name, origin, String(slot), obstacle ?? circuit],

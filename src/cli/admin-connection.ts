@@ -1,4 +1,4 @@
-// Requests to the admin listener of a running dataplane, and what keeps them from their answers in words for people.
+// Requests to a running dataplane's admin listener, with failures in words for people.
 import { limits } from '../shared/limits.js';
 import { exitStatus } from '../shared/exit-status.js';
 import { CliFault } from './cli-fault.js';
@@ -10,12 +10,12 @@ export class AdminConnection {
     this.#origin = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
   }
 
-  /** @returns the page's JSON. Throws a CliFault. */
+  /** @returns the response's JSON. Throws a CliFault. */
   async get(path: string): Promise<unknown> {
     return this.#exchange(path, { method: 'GET' });
   }
 
-  /** The same; `undefined` where there is none of it (404). */
+  /** As `get`; `undefined` for a 404. */
   async find(path: string): Promise<unknown> {
     try {
       return await this.get(path);
@@ -48,7 +48,7 @@ export class AdminConnection {
   }
 }
 
-// Figures come in formats of their own unless JSON is asked for.
+// Without this header, /metrics would answer in Prometheus's own formats.
 const ACCEPT = { accept: 'application/json' };
 
 const STATUSES: Readonly<Record<number, CliFault['exitStatus']>> = {

@@ -1,10 +1,10 @@
-// What keeps a command for people from its end.
+// Why an interactive command failed.
 import type { exitStatus, ExitStatus } from '../shared/exit-status.js';
 
-/** Those that a command for people ends with. */
+/** The exit statuses of interactive commands. */
 export type CliExitStatus = Exclude<ExitStatus, typeof exitStatus.software | typeof exitStatus.cannotCreate>;
 
-/** The message is one line for a person: what cannot be done, and what to do about it. */
+/** The message is one line for a person: what failed, and what to do about it. */
 export class CliFault extends Error {
   override readonly name = 'CliFault';
   readonly exitStatus: CliExitStatus;

@@ -1,5 +1,5 @@
-// What a shell is told when somebody presses Tab: commands, their options, and the values of those that have few. Made of the
-// tables of the command line each time that it is asked. Cold.
+// Shell completion: commands, their options, and the values of options that have few. Derived from the command-line tables on each call.
+// Cold path.
 import tab, { type Command, type Complete } from '@bomb.sh/tab';
 import { DEFAULT_COMMAND, groups, type CommandDeclaration, type CommandDeclarations } from '../config/command.js';
 import type { Shell } from '../config/completion-request.js';
@@ -7,17 +7,17 @@ import { choicesOf } from '../config/values.js';
 
 const PROGRAM = 'switchyard';
 
-/** Prints what a shell reads once, as it starts. It asks `switchyard complete` from then on. */
+/** Prints the script that a shell reads once, when it starts; from then on it calls `switchyard complete`. */
 export function printCompletionScript(shell: Shell): void {
   tab.setup(PROGRAM, PROGRAM, shell);
 }
 
-/** Ends the look for words: the shell is to offer its files. */
+/** Stops the completion, so that the shell offers its files. */
 class FilesFit extends Error {}
-/** Says so to the script (the library always says that no files fit). */
+/** Tells the completion script so; the library itself always reports that no files fit. */
 const FILES_FIT = ':0\n';
 
-/** Prints what fits in the place of the last word, which may have been begun. @param words behind the program's name. */
+/** Prints completions for the last word, which may be incomplete. @param words after the program's name. */
 export function printCompletions(
   words: readonly string[],
   commands: CommandDeclarations<typeof DEFAULT_COMMAND>,
@@ -37,7 +37,7 @@ export function printCompletions(
 
 function declare(command: Command, { options, operands = [] }: CommandDeclaration): void {
   for (const [option, { meaning, textAlone, parse }] of Object.entries(options)) {
-    // What may stand alone takes no word after it.
+    // An option that may stand alone takes no following word as its value.
     if (textAlone !== undefined) command.option(option, meaning);
     else command.option(option, meaning, (complete) => offer(complete, choicesOf(parse)));
   }

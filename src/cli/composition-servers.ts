@@ -1,8 +1,8 @@
-// The servers of a composition as they are sent back when something else of it is changed, or when its tools are: what people
-// have said of each stays as it is.
+// A composition's servers as they are sent back when something else in it changes, or when its tools change: the settings that people have
+// made for each server are preserved.
 import { z } from 'zod';
 
-/** What people say of a server in a composition; the answer has more of it. */
+/** The members that people set for a server in a composition; the response has more. */
 const MEMBERS = ['name', 'tools', 'prompts', 'resources', 'curation'] as const;
 
 const serversShape = z.array(z.looseObject({ name: z.string() })).catch([]);
@@ -12,7 +12,7 @@ export interface ServerTools {
   readonly tools: readonly string[];
 }
 
-/** @param servers as the control plane has answered. */
+/** @param servers as in the control plane's response. */
 export function saidOfServers(servers: unknown): Readonly<Record<string, unknown>>[] {
   return serversShape.parse(servers).map((server) => {
     const said = MEMBERS.filter((member) => server[member] !== undefined && server[member] !== null);
@@ -20,7 +20,7 @@ export function saidOfServers(servers: unknown): Readonly<Record<string, unknown
   });
 }
 
-/** With other tools, of other servers perhaps. One that had prompts or resources as well and is not named any more keeps these. */
+/** Replaces the tools. A server that is no longer named keeps its prompts and resources, if it has any, and is dropped otherwise. */
 export function withTools(servers: unknown, wanted: readonly ServerTools[]): Readonly<Record<string, unknown>>[] {
   const known = saidOfServers(servers);
   const kept = known.flatMap((server) => {
@@ -36,7 +36,7 @@ function hasOthers({ prompts, resources }: Readonly<Record<string, unknown>>): b
   return [prompts, resources].some((list) => Array.isArray(list) && list.length > 0);
 }
 
-/** As the registry tells names apart. */
+/** Compares names as the registry does. */
 function isSame(name: string, other: unknown): boolean {
   return typeof other === 'string' && name.toLowerCase() === other.toLowerCase();
 }

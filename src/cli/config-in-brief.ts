@@ -1,8 +1,8 @@
-// What of a user config is told where changes are listed: enough to see what was another. Of a backend's URL the origin alone, as a path
-// or a query may be as good as a password.
+// The summary of a user config for the list of changes: enough to see what was different. Of a backend's URL only the origin, as a path or
+// a query may be as good as a password.
 import { createHash } from 'node:crypto';
 
-/** @param value may be anything: what was there before need not have been a config. */
+/** @param value may be anything: the previous value need not have been a user config. */
 export function configInBrief(value: Buffer): object {
   const hosts = membersOf(membersOf(parsed(value))['virtual_hosts']);
   const virtualHosts = Object.entries(hosts).map(([id, host]) => {

@@ -1,4 +1,4 @@
-// Requests to a running control plane, and its refusals in words for people.
+// Requests to a running control plane, with refusals in words for people.
 import { z } from 'zod';
 import { limits } from '../shared/limits.js';
 import { exitStatus } from '../shared/exit-status.js';
@@ -8,7 +8,7 @@ export type RequestMethod = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
 interface Answer {
   readonly answer: unknown;
-  /** Headers; `''` without. */
+  /** Response headers; `''` when absent. */
   readonly link: string;
   readonly tag: string;
 }
@@ -20,30 +20,30 @@ export class ControlPlaneConnection {
   readonly #token: string;
   #unpublishedCount = 0;
 
-  /** @param url ends without a slash. */
+  /** @param url without a trailing slash. */
   constructor(url: string, token: string) {
     this.#url = url;
     this.#token = token;
   }
 
-  /** User configs that did not have the last change when it was answered. */
+  /** How many user configs did not have the last change yet when its response was sent. */
   get unpublishedCount(): number {
     return this.#unpublishedCount;
   }
 
   /**
    * @param path already percent-encoded; see {@link pathOf}.
-   * @returns the answer's JSON, `undefined` when it has none. Throws a CliFault.
+   * @returns the response's JSON, `undefined` when it has none. Throws a CliFault.
    */
   async request(method: RequestMethod, path: string, body?: unknown): Promise<unknown> {
     return (await this.#exchange(method, path, body)).answer;
   }
 
   /**
-   * Changes what is there, and only if nobody else has meanwhile.
-   * @param change makes what is sent of what was read.
-   * @param query of the change.
-   * @returns what it has become. Throws a CliFault.
+   * Changes a resource, on condition that nobody else has changed it since it was read.
+   * @param change turns what was read into what is sent.
+   * @param query of the PUT request.
+   * @returns the changed resource. Throws a CliFault.
    */
   async update(
     path: string,
@@ -66,7 +66,7 @@ export class ControlPlaneConnection {
     return items;
   }
 
-  /** @param tag of what the change is meant for; `''` for whatever is there. */
+  /** @param tag the version that the change applies to (`if-match`); `''` for any version. */
   async #exchange(method: RequestMethod, path: string, body?: unknown, tag = ''): Promise<Answer> {
     const response = await this.#fetch(method, path, body, tag);
     const text = await response.text().catch((error: unknown) => {
@@ -87,7 +87,7 @@ export class ControlPlaneConnection {
     const signal = AbortSignal.timeout(limits.commandAnswerMsMax);
     const text = body === undefined ? null : JSON.stringify(body);
     try {
-      // Whoever redirects would get the token.
+      // A redirect would hand the token to another server.
       return await fetch(this.#url + path, { method, headers, body: text, signal, redirect: 'error' });
     } catch (error) {
       if (signal.aborted)
@@ -111,7 +111,7 @@ export class ControlPlaneConnection {
   }
 }
 
-/** A path of segments that may hold anything. */
+/** A path of segments that may contain any characters. */
 export function pathOf(...segments: readonly string[]): string {
   return segments.map((segment) => `/${encodeURIComponent(segment)}`).join('');
 }
@@ -129,7 +129,7 @@ function exitStatusOf(status: number): CliExitStatus {
       return exitStatus.notAllowed;
     case 404:
       return exitStatus.notFound;
-    // Somebody was faster.
+    // Another writer changed it first.
     case 412:
     case 429:
     case 503:

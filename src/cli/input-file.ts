@@ -1,11 +1,11 @@
-// What a command is given to read: a file, or standard input.
+// Reads a command's input: a file, or standard input.
 import { createReadStream } from 'node:fs';
 import { exitStatus } from '../shared/exit-status.js';
 import { CliFault } from './cli-fault.js';
 
 const STANDARD_INPUT = '-';
 
-/** Throws a CliFault. @param bytesMax no more is read than that and a little: what is longer is the caller's to refuse. */
+/** Throws a CliFault. @param bytesMax reading stops soon after this many bytes; the caller refuses longer input. */
 export async function readInput(file: string, bytesMax: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -22,7 +22,7 @@ export async function readInput(file: string, bytesMax: number): Promise<Buffer>
   return Buffer.concat(chunks);
 }
 
-/** For people. */
+/** For messages to people. */
 export function inputName(file: string): string {
   return file === STANDARD_INPUT ? 'standard input' : file;
 }

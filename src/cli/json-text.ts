@@ -1,15 +1,15 @@
-// JSON that people write: where it stops being JSON, in a line and a column, and never a piece of it, as it may hold secrets.
+// JSON written by people: a fault is reported by line and column, and never with a piece of the text, as it may contain secrets.
 import { parse, printParseErrorCode, type ParseError, type ParseOptions } from 'jsonc-parser';
 
-/** @property fault what is wrong with the text, as in "at line 3, column 7 a comma is missing". */
+/** @property fault what is wrong with the text, for example "at line 3, column 7 a comma is missing". */
 export type JsonReading = { readonly value: unknown; readonly fault?: undefined } | { readonly fault: string };
 
-/** As editors have it in their settings: with comments, and with a comma after the last member. */
+/** JSON as in editors' settings: with comments, and with a comma after the last member. */
 export function readJsonWithComments(text: string): JsonReading {
   return read(text.replace(/^\uFEFF/, ''), { disallowComments: false, allowTrailingComma: true });
 }
 
-/** What is wrong with a text that Node.js's parser refuses; `undefined` when this one finds nothing. */
+/** What is wrong with a text that Node.js's parser rejects; `undefined` when this parser finds nothing. */
 export function faultOfJson(text: string): string | undefined {
   return read(text, { disallowComments: true, allowTrailingComma: false }).fault;
 }

@@ -1,6 +1,6 @@
-// Files in which clients keep their servers (`mcp.json`, `claude_desktop_config.json`, VS Code's), read for the registry. What is a
-// secret there, or may be one, comes no further than this file: a header becomes the name of a secret, an address that has one in it is
-// refused. Names and words of servers stand for themselves; values of headers and of variables are never said again.
+// Reads the files in which clients keep their servers (`mcp.json`, `claude_desktop_config.json`, VS Code's) for the registry. Nothing that
+// is or may be a secret leaves this file: a header becomes the name of a secret, and a URL that contains one is refused. Names and
+// descriptions of servers are passed on; values of headers and of environment variables never are.
 import { z } from 'zod';
 import { exitStatus } from '../shared/exit-status.js';
 import { limits } from '../shared/limits.js';
@@ -9,7 +9,7 @@ import { CliFault } from './cli-fault.js';
 import { readJsonWithComments } from './json-text.js';
 import { bridgeCommand } from './stdio-bridge.js';
 
-/** A secret that somebody has to set before the server lets anybody in. */
+/** A secret that somebody has to set before the server accepts requests. */
 export interface NeededSecret {
   readonly secret: string;
   readonly header: string;
@@ -18,15 +18,15 @@ export interface NeededSecret {
 
 export type FiledServer =
   | { readonly kind: 'remote'; readonly name: string; readonly body: object; readonly secrets: readonly NeededSecret[] }
-  /** `url`: where it is once the command runs. */
+  /** `url`: where the server is reached once the command runs. */
   | { readonly kind: 'stdio'; readonly name: string; readonly command: string; readonly url: string }
   | { readonly kind: 'refused'; readonly name: string; readonly why: string };
 
 export interface ImportWay {
-  /** Where the secrets of headers are to be. */
+  /** Where the secrets in headers are to be kept. */
   readonly secretsIn: 'store' | 'files';
   readonly bridge: 'supergateway' | 'mcp-proxy';
-  /** Of the first bridge; the others follow. */
+  /** Port of the first bridge; further ones count up. */
   readonly bridgePort: number;
 }
 
@@ -46,7 +46,7 @@ type Said = z.infer<typeof serverShape>;
 
 const serversShape = z.record(z.string(), z.unknown());
 
-/** Throws a CliFault where the file is none of those. */
+/** Throws a CliFault when the file is not of one of these kinds. */
 export function readMcpFile(text: string, way: ImportWay): readonly FiledServer[] {
   const servers = Object.entries(serversIn(text));
   if (servers.length > limits.importedServersMax) {
@@ -110,7 +110,7 @@ function remoteOf(name: string, said: Said, way: ImportWay, taken: Set<string>):
   return { kind: 'remote', name, secrets, body: { ...body, enabled: disabled === true ? false : enabled } };
 }
 
-/** Addresses are kept and shown as they are: none may have a secret in it. */
+/** URLs are stored and shown as they are, so none may contain a secret. */
 function urlFault(text: string): string | undefined {
   if (text === '') return 'has neither a url nor a command';
   if (text.includes('${')) return 'has a placeholder in its URL: write the URL itself';
@@ -124,10 +124,10 @@ function urlFault(text: string): string | undefined {
 }
 
 const SECRET_KEY = /key|token|secret|passw|auth|credential|signature|\bsig\b|\bcode\b/i;
-/** Long, and of letters and digits in no order that words have. */
+/** Long, and with letters and digits mixed as in no ordinary word. */
 const LIKE_A_SECRET = /^(?=.*\d)(?=.*[A-Za-z])[\w.~+/=-]{20,}$/;
 
-/** As `switchyard servers export` writes one. */
+/** A reference to a secret, as written by `switchyard servers export`. */
 function referenceIn(value: string): object | undefined {
   const [, kind, name = ''] = /^\$\{(secret|file):(.*)\}$/.exec(value) ?? [];
   if (kind === undefined || !isSecretName(name)) return undefined;

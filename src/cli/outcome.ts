@@ -1,17 +1,17 @@
-// What a command for people has to say, and how it is printed: as text or as JSON, and what went wrong in one line.
+// The result of an interactive command and how it is printed: as text or as JSON, and a failure in one line.
 import { CliFault } from './cli-fault.js';
 import { printable } from './text-table.js';
 import { exitStatus } from '../shared/exit-status.js';
 
 export interface Outcome {
-  /** For `--json`; `undefined` when there is nothing. */
+  /** Printed with `--json`; `undefined` when there is nothing to print. */
   readonly answer: unknown;
-  /** Bytes go out as they are. */
+  /** A Buffer is written unchanged. */
   readonly text: string | Buffer;
   readonly exitStatus?: number;
 }
 
-/** Resolves with the program's exit status, when everything is printed. */
+/** Resolves with the program's exit status once everything is printed. */
 export async function printOutcome(isJson: boolean, work: () => Promise<Outcome>): Promise<number> {
   try {
     const { answer, text, exitStatus: status = exitStatus.ok } = await work();
@@ -29,8 +29,8 @@ function jsonOf(answer: unknown): string {
 }
 
 /**
- * JSON that says the same without a character that a terminal obeys, or that turns the direction of what it shows: in JSON
- * such a one can stand in strings alone, and there it may be escaped.
+ * The same JSON without characters that a terminal interprets or that change the direction of its text: in JSON these can occur only in
+ * strings, where they may be escaped.
  */
 export function harmlessJson(text: string): string {
   return text.replaceAll(/(?![\n\r\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) =>
@@ -40,7 +40,7 @@ export function harmlessJson(text: string): string {
   );
 }
 
-/** Resolved when it is written: the program ends right after it. */
+/** Resolves once it is written, because the program ends right afterwards. */
 export function print(stream: NodeJS.WriteStream, text: string | Buffer): Promise<void> {
   return new Promise((resolve, reject) => {
     stream.write(text, (error) => (error ? reject(error) : resolve()));

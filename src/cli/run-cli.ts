@@ -1,11 +1,11 @@
-// The commands for people that ask a running control plane for something: each answer is printed as a table or as JSON.
+// The interactive commands that query a running control plane: each prints the response as a table or as JSON.
 // Exit statuses: cli-fault.ts.
 import type { CliRequest } from '../config/cli-request.js';
 import { ControlPlaneConnection } from './control-plane-connection.js';
 import { print, printOutcome, type Outcome } from './outcome.js';
 import { callerView, type Terminal } from './views.js';
 
-/** By what a command comes to its answer. */
+/** What a command works with. */
 export interface Way {
   readonly connection: ControlPlaneConnection;
   readonly terminal: Terminal;
@@ -14,7 +14,7 @@ export interface Way {
 /** Throws a CliFault. */
 export type Perform<Action> = (action: Action, way: Way) => Promise<Outcome>;
 
-/** Resolves with the program's exit status, when everything is printed. */
+/** Resolves with the program's exit status once everything is printed. */
 export async function runCli<Action>(
   { controlPlaneUrl, token, isJson, action }: CliRequest<Action>,
   perform: Perform<Action>,

@@ -1,4 +1,4 @@
-// `switchyard servers import` and `export`: files of clients, and the registry.
+// `switchyard servers import` and `export`: between clients' config files and the registry.
 import { z } from 'zod';
 import { exitStatus } from '../shared/exit-status.js';
 import { limits } from '../shared/limits.js';
@@ -15,7 +15,7 @@ type Connection = Pick<ControlPlaneConnection, 'request' | 'list'>;
 interface Result {
   readonly name: string;
   readonly outcome: 'registered' | 'refused' | 'to be registered' | 'to be bridged';
-  /** Of one that is registered: `active` or `inactive`. */
+  /** For a registered server: `active` or `inactive`. */
   readonly status?: string;
   readonly why?: string;
   readonly command?: string;
@@ -27,7 +27,7 @@ export interface Import {
   /** `-` for standard input. */
   readonly file: string;
   readonly way: ImportWay;
-  /** Nothing is asked of the control plane. */
+  /** Whether the control plane is not contacted. */
   readonly isTrial: boolean;
 }
 
@@ -56,7 +56,7 @@ async function place(server: FiledServer, isTrial: boolean, connection: Connecti
     const { status } = z.object({ status: z.string() }).catch({ status: '' }).parse(answer);
     return { name, outcome: 'registered', status, secrets };
   } catch (error) {
-    // What is wrong with one says nothing of the others.
+    // A refusal of one server says nothing about the others.
     if (!(error instanceof CliFault) || error.exitStatus !== exitStatus.refused) throw error;
     return { name, outcome: 'refused', why: error.message };
   }
@@ -105,7 +105,7 @@ const exportedShape = z.looseObject({
 });
 const headersShape = z.record(z.string(), z.union([z.object({ file: z.string() }), z.object({ secret: z.string() })]));
 
-/** As `import` reads it, and as clients do, for whom secrets are placeholders. */
+/** In the form that `import` reads, and that clients read, for which the secrets are placeholders. */
 export async function exportServers(
   _action: object,
   { connection }: { readonly connection: Connection },

@@ -52,7 +52,7 @@ export async function remove({ server }: Named, { connection }: Way): Promise<Ou
 
 export async function refresh({ server }: Named, { connection }: Way): Promise<Outcome> {
   const answer = await connection.request('POST', pathOf('servers', server, 'refresh')).catch((error: unknown) => {
-    // The one thing that a refresh can meet with is another one.
+    // The only conflict that a refresh can have is another refresh.
     if (!(error instanceof CliFault) || error.exitStatus !== exitStatus.refused) throw error;
     throw new CliFault(exitStatus.tryAgain, error.message, error);
   });
@@ -68,7 +68,7 @@ export async function connect(
   return { answer, text: `${printable((answer as { readonly url: string }).url)}\n` };
 }
 
-/** @param action the name that the server had when it was connected. */
+/** @param action has the name that the server had when it was connected. */
 export async function disconnect({ name }: { readonly name: string }, { connection }: Way): Promise<Outcome> {
   const answer = await connection.request('DELETE', pathOf('connect', name));
   const isWithdrawn = (answer as { readonly revocation: string }).revocation === 'revoked';

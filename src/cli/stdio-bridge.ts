@@ -1,4 +1,4 @@
-// The command line that runs a stdio server behind a bridge, so that it has a URL. Values of variables are not in it: whoever runs it has
+// The command line that runs a stdio server behind a bridge, which gives it a URL. It contains no values of variables: whoever runs it has
 // them in the environment.
 
 export interface StdioServer {
@@ -23,7 +23,7 @@ export function bridgeCommand(
   return `${cwd === undefined ? '' : `cd ${quoted(cwd)} && `}${variables}${bridged}`;
 }
 
-/** For a POSIX shell. */
+/** Quotes a word for a POSIX shell. */
 function quoted(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

@@ -1,4 +1,4 @@
-// `switchyard store copy`: what an operator keeps of an embedded store.
+// `switchyard store copy`: a backup of an embedded store.
 import type { StoreCopyRequest } from '../config/store-copy-request.js';
 import { exitStatus } from '../shared/exit-status.js';
 import { copyEmbedded } from '../store/embedded-copy.js';
@@ -6,7 +6,7 @@ import { CliFault } from './cli-fault.js';
 import { printOutcome, type Outcome } from './outcome.js';
 import { printable } from './text-table.js';
 
-/** Resolves with the program's exit status, when everything is printed. */
+/** Resolves with the program's exit status once everything is printed. */
 export async function runStoreCopy({ isJson, from, to }: StoreCopyRequest): Promise<number> {
   return printOutcome(isJson, () => copy(from, to));
 }

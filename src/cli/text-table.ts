@@ -1,7 +1,7 @@
-// Tables as text: columns as wide as their widest cell, two spaces between them. What comes from servers is printed on
-// somebody's terminal, so nothing in it may be a command to that.
+// Tables as text: columns as wide as their widest cell, separated by two spaces. Texts from servers are printed on somebody's terminal, so
+// nothing in them may act as a control sequence.
 
-/** @param columnsMax of the terminal; what is longer is cut, `undefined` for no terminal. */
+/** @param columnsMax of the terminal, where longer lines are cut; `undefined` when the output is not a terminal. */
 export function textTable(
   head: readonly string[],
   rows: readonly (readonly string[])[],
@@ -13,18 +13,18 @@ export function textTable(
   return lines.map((line) => `${cut(line.trimEnd(), columnsMax)}\n`).join('');
 }
 
-/** Lines of a name and a value each. */
+/** One line per entry, with a name and a value. */
 export function textLines(entries: readonly (readonly [name: string, value: string])[]): string {
   const width = Math.max(...entries.map(([name]) => name.length));
   return entries.map(([name, value]) => `${name.padEnd(width)}  ${printable(value)}`.trimEnd() + '\n').join('');
 }
 
-/** One line without control characters, whatever the text was. */
+/** Turns any text into one line without control characters. */
 export function printable(text: string): string {
   return text.replaceAll(/\s+/g, ' ').replaceAll(/[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Surrogate}]/gu, '\u{FFFD}');
 }
 
-/** By characters: `padEnd` counts UTF-16 units. */
+/** Counts characters, whereas `padEnd` counts UTF-16 units. */
 function padded(cell: string, width: number): string {
   return cell + ' '.repeat(Math.max(0, width - [...cell].length));
 }

@@ -1,5 +1,5 @@
-// `switchyard top`: what a running dataplane does at the moment, worker by worker, method by method and backend by backend, again
-// and again on a terminal, and once where the output is none.
+// `switchyard top`: the current activity of a running dataplane, by worker, method and backend; repeated on a terminal, printed once
+// elsewhere.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { z } from 'zod';
 import { figuresShape, workersShape } from '../shared/dataplane-answers.js';
@@ -18,7 +18,7 @@ interface Reading {
 
 type Admin = Pick<AdminConnection, 'get' | 'find'>;
 
-/** Of what happened from each yield to the next. Never ends by itself. Throws a CliFault. */
+/** Yields the activity since the previous yield, without end. Throws a CliFault. */
 export async function* watchDataplane(
   admin: Admin,
   intervalMs: number,

@@ -1,5 +1,5 @@
-// `switchyard config …`: user configs in the store, by the store's own options and without a control plane. What is put there
-// was checked, and takes the place of what was seen there and of nothing else.
+// `switchyard config …`: user configs in the store, accessed with the store's own options and without a control plane. A config is checked
+// before it is stored, and replaces only the config that was read before.
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import type { UserConfigAction, UserConfigRequest } from '../config/user-config-request.js';
@@ -25,7 +25,7 @@ import { printable } from './text-table.js';
 type Put = Extract<UserConfigAction, { command: 'config put' }>;
 type Delete = Extract<UserConfigAction, { command: 'config delete' }>;
 
-/** Resolves with the program's exit status, when everything is printed. */
+/** Resolves with the program's exit status once everything is printed. */
 export async function runUserConfigCommand({ isJson, action }: UserConfigRequest): Promise<number> {
   return printOutcome(isJson, () => perform(action));
 }
@@ -66,7 +66,7 @@ async function get(store: ConfigStore, subject: string): Promise<Outcome> {
   const value = found(await store.read(subject), store, subject);
   const check = checkUserConfig(value);
   const answer = { subject, digest: digestOf(value), config: parsed(value) ?? null, ...checkAnswer(check) };
-  // Into a file or a program it goes as it is.
+  // A file or another program gets the bytes unchanged.
   return { answer, text: process.stdout.isTTY ? `${harmlessJson(value.toString())}\n` : value };
 }
 
@@ -94,7 +94,7 @@ async function remove(store: ConfigStore, { subject, store: options, expectedDig
   return { answer: { subject, isDeleted: true, isListed }, text };
 }
 
-/** In the list of changes, of a change that is made: what cannot be told there is said here. */
+/** Adds a completed change to the list of changes; on failure, the returned words say so. */
 async function listed(
   store: StoreOptions,
   operation: CommandChange['operation'],
@@ -112,7 +112,7 @@ async function listed(
   return { isListed, words: isListed ? '' : `${CHANGE_NOT_LISTED}\n` };
 }
 
-/** False when the store does not let its records be seen: the user of a Redis may be one for user configs alone. */
+/** False when the records are not accessible: a Redis user may have access to user configs alone. */
 async function withRecords(store: StoreOptions, work: (records: RecordStore) => Promise<boolean>): Promise<boolean> {
   let records: RecordStore | undefined;
   try {
@@ -126,8 +126,8 @@ async function withRecords(store: StoreOptions, work: (records: RecordStore) => 
 }
 
 /**
- * @param value `undefined`: nothing is to be there.
- * @returns what was there.
+ * @param value `undefined` deletes the config.
+ * @returns the previous value.
  */
 async function swap(
   store: ConfigStore,
@@ -155,7 +155,7 @@ function found(value: Buffer | undefined, store: ConfigStore, subject: string): 
   throw new CliFault(exitStatus.notFound, `there is no user config of ${subject} in ${store.place}`);
 }
 
-/** @param isMade whether an embedded store that is not there is made. */
+/** @param isMade whether a missing embedded store is created. */
 async function withStore(
   options: StoreOptions,
   isMade: boolean,
@@ -176,7 +176,7 @@ async function withStore(
   throw new CliFault(exitStatus.notFound, `there is no embedded store${place}; ${advice}`);
 }
 
-/** Of what is no JSON the place is told as well. */
+/** If the text is not JSON, its error also says where. */
 function checkInput(value: Buffer): UserConfigCheck {
   const check = checkUserConfig(value);
   const fault = isUtf8(value) && parsed(value) === undefined ? faultOfJson(value.toString()) : undefined;
@@ -201,7 +201,7 @@ function digestOf(value: Buffer): string {
   return createHash('sha256').update(value).digest('hex');
 }
 
-/** `undefined` when it is no JSON. */
+/** `undefined` when the value is not JSON. */
 function parsed(value: Buffer): unknown {
   try {
     return JSON.parse(value.toString());

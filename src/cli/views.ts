@@ -1,5 +1,5 @@
-// The control plane's answers as people read them. Only what is shown is looked at, so that a control plane of another
-// version can be talked to.
+// The control plane's responses in a form for people. Only the members that are shown are checked, so that control planes of other versions
+// work as well.
 import { z } from 'zod';
 import { exitStatus } from '../shared/exit-status.js';
 import { CliFault } from './cli-fault.js';
@@ -53,7 +53,7 @@ type Server = z.infer<typeof serverShape>;
 type Composition = z.infer<typeof compositionShape>;
 
 export interface Terminal {
-  /** `undefined` when the output is no terminal. */
+  /** `undefined` when the output is not a terminal. */
   readonly columns: number | undefined;
 }
 
@@ -163,7 +163,7 @@ export function callerView(answer: unknown): string {
   ]);
 }
 
-/** Of what belongs to somebody. */
+/** Owner and team, where there are any. */
 function ownerLines({ owner, team }: Pick<Server, 'owner' | 'team'>): [string, string][] {
   return [
     ...(owner === undefined ? [] : [['owner', owner] as [string, string]]),
@@ -175,7 +175,7 @@ function statusOf({ status, enabled }: Server): string {
   return enabled ? status : `${status}, disabled`;
 }
 
-/** As they are written on the command line. */
+/** Tools as they are written on the command line. */
 function toolsOf({ servers }: Composition): string[] {
   return servers.flatMap(({ name, tools }) => tools.map((tool) => `${name}:${tool}`));
 }

@@ -1,4 +1,4 @@
-// What a command is to ask of the admin listener of a running dataplane, as the command line and the environment say it.
+// What a command asks of a running dataplane's admin listener, read from the command line and the environment.
 import { deepFreeze } from './deep-freeze.js';
 import {
   adminRequestOptionTable,
@@ -15,9 +15,9 @@ export type AdminCommandName = 'sessions' | 'explain' | 'log-level' | 'top';
 export type AdminAction =
   | { readonly command: 'sessions'; readonly subject: string | undefined }
   | { readonly command: 'log-level'; readonly level: string }
-  /** Every so often. */
+  /** Repeated at this interval. */
   | { readonly command: 'top'; readonly intervalMs: number }
-  /** What is known of the id of a request, or of the hash of a session. */
+  /** Explains one request, by its id, or one session, by its hash. */
   | { readonly command: 'explain id'; readonly id: string }
   | {
       readonly command: 'explain';
@@ -32,7 +32,7 @@ export interface AdminRequest {
   readonly action: AdminAction;
 }
 
-/** Throws OptionFaults with every fault. */
+/** @throws {OptionFaults} with every fault. */
 export function loadAdminRequest(
   words: CommandWords<AdminCommandName>,
   environment: NodeJS.ProcessEnv = process.env,

@@ -1,4 +1,4 @@
-// `auth` of a server from the command line: its type, and what belongs to that. Secrets are named, never given.
+// A server's `auth` from the command line: its type, and the details of that type. Secrets are referred to by name, never given.
 import { isSecretName, SECRET_NAME_RULE } from '../shared/secret-name.js';
 import { InvalidValue } from './faults.js';
 import type { OptionTable, OptionValues } from './option.js';
@@ -93,7 +93,7 @@ interface Reader {
   fault(name: keyof AuthValues, problem: string): void;
 }
 
-/** @returns `undefined` when nothing is said of it, `null` for none. Faults go to the reader. */
+/** @returns `undefined` when no option of `auth` is given, `null` for `--auth none`. Faults go to the reader. */
 export function readAuth(reader: Reader): Readonly<Record<string, unknown>> | null | undefined {
   const type = reader.value('auth') ?? (reader.isGiven('auth-headers') ? 'headers' : undefined);
   const details = Object.keys(authOptions).filter((name): name is Detail => name !== 'auth');

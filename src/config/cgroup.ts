@@ -1,32 +1,32 @@
-// What the cgroup of the process may take, of version 2: a container's or a systemd unit's bounds of memory and processor time.
-// A bound may stand at any cgroup above the process's own, and the tightest is the one that counts.
+// The limits of the process's cgroup (version 2): memory and processor time of a container or a systemd unit. A limit may be set on any
+// cgroup above the process's own, and the tightest one counts.
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 export interface CgroupBounds {
-  /** Infinity: no bound. */
+  /** `Infinity`: no limit. */
   readonly memoryBytes: number;
-  /** Processor time in a period, divided by the period: 1.5 is one and a half processors. Infinity: no bound. */
+  /** Processor time per period, divided by the period: 1.5 means one and a half processors. `Infinity`: no limit. */
   readonly processors: number;
 }
 
-/** Where Linux tells them. */
+/** Where Linux exposes cgroups. */
 export interface CgroupFiles {
-  /** Lists the cgroups that the process is in. */
+  /** The file that lists the cgroups of the process. */
   readonly membership: string;
-  /** Below it each cgroup has a directory. */
+  /** The directory with a subdirectory for each cgroup. */
   readonly root: string;
 }
 
 const LINUX: CgroupFiles = { membership: '/proc/self/cgroup', root: '/sys/fs/cgroup' };
 
-/** Without cgroups of version 2, as on another system: no bounds. */
+/** No limits on a system without cgroups of version 2. */
 export function readCgroupBounds(files = LINUX): CgroupBounds {
   const bounds = { memoryBytes: Infinity, processors: Infinity };
   const own = /^0::(\/.*)$/m.exec(textOf(files.membership))?.[1];
   if (own === undefined) return bounds;
-  // Joined with `/`, as a cgroup outside of the namespace begins with `/..`. A container that sees the host's names finds
-  // none of those directories but its root, which is its own.
+  // `join` with `/`, because a cgroup outside the namespace begins with `/..`. In a container that sees the host's names, only the root
+  // directory exists, which is the container's own cgroup.
   for (let path = join('/', own); ; path = dirname(path)) {
     const directory = join(files.root, path);
     bounds.memoryBytes = Math.min(bounds.memoryBytes, memoryBound(textOf(join(directory, 'memory.max'))));
@@ -35,19 +35,19 @@ export function readCgroupBounds(files = LINUX): CgroupBounds {
   }
 }
 
-/** `max`, or bytes. */
+/** @param text `max`, or bytes. */
 function memoryBound(text: string): number {
   const bytes = /^\d+$/m.exec(text)?.[0];
   return bytes === undefined ? Infinity : Number(bytes);
 }
 
-/** `max 100000`, or microseconds of each period of so many. */
+/** @param text quota and period in microseconds; a quota of `max` means no limit. */
 function processorBound(text: string): number {
   const [, quota, period] = /^(\d+) (\d+)$/m.exec(text) ?? [];
   return Number(quota) > 0 && Number(period) > 0 ? Number(quota) / Number(period) : Infinity;
 }
 
-/** Nothing of a file that is not there or cannot be read: the outermost cgroup has no bounds, others may lack a controller. */
+/** `''` for a file that does not exist or cannot be read: the root cgroup has no limits, and others may lack a controller. */
 function textOf(path: string): string {
   try {
     return readFileSync(path, 'utf8');

@@ -1,5 +1,5 @@
-// The options of the commands for people, declared as the other options are: of those that talk to a running control plane, and
-// of those that look at user configs in the store.
+// The options of interactive commands: of those that talk to a running control plane or dataplane, and of those that work on user configs
+// in the store.
 import type { OptionTable } from './option.js';
 import { authOptions } from './auth-options.js';
 import { storeOptions } from './table/store-options.js';
@@ -209,7 +209,7 @@ export const configChangeOptionTable = {
   ...configStoreOptionTable,
 } as const satisfies OptionTable;
 
-/** Of commands that ask a running dataplane. */
+/** For commands that query a running dataplane. */
 export const adminRequestOptionTable = {
   'admin-address': {
     placeholder: '<host:port>',
@@ -225,7 +225,7 @@ export const topOptionTable = {
     placeholder: '<duration>',
     meaning: 'time between two measurements, and refresh interval on a terminal',
     fallback: '2s',
-    // Figures are gathered once a second at most.
+    // At least two gatherings apart: figures are gathered at most once per `metricGatheringAgeMsMax`.
     parse: values.duration({ minMs: 2 * limits.metricGatheringAgeMsMax, maxMs: 3_600_000 }),
   },
   ...adminRequestOptionTable,

@@ -1,5 +1,5 @@
-// What a command for people is to ask of the control plane, as the command line and the environment say it: where that is, and what of
-// each command's own is more than its options and operands.
+// What an interactive command asks of the control plane, read from the command line and the environment: the control plane's URL, and for
+// some commands how options and operands become an action.
 import { deepFreeze } from './deep-freeze.js';
 import {
   requestOptionTable,
@@ -15,28 +15,28 @@ import { TOKEN_VARIABLE } from './unknown-variables.js';
 import type { OptionTable } from './option.js';
 
 export interface CliRequest<Action> {
-  /** Ends without a slash. */
+  /** Without a trailing slash. */
   readonly controlPlaneUrl: string;
   readonly token: string;
-  /** The control plane's answer is wanted as it is, not as a table. */
+  /** Print the control plane's response as it is, not as a table. */
   readonly isJson: boolean;
   readonly action: Action;
 }
 
-/** Throws OptionFaults, or adds faults to the reader, which finishes with them. */
+/** Throws OptionFaults, or adds faults to the reader, which throws them when it finishes. */
 export type ReadAction<Table extends OptionTable, Action> = (
   reader: OptionReader<Table>,
   operands: readonly string[],
 ) => Action;
 
-/** Throws OptionFaults with every fault. @param options all of the command's. */
+/** @param options all options of the command. @throws {OptionFaults} with every fault. */
 export function loadCliRequest<Table extends OptionTable, Action extends object>(
   options: Table,
   readAction: ReadAction<Table, Action>,
   words: CommandWords,
   environment: NodeJS.ProcessEnv = process.env,
 ): CliRequest<Action> {
-  // Tokens are secrets: they are never taken on the command line, where every user of the machine can read them.
+  // Tokens are secrets: they are never taken from the command line, which every user of the machine can read.
   const token = environment[TOKEN_VARIABLE] ?? '';
   const complete = token === '' ? { ...words, faults: [...words.faults, TOKEN_FAULT] } : words;
   const reader = new OptionReader(options, complete, environment);
@@ -59,7 +59,7 @@ export interface ServerAddition {
   readonly tags: readonly string[];
   readonly transport: string | undefined;
   readonly auth?: Readonly<Record<string, unknown>>;
-  /** `null`: none. */
+  /** `null`: no team. */
   readonly team?: string | null;
 }
 
@@ -73,7 +73,7 @@ export function readServerAddition(
   return { name, url, description, tags, transport, ...(auth && { auth }), ...teamOf(values) };
 }
 
-/** Only what is another. */
+/** Only the members that change. */
 export interface ServerChange {
   readonly server: string;
   readonly change: Readonly<Record<string, unknown>>;
@@ -92,7 +92,7 @@ export function readServerChange(
   return { server, change: known({ name, url, enabled, description, tags, transport, auth, ...teamOf(values) }) };
 }
 
-/** Of one server. */
+/** Tools of one server. */
 interface NamedTools {
   readonly name: string;
   readonly tools: readonly string[];
@@ -103,9 +103,9 @@ export interface CompositionCreation {
   readonly description: string | undefined;
   readonly exposure: 'all' | 'search' | undefined;
   readonly servers: readonly NamedTools[];
-  /** `undefined`: the token's own. */
+  /** `undefined`: only the token's own subject. */
   readonly subjects: readonly string[] | undefined;
-  /** Tools that their server does not have may be named. */
+  /** Whether tools may be named that their server does not have. */
   readonly isForced: boolean;
   readonly team?: string | null;
 }
@@ -124,7 +124,7 @@ export function readCompositionCreation(
 export interface CompositionChange {
   readonly composition: string;
   readonly change: Readonly<Record<string, unknown>>;
-  /** `undefined`: those that it has. */
+  /** `undefined`: the tools stay as they are. */
   readonly servers: readonly NamedTools[] | undefined;
   readonly isForced: boolean;
 }
@@ -158,18 +158,18 @@ const CHANGES_OF_SERVER = [
 ] as const;
 const CHANGES_OF_COMPOSITION = ['name', 'tools', 'description', 'exposure', 'subjects', 'team'] as const;
 
-/** An empty text takes the team away. */
+/** An empty text removes the team. */
 function teamOf({ team }: { readonly team: string | undefined }): { readonly team?: string | null } {
   if (team === undefined) return {};
   return { team: team === '' ? null : team };
 }
 
-/** Without what was not said. */
+/** Leaves out members that were not given. */
 function known(members: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }
 
-/** Words as `calculator:add`. Names of servers have no colon; names of tools may. */
+/** @param words such as `calculator:add`. Server names have no colon; tool names may have some. */
 function groupTools(words: readonly string[]): {
   servers: { name: string; tools: string[] }[];
   faults: string[];

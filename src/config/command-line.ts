@@ -1,5 +1,5 @@
-// The words of the command line: which command, which options with which texts, and what fits nowhere. The one file
-// that knows commander. Values are not looked at here.
+// Parses the command line into a command, its options as texts, and whatever does not fit. The only file that uses commander. Values of
+// options are not interpreted here.
 import { Command, CommanderError, Option as CommanderOption } from 'commander';
 import { nameLike } from '../shared/likeness.js';
 import { PROGRAM_VERSION } from '../shared/program-version.js';
@@ -14,11 +14,11 @@ import {
 import { OptionFaults } from './faults.js';
 import { fallbackText, type Option } from './option.js';
 
-/** `--help` and `--version` are answered by themselves: nothing else on the line counts. */
+/** `--help` and `--version` produce an answer whatever else is on the line. */
 export type CommandLine<Name extends string> =
   CommandWords<Name> | { readonly command: 'answer'; readonly text: string };
 
-/** @param args the words after the program's name. Throws OptionFaults for a command that is not known. */
+/** @param args the words after the program's name. @throws {OptionFaults} for an unknown command. */
 export function readCommandLine<Name extends string>(
   args: readonly string[],
   commands: CommandDeclarations<Name>,
@@ -57,7 +57,7 @@ export function readCommandLine<Name extends string>(
   return words;
 }
 
-/** Which options are right depends on the command, so nothing else is looked at before it is known. */
+/** Which options are valid depends on the command, so nothing else is examined before it is known. */
 function refuseUnknownCommand(args: readonly string[], commandNames: readonly string[]): void {
   const isHelp = args[0] === 'help';
   const [first, second] = isHelp ? args.slice(1) : args;
@@ -84,7 +84,7 @@ function declareCommand(command: Command, { summary, options, operands = [] }: C
   command
     .description(summary)
     .usage(['[options]', ...operands.map(writtenOperand)].join(' '))
-    // commander stops at the first word that it does not know; we want to report all of them.
+    // commander stops at the first unknown word; all of them are to be reported.
     .allowUnknownOption()
     .allowExcessArguments()
     .addHelpText(
@@ -98,7 +98,7 @@ function createOption(name: string, option: Option<unknown>): CommanderOption {
   const fallback = fallbackText(option);
   const suffix = fallback === 'none' ? '' : option.required ? ' (required)' : ` (default: ${fallback})`;
   const commanderOption = new CommanderOption(`--${name} ${option.placeholder}`, option.meaning + suffix);
-  // An option that must have a value would take the next option's name for it, or end the parsing at the last word.
+  // With a required value, commander would take the next option's name for it, or stop parsing at the last word.
   commanderOption.required = false;
   commanderOption.optional = true;
   return option.textAlone === undefined ? commanderOption : commanderOption.preset(option.textAlone);
@@ -127,7 +127,7 @@ function advice(meant: string | undefined): string {
   return meant === undefined ? 'remove it or correct its name' : `correct it to ${meant}, or remove it`;
 }
 
-/** The words that are no options of the command. Of unknown options only the names are kept: the rest may be a secret. */
+/** The words that are not options of the command. Only the names of unknown options are kept, as their values may be secrets. */
 function sortWords(words: readonly string[]): { unknownOptions: string[]; operands: string[] } {
   const unknownOptions: string[] = [];
   const operands: string[] = [];

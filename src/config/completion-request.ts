@@ -1,4 +1,4 @@
-// The `completion` command: for which shell.
+// The `completion` command: which shell it is for.
 import type { CommandWords } from './command.js';
 import { OptionFaults } from './faults.js';
 
@@ -6,7 +6,7 @@ const shells = ['bash', 'zsh', 'fish'] as const;
 
 export type Shell = (typeof shells)[number];
 
-/** Throws OptionFaults with every fault. */
+/** @throws {OptionFaults} with every fault. */
 export function loadCompletionRequest({ operands, faults }: CommandWords): Shell {
   const shell = shells.find((each) => each === operands[0]);
   const unknown = shell === undefined && operands.length > 0 ? [`<shell>: expects one of ${shells.join(', ')}`] : [];

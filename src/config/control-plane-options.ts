@@ -1,5 +1,5 @@
-// The control plane's options as everything after start-up sees them: checked, defaulted, frozen. Times are
-// milliseconds, sizes bytes, files already read.
+// The control plane's options as all code after start-up sees them: checked, with defaults, frozen. Times are in milliseconds, sizes in
+// bytes, and files have been read.
 import type {
   AnswerOptions,
   ConnectionOptions,
@@ -13,16 +13,16 @@ import type {
   UpstreamOptions,
 } from './dataplane-options.js';
 
-/** What the registry and the compositions may grow to, and one maker's part of it: the subject that wrote them last. */
+/** Bounds for registry and compositions, in total and for one maker: the subject that last wrote a composition. */
 export interface ComposerShares {
   readonly serversMax: number;
   readonly compositionsMax: number;
   readonly makerCompositionsMax: number;
-  /** Of all of its compositions as stored. */
+  /** Size of all of the maker's compositions, as stored. */
   readonly makerComposedBytesMax: number;
-  /** Of what they write into user configs, once for each of their subjects. */
+  /** Size of what these write into user configs, counted once for each of their subjects. */
   readonly makerPublishedBytesMax: number;
-  /** Of what they fill of one user config. */
+  /** Size of what these take of one user config. */
   readonly makerConfigBytesMax: number;
 }
 
@@ -30,17 +30,17 @@ export interface ComposerShares {
 export interface SignInOptions {
   readonly issuer: string;
   readonly clientId: string;
-  /** `undefined`: a public client. */
+  /** `undefined`: a public client, without a secret. */
   readonly clientSecret: string | undefined;
   readonly scope: string;
-  /** `undefined`: nothing is said of it. */
+  /** `undefined`: no resource indicator is sent. */
   readonly resource: string | undefined;
-  /** Scheme, host and port of this control plane for browsers. */
+  /** Scheme, host and port at which browsers reach this control plane. */
   readonly consoleUrl: string;
 }
 
 export interface ControlPlaneOptions {
-  /** What clients without a token are told. */
+  /** What clients without a token are told about getting one. */
   readonly protectedResource: DataplaneOptions['protectedResource'];
   readonly address: ListenAddress;
   readonly store: StoreOptions;
@@ -53,27 +53,27 @@ export interface ControlPlaneOptions {
   readonly shares: ShareOptions;
   readonly composerShares: ComposerShares;
   readonly connections: ConnectionOptions;
-  /** Exact origins, as in `https://app.example`. */
+  /** Exact origins, such as `https://app.example`. */
   readonly allowedOrigins: readonly string[];
   /** `host` or `host:port`, lower-case; empty: decided by the listen address (decisions 2.2). */
   readonly allowedHosts: readonly string[];
   readonly bodyBytesMax: number;
-  /** What the process may take. */
+  /** The memory limit of the process. */
   readonly memoryBytes: number;
   readonly healthCheckIntervalMs: number;
   readonly probeTimeoutMs: number;
-  /** How long a change waits until it is in all user configs that it concerns. */
+  /** How long the response to a change waits until all user configs concerned are written. */
   readonly publicationWaitMs: number;
-  /** Of one subject, else of one address; 0: any number. */
+  /** Per subject, or per address without a valid token; 0: unlimited. */
   readonly requestsPerMinuteMax: number;
   readonly sessionIdleTimeoutMs: number;
   readonly logLevel: DataplaneOptions['logLevel'];
   readonly accessLog: boolean;
   readonly traces: TraceOptions | undefined;
   readonly requestIds: DataplaneOptions['requestIds'];
-  /** Of a dataplane whose views are told; `undefined`: of none. */
+  /** The admin listener of the dataplane whose views are shown; `undefined`: none is shown. */
   readonly dataplaneAdmin: ListenAddress | undefined;
-  /** How audit lines name subjects. */
+  /** How audit log lines name subjects. */
   readonly auditSubjects: 'hash' | 'plain';
   readonly drainTimeoutMs: number;
 }

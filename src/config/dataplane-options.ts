@@ -1,5 +1,5 @@
-// The dataplane's options as everything after start-up sees them: checked, defaulted, frozen, plain data that crosses
-// to the workers as one IPC message. Times are milliseconds, sizes bytes, files already read.
+// The dataplane's options as all code after start-up sees them: checked, with defaults, frozen; plain data that is sent to the workers in
+// one IPC message. Times are in milliseconds, sizes in bytes, and files have been read.
 import type { ProtectedResourceOptions } from '../shared/protected-resource.js';
 import type { Role } from '../shared/roles.js';
 
@@ -12,22 +12,22 @@ export type RedisTls =
   | { readonly mode: 'plain-text' }
   | {
       readonly mode: 'tls' | 'mtls';
-      /** PEM; `undefined` trusts the system's authorities. */
+      /** PEM; `undefined`: trust the system's CAs. */
       readonly trustBundle: string | undefined;
       readonly clientCertificate: string | undefined;
       readonly clientPrivateKey: string | undefined;
     };
 
-/** Sentinels know where the Redis is, and where it is when it is somewhere else. */
+/** Sentinels know the current address of the Redis, also after a failover. */
 export interface RedisSentinels {
   readonly sentinels: readonly ListenAddress[];
-  /** What they call the Redis. */
+  /** The Redis's name at the Sentinels. */
   readonly name: string;
   readonly username: string | undefined;
   readonly password: string | undefined;
 }
 
-/** Some nodes of a Redis Cluster: they know the others. */
+/** Some nodes of a Redis Cluster, which know the others. */
 export interface RedisNodes {
   readonly nodes: readonly ListenAddress[];
 }
@@ -42,43 +42,43 @@ export type StoreOptions =
       readonly tls: RedisTls;
       readonly username: string | undefined;
       readonly password: string | undefined;
-      /** How long the last known configs serve while Redis is lost. */
+      /** How long the last known configs are used while Redis cannot be reached. */
       readonly staleGraceMs: number;
     };
 
 export interface TokenOptions {
-  /** PEM text: one public key or several. */
+  /** PEM text with one or more public keys. */
   readonly publicKey: string | undefined;
   /** HMAC secret. */
   readonly secret: Uint8Array | undefined;
   /** JSON text of a JWK set. */
   readonly jwks: string | undefined;
-  /** Where these were read, and are read again when they change. */
+  /** The files of these keys, which are read again when they change. */
   readonly keyPaths: KeyPaths;
   /** PEM text, PKCS#8 or PKCS#1; only bootstrap builds and the `token` command read it. */
   readonly privateKey: string | undefined;
-  /** Issuers that have keys of their own. */
+  /** Issuers with keys of their own. */
   readonly issuerKeys: readonly IssuerKeySource[];
-  /** How long these are used after they could last be fetched. */
+  /** How long these issuers' keys are used after they were last fetched successfully. */
   readonly issuerKeyGraceMs: number;
-  /** Whether they may come over http, from a loopback address. */
+  /** Whether these keys may be fetched over http, from a loopback address. */
   readonly isPlainTextAllowed: boolean;
-  /** Of the keys in files, one at least; the first one is minted. */
+  /** Issuers accepted with the keys in files, at least one; tokens are minted with the first. */
   readonly issuers: readonly string[];
   readonly audience: string;
-  /** Which claims say what somebody may do; `undefined`: none is looked at. */
+  /** Which claims hold a caller's role and teams; `undefined`: no claim is examined. */
   readonly standing?: StandingClaims | undefined;
 }
 
-/** Each claim by the steps that lead to it. */
+/** Each claim as the path of member names that leads to it. */
 export interface StandingClaims {
   readonly role: readonly string[];
   readonly teams: readonly string[] | undefined;
-  /** The values that stand for a role. */
+  /** The claim values that stand for each role. */
   readonly roleNames: Readonly<Record<Role, readonly string[]>>;
 }
 
-/** Where an issuer's JWK set is; `undefined`: where the issuer says. */
+/** The URL of an issuer's JWK set; `undefined`: discovered from the issuer's metadata. */
 export interface IssuerKeySource {
   readonly issuer: string;
   readonly url: string | undefined;
@@ -93,46 +93,46 @@ export interface KeyPaths {
 export interface UpstreamOptions {
   readonly mode: 'tls-only' | 'plain-text-or-tls';
   readonly connectTimeoutMs: number;
-  /** PEM of authorities that vouch for backends, beside those that Node.js knows. */
+  /** PEM of CAs to trust for backends, in addition to those of Node.js. */
   readonly authorities?: string | undefined;
   readonly initializeTimeoutMs: number;
-  /** How long a caller's `initialize` waits for a backend that has not answered its own. */
+  /** How long a caller's `initialize` waits for a backend that has not answered its own yet. */
   readonly initializePatienceMs: number;
   readonly listTimeoutMs: number;
-  /** For how long a backend's list is answered from memory; 0: never. */
+  /** How long a backend's list is served from memory; 0: never. */
   readonly listCacheMs: number;
-  /** A call's deadline between two bytes of its answer. */
+  /** How long a call waits for the next byte of its answer. */
   readonly callIdleTimeoutMs: number;
-  /** How long a client may take over a request of a backend's. */
+  /** How long a client may take to answer a backend's request. */
   readonly clientAnswerTimeoutMs: number;
-  /** Of secrets, one a file; `undefined`: backends that want one cannot be reached. */
+  /** Directory with one file per secret; `undefined`: backends that need one are unavailable. */
   readonly secretsDirectory: string | undefined;
-  /** That seal secrets of the store, in base64, the first one foremost; none: backends that want one cannot be reached. */
+  /** Keys for secrets in the store, in base64; the first one also seals. If empty, backends that need such a secret are unavailable. */
   readonly secretKeys: readonly string[];
-  /** Where users' browsers reach the control plane; `undefined`: nobody is told where to give a consent. */
+  /** Where users' browsers reach the control plane; `undefined`: no user is told where to give a consent. */
   readonly connectUrl?: string | undefined;
 }
 
 /** Which of MCP's eras clients are served in. */
 export interface EraOptions {
   readonly served: 'both' | 'legacy' | 'modern';
-  /** After so long without a request a session ends that only modern requests share. */
+  /** Idle time after which a lease ends. */
   readonly leaseIdleTimeoutMs: number;
 }
 
-/** How answers go to callers. */
+/** How answers are sent to callers. */
 export interface AnswerOptions {
-  /** After so long the head of an event stream goes ahead of an answer. */
+  /** Time after which the head of an event stream is sent ahead of an answer. */
   readonly slowAnswerMs: number;
-  /** Silence on an event stream before a comment is sent. */
+  /** Silence on an event stream after which a comment is sent. */
   readonly streamKeepAliveMs: number;
-  /** How long a client whose connection broke may take to come back for the rest of a stream. */
+  /** How long a client that lost its connection may take to resume a stream. */
   readonly resumptionTimeMs: number;
-  /** What may be kept for that, of one session. */
+  /** Memory for such streams, per session. */
   readonly resumptionBytesMax: number;
 }
 
-/** How much of a process one subject may use, and all together. */
+/** How much of a process one subject may use, and all subjects together. */
 export interface ShareOptions {
   readonly sessionsMax: number;
   readonly subjectSessionsMax: number;
@@ -140,57 +140,57 @@ export interface ShareOptions {
   readonly subjectSessionBytesMax: number;
   readonly requestsInFlightMax: number;
   readonly subjectRequestsInFlightMax: number;
-  /** Of large requests, and the same again of large answers. */
+  /** For large requests, and as much again for large answers. */
   readonly bytesInFlightMax: number;
   readonly subjectBytesInFlightMax: number;
-  /** Of large lists. */
+  /** For large lists. */
   readonly listBytesMax: number;
   readonly subjectListBytesMax: number;
 }
 
 /** Connections to backends. */
 export interface ConnectionOptions {
-  /** Of one worker to one backend. */
+  /** From one worker to one backend. */
   readonly connectionsMax: number;
-  /** Of these, those that one subject's requests may use at once. */
+  /** The part of these that one subject's requests may use at once. */
   readonly connectionsPerSubjectMax: number;
   readonly names: NameOptions;
 }
 
-/** How the hosts of backends are looked up. */
+/** How the hosts of backends are resolved. */
 export interface NameOptions {
-  /** `address` or `address:port`; `undefined`: the system's. */
+  /** `address` or `address:port`; `undefined`: the system's name servers. */
   readonly nameServers: readonly string[] | undefined;
-  /** Under way at once. */
+  /** Look-ups in progress at once. */
   readonly lookUpsMax: number;
   readonly lookUpsPerSubjectMax: number;
-  /** Which networks may be connected to; `undefined`: all but what is refused to everybody. */
+  /** Networks that may be connected to; `undefined`: all except those that are never allowed. */
   readonly allowedNetworks: readonly string[] | undefined;
 }
 
 export interface TraceOptions {
-  /** Of the collector: all of its URL. */
+  /** The complete URL of the collector. */
   readonly endpoint: string;
-  /** Of requests that nobody has decided about before. */
+  /** Fraction of requests to trace where the client has not decided. */
   readonly sampleRatio: number;
 }
 
 export interface DataplaneOptions {
-  /** What clients without a token are told. */
+  /** What clients without a token are told about getting one. */
   readonly protectedResource: ProtectedResourceOptions;
   readonly address: ListenAddress;
-  /** Of the workers' HTTP libraries; `auto`: the one that loads. */
+  /** The workers' HTTP library; `auto`: uws if it loads, otherwise node. */
   readonly listener: 'auto' | 'uws' | 'node';
   readonly tls:
     { readonly address: ListenAddress; readonly certificatePath: string; readonly privateKeyPath: string } | undefined;
-  /** For operators; never one of the other addresses. */
+  /** The admin listener; never the same address as another listener. */
   readonly adminAddress: ListenAddress | undefined;
-  /** Whether figures are kept. */
+  /** Whether metrics are collected. */
   readonly metrics: boolean;
-  /** Begins with `/`, does not end with one; may be empty. */
+  /** Begins with `/` and does not end with one; may be empty. */
   readonly pathPrefix: string;
   readonly workerCount: number;
-  /** Of each worker: all of it, not the heap alone. */
+  /** The memory limit of each worker: of the whole process, not only the heap. */
   readonly workerMemoryBytes: number;
   readonly store: StoreOptions;
   readonly token: TokenOptions;
@@ -199,26 +199,26 @@ export interface DataplaneOptions {
   readonly eras: EraOptions;
   readonly shares: ShareOptions;
   readonly connections: ConnectionOptions;
-  /** Exact origins, as in `https://app.example`. */
+  /** Exact origins, such as `https://app.example`. */
   readonly allowedOrigins: readonly string[];
   /** `host` or `host:port`, lower-case; empty: decided by the listen address (decisions 2.2). */
   readonly allowedHosts: readonly string[];
   readonly bodyBytesMax: number;
-  /** Where sessions are written down: `process` outlives a worker, `store` the gateway as well. */
+  /** Where records of sessions are kept: `process` outlives a worker, `store` also the gateway. */
   readonly sessionDirectory: 'process' | 'store' | 'none';
   readonly sessionIdleTimeoutMs: number;
   readonly logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent';
   readonly accessLog: boolean;
-  /** What a worker that was replaced may take to finish what it has. */
+  /** How long a replaced worker may take to finish its requests in flight. */
   readonly reloadTimeoutMs: number;
-  /** How long the health check says so before a drain begins. */
+  /** How long the health check announces a drain before it begins. */
   readonly drainNoticeMs: number;
   readonly drainTimeoutMs: number;
-  /** Silence of a worker's event loop after which it is replaced; 0 for never. */
+  /** Silence of a worker's event loop after which the worker is replaced; 0: never. */
   readonly workerHangTimeoutMs: number;
-  /** Where the ids of HTTP requests come from. */
   readonly traces: TraceOptions | undefined;
+  /** Where the ids of HTTP requests come from. */
   readonly requestIds: 'make' | 'trust' | 'off';
-  /** How long a caller may take nothing of its answer. */
+  /** How long a caller may read nothing of its response. */
   readonly slowReaderTimeoutMs: number;
 }

@@ -1,4 +1,4 @@
-// Freezes plain data all the way down. Bytes stay as they are: JavaScript cannot freeze a view with elements.
+// Freezes plain data recursively. Binary data stays unfrozen: JavaScript cannot freeze a view that has elements.
 
 export function deepFreeze<Value>(value: Value): Value {
   if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return value;

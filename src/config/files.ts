@@ -1,5 +1,5 @@
-// Options that name files: each is read and checked before anything listens, so that a wrong key is a fault of the
-// start and not of the thousandth request.
+// Options that name files: each file is read and checked before anything listens, so that a wrong key fails the start and not the
+// thousandth request.
 import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { limits } from '../shared/limits.js';
@@ -27,10 +27,10 @@ export interface TextFile {
   readonly text: string;
 }
 
-/** Says nothing of what is in the file: another try may read it. */
+/** The file could not be read, which says nothing about its content: another attempt may succeed. */
 export class UnreadableFile extends InvalidValue {}
 
-/** A folder whose files are read later, whenever they are needed. */
+/** A folder whose files are read later, when they are needed. */
 export function parseDirectory(path: string): string {
   try {
     readdirSync(path);
@@ -42,7 +42,7 @@ export function parseDirectory(path: string): string {
   }
 }
 
-/** One key to verify tokens with, or several while they are renewed. */
+/** One key that verifies tokens, or several during a key rotation. */
 export function readTokenPublicKey(path: string): PemFile {
   const pem = readKeyFile(path).toString('utf8');
   keysOfPem(pem);
@@ -55,7 +55,7 @@ export function readTokenJwks(path: string): TextFile {
   return { path, text };
 }
 
-/** PEM text of a key to mint tokens with. */
+/** PEM text of a key that signs tokens. */
 export function readTokenPrivateKey(path: string): string {
   const { pem, key } = readPrivateKey(path);
   if (keyKind(key) === undefined)
@@ -72,7 +72,7 @@ export function readSecret(path: string): SecretFile {
 
 const SECRET_KEY_BYTES = 32;
 
-/** Keys that seal secrets, a line each: 32 bytes in base64 or in hexadecimal digits. Answers them in base64. */
+/** Keys that seal secrets, one per line: 32 bytes in base64 or hexadecimal. @returns them in base64. */
 export function readSecretKeys(path: string): readonly string[] {
   const lines = readFile(path).toString('latin1').split(/\r?\n/);
   const words = lines.map((line) => line.trim()).filter((line) => line !== '' && !line.startsWith('#'));
@@ -97,7 +97,7 @@ export function readPassword(path: string): string {
   return password;
 }
 
-/** A certificate, with or without its chain after it. */
+/** A certificate, optionally followed by its chain. */
 export function readCertificates(path: string): PemFile {
   const pem = readFile(path).toString('utf8');
   const certificates = pem.match(CERTIFICATE) ?? [];
@@ -108,12 +108,12 @@ export function readCertificates(path: string): PemFile {
   return { path, pem };
 }
 
-/** A certificate's private key, of any kind that TLS takes. */
+/** A certificate's private key, of any type that TLS supports. */
 export function readTlsPrivateKey(path: string): PemFile {
   return { path, pem: readPrivateKey(path).pem };
 }
 
-/** Whether the first certificate of a chain was issued for this key. */
+/** Whether the first certificate in the file belongs to this key. */
 export function isPair(certificate: PemFile, privateKey: PemFile): boolean {
   return new X509Certificate(certificate.pem).checkPrivateKey(createPrivateKey(privateKey.pem));
 }
@@ -129,7 +129,7 @@ function readPrivateKey(path: string): { pem: string; key: KeyObject } {
   return { pem, key };
 }
 
-/** OpenSSL takes the first key of a file and says nothing of the others. */
+/** OpenSSL uses the first key of a file and ignores the others without a word. */
 function refuseSeveral(pem: string): void {
   const count = pem.match(PRIVATE_KEYS)?.length ?? 0;
   if (count > 1) throw new InvalidValue(`holds ${count} private keys; give a file with only the one to use`);
@@ -163,7 +163,7 @@ function tryRead<Value>(read: () => Value, problem: string): Value {
   }
 }
 
-/** Editors and `echo` end a file with one newline that is not part of the secret in it. */
+/** Editors and `echo` end a file with a newline that is not part of the secret. */
 function finalNewlineLength(bytes: Buffer): number {
   if (bytes.at(-1) !== 0x0a) return 0;
   return bytes.at(-2) === 0x0d ? 2 : 1;

@@ -1,4 +1,4 @@
-// Whether any token can be verified at all.
+// Whether any keys are configured that verify tokens.
 import type { TokenOptions } from './dataplane-options.js';
 
 export function hasKeys({ publicKey, secret, jwks, issuerKeys }: TokenOptions): boolean {

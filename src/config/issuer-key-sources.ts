@@ -1,9 +1,9 @@
-// `--token-jwks-url`: which issuer has its keys where. An issuer alone says so itself, at its well-known addresses.
+// `--token-jwks-url`: where each issuer's keys are. An issuer without a URL is discovered at its well-known addresses.
 import { isIPv4 } from 'node:net';
 import type { IssuerKeySource } from './dataplane-options.js';
 import { InvalidValue } from './faults.js';
 
-/** Comma-separated `issuer=url`, or an issuer that is a URL. */
+/** Comma-separated items: `issuer=url`, or just an issuer that is a URL. */
 export function parseIssuerKeySources(text: string): readonly IssuerKeySource[] {
   const sources = text.split(',').map((item, index) => {
     const source = parseSource(item.trim());
@@ -17,7 +17,7 @@ export function parseIssuerKeySources(text: string): readonly IssuerKeySource[] 
   return sources;
 }
 
-/** Keys that come in plain text could be anybody's, but on this machine. */
+/** Keys fetched in plain text could be anybody's, except on this machine. */
 export function isKeyUrl(text: string, isPlainTextAllowed: boolean): boolean {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || url.username !== '' || url.password !== '') return false;
@@ -28,7 +28,7 @@ export function isPlainText({ issuer, url }: IssuerKeySource): boolean {
   return /^http:/i.test(url ?? issuer);
 }
 
-/** @returns a text: what is wrong. */
+/** @returns a source, or a text that says what is wrong. */
 function parseSource(item: string): IssuerKeySource | string {
   const end = item.indexOf('=');
   const [issuer, url] = end === -1 ? [item, undefined] : [item.slice(0, end).trim(), item.slice(end + 1).trim()];

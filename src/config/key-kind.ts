@@ -1,15 +1,15 @@
-// The kinds of keys that tokens are signed with, and the algorithms of each. Everything else is refused at start-up, so that a
-// key which no token can match is never taken for a working one.
+// The types of keys that sign tokens, and the algorithms of each. All others are refused at start-up, so that a key which no token can
+// match is never taken for a working one.
 import type { KeyObject } from 'node:crypto';
 
 export type KeyKind = 'RSA' | 'P-256' | 'P-384' | 'P-521' | 'Ed25519';
 
-/** JOSE takes no shorter RSA key. */
+/** JOSE allows no shorter RSA key. */
 const RSA_BITS_MIN = 2048;
 
 const CURVES: Readonly<Record<string, KeyKind>> = { prime256v1: 'P-256', secp384r1: 'P-384', secp521r1: 'P-521' };
 
-/** The first of each kind is what we mint with. */
+/** Tokens are minted with the first algorithm of each type. */
 export const ALGORITHMS: Readonly<Record<KeyKind, readonly [string, ...string[]]>> = {
   RSA: ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
   'P-256': ['ES256'],
@@ -27,7 +27,7 @@ export function hmacAlgorithms(secret: Uint8Array): readonly string[] {
     .map(([algorithm]) => algorithm);
 }
 
-/** `undefined` when no JWS algorithm fits the key. */
+/** @returns `undefined` when no JWS algorithm fits the key. */
 export function keyKind(key: KeyObject): KeyKind | undefined {
   const { modulusLength = 0, namedCurve = '' } = key.asymmetricKeyDetails ?? {};
   switch (key.asymmetricKeyType) {

@@ -1,4 +1,4 @@
-// The control plane's options: read, held against each other, and put into the shape that everything after start-up sees.
+// The control plane's options: read, checked against each other, and converted to the form that all code after start-up uses.
 import { deepFreeze } from './deep-freeze.js';
 import type { CommandWords } from './command.js';
 import type { TokenOptions } from './dataplane-options.js';
@@ -24,7 +24,7 @@ import {
   checkConnections,
 } from './plane-options.js';
 
-/** Throws OptionFaults with every fault. Nothing is opened or started. */
+/** Opens and starts nothing. @throws {OptionFaults} with every fault. */
 export function loadControlPlaneOptions(
   words: CommandWords,
   environment: NodeJS.ProcessEnv = process.env,

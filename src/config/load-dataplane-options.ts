@@ -1,4 +1,4 @@
-// The dataplane's options: read, held against each other, and put into the shape that everything after start-up sees.
+// The dataplane's options: read, checked against each other, and converted to the form that all code after start-up uses.
 import { deepFreeze } from './deep-freeze.js';
 import type { CommandWords } from './command.js';
 import type { DataplaneOptions } from './dataplane-options.js';
@@ -27,7 +27,7 @@ type Values = OptionValues<Table>;
 
 const LISTENER_FILES = ['server-certificate', 'server-private-key'] as const;
 
-/** Throws OptionFaults with every fault. Nothing is opened or started. */
+/** Opens and starts nothing. @throws {OptionFaults} with every fault. */
 export function loadDataplaneOptions(
   words: CommandWords,
   environment: NodeJS.ProcessEnv = process.env,
@@ -57,7 +57,7 @@ function checkTlsListener(reader: OptionReader<Table>): void {
   }
 }
 
-/** What operators are told is never told on an address that callers reach. */
+/** The admin listener must never share an address that callers can reach. */
 function checkAdminListener(reader: OptionReader<Table>): void {
   const admin = reader.value('admin-address');
   for (const name of ['address', 'tls-address'] as const) {

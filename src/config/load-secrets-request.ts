@@ -1,4 +1,4 @@
-// What a command that keeps the secrets of the store is to do, as the command line and the environment say it.
+// What a command for secrets in the store has to do, read from the command line and the environment.
 import { isSecretName, SECRET_NAME_RULE } from '../shared/secret-name.js';
 import type { CommandWords } from './command.js';
 import type { StoreOptions } from './dataplane-options.js';
@@ -18,12 +18,12 @@ export type SecretsAction =
 
 export interface SecretsRequest {
   readonly store: StoreOptions;
-  /** In base64, the one that seals first. */
+  /** In base64; the first one seals. */
   readonly keys: readonly string[];
   readonly action: SecretsAction;
 }
 
-/** Throws OptionFaults with every fault. */
+/** @throws {OptionFaults} with every fault. */
 export function loadSecretsRequest(
   words: CommandWords<SecretsCommandName>,
   environment: NodeJS.ProcessEnv = process.env,
@@ -31,7 +31,7 @@ export function loadSecretsRequest(
   const { command, operands } = words;
   const [name] = operands;
   const isNamed = name === undefined || isSecretName(name);
-  // What stands there may be the secret itself: it is not repeated.
+  // The operand may be the secret itself, so it is not repeated.
   const faults = isNamed ? words.faults : [...words.faults, `<name>: must be ${SECRET_NAME_RULE}`];
   const told = { ...words, faults };
   switch (command) {

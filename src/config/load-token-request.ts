@@ -11,7 +11,7 @@ export interface TokenRequest {
   readonly expiresInMs: number;
 }
 
-/** Throws OptionFaults with every fault. */
+/** @throws {OptionFaults} with every fault. */
 export function loadTokenRequest(words: CommandWords, environment: NodeJS.ProcessEnv = process.env): TokenRequest {
   const values = new OptionReader(tokenOptionTable, words, environment).finish();
   return deepFreeze({

@@ -1,5 +1,5 @@
-// Reads the options of one table from the command line, the environment and the fallbacks, in this order, and gathers
-// every fault on the way, so that whoever starts the program learns all of them at once.
+// Reads one table's options from the command line, the environment and the defaults, in this order of precedence, and collects every fault,
+// so that all of them are reported at once.
 import { InvalidValue, OptionFaults } from './faults.js';
 import { environmentVariable, type OptionTable, type OptionValues } from './option.js';
 import type { CommandWords } from './command.js';
@@ -26,27 +26,27 @@ export class OptionReader<Table extends OptionTable> {
     return this.#given(name) !== undefined;
   }
 
-  /** `undefined` when the option has no value, and also when its value was a fault. */
+  /** `undefined` when the option has no value, or its value was a fault. */
   value<Name extends keyof Table & string>(name: Name): OptionValues<Table>[Name] | undefined {
     return this.#values[name];
   }
 
-  /** Adds a fault that no single value shows. */
+  /** Adds a fault that involves more than one value. */
   fault(name: keyof Table & string, problem: string): void {
     this.#faults.push(`${this.#label(name)}: ${problem}`);
   }
 
-  /** Adds one of the words that are no options. */
+  /** Adds a fault of the words that are not options. */
   faultOfOperand(words: string): void {
     this.#faults.push(words);
   }
 
-  /** Every value; throws OptionFaults when there was any fault. */
+  /** Returns every value. @throws {OptionFaults} when there was any fault. */
   finish(): OptionValues<Table> {
     if (this.#faults.length > 0) {
       throw new OptionFaults(this.#faults, `\`switchyard ${this.#words.command} --help\` lists the options.`);
     }
-    // Without a fault no value is missing.
+    // Without faults, every value is present.
     return this.#values as OptionValues<Table>;
   }
 

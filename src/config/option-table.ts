@@ -1,5 +1,5 @@
-// Every option, declared once: what the command line, the environment, the defaults, `--help` and docs/options.md (`npm run docs`) say
-// about it comes from here. The options are in table/, by subject; which plane has which of them is here.
+// Every option, declared once: the command line, the environment, the defaults, `--help` and docs/options.md (`npm run docs`) are derived
+// from here. The options themselves are in table/, by topic; this file says which plane has which of them.
 import { limits } from '../shared/limits.js';
 import type { OptionTable } from './option.js';
 import { secretsKeyFileOption, upstreamModeOption, upstreamOptions } from './table/backend-options.js';
@@ -32,7 +32,7 @@ import {
 } from './table/token-options.js';
 import * as values from './values.js';
 
-/** What both planes have, so that one file of variables serves both. */
+/** Options of both planes: one file of variables can serve both. */
 export const planeOptionTable = {
   ...requestOptions,
   ...storeOptions,
@@ -90,7 +90,7 @@ export const tokenOptionTable = {
   'token-verification-private-key': { ...tokenMintingOptions['token-verification-private-key'], required: true },
 } as const satisfies OptionTable;
 
-/** Of the commands that keep the secrets of the store. */
+/** For the commands that keep secrets in the store. */
 export const secretsOptionTable = {
   'secrets-key-file': secretsKeyFileOption,
   ...storeOptions,

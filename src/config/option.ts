@@ -1,16 +1,16 @@
-// What one option is: how it is written, what it means, what holds without it, and how its text is read.
+// One option: how it is written, what it means, its default, and how its text is parsed.
 
 export interface Option<Value> {
-  /** What stands after the option in `--help`, as in `<host:port>`. */
+  /** Shown after the option in `--help`, for example `<host:port>`. */
   readonly placeholder: string;
   readonly meaning: string;
-  /** The text that is read when none is given; `undefined`: the option stays without a value. */
+  /** The text that is parsed when none is given; `undefined`: the option then has no value. */
   readonly fallback: string | undefined;
-  /** How the documentation names the fallback where its text says too little. */
+  /** How the documentation describes the default where its text says too little. */
   readonly fallbackText?: string;
-  /** The text that the option stands for when it has no value on the command line; without it, that is a fault. */
+  /** The value of an option given without one on the command line; if absent, that is a fault. */
   readonly textAlone?: string;
-  /** Leaving the option out is a fault. */
+  /** Omitting the option is a fault. */
   readonly required?: true;
   /** Throws InvalidValue. */
   readonly parse: (text: string) => Value;
@@ -23,7 +23,7 @@ export function environmentVariable(name: string): string {
   return `SWITCHYARD_${name.toUpperCase().replaceAll('-', '_')}`;
 }
 
-/** The default as a person reads it. */
+/** The default in a form for people. */
 export function fallbackText(option: Option<unknown>): string {
   return option.fallbackText ?? option.fallback ?? (option.required ? 'required' : 'none');
 }
@@ -34,5 +34,5 @@ type ValueOf<O> = O extends { parse(text: string): infer Value }
     : Value | undefined
   : never;
 
-/** The values of a table's options: `undefined` for one that was not given and has no fallback. */
+/** The values of a table's options; `undefined` for one that was not given and has no default. */
 export type OptionValues<Table extends OptionTable> = { readonly [Name in keyof Table]: ValueOf<Table[Name]> };

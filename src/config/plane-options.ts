@@ -1,5 +1,5 @@
-// What both planes are told in the same words, the store, tokens and backends: held against each other, and put into
-// the shape that everything after start-up sees.
+// Options that both planes share (store, tokens, backends): checked against each other, and converted to the form that all code after
+// start-up uses.
 import type {
   AnswerOptions,
   EraOptions,
@@ -23,7 +23,7 @@ import { storeOptions } from './table/store-options.js';
 type Table = typeof planeOptionTable;
 type Values = OptionValues<Table>;
 
-/** Of a command that has the options of the store, whatever else it has. */
+/** The reader of any command that has the store's options among others. */
 export type StoreReader = Pick<OptionReader<typeof storeOptions>, 'isGiven' | 'value' | 'fault'>;
 
 const REDIS_PORT = { plainText: 6379, tls: 16379 };
@@ -35,7 +35,7 @@ const REDIS_OPTIONS = (Object.keys(storeOptions) as (keyof typeof storeOptions)[
 );
 const SENTINEL_OPTIONS = ['redis-sentinel-name', 'redis-sentinel-username', 'redis-sentinel-password-file'] as const;
 
-/** Adds the faults of the store that no single option shows. */
+/** Adds faults of the store options that involve several options. */
 export function checkStore(reader: StoreReader): void {
   if (!PLACES.some((place) => reader.isGiven(place))) {
     for (const name of REDIS_OPTIONS.filter((candidate) => reader.isGiven(candidate))) {
@@ -75,7 +75,7 @@ function checkPlace(reader: StoreReader): void {
   }
 }
 
-/** What is wrong with a private key beside its certificate; `undefined` also when one of them is not there. */
+/** What is wrong with a private key in relation to its certificate; `undefined` also when one of them is missing. */
 export function pairFault(
   certificateName: string,
   certificate: PemFile | undefined,
@@ -152,7 +152,7 @@ export function arrangeProtectedResource(values: Values): ProtectedResourceOptio
   };
 }
 
-/** Adds the faults of keys that no single option shows. */
+/** Adds faults of the key options that involve several options. */
 export function checkToken(reader: OptionReader<Table>): void {
   const issuers = reader.value('token-issuer') ?? [];
   for (const source of reader.value('token-jwks-url') ?? []) {
@@ -166,7 +166,7 @@ export function checkToken(reader: OptionReader<Table>): void {
   }
 }
 
-/** Adds the faults of connections to backends that no single option shows. */
+/** Adds faults of the connection options that involve several options. */
 export function checkConnections(reader: OptionReader<Table>): void {
   for (const name of ['upstream-connections', 'name-look-ups'] as const) {
     const [total, share] = [reader.value(name), reader.value(`${name}-per-subject`)];
@@ -192,7 +192,7 @@ export function arrangeUpstream(values: Values): UpstreamOptions {
   };
 }
 
-/** `undefined` where nothing is traced. */
+/** `undefined` when nothing is traced. */
 export function arrangeTraces(values: Values): TraceOptions | undefined {
   const endpoint = values['traces-endpoint'];
   return endpoint === undefined ? undefined : { endpoint, sampleRatio: values['traces-sample-ratio'] };

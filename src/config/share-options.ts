@@ -1,5 +1,5 @@
-// The shares of a process as both planes are told them, put into the shape that everything after start-up sees. Shares of
-// memory follow from how much a process has, unless an option says otherwise.
+// The shares of a process, for both planes, converted to the form that all code after start-up uses. Shares of memory are derived from the
+// process's memory limit unless an option sets them.
 import type { ShareOptions } from './dataplane-options.js';
 import type { controlPlaneOptionTable, dataplaneOptionTable } from './option-table.js';
 import type { OptionValues } from './option.js';
@@ -8,7 +8,7 @@ type Values = OptionValues<typeof dataplaneOptionTable> | OptionValues<typeof co
 
 const MIB = 1024 * 1024;
 
-/** @param processBytes what the process that keeps to the shares may take. */
+/** @param processBytes memory limit of the process that the shares are for. */
 export function arrangeShares(values: Values, processBytes: number): ShareOptions {
   const eighthBytes = Math.floor(processBytes / 8);
   const sessionBytesMax = values['max-session-bytes'] ?? Math.min(eighthBytes, 1024 * MIB);

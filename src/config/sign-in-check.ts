@@ -1,5 +1,5 @@
-// Signing in to the console by OpenID Connect: the options of it, held against the others. What could only fail at the first
-// sign-in is refused at the start, where it can be seen.
+// Options for signing in to the console by OpenID Connect, checked against the others. What would fail only at the first sign-in is refused
+// at start-up, where it is noticed.
 import type { SignInOptions } from './control-plane-options.js';
 import { InvalidValue } from './faults.js';
 import { isKeyUrl } from './issuer-key-sources.js';
@@ -9,7 +9,7 @@ import type { OptionValues } from './option.js';
 
 type Table = typeof controlPlaneOptionTable;
 
-/** As tokens name it: not a character is changed. */
+/** Returned unchanged, because tokens name the issuer with exactly these characters. */
 export function parseSignInIssuer(text: string): string {
   if (isKeyUrl(text, true) && !/[?#]/.test(text)) return text;
   throw new InvalidValue(
@@ -24,7 +24,7 @@ export function parseSignInScope(text: string): string {
   throw new InvalidValue('expects scopes separated by spaces, including openid, e.g. "openid profile"');
 }
 
-/** Adds the faults that no single option shows. */
+/** Adds faults that involve several options. */
 export function checkSignIn(reader: OptionReader<Table>): void {
   if (!reader.isGiven('sign-in-issuer')) {
     for (const name of DETAILS) {
@@ -50,7 +50,7 @@ export function checkSignIn(reader: OptionReader<Table>): void {
   );
 }
 
-/** `undefined` where nobody signs in so. */
+/** `undefined` when OpenID Connect is not used to sign in. */
 export function arrangeSignIn(values: OptionValues<Table>): SignInOptions | undefined {
   const { 'sign-in-issuer': issuer, 'sign-in-client-id': clientId, 'connect-url': consoleUrl } = values;
   if (issuer === undefined || clientId === undefined || consoleUrl === undefined) return undefined;

@@ -1,4 +1,4 @@
-// `--token-roles-claim`, `--token-teams-claim` and `--token-role-names`: which claims say what somebody may do.
+// `--token-roles-claim`, `--token-teams-claim` and `--token-role-names`: the claims that hold a caller's role and teams.
 import { limits } from '../shared/limits.js';
 import { roles, type Role } from '../shared/roles.js';
 import { InvalidValue } from './faults.js';
@@ -6,8 +6,8 @@ import { InvalidValue } from './faults.js';
 export type RoleNames = Readonly<Record<Role, readonly string[]>>;
 
 /**
- * Steps from the payload to the claim. A name with a colon or a slash is one step, as identity providers name claims of others
- * by URLs; elsewhere a dot goes one deeper, and `\.` is a dot.
+ * The path of member names from the payload to the claim. A text with a colon or a slash is one name, as identity providers name custom
+ * claims by URLs; otherwise a dot separates names, and `\.` is a literal dot.
  */
 export function parseClaimPath(text: string): readonly string[] {
   if (text.length > limits.claimPathCharsMax) {
@@ -21,7 +21,7 @@ export function parseClaimPath(text: string): readonly string[] {
   return steps;
 }
 
-/** Comma-separated `role=value`: the values that stand for a role, in place of its own name. */
+/** Comma-separated `role=value`: the values that stand for a role, instead of its own name. */
 export function parseRoleNames(text: string): RoleNames {
   const named: Record<Role, string[]> = { reader: [], editor: [], admin: [] };
   for (const [index, item] of text.split(',').entries()) {
@@ -48,5 +48,5 @@ function orItself(role: Role, names: readonly string[]): readonly string[] {
   return names.length === 0 ? [role] : names;
 }
 
-/** When none is given. */
+/** Used when `--token-role-names` is not given. */
 export const OWN_ROLE_NAMES: RoleNames = { reader: ['reader'], editor: ['editor'], admin: ['admin'] };

@@ -1,26 +1,26 @@
-// `--check` of the two planes: what would be, said before anything is opened or started. That the options can be read, with
-// their keys and files, is known by then. Cold.
+// `--check` of the two planes: describes what would start, before anything is opened or started. By then the options, keys and files have
+// been read successfully. Cold path.
 import { existsSync } from 'node:fs';
 import type { CommandWords } from './command.js';
 import type { RedisPlace, StoreOptions } from './dataplane-options.js';
 import { environmentVariable, type OptionTable } from './option.js';
 import { parseSwitch } from './values.js';
 
-/** Whether the options of a plane, which are without a fault, are to be checked alone. */
+/** Whether a plane's options, which have no faults, are only to be checked. */
 export function isCheckAlone(words: CommandWords, environment: NodeJS.ProcessEnv = process.env): boolean {
   const text = words.given.get('check') ?? environment[environmentVariable('check')] ?? '';
   return text !== '' && parseSwitch(text);
 }
 
-/** What of the options counts for the text. */
+/** The options that the text describes. */
 export interface CheckedStart {
   readonly store: StoreOptions;
-  /** What listens, and where. */
+  /** Which listeners there are, and where. */
   readonly listeners: Readonly<Record<string, string>>;
   readonly hasKeys: boolean;
 }
 
-/** Lines for a person. Secrets are in files, whose paths alone are options. */
+/** Text for a person. It shows no secrets, as these are in files and options hold only their paths. */
 export function startInWords(
   table: OptionTable,
   words: CommandWords,

@@ -1,16 +1,16 @@
-// The `store copy` command: what is to be copied where.
+// The `store copy` command: what to copy, and where to.
 import { storeCopyOptionTable } from './cli-option-table.js';
 import type { CommandWords } from './command.js';
 import { OptionReader } from './option-reader.js';
 
 export interface StoreCopyRequest {
   readonly isJson: boolean;
-  /** Directories. */
+  /** Both are directories. */
   readonly from: string;
   readonly to: string;
 }
 
-/** Throws OptionFaults with every fault. */
+/** @throws {OptionFaults} with every fault. */
 export function loadStoreCopyRequest(
   words: CommandWords,
   environment: NodeJS.ProcessEnv = process.env,

@@ -1,5 +1,5 @@
-// Environment variables with our prefix that nothing reads: a misspelt one would leave its option at the default, in
-// silence. One file of variables may serve several commands, so what any of them reads is known.
+// Environment variables with the program's prefix that nothing reads: a misspelled one would silently leave its option at the default. One
+// file of variables may serve several commands, so the variables of every command are known.
 import { nameLike } from '../shared/likeness.js';
 import * as tablesOfPeople from './cli-option-table.js';
 import { environmentVariable } from './option.js';
@@ -7,7 +7,7 @@ import * as tablesOfPlanes from './option-table.js';
 
 const PREFIX = 'SWITCHYARD_';
 
-/** Tokens come from the environment alone (cli-request.ts). */
+/** Tokens come only from the environment (cli-request.ts). */
 export const TOKEN_VARIABLE = `${PREFIX}TOKEN`;
 
 const tables: readonly object[] = [...Object.values(tablesOfPlanes), ...Object.values(tablesOfPeople)];
@@ -16,7 +16,7 @@ const known: ReadonlySet<string> = new Set([
   ...tables.flatMap((table) => Object.keys(table).map(environmentVariable)),
 ]);
 
-/** One line each; empty variables count as not set. */
+/** @returns one line per fault; empty variables count as not set. */
 export function unknownVariableFaults(environment: NodeJS.ProcessEnv): string[] {
   return Object.entries(environment).flatMap(([name, value = '']) => {
     if (!name.startsWith(PREFIX) || value === '' || known.has(name) || isOfService(name, value)) return [];
@@ -28,8 +28,8 @@ export function unknownVariableFaults(environment: NodeJS.ProcessEnv): string[] 
 }
 
 /**
- * Kubernetes describes each service to the containers beside it in variables, and a service may well be named after the
- * program: SWITCHYARD_SERVICE_HOST, SWITCHYARD_PORT=tcp://10.0.0.1:8001, SWITCHYARD_PORT_8001_TCP_ADDR.
+ * Kubernetes describes each service in variables of other containers, and a service may well be named after the program:
+ * SWITCHYARD_SERVICE_HOST, SWITCHYARD_PORT=tcp://10.0.0.1:8001, SWITCHYARD_PORT_8001_TCP_ADDR.
  */
 function isOfService(name: string, value: string): boolean {
   if (/_SERVICE_(?:HOST|PORT(?:_\w+)?)$/.test(name)) return true;

@@ -1,4 +1,4 @@
-// What a command about user configs is to do, as the command line and the environment say it.
+// What a command for user configs has to do, read from the command line and the environment.
 import { deepFreeze } from './deep-freeze.js';
 import { configChangeOptionTable, configCheckOptionTable, configStoreOptionTable } from './cli-option-table.js';
 import type { CommandWords } from './command.js';
@@ -11,7 +11,7 @@ export type UserConfigCommandName = UserConfigAction['command'];
 interface Change {
   readonly subject: string;
   readonly store: StoreOptions;
-  /** The SHA-256 of what must be there, or `none`; `undefined`: whatever is there. */
+  /** SHA-256 that the present config must have, or `none` if there must be none; `undefined`: no condition. */
   readonly expectedDigest: string | undefined;
 }
 
@@ -29,7 +29,7 @@ export interface UserConfigRequest {
   readonly action: UserConfigAction;
 }
 
-/** Throws OptionFaults with every fault. */
+/** @throws {OptionFaults} with every fault. */
 export function loadUserConfigRequest(
   words: CommandWords<UserConfigCommandName>,
   environment: NodeJS.ProcessEnv = process.env,

@@ -1,10 +1,10 @@
-// Parsers of option values: text in, a typed value out, or InvalidValue with what the option expects. No files here.
+// Parsers of option values: each turns a text into a typed value, or throws InvalidValue with what the option expects. None reads files.
 import { isIP, isIPv4, isIPv6 } from 'node:net';
 import type { ListenAddress } from './dataplane-options.js';
 import { limits } from '../shared/limits.js';
 import { InvalidValue } from './faults.js';
 
-/** Node fires a timer that is longer than this at once. */
+/** A timer with a longer delay fires at once in Node.js. */
 const TIMER_MS_MAX = 2 ** 31 - 1;
 export const PORT_MAX = 65_535;
 
@@ -20,7 +20,7 @@ export function parseAnyText(text: string): string {
   return text;
 }
 
-/** A flag that stands alone on the command line arrives as `true`. */
+/** A flag given without a value arrives as `true`. */
 export function parseSwitch(text: string): boolean {
   if (/^(true|on|yes|1)$/i.test(text)) return true;
   if (/^(false|off|no|0)$/i.test(text)) return false;
@@ -36,7 +36,7 @@ export function oneOf<Choice extends string>(...choices: readonly Choice[]): One
   return Object.assign(parse, { choices });
 }
 
-/** The texts that a value may have; `undefined` where they are not listed. */
+/** The texts that the value may have; `undefined` when they are not a fixed list. */
 export function choicesOf(parse: (text: string) => unknown): readonly string[] | undefined {
   return 'choices' in parse ? (parse as OneOf<string>).choices : undefined;
 }
@@ -54,7 +54,7 @@ export function wholeNumber(bounds: { readonly min: number; readonly max: number
   };
 }
 
-/** Milliseconds. The unit must be written: a bare number reads as seconds to some and milliseconds to others. */
+/** In milliseconds. The unit is required, as some would read a bare number as seconds and others as milliseconds. */
 export function duration(bounds: { readonly minMs: number; readonly maxMs?: number }): (text: string) => number {
   const { minMs, maxMs = TIMER_MS_MAX } = bounds;
   return (text) => {
@@ -67,7 +67,7 @@ export function duration(bounds: { readonly minMs: number; readonly maxMs?: numb
   };
 }
 
-/** Bytes. */
+/** In bytes. */
 export function size(bounds: { readonly minBytes: number; readonly maxBytes: number }): (text: string) => number {
   return (text) => {
     const [, digits, unit] = /^(\d+)(B|KiB|MiB|GiB)?$/.exec(text) ?? [];
@@ -78,13 +78,13 @@ export function size(bounds: { readonly minBytes: number; readonly maxBytes: num
   };
 }
 
-/** In the largest unit in which it is whole. */
+/** In the largest unit that gives a whole number. */
 function sizeText(bytes: number): string {
   const [unit = 'B', unitBytes = 1] = Object.entries(UNIT_BYTES).findLast(([, each]) => bytes % each === 0) ?? [];
   return `${bytes / unitBytes}${unit}`;
 }
 
-/** Port 0 stands for any free port. */
+/** Port 0 means any free port. */
 export function parseListenAddress(text: string): ListenAddress {
   const address = addressOf(text);
   if (address !== undefined) return address;
@@ -98,7 +98,7 @@ function addressOf(text: string): ListenAddress | undefined {
   return isHost && Number(digits) <= PORT_MAX ? { host, port: Number(digits) } : undefined;
 }
 
-/** Comma-separated places to connect to. */
+/** Comma-separated addresses to connect to. */
 export function parseAddresses(text: string): readonly ListenAddress[] {
   return parseList(text, (item) => {
     const address = addressOf(item);
@@ -107,7 +107,7 @@ export function parseAddresses(text: string): readonly ListenAddress[] {
   });
 }
 
-/** Where to connect to. */
+/** An address to connect to. */
 export function parseAdminAddress(text: string): ListenAddress {
   const address = addressOf(text);
   if (address !== undefined && address.port > 0) return address;
@@ -134,7 +134,7 @@ export function parseHost(text: string): string {
   );
 }
 
-/** `''` or `/a/b`: begins with a slash and does not end with one. */
+/** `''` or a path like `/a/b`: begins with a slash and does not end with one. */
 export function parsePathPrefix(text: string): string {
   const prefix = text.replace(/\/$/, '');
   const segments = prefix.split('/').slice(1);
@@ -145,19 +145,19 @@ export function parsePathPrefix(text: string): string {
   throw new InvalidValue('expects a path that begins with a slash, as in /gw-rs; / alone means no prefix');
 }
 
-/** Comma-separated origins, each as a browser writes it into the `Origin` header. */
+/** Comma-separated origins, each as a browser sends it in the `Origin` header. */
 export function parseOrigins(text: string): readonly string[] {
   return parseList(text, (item) => {
     if (!/^[a-z][a-z0-9+.-]*:\/\/[^/?#@\s]+$/i.test(item) || !URL.canParse(item)) {
       throw new InvalidValue('is not an origin, as in https://app.example:8443: scheme, host and port, no path');
     }
     const { origin } = new URL(item);
-    // URL knows no origin of schemes other than the web's, such as a browser extension's: those are kept as written.
+    // For schemes outside the web's, such as a browser extension's, URL has no origin: those are kept as written.
     return origin === 'null' ? item : origin;
   });
 }
 
-/** Where a secret may be sent: comma-separated http and https origins, or `any`. */
+/** Comma-separated http and https origins that a secret may be sent to, or `any`. */
 export function parseSecretOrigins(text: string): readonly string[] | 'any' {
   if (text === 'any') return text;
   const origins = parseOrigins(text);
@@ -168,7 +168,7 @@ export function parseSecretOrigins(text: string): readonly string[] | 'any' {
   return origins;
 }
 
-/** Comma-separated `host` or `host:port`, in lower case. */
+/** Comma-separated `host` or `host:port`. @returns them in lower case. */
 export function parseHosts(text: string): readonly string[] {
   return parseList(text, (item) => {
     const [, bracketed, bare, digits = '0'] = /^(?:\[([^\]]+)\]|([^:[\]]+))(?::(\d{1,5}))?$/.exec(item) ?? [];
@@ -178,7 +178,7 @@ export function parseHosts(text: string): readonly string[] {
   });
 }
 
-/** Comma-separated addresses, each with a port or without. */
+/** Comma-separated addresses, each with or without a port. */
 export function parseNameServers(text: string): readonly string[] {
   return parseList(text, (item) => {
     const [, bracketed, digits = '53'] = /^(?:\[([^\]]+)\]|[\d.]+)(?::(\d{1,5}))?$/.exec(item) ?? [];
@@ -190,7 +190,7 @@ export function parseNameServers(text: string): readonly string[] {
   });
 }
 
-/** Comma-separated networks; an address alone is a network of its own. */
+/** Comma-separated networks; a bare address is a network of one. */
 export function parseNetworks(text: string): readonly string[] {
   return parseList(text, (item) => {
     const [, address = '', digits] = /^([\d.]+|[\da-f:.]+)(?:\/(\d{1,3}))?$/i.exec(item) ?? [];
@@ -208,13 +208,13 @@ export function parseTexts(text: string): readonly string[] {
   });
 }
 
-/** A SHA-256 in hexadecimal digits, or `none`. */
+/** A SHA-256 in hexadecimal, or `none`. */
 export function parseDigest(text: string): string {
   if (text === 'none' || /^[0-9a-f]{64}$/.test(text)) return text;
   throw new InvalidValue('expects 64 hexadecimal digits, or none');
 }
 
-/** Scheme, host and port, with a path where a proxy has put one; ends without a slash. */
+/** Scheme, host and port, optionally with a path that a proxy has added. @returns it without a trailing slash. */
 export function parseBaseUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isPlain = url !== undefined && url.username === '' && url.password === '' && !/[?#]/.test(text);
@@ -222,7 +222,7 @@ export function parseBaseUrl(text: string): string {
   throw new InvalidValue('expects an http or https URL, as in http://127.0.0.1:4444, without user, query and fragment');
 }
 
-/** Scheme, host and port alone. */
+/** Only scheme, host and port. */
 export function parsePublicUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url !== undefined && /^https?:$/.test(url.protocol) && text.replace(/\/$/, '').toLowerCase() === url.origin)
@@ -232,7 +232,7 @@ export function parsePublicUrl(text: string): string {
   );
 }
 
-/** Comma-separated URLs, as tokens name them: not a character is changed. */
+/** Comma-separated URLs, returned unchanged, because tokens name issuers with exactly these characters. */
 export function parseIssuers(text: string): readonly string[] {
   return parseList(text, (item) => {
     const url = URL.canParse(item) ? new URL(item) : undefined;
@@ -242,7 +242,7 @@ export function parseIssuers(text: string): readonly string[] {
   });
 }
 
-/** From 0 to 1. */
+/** A number from 0 to 1. */
 export function parseShare(text: string): number {
   const value = /^(?:0|1|[01]?\.\d+)$/.test(text) ? Number(text) : Number.NaN;
   if (value >= 0 && value <= 1) return value;
@@ -260,7 +260,7 @@ function parseList<Item>(text: string, parseItem: (item: string) => Item): reado
   });
 }
 
-/** Also takes an IPv4 address, which has the shape of a host name. */
+/** Also true for an IPv4 address, which has the form of a host name. */
 function isHostName(text: string): boolean {
   return text.length <= 253 && text.split('.').every((label) => /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/i.test(label));
 }

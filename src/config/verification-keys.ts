@@ -1,6 +1,5 @@
-// Keys that verify tokens, from the texts that hold them: PEM, a JWK set or a secret. An algorithm is a key's only where it
-// belongs to the key's kind, so a token cannot choose how a key is used (RFC 8725 section 3.1). Cold: at the start, and when
-// a file has changed.
+// Reads keys that verify tokens from PEM, a JWK set or a secret. A key gets only the algorithms of its type, so a token cannot choose how a
+// key is used (RFC 8725 section 3.1). Cold path: at start-up, and when a file has changed.
 import { createHash, createPublicKey, X509Certificate, type KeyObject } from 'node:crypto';
 import { limits } from '../shared/limits.js';
 import { InvalidValue } from './faults.js';
@@ -9,25 +8,25 @@ import { ALGORITHMS, hmacAlgorithms, keyKind } from './key-kind.js';
 export interface VerificationKey {
   readonly key: KeyObject | Uint8Array;
   readonly algorithms: readonly string[];
-  /** How tokens name it; `undefined`: they do not. */
+  /** The key's name in tokens (`kid`); `undefined`: it has none. */
   readonly id: string | undefined;
-  /** The same for the same key with the same use. */
+  /** Equal for equal keys with the same algorithms and id. */
   readonly digest: string;
 }
 
-/** What a set may hold that is of no use here: of the operator's own file a fault, of an issuer's simply not for us. */
+/** Keys in a set that cannot be used: in the operator's own file they are a fault; in an issuer's set they are skipped. */
 export type UnusableJwk = 'refused' | 'left-out';
 
 const PRIVATE_KEY_LABEL = /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----/;
-/** A certificate is read for the public key in it. */
+/** Certificates are accepted for the public key in them. */
 const LABEL = /-----BEGIN (?:(?:[A-Z]+ )*PUBLIC KEY|(?:X509 |TRUSTED )?CERTIFICATE)-----/g;
 const BLOCK = /-----BEGIN ((?:[A-Z]+ )*PUBLIC KEY|(?:X509 |TRUSTED )?CERTIFICATE)-----[^-]*-----END \1-----/g;
 const CERTIFICATE = /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----/;
 const KINDS = 'RSA of 2048 bits or more, EC on P-256, P-384 or P-521, or Ed25519';
 
-/** Throws InvalidValue. */
+/** @throws {InvalidValue} */
 export function keysOfPem(pem: string): readonly VerificationKey[] {
-  // Node derives the public half of a private key without a word; the private one has no business in every worker.
+  // Node.js would silently derive the public key from a private one, and a private key must not be in every worker.
   if (PRIVATE_KEY_LABEL.test(pem)) throw new InvalidValue('holds a private key; give the file of its public key');
   const blocks = pem.match(BLOCK) ?? [];
   const count = pem.match(LABEL)?.length ?? 0;
@@ -40,14 +39,14 @@ export function keysOfPem(pem: string): readonly VerificationKey[] {
   return checked(keys);
 }
 
-/** Throws InvalidValue. */
+/** @throws {InvalidValue} */
 export function keysOfSecret(secret: Uint8Array): readonly VerificationKey[] {
   const algorithms = hmacAlgorithms(secret);
   if (algorithms.length > 0) return [verificationKey(secret, algorithms, undefined)];
   throw new InvalidValue('holds a secret that is too short; use 32 random bytes or more');
 }
 
-/** RFC 7517. Throws InvalidValue. @returns of an issuer none, too: it may take back the last one. */
+/** A JWK set (RFC 7517). @throws {InvalidValue}. @returns possibly no key for an issuer, which may withdraw its last one. */
 export function keysOfJwks(text: string, unusable: UnusableJwk): readonly VerificationKey[] {
   const members = membersOf(text);
   if (members.length > limits.verificationKeysMax) {
@@ -57,18 +56,18 @@ export function keysOfJwks(text: string, unusable: UnusableJwk): readonly Verifi
   members.forEach((jwk, index) => {
     const read = keyOfJwk(jwk);
     if (typeof read !== 'string') keys.push(read);
-    // A set says of a key what it is for: one to encrypt with is nobody's mistake.
+    // A key that is marked for another use, such as encryption, is not a mistake.
     else if (unusable === 'refused' && read !== OTHER_USE)
       throw new InvalidValue(`key ${index + 1} in the set ${read}`);
   });
-  // A secret that everybody can fetch is none.
+  // A secret that anybody can fetch is no secret.
   const usable = unusable === 'refused' ? keys : keys.filter(({ key }) => !(key instanceof Uint8Array));
   if (unusable === 'left-out') return usable;
   if (usable.length === 0) throw new InvalidValue('holds no key that verifies tokens');
   return checked(usable);
 }
 
-/** Keys of one issuer that no token could tell apart, though they differ, or that are there twice. */
+/** @returns the keys. @throws {InvalidValue} for too many, for duplicates, and for different keys that a token could not tell apart. */
 export function checked(keys: readonly VerificationKey[]): readonly VerificationKey[] {
   if (keys.length > limits.verificationKeysMax) {
     throw new InvalidValue(`holds ${keys.length} keys; ${limits.verificationKeysMax} is the maximum`);
@@ -104,7 +103,7 @@ function keyOfBlock(block: string, which: string): VerificationKey {
   throw new InvalidValue(`${what}cannot be used for signing tokens; use ${KINDS}`);
 }
 
-/** The keys of authorities would verify tokens, too. */
+/** The CA keys in a chain would verify tokens as well. */
 function refuseChain(blocks: readonly string[]): void {
   if (blocks.length < 2) return;
   const certificates = blocks
@@ -126,7 +125,7 @@ function membersOf(text: string): readonly unknown[] {
 
 const OTHER_USE = 'is not for signatures';
 
-/** @returns a text: why it cannot be used. */
+/** @returns a key, or a text that says why it cannot be used. */
 function keyOfJwk(jwk: unknown): VerificationKey | string {
   if (typeof jwk !== 'object' || jwk === null) return 'is no object';
   const { kty, kid, use, alg, key_ops: operations, k, d } = jwk as Readonly<Record<string, unknown>>;
@@ -141,7 +140,7 @@ function keyOfJwk(jwk: unknown): VerificationKey | string {
   if (alg === undefined) return verificationKey(read.key, read.algorithms, kid);
   const named = read.algorithms.find((algorithm) => algorithm === alg);
   if (named === undefined) return 'has an alg that does not fit its key type';
-  // One key, two names of its algorithm (RFC 9864).
+  // One key type whose algorithm has two names (RFC 9864).
   const algorithms = named === 'EdDSA' || named === 'Ed25519' ? read.algorithms : [named];
   return verificationKey(read.key, algorithms, kid);
 }

@@ -1,16 +1,16 @@
-// Every metric that the gateway tells: what Prometheus, the dashboard and the alert rules know it by. Workers keep figures,
-// the primary puts them together and adds its own. docs/operations.md and deploy/ mirror this file, and tests hold them together.
+// Every metric of the gateway, as Prometheus, the dashboard and the alert rules know it. Workers collect figures; the primary adds them up
+// and adds its own. docs/operations.md and deploy/ mirror this file, which tests verify.
 
-/** Seconds; of requests. From a quick cache hit to a tool that thinks. */
+/** For requests, in seconds: from a quick cache hit to a slow tool. */
 export const LATENCY_BOUNDS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
-/** Seconds; of the gateway's own share, and of the event loop's delay, which are a hundredth of that. */
+/** For the gateway's own share and the event loop's delay, in seconds: about a hundredth of the above. */
 export const OWN_BOUNDS_S = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
 
 export interface MetricFamily {
   readonly type: 'counter' | 'gauge' | 'histogram';
   readonly help: string;
   readonly labels: readonly string[];
-  /** Of a histogram, seconds. */
+  /** Upper bounds of a histogram's buckets, in seconds. */
   readonly boundsS?: readonly number[];
 }
 
@@ -106,5 +106,5 @@ export const metricFamilies = {
 
 export type MetricName = keyof typeof metricFamilies;
 
-/** Stands for what has no label value of its own: an unknown method, a backend beyond the number that is told. */
+/** The label for everything without a label value of its own: an unknown method, a backend beyond the maximum number. */
 export const OTHER = 'other';

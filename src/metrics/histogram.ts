@@ -1,12 +1,12 @@
-// Durations counted into fixed buckets. Hot: a few comparisons and two additions for each.
+// A histogram of durations with fixed buckets. Hot path: a few comparisons and two additions per value.
 
 export class Histogram {
   readonly #bounds: Float64Array;
-  /** One more than bounds: what lies above all. */
+  /** One more than there are bounds: the last one counts values above all of them. */
   readonly #counts: Float64Array;
   #sum = 0;
 
-  /** @param bounds upper ones, ascending, inclusive. */
+  /** @param bounds upper bounds, ascending and inclusive. */
   constructor(bounds: readonly number[]) {
     this.#bounds = Float64Array.from(bounds);
     this.#counts = new Float64Array(bounds.length + 1);

@@ -1,5 +1,5 @@
-// Counts of what happens seldom enough to be counted by its name: refusals, faults, hops that fail. The names are of closed
-// lists of ours, so that there are few.
+// Counters for events rare enough to be counted by name: refusals, faults, failed hops. The names come from closed lists in the program, so
+// there are few.
 import type { MetricName } from './catalogue.js';
 import type { Series } from './series.js';
 

@@ -1,13 +1,13 @@
-// A worker's figures of requests: counters in a typed array for each backend, found by small numbers. Hot: once per request
-// when it is over, a few additions.
+// A worker's figures about requests: per backend, counters in a typed array, addressed by small numbers. Hot path: a few additions at the
+// end of each request.
 //
-// What callers make up never becomes a label: a method that is not known is `other`, and so are backends beyond a number.
+// Nothing invented by callers becomes a label: an unknown method is `other`, and so are backends beyond a maximum number.
 import { limits } from '../shared/limits.js';
 import { LATENCY_BOUNDS_S, OTHER, OWN_BOUNDS_S } from './catalogue.js';
 import { Histogram } from './histogram.js';
 import type { Series } from './series.js';
 
-/** MCP's, and `GET`, `DELETE`, `batch` and `POST` for what is not one message or was not read. */
+/** MCP's methods, and `GET`, `DELETE`, `batch` and `POST` for requests that are not one message or were not read. */
 export const METHODS = [
   OTHER,
   'initialize',
@@ -42,13 +42,13 @@ export const METHODS = [
 ] as const;
 
 /**
- * How a request came out: `ok`; `tool-error`, a result that says `isError`; `rpc-error`, an error of JSON-RPC, the backend's or
- * ours; `fault`, a backend that failed; `refused`, before there was a message; `gone`, nobody was there to be answered.
+ * How a request ended: `ok`; `tool-error`, a result with `isError`; `rpc-error`, a JSON-RPC error, of the backend or of the gateway;
+ * `fault`, a backend failed; `refused` before the message was processed; `gone`, the caller left before its answer.
  */
 export const OUTCOMES = ['ok', 'tool-error', 'rpc-error', 'fault', 'refused', 'gone'] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
-/** Of answers; 0 stands for every other one, and for none. */
+/** HTTP statuses; 0 stands for all others, and for none. */
 const STATUSES = [0, 200, 202, 204, 400, 401, 403, 404, 405, 406, 413, 415, 429, 500, 503] as const;
 
 const methodNumbers: ReadonlyMap<string, number> = new Map(METHODS.map((method, number) => [method, number]));
@@ -60,23 +60,23 @@ const CELLS = METHODS.length * OUTCOMES.length * STATUSES.length;
 
 export interface RequestFigure {
   readonly method: string;
-  /** `''` when no backend was asked, or more than one. */
+  /** `''` when no backend was asked, or several were. */
   readonly backend: string;
   readonly outcome: Outcome;
   readonly status: number;
-  /** From the whole request to the whole answer; of an answer that has no end to wait for, -1. */
+  /** From the whole request to the whole answer; -1 for a stream, whose end says nothing. */
   readonly totalMs: number;
-  /** Until the answer was there; -1 when that is not known. */
+  /** Time until the answer was available; -1 when unknown. */
   readonly answeredMs: number;
-  /** Of that, the backend's; -1 when no one backend was asked. */
+  /** The backend's part of that; -1 unless exactly one backend was asked. */
   readonly backendMs: number;
 }
 
-/** Of requests to one backend. */
+/** The figures about requests to one backend. */
 class BackendFigures {
   readonly seconds = new Histogram(LATENCY_BOUNDS_S);
   readonly #counts = new Float64Array(CELLS);
-  /** Cells that are not 0: few of thousands, and a report looks at no others. */
+  /** Cells that are not 0: few out of thousands, so a report visits only these. */
   readonly #touched: number[] = [];
 
   count(cell: number): void {
@@ -90,7 +90,7 @@ class BackendFigures {
 }
 
 export class RequestFigures {
-  /** By backend; `''` for requests of none. The last one to be let in is `other`. */
+  /** By backend; `''` for requests to none. */
   readonly #backends = new Map<string, BackendFigures>();
   readonly #other = new BackendFigures();
   readonly #methodSeconds = METHODS.map(() => new Histogram(LATENCY_BOUNDS_S));
@@ -107,7 +107,7 @@ export class RequestFigures {
     if (answeredMs >= backendMs) this.#ownSeconds.observe((answeredMs - backendMs) / 1_000);
   }
 
-  /** The label of a backend: its name, or `other` when there are too many to tell. */
+  /** A backend's label: its name, or `other` when there are too many backends. */
   labelOf(backend: string): string {
     return this.#of(backend) === this.#other ? OTHER : backend;
   }

@@ -1,14 +1,14 @@
-// Figures on their way from a worker to the primary: plain data, one item for each combination of labels that has been
-// seen. Cold: made when somebody asks.
+// Figures on their way from a worker to the primary: plain data, one item for each combination of labels that occurred. Cold path: only
+// built on demand.
 import { metricFamilies, type MetricName } from './catalogue.js';
 
 export interface Series {
   readonly name: MetricName;
-  /** Values of the family's labels, in their order. */
+  /** Values of the family's labels, in the same order. */
   readonly labels: readonly string[];
-  /** Of a counter or gauge; of a histogram the sum, seconds. */
+  /** Of a counter or gauge; for a histogram, the sum in seconds. */
   readonly value: number;
-  /** Of a histogram: how many lay in each bucket, and last those above all. */
+  /** For a histogram: the count of each bucket, and last the count above all bounds. */
   readonly counts?: readonly number[];
 }
 
@@ -24,7 +24,7 @@ export function isSeries(value: unknown): value is Series {
   );
 }
 
-/** Series by name and labels, added up. */
+/** Adds up series with equal names and labels. */
 export class SeriesSum {
   readonly #series = new Map<string, Series>();
 

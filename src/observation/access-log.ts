@@ -1,6 +1,6 @@
-// One line per request when the option is on (decisions 1): who (a hash), what and how it went; never arguments, tokens
-// or whole session ids. Without the option refusals and backends' failures have their lines all the same, the first of a
-// kind at once and the others counted, because whoever asks why somebody was not served looks here.
+// With the option on, one line per request (decisions 1): who (a hash), what, and how it ended; never arguments, tokens or whole session
+// ids. Refusals and backend failures are logged even without the option, the first of a kind at once and the others counted, because this
+// is where one looks for why a request was not served.
 import type { ExchangeEnding, ExchangeRequest } from '../relay/exchange/exchange.js';
 import { limits } from '../shared/limits.js';
 import { LineShares } from '../shared/line-shares.js';
@@ -11,35 +11,35 @@ import type { WatchedRequest } from './request-watch.js';
 /** How a request ended. */
 export interface RequestEnd {
   readonly durationMs: number;
-  /** Of the answer's head; 0 when there was none. */
+  /** HTTP status of the answer; 0 when there was none. */
   readonly status: number;
-  /** Of the answer's body that were handed over. */
+  /** Body bytes of the answer that were handed over for sending. */
   readonly bytes: number;
   readonly ending: ExchangeEnding;
 }
 
-/** What is known of a request that was refused before anybody looked at its message. */
+/** What is known of a request that was refused before its message was processed. */
 export interface Refused {
   readonly request: Pick<ExchangeRequest, 'requestId'> & { readonly method: string };
   readonly virtualHost: string;
-  /** `''` while it is not known. */
+  /** `''` while unknown. */
   readonly subject: string;
   readonly code: string;
-  /** What the caller is not told, as what is wrong with its token; `''` for nothing. */
+  /** What the caller is not told, for example what is wrong with its token; `''` for nothing. */
   readonly cause: string;
   readonly status: number;
 }
 
-/** A request that no relay has had, as the control plane's own. */
+/** A request that was answered without a relay, such as one to the control plane's own API. */
 export interface Answered {
   readonly requestId: string;
   readonly subject: string;
   readonly method: string;
   readonly route: string;
-  /** Names of what it is about, as the path has them. */
+  /** The names in its path. */
   readonly server: string | undefined;
   readonly composition: string | undefined;
-  /** `error`: the request is not right; `refused`: it was not looked at; `fault`: it is the program's own, or the store's. */
+  /** `error`: the request is invalid; `refused`: it was not processed; `fault`: the program or the store failed. */
   readonly outcome: 'ok' | 'error' | 'refused' | 'fault';
   readonly code: string;
   readonly cause: string;
@@ -51,7 +51,7 @@ export interface Answered {
 
 export class AccessLog {
   readonly #logger: Logger;
-  /** A line for each request, not for refusals and failures alone. */
+  /** Whether every request gets a line, not only refusals and failures. */
   readonly isOfAll: boolean;
   readonly #repeated: RepeatedLog;
 
@@ -61,7 +61,7 @@ export class AccessLog {
     this.#repeated = new RepeatedLog(nowMs, new LineShares(nowMs));
   }
 
-  /** A request that the relay has answered, or not. */
+  /** A request that reached the relay has ended. */
   done(request: WatchedRequest, end: RequestEnd): void {
     const { outcome } = request;
     if (!this.#logger.isLevelEnabled('info')) return;
@@ -72,7 +72,7 @@ export class AccessLog {
     this.#write(`${outcome} ${detail} ${backend}`, caller.subject, fields);
   }
 
-  /** A request that was refused before it reached the relay. */
+  /** A request was refused before it reached the relay. */
   refused({ request, virtualHost, subject, code, cause, status }: Refused): void {
     const fields = {
       ...idOf(request.requestId),
@@ -87,7 +87,7 @@ export class AccessLog {
     this.#write(`refused ${code} ${cause}`, subject, fields);
   }
 
-  /** A request that was answered without a relay. */
+  /** A request was answered without a relay. */
   answered(answered: Answered): void {
     const { requestId, subject, method, route, server, composition, outcome, code, cause, durationMs } = answered;
     if (!this.isOfAll && outcome !== 'refused' && outcome !== 'fault') return;
@@ -107,14 +107,14 @@ export class AccessLog {
     this.#write(`${outcome} ${code} ${cause}`, subject, fields);
   }
 
-  /** @param subject whose failures are told apart from others', and count in a share of their own. */
+  /** @param subject whose failures are logged separately from others', and count in its own share of lines. */
   #write(kind: string, subject: string, fields: object): void {
     if (this.isOfAll) this.#logger.info(fields, 'request');
     else this.#repeated.info(this.#logger, `${kind} ${subject}`, fields, 'request not served', subject);
   }
 }
 
-/** Who asked for what. */
+/** Who sent which request. */
 function whatOf({ caller, exchange, method, backend, tool }: WatchedRequest): object {
   return {
     ...idOf(exchange.request.requestId),
@@ -133,7 +133,7 @@ function howOf({ exchange, outcome, detail, backendMs, requestBytes }: WatchedRe
   return {
     outcome: ending === 'unheard' && outcome === 'ok' ? 'gone' : outcome,
     ...(detailName !== undefined && { [detailName]: detail }),
-    // Where the answer was cut before it began, there is no status.
+    // An answer that was cut before it began has no status.
     ...(status !== 0 && { status }),
     requestBytes,
     bytes,
@@ -164,7 +164,7 @@ function tenths(ms: number): number {
   return Math.round(ms * 10) / 10;
 }
 
-/** What a caller made up may be as long as a request. */
+/** A text chosen by the caller may be as long as a request. */
 function bounded(words: string): string {
   return words.slice(0, limits.accessLogNameCharsMax);
 }

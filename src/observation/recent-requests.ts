@@ -1,5 +1,5 @@
-// The requests of late that this worker watched, so that an operator who was given a request's id can see what became of it.
-// A ring of columns: to keep a request allocates nothing. Hot where figures are kept and requests have ids.
+// The latest requests that this worker watched, so that an operator who has a request's id can see how it ended. A ring buffer in columns:
+// keeping a request allocates nothing. Hot path when metrics are collected and requests have ids.
 import { limits } from '../shared/limits.js';
 
 export interface RecentRequest {
@@ -13,12 +13,12 @@ export interface RecentRequest {
   readonly detail: string | number;
   readonly status: number;
   readonly durationMs: number;
-  /** -1 where no backend was asked. */
+  /** -1 when no backend was asked. */
   readonly backendMs: number;
   readonly endedAtMs: number;
 }
 
-/** Of the fields of a request, each under its name. */
+/** A ring buffer with one column per field. */
 export class RecentRequests {
   readonly #kept: number;
   readonly #texts: string[][];
@@ -34,8 +34,8 @@ export class RecentRequests {
   }
 
   /**
-   * One by one, so that nothing is made for it. Ids are texts of a few dozen characters; what callers made up may be as long as a request,
-   * and is left out then.
+   * Takes the fields one by one, so that no object is allocated. Ids are a few dozen characters long; texts chosen by the caller may be as
+   * long as a request, and are left out then.
    */
   keep(
     requestId: string,
@@ -68,7 +68,7 @@ export class RecentRequests {
     this.#numbers[first + 3] = Date.now();
   }
 
-  /** Several where a batch, or a client that makes its own ids, has one id for several. */
+  /** Returns several when a batch, or a client that makes its own ids, uses one id more than once. */
   find(requestId: string): RecentRequest[] {
     const found: RecentRequest[] = [];
     if (requestId === '') return found;

@@ -1,5 +1,5 @@
-// The trace of one request: its parent, whether it is recorded, and the ids of its two spans, the request's and that of the call
-// to its backend. Made for requests of a gateway that traces, and for no others.
+// The trace of one request: its parent, whether it is recorded, and the ids of its two spans, one for the request and one for the call to
+// its backend. Created only when tracing is on.
 import { randomBytes } from 'node:crypto';
 import type { TraceHeaders } from '../upstream/http/http-upstream.js';
 import type { IdSpan } from '../upstream/rpc/request-plan.js';
@@ -9,15 +9,15 @@ import { fitTraceState, readTraceParent, traceParentText, type TraceParent } fro
 export class RequestTrace {
   traceId = '';
   spanId = '';
-  /** Of the call to the backend; `''` when there was none. */
+  /** Span id of the call to the backend; `''` when there was none. */
   backendSpanId = '';
-  /** The JSON-RPC request's, as text. */
+  /** Id of the JSON-RPC request, as text. */
   rpcId = '';
   readonly state: string;
   parent: TraceParent | undefined = undefined;
   isSampled = false;
 
-  /** @param random decides, below the ratio, about a request that has no parent. */
+  /** @param random below `ratio`, a request without a parent is recorded. */
   constructor(traceparent: string, tracestate: string, ratio: number, random: number) {
     this.parent = traceparent === '' ? undefined : readTraceParent(traceparent);
     this.state = this.parent === undefined ? '' : fitTraceState(tracestate);
@@ -25,12 +25,12 @@ export class RequestTrace {
   }
 
   /**
-   * The request goes to its backend.
-   * @param inMessage `traceparent` of the message itself, which is more exact than that of the HTTP request; `''` without.
-   * @returns what the backend is told: of a request that is not recorded what its client has said.
+   * Called when the request is sent to its backend.
+   * @param inMessage the message's own `traceparent`, which takes precedence over that of the HTTP request; `''` without one.
+   * @returns the headers for the backend: for a request that is not recorded, those that its client sent.
    */
   onSending(inMessage: string, id: IdSpan): TraceHeaders | undefined {
-    // A request that was refused, and is sent again, is the same call.
+    // A request that was refused and is sent again is still the same call.
     if (this.backendSpanId === '') this.#adopt(inMessage);
     if (!this.isSampled) return this.parent && { traceparent: traceParentText(this.parent), tracestate: this.state };
     this.#begin();
@@ -42,7 +42,7 @@ export class RequestTrace {
     return { traceparent: traceParentText({ traceId, spanId, isSampled: true }), tracestate: this.state };
   }
 
-  /** Its spans are written down. */
+  /** Called before the spans are exported: they need ids. */
   end(): void {
     this.#begin();
   }

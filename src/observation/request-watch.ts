@@ -1,6 +1,6 @@
-// Follows each request that reaches the relay to its end, for the access log and the figures: what it was, how it came out
-// and how long it took. The owner of a session does, because only the owner knows what the request was. Hot where figures are
-// kept: one object for each request, and nothing where nobody wants to know.
+// Follows each request that reaches the relay to its end, for access log, metrics and traces: what it was, how it ended and how long it
+// took. This happens at the session's owner, as only the owner knows what the request was. Hot path when metrics are collected: one object
+// per request; otherwise no cost.
 import type { LabelCounter } from '../metrics/label-counter.js';
 import type { Outcome, RequestFigures } from '../metrics/request-figures.js';
 import type {
@@ -20,7 +20,7 @@ import type { RecentRequests } from './recent-requests.js';
 import type { RequestTrace } from './request-trace.js';
 import type { Tracer } from './tracer.js';
 
-/** What is counted of requests. */
+/** Figures about requests. */
 export interface WatchFigures {
   readonly requests: RequestFigures;
   readonly refusals: LabelCounter;
@@ -28,12 +28,12 @@ export interface WatchFigures {
   streams: number;
 }
 
-/** Why somebody was refused who has not come as far as the relay. */
+/** Details of a refusal that happened before the relay was reached. */
 export interface RefusalDetails {
   readonly refusal: Pick<Refusal, 'code' | 'status'>;
-  /** Absent while it is not known. */
+  /** Absent while unknown. */
   readonly subject?: string | undefined;
-  /** What the caller is not told. */
+  /** The reason, which the caller is not told. */
   readonly cause?: string | undefined;
 }
 
@@ -43,7 +43,7 @@ export class RequestWatch {
   readonly #recent: RecentRequests | undefined;
   readonly #tracer: Tracer | undefined;
 
-  /** @param recent where requests have ids; `tracer` where they are traced. */
+  /** @param recent given when requests have ids; `tracer` when they are traced. */
   constructor(log: AccessLog | undefined, figures: WatchFigures | undefined, recent?: RecentRequests, tracer?: Tracer) {
     this.#recent = recent;
     this.#log = log;
@@ -60,7 +60,7 @@ export class RequestWatch {
     else figures.requestsInFlight += 1;
   }
 
-  /** Another worker watches it from now on. */
+  /** Another worker watches the exchange from now on. */
   leave(exchange: Exchange): void {
     if (exchange.watcher === undefined) return;
     exchange.watcher = undefined;
@@ -78,13 +78,13 @@ export class RequestWatch {
     );
   }
 
-  /** A request that was refused before it reached the relay. */
+  /** A request was refused before it reached the relay. */
   refused(request: ExchangeRequest, virtualHost: string, { refusal, subject = '', cause = '' }: RefusalDetails): void {
     const { method } = request;
     const { code, status } = refusal;
     this.#figures?.refusals.count(code);
     this.#figures?.requests.record({ ...REFUSED, method, status });
-    // Who has no good token can be refused any number of times, and would push out what became of everybody's requests.
+    // Callers without a valid token can be refused any number of times, which would push everybody else's requests out.
     if (subject !== '')
       this.#recent?.keep(request.requestId, subject, virtualHost, method, '', '', 'refused', code, status, 0, -1);
     this.#log?.refused({ request, virtualHost, subject, code, cause, status });
@@ -126,24 +126,24 @@ export class RequestWatch {
   }
 }
 
-/** What is known of a request by and by. */
+/** What becomes known of one request over time. */
 export class WatchedRequest implements ExchangeWatcher {
   readonly caller: Caller;
   readonly exchange: Exchange;
   readonly startedAtMs = performance.now();
-  /** Of its body, whose memory may be used for another before the end. */
+  /** Length of its body, whose memory may be reused before the end. */
   readonly requestBytes: number;
-  /** MCP's; before it is known, and where there is none, HTTP's. */
+  /** MCP's method; until it is known, and when there is none, HTTP's. */
   method: string;
   backend = '';
   tool = '';
   prompt = '';
   outcome: RequestOutcome = 'ok';
-  /** The code of a refusal or of an error, the kind of a fault; `''` when all is well. */
+  /** The code of a refusal or an error, or the kind of a fault; `''` for success. */
   detail: string | number = '';
   answeredAtMs = -1;
   backendMs = -1;
-  /** `undefined` where nobody traces. */
+  /** `undefined` when tracing is off. */
   readonly trace: RequestTrace | undefined;
   readonly #watch: RequestWatch;
 
@@ -161,7 +161,7 @@ export class WatchedRequest implements ExchangeWatcher {
   }
 
   onIdentified(method: string, backend: string, name: string, nameKind: NameKind = ''): void {
-    // A client's response has no method.
+    // A client's response to a backend has no method.
     this.method = method === '' ? 'response' : method;
     this.backend = backend;
     this.tool = nameKind === 'tool' ? name : '';
@@ -169,7 +169,7 @@ export class WatchedRequest implements ExchangeWatcher {
   }
 
   onOutcome(outcome: RequestOutcome, detail: string | number, backendMs: number): void {
-    // What comes later, as the end of the session, changes nothing.
+    // Later outcomes, such as the end of the session, are ignored.
     if (this.answeredAtMs >= 0) return;
     this.answeredAtMs = performance.now();
     this.outcome = outcome;
@@ -193,7 +193,7 @@ export class WatchedRequest implements ExchangeWatcher {
     this.#watch.onDone(this, status, bytes, ending);
   }
 
-  /** Opened by the client, for as long as it likes. */
+  /** Whether it is a stream opened by the client, for as long as it likes. */
   get isStream(): boolean {
     return this.exchange.request.method === 'GET';
   }

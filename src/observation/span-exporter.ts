@@ -1,5 +1,5 @@
-// Sends spans to a collector (OTLP over HTTP, as JSON), some at a time and one request after the other. Nothing waits for it: what
-// comes while too many wait is dropped and counted, and so is what the collector does not take.
+// Sends spans to a collector (OTLP over HTTP, as JSON) in batches, one request at a time. Nothing waits for it: spans beyond the maximum
+// number of waiting ones, and those that the collector does not accept, are dropped and counted.
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,12 +8,12 @@ import type { Logger } from '../shared/logger.js';
 import { RepeatedLog } from '../shared/repeated-log.js';
 import { exportJson, type Resource, type Span } from './span.js';
 
-/** What became of spans. */
+/** How many spans met which end. */
 export interface SpanCounts {
   exported: number;
   /** There was no room for them. */
   dropped: number;
-  /** The collector has not taken them. */
+  /** The collector did not accept them. */
   failed: number;
 }
 
@@ -48,7 +48,7 @@ export class SpanExporter {
     else this.#timer ??= setTimeout(() => this.#send(), limits.traceExportIntervalMs).unref();
   }
 
-  /** Sends what waits, for so long at most. */
+  /** Sends the waiting spans, taking at most `msMax`. */
   async close(msMax: number): Promise<void> {
     this.#isClosing = true;
     this.#send();
@@ -76,12 +76,12 @@ export class SpanExporter {
       }
       this.counts.failed += batch.length;
       this.#repeated.warn(this.#logger, fault, { reason: fault, spans: batch.length }, 'spans could not be exported');
-      // A collector that is down is not asked again at once; what comes meanwhile waits, as far as there is room.
+      // A collector that is down is not asked again at once; new spans wait meanwhile, as far as there is room.
       if (!this.#isClosing) await sleep(limits.traceExportIntervalMs, undefined, { ref: false });
     }
   }
 
-  /** @returns why it was not taken. */
+  /** @returns the reason when the spans were not accepted. */
   #post(json: string): Promise<string | undefined> {
     const { promise, resolve } = promiseOf<string | undefined>();
     const body = Buffer.from(json);
@@ -89,7 +89,7 @@ export class SpanExporter {
     const onAnswer = (answer: IncomingMessage): void => {
       const { statusCode = 0 } = answer;
       answer.on('error', () => resolve('the connection broke'));
-      // However much it says.
+      // The body is read to its end, and ignored.
       answer.on('end', () => resolve(statusCode >= 200 && statusCode < 300 ? undefined : `status ${statusCode}`));
       answer.resume();
     };

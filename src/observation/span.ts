@@ -1,16 +1,16 @@
-// A span that is over, as plain data, and what it is as OTLP's JSON.
+// A finished span as plain data, and its JSON form in OTLP.
 
 export type AttributeValue = string | number | boolean;
 
 export interface Span {
   readonly traceId: string;
   readonly spanId: string;
-  /** `''` for the first of a trace. */
+  /** `''` for the root span of a trace. */
   readonly parentId: string;
   readonly state: string;
   readonly kind: 'server' | 'client';
   readonly name: string;
-  /** Since the epoch. */
+  /** Milliseconds since the epoch. */
   readonly startMs: number;
   readonly endMs: number;
   readonly isError: boolean;
@@ -63,11 +63,11 @@ function keyValues(attributes: Readonly<Record<string, AttributeValue | undefine
 function anyValue(value: AttributeValue): object {
   if (typeof value === 'string') return { stringValue: value };
   if (typeof value === 'boolean') return { boolValue: value };
-  // 64 bits, which in JSON are text.
+  // OTLP writes 64-bit integers as strings in JSON.
   return Number.isSafeInteger(value) ? { intValue: String(value) } : { doubleValue: value };
 }
 
-/** More digits than a number has. */
+/** As text, since a number does not have enough digits. */
 function nanoseconds(ms: number): string {
   return `${Math.round(ms * 1_000)}000`;
 }

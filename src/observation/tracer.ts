@@ -1,5 +1,5 @@
-// Spans of requests, in the words of OpenTelemetry's conventions for MCP: one for each request that is recorded, and one below it
-// for the call to its backend. Loaded where traces are wanted, and nowhere else.
+// Spans of requests, following OpenTelemetry's conventions for MCP: one for each recorded request, and a child span for the call to its
+// backend. Loaded only when tracing is on.
 import type { TraceOptions } from '../config/dataplane-options.js';
 import type { ExchangeRequest } from '../relay/exchange/exchange.js';
 import { limits } from '../shared/limits.js';
@@ -27,7 +27,7 @@ export class Tracer {
     this.#random = random;
   }
 
-  /** @param instance tells the processes of one gateway apart. */
+  /** @param instance distinguishes the processes of one gateway. */
   static of({ endpoint, sampleRatio }: TraceOptions, instance: string, logger: Logger): Tracer {
     const attributes = {
       'service.name': 'switchyard',
@@ -46,7 +46,7 @@ export class Tracer {
     return new RequestTrace(traceparent, tracestate, this.#ratio, this.#random());
   }
 
-  /** A request is over. @param endedAtMs as `performance.now` has it. */
+  /** A request has ended. @param endedAtMs on the clock of `performance.now`. */
   done(request: WatchedRequest, trace: RequestTrace, status: number, endedAtMs: number): void {
     if (!trace.isSampled) return;
     trace.end();
@@ -62,7 +62,7 @@ export class Tracer {
     if (backend !== undefined) this.#exporter.add(backend);
   }
 
-  /** Sends what there is, for so long at most. */
+  /** Sends the waiting spans, taking at most `msMax`. */
   close(msMax: number): Promise<void> {
     return this.#exporter.close(msMax);
   }
@@ -84,7 +84,7 @@ function backendSpan(
   };
 }
 
-/** Of both spans. */
+/** Attributes of both spans. */
 function attributesOf(request: WatchedRequest, { rpcId }: RequestTrace): Attributes {
   const { method, backend, tool, prompt, outcome, detail } = request;
   return {
@@ -115,7 +115,7 @@ function nameOf({ method, tool, prompt }: WatchedRequest): string {
   return bounded(target === '' ? method : `${method} ${target}`);
 }
 
-/** A string without its quotes, a number as it is written. */
+/** A string without its quotes, or a number as it is written. */
 function idText(json: string): string {
   return json.startsWith('"') && json.endsWith('"') ? json.slice(1, -1) : json;
 }

@@ -1,5 +1,5 @@
-// What each subject holds of a process's shares, one account a subject. A subject that holds nothing has no entry. Its
-// account is looked up once, when a session or a request begins, and kept with what it paid for.
+// What each subject holds of a process's shares: one account per subject that holds anything. An account is looked up once, when a session
+// or a request begins, and kept with whatever it paid for.
 import assert from 'node:assert';
 import { Holding, Share, type HoldingObserver, type ShareBounds } from './share.js';
 
@@ -12,7 +12,7 @@ export type ShareTable = Readonly<Record<ShareName, ShareBounds>>;
 
 export class Accounts {
   readonly #shares: Readonly<Record<ShareName, Share>>;
-  /** Those that hold something. */
+  /** Accounts that hold something, by subject. */
   readonly #accounts = new Map<string, Account>();
 
   constructor(table: ShareTable) {
@@ -36,8 +36,8 @@ export class Accounts {
   }
 
   /**
-   * The account of a subject. One that holds nothing is good for the step that asked for it: whoever keeps an account keeps
-   * something in it.
+   * The account of a subject. One that holds nothing is a temporary object, valid for the current step: to keep an account, something must
+   * be taken in it.
    */
   of(subject: string): Account {
     return this.#accounts.get(subject) ?? new Account(subject, this.#shares, this.#accounts);
@@ -48,15 +48,15 @@ export class Account implements HoldingObserver {
   readonly subject: string;
   readonly sessions: Holding;
   readonly sessionBytes: Holding;
-  /** Requests in flight: those that a session is working on. */
+  /** Requests in flight, that is, those that a session is working on. */
   readonly requests: Holding;
-  /** Of large requests and of large answers (message-memory.ts). */
+  /** Bytes of large requests and of large answers (message-memory.ts). */
   readonly requestBytes: Holding;
   readonly answerBytes: Holding;
-  /** Of large lists of tools. */
+  /** Bytes of large lists of tools. */
   readonly listBytes: Holding;
   readonly #accounts: Map<string, Account>;
-  /** Holdings that hold something. */
+  /** How many of the holdings hold something. */
   #heldCount = 0;
 
   /** For `Accounts`. */

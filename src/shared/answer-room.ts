@@ -1,6 +1,6 @@
-// What one answer has counted of its subject's share of large answers: what the caller has not read, which goes and comes
-// back, and a message that is handed over in pieces, which is in memory until the last of them is. Cold: made for answers
-// that are large or not read.
+// What one answer counts in its subject's share of large answers: the bytes that the caller has not read yet, which come and go, and a
+// message handed over in pieces, which stays in memory until its last piece is written. Cold path: only for answers that are large or
+// unread.
 import { limits } from './limits.js';
 import { noWaiter, type MessageHold, type MessageMemory, type RoomWaiter } from './message-memory.js';
 import type { ShareBound } from './share.js';
@@ -22,16 +22,16 @@ export class AnswerRoom {
     return this.#unread.grow(bytes);
   }
 
-  /** Counts although nobody asked for room: it is here already, and the relay has counted it until now. */
+  /** Counts bytes without asking for room: they are in memory already, and the relay has counted them until now. */
   countUnread(bytes: number): void {
     if (bytes < limits.countedFromBytes) return;
-    // Room was made for it, or it is a piece of what counts as a whole.
+    // Room was made for these bytes, or they are a piece of a message that counts as a whole.
     if (this.#unread?.heldBytes === bytes || (this.#inPieces?.heldBytes ?? 0) > 0) return;
     this.#unread ??= this.#memory.hold(this.#subject, noWaiter);
     this.#unread.take(bytes);
   }
 
-  /** The caller has read what it had not. */
+  /** The caller has read everything that was unread. */
   releaseUnread(): void {
     this.#unread?.release();
   }

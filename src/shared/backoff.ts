@@ -1,11 +1,11 @@
-// The delay before the next try of what has failed: it doubles with each failure, and begins anew after a success. Cold.
+// The delay before the next attempt after a failure: it doubles with each failure and starts over after a success. Cold path.
 
-/** For whoever counts the tries: the delay behind so many others, ms. */
+/** The delay after this many attempts, in ms, for callers that count attempts themselves. */
 export function delayAfter(tries: number, delayMsMin: number, delayMsMax: number): number {
   return Math.min(delayMsMin * 2 ** tries, delayMsMax);
 }
 
-/** Anything between half of the delay and all of it, so that those who failed together do not come back together. */
+/** A random delay between half of `delayMs` and all of it, so that clients that failed together do not retry together. */
 export function spread(delayMs: number, random: number): number {
   return delayMs * (1 - random / 2);
 }
@@ -21,19 +21,19 @@ export class Backoff {
     this.#delayMs = delayMsMin;
   }
 
-  /** @returns how long to wait before the next try, ms. The one after that waits twice as long, up to the maximum. */
+  /** @returns how long to wait before the next attempt, in ms. Each call doubles the delay, up to the maximum. */
   next(): number {
     const delayMs = this.#delayMs;
     this.#delayMs = Math.min(delayMs * 2, this.#delayMsMax);
     return delayMs;
   }
 
-  /** The same, spread. @param random from 0 to 1. */
+  /** As `next`, but spread. @param random from 0 to 1. */
   nextSpread(random: number): number {
     return spread(this.next(), random);
   }
 
-  /** It has succeeded. */
+  /** The last attempt succeeded. */
   reset(): void {
     this.#delayMs = this.#delayMsMin;
   }

@@ -1,4 +1,4 @@
-// Bounded counters: how much is in progress for each key, and in total. A key with nothing in progress costs nothing. Cold.
+// Bounded counters: how much is in progress for each key, and in total. A key with nothing in progress costs nothing. Cold path.
 import assert from 'node:assert';
 
 export interface CountBounds {
@@ -24,7 +24,7 @@ export class BoundedCounts {
     return true;
   }
 
-  /** One that was added is over. */
+  /** Something that was added has ended. */
   remove(key: string): void {
     const count = this.#counts.get(key);
     assert(count !== undefined, 'only what was added is removed');

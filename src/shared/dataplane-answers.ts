@@ -1,5 +1,5 @@
-// What the admin listener of a dataplane answers, for those who ask it: members that are not here are left out, so that a dataplane of
-// another version tells nothing that nobody has thought of.
+// The shapes of a dataplane's admin listener responses, for the programs that query it. Members that are not listed here are dropped, so
+// that nothing unexpected in the responses of another version is passed on.
 import { z } from 'zod';
 
 const era = z.enum(['legacy', 'modern']).optional();
@@ -76,7 +76,7 @@ export const explanationShape = z.object({
   silent: slots,
 });
 
-/** Of `/metrics` in JSON. */
+/** The JSON form of `/metrics`. */
 export const figuresShape = z.array(
   z.object({
     name: z.string(),

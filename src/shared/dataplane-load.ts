@@ -1,7 +1,7 @@
 // What a dataplane did between two readings of its figures: worker by worker, method by method and backend by backend.
 import type { Interval } from './figures.js';
 
-/** As the admin listener tells it. */
+/** One worker, as the admin listener reports it. */
 export interface WorkerReading {
   readonly slot: number;
   readonly pid: number | null;
@@ -19,7 +19,7 @@ export interface WorkerRow {
   readonly health: string;
   readonly sessions: number;
   readonly requestsInFlight: number;
-  /** Of one core. */
+  /** In cores: 1 is one core fully used. */
   readonly cpuShare: number;
   readonly rssBytes: number;
   readonly eventLoopDelayP99S: number | undefined;
@@ -28,7 +28,7 @@ export interface WorkerRow {
 export interface LoadRow {
   readonly name: string;
   readonly requestsPerSecond: number;
-  /** Tool errors, errors of JSON-RPC and faults of backends. */
+  /** Tool errors, JSON-RPC errors and backend faults. */
   readonly failuresPerSecond: number;
   readonly p50S: number | undefined;
   readonly p99S: number | undefined;
@@ -74,7 +74,7 @@ export function loadOf(interval: Interval, workers: readonly WorkerReading[]): T
   };
 }
 
-/** Of the busiest on; of what was idle nothing. */
+/** The busiest first; idle ones are left out. */
 function loadRows(interval: Interval, label: 'method' | 'backend', histogram: string): LoadRow[] {
   const total = 'switchyard_requests_total';
   const names = interval.now.valuesOf(total, label).filter((name) => name !== '');

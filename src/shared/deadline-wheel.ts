@@ -1,5 +1,5 @@
-// Many deadlines on one coarse timer: a hashed wheel of linked lists. Hot: `restart` runs for every received chunk, so
-// it only notes the new due time, and the deadline is moved when its old slot comes up.
+// Many deadlines on one coarse timer: a hashed wheel of linked lists. Hot path: `restart` runs for every received chunk, so it only records
+// the new due time, and the deadline is moved when its old slot comes up.
 import { ListNode } from './list-node.js';
 
 /** Slots of the wheel. A deadline further away than a whole turn waits in the last slot and is placed again from there. */
@@ -7,65 +7,65 @@ const SLOT_COUNT = 512;
 
 /** One callback. Every method is O(1), allocates nothing and may be called at any time. */
 export interface Deadline {
-  /** Due after the same delay, counted from now; arms it again when it has fired or was cancelled. */
+  /** Fires after the same delay, counted from now; also arms a deadline again that has fired or was cancelled. */
   restart(): void;
-  /** The same after another delay, from now on. */
+  /** As `restart`, but with a new delay from now on. */
   restartAfter(delayMs: number): void;
-  /** It does not fire, unless it is restarted. */
+  /** Prevents it from firing until it is restarted. */
   cancel(): void;
 }
 
 /**
- * A deadline never fires early, and late by one tick (and the event loop's lag) at most. The one underlying timer does
- * not keep the process alive, and runs only while something is armed.
+ * A deadline never fires early, and at most one tick (plus the event loop's lag) late. The single underlying timer does not keep the
+ * process alive, and runs only while something is armed.
  */
 export class DeadlineWheel {
   readonly #tickMs: number;
   readonly #clock: () => number;
   readonly #slots = Array.from({ length: SLOT_COUNT }, () => new ListNode());
-  /** Taken from the slots that came up and not yet looked at. A callback may cancel or restart what is in here. */
+  /** Entries taken from slots that came up, but not examined yet. A callback may cancel or restart any of them. */
   readonly #candidates = new ListNode();
-  /** The tick up to which slots came up. Its own slot comes up once more: deadlines late in that tick were not due. */
+  /** The last tick whose slot came up. That slot comes up once more, for deadlines later within the same tick. */
   #lastTick = 0;
   #armedCount = 0;
   #interval: NodeJS.Timeout | undefined;
   #isStopped = false;
   #recentMs = 0;
 
-  /** @param clock milliseconds that never go back. */
+  /** @param clock monotonic milliseconds. */
   constructor(tickMs = 100, clock: () => number = () => performance.now()) {
     this.#tickMs = tickMs;
     this.#clock = clock;
   }
 
-  /** A look at the wheel's clock, ms: who holds times against deadlines needs the same one. */
+  /** The current time of the wheel's clock, in ms. Times that are compared with deadlines must come from this clock. */
   nowMs(): number {
     return this.#clock();
   }
 
-  /** The clock as last looked at: a tick ago at most, while anything is armed. For who cannot afford a look of its own. */
+  /** The clock as last read: at most a tick ago while anything is armed. For callers that cannot afford to read the clock. */
   get recentMs(): number {
     return this.#recentMs;
   }
 
-  /** Arms `callback`, which must not throw, to be called once after `delayMs`: anything from 0 to days. */
+  /** Arms `callback`, which must not throw, to be called once after `delayMs`, which may be anything from 0 to days. */
   after(delayMs: number, callback: () => void): Deadline {
     const entry = new Entry(this, Math.max(0, delayMs), callback);
     entry.restart();
     return entry;
   }
 
-  /** Ends the timer for good; nothing fires any more. */
+  /** Stops the timer for good; nothing fires any more. */
   stop(): void {
     this.#isStopped = true;
     clearInterval(this.#interval);
   }
 
-  /** Calls back what is due. The interval runs it; public for tests that bring their own clock. */
+  /** Calls the callbacks that are due. The interval runs it; public for tests that supply their own clock. */
   tick(): void {
     if (this.#isStopped) return;
     if (this.#armedCount === 0) {
-      // Stopped here and not in `disarm`: request after request would start and stop a timer each.
+      // Stopped here and not in `disarm`, where every single request would start and stop a timer.
       clearInterval(this.#interval);
       this.#interval = undefined;
       return;
@@ -84,7 +84,7 @@ export class DeadlineWheel {
     if (this.#isStopped) return;
     const nowMs = (this.#recentMs = this.#clock());
     entry.dueMs = nowMs + entry.delayMs;
-    // Armed already: it only becomes due later, so its slot comes up in time to place it again.
+    // Already armed: it can only become due later, so its present slot comes up in time to place it again.
     if (entry.isLinked) return;
     if (this.#interval === undefined) {
       this.#interval = setInterval(() => this.tick(), this.#tickMs).unref();
@@ -141,7 +141,7 @@ class Entry extends ListNode implements Deadline {
   }
 
   restartAfter(delayMs: number): void {
-    // It may be due sooner than its slot comes up.
+    // With another delay it may be due before its present slot comes up.
     this.cancel();
     this.delayMs = Math.max(0, delayMs);
     this.restart();

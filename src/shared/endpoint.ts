@@ -1,5 +1,5 @@
-// A plain request-and-answer endpoint beside MCP, offered by an optional feature of the build. The worker serves it
-// without knowing what it does; the feature serves it without knowing the HTTP server. Cold.
+// A plain HTTP endpoint beside MCP, provided by an optional feature of the build. The worker serves it without knowing what it does; the
+// feature does not know the HTTP server. Cold path.
 
 export interface EndpointRequest {
   /** The last path segment, still percent-encoded. */

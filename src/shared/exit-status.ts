@@ -1,4 +1,4 @@
-// What the program ends with: sysexits(3), so that a supervisor and a script can tell one end from another. Cold.
+// The program's exit statuses, as in sysexits(3), so that supervisors and scripts can tell reasons apart. Cold path.
 
 export const exitStatus = {
   ok: 0,
@@ -6,18 +6,18 @@ export const exitStatus = {
   serverUnread: 1,
   /** The command line, or the environment, is wrong. */
   usage: 64,
-  /** The control plane refuses what was said: a member is wrong, or a name is taken. */
+  /** The control plane refuses the request: a member is wrong, or a name is taken. */
   refused: 65,
   notFound: 66,
-  /** A listen address cannot be had: taken, not of this machine, or not allowed. For a command: the control plane fails. */
+  /** A listen address cannot be used: taken, not of this machine, or not permitted. For a command: the control plane fails. */
   unavailable: 69,
-  /** The program is at fault, or no worker starts, however often it is tried. */
+  /** A bug in the program; or no worker starts, after all attempts. */
   software: 70,
-  /** The directory of the hop sockets cannot be made, or that of the embedded store cannot be used or is damaged. */
+  /** The directory for hop sockets cannot be created, or that of the embedded store cannot be used or is damaged. */
   cannotCreate: 73,
-  /** Not now: too many requests, the store is away, a refresh is running, or somebody has changed the same thing meanwhile. */
+  /** Temporary: too many requests, the store is unreachable, a refresh is running, or someone changed the same record meanwhile. */
   tryAgain: 75,
-  /** The token is missing, wrong or expired, or not let in from here. */
+  /** The token is missing, invalid or expired, or this address may not connect. */
   notAllowed: 77,
 } as const;
 

@@ -1,6 +1,6 @@
-// A fair queue: entries with the same key (a subject, say) are in a line of their own, and the lines take turns. A subject that
-// sends a thousand requests makes only itself wait, not the others. Every operation costs the
-// same, however many wait. A place is only created for an entry that has to wait, so this costs nothing while there is room.
+// A fair queue: entries with the same key (a subject, say) form a line of their own, and the lines take turns. A subject that sends a
+// thousand requests delays only itself. Every operation costs the same, however many entries wait. A place is created only for an entry
+// that has to wait, so the queue costs nothing while there is room.
 //
 //   round ⇄ line of "a" ⇄ line of "b" ⇄ …       lines that have their turn; the one served goes to the end
 //              │              └ place ⇄ place
@@ -13,10 +13,10 @@ export interface FairQueueBounds {
   readonly itemsPerKeyMax: number;
 }
 
-/** Why an item is not taken in: too many wait of its own key, or of all keys. */
+/** Why an item is not accepted: too many of its own key wait, or too many in total. */
 export type QueueFullness = 'key-full' | 'full';
 
-/** Where an item waits. */
+/** An item's place in the queue. */
 export class FairPlace<Item> extends ListNode {
   readonly item: Item;
   readonly #leave: (place: FairPlace<Item>) => void;
@@ -33,7 +33,7 @@ export class FairPlace<Item> extends ListNode {
   }
 }
 
-/** Those who wait of one key. Linked into the round while it has its turns. */
+/** The waiting items of one key. Linked into the round while the key gets turns. */
 class Line extends ListNode {
   readonly key: string;
   readonly places = new ListNode();
@@ -56,12 +56,12 @@ export class FairQueue<Item> {
     this.#bounds = bounds;
   }
 
-  /** Items that wait, those of held keys included. */
+  /** The number of waiting items, including those of held keys. */
   get count(): number {
     return this.#count;
   }
 
-  /** Items of this key that wait. */
+  /** The number of waiting items of this key. */
   countOf(key: string): number {
     return this.#lines.get(key)?.count ?? 0;
   }
@@ -80,22 +80,22 @@ export class FairQueue<Item> {
     return place;
   }
 
-  /** Whether there is anything for `take`: whether not all that waits is held back. */
+  /** Whether `take` has something to return, that is, whether some item waits under a key that is not held. */
   get hasTurn(): boolean {
     return this.#round.isLinked;
   }
 
-  /** The first item of the line whose turn it is; `undefined` when nothing waits but behind held keys. */
+  /** The first item of the line whose turn it is; `undefined` when nothing waits, except under held keys. */
   take(): Item | undefined {
     const line = this.#round.next;
     if (!(line instanceof Line)) return undefined;
-    // To the end of the round, before it may be forgotten for being empty.
+    // First moved to the end of the round: `#takeFirst` removes the line when it is empty.
     line.unlink();
     this.#round.append(line);
     return this.#takeFirst(line);
   }
 
-  /** Takes every item out, those of held keys too, in no order that means anything. */
+  /** Takes every item out, including those of held keys, in no particular order. */
   takeAll(): Item[] {
     const items: Item[] = [];
     for (const line of [...this.#lines.values()]) {
@@ -104,14 +104,14 @@ export class FairQueue<Item> {
     return items;
   }
 
-  /** From now on `take` passes this key over, whether or not something of it waits. */
+  /** From now on `take` skips this key, whether or not anything waits under it. */
   hold(key: string): void {
     const line = this.#lines.get(key) ?? this.#openLine(key);
     line.isHeld = true;
     line.unlink();
   }
 
-  /** Gives a held key its turns again, the next one at the end of the round. */
+  /** Gives a held key its turns again, starting at the end of the round. */
   letGo(key: string): void {
     const line = this.#lines.get(key);
     if (line?.isHeld !== true) return;

@@ -1,31 +1,31 @@
-// Work that many want done in one turn of the event loop, each up to a millisecond of it: without turns, whoever brings most of it
-// would block everybody else. The first of a turn are served as they come, and as many more as a few milliseconds are enough for, so that most never
-// wait here; the others have as long in each turn, keys (subjects, say) one after the other. Hot: a comparison and a subtraction.
+// Tasks of which many may come in one turn of the event loop, each taking up to a millisecond. Without limits, the subject that brings most
+// of them would block everybody else. The first tasks of a turn run at once, and more of them for a few milliseconds, so that most tasks
+// never wait here; the others get as much time in each turn, keys (subjects, say) taking turns. Hot path: a comparison and a subtraction.
 //
 //   of a turn:  the untimed, and those of its time, pass │ the others wait ── by key, the same time a turn ──> served, until nobody waits
 //
-// While somebody waits everybody does, so that nobody overtakes another of its key.
+// While any task waits, new ones wait as well, so that none overtakes an earlier one of its key.
 import { FairPlace, FairQueue, type FairQueueBounds, type QueueFullness } from './fair-queue.js';
 import { limits } from './limits.js';
 
 export interface FairTurnsRules {
-  /** So many pass before a look at the clock. */
+  /** How many tasks pass before the clock is read. */
   readonly untimedMax: number;
-  /** What those that pass take of a turn, and as much those that wait. */
+  /** Time in a turn for the tasks that pass, and as much again for those that wait. */
   readonly turnMs: number;
   readonly waiting: FairQueueBounds;
 }
 
-/** Something that is done once. Must not throw. */
+/** A task that runs once. Must not throw. */
 export type Task = () => void;
 
 export class FairTurns {
   readonly #rules: FairTurnsRules;
   readonly #nowMs: () => number;
   readonly #waiting: FairQueue<Task>;
-  /** How many more pass before a look at the clock: so a turn of the event loop costs nothing while few come. */
+  /** How many more tasks pass before the clock is read: with few tasks, a turn costs nothing. */
   #left: number;
-  /** When those that pass have had their time; of no meaning unless a turn is due. */
+  /** When the time for passing tasks ends; meaningless unless a turn is due. */
   #endMs = 0;
   #isTurnDue = false;
 
@@ -36,29 +36,29 @@ export class FairTurns {
     this.#left = rules.untimedMax;
   }
 
-  /** Those that wait. */
+  /** The number of waiting tasks. */
   get count(): number {
     return this.#waiting.count;
   }
 
-  /** Whether one may be served at once; it has to wait otherwise. */
+  /** Whether a task may run at once; otherwise it has to wait. */
   tryPass(): boolean {
     if (this.#left === 0 && !this.#hasTime()) return false;
     this.#left -= 1;
     return true;
   }
 
-  /** For what did not pass. @param task is done once, later, unless its place is left before. */
+  /** For a task that did not pass. @param task runs once, later, unless its place is left first. */
   wait(key: string, task: Task): FairPlace<Task> | QueueFullness {
     return this.#waiting.add(key, task);
   }
 
-  /** Does it from within, or later; from within also where too many wait. */
+  /** Runs the task during this call, or later; during this call also when too many wait. */
   run(key: string, task: Task): void {
     if (this.tryPass() || !(this.wait(key, task) instanceof FairPlace)) task();
   }
 
-  /** Whether some more may pass before the next look. Not while somebody waits: a turn is due all that time, and its end is past. */
+  /** Whether more tasks may pass before the next look at the clock. False while any waits: a turn is due then, and its time is over. */
   #hasTime(): boolean {
     const nowMs = this.#nowMs();
     if (!this.#isTurnDue) {
@@ -93,8 +93,8 @@ export class FairTurns {
 }
 
 /**
- * Of this process: for those who have waited for the same thing, as an upstream session, a config, a key or an event stream, and hear all
- * at once what became of it. Each of them is a request in flight, or has a connection of its own, and these are bounded.
+ * For this process: requests that have waited for the same event (an upstream session, a config, a key, an event stream) and are resumed
+ * all at once. Each is a request in flight, or has a connection of its own, and the number of these is bounded.
  */
 export const wokenTurns = new FairTurns({
   untimedMax: limits.wokenUntimedMax,

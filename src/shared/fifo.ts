@@ -1,7 +1,7 @@
-// First in, first out. Like an array from which the first item is shifted, but that costs the same however many there are: an
-// array of some ten thousand moves them all. Hot.
+// A first-in, first-out queue. Unlike `Array.prototype.shift`, taking an item costs the same at any length: a large array would move all
+// its items. Hot path.
 
-/** Places of items that have left, above which those behind them move up, if there are no more of these. */
+/** Items move up once more places than this are free before them, and at least as many as there are items. */
 const SPARE_PLACES = 32;
 
 export class Fifo<Item> {
@@ -12,12 +12,12 @@ export class Fifo<Item> {
     return this.#items.length - this.#first;
   }
 
-  /** @param index from the first item on. @returns `undefined` where there is none. */
+  /** @param index counted from the first item. @returns `undefined` when there is no such item. */
   at(index: number): Item | undefined {
     return index < 0 ? undefined : this.#items[this.#first + index];
   }
 
-  /** In the place of the item that is there. */
+  /** Replaces the item at this index, if there is one. */
   replace(index: number, item: Item): void {
     if (index >= 0 && index < this.length) this.#items[this.#first + index] = item;
   }

@@ -1,4 +1,4 @@
-// The figures of a running dataplane as its admin listener tells them in JSON, and what happened between two readings of them.
+// A running dataplane's metrics, as its admin listener reports them in JSON, and their changes between two readings.
 
 /** A metric with all its series. */
 export interface FigureFamily {
@@ -18,7 +18,7 @@ interface Sample {
   readonly value: number;
 }
 
-/** One reading. */
+/** One reading of all metrics. */
 export class Figures {
   readonly atMs: number;
   readonly #samples: readonly Sample[];
@@ -38,12 +38,12 @@ export class Figures {
     return this.#of(name, labels).reduce((total, { value }) => total + value, 0);
   }
 
-  /** Which values a label has. */
+  /** The values that a label has. */
   valuesOf(name: string, label: string): string[] {
     return [...new Set(this.#of(name, {}).flatMap(({ labels }) => labels[label] ?? []))].sort();
   }
 
-  /** Counts up to each bound, seconds, from the lowest on: of the histograms that have these labels together. */
+  /** Cumulative counts by upper bound in seconds, in ascending order, summed over all histograms that have these labels. */
   buckets(name: string, labels: Labels = {}): Map<number, number> {
     const counts = new Map<number, number>();
     for (const { labels: own, value } of this.#of(`${name}_bucket`, labels)) {
@@ -61,7 +61,7 @@ export class Figures {
   }
 }
 
-/** What happened from one reading to the next. */
+/** The changes from one reading to the next. */
 export class Interval {
   readonly now: Figures;
   readonly #before: Figures;
@@ -75,15 +75,15 @@ export class Interval {
     return (this.now.atMs - this.#before.atMs) / 1000;
   }
 
-  /** By how much a counter rose in a second. 0 where the dataplane was started again in between. */
+  /** A counter's increase per second; 0 when the dataplane was restarted in between. */
   perSecond(name: string, labels: Labels = {}): number {
     const rise = this.now.sum(name, labels) - this.#before.sum(name, labels);
     return this.seconds > 0 ? Math.max(0, rise) / this.seconds : 0;
   }
 
   /**
-   * The value below which a share of what was counted in the interval is, seconds, as Prometheus reckons it: within its
-   * bucket by straight line. The last bound where it is above that; `undefined` where nothing was counted.
+   * The quantile of what was counted in the interval, in seconds, as Prometheus computes it: by linear interpolation within a bucket. The
+   * last finite bound when the quantile is above it; `undefined` when nothing was counted.
    */
   quantile(name: string, share: number, labels: Labels = {}): number | undefined {
     const before = this.#before.buckets(name, labels);

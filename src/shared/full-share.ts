@@ -1,9 +1,9 @@
-// Why there is no room in a subject's account for one more session or request, as its caller is told: 429 where the subject
-// itself holds too much and can do something about it, 503 where all of them together do. Hot: once a request.
+// Why a subject's account has no room for one more session or request: 429 when the subject itself holds too much and can act on it, 503
+// when all subjects together do. Hot path: once per request.
 import type { Account } from './accounts.js';
 import { refusals, type Refusal } from './refusals.js';
 
-/** @param bytes what the session will weigh. */
+/** @param bytes what the session will count. */
 export function fullSessionShare(account: Account, bytes: number): Refusal | undefined {
   switch (account.sessions.boundAgainst(1)) {
     case 'subjectMax':

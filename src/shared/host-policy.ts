@@ -1,5 +1,5 @@
-// Which `Host` and `Origin` headers are let in (S02, X01; decisions 2.2): the guard against pages that rebind a name to
-// this machine. Verdicts of a host are remembered, because nearly all requests carry the same one.
+// Which `Host` and `Origin` headers are accepted (S02, X01; decisions 2.2): the protection against DNS rebinding. The verdict for a host is
+// cached, because nearly all requests carry the same one.
 import { HTTP_TOKEN } from './http-token.js';
 import { refusals, type Refusal } from './refusals.js';
 import { limits } from './limits.js';
@@ -7,19 +7,19 @@ import { limits } from './limits.js';
 export interface HostPolicyOptions {
   /** The listener's host: callers of a loopback listener must name a loopback host. */
   readonly listenHost: string;
-  /** `host` or `host:port`, lower-case. When there are any, they alone decide. */
+  /** `host` or `host:port`, lower-case. If there are any, they alone decide. */
   readonly allowedHosts: readonly string[];
   /** Exact origins. */
   readonly allowedOrigins: readonly string[];
-  /** Whether pages of the very host that is asked may ask: that of a listener that serves pages. */
+  /** Whether pages from the requested host itself are allowed: for a listener that serves pages. */
   readonly areOwnPagesAllowed?: boolean;
 }
 
 const CORS_ALLOW_HEADERS =
   'authorization, content-type, accept, mcp-session-id, mcp-protocol-version, mcp-method, mcp-name, last-event-id';
-/** Of MCP 2026-07-28; the rest of the name is a tool's own choice. */
+/** Headers of MCP 2026-07-28; a tool chooses the rest of the name. */
 const PARAMETER = new RegExp(`^mcp-param-${HTTP_TOKEN}$`);
-/** Of a session, and of where a page gets a token. */
+/** The session id, and the challenge that says where a page gets a token. */
 const EXPOSED_HEADERS = 'mcp-session-id, www-authenticate';
 const PREFLIGHT_AGE_S = 86_400;
 
@@ -37,7 +37,7 @@ export class HostPolicy {
     this.#areOwnPagesAllowed = options.areOwnPagesAllowed === true;
   }
 
-  /** Whether a request that passed names a host that its caller could not choose. */
+  /** Whether the host named by an accepted request cannot be one of its caller's choice. */
   get isHostTrusted(): boolean {
     return this.#isLoopbackOnly || this.#allowedHosts.size > 0;
   }
@@ -49,15 +49,15 @@ export class HostPolicy {
     return undefined;
   }
 
-  /** Headers of an answer to a page of an allowed origin: name, value, … */
+  /** Headers of a response to a page of an allowed origin: name, value, … */
   corsHeaders(origin: string): readonly string[] {
     return ['access-control-allow-origin', origin, 'access-control-expose-headers', EXPOSED_HEADERS, 'vary', 'origin'];
   }
 
   /**
-   * Headers of the answer to a preflight request: name, value, …
-   * @param asked `access-control-request-headers`: of what has many names, those are allowed that a page has asked for.
-   * @param methods that pages may use.
+   * Headers of the response to a preflight request: name, value, …
+   * @param asked the `access-control-request-headers`: of the `mcp-param-*` headers, those asked for are allowed.
+   * @param methods those that pages may use.
    */
   preflightHeaders(asked: string, methods = 'GET, POST, DELETE, OPTIONS'): readonly string[] {
     return [
@@ -90,13 +90,13 @@ export class HostPolicy {
     if (this.#allowedOrigins.has(origin)) return true;
     const authority = /^https?:\/\/([^/]+)$/.exec(origin)?.[1];
     if (authority === undefined) return false;
-    // A name that was rebound to this machine would be its own page's host, too: only a host that was allowed counts.
+    // After DNS rebinding a page's own host is the requested one, so only an explicitly allowed host counts.
     if (this.#areOwnPagesAllowed && this.isHostTrusted && authority.toLowerCase() === host.toLowerCase()) return true;
     return isLoopbackName(withoutPort(authority.toLowerCase())) && isLoopbackName(withoutPort(host.toLowerCase()));
   }
 }
 
-/** As many as a request may have. */
+/** At most as many as one request may have. */
 function parametersIn(asked: string): readonly string[] {
   const names = asked.split(',').map((name) => name.trim().toLowerCase());
   return names.filter((name) => PARAMETER.test(name)).slice(0, limits.mirroredParamsMax);

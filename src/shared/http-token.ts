@@ -1,6 +1,6 @@
-// What names of headers and their parameters are made of (RFC 9110, 5.6.2).
+// The characters of header and parameter names (RFC 9110, 5.6.2).
 
-/** As a part of a pattern. */
+/** For use within a regular expression. */
 export const HTTP_TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
 
 const WHOLE = new RegExp(`^${HTTP_TOKEN}$`);

@@ -1,22 +1,22 @@
-// Memory of large bodies, used again when its body is gone. Thrown away, it brings on a full garbage collection every few
-// dozen bodies, and each new stretch costs a page fault every 4 KiB.
+// Memory of large bodies, reused after the body is gone. Allocating it each time would cause a full garbage collection every few dozen
+// bodies, and each new block would cost a page fault every 4 KiB.
 import { Buffer } from 'node:buffer';
 import { limits } from './limits.js';
 import { noteReturned } from './returned-memory.js';
 
 export class LargeMemory {
   readonly #spareBytesMax: number;
-  /** By size, the size that came back last behind the others. */
+  /** Spare buffers by size; the size that was returned last comes last. */
   readonly #spares = new Map<number, Buffer[]>();
   #spareBytes = 0;
-  /** What may come back. What nobody gives back is collected like anything else. */
+  /** Buffers that may be returned. One that nobody returns is garbage collected like any other. */
   readonly #lent = new WeakSet<ArrayBufferLike>();
 
   constructor(spareBytesMax: number = limits.spareMemoryBytesMax) {
     this.#spareBytesMax = spareBytesMax;
   }
 
-  /** @returns as many bytes at least, with anything in them. They share their memory with nobody. */
+  /** @returns at least this many bytes, with arbitrary content, whose memory is shared with no other buffer. */
   take(bytes: number): Buffer {
     const size = sizeFor(bytes);
     const spare = this.#spares.get(size)?.pop();
@@ -27,18 +27,17 @@ export class LargeMemory {
   }
 
   /**
-   * Takes all the memory that the view is of, if it was lent: nobody may read it any more, through this view or another.
-   * Anything else is left alone.
+   * Takes back the whole memory behind this view, if it was lent: nobody may read it any more, through any view. Other memory is ignored.
    */
   giveBack({ buffer }: Uint8Array): void {
     const size = buffer.byteLength;
     if (!this.#lent.delete(buffer)) return;
     const memory = Buffer.from(buffer);
     noteReturned(memory);
-    // One body of a rare size must not take the room of many.
+    // One very large body must not displace many smaller ones.
     if (size > this.#spareBytesMax / 4) return;
     const spares = this.#spares.get(size) ?? [];
-    // Last in its order is the size that came back last.
+    // Re-inserted, so that the size returned last comes last.
     this.#spares.delete(size);
     this.#spares.set(size, spares);
     spares.push(memory);
@@ -55,10 +54,10 @@ export class LargeMemory {
   }
 }
 
-/** Of this process. */
+/** The instance of this process. */
 export const largeMemory = new LargeMemory();
 
-/** Four sizes for each doubling, so that bodies of about one size have the same. */
+/** Four sizes per doubling, so that bodies of similar size use the same one. */
 function sizeFor(bytes: number): number {
   const step = 2 ** Math.max(0, Math.floor(Math.log2(bytes)) - 2);
   return Math.ceil(bytes / step) * step;

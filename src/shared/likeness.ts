@@ -1,9 +1,9 @@
-// Whether a name that nobody knows was probably meant to be one that is known: for messages about misspelt names. Cold.
+// Finds the known name that was probably meant by an unknown one, for messages about misspelled names. Cold path.
 
-/** Too common to mean anything by itself. */
+/** Words too common to count as a match on their own. */
 const COMMON: ReadonlySet<string> = new Set(['name', 'switchyard']);
 
-/** The known name that shares most words with this one, or differs from it in a slip or two; `undefined` when none does. */
+/** The known name that shares most words with this one, or differs from it by one or two letters; `undefined` when none does. */
 export function nameLike(name: string, known: Iterable<string>): string | undefined {
   const words = wordsOf(name);
   let best: string | undefined;
@@ -19,7 +19,7 @@ export function nameLike(name: string, known: Iterable<string>): string | undefi
   return best;
 }
 
-/** In small letters, without the ends that make plurals and participles: `allowedToolNames` → allow, tool, name. */
+/** In lower case, without plural and participle endings: `allowedToolNames` → allow, tool, name. */
 function wordsOf(name: string): string[] {
   const words =
     name
@@ -29,7 +29,7 @@ function wordsOf(name: string): string[] {
   return words.map((word) => (word.length > 3 ? word.replace(/(?:ed|s)$/, '') : word));
 }
 
-/** How many letters have to be put in, left out or changed to make one of the other; 3 stands for more than two. */
+/** The edit distance in letters inserted, omitted or changed; 3 stands for anything above two. */
 function slips(one: string, other: string): number {
   if (Math.abs(one.length - other.length) > 2) return 3;
   let above = Array.from({ length: other.length + 1 }, (_, column) => column);

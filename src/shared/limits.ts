@@ -1,9 +1,8 @@
-// The bounds that callers, backends and operators can meet and no option sets: all of the rooms in `limits/`, as one object.
-// A few that only shape how a class works inside stand as constants beside it.
+// Every bound that callers, backends and operators can meet and that no option sets: the files in `limits/` as one object. Bounds that
+// concern only how a class works inside are constants in its own file.
 //
-// A limit is a whole number with its unit in its name, and the comment before it is its row in docs/limits.md, which
-// `npm run docs` writes: what it bounds and why → what happens when it is hit. What follows an empty line in a comment is for
-// readers of the source.
+// A limit is a whole number with its unit in its name. The comment before it is its row in docs/limits.md, written by `npm run docs`: what
+// it bounds and why → what happens when it is hit. Text after an empty line in that comment is for readers of the source only.
 import { optionLimits } from './limits/options.js';
 import { requestLimits } from './limits/requests.js';
 import { messageLimits } from './limits/messages.js';

@@ -1,12 +1,12 @@
-// How many lines of the log a kind of event may take in a while, and each of those it happens to: everybody as many as a
-// part of what is left, so that who floods the log leaves room for those who come later. Cold: for what has gone wrong.
+// How many log lines one kind of event may take per interval, in total and per subject. Each subject gets at most a fraction of the lines
+// that are left, so that one that floods the log leaves lines for later ones. Cold path: only for failures.
 import { limits } from './limits.js';
 
 export class LineShares {
   readonly #nowMs: () => number;
   #sinceMs = -Infinity;
   #left = 0;
-  /** By whom it concerns; no more entries than lines. */
+  /** Lines taken in this interval, by subject; never more entries than lines. */
   readonly #taken = new Map<string, number>();
   #refused = 0;
 
@@ -14,7 +14,7 @@ export class LineShares {
     this.#nowMs = nowMs;
   }
 
-  /** @returns whether there is a line for it. */
+  /** @returns whether the event may be logged. */
   tryTake(who: string): boolean {
     const nowMs = this.#nowMs();
     if (nowMs - this.#sinceMs >= limits.failureLogIntervalMs) {
@@ -32,7 +32,7 @@ export class LineShares {
     return true;
   }
 
-  /** How many found no line since this was last asked. */
+  /** How many events were not logged since the last call. */
   takeRefused(): number {
     const refused = this.#refused;
     this.#refused = 0;

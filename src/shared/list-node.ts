@@ -1,8 +1,8 @@
-// Doubly linked lists whose members carry their own place. What comes and goes with every request is kept in these and
-// not in a `Map` or `Set`: those make a new table every few changes, and the engine lets every old table hold the next
-// one. Once one of them has grown old, all after it, with all that they held, live until the next full collection.
+// Doubly linked lists whose members carry their own links. Whatever comes and goes with every request is kept in these and not in a `Map`
+// or `Set`: those replace their table every few changes, and in V8 each old table refers to the next one. Once one of them is in the old
+// generation, all later ones, and all that they held, stay alive until the next full collection.
 
-/** A place in a circular list. A bare `ListNode` is the head of one; a node that points to itself is in none. */
+/** A node in a circular list. A bare `ListNode` is the head of a list; a node that points to itself is in no list. */
 export class ListNode {
   next: ListNode;
   previous: ListNode;
@@ -12,12 +12,12 @@ export class ListNode {
     this.previous = this;
   }
 
-  /** Of a head: whether there is anything in the list. */
+  /** On a head: whether the list has members. On a member: whether it is in a list. */
   get isLinked(): boolean {
     return this.next !== this;
   }
 
-  /** On the head: `link` becomes the last of the list. */
+  /** On a head: adds `link` at the end of the list. */
   append(link: ListNode): void {
     link.previous = this.previous;
     link.next = this;
@@ -25,7 +25,7 @@ export class ListNode {
     this.previous = link;
   }
 
-  /** On the head: everything in the other head's list is appended to this one. */
+  /** On a head: moves all members of the other head's list to the end of this one. */
   takeAll(head: ListNode): void {
     if (!head.isLinked) return;
     head.next.previous = this.previous;

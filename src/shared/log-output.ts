@@ -1,6 +1,6 @@
-// Where log lines go: standard output, which somebody else reads, or does not. A reader that is slow, stands still or is
-// gone, and a disk that is full, must neither hold up a process nor end it. So nothing here waits: what is not taken at
-// once is kept up to a bound, and what is beyond it is dropped and counted. Hot, with the access log on.
+// Writes log lines to standard output. A reader that is slow, stuck or gone, or a full disk, must neither block the process nor end it. So
+// nothing here waits: what is not accepted at once is kept up to a bound, and what exceeds the bound is dropped and counted. Hot path when
+// the access log is on.
 //
 //   open ── EAGAIN ──▶ waiting ── everything taken ──▶ open        waiting: lines are kept, a timer tries again
 //   any ── another error ──▶ failed ── a pause ──▶ open            failed: lines are dropped without a try
@@ -14,9 +14,9 @@ const FLUSH_LOOK_MS = 5;
 export class LogOutput {
   readonly #fd: number;
   readonly #onDropped: (lines: number) => void;
-  /** A line is encoded here, so that it costs no buffer of its own. */
+  /** Lines are encoded here, so that a line needs no buffer of its own. */
   readonly #scratch = Buffer.allocUnsafe(limits.logLineScratchBytes);
-  /** Lines, each as far as it has not been taken. */
+  /** Waiting lines; the first may be a remainder. */
   #waiting: Buffer[] = [];
   #waitingBytes = 0;
   #retryTimer: NodeJS.Timeout | undefined;
@@ -24,15 +24,15 @@ export class LogOutput {
   #droppedLines = 0;
 
   /**
-   * @param fd is made non-blocking where it can block.
-   * @param onDropped is told how many lines are missing, once lines are taken again.
+   * @param fd is made non-blocking if it could block.
+   * @param onDropped receives the number of lost lines, once lines are accepted again.
    */
   constructor(fd: number, onDropped: (lines: number) => void) {
     this.#fd = openNonBlocking(fd);
     this.#onDropped = onDropped;
   }
 
-  /** Gives a slow reader of what waits a moment; what it has not taken by then stays behind. */
+  /** Gives a slow reader a moment to take the waiting lines; what it has not taken by then is lost. */
   async flush(): Promise<void> {
     const endMs = performance.now() + limits.logFlushMsMax;
     while (this.#waiting.length > 0 && performance.now() < endMs) {
@@ -41,9 +41,9 @@ export class LogOutput {
     }
   }
 
-  /** A whole line with its end. Never throws. */
+  /** @param line a whole line with its line end. Never throws. */
   write(line: string): void {
-    // A UTF-16 unit takes three bytes at most.
+    // A UTF-16 unit takes at most three bytes.
     const isShort = line.length * 3 <= this.#scratch.length;
     const bytes = isShort ? this.#scratch.subarray(0, this.#scratch.write(line)) : Buffer.from(line);
     if (this.#waiting.length > 0) this.#keep(bytes);
@@ -58,7 +58,7 @@ export class LogOutput {
     else if (this.#droppedLines > 0) this.#tellDropped();
   }
 
-  /** How much was taken; `undefined` when there is no use in keeping the rest. */
+  /** How many bytes were accepted; `undefined` when the line is lost and its rest must not be kept. */
   #tryWrite(bytes: Buffer): number | undefined {
     try {
       this.#failedUntilMs = 0;
@@ -81,7 +81,7 @@ export class LogOutput {
     this.#retryTimer ??= setTimeout(() => this.#retry(), limits.logRetryMs).unref();
   }
 
-  /** Line by line: the kernel keeps short writes of several processes into one pipe apart, but not parts of long ones. */
+  /** Line by line: the kernel keeps short writes of several processes to one pipe apart, but not the parts of long ones. */
   #retry(): void {
     clearTimeout(this.#retryTimer);
     this.#retryTimer = undefined;
@@ -109,8 +109,8 @@ export class LogOutput {
 }
 
 /**
- * A pipe or a terminal is opened anew where the system lets us: whether a descriptor blocks is shared by all who hold
- * it, and those others did not ask for it. A socket cannot be opened anew; it is shared by our own processes.
+ * Opens a pipe or a terminal again where the system allows it: the non-blocking flag is shared by all holders of a descriptor, and other
+ * programs did not ask for it. A socket cannot be opened again, but only processes of this program share it.
  */
 function openNonBlocking(fd: number): number {
   const stats = fstatSync(fd);
@@ -118,12 +118,12 @@ function openNonBlocking(fd: number): number {
     try {
       return openSync(`/proc/self/fd/${fd}`, constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
     } catch {
-      // No such way here, or nobody reads: then a write fails at once and does not block.
+      // Not supported here, or the pipe has no reader: then a write fails at once and does not block.
     }
   }
   if (stats.isSocket() || stats.isFIFO()) heldSockets.push(new Socket({ fd, readable: false }).unref());
   return fd;
 }
 
-/** They made their descriptors non-blocking, and would close them when they are collected. */
+/** Sockets that made their descriptors non-blocking; collected as garbage, they would close them. */
 const heldSockets: Socket[] = [];

@@ -1,4 +1,4 @@
-// The one file that knows pino: JSON lines on standard output, one logger per process.
+// The only file that uses pino: JSON lines on standard output, one logger per process.
 import { createHash } from 'node:crypto';
 import { pino, type Logger as PinoLogger } from 'pino';
 import { LogOutput } from './log-output.js';
@@ -15,10 +15,10 @@ export function isLogLevel(value: unknown): value is LogLevel {
 }
 
 let output: LogOutput | undefined;
-/** One a process, and in tests a few; those made of them by `child` keep the level that they began with. */
+/** One per process, a few in tests. A logger made by `child` keeps the level that it was created with. */
 const loggers: Logger[] = [];
 
-/** @param bindings members of every line, as `{slot: 2}`. */
+/** @param bindings members of every line, for example `{slot: 2}`. */
 export function createLogger(level: string, bindings: Record<string, string | number>): Logger {
   output ??= new LogOutput(STDOUT, (droppedLines) => {
     logger.warn({ droppedLines }, 'log lines were dropped: standard output did not accept them');
@@ -29,22 +29,22 @@ export function createLogger(level: string, bindings: Record<string, string | nu
   return logger;
 }
 
-/** Of all loggers of this process, from now on. */
+/** Sets the level of every logger in this process. */
 export function setLogLevel(level: LogLevel): void {
   for (const logger of loggers) logger.level = level;
 }
 
-/** Before the process exits: lines that a slow reader of the log has not taken yet would be lost. */
+/** Call before the process exits: lines that a slow reader has not taken yet would be lost. */
 export async function flushLog(): Promise<void> {
   await output?.flush();
 }
 
-/** A subject in a log line: the first 12 hex digits of its SHA-256, so that no identity is written down (X23). */
+/** A subject as it appears in log lines: the first 12 hex digits of its SHA-256, so that no identity is logged (X23). */
 export function subjectHash(subject: string): string {
   return createHash('sha256').update(subject).digest('hex').slice(0, 12);
 }
 
-/** A session where people see it: its id is as good as a key to it, and is never shown whole. */
+/** A session as it appears to people: its id gives access to it, so it is never shown whole. */
 export function sessionHash(id: string): string {
   return subjectHash(id);
 }

@@ -1,11 +1,11 @@
-// Makes a directory, and those above it that are not there, for this user alone. Node.js's own `recursive` turns for ever
-// where the directory above is there and nothing can be made in it, as in /proc. Cold.
+// Creates a directory and its missing parents, accessible to this user alone. Node.js's `recursive` option loops for ever when a parent
+// exists but nothing can be created in it, as in /proc. Cold path.
 import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 
 const OWNER_ALONE = 0o700;
 
-/** One that is there stays as it is. Throws the file system's error when there can be none. */
+/** An existing directory stays as it is. Throws the file system's error when there can be none. */
 export function makeDirectory(path: string): void {
   const whole = resolve(path);
   try {

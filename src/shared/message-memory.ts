@@ -1,10 +1,10 @@
-// The memory that large messages take while they are in the process: a share by subject and in total, like any other, but
-// one that is waited for. Who finds no room reads no more of its message until there is some, its subject's others behind
-// it and other subjects in turn; after a while it is refused. Small messages are not counted: requests in flight are.
+// The memory that large messages take while they are in the process: a share per subject and in total, but one whose room is waited for. A
+// message without room is not read further until there is some: messages of one subject wait in order, and subjects take turns. After a
+// while it is refused. Small messages are not counted, as the number of requests in flight bounds them.
 //
-// No two messages can wait for each other for ever: one that holds some of its memory and waits for more is refused like
-// any other when its time is up, and its memory is what the next one waits for. Requests and answers have memories of
-// their own, so that the answers of a process full of requests have room.
+// No two messages can wait for each other for ever: one that holds some memory and waits for more is refused like any other when its time
+// is up, and the next one gets its memory. Requests and answers have separate memories, so that there is room for answers even when
+// requests fill theirs.
 import type { Account, Accounts } from './accounts.js';
 import type { Deadline, DeadlineWheel } from './deadline-wheel.js';
 import { FairQueue, type FairPlace } from './fair-queue.js';
@@ -14,40 +14,40 @@ import type { Holding, ShareBound } from './share.js';
 export interface MessageMemoryParts {
   readonly accounts: Accounts;
   readonly deadlines: DeadlineWheel;
-  /** Which share it is. */
+  /** The subject's holding of the share that this memory is. */
   holdingOf(account: Account): Holding;
 }
 
-/** Who waits for room hears one of the two, once. */
+/** Exactly one of the two is called, once, when a wait for room ends. */
 export interface RoomWaiter {
   onRoom(): void;
-  /** @param bound whose room it is that there was none of. */
+  /** @param bound the bound under which there was no room. */
   onNoRoom(bound: ShareBound): void;
 }
 
-/** For what never waits, as it is here already. */
+/** For bytes that never wait, because they are in memory already. */
 export const noWaiter: RoomWaiter = { onRoom: () => undefined, onNoRoom: () => undefined };
 
 export class MessageMemory {
   readonly #parts: MessageMemoryParts;
-  /** A subject that has all of its share is held back in it until it gives something back. */
+  /** While a subject's share is full, its line is held back until it gives something back. */
   readonly #queue = new FairQueue<MessageHold>({
     itemsMax: limits.messagesWaitingMax,
     itemsPerKeyMax: limits.messagesWaitingPerSubjectMax,
   });
-  /** The one whose turn it is, while there is no room for it in total. */
+  /** The hold whose turn it is, while there is no room for it in total. */
   #next: MessageHold | undefined;
 
   constructor(parts: MessageMemoryParts) {
     this.#parts = parts;
   }
 
-  /** For a message that turns out to be large. It holds nothing yet. */
+  /** For a message that turns out to be large. The hold is empty at first. */
   hold(subject: string, waiter: RoomWaiter): MessageHold {
     return new MessageHold(this, subject, waiter);
   }
 
-  /** For `MessageHold`: takes so much if there is room, and nobody waits who was here before. */
+  /** For `MessageHold`: the bound without room for this many bytes. Earlier waiters count as no room, so that they are not overtaken. */
   boundAgainst(subject: string, bytes: number): ShareBound | undefined {
     const bound = this.#holding(subject).boundAgainst(bytes);
     if (bound !== undefined) return bound;
@@ -55,7 +55,7 @@ export class MessageMemory {
     return this.#next !== undefined || this.#queue.hasTurn ? 'totalMax' : undefined;
   }
 
-  /** For `MessageHold`: how large a message may be to have room ever. */
+  /** For `MessageHold`: the largest message that there can ever be room for. */
   messageBytesMax(subject: string): number {
     return this.#holding(subject).roomWhenEmpty;
   }
@@ -70,7 +70,7 @@ export class MessageMemory {
     this.#serve();
   }
 
-  /** @returns where it waits; the bound when too many wait. */
+  /** @returns its place in the queue, or the bound when too many wait. */
   wait(hold: MessageHold, bound: ShareBound): FairPlace<MessageHold> | ShareBound {
     const place = this.#queue.add(hold.subject, hold);
     if (place === 'key-full') return 'subjectMax';
@@ -83,7 +83,7 @@ export class MessageMemory {
     return this.#parts.deadlines.after(delayMs, callback);
   }
 
-  /** It waits no more. */
+  /** For a hold that no longer waits. */
   leave(hold: MessageHold): void {
     if (this.#next !== hold) return;
     this.#next = undefined;
@@ -94,7 +94,7 @@ export class MessageMemory {
     return this.#parts.holdingOf(this.#parts.accounts.of(subject));
   }
 
-  /** Gives what there is to those who wait. Each may give back, or come again, while it is told. */
+  /** Gives free room to the waiting holds. When called back, a hold may give back its room, or ask for more. */
   #serve(): void {
     for (let hold = this.#next ?? this.#queue.take(); hold !== undefined; hold = this.#next ?? this.#queue.take()) {
       this.#next = undefined;
@@ -111,7 +111,7 @@ export class MessageMemory {
   }
 }
 
-/** Those of a process. */
+/** The two memories of a process. */
 export interface MessageMemories {
   readonly requests: MessageMemory;
   readonly answers: MessageMemory;
@@ -150,9 +150,9 @@ export class MessageHold {
   }
 
   /**
-   * The message has so many bytes by now, or will have them.
-   * @param wishedBytes for a message whose length is not known: more than that, so that it seldom has to ask.
-   * @returns `wait`: no more of it may be read until the waiter hears; or the bound of which there will be no room.
+   * Call when the message has, or will have, this many bytes in total.
+   * @param wishedBytes for a message of unknown length: more than `bytes`, so that it seldom has to ask again.
+   * @returns `wait`: do not read on until the waiter is called; or the bound under which there will be no room.
    */
   grow(bytes: number, wishedBytes = bytes): 'room' | 'wait' | ShareBound {
     if (this.isWaiting) return 'wait';
@@ -174,18 +174,18 @@ export class MessageHold {
     return 'wait';
   }
 
-  /** Whether so much more could be taken now, and nobody waits who was here before. */
+  /** Whether this many more bytes could be taken now, without overtaking anybody who waits. */
   hasRoomFor(bytes: number): boolean {
     return this.#memory.boundAgainst(this.subject, bytes) === undefined;
   }
 
-  /** For what is there already: it takes no room away that another would not have had anyway. */
+  /** For bytes that are in memory already: they take no room that another message could have had. */
   take(bytes: number): void {
     this.#heldBytes += bytes;
     this.#memory.take(this.subject, bytes);
   }
 
-  /** The message is gone; it may come to hold something again. Safe to call at any time. */
+  /** The message is gone; the hold may be used again. Safe to call at any time. */
   release(): void {
     this.#stopWaiting();
     const bytes = this.#heldBytes;
@@ -193,7 +193,7 @@ export class MessageHold {
     if (bytes > 0) this.#memory.give(this.subject, bytes);
   }
 
-  /** For `MessageMemory`: it was taken. */
+  /** For `MessageMemory`: the wanted bytes have been taken. */
   onGranted(): void {
     this.#heldBytes += this.wantedBytes;
     this.#place = undefined;
@@ -201,7 +201,7 @@ export class MessageHold {
     this.#waiter.onRoom();
   }
 
-  /** For `MessageMemory`: it was its turn, and its subject has no room. */
+  /** For `MessageMemory`: it had its turn, but its subject has no room; it waits again. */
   waitOn(): void {
     const place = this.#memory.wait(this, 'subjectMax');
     this.#place = typeof place === 'string' ? undefined : place;

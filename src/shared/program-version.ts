@@ -1,3 +1,3 @@
-// The program's version, as `--version` and MCP's `serverInfo` tell it. A test holds it against package.json.
+// The program's version, as reported by `--version` and MCP's `serverInfo`. A test compares it with package.json.
 
 export const PROGRAM_VERSION = '0.1.0';

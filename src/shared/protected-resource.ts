@@ -1,25 +1,25 @@
-// What clients without a token are told of where to get one (RFC 9728): the metadata of this resource at its well-known
-// addresses, and the name of that address in a refusal. Cold.
+// Tells clients without a token where to get one (RFC 9728): the metadata of this resource at its well-known addresses, and the header that
+// names such an address in a refusal. Cold path.
 import type { Refusal } from './refusals.js';
 
 export const METADATA_PATH = '/.well-known/oauth-protected-resource';
 
 export interface ProtectedResourceOptions {
-  /** Scheme, host and port by which callers know the program; `undefined`: as they say, where that is checked. */
+  /** Scheme, host and port under which callers know the program; `undefined`: taken from the request's host where that is checked. */
   readonly publicUrl: string | undefined;
-  /** None: nothing is told. */
+  /** If empty, no metadata is served. */
   readonly authorizationServers: readonly string[];
 }
 
-/** How a request came. */
+/** How a request arrived. */
 export interface RequestOrigin {
   readonly isTls: boolean;
   readonly host: string;
-  /** Callers cannot choose the host: it is in a list, or of this machine. */
+  /** Callers cannot choose the host: it is an allowed one, or a loopback name. */
   readonly isHostTrusted: boolean;
 }
 
-/** Anybody's page may read it: it says what everybody may know, and nobody is known by it. */
+/** Pages of any origin may read the metadata: it is public, and the same for everybody. */
 export const metadataCorsHeaders: readonly string[] = [
   ...['access-control-allow-origin', '*', 'access-control-allow-methods', 'GET, HEAD, OPTIONS'],
   ...['access-control-allow-headers', 'accept, content-type, mcp-protocol-version', 'access-control-max-age', '86400'],
@@ -32,15 +32,14 @@ export class ProtectedResource {
     this.#options = options;
   }
 
-  /** Whether anything is told at all. */
+  /** Whether metadata is served at all. */
   get isDescribed(): boolean {
     return this.#options.authorizationServers.length > 0;
   }
 
   /**
-   * JSON.
-   * @param path of the resource, percent-encoded; `''` for all of the program.
-   * @returns `undefined` where nothing can be told.
+   * @param path of the resource, percent-encoded; `''` for the whole program.
+   * @returns the metadata as JSON; `undefined` where none can be given.
    */
   metadata(path: string, origin: RequestOrigin): string | undefined {
     const resource = this.#resource(path, origin);
@@ -52,7 +51,7 @@ export class ProtectedResource {
     });
   }
 
-  /** The refusal of a request without a good token, or with one that is not enough, with where to read on. */
+  /** Adds the metadata's address to a refusal of a request whose token is missing, invalid or insufficient. */
   challenge<Code extends string>(refusal: Refusal<Code>, path: string, origin: RequestOrigin): Refusal<Code> {
     const resource = refusal.status === 401 || refusal.status === 403 ? this.#resource(path, origin) : undefined;
     if (resource === undefined) return refusal;

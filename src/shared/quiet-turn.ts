@@ -1,10 +1,10 @@
-// Finds a turn of the event loop with an almost empty accept queue: right after a poll that found little. A listener is closed then, because
-// Linux resets the connections that still wait in its queue. Cold.
+// Finds a turn of the event loop in which the accept queue is almost empty: right after a poll that found little. A listener is closed in
+// such a turn, because Linux resets the connections that still wait in its queue. Cold path.
 import { limits } from './limits.js';
 
-/** Resolves then, or when none came in so many turns: on a worker that is busy. */
+/** Resolves in such a turn, or after `quietTurnsTriedMax` turns on a busy worker. */
 export async function untilQuietTurn(): Promise<void> {
-  // The rest of the turn that this was called in has had its look already.
+  // The current turn has already polled.
   await endOfTurn();
   for (let turns = 0; turns < limits.quietTurnsTriedMax; turns++) {
     const beganAtMs = performance.now();
@@ -13,7 +13,7 @@ export async function untilQuietTurn(): Promise<void> {
   }
 }
 
-/** Right after the look, and what it has found. */
+/** Resolves right after the next poll and the callbacks for what it found. */
 function endOfTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

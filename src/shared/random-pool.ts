@@ -1,4 +1,4 @@
-// Random bytes for many uses, drawn at once: one call for random bytes costs far more than the bytes.
+// Random bytes, drawn for many uses at once, because a call for random bytes costs far more than the bytes.
 import { randomFillSync } from 'node:crypto';
 
 const DRAWS = 256;
@@ -8,14 +8,14 @@ export class RandomPool {
   readonly #bytes: number;
   #used: number;
 
-  /** @param bytes that each `next` gives. */
+  /** @param bytes that each `next` returns. */
   constructor(bytes: number) {
     this.#bytes = bytes;
     this.#pool = Buffer.alloc(bytes * DRAWS);
     this.#used = this.#pool.length;
   }
 
-  /** Bytes that nobody has had. They are the caller's for as long as it asks for no others. */
+  /** Bytes that were never returned before. They belong to the caller until the pool has been used up. */
   next(): Buffer {
     if (this.#used === this.#pool.length) {
       randomFillSync(this.#pool);

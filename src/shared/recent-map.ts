@@ -1,6 +1,5 @@
-// A bounded map that forgets what was not used for longest, in two generations: when the young one is full the old one
-// is dropped and the young one takes its place. A hit costs one look-up where a strict least-recently-used order would
-// cost a delete and an insert. Hot.
+// A bounded map that forgets what was not used for longest, in two generations: when the young one is full, the old one is dropped and the
+// young one takes its place. A hit costs one look-up, where a strict least-recently-used order would cost a delete and an insert. Hot path.
 
 export class RecentMap<Value> {
   readonly #entriesPerGeneration: number;

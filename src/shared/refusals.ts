@@ -1,29 +1,29 @@
-// The dataplane's own refusals: their HTTP statuses and JSON-RPC codes (specification "Errors", decisions 2.2). The control
-// plane's are in `control-plane/http`.
-// A refusal is a frozen value that is returned, never thrown: the hot path refuses without building anything.
-// docs/errors.md shows them, written by `npm run docs`, with when each comes and what to do about it.
+// The dataplane's own refusals: their HTTP statuses and JSON-RPC codes (specification "Errors", decisions 2.2). The control plane's are in
+// `control-plane/http`.
+// A refusal is a frozen value that is returned, never thrown, so that the hot path builds nothing in order to refuse.
+// docs/errors.md shows them, written by `npm run docs`, with when each occurs and what to do about it.
 import { limits } from './limits.js';
 
-/** MCP's of 2026-07-28: headers that do not say what the body says, what the client cannot be asked, and a version that is not spoken. */
+/** Codes of MCP 2026-07-28: headers that contradict the body, a capability that the client lacks, and an unsupported version. */
 export const modernCodes = {
   headerMismatch: -32020,
   capabilityMissing: -32021,
   versionUnsupported: -32022,
 } as const;
 
-/** JSON-RPC's error codes that are said or understood here. All other codes of backends are relayed as they are. */
+/** The JSON-RPC error codes that the gateway sends or interprets. All other codes of backends are relayed as they are. */
 export const rpcCodes = {
   parseError: -32700,
   invalidRequest: -32600,
   methodNotFound: -32601,
   invalidParams: -32602,
   internalError: -32603,
-  /** MCP's, in answer to `resources/read`. */
+  /** MCP's answer to `resources/read` for an unknown URI. */
   resourceNotFound: -32002,
-  /** MCP's of 2025-11-25: its user has to do something in a browser first. */
+  /** MCP 2025-11-25: the user has to do something in a browser first. */
   urlElicitationRequired: -32042,
   ...modernCodes,
-  /** Refused before JSON-RPC was looked at: transport and session rules. */
+  /** Refused before the JSON-RPC message was processed, by rules of transport and sessions. */
   refused: -32000,
 } as const;
 
@@ -82,7 +82,7 @@ export interface Refusal<Code extends string = RefusalCode> {
   readonly code: Code;
   /** HTTP status. */
   readonly status: number;
-  /** What the body says, for those that say it in another form. */
+  /** What the body says, for code that presents it in another form. */
   readonly message: string;
   readonly contentType: string;
   readonly body: string;
@@ -101,7 +101,7 @@ function detail(code: RefusalCode, status: number, message: string, headers: rea
   return Object.freeze({ code, status, message, contentType: JSON_TYPE, body, headers });
 }
 
-/** A JSON-RPC error without an `id` member: the request could not be attributed to one (S33: never `"id":null`). */
+/** A JSON-RPC error without an `id` member: the request could not be attributed to an id (S33: never `"id":null`). */
 function rpc(code: RefusalCode, status: number, rpcCode: number, message: string): Refusal {
   const body = JSON.stringify({ jsonrpc: '2.0', error: { code: rpcCode, message } });
   return Object.freeze({ code, status, message, contentType: JSON_TYPE, body, headers: [] });
@@ -111,7 +111,7 @@ function unauthorized(code: RefusalCode, words: string, challenge: string): Refu
   return detail(code, 401, words, ['www-authenticate', `Bearer realm="switchyard"${challenge}`]);
 }
 
-/** Sessions end when their callers are done or idle; requests within seconds. */
+/** `retry-after` in seconds: sessions end when their callers are done or idle, requests within seconds. */
 const SESSIONS_RETRY = ['retry-after', '30'];
 const REQUESTS_RETRY = ['retry-after', '1'];
 const OVERLOAD_RETRY = ['retry-after', '5'];
@@ -303,7 +303,7 @@ export const refusals = Object.freeze({
   }) satisfies Refusal,
 });
 
-/** By the reason why a token is refused. */
+/** Refusals by the reason why the token was not accepted. */
 export const tokenRefusals = Object.freeze({
   missing: refusals.tokenMissing,
   invalid: refusals.tokenInvalid,
@@ -311,13 +311,13 @@ export const tokenRefusals = Object.freeze({
   unavailable: refusals.keysUnavailable,
 });
 
-/** @param name of the header, as a user config has it. */
+/** @param name of the header, as the user config spells it. */
 export function headerUnreadable(name: string): Refusal {
   const { headerUnreadable: refusal } = refusals;
   return withWord(refusal, '<name>', name);
 }
 
-/** @param method as the request has it. */
+/** @param method as the request spells it. */
 export function methodUnknown(method: string): Refusal {
   const { methodUnknown: refusal } = refusals;
   return withWord(refusal, '<method>', method);

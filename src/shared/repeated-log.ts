@@ -1,5 +1,5 @@
-// Lines that a caller could have written again and again: the first of a kind at once, the others counted on the next
-// one, when its time has come. Cold: for what has gone wrong.
+// Log lines that a caller could trigger over and over: the first of a kind is logged at once, the others are counted in the next line of
+// that kind once an interval has passed. Cold path: only for failures.
 import type { Logger } from './logger.js';
 import type { LineShares } from './line-shares.js';
 import { limits } from './limits.js';
@@ -11,20 +11,20 @@ interface Kind {
 
 export class RepeatedLog {
   readonly #nowMs: () => number;
-  /** In the order in which they were last logged. */
+  /** Ordered by when they were last logged. */
   readonly #kinds = new Map<string, Kind>();
 
   readonly #shares: LineShares | undefined;
 
-  /** @param shares in the lines, where kinds are many. */
+  /** @param shares limits the lines in total and per subject, where there are many kinds. */
   constructor(nowMs: () => number = () => performance.now(), shares?: LineShares) {
     this.#nowMs = nowMs;
     this.#shares = shares;
   }
 
   /**
-   * @param kind what makes two lines the same.
-   * @param who in whose share the line counts.
+   * @param kind lines of the same kind count as repetitions.
+   * @param who the subject whose share of lines it takes from.
    */
   info(logger: Logger, kind: string, fields: object, message: string, who = ''): void {
     const notLogged = this.#take(kind, who);
@@ -44,7 +44,7 @@ export class RepeatedLog {
     if (notLogged !== undefined) logger.error({ ...fields, ...(notLogged > 0 && { notLogged }) }, message);
   }
 
-  /** @returns how many of the kind were not logged, or `undefined` when this one is not logged either. */
+  /** @returns how many lines of the kind were not logged before this one, or `undefined` when this one is not logged either. */
   #take(kind: string, who = ''): number | undefined {
     const nowMs = this.#nowMs();
     const known = this.#kinds.get(kind);

@@ -1,11 +1,11 @@
-// The id of each HTTP request, by which its answer, its lines in the log and what a backend has noted of it are found
-// together. Hot: a counter behind a beginning that no other worker has.
+// The id of each HTTP request, which connects its response, its log lines and the backend's own records of it. Hot path: a counter behind a
+// prefix that no other worker has.
 import { randomBytes } from 'node:crypto';
 
-/** `make`: ours alone; `trust`: the one that came with the request, if it is fit; `off`: none. */
+/** `make`: always a new id; `trust`: the request's own id if it is well-formed; `off`: none. */
 export type RequestIdMode = 'make' | 'trust' | 'off';
 
-/** Goes into headers and logs as it is. */
+/** Such an id can be used in headers and logs as it is. */
 const FIT = /^[\w.:@/+=-]{1,128}$/;
 
 export class RequestIds {
@@ -17,7 +17,7 @@ export class RequestIds {
     this.#mode = mode;
   }
 
-  /** @param given `x-request-id` of the request, `''` when absent. @returns `''` where requests have none. */
+  /** @param given the request's `x-request-id`, `''` when absent. @returns `''` when ids are off. */
   of(given: string): string {
     if (this.#mode === 'off') return '';
     if (this.#mode === 'trust' && FIT.test(given)) return given;

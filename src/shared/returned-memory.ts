@@ -1,11 +1,10 @@
-// Tells of memory that is about to be used again. Whoever still reads it reads another message's bytes, perhaps another
-// tenant's, and only now and then: so in tests it is filled with nonsense at once (test/support/poison.ts). Hot: one look at
-// whether anybody listens.
+// Announces memory that is about to be reused. Code that still reads it would read another message's bytes, perhaps another tenant's, and
+// only now and then; so tests overwrite it with nonsense at once (test/support/poison.ts). Hot path: one check for subscribers.
 import { channel } from 'node:diagnostics_channel';
 
 export const returnedMemory = channel('switchyard:memory:returned');
 
-/** @param memory nothing refers to any more, all of it. */
+/** @param memory all of it, with no references left. */
 export function noteReturned(memory: Uint8Array): void {
   if (returnedMemory.hasSubscribers) returnedMemory.publish(memory);
 }

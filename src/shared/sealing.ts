@@ -1,6 +1,6 @@
-// Bytes that go through hands which must neither read nor change them: sealed with AES-256-GCM, each time with a nonce of its own, and
-// together with what they are for: for anything else they do not open. Whose key it is, and how that is written down, is for those who
-// have it. Cold: a few times a session, or a person's doing.
+// Seals bytes that pass through hands which must neither read nor change them: AES-256-GCM with a fresh nonce each time. The use is
+// authenticated as well, so that sealed bytes cannot be opened for another use. The callers own the key and choose how the result is
+// stored. Cold path: a few times per session, or on a person's action.
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 import { RandomPool } from './random-pool.js';
 
@@ -10,10 +10,10 @@ const CIPHER = 'aes-256-gcm';
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** What is before the sealed bytes, which are as many as before. */
+/** Length of the nonce and tag in front of the sealed bytes, which are as long as the plain ones. */
 export const SEAL_BYTES = NONCE_BYTES + TAG_BYTES;
 
-/** The same in parts, for whoever keeps them one by one. */
+/** Sealed bytes in separate parts, for callers that store them one by one. */
 export interface SealParts {
   readonly nonce: Buffer;
   readonly tag: Buffer;
@@ -22,7 +22,7 @@ export interface SealParts {
 
 const nonces = new RandomPool(NONCE_BYTES);
 
-/** @param use associated data: what the bytes are for. @returns nonce, tag and sealed bytes, one behind the other. */
+/** @param use associated data: what the bytes are for. @returns nonce, tag and sealed bytes, concatenated. */
 export function seal(key: Uint8Array, use: Buffer, bytes: Buffer): Buffer {
   const nonce = nonces.next();
   const cipher = createCipheriv(CIPHER, key, nonce);
@@ -35,7 +35,7 @@ export function seal(key: Uint8Array, use: Buffer, bytes: Buffer): Buffer {
   return sealed;
 }
 
-/** @returns `undefined` for what is for another use, under another key, or was tampered with. */
+/** @returns `undefined` for bytes sealed for another use or under another key, or tampered with. */
 export function unseal(key: Uint8Array, use: Buffer, sealed: Buffer): Buffer | undefined {
   if (sealed.length < SEAL_BYTES) return undefined;
   const { nonce, tag, sealed: rest } = sealParts(sealed);
@@ -59,7 +59,7 @@ export function sealParts(sealed: Buffer): SealParts {
   };
 }
 
-/** @returns `undefined` for parts that are none: put together, those of other lengths could be read as others. */
+/** @returns `undefined` if nonce or tag has a wrong length: joined, they could be read as other parts. */
 export function joinedParts({ nonce, tag, sealed }: SealParts): Buffer | undefined {
   return nonce.length === NONCE_BYTES && tag.length === TAG_BYTES ? Buffer.concat([nonce, tag, sealed]) : undefined;
 }

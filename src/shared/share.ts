@@ -1,22 +1,22 @@
-// A bounded amount that many subjects use at once: sessions, requests, bytes. A share counts what all of them hold, a
-// holding what one of them does, so that no subject can take it all. Nor can a few together: the last part of it may be kept
-// for those who hold little. Who holds something keeps the holding at hand: taking and giving back are a few additions. Hot:
-// once a request.
+// A bounded amount that many subjects use at once: sessions, requests, bytes. A share counts what all subjects hold, a holding what one
+// subject does, so that no subject can take it all. Nor can a few subjects together, as the last part of a share may be reserved for those
+// that hold little. Whoever holds something keeps a reference to the holding: taking and giving back are a few additions. Hot path: once
+// per request.
 import assert from 'node:assert';
 
 export interface ShareBounds {
-  /** Of one subject. */
+  /** For one subject. */
   readonly subjectMax: number;
-  /** Of all together. */
+  /** For all subjects together. */
   readonly totalMax: number;
-  /** Of that, what is kept for subjects that hold little: nothing when not given. */
+  /** The part of `totalMax` that is reserved for subjects that hold little; nothing when absent. */
   readonly kept?: number;
 }
 
-/** Which bound there was no room under. */
+/** The bound under which there is no room. */
 export type ShareBound = 'subjectMax' | 'totalMax';
 
-/** What all subjects hold of one thing. */
+/** What all subjects together hold of one thing. */
 export class Share {
   readonly bounds: ShareBounds;
   readonly #kept: number;
@@ -33,8 +33,9 @@ export class Share {
   }
 
   /**
-   * Whether there is room for so much more, for a subject that holds `own`. Into what is kept those may go who hold a quarter of
-   * an even part of it at most: so the next one finds room there even if hundreds before it took all that they could.
+   * Whether there is room for `amount` more, for a subject that holds `own`. The reserved part is open to subjects that hold, with it, at
+   * most a quarter of an even division of that part among all holders: so the next subject finds room there even if hundreds before it took
+   * all they could.
    */
   hasRoomFor(own: number, amount: number): boolean {
     const after = this.#held + amount;
@@ -48,13 +49,13 @@ export class Share {
     this.#held += amount;
   }
 
-  /** For `Holding`: how many more hold something than before. */
+  /** For `Holding`: changes the number of holdings that are not empty. */
   addHolders(count: number): void {
     this.#holderCount += count;
   }
 }
 
-/** Hears when a holding begins to hold something, and when it holds nothing any more. */
+/** Called when a holding stops being empty, and when it becomes empty again. */
 export interface HoldingObserver {
   onFirstTaken(): void;
   onAllGiven(): void;
@@ -75,44 +76,44 @@ export class Holding {
     return this.#held;
   }
 
-  /** How much there would be room for, were nothing else held. */
+  /** The room that there would be if nothing were held. */
   get roomWhenEmpty(): number {
     const { subjectMax, totalMax } = this.#share.bounds;
     return Math.min(subjectMax, totalMax);
   }
 
-  /** How much more there would be room for, by these bounds. */
+  /** The room left under both bounds; what is reserved for others is not considered. */
   get room(): number {
     const { subjectMax, totalMax } = this.#share.bounds;
     return Math.min(subjectMax - this.#held, totalMax - this.#share.held);
   }
 
-  /** Which bound has no room for so much; the subject's own first, because only about that one can it do something. */
+  /** The bound without room for this amount; the subject's own bound first, as only that one is in the subject's power. */
   boundAgainst(amount: number): ShareBound | undefined {
     if (this.#held + amount > this.#share.bounds.subjectMax) return 'subjectMax';
     return this.#share.hasRoomFor(this.#held, amount) ? undefined : 'totalMax';
   }
 
-  /** Whether the bounds let so much more in once `own` of this holding's and `all` of everybody's, its own too, is given back. */
+  /** Whether the bounds allow this amount once `own` of this holding, and `all` of the whole share including `own`, has been given back. */
   willHaveRoomFor(amount: number, own: number, all: number): boolean {
     const { bounds, held } = this.#share;
     return this.#held + amount - own <= bounds.subjectMax && held + amount - all <= bounds.totalMax;
   }
 
-  /** Whether there would be room for so much if each bound were only this fraction of itself: the rest stays free for others. */
+  /** Whether there would be room if each bound were only this fraction of itself: the rest stays free for others. */
   hasRoomWithin(fraction: number, amount: number): boolean {
     const { bounds, held } = this.#share;
     return this.#held + amount <= bounds.subjectMax * fraction && held + amount <= bounds.totalMax * fraction;
   }
 
-  /** @returns `undefined` when it was taken, else the bound that has no room, and nothing was taken. */
+  /** @returns `undefined` when the amount was taken; otherwise the bound without room, and nothing was taken. */
   tryTake(amount: number): ShareBound | undefined {
     const bound = this.boundAgainst(amount);
     if (bound === undefined) this.take(amount);
     return bound;
   }
 
-  /** Takes it whatever the bounds say: for what is there already, and counts against what comes. */
+  /** Takes the amount whatever the bounds say: for what exists already, and has to count against what comes later. */
   take(amount: number): void {
     if (amount === 0) return;
     if (this.#held === 0) {

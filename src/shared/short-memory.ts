@@ -1,15 +1,15 @@
-// Memory for answers of a few KiB, which are passed on as they come: pieces of a stretch that many share, as Node.js has it
-// for what is smaller. A stretch of its own for each costs ten times as much as what is written into it. Hot.
+// Memory for answers of a few KiB that are passed on at once: slices of a block that many share, as Node.js does for smaller buffers. A
+// separate allocation for each would cost ten times as much as filling it. Hot path.
 import { Buffer } from 'node:buffer';
 import { limits } from './limits.js';
 
-/** Node.js shares by itself what is smaller. */
+/** Node.js itself pools smaller buffers. */
 const SHARED_BY_NODE_BYTES = Buffer.poolSize >>> 1;
 
-/** Offsets as those of what Node.js shares. */
+/** The same alignment as in Node.js's pool. */
 const ALIGNMENT = 8;
 
-/** What fits into the memory that is lent. */
+/** The size of the buffer that `joinedForNow` lends. */
 export const LENT_BYTES_MAX = 14 * 1024;
 
 const lent = Buffer.alloc(LENT_BYTES_MAX);
@@ -17,7 +17,7 @@ const lent = Buffer.alloc(LENT_BYTES_MAX);
 let stretch = Buffer.alloc(0);
 let usedBytes = 0;
 
-/** @returns so many bytes, with anything in them. To keep them for long would keep the memory of many. */
+/** @returns this many bytes, with arbitrary content. Keeping them for long would keep the memory of many other messages. */
 export function shortMemory(bytes: number): Buffer {
   if (bytes < SHARED_BY_NODE_BYTES || bytes > limits.shortMemoryBytesMax) return Buffer.allocUnsafe(bytes);
   if (usedBytes + bytes > stretch.length) {
@@ -29,7 +29,7 @@ export function shortMemory(bytes: number): Buffer {
   return stretch.subarray(start, start + bytes);
 }
 
-/** @param parts of one message, none of which is copied when it is the only one. */
+/** @param parts of one message. A single part is returned as it is, without a copy. */
 export function joined(parts: readonly Buffer[]): Buffer {
   const [only] = parts;
   if (only !== undefined && parts.length === 1) return only;
@@ -45,8 +45,8 @@ export function joined(parts: readonly Buffer[]): Buffer {
 }
 
 /**
- * For whoever is done with the message when its function returns.
- * @returns valid until the next call; `undefined` when it is more than `LENT_BYTES_MAX`.
+ * For a caller that is done with the message when its function returns.
+ * @returns valid until the next call; `undefined` when it is longer than `LENT_BYTES_MAX`.
  */
 export function joinedForNow(parts: readonly Buffer[]): Buffer | undefined {
   let at = 0;

@@ -1,7 +1,7 @@
-// A Unix socket that others find at its path for as long as this process listens, in a folder that is private to its
-// user. Cleaners of temporary files and people remove such folders: the listener then lives on, but nobody finds it. So
-// the path is looked at from time to time, and folder and socket are made again. A successor in another process takes the
-// path over by putting its own socket there, in one step: whoever connects finds the one or the other. Cold.
+// A Unix socket that stays at its path for as long as this process listens, in a folder private to its user. Cleaners of temporary files
+// and people remove such folders: the listener would live on, but nobody could find it. So the path is checked from time to time, and
+// folder and socket are created again if necessary. A successor in another process takes the path over by renaming its own socket to it, in
+// one step: a connection reaches either the one or the other. Cold path.
 import { once } from 'node:events';
 import { lstatSync, renameSync, rmSync } from 'node:fs';
 import { chmod, rm } from 'node:fs/promises';
@@ -12,13 +12,13 @@ import { makeDirectory } from './make-directory.js';
 
 export interface StandingSocketOptions {
   readonly onConnection: (socket: Socket) => void;
-  /** The socket was gone, and stands at its path again. Connections made before go on. */
+  /** The socket was gone, and is at its path again. Connections made before continue. */
   readonly onRenewed: () => void;
-  /** It is gone and cannot be made again, or cannot accept. Called when the reason changes; it is tried on. */
+  /** The socket is gone and cannot be created again, or cannot accept. Called when the reason changes; attempts continue. */
   readonly onFault: (reason: string) => void;
-  /** Connections at once; one more is closed. */
+  /** Concurrent connections; one more is closed. */
   readonly connectionsMax: number;
-  /** Between two looks at the path, ms; a test may be less patient. */
+  /** Interval between checks of the path, in ms; shorter in tests. */
   readonly checkMs?: number;
 }
 
@@ -26,7 +26,7 @@ export class StandingSocket {
   readonly #path: string;
   readonly #options: StandingSocketOptions;
   #server: Server;
-  /** What identifies the socket's file. */
+  /** Device and inode of the socket's file. */
   #identity: string | undefined;
   #lastFault: string | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -38,13 +38,13 @@ export class StandingSocket {
     this.#server = this.#createServer();
   }
 
-  /** Replaces what another process has at the path. Rejects when the folder or the socket cannot be made. */
+  /** Replaces another process's socket at the path. Rejects when the folder or the socket cannot be created. */
   async listen(): Promise<void> {
     await this.prepare();
     this.take();
   }
 
-  /** Listens beside the path, where nobody looks. Rejects as `listen` does. */
+  /** Listens at a temporary path beside the real one. Rejects as `listen` does. */
   async prepare(): Promise<void> {
     const preparedPath = this.#preparedPath;
     ensurePrivateFolder(dirname(this.#path));
@@ -54,23 +54,20 @@ export class StandingSocket {
     await chmod(preparedPath, 0o600);
   }
 
-  /** Puts the prepared socket at the path: from here on others find this one. */
+  /** Renames the prepared socket to the real path, where others find it from now on. */
   take(): void {
     renameSync(this.#preparedPath, this.#path);
     this.#identity = this.#readIdentity();
     this.#scheduleCheck();
   }
 
-  /**
-   * Accepts no more, and removes the socket unless a successor has put its own there; resolves when every connection has
-   * ended.
-   */
+  /** Stops accepting, and removes the socket unless a successor has put its own at the path; resolves when every connection has ended. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
     if (!this.#server.listening) return;
     if (this.#identity !== undefined && this.#readIdentity() === this.#identity) rmSync(this.#path, { force: true });
-    // What it was bound to is a name that it has left: nothing else is removed with it.
+    // Closing removes only the temporary path that it was bound to, which no longer exists.
     await new Promise<void>((resolve) => this.#server.close(() => resolve()));
   }
 
@@ -105,7 +102,7 @@ export class StandingSocket {
 
   async #renew(): Promise<void> {
     this.#identity = undefined;
-    // Its connections are not touched by that.
+    // Closing a server leaves its connections open.
     if (this.#server.listening) this.#server.close();
     this.#server = this.#createServer();
     await this.prepare();
@@ -123,19 +120,19 @@ export class StandingSocket {
     this.#options.onFault(fault);
   }
 
-  /** `undefined` when nothing is there. */
+  /** `undefined` when the path does not exist. */
   #readIdentity(): string | undefined {
     const stats = lstatSync(this.#path, { throwIfNoEntry: false });
     return stats && `${stats.dev}:${stats.ino}`;
   }
 }
 
-/** Where this process makes a socket before it takes the path over; the longest path there is for it. */
+/** Where this process creates a socket before it takes the path over; the longest path that the socket needs. */
 export function preparedSocketPath(path: string, processId: number = process.pid): string {
   return `${path}.${processId}`;
 }
 
-/** Whether somebody listens there, as a successor does. */
+/** Whether another process listens there, such as a successor. */
 async function isAnswered(path: string): Promise<boolean> {
   const socket = connect(path);
   try {
@@ -149,8 +146,8 @@ async function isAnswered(path: string): Promise<boolean> {
 }
 
 /**
- * Makes the folder for this user alone when it is not there.
- * @throws when it cannot be made, or when somebody else could have put it there or could write into it.
+ * Creates the folder for this user alone if it does not exist.
+ * @throws when it cannot be created, or when another user could have created it or could write into it.
  */
 export function ensurePrivateFolder(path: string): void {
   makeDirectory(path);

@@ -1,5 +1,5 @@
-// A thread for the few tasks that would hold up the event loop for long: started with the first, ended when it has had nothing
-// to do for a while. Tasks are done one after the other; of those that wait there is a bounded number. Cold.
+// A thread for the few tasks that would block the event loop for long: started with the first task, ended after some idle time. Tasks run
+// one after another, and the number of waiting tasks is bounded. Cold path.
 import { fileURLToPath } from 'node:url';
 import { Piscina } from 'piscina';
 import { limits } from './limits.js';
@@ -8,12 +8,12 @@ export class TaskThread<Task, Outcome> {
   readonly #filename: string;
   #piscina: Piscina | undefined;
 
-  /** @param file exports by default what a task is done with. */
+  /** @param file its default export runs one task. */
   constructor(file: URL) {
     this.#filename = fileURLToPath(file);
   }
 
-  /** Rejects when too many wait, when the thread dies over it, and when it is closed before. */
+  /** Rejects when too many tasks wait, when the thread dies during the task, and when the thread is closed before it is done. */
   async run(task: Task): Promise<Outcome> {
     this.#piscina ??= new Piscina({
       filename: this.#filename,

@@ -1,4 +1,4 @@
-// How answers go to callers: what is sent while there is nothing to send.
+// Options for responses to callers: what is sent while nothing is ready, and what is kept for reconnecting clients.
 import { limits } from '../../shared/limits.js';
 import type { OptionTable } from '../option.js';
 import * as values from '../values.js';

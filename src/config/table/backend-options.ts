@@ -1,10 +1,10 @@
-// How backends are reached, and for how long they are waited for.
+// Options for how backends are reached, and how long the gateway waits for them.
 import { limits } from '../../shared/limits.js';
 import * as files from '../files.js';
 import type { OptionTable } from '../option.js';
 import * as values from '../values.js';
 
-/** The planes differ in what holds without it. */
+/** The two planes have different defaults. */
 export function upstreamModeOption(fallback: string) {
   return {
     placeholder: '<mode>',
@@ -14,7 +14,7 @@ export function upstreamModeOption(fallback: string) {
   };
 }
 
-/** Whoever keeps the secrets must have it; both planes may. */
+/** Required by commands that keep secrets, optional for both planes. */
 export const secretsKeyFileOption = {
   placeholder: '<path>',
   meaning: 'file of keys for the secrets in the store, one per line; the first one encrypts, all of them decrypt',

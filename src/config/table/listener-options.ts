@@ -1,4 +1,4 @@
-// Where the planes listen, and which requests they read there.
+// Where the planes listen, and which requests they accept there.
 import { limits } from '../../shared/limits.js';
 import * as files from '../files.js';
 import type { OptionTable } from '../option.js';

@@ -1,4 +1,4 @@
-// The processes: how many, how much memory each may take, how they log and end, and what the control plane does by itself.
+// Options for processes: number, memory, logging, tracing and shutdown; and for what the control plane does on its own.
 import { limits } from '../../shared/limits.js';
 import { defaultWorkerCount } from '../machine-memory.js';
 import type { OptionTable } from '../option.js';

@@ -1,12 +1,12 @@
-// What a process may hold, what of it one subject may, and what the makers of compositions may make.
+// What a process may hold, what one subject may hold of it, and what each maker of compositions may create.
 import { limits } from '../../shared/limits.js';
 import type { OptionTable } from '../option.js';
 import * as values from '../values.js';
 
-/** Any amount of memory that a share can be of. */
+/** The range of every share of memory. */
 const shareSize = values.size({ minBytes: 1, maxBytes: limits.shareBytesMax });
 
-/** The shares of a process, and of one subject in it. */
+/** The shares of a process, and those of one subject in it. */
 export const shareOptions = {
   'max-sessions': {
     placeholder: '<count>',
@@ -77,7 +77,7 @@ export const shareOptions = {
   },
 } as const satisfies OptionTable;
 
-/** What the registry and the compositions may grow to. Defaults are for trusted colleagues, who make mistakes all the same. */
+/** Bounds for registry and compositions. The defaults are meant for trusted colleagues, who still make mistakes. */
 export const composerOptions = {
   'max-servers': {
     placeholder: '<count>',

@@ -1,4 +1,4 @@
-// How people sign in to the console by OpenID Connect. Of the control plane.
+// How people sign in to the console by OpenID Connect. Control plane only.
 import * as files from '../files.js';
 import type { OptionTable } from '../option.js';
 import { parseSignInIssuer, parseSignInScope } from '../sign-in-check.js';

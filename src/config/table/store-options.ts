@@ -1,4 +1,4 @@
-// Where user configs and records are kept.
+// Where user configs and records are stored.
 import * as files from '../files.js';
 import type { OptionTable } from '../option.js';
 import * as values from '../values.js';

@@ -1,4 +1,4 @@
-// How tokens are verified, and minted.
+// How tokens are verified and minted.
 import * as files from '../files.js';
 import type { OptionTable } from '../option.js';
 import { parseIssuerKeySources } from '../issuer-key-sources.js';
@@ -42,7 +42,7 @@ export const issuerKeyOptions = {
   },
 } as const satisfies OptionTable;
 
-/** Of the control plane. */
+/** Control plane only. */
 export const standingOptions = {
   'token-roles-claim': {
     placeholder: '<claim>',

@@ -1,67 +1,76 @@
-// Limits: what backends ask of clients, and what clients ask to be told.
+// Limits: requests of backends to clients, and what sessions remember of clients' subscriptions, log levels and tasks.
 import { KIB } from './units.js';
 
 export const backendRequestLimits = {
-  /** answers to one backend's own requests under way in one session → more of its requests are not answered */
+  /**
+   * the gateway's own answers to requests of one backend that are being sent at once, per session → further requests of the backend get no
+   * answer
+   */
   backendRequestsUnderWayMax: 16,
-  /** the params of `logging/setLevel`, which each session keeps for its backends → `-32602` */
+  /** params of `logging/setLevel`, which each session keeps for its backends → `-32602` */
   logLevelParamsBytesMax: KIB,
-  /** a backend setting its log level → the client is answered without it */
+  /** time for a backend to set its log level → the client is answered without it */
   logLevelMsMax: 5_000,
-  /** requests of one backend that the client of a session has not answered → one more is refused to the backend */
+  /** requests of one backend that a session's client has not answered → one more is refused to the backend */
   backendRequestsOpenMax: 64,
   /**
-   * what each of them counts for in the subject's share of session bytes, beside its id → without room for it, it is
-   * refused to the backend
+   * what each such request adds to the subject's share of session bytes, beside its id → without room for it, the request is refused to the
+   * backend
    */
   backendRequestBytesEach: KIB,
-  /** tasks that the client of a session runs for backends, whose ids are kept → of one more the oldest is forgotten */
+  /** tasks that a session's client runs for backends, whose ids are kept → when one is added, the oldest is forgotten */
   clientTasksMax: 256,
-  /** each of them in the subject's share of session bytes, beside its id → without room for it, it is not kept */
+  /** what each such task adds to the subject's share of session bytes, beside its id → without room for it, the task is not kept */
   clientTaskBytesEach: 192,
   /**
-   * silence of a backend while the result of a task is waited for, if `--call-timeout` does not say more → the caller
-   * is answered -32603, and may ask again
+   * silence of a backend while a task's result is awaited, unless `--call-timeout` is longer → the caller is answered -32603, and may ask
+   * again
    */
   taskResultSilenceMsMax: 3_600_000,
   /**
-   * the id of such a request, which is part of ours, and its progress token → a longer id is refused, a longer token is
-   * not known
+   * id of a backend's request, which becomes part of the id sent to the client, and its progress token → a longer id is refused, a longer
+   * token ignored
    */
   backendRequestIdBytesMax: KIB,
   /**
-   * requests that another process asked of a session's client, and whose answers were passed on here: each once → the
-   * oldest is forgotten
+   * answers forwarded to a backend for requests that another process sent to a session's client, remembered so that each is forwarded once
+   * → the oldest is forgotten
    */
   answeredIdsKeptMax: 256,
-  /** resources that a session is subscribed to, which it keeps for backends that forget → `-32000` */
+  /** resource subscriptions that a session keeps, to renew them at backends that lost them → `-32000` */
   subscriptionsMax: 256,
-  /** what each counts for in the shares of session bytes, beside its URI → 429 or 503, as for a session */
+  /** what each subscription adds to the shares of session bytes, beside its URI → 429 or 503, as for a session */
   subscriptionBytesEach: 128,
-  /** a backend taking a subscription again → nobody waits for it */
+  /** time for a backend to accept a renewed subscription → it is no longer waited for */
   subscribeMsMax: 5_000,
   /**
-   * times that a backend without sessions may answer one request of a session with questions for its client: it might
-   * ask without end → the client is answered `-32603`
+   * times that a backend without sessions may answer one request of a session with questions for its client, as it could ask for ever → the
+   * client is answered `-32603`
    */
   inputRoundsMax: 8,
-  /** such an answer that asks for nothing and wants to be asked again → a pause, of which it gets no more than rounds */
+  /**
+   * pause after such an answer that asks nothing but wants the request repeated; each counts as one of the `inputRoundsMax` → the request
+   * is repeated
+   */
   inputPauseMs: 250,
   /**
-   * a client's answer to what a backend asked in the middle of its call, which waits for it at the backend: a person may
-   * have to read and decide → the call is given up, and the client is told to begin again
+   * time for the client to answer what a backend asked during a call, while the call is held open; a person may have to decide → the call
+   * is given up, and the client is told to start again
    */
   heldCallMsMax: 600_000,
-  /** calls that are held so, of one subject and per worker: each keeps a request at a backend open → the backend is told that the client cannot be asked */
+  /** held calls of one subject, per worker; each keeps a request to a backend open → the backend is told that the client cannot be asked */
   heldCallsPerSubjectMax: 64,
-  /** the same of all subjects → the same */
+  /** held calls of all subjects, per worker → the backend is told that the client cannot be asked */
   heldCallsMax: 4_096,
-  /** how often one call may ask its client → the backend is told that the client cannot be asked any more */
+  /** how often one held call may ask its client → the backend is told that the client cannot be asked any more */
   heldCallRoundsMax: 64,
-  /** what backends ask in one round, which is kept until it is told → the backend is told that it cannot be asked */
+  /**
+   * what backends ask in one round of a held call, kept until it is sent to the client → the backend is told that the client cannot be
+   * asked
+   */
   heldQuestionBytesMax: 256 * KIB,
-  /** between the first thing that a backend asks and the round: what it asks at the same time goes into it → the next round */
+  /** time after a backend's first question in which further ones join the same round → later questions go into the next round */
   heldGatherMs: 20,
-  /** an answer of the backend that comes while nobody waits for it → an error that says so takes its place */
+  /** a backend's answer that arrives while its held call has no request of the client waiting → it is replaced by an error that says so */
   heldAnswerBytesMax: 64 * KIB,
 } as const;

@@ -1,133 +1,133 @@
-// Limits: what backends list: names, URIs, pages, and merging them.
+// Limits: backends' lists: names, URIs, pages, merging and searching.
 import { KIB, MIB } from './units.js';
 
 export const listLimits = {
-  /** changes of the backends' lists within this time are one notification → the next is another */
+  /** time in which changes of backends' lists are combined into one notification → a later change is another notification */
   listChangesMs: 50,
   /**
-   * `ttlMs` of a backend's list: the user config, by which its callers see it, may change before → what is told to a client of
-   * 2026-07-28 is this
+   * longest `ttlMs` of a backend's list that is passed on to clients of 2026-07-28; the user config may change sooner → a longer one is
+   * reduced to this
    */
   listTtlMsMax: 3_600_000,
   /**
-   * the name of a tool or prompt, or a task's id, in a backend's list: it is decoded to be sorted → it is left out of
-   * the list, and cannot be asked for
+   * name of a tool or prompt, or a task's id, in a backend's list; it is decoded for sorting → the item is left out of the list, and cannot
+   * be requested
    */
   toolNameBytesMax: 4 * KIB,
   /**
-   * what a user config says of one tool or prompt, as JSON: the compiled config is put together a few of them at a time
-   * → the config cannot be decoded: 500 `config-failed`
+   * a user config's entry for one tool or prompt, as JSON; compiled configs are built a few entries at a time → the config cannot be
+   * decoded: 500 `config-failed`
    */
   curatedItemCharsMax: 64 * KIB,
   /**
-   * tools, and prompts, of one backend of which a user config says something: their names are compared whenever a server
-   * or a composition is changed → the config cannot be decoded: 500 `config-failed`; a server and a composition may
-   * have half as many each, else they are refused, naming the member
+   * entries for tools, and for prompts, of one backend in a user config, whose names are compared at each change of a server or a
+   * composition → the config cannot be decoded: 500 `config-failed`; a server and a composition may have half as many each, or are refused,
+   * naming the member
    */
   curatedItemsMax: 2_000,
   /**
-   * the URI of a resource, or a template, in a backend's list, which is decoded to be sorted and routed by → it is left
-   * out of the list, and cannot be read
+   * URI of a resource, or a URI template, in a backend's list; it is decoded for sorting and routing → it is left out of the list, and
+   * cannot be read
    */
   uriBytesMax: 16 * KIB,
   /**
-   * templates that the URI of one request is held against: of an allow-list, and of each list that is read for it →
-   * the others make no URI
+   * templates that one request's URI is matched against: of an allow-list, and of each list read for it → further templates match nothing
    *
    * Each may cost 30 us for the longest URI (2.6 GHz AMD EPYC, Node 20).
    */
   templatesTriedMax: 500,
   /**
-   * characters between two variables of such a template → it makes no URI
+   * text between two variables of a URI template → the template matches nothing
    *
-   * What searches a longer text may take its length for each character of the URI.
+   * Searching for a longer text may cost its length for each character of the URI.
    */
   templateTextCharsMax: 250,
   /**
-   * a tool with `x-mcp-header`, whose schema is read for it, in the list thread where the list is larger than `listBytesInlineMax` → a call
-   * for whose headers the gateway answers fails with -32602, which says so
+   * a tool with `x-mcp-header`, whose schema is parsed for it; in the list thread if the list exceeds `listBytesInlineMax` → a call whose
+   * headers the gateway has to supply fails with -32602, which says so
    */
   mirroredToolBytesMax: 4 * MIB,
   /**
-   * what is kept of such tools for an upstream session, in characters → further ones are not known, but for the tool whose call was refused last:
-   * it comes first when the list is read for it
+   * tools with `x-mcp-header` kept per upstream session, as JSON → further ones are not kept, except the tool whose call was last refused,
+   * which comes first when the list is read for it
    */
   mirrorsCharsMax: 32 * KIB,
-  /** tools that a log line names as left out for their headers, of each page → further ones are not named */
+  /** tools that a log line names as left out for invalid headers, per page → further ones are not named */
   invalidMirrorsLoggedMax: 20,
-  /** a backend's `nextCursor`, which the next request carries → fault `answer-invalid` */
+  /** a backend's `nextCursor`, which is sent with the next request → fault `answer-invalid` */
   cursorBytesMax: 64 * KIB,
   /** tools that a log line names as unreachable → further ones are not named */
   unreachableToolsLoggedMax: 100,
-  /** pages of one of a backend's lists: some never end → fault `answer-invalid` */
+  /** pages of one list of a backend; some lists never end → fault `answer-invalid` */
   listPagesMax: 1_000,
   /**
-   * bytes of one backend's pages, and of all pages of a list, read and merged on the event loop → the list thread
-   * handles it
+   * bytes of one backend's pages, and of all pages of a list, that are parsed and merged on the event loop → the list thread does it
    *
-   * Both take the event loop half a millisecond here: reading and merging 1.7 ms a MiB, the way to the thread and back
-   * 0.4 ms and 0.4 ms a MiB (2.6 GHz AMD EPYC, Node 20).
+   * At this size both cost the event loop half a millisecond: parsing and merging 1.7 ms a MiB; the way to the thread and back 0.4 ms plus
+   * 0.4 ms a MiB (2.6 GHz AMD EPYC, Node 20).
    */
   listBytesInlineMax: 256 * KIB,
   /**
-   * what each tool of a large list counts for on top of its bytes: what reading, merging and sorting take for it → the
-   * share fills, as above
+   * memory counted for each tool of a large list on top of its bytes, for parsing, merging and sorting → the share fills, as with other
+   * messages
    */
   listToolBytesEach: 256,
   /**
-   * bytes of lists that the list thread has no use for any more: V8 lets them grow to a quarter of the process → its
-   * garbage is collected
+   * bytes of lists that the list thread no longer needs; V8 would let them grow to a quarter of the process's memory → garbage is collected
    */
   listGarbageBytesMax: 64 * MIB,
-  /** what `--list-cache` may say → the option is refused */
+  /** longest `--list-cache` → the option is refused */
   listCacheMsMax: 3_600_000,
-  /** lists in memory (`--list-cache`) of one worker → those of the subject that has most of them go, the oldest first */
+  /** lists cached by `--list-cache`, per worker → those of the subject with the most are dropped, oldest first */
   listCacheBytesMax: 128 * MIB,
-  /** the same of one subject; a list that is larger is not kept → its oldest go */
+  /** lists of one subject cached by `--list-cache`, per worker; a larger list is not cached → its oldest are dropped */
   listCacheBytesPerSubjectMax: 16 * MIB,
-  /** what each of them counts for on top of its bytes → as above */
+  /** memory counted for each cached list on top of its bytes → the cache fills sooner */
   listCacheEntryBytes: KIB,
   /**
-   * how long `find_tools` goes by tools that were read before, unless their backend says that they have changed, which it can only where
-   * somebody hears it → they are read anew
+   * age of the tools that `find_tools` searches, unless their backend announced a change, which needs an open stream to it → they are read
+   * again
    */
   catalogueAgeMs: 60_000,
-  /** the same while a backend's tools are missing → they are read anew */
+  /** age of the tools that `find_tools` searches while a backend's tools are missing → they are read again */
   partialCatalogueAgeMs: 5_000,
   /**
-   * what is kept in memory of one worker for `find_tools`: tools, and what is looked through of them → what is kept for the subject that has
-   * most goes, the oldest first, and is read anew when it is asked for
+   * tools and their searchable texts kept for `find_tools`, per worker → those of the subject with the most are dropped, oldest first, and
+   * read again when needed
    */
   catalogueBytesMax: 128 * MIB,
-  /** the same of one subject; what is larger is made for each question anew → its oldest goes */
+  /**
+   * tools and their searchable texts kept for `find_tools` for one subject; anything larger is built for each query → its oldest are
+   * dropped
+   */
   catalogueBytesPerSubjectMax: 32 * MIB,
-  /** characters of a tool's title, and of its description, that `find_tools` looks through → the rest finds nothing */
+  /** characters of a tool's title, and of its description, that `find_tools` searches → the rest is not searched */
   toolTextCharsMax: 2_000,
   /** the arguments of `find_tools` → the result is an error that says so */
   findToolsArgumentsBytesMax: 16 * KIB,
   /** characters of a `query` of `find_tools` → the result is an error that says so */
   toolQueryCharsMax: 1_000,
-  /** different words of a query that are looked for → further ones find nothing */
+  /** different words of a query that are searched for → further words are ignored */
   toolQueryWordsMax: 24,
-  /** tools that are ranked for one question: those that have most of its words → the others are not found */
+  /** tools that are ranked for one query: those with the most of its words → the others are not found */
   toolCandidatesMax: 200,
   /** tools that one `find_tools` may ask for → the result is an error that says so */
   foundToolsMax: 50,
-  /** bytes of the tools that one `find_tools` finds → what comes behind, and a tool that is larger itself, is left out */
+  /** bytes of the tools that one `find_tools` returns → the tools beyond it, and any tool that alone is larger, are left out */
   foundToolsBytesMax: 256 * KIB,
-  /** tasks in the list thread: one is done, one is ready → further ones wait, each subject's in turn */
+  /** tasks in the list thread: one running, one ready → further ones wait, subjects in turn */
   listTasksInThreadMax: 2,
-  /** a task waiting for the list thread and in it → the list fails with a JSON-RPC error, or its answer is cut */
+  /** time for a task to wait for the list thread and run in it → the list fails with a JSON-RPC error, or its answer is cut */
   listTaskMsMax: 10_000,
   /**
-   * bytes of a large list that go to the list thread and come from it at once → the next part follows
+   * bytes of a large list that go to the list thread, or come from it, in one go → the next part follows
    *
-   * More at once would hold up the event loop.
+   * Larger parts would hold up the event loop.
    */
   listPartBytes: 512 * KIB,
   /**
-   * times `--initialize-patience` that a list waits for a backend that is being opened: few clients list twice → the
-   * list is answered without it, naming it as `not ready yet`
+   * multiple of `--initialize-patience` that a list waits for a backend that is being opened; few clients list twice → the list is answered
+   * without it, naming it as `not ready yet`
    */
   listPatienceTimes: 4,
 } as const;

@@ -1,47 +1,42 @@
-// Limits: how JSON and JSON-RPC are read.
+// Limits: parsing of JSON and JSON-RPC.
 import { KIB } from './units.js';
 
 export const messageLimits = {
-  /** objects and arrays open at once in a JSON text: what parses it next may recurse → refused as not JSON */
+  /** nesting depth of objects and arrays in a JSON text; the next parser may be recursive → refused as not JSON */
   jsonDepthMax: 512,
   /**
-   * a JSON-RPC id and a progress token, which are compared with others' and sent back → refused as not JSON-RPC; no
-   * progress is relayed
+   * a JSON-RPC id or a progress token, which is compared with others and sent back → a longer id is refused as not JSON-RPC; for a longer
+   * token no progress is relayed
    */
   messageIdBytesMax: 64 * KIB,
-  /** a method's name is told in the error that nobody knows it → the rest is cut off */
+  /** method name as repeated in the error about an unknown method → the rest is cut off */
   methodNameBytesMax: 256,
   /**
-   * a JSON-RPC message that is read at once, in 3 ms where each byte is a token of its own → it is read in slices
+   * a JSON-RPC message that is scanned in one go, 3 ms in the worst case of one token per byte → a larger message is scanned in slices
    *
    * Measured on a 2.6 GHz AMD EPYC with Node 20.
    */
   readAtOnceBytesMax: 128 * KIB,
-  /** one slice of a large message → it ends with the character before it */
+  /** one slice of a large message that is scanned in slices → the slice ends before the character that would exceed it */
   readingSliceBytes: 64 * KIB,
-  /** what slices take of one turn of the event loop, all messages together → others have their turn */
+  /** time spent on slices in one turn of the event loop, all large messages together → the rest waits for the next turn */
   readingTurnMs: 5,
-  /** large messages whose reading has begun: each keeps the places of its values → others wait */
+  /** large messages being scanned at once; each keeps a list of where its values are → further ones wait */
   readingsStartedMax: 8,
-  /** of these, those of one subject: its oldest, and its smallest → its others wait */
+  /** large messages of one subject being scanned at once: its oldest and its smallest → its other messages wait */
   readingsStartedPerSubjectMax: 2,
   /**
-   * values of one JSON text whose place is written down, 24 bytes each, kept for the next text → refused as not JSON
+   * values of one JSON text whose positions are recorded, at 24 bytes each, in memory that is reused for the next text → refused as not
+   * JSON
    */
   jsonNodesMax: 262_144,
-  /**
-   * of these, in a large answer, on the way to URIs of resources: blocks of content and their members → fault
-   * `answer-invalid`
-   */
+  /** recorded values of a large answer on the way to resource URIs: content blocks and their members → fault `answer-invalid` */
   uriNodesMax: 32_768,
   /**
-   * of these, in a large call whose head says some of its arguments again: members of `arguments`, and of what these are in → the call
+   * recorded values of a large call whose headers repeat arguments: members of `arguments`, and of the objects that contain them → the call
    * fails with -32602, which says so
    */
   mirroredNodesMax: 16_384,
-  /**
-   * places in a large result of a read that say how it may be kept and are made to say `private` → the rest stays: only the first one means
-   * anything
-   */
+  /** cache scopes in one large read result that are rewritten to `private` → further ones stay as they are; only the first has a meaning */
   scopesChangedMax: 16,
 } as const;

@@ -1,40 +1,43 @@
-// Limits: look-ups of host names.
+// Limits: DNS look-ups of host names.
 import { MIB } from './units.js';
 
 export const nameLimits = {
-  /** names whose addresses are kept, per process → the one not needed for the longest is dropped */
+  /** host names whose addresses are cached, per process → the least recently used is dropped */
   namesMax: 16_384,
-  /** addresses of one name → further ones are left out */
+  /** addresses kept of one name → further ones are left out */
   addressesPerNameMax: 32,
-  /** addresses of a name are taken as they are, even if its records say less → they are asked for again when needed */
+  /** shortest time that addresses are cached, even if their TTL is shorter → they are looked up again when next needed */
   nameKeptMsMin: 1_000,
-  /** the same, even if its records say more → they are asked for again when needed */
+  /** longest time that addresses are cached, even if their TTL is longer → they are looked up again when next needed */
   nameKeptMsMax: 300_000,
-  /** a name without an address → it is asked for again when needed */
+  /** time that a failed look-up is remembered → the name is looked up again when next needed */
   nameFaultKeptMs: 1_000,
-  /** addresses out of date, while name servers are silent → the name has no address */
+  /** time that expired addresses are still used while name servers do not answer → the name counts as having no address */
   nameStaleMsMax: 3_600_000,
-  /** name servers answering, when there are such addresses → these serve, and newer ones when they come */
+  /**
+   * time that a request waits for name servers when there are expired addresses → the expired ones are used, and the new ones once they
+   * arrive
+   */
   nameStaleAfterMs: 500,
-  /** one look-up, its search list included → it has failed */
+  /** time for one look-up, including the search list → it has failed */
   nameLookUpMsMax: 5_000,
-  /** one name server answering → the next is asked, or the same again */
+  /** time for one name server to answer → the next one is asked, or the same one again */
   nameServerMsMax: 1_000,
-  /** questions to each name server → the look-up has failed */
+  /** queries to each name server → the look-up has failed */
   nameServerTriesMax: 3,
   /**
-   * IPv4 addresses after IPv6 ones, or the other way round: some name servers never answer for one of them → those that
-   * there are serve
+   * wait for IPv4 addresses after the IPv6 ones, or the reverse; some name servers never answer one of the two → the addresses already
+   * known are used
    */
   secondAddressKindMs: 50,
-  /** one in so many look-ups is one subject's, unless `--name-look-ups-per-subject` is set → further ones wait */
+  /** one subject gets one in this many look-ups, unless `--name-look-ups-per-subject` is set → its further ones wait */
   nameLookUpShareDivisor: 16,
-  /** look-ups that wait, per process → fault `connections-used` */
+  /** waiting look-ups, per process → fault `connections-used` */
   nameLookUpsWaitingMax: 16_384,
-  /** look-ups of one subject that wait → fault `connections-share-used` */
+  /** waiting look-ups of one subject → fault `connections-share-used` */
   nameLookUpsWaitingPerSubjectMax: 1_024,
-  /** `/etc/hosts` and `/etc/resolv.conf` → a larger file counts as empty */
+  /** size of `/etc/hosts` and of `/etc/resolv.conf` → a larger file counts as empty */
   nameFileBytesMax: MIB,
-  /** between two looks whether these files have changed → they are looked at when a name is needed */
+  /** interval between checks whether `/etc/hosts` and `/etc/resolv.conf` have changed → they are checked when a name is next needed */
   nameFileCheckMs: 1_000,
 } as const;

@@ -1,76 +1,70 @@
-// Limits: by what a process judges that it has too much to do.
+// Limits: the thresholds of overload.
 import { KIB } from './units.js';
 
 export const overloadLimits = {
   /**
-   * memory that a worker keeps only while it uses it (`MALLOC_MMAP_THRESHOLD_` of glibc, which may be set otherwise):
-   * what is smaller counts as resident for long after it was used → the C library asks the kernel for it by itself
+   * smallest allocation that glibc returns to the kernel as soon as it is freed (`MALLOC_MMAP_THRESHOLD_`, which the environment may set
+   * otherwise) → smaller ones may count as resident long after their use
    */
   memoryReturnedFromBytes: 12 * KIB,
-  /** between two readings of memory and event loop → the next is taken */
+  /** interval between readings of memory use and event loop delay → the next reading is taken */
   overloadReadingMs: 100,
-  /**
-   * readings in a row below a mark: memory that the C library keeps may never fall far below it → the mark counts as
-   * left behind
-   */
+  /** readings in a row below a mark; memory that the C library keeps may never fall far below it → the overload state of that mark ends */
   overloadReadingsBelow: 150,
-  /**
-   * between two collections of garbage that a worker short of memory asks for: each holds up its event loop → the next
-   * is asked for
-   */
+  /** interval between garbage collections requested by a worker short of memory; each blocks its event loop → the next one is requested */
   overloadCollectionMs: 10_000,
-  /** resident memory, in percent of `--worker-memory` → below it, sessions are taken again */
+  /** resident memory in percent of `--worker-memory` → below this, new sessions are accepted again */
   residentPercentCalm: 70,
-  /** the same: what is in flight needs the rest → new sessions are refused; below it, requests are taken again */
-  residentPercentPressed: 80,
-  /** the same → new requests are refused */
-  residentPercentHardPressed: 90,
   /**
-   * the heap without garbage, in percent of half of `--worker-memory`, which is V8's → below it, sessions are taken
-   * again
+   * resident memory in percent of `--worker-memory`; what is in flight needs the rest → new sessions are refused; below this, new requests
+   * are accepted again
    */
+  residentPercentPressed: 80,
+  /** resident memory in percent of `--worker-memory` → new requests are refused */
+  residentPercentHardPressed: 90,
+  /** heap without garbage, in percent of V8's half of `--worker-memory` → below this, new sessions are accepted again */
   heapPercentCalm: 60,
   /**
-   * the same: close to its end V8 does little but collect, and then gives up → new sessions are refused; below it,
-   * requests are taken again
+   * heap without garbage, in percent of V8's half of `--worker-memory`; a nearly full heap makes V8 do little but collect, then abort → new
+   * sessions are refused; below this, new requests are accepted again
    */
   heapPercentPressed: 70,
-  /** the same → new requests are refused */
+  /** heap without garbage, in percent of V8's half of `--worker-memory` → new requests are refused */
   heapPercentHardPressed: 80,
   /**
-   * by how much the event loop was late at each of the last five readings, less (on Linux) the time in which other
-   * processes had the processor → below it, sessions are taken again
+   * event loop delay at each of the last five readings, less (on Linux) the time that other processes had the processor → below this, new
+   * sessions are accepted again
    */
   loopDelayCalmMs: 100,
   /**
-   * the same: one long task is no overload, one after another is → new sessions are refused; below it, requests are
-   * taken again
+   * event loop delay, measured as for `loopDelayCalmMs`; one long task is no overload, several in a row are → new sessions are refused;
+   * below this, new requests are accepted again
    */
   loopDelayPressedMs: 300,
-  /** the same → new requests are refused */
+  /** event loop delay, measured as for `loopDelayCalmMs` → new requests are refused */
   loopDelayHardPressedMs: 1_000,
   /**
-   * sessions that a worker which refuses sessions opens all the same, each second, for those who do not hold much;
-   * fewer as the second mark comes closer, at last none → one more is refused
+   * sessions per second that a worker still opens while it refuses new sessions, for subjects that hold little; fewer towards the second
+   * mark, where it is none → one more is refused
    */
   pressedSessionsPerSecond: 16,
-  /** of these, those of one subject → one more is refused */
+  /** sessions per second of one subject that a worker still opens while it refuses new sessions → one more is refused */
   pressedSessionsPerSubjectPerSecond: 1,
   /**
-   * requests that a worker which refuses requests takes all the same, each second, for those who do not hold much; none
-   * where memory is what it lacks → one more is refused
+   * requests per second that a worker still accepts while it refuses new requests, for subjects that hold little; none when memory is short
+   * → one more is refused
    */
   pressedRequestsPerSecond: 128,
-  /** of these, those of one subject → one more is refused */
+  /** requests per second of one subject that a worker still accepts while it refuses new requests → one more is refused */
   pressedRequestsPerSubjectPerSecond: 8,
   /**
-   * how many times as many sessions, bytes of sessions or requests in flight as other subjects hold on the average one
-   * may hold → it is refused first: all sessions, or requests
+   * how many times the average of the other subjects one subject may hold of sessions, session bytes or requests in flight → under overload
+   * all its new sessions, or requests, are refused
    */
   pressedTimesOthersMax: 2,
   /**
-   * what one subject may hold at least of its share of these, in percent, whatever others hold → it counts as one that
-   * holds much
+   * part of its share that one subject may always hold, in percent, whatever others hold → beyond this it can count as a subject that holds
+   * much
    */
   pressedHarmlessPercent: 2,
 } as const;

@@ -1,87 +1,88 @@
 // Limits: workers and the primary.
 
 export const processLimits = {
-  /** a worker from its fork to listening → it is killed, a failed start */
+  /** time from a worker's fork until it listens → it is killed, which counts as a failed start */
   workerStartMsMax: 30_000,
-  /** finding out whether `setpriv` can have workers end with their primary → they are started without: one that hangs may outlive it */
+  /**
+   * time to find out whether `setpriv` can make workers end with their primary → workers are started without it, and one that hangs may
+   * outlive the primary
+   */
   launcherTryMsMax: 2_000,
-  /** workers that start at once: more would slow each other down past their time → further ones wait for their turn */
+  /** workers that start at once; more would slow each other beyond the time for a start → further ones wait for their turn */
   workerStartsAtOnceMax: 4,
   /**
-   * failed starts in a row of one slot; and, before any worker has ever listened, for each that may be under way at
-   * once → the slot is not waited for, but tried on; the program ends
+   * failed starts in a row of one slot; before any worker has listened, times the number of starts at once → the primary no longer waits
+   * for the slot but keeps trying; in the second case the program ends
    */
   workerStartTriesMax: 5,
-  /** longest wait before a failed start is tried again; the first is that of a restart → the wait grows no more */
+  /** longest wait before a failed start is tried again; the first is `workerRestartDelayMsMin` → the wait grows no further */
   workerStartRetryMsMax: 30_000,
-  /**
-   * first wait before a worker that died again is replaced; the first time there is none → it is started, and the wait
-   * doubles
-   */
+  /** wait before a worker that died a second time is replaced; after the first death there is none → it is started, and the wait doubles */
   workerRestartDelayMsMin: 50,
-  /** longest such wait: its sessions' callers are waiting → the wait grows no more */
+  /** longest wait before a dead worker is replaced, as its sessions' callers are waiting → the wait grows no further */
   workerRestartDelayMsMax: 800,
   /**
-   * of a worker's time to stop, what is kept for everything but telling backends → telling them ends, and what could
-   * not be told is counted
+   * part of a worker's time to stop that is reserved for everything but notifying backends → notifying ends, and backends that were not
+   * notified are counted
    *
-   * On a busy machine a worker that was full needs more than a second for it.
+   * On a busy machine a worker with many sessions needs more than a second for it.
    */
   workerExitMs: 1_000,
   /**
-   * the same is one in so many parts of the drain timeout when that is more: who drains long has much to end → half of
-   * the time to stop at most
+   * one in this many parts of the drain timeout is reserved instead of `workerExitMs` when that is more, as a long drain leaves more to end
+   * → at most half of the time to stop
    */
   workerExitDivisor: 10,
-  /** a worker that listened this long has settled → when it dies it is replaced without delay again */
+  /** time for which a worker must have listened to count as settled → when it dies, it is replaced without delay */
   workerSettledMs: 10_000,
   /**
-   * a worker from `stop` to its exit, the DELETEs of its upstream sessions included, when less is left of the drain
-   * timeout → it is killed
+   * least time for a worker to exit after `stop`, including the DELETEs of its upstream sessions, when less of the drain timeout is left →
+   * it is killed
    */
   workerStopMs: 5_000,
   /**
-   * a worker that was replaced, for what may still come over kept connections → they have been closed by then: ten idle
-   * seconds and a look every four
+   * time that a replaced worker waits for requests on kept-alive connections → all have been closed by then: ten seconds idle, checked
+   * every four
    */
   keptConnectionMsMax: 15_000,
-  /** between two looks of such a worker, after that, whether everything is answered → none */
+  /** interval at which a replaced worker then checks whether every request is answered → it checks again */
   retiredLookMs: 250,
-  /** between two looks of a worker that drains, after a notice, whether a connection is left → none */
+  /** interval at which a draining worker, after its notice, checks whether a connection is left → it checks again */
   drainLookMs: 50,
-  /** a turn of the event loop, in microseconds, in which next to nothing came, to close a listener in → the next one is tried */
+  /**
+   * longest turn of the event loop, in microseconds, that counts as quiet, so that a listener can be closed in it → the next turn is tried
+   */
   quietTurnMicrosecondsMax: 100,
-  /** turns of a busy worker that are tried → the listener closes in the last of them */
+  /** turns of a busy worker in which a quiet moment is sought → the listener closes in the last of them */
   quietTurnsTriedMax: 200,
-  /** a worker, for the one that it replaced to hear so, when it has cancellations for it → they are dropped */
+  /** time that a worker with cancellations for the one it replaced waits until that one knows that it was replaced → they are dropped */
   predecessorWaitMsMax: 5_000,
-  /** cancellations that wait for that, per worker → one more is dropped */
+  /** cancellations that wait for the replaced worker, per worker → one more is dropped */
   predecessorNoticesWaitingMax: 64,
   /**
-   * heartbeats of a worker in `--worker-hang-timeout`: a late one alone is no reason → a worker that sends none for all
-   * that time is killed
+   * heartbeats of a worker per `--worker-hang-timeout`, so that one late heartbeat has no effect → a worker that sends none for the whole
+   * timeout is killed
    */
   heartbeatsPerHangTimeout: 4,
-  /** between two heartbeats of a worker → none: they are sent more often for a short timeout */
+  /** longest interval between two heartbeats of a worker → no effect: a short `--worker-hang-timeout` makes them more frequent */
   heartbeatMsMax: 2_500,
-  /** workers forgetting a changed config → its writer is answered all the same, and the log says so */
+  /**
+   * time for the workers to drop a changed config from their caches → the request that changed it is answered anyway, and the log says so
+   */
   forgetRoundMsMax: 2_000,
-  /** changed configs that workers are forgetting at once → the oldest round ends as if its time were up */
+  /** changed configs that workers are dropping at once → the oldest round ends as if its time were up */
   forgetRoundsMax: 1_024,
   /**
-   * stop signals so soon after the first are the same wish: npm repeats a Ctrl-C that the group already got → a later
-   * one ends the program at once
+   * time after the first stop signal in which another is taken as a repetition; npm repeats a Ctrl-C that the process group already
+   * received → a later one ends the program at once
    */
   stopSignalRepeatMsMax: 500,
-  /**
-   * between two looks whether a Unix socket still stands at its path → it is made again, folder and all, when it was
-   * removed
-   */
+  /** interval between checks that a Unix socket still exists at its path → if it was removed, it is created again, with its folder */
   standingSocketCheckMs: 2_000,
-  /** connections at once to the socket by which a primary holds its directory → one more is closed */
+  /** concurrent connections to the socket by which a primary holds its directory → one more is closed */
   hopDirectoryHolderConnectionsMax: 16,
-  /** directories that a starting primary looks at, to remove what killed ones have left → the rest is left */
+  /** directories that a starting primary inspects, to remove those of killed primaries → the rest stay */
   hopDirectoriesSweptMax: 1_000,
-  /** the path of a Unix socket, 108 with its NUL (unix(7)) → the primary does not start */
+  /** path of a Unix socket: 108 bytes with the final NUL (unix(7)) → the primary does not start */
   unixSocketPathBytesMax: 107,
 } as const;

@@ -1,66 +1,55 @@
-// Limits: heads of requests, readers of answers.
+// Limits: request heads, and callers that read their responses slowly.
 import { KIB, MIB } from './units.js';
 
 export const requestLimits = {
-  /** header bytes of one request: a bearer token alone can pass uWebSockets.js' own 4 KiB → 431 */
+  /** header bytes of one request; a bearer token alone can exceed uWebSockets.js' own 4 KiB → 431 */
   requestHeaderBytesMax: 32 * KIB,
   /**
-   * idle time of a `--listener node` connection with no request pending; also the time in which the head of a request must arrive → it is
-   * closed
+   * idle time of a `--listener node` connection with no request pending; also the time for the head of a request to arrive → the connection
+   * is closed
    */
   nodeSilenceMsMax: 10_000,
-  /** a request of `--listener node` from its first byte to its last → its connection is closed */
+  /** time for one `--listener node` request to arrive, from its first byte to its last → the connection is closed */
   nodeRequestMsMax: 300_000,
   /** header fields of one request over `--listener node` → 431 */
   nodeHeadersMax: 100,
-  /** bytes of a request body that must arrive in every ten seconds over `--listener node` → its connection is closed */
+  /** request body bytes that must arrive in every ten seconds over `--listener node` → the connection is closed */
   nodeBodyBytesLeast: 160 * KIB,
   /**
-   * `mcp-param-*` headers of one request, in which clients of MCP 2026-07-28 repeat arguments: each is compared, kept and passed on
-   * → 431 `mirror-too-large`
+   * `mcp-param-*` headers of one request, which repeat arguments (MCP 2026-07-28); each is compared, kept and forwarded → 431
+   * `mirror-too-large`
    */
   mirroredParamsMax: 64,
   /**
-   * names and values of these: with what else is in a head a backend has to take them, and many take 16 KiB in all → 431
-   * `mirror-too-large`
+   * names and values of all `mcp-param-*` headers of one request; the backend must accept them with the other headers, and many accept 16
+   * KiB in all → 431 `mirror-too-large`
    */
   mirroredParamBytesMax: 8 * KIB,
   /**
-   * what a request to a backend of MCP 2026-07-28 is about, as its head says it again: it need not fit there with what else is → error of
-   * JSON-RPC
+   * `mcp-name` header of a request to a backend of MCP 2026-07-28, as encoded; with the other headers a longer one may exceed what the
+   * backend accepts → JSON-RPC error
    */
   mirroredNameBytesMax: 8 * KIB,
-  /**
-   * different `host` headers whose verdict is remembered, per worker: callers make them up → all are forgotten and
-   * judged again
-   */
+  /** different `host` headers whose verdict is cached, per worker; callers can invent any number → all are forgotten and judged again */
   hostVerdictsMax: 1_024,
-  /**
-   * different `accept` headers whose reading is remembered, per worker: callers make them up → all are forgotten and
-   * read again
-   */
+  /** different `accept` headers cached as parsed, per worker; callers can invent any number → all are forgotten and parsed again */
   acceptHeadersMax: 256,
-  /**
-   * a `host`, `accept` or `content-type` whose reading is remembered: what clients really send is short → it is read
-   * each time
-   */
+  /** a `host`, `accept` or `content-type` value that is cached as parsed; what clients really send is short → it is parsed each time */
   rememberedHeaderCharsMax: 256,
-  /** what is made ready of a large answer at once → the next piece follows when there is room */
+  /** part of a large response that is prepared for writing at once → the next part follows when the connection has room */
   sentPieceBytes: 64 * KIB,
-  /** one large answer in one turn of the event loop, however fast its caller reads → others have their turn */
+  /** bytes written of one large response in one turn of the event loop, however fast its caller reads → other responses have their turn */
   sentPerTurnBytes: MIB,
-  /**
-   * an event that goes out in one write with the head of its stream, or with its end → it goes in a write of its own
-   */
+  /** an event that is written together with the head of its stream, or with its end → it is written separately */
   joinedEventBytesMax: 8 * KIB,
   /**
-   * how often something is tried on a caller that takes its answer slowly: uWebSockets.js closes after 8 to 12 s
-   * without a try → it is tried again, until `--slow-reader-timeout`
+   * interval between write attempts to a caller that reads slowly; uWebSockets.js closes a connection after 8 to 12 s without one → the
+   * write is tried again, until `--slow-reader-timeout`
    */
   slowReaderTryMs: 3_000,
   /**
-   * silence on an event stream that `--stream-keep-alive` may allow: proxies and clients give up on a silent one, 15 s
-   * is promised → more is a fault at start-up
+   * longest `--stream-keep-alive`; proxies and clients give up on silent event streams, and a comment is promised every 15 s → fault at
+   * start-up
    */
   streamKeepAliveMsMax: 14_000,
 } as const;

@@ -2,47 +2,45 @@
 import { KIB, MIB } from './units.js';
 
 export const tokenLimits = {
-  /**
-   * verified tokens remembered, per worker → the least recently used is dropped, and verified again when it comes back
-   */
+  /** verified tokens that are cached, per worker → the least recently used is dropped, and verified again when it is next used */
   tokenCacheEntriesMax: 50_000,
-  /** bytes of those tokens, per worker → the least recently used are dropped, and verified again */
+  /** bytes of the cached tokens, per worker → the least recently used are dropped, and verified again when next used */
   tokenCacheBytesMax: 64 * MIB,
   /**
-   * an `authorization` header that is remembered: the cache's memory is bounded by it and the count → it is verified
-   * each time
+   * an `authorization` header that is cached; this times the number of entries bounds the cache's memory → the token is verified on each
+   * request
    */
   tokenCacheKeyCharsMax: 8 * KIB,
-  /**
-   * verifications under way that later requests with the same token may join → further tokens are each verified by
-   * themselves
-   */
+  /** verifications in progress that later requests with the same token can join → further tokens are verified once per request */
   tokenVerificationsSharedMax: 10_000,
   /**
-   * keys of one file or issuer, as a token that names none is tried with each of its algorithm → a file is refused, an
-   * issuer's last good keys stay
+   * keys of one file or issuer; a token that names no key is tried with each key of its algorithm → a file is refused; for an issuer the
+   * last good keys stay in use
    */
   verificationKeysMax: 64,
-  /** a file of keys, and an issuer's answer → a file is refused, an issuer's last good keys stay */
+  /** a key file, or an issuer's response with its keys → a file is refused; for an issuer the last good keys stay in use */
   keySetBytesMax: 256 * KIB,
-  /** the `kid` of a key in a set → such a key is not used, in a file it is refused */
+  /** `kid` of a key in a key set → in a file the key is refused; from an issuer it is not used */
   keyIdCharsMax: 256,
-  /** between two looks whether a file of keys has changed → a file that looks the same twice is read */
+  /** interval between checks whether a key file has changed → a file that looks the same at two checks in a row is read */
   keyFileCheckMs: 1_000,
-  /** an issuer's answers about its keys, and where they are → it is tried again */
+  /** time to fetch an issuer's keys, including the discovery of their address → the fetch failed and is retried */
   keyFetchMsMax: 5_000,
-  /** between two fetches of an issuer's keys that are well → they are fetched again, and a key that is gone verifies no more */
+  /**
+   * interval between fetches of an issuer's keys while all is well → the keys are fetched again; a key that is gone no longer verifies
+   * tokens
+   */
   keyRefreshMs: 600_000,
-  /** from a fetch to one that a token with an unknown key brings about → such tokens are refused until then */
+  /** pause after a fetch before a token with an unknown key triggers another one → such tokens are refused until then */
   keyFetchCooldownMs: 30_000,
-  /** from a fetch that failed to the next, at first; then twice as long each time, up to `keyFetchCooldownMs` → it is tried again */
+  /** first pause after a failed fetch; it doubles with each failure, up to `keyFetchCooldownMs` → the fetch is retried */
   keyFetchRetryMs: 1_000,
   /** characters of `--token-roles-claim` and `--token-teams-claim` → refused at the start */
   claimPathCharsMax: 256,
-  /** texts in a claim of roles or teams → the claim counts for nothing: no role, no team */
+  /** values in a claim of roles or teams → the claim is ignored: no role, no team */
   claimValuesMax: 256,
-  /** characters of each, and of the team that a server or a composition is said to belong to → the claim counts for nothing; a team is refused */
+  /** one value of such a claim, or the team given for a server or a composition → the claim is ignored; the team is refused */
   claimValueCharsMax: 128,
-  /** requests of a process that wait for one fetch → further ones are answered with the keys that are there */
+  /** requests of a process that wait for one key fetch → further ones are judged by the keys already known */
   keyFetchWaitersMax: 1_000,
 } as const;

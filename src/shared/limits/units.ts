@@ -1,4 +1,4 @@
-// Bytes, for the files beside this one.
+// Byte units for the limits in this folder.
 
 export const KIB = 1024;
 export const MIB = 1024 * KIB;
