@@ -123,7 +123,7 @@ export function reportOf(probed: ServerRecord, settlement: Settlement, durationM
   const isSettled = settlement.kind === 'settled';
   const error = isSettled
     ? settlement.record.lastError
-    : 'its URL or auth has changed in the meantime: refresh it again';
+    : 'its URL, transport or auth changed while it was being read: refresh it again';
   return {
     status: settlement.record.status,
     ...reportedCounts(isSettled ? settlement.changes : NO_SERVER_CHANGES),

@@ -1,5 +1,5 @@
-// One answer to a request for a list on its way to become a page. A small one is read at once, on the event loop; the pieces of a
-// large one go to the list thread as they come, and what is made of them stays there.
+// Reads one response to a list request into a page. A small response is read at once, on the event loop; the pieces of a large one go
+// to the list thread as they arrive, and the page stays there.
 import type { ListKind } from '../../protocol/list-kinds.js';
 import type { PageMirrors } from '../../protocol/tool-mirrors.js';
 import { readListAnswer, type ListAnswer, type ListPage } from '../../protocol/list-page.js';
@@ -16,7 +16,7 @@ export interface KeptPage {
   readonly bytes: number;
 }
 
-/** As a backend's list is handed on: small pages are here, those of large lists in the thread, where others may use them too. */
+/** A page as it is passed on: small pages are here, those of large lists in the thread, where other requests may use them too. */
 export type ReadPage = ListPage | KeptPage | LentPage;
 
 export type ReadAnswer =
@@ -30,10 +30,10 @@ export type ReadAnswer =
       readonly mirrors: PageMirrors | undefined;
     };
 
-/** Why an answer is not read. A bound: the share that has no room for it. */
+/** Why a response was not read. A bound: that of the share which has no room for it. */
 export type ReadFailure = ThreadFailure | ShareBound;
 
-/** Pieces whose memory was not taken yet. */
+/** Pieces for which no room has been taken from the share yet. */
 interface Untaken {
   readonly pieces: readonly Buffer[];
   readonly done: (owned: Uint8Array[] | undefined) => void;
@@ -48,7 +48,7 @@ export class AnswerReading {
   #key: number | undefined;
   #bytes = 0;
   #failure: ReadFailure | undefined;
-  /** Each part waits for the memory of the one before it. */
+  /** In order: each waits until room was taken for the one before it. */
   readonly #untaken: Untaken[] = [];
   #leaveWait: () => void = () => {};
 
@@ -62,8 +62,8 @@ export class AnswerReading {
 
   /**
    * Takes the next pieces, and their memory.
-   * @param onTaken called once, unless the reading is dropped before: the next may come, since the thread has these, or nobody will
-   *   read them.
+   * @param onTaken called once, unless the reading is dropped before: the next pieces may come, since the thread has these or the reading
+   *   has failed.
    */
   push(pieces: readonly Buffer[], onTaken: () => void): void {
     this.#take(pieces, (owned) => {
@@ -85,10 +85,10 @@ export class AnswerReading {
   }
 
   /**
-   * Takes the last pieces, and reads the answer.
+   * Takes the last pieces, and reads the response.
    * @param id of the request, as JSON.
-   * @param inlineBytesMax how large it may be to be read at once and stay on the event loop.
-   * @param done called once, from within when the answer is whole here and no larger than that.
+   * @param inlineBytesMax the largest response that is read at once and stays on the event loop.
+   * @param done called once; synchronously when the whole response is here and no larger than that.
    */
   end(
     pieces: readonly Buffer[],
@@ -116,7 +116,7 @@ export class AnswerReading {
     });
   }
 
-  /** Nobody wants the answer any more. Safe to call again. */
+  /** The response is not wanted any more. Safe to call again. */
   drop(): void {
     this.#leaveWait();
     this.#untaken.length = 0;
@@ -129,7 +129,7 @@ export class AnswerReading {
       done(outcome);
       return;
     }
-    // A hundred tools of no more than a name take the memory of one that has a kilobyte of description.
+    // Each item takes memory to read, merge and sort, even a tool that has only a name.
     const itemBytes = outcome.itemCount * limits.listToolBytesEach;
     this.#memory.whenTaken(this.#subject, itemBytes, (bound) => {
       if (bound !== undefined) {
@@ -144,8 +144,8 @@ export class AnswerReading {
   }
 
   /**
-   * @param done called once, unless the reading is dropped before: with memory to hand over, or with nothing once the answer has
-   *   failed.
+   * @param done called once, unless the reading is dropped before: with memory that can be transferred, or with `undefined` once the
+   *   reading has failed.
    */
   #take(pieces: readonly Buffer[], done: (owned: Uint8Array[] | undefined) => void): void {
     this.#untaken.push({ pieces, done });
@@ -162,7 +162,7 @@ export class AnswerReading {
         this.#bytes += bytes;
         next.done(next.pieces.map(inOwnMemory));
       } else {
-        // What is there of it already makes room for others, however long the rest takes to come.
+        // The pieces that are already there make room for others, however long the rest takes to arrive.
         this.#dropKept();
         next.done(undefined);
       }

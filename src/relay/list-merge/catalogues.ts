@@ -1,21 +1,21 @@
-// Which catalogues of tools the list thread keeps, and for whom: by subject, by the virtual host as it was compiled last, and by what
-// each backend was shown. Never another subject's.
+// Which tool catalogues the list thread keeps: by subject, by the virtual host as it was compiled last, and by what each backend was
+// shown. A subject never gets the catalogue of another.
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
 import { KeptLists, type KeptRead } from './kept-lists.js';
 import { ObjectNumbers } from './object-numbers.js';
 
-/** What a catalogue is kept for. */
+/** What identifies a kept catalogue. */
 export interface CatalogueIdentity {
   readonly subject: string;
   readonly virtualHost: CompiledVirtualHost;
-  /** What the backends are shown, and are told of the client. */
+  /** What the backends are shown, and told about the client. */
   readonly shown: string;
 }
 
 export class Catalogues {
-  /** Keys of the thread. */
+  /** The list thread's keys of the catalogues. */
   readonly #kept: KeptLists<number>;
   readonly #configs = new ObjectNumbers<CompiledVirtualHost>();
 
@@ -33,7 +33,7 @@ export class Catalogues {
     return this.#kept.find(identity.subject, this.#keyOf(identity));
   }
 
-  /** The lists are asked for now. */
+  /** The lists are requested now: a change reported from now on makes the read stale. */
   begin(subject: string, { backends }: CompiledVirtualHost): KeptRead<number> {
     return this.#kept.begin({ subject, kind: 'tools', backends: backends.values() });
   }
@@ -44,7 +44,7 @@ export class Catalogues {
     return read.keep(this.#keyOf(identity), key, bytes + limits.listCacheEntryBytes, ageMs);
   }
 
-  /** The thread has it no more. */
+  /** The thread no longer has the catalogue. */
   remove(identity: CatalogueIdentity): void {
     this.#kept.remove(identity.subject, this.#keyOf(identity));
   }

@@ -1,20 +1,20 @@
-// A tool or prompt in a list as a config shows it: another name, title or description, and without the arguments that callers do not
-// give. All other bytes of the item stay. Warm: only items that an entry names come here.
+// A tool or prompt in a list as a config shows it: with another name, title or description, and without the arguments that callers may
+// not give. All other bytes of the item stay. Warm path: only items that a curation entry names come here.
 import { cutsOf } from '../../protocol/json-cuts.js';
 import { isKey, stringValue } from '../../protocol/json-member.js';
 import { JsonScanner, jsonKind } from '../../protocol/json-scanner.js';
 import { folded, type CuratedItem } from '../../user-config/curation.js';
 import type { Edit } from '../message/edits.js';
 
-/** The name of a property of a tool's schema, and that of an argument of a prompt: `{"inputSchema":{"properties":{"v":…}}}`. */
+/** Reaches property names in a tool's schema and argument names of a prompt: `{"inputSchema":{"properties":{"v":…}}}`. */
 const ITEM_DEPTH = 3;
 
 const tape = new JsonScanner();
 
 /**
- * What makes the item that of callers, but for its name.
+ * The edits that turn the item into what callers see, except for its name.
  * @param item the backend's whole item.
- * @returns `undefined` for one that has too many values to be looked at.
+ * @returns `undefined` for an item that has too many JSON values to be scanned.
  */
 export function curatedEdits(item: Buffer, { entry, closedArguments }: CuratedItem): Edit[] | undefined {
   if (!tape.scan(item, ITEM_DEPTH)) return undefined;
@@ -26,7 +26,7 @@ export function curatedEdits(item: Buffer, { entry, closedArguments }: CuratedIt
   const cut = (node: number, isUnwanted: (child: number) => boolean): void => {
     for (const { start, end } of cutsOf(tape, node, isUnwanted)) edits.push({ start, end, putIn: NOTHING });
   };
-  // Of a tool. Of members that are there twice parsers differ in which they take: each is cut.
+  // Of a tool. Parsers differ in which of two duplicate members they take, so each of them is cut.
   for (const schema of membersNamed(item, 0, 'inputSchema', jsonKind.object)) {
     for (const properties of membersNamed(item, schema, 'properties', jsonKind.object))
       cut(properties, (child) => isClosed(tape.keyStart(child) - 1, tape.keyEnd(child) + 1));
@@ -41,18 +41,18 @@ export function curatedEdits(item: Buffer, { entry, closedArguments }: CuratedIt
   return edits;
 }
 
-/** Puts a text in the place of the item's, or before its other members. */
+/** Replaces the item's text of this name, or adds it before the other members. */
 function setText(edits: Edit[], item: Buffer, name: string, text: string | undefined): void {
   if (text === undefined) return;
   const value = JSON.stringify(text);
   const members = membersNamed(item, 0, name);
   for (const node of members) edits.push({ start: tape.start(node), end: tape.end(node), putIn: Buffer.from(value) });
   if (members.length > 0) return;
-  // An item has a name, so that something follows.
+  // An item has a name, so another member follows the comma.
   const at = tape.start(0) + 1;
   const putIn = Buffer.from(`${JSON.stringify(name)}:${value},`);
   const before = edits.findIndex(({ start, end }) => start === at && end === at);
-  // Two in one place are one.
+  // Two insertions in one place become one edit.
   if (before === -1) edits.push({ start: at, end: at, putIn });
   else edits[before] = { start: at, end: at, putIn: Buffer.concat([edits[before]!.putIn, putIn]) };
 }

@@ -1,5 +1,5 @@
-// Whether a backend's allow-list of resources lets a URI be reached: as that of an allowed resource, or as one that an
-// allowed template makes, or is. Entries may be names, which only the backend's own lists tell the URIs of.
+// Whether a backend's resource allow-list grants a URI: because it is the URI of an allowed resource, or matches or is an allowed
+// template. Entries may be names, whose URIs are known from the backend's own lists only.
 import { stringValue } from '../../protocol/json-member.js';
 import type { ListKind } from '../../protocol/list-kinds.js';
 import { span, SPAN_LENGTH, type ListPage } from '../../protocol/list-page.js';
@@ -8,7 +8,7 @@ import { isAllowed } from '../../user-config/routing.js';
 import { isTemplate, matchesTemplate } from '../message/uri-template.js';
 import type { RuledBackend } from '../../user-config/list-rules.js';
 
-/** @returns `unknown` when entries may be names of what has or makes the URI. */
+/** @returns `unknown` when an entry may be the name of a resource or template that has or matches the URI. */
 export function grantByEntries(
   { allowedNames: { resources } }: RuledBackend,
   uri: string,
@@ -29,11 +29,11 @@ export interface GrantJob<Page = ListPage> {
   readonly kind: ListKind;
   readonly backend: RuledBackend;
   readonly pages: readonly Page[];
-  /** The backend's. */
+  /** As the backend has it. */
   readonly uri: string;
 }
 
-/** Whether something on the pages is allowed that has or makes the URI. */
+/** Whether the pages have an allowed resource or template that has or matches the URI. */
 export function isGranted({ kind, backend, pages, uri }: GrantJob): boolean {
   let triedCount = 0;
   return pages.some(({ bytes, spans }) => {

@@ -1,24 +1,24 @@
-// Writes the items of a list, as its callers have them, into one piece of memory. What stands together where it comes from is copied
-// together: of most tools all but the prefix is, from one name to the next. Hot.
+// Writes the items of a list, as callers get them, into one piece of memory. Adjacent source bytes are copied together: for most tools,
+// everything between one name and the next. Hot path.
 import { largeMemory } from '../../shared/large-memory.js';
 import { limits } from '../../shared/limits.js';
 import type { Insertion } from '../message/uris.js';
 
 const COMMA = Buffer.from(',');
-/** Up to so many bytes are written sooner one by one than by a call. */
+/** Up to this length, copying byte by byte is faster than a call. */
 const SHORT_BYTES = 32;
 
 export interface MergedItem {
-  /** The caller's. */
+  /** The item's name or URI as callers have it. */
   readonly key: string;
   readonly bytes: Buffer;
   readonly start: number;
   readonly end: number;
-  /** In the order in which they stand. */
+  /** In order of their positions. */
   readonly insertions: Insertion | readonly Insertion[];
 }
 
-/** The items of a list with what goes around them. */
+/** Writes a whole list: its head, its items with commas between them, its tail. */
 export function writeItems(head: string, items: readonly MergedItem[], tail: string): Buffer {
   let length = Buffer.byteLength(head) + Math.max(0, items.length - 1) + Buffer.byteLength(tail);
   for (const item of items) length += itemBytes(item);
@@ -32,13 +32,13 @@ export function writeItems(head: string, items: readonly MergedItem[], tail: str
   return message;
 }
 
-/** The exchange that answers with it gives it back. */
+/** Large memory is reused: the exchange that sends it gives it back. */
 function memoryFor(bytes: number): Buffer {
   if (bytes < limits.largeMemoryFromBytes) return Buffer.allocUnsafe(bytes);
   return largeMemory.take(bytes).subarray(0, bytes);
 }
 
-/** As its callers have it. */
+/** The length of the item as callers get it. */
 export function itemBytes({ start, end, insertions }: MergedItem): number {
   return end - start + bytesOf(insertions);
 }
@@ -78,13 +78,13 @@ class ItemWriter {
     this.#add(bytes, done, end);
   }
 
-  /** A comma before the item: its own, if it is all that stands between it and the item before. */
+  /** Writes a comma before the item: the one in the source, if it is all that stands between this item and the previous one. */
   separate({ bytes, start }: MergedItem): void {
     if (bytes === this.#source && start === this.#end + 1) this.#end = start;
     else this.#add(COMMA, 0, 1);
   }
 
-  /** Everything is in the message. @returns where it ends. */
+  /** Writes what is left. @returns where the written bytes end. */
   end(): number {
     this.#copy();
     return this.#at;

@@ -1,7 +1,7 @@
-// Many texts as one, in which a word is looked for natively: to ask thousands of small texts one after the other takes longer than to look
-// through all that they say. In the list thread.
+// Many texts joined into one string, so that a word is found by one native search: searching thousands of small strings one after the
+// other takes longer than searching all that they contain. Runs in the list thread.
 
-/** In no word that is looked for. */
+/** Never part of a word that is searched for. */
 const SEPARATOR = '\n';
 const CHAR_BYTES_MAX = 2;
 
@@ -20,7 +20,7 @@ export class JoinedTexts {
     }
   }
 
-  /** What they take in memory. */
+  /** Size in memory, in bytes. */
   get size(): number {
     return CHAR_BYTES_MAX * this.#all.length + this.#ends.byteLength;
   }
@@ -30,7 +30,7 @@ export class JoinedTexts {
     return this.#all.slice(start, this.#ends[index]);
   }
 
-  /** Visits each text that has the word, once, in their order. @param word not empty, and without a line's end. */
+  /** Visits each text that contains the word, once, in order. @param word not empty, and without a line break. */
   forEachWith(word: string, visit: (index: number) => void): void {
     const ends = this.#ends;
     let index = 0;

@@ -1,12 +1,12 @@
-// What is made of backends' lists and kept for a while, for whoever it was made: found by subject and a key, dropped when a
-// backend says that its lists are others, when it is too old, or when others need the room. A list that has changed, as far as
-// anybody here was told, is read anew, also when it was being read just then.
+// Keeps what was made from backends' lists for a while, for the subject that it was made for. An entry is found by subject and key, and
+// dropped when a backend says that its lists have changed, when it is too old, or when others need the room. A list that is reported as
+// changed is read again, even if it was being read at that moment.
 import type { ListKindName } from '../../protocol/list-kinds.js';
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
 import type { CompiledBackend } from '../../user-config/compiled-config.js';
 
 export interface KeptListsRules<Value> {
-  /** After which something is made anew, whatever was heard. */
+  /** The age at which an entry expires even if no change was reported. */
   readonly ageMs: number;
   readonly bytesMax: number;
   readonly bytesPerSubjectMax: number;
@@ -23,7 +23,7 @@ interface Entry<Value> {
   readonly places: readonly Place<Value>[];
 }
 
-/** Whatever there is of the lists at one URL. */
+/** The entries and reads that involve the lists at one URL. */
 interface Place<Value> {
   readonly url: string;
   readonly entries: Set<Entry<Value>>;
@@ -32,18 +32,18 @@ interface Place<Value> {
 
 interface Held<Value> {
   bytes: number;
-  /** The oldest first. */
+  /** In order of age, the oldest first. */
   readonly entries: Map<string, Entry<Value>>;
 }
 
-/** Where what is read is to be kept. */
+/** The subject, kind and backends of lists that are read to be kept. */
 export interface KeptPlace {
   readonly subject: string;
   readonly kind: ListKindName;
   readonly backends: Iterable<CompiledBackend>;
 }
 
-/** Something that is being read to be kept. Exactly one of `keep` and `giveUp` is called, once. */
+/** A read in progress, whose result is to be kept. Exactly one of `keep` and `giveUp` is called, once. */
 export class KeptRead<Value> {
   readonly kind: ListKindName;
   isStale = false;
@@ -57,7 +57,7 @@ export class KeptRead<Value> {
     this.#end = end;
   }
 
-  /** @param ageMs if it is to be made anew sooner than others. @returns whether it is kept: it is not when it is stale, or too large. */
+  /** @param ageMs if it is to expire sooner than other entries. @returns whether it is kept: it is not when it is stale or too large. */
   keep(key: string, value: Value, bytes: number, ageMs = Infinity): boolean {
     return this.#end(this.isStale ? undefined : { key, value, bytes, ageMs });
   }
@@ -82,7 +82,7 @@ export class KeptLists<Value> {
     this.#nowMs = nowMs;
   }
 
-  /** What is kept takes, in bytes. */
+  /** The size of everything kept, in bytes. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -95,7 +95,7 @@ export class KeptLists<Value> {
     return undefined;
   }
 
-  /** The lists are asked for now. */
+  /** The lists are requested now: a change reported from now on makes the read stale. */
   begin({ subject, kind, backends }: KeptPlace): KeptRead<Value> {
     const urls = new Set(Array.from(backends, urlOf));
     const read = new KeptRead<Value>(kind, (ended) => {
@@ -108,13 +108,13 @@ export class KeptLists<Value> {
     return read;
   }
 
-  /** Of no use any more. */
+  /** Drops an entry that is of no use any more. */
   remove(subject: string, key: string): void {
     const entry = this.#bySubject.get(subject)?.entries.get(key);
     if (entry !== undefined) this.#drop(entry);
   }
 
-  /** @param kinds of lists at this backend that are others now; all without it. */
+  /** @param kinds of lists that have changed at this backend; all kinds if omitted. */
   onChanged(backend: CompiledBackend, kinds?: readonly ListKindName[]): void {
     const place = this.#places.get(urlOf(backend));
     if (place === undefined) return;
@@ -122,7 +122,7 @@ export class KeptLists<Value> {
     for (const entry of [...place.entries]) if (kinds?.includes(entry.kind) !== false) this.#drop(entry);
   }
 
-  /** Any list may be another now. */
+  /** Any list may have changed: drops everything. */
   clear(): void {
     for (const { entries, reads } of [...this.#places.values()]) {
       for (const read of reads) read.isStale = true;
@@ -155,7 +155,7 @@ export class KeptLists<Value> {
     return true;
   }
 
-  /** A subject's own oldest go first, and then those of whoever holds most. */
+  /** Drops the subject's own oldest entries first, and then the oldest of the subject that holds most. */
   #makeRoom(subject: string, bytes: number): void {
     const own = this.#heldBy(subject);
     while (own.bytes + bytes > this.#rules.bytesPerSubjectMax && this.#dropOldest(own));
@@ -187,7 +187,7 @@ export class KeptLists<Value> {
     this.#rules.onDropped?.(entry.subject, entry.value);
   }
 
-  /** What nobody asks for again must not stay for that. */
+  /** Drops expired entries, which would otherwise stay if nobody asked for them again. */
   #onSweep(): void {
     this.#sweep = undefined;
     const nowMs = this.#nowMs();
@@ -227,7 +227,7 @@ const CHANGED: Readonly<Record<string, readonly ListKindName[]>> = {
   'notifications/resources/list_changed': ['resources', 'templates'],
 };
 
-/** What a backend's notification is about; `undefined` for all lists: for `''`, when it has forgotten a session. */
+/** The kinds of lists that a backend's notification is about; `undefined` for all: for `''`, when it has forgotten a session. */
 export function listsChangedBy(method: string): readonly ListKindName[] | undefined {
   return method === '' ? undefined : (CHANGED[method] ?? []);
 }

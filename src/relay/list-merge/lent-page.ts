@@ -1,10 +1,10 @@
-// A page of a large list that is in memory (`--list-cache`): the list thread has it, whoever merges it borrows it, and once it was dropped it goes
-// when nobody uses it any more.
+// A page of a large list in the list cache (`--list-cache`). The list thread holds it, and each merge borrows it; once the cache has
+// dropped it, it is freed when nobody uses it any more.
 import type { KeptPage } from './answer-reading.js';
 
-/** What becomes of a page that is not in memory any more. */
+/** Hears what becomes of a page that the cache has dropped. */
 export interface PageOwner {
-  /** Somebody uses it still: until it goes it counts in its subject's share, and not in that of memory. */
+  /** The page is still in use: until it is freed, it counts in its subject's share instead of the cache. */
   onUsedStill(bytes: number): void;
   onFree(key: number, givenBytes: number): void;
 }
@@ -14,7 +14,7 @@ export class LentPage implements KeptPage {
   readonly bytes: number;
   readonly #owner: PageOwner;
   #isInMemory = true;
-  /** Whoever has read it is the first. */
+  /** The request that has read the page is its first user. */
   #userCount = 1;
 
   constructor({ key, bytes }: KeptPage, owner: PageOwner) {
@@ -32,7 +32,7 @@ export class LentPage implements KeptPage {
     if (this.#userCount === 0 && !this.#isInMemory) this.#owner.onFree(this.key, this.bytes);
   }
 
-  /** It is not lent any more. */
+  /** The cache has dropped the page: it is not lent any more. */
   onDropped(): void {
     this.#isInMemory = false;
     if (this.#userCount === 0) this.#owner.onFree(this.key, 0);

@@ -1,6 +1,6 @@
-// Lists as backends gave them last (`--list-cache`), for the next request of the same caller: pages of one backend's list by who
-// asked, what was shown to the backend, and what the config says of it. Never another subject's. Small lists are on the event loop, large ones in
-// the list thread.
+// The list cache (`--list-cache`): lists as backends last gave them, for the next request of the same caller. The pages of a backend's
+// list are found by subject, by what the backend was shown, and by what the config says about it; a subject never gets the list of
+// another. Small lists are on the event loop, large ones in the list thread.
 import type { ListKindName } from '../../protocol/list-kinds.js';
 import type { ListPage } from '../../protocol/list-page.js';
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
@@ -11,17 +11,17 @@ import { KeptLists, type KeptRead } from './kept-lists.js';
 import { LentPage } from './lent-page.js';
 import { ObjectNumbers } from './object-numbers.js';
 
-/** What a list is kept for. */
+/** What identifies a kept list. */
 export interface ListIdentity {
   readonly subject: string;
-  /** As it was compiled last: another config has others. */
+  /** As it was compiled last: another config has other objects. */
   readonly backend: CompiledBackend;
   readonly kind: ListKindName;
-  /** What the backend was shown, and was told of the client: who differs in it may be given another list. */
+  /** What the backend was shown, and told about the client: a caller that differs in this may get another list. */
   readonly shown: string;
 }
 
-/** A list that is being read to be kept. Exactly one of `keep` and `giveUp` is called, once. */
+/** A read of a list that is to be kept. Exactly one of `keep` and `giveUp` is called, once. */
 export class ListRead {
   readonly #key: string;
   readonly #read: KeptRead<readonly CachedPage[]>;
@@ -32,8 +32,8 @@ export class ListRead {
   }
 
   /**
-   * @param lend makes a page of the list thread one that is lent; called when the list is kept.
-   * @returns the pages as whoever has read them has them now.
+   * @param lend makes a page in the list thread a lent page; called only when the list is kept.
+   * @returns the pages for the request that has read them to continue with.
    */
   keep(pages: readonly ReadPage[], lend: (page: KeptPage) => LentPage): readonly ReadPage[] {
     let bytes: number = limits.listCacheEntryBytes;
@@ -53,14 +53,14 @@ export class ListRead {
   }
 }
 
-/** Small pages are copies that nobody hands over. */
+/** Small pages are copies that are never transferred to the list thread. */
 export type CachedPage = ListPage | LentPage;
 
 export class ListCache {
   readonly #kept: KeptLists<readonly CachedPage[]>;
   readonly #configs = new ObjectNumbers<CompiledBackend>();
 
-  /** @param ageMs after which a list is read anew, whatever was heard. */
+  /** @param ageMs after which a list is read again even if no change was reported. */
   constructor(ageMs: number, deadlines: DeadlineWheel, nowMs: () => number) {
     const { listCacheBytesMax: bytesMax, listCacheBytesPerSubjectMax: bytesPerSubjectMax } = limits;
     const onDropped = (_subject: string, pages: readonly CachedPage[]): void => {
@@ -69,30 +69,30 @@ export class ListCache {
     this.#kept = new KeptLists({ ageMs, bytesMax, bytesPerSubjectMax, onDropped }, deadlines, nowMs);
   }
 
-  /** What is kept takes, in bytes. */
+  /** The size of everything kept, in bytes. */
   get bytes(): number {
     return this.#kept.bytes;
   }
 
-  /** @returns pages that are not the finder's own: they stay as they are, and those that are lent are given back. */
+  /** @returns pages that belong to the cache: they must not be changed, and lent ones must be given back. */
   find(identity: ListIdentity): readonly CachedPage[] | undefined {
     const pages = this.#kept.find(identity.subject, this.#keyOf(identity));
     for (const page of pages ?? []) if (page instanceof LentPage) page.borrow();
     return pages;
   }
 
-  /** The list is asked for now. */
+  /** The list is requested now: a change reported from now on makes the read stale. */
   begin(identity: ListIdentity): ListRead {
     const { subject, kind, backend } = identity;
     return new ListRead(this.#keyOf(identity), this.#kept.begin({ subject, kind, backends: [backend] }));
   }
 
-  /** @param kinds of lists at this backend that are others now; all without it. */
+  /** @param kinds of lists that have changed at this backend; all kinds if omitted. */
   onChanged(backend: CompiledBackend, kinds?: readonly ListKindName[]): void {
     this.#kept.onChanged(backend, kinds);
   }
 
-  /** Any list may be another now. */
+  /** Any list may have changed: drops everything. */
   clear(): void {
     this.#kept.clear();
   }
@@ -106,7 +106,7 @@ function isHere(page: ReadPage): page is ListPage {
   return 'spans' in page;
 }
 
-/** In memory of its own: what it came in may be larger, and is handed over where lists are merged elsewhere. */
+/** A copy in its own memory: the original's may be larger, and is transferred when lists are merged in the list thread. */
 function ownPage(page: ListPage): ListPage {
   const bytes = Buffer.allocUnsafeSlow(page.bytes.length);
   page.bytes.copy(bytes);

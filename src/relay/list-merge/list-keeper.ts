@@ -1,6 +1,6 @@
-// What the list thread does, and what it keeps meanwhile: the pieces of answers until they are complete, pages until they
-// are merged, merged lists until they are given away, and catalogues for as long as they are asked. So the event loop never holds more of a list than a part, and its
-// garbage collector, which counts such memory, is not called in by every list.
+// The work of the list thread, and what it keeps between tasks: pieces of responses until they are complete, pages until they are
+// merged, merged lists until they have been sent, and catalogues until they are dropped. So the event loop never holds more than one
+// part of a large list, and its garbage collector, which counts such memory, does not run for every list.
 import { listKinds } from '../../protocol/list-kinds.js';
 import { readListAnswer, SPAN_LENGTH, type ListPage } from '../../protocol/list-page.js';
 import { limits } from '../../shared/limits.js';
@@ -37,18 +37,18 @@ function isLent(page: number | LentRef | SentPage): page is LentRef {
 
 interface KeptList {
   readonly bytes: Buffer;
-  /** What lies before was given away. */
+  /** The bytes before this position have been handed over. */
   at: number;
 }
 
-/** Every method throws when what it needs was lost: a thread that takes another's place knows none of its keys. */
+/** Every method throws when what it needs was lost: a thread that replaces another knows none of its keys. */
 export class ListKeeper {
   readonly #collectGarbage: () => void;
   readonly #answers = new Map<number, Uint8Array[]>();
   readonly #pages = new Map<number, ListPage>();
   readonly #lists = new Map<number, KeptList>();
   readonly #catalogues = new Map<number, ToolCatalogue>();
-  /** What nobody has a use for since garbage was collected last. */
+  /** Bytes that have become garbage since the last collection. */
   #garbageBytes = 0;
 
   constructor(collectGarbage: () => void) {
@@ -100,7 +100,7 @@ export class ListKeeper {
     return { bytes: made.size, unreachable };
   }
 
-  /** For catalogues that are to come. */
+  /** Warms up the code that searches catalogues. */
   prepare(): void {
     prepareCatalogues();
   }
@@ -111,7 +111,7 @@ export class ListKeeper {
     return { memory: inOwnMemory(catalogue.answer(query, count, frame)) };
   }
 
-  /** @returns what is made of them, too: how much memory is of no use any more, but for what refers to it. */
+  /** @returns what was made, and how many bytes of pages are now garbage, unless what was made still refers to them. */
   #withPages<Made>(
     { rules: rulesText, parts: sentParts }: PagesTask,
     make: (rules: ListRules, parts: readonly BackendPages[]) => Made,
@@ -161,8 +161,8 @@ export class ListKeeper {
   }
 
   /**
-   * Before more memory is taken. V8 knows how much it could free and is in no hurry: a thread that is always busy may have
-   * a quarter of the process's memory in lists that are long gone.
+   * Collects garbage, if there is much, before more memory is taken. V8 knows how much it could free and is in no hurry: in a thread that
+   * is always busy, dead lists may hold a quarter of the process's memory.
    */
   #tidy(): void {
     if (this.#garbageBytes < limits.listGarbageBytesMax) return;

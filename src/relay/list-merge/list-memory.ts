@@ -1,9 +1,9 @@
-// The bytes of large lists, as the subjects whose lists they are share them: answers on their way to the list thread, what
-// it keeps, and merged lists that their callers have not read yet. Small lists are not counted: requests in flight are.
+// Counts the bytes of large lists in the shares of their subjects: responses on their way to the list thread, what the thread keeps, and
+// merged lists that their callers have not read yet. Small lists are not counted, because requests in flight are.
 //
-// What is dropped comes back once the thread has let go of it. Whoever finds no room meanwhile waits for that, as long as what is on
-// its way is enough for all who wait: else lists that are read side by side would be refused one after the other, each for want of
-// what the one before has just given up, and nobody would have any.
+// The bytes of a dropped list return to the share once the thread has let go of it. A request that finds no room meanwhile waits for
+// that, as long as the returning bytes are enough for all that wait. Otherwise lists that are read at the same time would be refused one
+// after the other, each for lack of the bytes that the one before has just given up, and none would succeed.
 import type { Accounts } from '../../shared/accounts.js';
 import type { ShareBound } from '../../shared/share.js';
 
@@ -12,7 +12,7 @@ interface Waiting {
   readonly done: (bound: ShareBound | undefined) => void;
 }
 
-/** Of one subject: what is on its way back, and who waits, the first first. */
+/** One subject's returning bytes, and its waiting requests in order of arrival. */
 interface Line {
   returningBytes: number;
   waitingBytes: number;
@@ -21,22 +21,22 @@ interface Line {
 
 export class ListMemory {
   readonly #accounts: Accounts;
-  /** Of subjects of whom something is on its way back or waits, in the order of their turns. */
+  /** The lines of subjects that have anything returning or waiting, in the order of their turns. */
   readonly #lines = new Map<string, Line>();
   #returningBytes = 0;
   #waitingBytes = 0;
   #waitingCount = 0;
 
-  /** An account is looked up for each step: a list may be there still when its session and all else of its subject is gone. */
+  /** An account is looked up for each step, since a list may outlive its session and everything else of its subject. */
   constructor(accounts: Accounts) {
     this.#accounts = accounts;
   }
 
   /**
-   * Takes memory, at once or when what is on its way back is there.
-   * @param done called once, unless the wait is left: with the bound that has no room, or `undefined` when it was taken. From within
-   *   when that is known at once.
-   * @returns leaves the wait; does nothing after `done`.
+   * Takes memory from the share, at once or when the returning bytes are there.
+   * @param done called once, unless the wait is left: with the bound that has no room, or `undefined` when the memory was taken.
+   *   Synchronously when that is known at once.
+   * @returns a function that leaves the wait; it does nothing after `done`.
    */
   whenTaken(subject: string, bytes: number, done: (bound: ShareBound | undefined) => void): () => void {
     const bound = this.#accounts.of(subject).listBytes.tryTake(bytes);
@@ -51,7 +51,7 @@ export class ListMemory {
     return () => this.#leave(subject, line, waiting);
   }
 
-  /** For what takes the place of something else. */
+  /** Takes memory whatever the bounds, for something that replaces something else. */
   take(subject: string, bytes: number): void {
     this.#accounts.of(subject).listBytes.take(bytes);
   }
@@ -61,7 +61,7 @@ export class ListMemory {
     this.#giveTurns();
   }
 
-  /** It is on its way back. @returns gives it, to be called once. */
+  /** The bytes are on their way back. @returns a function that gives them back, to be called once. */
   returning(subject: string, bytes: number): () => void {
     const line = this.#lineOf(subject);
     line.returningBytes += bytes;
@@ -74,7 +74,7 @@ export class ListMemory {
     };
   }
 
-  /** Whether what is on its way back makes room for so much, beside those who wait already. */
+  /** Whether the returning bytes make room for so many, besides what already waits. */
   #isEnoughReturning(subject: string, bytes: number): boolean {
     const { returningBytes = 0, waitingBytes = 0 } = this.#lines.get(subject) ?? {};
     const own = returningBytes - waitingBytes;
@@ -82,10 +82,10 @@ export class ListMemory {
     return this.#accounts.of(subject).listBytes.willHaveRoomFor(bytes, own, all);
   }
 
-  /** Each subject's first, in turn, for as long as there is room; those for whom there will be none hear it. */
+  /** Serves each subject's first waiting request, in turn, as long as there is room; requests that will find none are told so. */
   #giveTurns(): void {
     if (this.#waitingCount === 0) return;
-    // A line that has had its turn goes to the end, and is met again.
+    // A line that has had its turn moves to the end of the map, where this loop meets it again.
     for (const [subject, line] of this.#lines) {
       const first = line.waiting[0];
       if (first === undefined) continue;

@@ -1,5 +1,5 @@
-// Reads and merges lists: small ones at once on the event loop, large ones in the list thread, so that the loop
-// keeps serving (limits.ts says from which size on, and why). Both ways give the same bytes.
+// Reads and merges lists: small ones at once on the event loop, large ones in the list thread, so that the loop keeps serving
+// (`listBytesInlineMax` in shared/limits/lists.ts says from which size on, and why). Both ways give the same bytes.
 import type { ListKind, ListKindName } from '../../protocol/list-kinds.js';
 import type { ListPage } from '../../protocol/list-page.js';
 import type { Accounts } from '../../shared/accounts.js';
@@ -46,36 +46,36 @@ export class ListMerger {
 
   #isPrepared = false;
 
-  /** What is answered from memory; `undefined` where nothing is. */
+  /** The list cache; `undefined` when lists are not kept in memory. */
   readonly cache: ListCache | undefined;
   readonly catalogues: Catalogues;
 
   constructor(deadlines: DeadlineWheel, accounts: Accounts, logger: Logger, cache?: ListCache) {
     this.cache = cache;
     this.catalogues = new Catalogues(deadlines, (subject, key) => this.dropCatalogue(subject, key));
-    // What it kept is gone with it.
+    // A thread that has died has lost the pages that the cache refers to.
     this.#pool = new ListPool(deadlines, logger, () => cache?.clear());
     this.#memory = new ListMemory(accounts);
   }
 
-  /** @param kinds of lists at this backend that are others now; all without it. */
+  /** @param kinds of lists that have changed at this backend; all kinds if `undefined`. */
   onChanged(backend: CompiledBackend, kinds: readonly ListKindName[] | undefined): void {
     this.cache?.onChanged(backend, kinds);
     this.catalogues.onChanged(backend, kinds);
   }
 
-  /** Any list may be another now. */
+  /** Any list may have changed. */
   forgetLists(): void {
     this.cache?.clear();
     this.catalogues.clear();
   }
 
-  /** Every page that comes of it goes to `merge` or to `dropPages`. */
+  /** Every page that is read must go to `merge`, `catalogue`, `grant` or `dropPages`. */
   startReading(subject: string, kind: ListKind, isModern = false): AnswerReading {
     return new AnswerReading(this.#pool, this.#memory, subject, kind, isModern);
   }
 
-  /** @param done called once, from within when the list is small. */
+  /** @param done called once; synchronously when the list is small. */
   merge(subject: string, job: MergeJob<ReadPage>, done: (list: MergedList | ThreadFailure) => void): void {
     if (isSmall(job)) {
       const { bytes, unreachable } = mergeLists(job);
@@ -87,7 +87,7 @@ export class ListMerger {
     this.#pool.run(subject, 'merge', this.#task(key, job), limits.listTaskMsMax, (outcome) => {
       if (typeof outcome === 'string') {
         this.dropPages(subject, keptPages);
-        // It may come yet, when it is only late.
+        // A task that is only late may still leave a list there.
         this.#pool.drop(subject, [key], () => {});
         done(outcome);
         return;
@@ -100,8 +100,7 @@ export class ListMerger {
   }
 
   /**
-   * Makes a catalogue of the pages' tools. The pages are not wanted any more after it; the catalogue is in the list thread until it
-   * is dropped.
+   * Makes a catalogue of the tools on the pages, which it consumes. The catalogue is in the list thread until it is dropped.
    */
   catalogue(
     subject: string,
@@ -124,14 +123,14 @@ export class ListMerger {
     });
   }
 
-  /** A catalogue will be made for the first time, and lists are read before: meanwhile the thread gets ready to look through one. */
+  /** The first catalogue is about to be made: while its lists are being read, the thread warms up the code that searches it. */
   prepareCatalogues(subject: string): void {
     if (this.#isPrepared) return;
     this.#isPrepared = true;
     this.#pool.run(subject, 'prepare', handOver(undefined), limits.listTaskMsMax, () => {});
   }
 
-  /** The answer to a question about a catalogue. */
+  /** Searches a catalogue. @param done gets the whole answer. */
   find(subject: string, task: FindTask, done: (answer: Buffer | ThreadFailure) => void): void {
     this.#pool.run(subject, 'find', handOver(task), limits.listTaskMsMax, (outcome) =>
       done(typeof outcome === 'string' ? outcome : joined([outcome.memory])),
@@ -143,8 +142,8 @@ export class ListMerger {
   }
 
   /**
-   * Whether the pages grant a URI. The pages are not wanted any more after it.
-   * @param done called once, from within when the pages are small.
+   * Decides whether the pages, which it consumes, grant a URI.
+   * @param done called once; synchronously when the pages are small.
    */
   grant(subject: string, job: GrantJob<ReadPage>, done: (isGranted: boolean | ThreadFailure) => void): void {
     const { kind, backend, pages, uri } = job;
@@ -153,7 +152,7 @@ export class ListMerger {
       return;
     }
     const views: ArrayBufferView[] = [];
-    // Nothing of a resource is curated.
+    // Resources are never curated.
     const rules = encodeRules({ backendsByNameLength: [{ ...backend, curation: NO_CURATION }] });
     const task = { kind: kind.name, rules, pages: pages.map((page) => sentOrKept(page, views)), uri };
     this.#pool.run(subject, 'grant', handOver(task, views), limits.listTaskMsMax, (outcome) => {
@@ -162,7 +161,7 @@ export class ListMerger {
     });
   }
 
-  /** Nobody wants these pages any more. */
+  /** These pages are not wanted any more. */
   dropPages(subject: string, pages: readonly ReadPage[]): void {
     const keptPages: KeptPage[] = [];
     for (const page of pages) {
@@ -176,8 +175,8 @@ export class ListMerger {
   }
 
   /**
-   * A list stays in memory, if there is room for it.
-   * @returns its pages, as whoever has read them has them now: those of the list thread are lent.
+   * Keeps a list in the list cache, if there is room for it.
+   * @returns the pages for the request that has read them to continue with: those in the list thread are lent.
    */
   keep(subject: string, read: ListRead, pages: readonly ReadPage[]): readonly ReadPage[] {
     return read.keep(pages, (page) => {
@@ -189,7 +188,7 @@ export class ListMerger {
     });
   }
 
-  /** The thread has them no more, or they go on being lent. */
+  /** A task has used the page: a lent page is given back; any other has left the thread, and its bytes are given back. */
   #giveBack(subject: string, page: KeptPage): void {
     if (page instanceof LentPage) page.giveBack();
     else this.#memory.give(subject, page.bytes);
@@ -204,7 +203,7 @@ export class ListMerger {
     return handOver({ ...this.#pagesTask(key, job, views), frame: job.frame }, views);
   }
 
-  /** @param views takes the memory that goes with it. */
+  /** @param views receives the memory to be transferred with the task. */
   #pagesTask(key: number, job: Omit<MergeJob<ReadPage>, 'frame'>, views: ArrayBufferView[]): PagesTask {
     const { kind, rules, parts, unavailable } = job;
     const sentParts = parts.map(({ backend, pages }) => ({
@@ -232,7 +231,7 @@ function isOnLoop(job: GrantJob<ReadPage>): job is GrantJob {
   return !job.pages.some(isKept);
 }
 
-/** What the thread is told of a page. @param views takes the memory that goes with it. */
+/** A page as a task names or contains it. @param views receives the memory to be transferred with the task. */
 function sentOrKept(page: ReadPage, views: ArrayBufferView[]): number | LentRef | SentPage {
   if (page instanceof LentPage) return { lentKey: page.key };
   if (isKept(page)) return page.key;
@@ -245,7 +244,7 @@ function copied({ bytes, spans }: ListPage): ListPage {
   return { bytes: Buffer.from(bytes), spans: Int32Array.from(spans) };
 }
 
-/** Whether everything is on the event loop still, and small together. */
+/** Whether all pages are on the event loop, and small together. */
 function isSmall(job: MergeJob<ReadPage>): job is MergeJob {
   let bytes = 0;
   for (const { pages } of job.parts) {

@@ -1,5 +1,5 @@
-// All pages of one of a backend's lists, one after the other, under one deadline for the whole (decisions 2.5, 2.6). Of that
-// time only a part may go by before the upstream session is open.
+// Reads all pages of one list of a backend, one after the other, under one deadline for the whole list (decisions 2.5, 2.6). Only a part
+// of that time may pass before the upstream session is open.
 import type { BackendMessage } from '../../protocol/json-rpc.js';
 import type { ListKind } from '../../protocol/list-kinds.js';
 import { readListAnswer } from '../../protocol/list-page.js';
@@ -20,7 +20,7 @@ import type { RequestMetadata } from '../../upstream/http/request-metadata.js';
 
 /**
  * Called once.
- * @param ttlMs how long the caller may keep them: what their backend says, 0 where it says nothing, or is legacy.
+ * @param ttlMs how long the caller may keep the pages: what their backend says; 0 if it says nothing, or is legacy.
  */
 export type ListPagesReader = (pages: readonly ReadPage[], fault: UpstreamFault | undefined, ttlMs: number) => void;
 
@@ -33,20 +33,20 @@ export class ListPages implements RequestHandler {
   readonly #done: ListPagesReader;
   readonly #dueMs: number;
   #pages: ReadPage[] = [];
-  /** Of the tools on them. */
+  /** The mirrors of the tools on the pages. */
   #mirrors: ToolMirrors[] = [];
-  /** What of them may still stay on the event loop: there they count in no share. */
+  /** How many bytes of pages may still stay on the event loop, where they count in no share. */
   #inlineBytesLeft: number = limits.listBytesInlineMax;
   #request: RpcRequest | undefined;
   #reading: AnswerReading | undefined;
   #cursor: string | undefined;
-  /** Of the page that is asked for: each has its own (S32), since a server may still be at work on another list. */
+  /** The id of the current page's request: each has its own (S32), since a server may still be at work on another list. */
   #id: Buffer = Buffer.alloc(0);
   #sentIn: UpstreamSessionRecord | undefined;
   #isSecondTry = false;
-  /** The least of the pages so far. */
+  /** The shortest TTL of the pages so far. */
   #ttlMs = Infinity;
-  /** Where it may come from memory, and may go there. */
+  /** Set if the list may come from the list cache, and may be kept there. */
   readonly #cache: ListCache | undefined;
   #kept: ListRead | undefined;
   /** Runs while the upstream session is being opened. */
@@ -62,7 +62,7 @@ export class ListPages implements RequestHandler {
     done: ListPagesReader,
     cache?: ListCache,
   ) {
-    // The state of a task is not what changes of lists are told of.
+    // Lists of tasks are not cached, because no notification reports a list change when a task changes state.
     this.#cache = kind.name === 'tasks' ? undefined : cache;
     this.#context = context;
     this.#merger = merger;
@@ -82,7 +82,7 @@ export class ListPages implements RequestHandler {
       if (this.#isOver) return;
       if (fault !== undefined) this.#fail(fault);
       else if (this.#isAsked) this.#begin();
-      // Of what is not there nothing can be too old.
+      // The backend has no such list, and an empty list cannot be out of date.
       else this.#finish([], undefined, this.#upstream.isModern ? Infinity : 0);
     });
     if (!isWaiting) return;
@@ -104,7 +104,7 @@ export class ListPages implements RequestHandler {
     this.#readPage();
   }
 
-  /** Nobody wants the pages any more. The reader is told, as of every end. */
+  /** The pages are not wanted any more. The reader is told, as it is of every end. */
   abort(): void {
     if (this.#isOver) return;
     this.#request?.abort();
@@ -130,7 +130,7 @@ export class ListPages implements RequestHandler {
       this.#sentIn?.era === 'modern',
     ));
     if (!isLast) {
-      // So the event loop reads a part of each list in turn, and serves others in between.
+      // The pause lets the event loop take a part of each list in turn, and serve others in between.
       const request = this.#request;
       request?.pause();
       reading.push(pieces, () => request?.resume());
@@ -140,7 +140,7 @@ export class ListPages implements RequestHandler {
     reading.end(pieces, this.#id, this.#inlineBytesLeft, this.#remainingMs, (answer) => this.#onRead(answer));
   }
 
-  /** Hundreds may fail at once, as when their backend goes away. */
+  /** Takes its turn, since hundreds may fail at once, as when their backend goes away. */
   onFault(fault: UpstreamFault): void {
     wokenTurns.run(this.#upstream.subject, () => this.#onFault(fault));
   }
@@ -155,7 +155,7 @@ export class ListPages implements RequestHandler {
       this.#fail(fault);
       return;
     }
-    // From the first page again: cursors were the lost session's. What is shown now may be something else.
+    // Starts at the first page again: cursors belonged to the lost session. What the backend is shown may be different now.
     this.#isSecondTry = true;
     this.#kept?.giveUp();
     this.#kept = undefined;
@@ -189,7 +189,7 @@ export class ListPages implements RequestHandler {
     if (invalid.length > 0) this.#context.onToolsLeftOut?.(this.#upstream.backend, invalid);
   }
 
-  /** To servers of before the word that says so means nothing. */
+  /** The backend says so in `resultType`, which means nothing in the response of a legacy backend. */
   #onIncomplete(answer: ReadAnswer): void {
     this.#dropRead(answer);
     this.#fail(upstreamFault('answer-invalid'));
@@ -211,7 +211,7 @@ export class ListPages implements RequestHandler {
     } else this.#readPage();
   }
 
-  /** Tools are asked for whatever is declared: there are servers that have them and do not say so. */
+  /** Tools are requested whatever the backend declares: some servers have tools without declaring them. */
   get #isAsked(): boolean {
     return this.#kind.name === 'tools' || this.#isDeclared;
   }
@@ -220,7 +220,7 @@ export class ListPages implements RequestHandler {
     return this.#upstream.record !== undefined && this.#upstream.declares(this.#kind.capability);
   }
 
-  /** A backend that declares no tools, and says so again when asked, has none; one with resources need have no templates. */
+  /** "Method not found" means an empty list if the backend does not declare it; and for templates, which resources need not have. */
   #onError(code: unknown): void {
     const mayHaveNone = this.#kind.name === 'templates' || !this.#isDeclared;
     const hasNone = code === rpcCodes.methodNotFound && mayHaveNone;
@@ -233,7 +233,7 @@ export class ListPages implements RequestHandler {
     this.#finish([], fault);
   }
 
-  /** @param ttlMs of a list from memory 0: it is not kept twice. */
+  /** @param ttlMs 0 for a list from the cache: it is not cached twice. */
   #finish(pages: readonly ReadPage[], fault: UpstreamFault | undefined, ttlMs = 0): void {
     this.#isOver = true;
     this.#patience?.cancel();
@@ -244,7 +244,7 @@ export class ListPages implements RequestHandler {
     this.#done(pages, fault, ttlMs);
   }
 
-  /** The list thread was still reading when nobody wanted it any more. */
+  /** Drops a page that was read but is not used: unwanted by now, or of an incomplete result. */
   #dropRead(answer: ReadAnswer | ReadFailure): void {
     if (typeof answer === 'object' && answer.kind === 'page')
       this.#merger.dropPages(this.#upstream.subject, [answer.page]);

@@ -1,6 +1,6 @@
-// The list thread as the event loop sees it: one for a worker process, started when it is first needed, and started again
-// when it dies, which fails the lists that it was keeping and no others. Tasks of one subject are done in the order in which
-// they come, and subjects have turns: few tasks are in the thread, where nothing overtakes, and the others wait here.
+// The list thread as the event loop sees it: one per worker, started when it is first needed, and started again when it dies, which
+// fails only the lists that it was keeping. Tasks of one subject are done in order, and subjects take turns: only a few tasks are in the
+// thread, which does them in order, and the others wait here.
 import { fileURLToPath } from 'node:url';
 import { Piscina } from 'piscina';
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
@@ -9,12 +9,12 @@ import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
 import type { Handover, ThreadTask, ThreadTasks } from './thread-tasks.js';
 
-/** `overdue`: not done in time. `failed`: the thread died over it, or what the task needs was lost with another thread. */
+/** `overdue`: not done in time. `failed`: the thread died during the task, or what the task needs was lost with an earlier thread. */
 export type ThreadFailure = 'overdue' | 'failed';
 
 type Outcome<Name extends keyof ThreadTasks> = ThreadTasks[Name]['outcome'];
 
-/** A task that is done, whenever its turn is. */
+/** A task to be done when its turn comes. */
 interface Job {
   readonly task: ThreadTask;
   readonly memory: readonly ArrayBuffer[];
@@ -28,7 +28,7 @@ export class ListPool {
   readonly #logger: Logger;
   readonly #onLost: () => void;
   #piscina: Piscina | undefined;
-  /** Has no bound of its own: each list that tasks wait for has its bytes in its subject's share, until it is dropped. */
+  /** Needs no bound of its own: each list that a task is about counts in its subject's share until it is dropped. */
   readonly #waiting = new FairQueue<Job>({
     itemsMax: Number.MAX_SAFE_INTEGER,
     itemsPerKeyMax: Number.MAX_SAFE_INTEGER,
@@ -38,7 +38,7 @@ export class ListPool {
   #lastKey = 0;
   #isClosed = false;
 
-  /** @param onLost a thread has died, and what it kept is lost. */
+  /** @param onLost called when a thread has died and what it kept is lost. */
   constructor(deadlines: DeadlineWheel, logger: Logger, onLost: () => void = () => {}) {
     this.#deadlines = deadlines;
     this.#logger = logger;
@@ -52,8 +52,8 @@ export class ListPool {
   }
 
   /**
-   * What an overdue task leaves in the thread is for the caller to drop.
-   * @param done called once; from within when the pool is closed.
+   * What an overdue task leaves in the thread must be dropped by the code that ran the task.
+   * @param done called once; synchronously when the pool is closed.
    */
   run<Name extends keyof ThreadTasks>(
     subject: string,
@@ -79,14 +79,14 @@ export class ListPool {
   }
 
   /**
-   * What is kept under these keys is of no use any more, nor what tasks of the subject that wait will leave under them.
-   * @param done called once, when it is gone; from within when the pool is closed.
+   * Drops what is kept under these keys, and what waiting tasks of the subject will leave under them.
+   * @param done called once, when it is gone; synchronously when the pool is closed.
    */
   drop(subject: string, keys: readonly number[], done: () => void): void {
     this.#submit(subject, { task: { name: 'drop', task: { keys } }, memory: [], finish: done });
   }
 
-  /** Ends the thread; what is not over fails. */
+  /** Ends the thread; unfinished tasks fail. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#stuckDeadline?.cancel();
@@ -105,17 +105,17 @@ export class ListPool {
       concurrentTasksPerWorker: Number.MAX_SAFE_INTEGER,
     });
     piscina.on('error', (error) => {
-      // What a thread says at its end is of a task that nobody waits for any more.
+      // An error at the end of a closed pool's thread is about a task that nobody waits for any more.
       if (!this.#isClosed) this.#logger.error({ err: error as unknown }, 'the idle list thread died');
     });
-    // Once the next thread is there: nothing can be posted from within.
+    // Deferred until the next thread is there: nothing can be posted from within this event.
     piscina.on('workerDestroy', () => {
       if (!this.#isClosed) queueMicrotask(this.#onLost);
     });
     return piscina;
   }
 
-  /** @returns takes the job back, unless the thread has it already. */
+  /** @returns a function that takes the job back, unless the thread has it already. */
   #submit(subject: string, job: Job): () => void {
     if (this.#isClosed) {
       job.finish('failed');
@@ -150,7 +150,7 @@ export class ListPool {
     if (next !== undefined) this.#post(next);
   }
 
-  /** No task was over for so long: the thread is replaced, as if it had died. */
+  /** No task has ended for too long: the thread is terminated and replaced, as if it had died. */
   #onStuck(): void {
     for (const thread of this.#piscina?.threads ?? []) void thread.terminate();
   }

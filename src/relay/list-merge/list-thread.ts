@@ -1,22 +1,22 @@
-// The list thread's entry: what piscina calls, one task at a time.
+// The list thread's entry point, which piscina calls with one task at a time.
 import { constants, getPriority, setPriority } from 'node:os';
 import { move, transferableSymbol, valueSymbol } from 'piscina';
 import { ListKeeper } from './list-keeper.js';
 import type { FindOutcome, NextOutcome, ThreadTask } from './thread-tasks.js';
 
-// On Linux a thread has a priority of its own: where both want one core, the event loop goes first. Elsewhere this would
-// be the whole process's.
+// On Linux a thread has a priority of its own: if both want one core, the event loop goes first. Elsewhere this would change the
+// priority of the whole process.
 if (process.platform === 'linux') {
   const { PRIORITY_BELOW_NORMAL, PRIORITY_LOW } = constants.priority;
   setPriority(Math.min(getPriority() + PRIORITY_BELOW_NORMAL, PRIORITY_LOW));
 }
 
-// There in workers only (primary/slot.ts); elsewhere V8 decides alone.
+// `gc` is there in workers only (primary/slot.ts); elsewhere V8 alone decides when to collect.
 const keeper = new ListKeeper(() => globalThis.gc?.());
 
 /**
- * Every task comes through this one function: piscina loads it before the first task, and would load functions of other
- * names when each is first called, so that a task whose function is there already overtook one whose function is not.
+ * Runs every task: piscina loads this one function before the first task. It would load functions of other names when each is first
+ * called, so that a task whose function is already loaded could overtake one whose function is not.
  */
 export default function runTask(task: ThreadTask): unknown {
   switch (task.name) {
@@ -41,7 +41,7 @@ export default function runTask(task: ThreadTask): unknown {
   }
 }
 
-/** Hands the memory over, instead of a copy. */
+/** Transfers the memory instead of copying it. */
 function withMemory(outcome: NextOutcome | FindOutcome): unknown {
   return move({ [transferableSymbol]: [outcome.memory.buffer], [valueSymbol]: outcome });
 }

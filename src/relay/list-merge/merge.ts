@@ -1,6 +1,6 @@
-// The items of every backend as one sorted list (decisions 2.5). An item is carried over as bytes, with the backend's prefix
-// set into what requests know it by, and nothing else touched, unless the config says something of it. Pure, and the same on the event loop and in the list thread.
-// Hot.
+// Merges the items of all backends into one sorted list (decisions 2.5). An item is copied as bytes, with the backend's prefix inserted
+// into the name or URI that requests use, and nothing else changed, unless the config curates the item. Pure, and the same on the event
+// loop and in the list thread. Hot path.
 import { encodeEvent } from '../../protocol/event-stream.js';
 import type { AnswerFrame } from '../exchange/answer-frame.js';
 import { stringValue } from '../../protocol/json-member.js';
@@ -18,7 +18,7 @@ import { writeItems, type MergedItem } from './item-writer.js';
 
 /** One backend's part of the list. */
 export interface BackendPages<Page = ListPage> {
-  /** One of the rules' own. */
+  /** One of the backends in the rules. */
   readonly backend: RuledBackend;
   readonly pages: readonly Page[];
 }
@@ -52,7 +52,7 @@ export function mergeLists(job: MergeJob): MergeResult {
   return { bytes: frame.form === 'event' ? encodeEvent(message) : message, unreachable };
 }
 
-/** What of the lists callers may see, in the order in which they see it. */
+/** The items that callers may see, in the order in which they see them. */
 export function mergedItems({ kind, rules, parts }: Pick<MergeJob, 'kind' | 'rules' | 'parts'>): {
   readonly items: readonly MergedItem[];
   readonly unreachable: readonly string[];
@@ -88,7 +88,7 @@ function collectNamed(
     for (let row = 0; row < spans.length; row += SPAN_LENGTH) {
       const nameStart = spans[row + span.keyStart]!;
       const bareName = stringValue(bytes, nameStart, spans[row + span.keyEnd]!);
-      // Of two items with one name the first counts: a request could reach only one of them anyway.
+      // Of two items with the same name the first counts: a request could reach only one of them anyway.
       if (!isAllowed(backend, kind, bareName, undefined) || seen.has(bareName)) continue;
       seen.add(bareName);
       const shown = curated === undefined ? undefined : callersNameOf(curated, bareName);
@@ -112,7 +112,7 @@ function collectNamed(
   }
 }
 
-/** The item as the config shows it; `undefined` when it has too many values for that. */
+/** The item as the config shows it; `undefined` when it has too many JSON values to be scanned. */
 function withEntry(
   { key, bytes, start, end, insertions }: MergedItem,
   curated: CuratedItem,
@@ -124,7 +124,7 @@ function withEntry(
   if (edits === undefined) return undefined;
   const { name, bareName } = curated.entry;
   for (const { at, putIn } of 'putIn' in insertions ? [insertions] : insertions) {
-    // A name of the backend's own keeps its bytes behind the prefix.
+    // An item that keeps the backend's own name keeps its bytes after the prefix.
     if (at === nameStart + 1 && name !== bareName)
       edits.push({ start: nameStart - start, end: nameEnd - start, putIn: Buffer.from(JSON.stringify(key)) });
     else edits.push(insertion({ at: at - start, putIn }));
@@ -135,7 +135,7 @@ function withEntry(
 
 const NO_INSERTIONS: readonly Insertion[] = [];
 
-/** The URIs of a tool's user interface are resources of its backend. */
+/** Also inserts the prefix into the URIs of a tool's user interface, which are resources of its backend. */
 function withLinks(
   name: Insertion,
   bytes: Buffer,

@@ -1,4 +1,4 @@
-// A merged list, as the answer that it is: whole in memory when it is small, kept by the list thread when it is large.
+// A merged list as a complete answer: whole in memory when it is small, kept by the list thread when it is large.
 // Exactly one of `respondTo` and `drop` is called, once.
 import { limits } from '../../shared/limits.js';
 import { answerInForm } from '../exchange/answers.js';
@@ -10,20 +10,20 @@ import type { PartMemory } from './part-memory.js';
 import { handOver, type MergeOutcome, type NextOutcome } from './thread-tasks.js';
 
 export interface MergedList {
-  /** Merged names of items that no request could reach, because others have their names (decisions 2.5). */
+  /** Merged names of items that no request could reach, because other items have these names (decisions 2.5). */
   readonly unreachable: readonly string[];
   /**
    * Answers the exchange that the list was made for.
    * @param isStreaming whether its event stream is open already.
    */
   respondTo(exchange: Exchange, isStreaming?: boolean): void;
-  /** Nobody wants it any more. */
+  /** The list is not wanted any more. */
   drop(): void;
 }
 
 const NO_MEMORY = new Uint8Array(0);
 
-/** What large lists have in common. */
+/** What all large lists share. */
 export interface LargeListParts {
   readonly pool: ListPool;
   readonly memory: ListMemory;
@@ -51,14 +51,14 @@ export class SmallList implements MergedList {
   }
 
   drop(): void {
-    // It holds nothing but memory.
+    // Nothing to release but memory.
   }
 }
 
 type State = 'asking' | 'waiting' | 'over';
 
 /**
- * Asks for a part, writes it, and uses its memory for the next: one part at a time is in this thread.
+ * Asks for a part, writes it, and uses its memory for the next: the event loop holds one part at a time.
  *
  *   asking ── a part, and no room for more ──> waiting ── drained ──> asking
  *   asking ── the last part, or the thread failed: the caller is cut ──> over
@@ -68,12 +68,12 @@ export class LargeList implements MergedList {
   readonly #parts: LargeListParts;
   readonly #list: ListInThread;
   #exchange: Exchange | undefined;
-  /** Of the part that waits for room. */
+  /** The memory of the part that waits for room. */
   #memory: Uint8Array = NO_MEMORY;
   #at = 0;
   #state: State = 'asking';
 
-  /** @param list its bytes are taken already. */
+  /** @param list whose bytes have already been taken from the share. */
   constructor(parts: LargeListParts, list: ListInThread) {
     this.#parts = parts;
     this.#list = list;
@@ -106,7 +106,7 @@ export class LargeList implements MergedList {
   }
 
   #ask(memory: Uint8Array): void {
-    // An exchange may have refused what it was given, from within.
+    // The exchange may have refused the list synchronously.
     if (this.#state === 'over') {
       this.#parts.partMemory.giveBack(memory);
       return;
@@ -129,7 +129,7 @@ export class LargeList implements MergedList {
 
   #write(exchange: Exchange, { memory, bytes }: NextOutcome): void {
     this.#at += bytes;
-    // Without room the exchange refers to the memory still.
+    // Without room, the exchange still refers to the memory.
     const hasRoom = exchange.write(memory.subarray(0, bytes));
     if (this.#state === 'over') {
       if (hasRoom) this.#parts.partMemory.giveBack(memory);

@@ -1,4 +1,4 @@
-// Numbers that tell objects apart in keys, for as long as the objects are there.
+// Numbers that stand for objects in keys, for as long as the objects live.
 export class ObjectNumbers<Thing extends object> {
   readonly #numbers = new WeakMap<Thing, number>();
   #count = 0;

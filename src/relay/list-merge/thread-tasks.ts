@@ -1,18 +1,18 @@
-// What goes to the list thread and what comes back, in words that both sides understand. Large memory is handed over, not
-// copied: whoever has sent it has lost it. What the thread keeps between tasks has a key, given by the event loop.
+// The messages to and from the list thread. Large memory is transferred, not copied: the sender loses access to it. What the thread
+// keeps between tasks has a key, which the event loop assigns.
 import type { ListKindName } from '../../protocol/list-kinds.js';
 import type { PageMirrors } from '../../protocol/tool-mirrors.js';
 import type { ListPage } from '../../protocol/list-page.js';
 import type { UnavailableBackend } from '../message/unavailable.js';
 import type { AnswerFrame } from '../exchange/answer-frame.js';
 
-/** A message to another thread, and the memory in it that goes with it. */
+/** A message to another thread, and the memory in it that is transferred. */
 export interface Handover<Message> {
   readonly message: Message;
   readonly memory: readonly ArrayBuffer[];
 }
 
-/** What the thread does, by name: a message in, a message out. */
+/** The thread's tasks by name, each with the message in and the message out. */
 export interface ThreadTasks {
   readonly append: { readonly task: AppendTask; readonly outcome: undefined };
   readonly read: { readonly task: ReadTask; readonly outcome: ReadOutcome };
@@ -30,17 +30,17 @@ export type ThreadTask = {
   readonly [Name in keyof ThreadTasks]: { readonly name: Name; readonly task: ThreadTasks[Name]['task'] };
 }[keyof ThreadTasks];
 
-/** More of an answer to a request for a list, kept under the key. */
+/** Append pieces of a response to a list request, which is kept under the key. */
 export interface AppendTask {
   readonly key: number;
   readonly pieces: readonly Uint8Array[];
 }
 
-/** Read the answer under the key; if it is a page, that is kept in its place. */
+/** Read the response under the key; if it is a page, the page is kept in its place. */
 export interface ReadTask extends AppendTask {
-  /** Of the whole answer, to be sure that nothing of it was lost. */
+  /** Length of the whole response, to detect lost pieces. */
   readonly bytes: number;
-  /** Of the request, as JSON. */
+  /** The request's id, as JSON. */
   readonly id: string;
   readonly kind: ListKindName;
   readonly isModern?: boolean;
@@ -58,13 +58,13 @@ export type ReadOutcome =
   | { readonly kind: 'error'; readonly code: number | undefined }
   | { readonly kind: 'invalid' };
 
-/** Pages of all backends that become one thing, which is kept under the key; the pages are not kept any longer, but for those that are lent. */
+/** Pages of all backends, to be made into a list or catalogue that is kept under the key; only lent pages are kept any longer. */
 export interface PagesTask {
   readonly key: number;
   readonly kind: ListKindName;
-  /** Encoded. */
+  /** Encoded rules. */
   readonly rules: string;
-  /** `backend` is its place in the rules; a page is the key of a kept one, or is lent, or comes with the task. */
+  /** `backend` is an index into the rules; a page is the key of a kept page, or lent, or sent with the task. */
   readonly parts: readonly { readonly backend: number; readonly pages: readonly (number | LentRef | SentPage)[] }[];
   readonly unavailable: readonly UnavailableBackend[];
 }
@@ -74,20 +74,20 @@ export interface MergeTask extends PagesTask {
   readonly frame: AnswerFrame;
 }
 
-/** Make of them what can be looked through; it is kept until it is dropped. */
+/** Make a searchable catalogue of the pages; it is kept until it is dropped. */
 export type CatalogueTask = PagesTask;
 
 export interface CatalogueOutcome {
-  /** Of memory. */
+  /** Size in memory. */
   readonly bytes: number;
   readonly unreachable: readonly string[];
 }
 
-/** Look through what is kept under the key. */
+/** Search the catalogue under the key. */
 export interface FindTask {
   readonly key: number;
   readonly query: string;
-  /** How many tools at most. */
+  /** The most tools to find. */
   readonly count: number;
   readonly frame: AnswerFrame;
 }
@@ -97,17 +97,17 @@ export interface FindOutcome {
   readonly memory: Uint8Array;
 }
 
-/** Say whether pages grant a URI; they are kept as before. */
+/** Decide whether pages grant a URI; kept pages stay as they are. */
 export interface GrantTask {
   readonly kind: ListKindName;
-  /** Encoded, of the one backend. */
+  /** Encoded rules of the one backend. */
   readonly rules: string;
-  /** As of a merge. */
+  /** As in `PagesTask`. */
   readonly pages: readonly (number | LentRef | SentPage)[];
   readonly uri: string;
 }
 
-/** A page that stays where it is. */
+/** A page that stays in the thread. */
 export interface LentRef {
   readonly lentKey: number;
 }
@@ -118,12 +118,12 @@ export interface SentPage {
 }
 
 export interface MergeOutcome {
-  /** Of the list. */
+  /** Length of the list. */
   readonly bytes: number;
   readonly unreachable: readonly string[];
 }
 
-/** Fill the memory with what comes next of the list under the key; with its last part it is not kept any longer. */
+/** Fill the memory with the next part of the list under the key; after the last part the list is dropped. */
 export interface NextTask {
   readonly key: number;
   readonly memory: Uint8Array;
@@ -134,7 +134,7 @@ export interface NextOutcome {
   readonly bytes: number;
 }
 
-/** Whatever is under the keys is of no use any more. */
+/** Drop whatever is kept under the keys. */
 export interface DropTask {
   readonly keys: readonly number[];
 }
@@ -143,7 +143,7 @@ export function handOver<Message>(message: Message, views: readonly ArrayBufferV
   return { message, memory: views.map(({ buffer }) => buffer as ArrayBuffer) };
 }
 
-/** The same page in memory that can be handed over. */
+/** The same page, in memory that can be transferred. */
 export function sentPage({ bytes, spans }: ListPage): SentPage {
   return { bytes: inOwnMemory(bytes), spans };
 }
@@ -152,12 +152,12 @@ export function receivedPage({ bytes, spans }: SentPage): ListPage {
   return { bytes: asBuffer(bytes), spans };
 }
 
-/** Memory that holds nothing else can be handed over. Small buffers share theirs, and are copied. */
+/** Only memory that holds nothing else can be transferred. Small buffers share memory, so they are copied. */
 export function inOwnMemory(bytes: Uint8Array): Uint8Array {
   return bytes.length === bytes.buffer.byteLength ? bytes : Uint8Array.from(bytes);
 }
 
-/** The pieces as one. */
+/** The pieces as one buffer. */
 export function joined(pieces: readonly Uint8Array[]): Buffer {
   const [first] = pieces;
   return pieces.length === 1 && first !== undefined ? asBuffer(first) : Buffer.concat(pieces);

@@ -1,6 +1,6 @@
-// The tools of a virtual host as `find_tools` looks through them, and its answer; in the list thread. A question is held against every
-// tool's text first, and those that have some of its words are ranked by MiniSearch, which is told of these alone: an index of
-// all tools takes longer to make, and to ask, than most questions that it is ever asked.
+// The tools of a virtual host as `find_tools` searches them, and its answer; in the list thread. A query is first matched against every
+// tool's text, and MiniSearch then ranks only the tools that have some of its words: an index of all tools would take longer to build
+// and search than most of the queries that it would ever serve.
 import MiniSearch from 'minisearch';
 import { encodeEvent } from '../../protocol/event-stream.js';
 import { limits } from '../../shared/limits.js';
@@ -10,12 +10,12 @@ import { itemBytes, writeItem, type MergedItem } from './item-writer.js';
 import type { AnswerFrame } from '../exchange/answer-frame.js';
 import { textOf } from './tool-text.js';
 
-/** What a name says counts for more than what a description does. */
+/** A match in a name counts for more than a match in a description. */
 const NAME_WEIGHT = 3;
-/** Shorter words begin too many others. */
+/** Shorter words are the beginning of too many others. */
 const PREFIX_CHARS_MIN = 3;
 const FUZZY_CHARS_MIN = 5;
-/** The end of a word is where its forms differ: `issues` finds `issue`. */
+/** The part of a word that must match, since the forms of a word differ at its end: `issues` finds `issue`. */
 const STEM_SHARE = 0.75;
 
 interface FoundText {
@@ -26,16 +26,16 @@ interface FoundText {
 
 export class ToolCatalogue {
   readonly #items: readonly MergedItem[];
-  /** Of each tool, in small letters: the words of its name, and those of its title and description. */
+  /** For each tool, in lower case: the words of its name (`#names`), and its title and description (`#texts`). */
   readonly #names: JoinedTexts;
   readonly #texts: JoinedTexts;
   readonly #unavailable: readonly UnavailableBackend[];
-  /** Of the pages that it keeps. */
+  /** Bytes of the pages that the catalogue keeps. */
   readonly pageBytes: number;
-  /** What it takes in memory. */
+  /** Size in memory, in bytes. */
   readonly size: number;
 
-  /** @param unavailable whose tools are missing. */
+  /** @param unavailable backends whose tools are missing. */
   constructor(items: readonly MergedItem[], unavailable: readonly UnavailableBackend[]) {
     this.#unavailable = unavailable;
     this.#names = new JoinedTexts(items.map(({ key }) => wordsOfName(key)));
@@ -46,7 +46,7 @@ export class ToolCatalogue {
     this.size = kept.bytes + this.#names.size + this.#texts.size + limits.listToolBytesEach * items.length;
   }
 
-  /** The whole answer. @param count how many tools at most. */
+  /** The whole answer. @param count the most tools to find. */
   answer(query: string, count: number, { head, form, dress }: AnswerFrame): Buffer {
     const found: string[] = [];
     let bytesLeft: number = limits.foundToolsBytesMax;
@@ -67,7 +67,7 @@ export class ToolCatalogue {
     return form === 'event' ? encodeEvent(message) : message;
   }
 
-  /** Places of tools, the best first. */
+  /** Indexes of tools, the best match first. */
   find(query: string, count: number): number[] {
     const words = new Set(wordsOf(query).slice(0, limits.toolQueryWordsMax));
     if (words.size === 0) return [];
@@ -82,7 +82,7 @@ export class ToolCatalogue {
     return ranked.slice(0, count).map(({ id }) => id as number);
   }
 
-  /** Those that have most of the words, or what they begin with; of those that have as many, the first. */
+  /** The tools that have most of the words or their beginnings; among equals, the first. */
   #candidates(words: readonly string[]): readonly number[] {
     const stems = words.map((word) => word.slice(0, Math.max(PREFIX_CHARS_MIN, Math.ceil(word.length * STEM_SHARE))));
     const weights = new Uint8Array(this.#items.length);
@@ -109,7 +109,7 @@ export class ToolCatalogue {
       : found.slice(0, limits.toolCandidatesMax);
   }
 
-  /** What the caller should know beside. */
+  /** What else the caller should know. */
   #notes(foundCount: number): string[] {
     const notes: string[] = [];
     if (foundCount === 0) notes.push('No tool matches: try other words, or fewer.');
@@ -135,8 +135,8 @@ function wordsOf(text: string): string[] {
 }
 
 /**
- * What looks through tools is code that a thread has never run: the first question would be answered five times as slowly as the next. So it
- * is run once on tools that are none.
+ * Warms up the search code by running it once on made-up tools: in a new thread, the first query would otherwise take five times as long
+ * as the next.
  */
 export function prepareCatalogues(): void {
   const words = ['create', 'list', 'delete', 'update', 'search', 'archive', 'merge', 'export', 'review', 'assign'];
@@ -154,7 +154,7 @@ export function prepareCatalogues(): void {
 
 const PREPARING_QUESTIONS = 3;
 
-/** On the pages on which they came, unless most of these is of no use any more. */
+/** Leaves the items on the pages on which they came, unless most of these bytes are unused: then the items are copied. */
 function keptItems(items: readonly MergedItem[]): {
   readonly items: readonly MergedItem[];
   readonly bytes: number;

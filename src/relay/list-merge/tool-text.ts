@@ -1,26 +1,26 @@
-// What title and description of a tool say, as far as they are looked through. Most tools begin with them, as strings without escapes, and end
-// with long schemas: of these nothing is scanned.
+// The searchable text of a tool: its title and description. Most tools begin with them, as strings without escapes, and end with long
+// schemas, which are then not scanned at all.
 import { ESCAPE_BYTES_MAX, isKey, stringValue } from '../../protocol/json-member.js';
 import { JsonScanner, jsonKind } from '../../protocol/json-scanner.js';
 import { limits } from '../../shared/limits.js';
 
-/** The members of a tool. */
+/** Reaches the members of a tool, and nothing nested in them. */
 const ITEM_DEPTH = 1;
-/** Of a tool that are looked at first. */
+/** How much of a tool is looked at first. */
 const BEGINNING_BYTES = 512;
 
 const tape = new JsonScanner();
 
-/** In small letters. @param start where the tool, valid JSON, stands in the bytes. */
+/** The text in lower case. @param start where the tool, which is valid JSON, begins in the bytes. */
 export function textOf(bytes: Buffer, start: number, end: number): string {
   const beginningEnd = Math.min(end, start + BEGINNING_BYTES);
   const text = plainTextOf(bytes, start, beginningEnd) ?? scannedTextOf(bytes, start, beginningEnd, end);
   return text.toLowerCase();
 }
 
-/** `undefined` where it takes a scanner to be sure. A title behind what is nested in the tool says nothing. */
+/** `undefined` if only a scanner can be sure. A title after the first nested value is ignored. */
 function plainTextOf(bytes: Buffer, start: number, end: number): string | undefined {
-  // A character a byte.
+  // One character per byte.
   const beginning = bytes.toString('latin1', start, end);
   const description = plainMember(beginning, '"description":"', nestedAt(beginning, 1));
   if (typeof description === 'string') return undefined;
@@ -38,11 +38,11 @@ interface PlainString {
   readonly end: number;
 }
 
-/** The first member that begins so, where nothing nested comes before it. @returns where its value stands, without quotes. */
+/** The first member that begins so, if it is not after `before`. @returns where its value is, without quotes. */
 function plainMember(tool: string, beginning: string, before: number): PlainString | 'none' | 'unsure' {
   const at = tool.indexOf(beginning);
   if (at === -1 || at > before) return 'none';
-  // Behind a backslash the quote is part of a longer name.
+  // After a backslash, the quote is part of a longer name.
   if (tool.charCodeAt(at - 1) === BACKSLASH) return 'unsure';
   const start = at + beginning.length;
   const end = tool.indexOf('"', start);
@@ -50,7 +50,7 @@ function plainMember(tool: string, beginning: string, before: number): PlainStri
   return end === -1 || (escape !== -1 && escape < end) ? 'unsure' : { start, end };
 }
 
-/** Where the first object or list could begin. */
+/** Where the first nested object or array could begin. */
 function nestedAt(tool: string, from: number): number {
   const object = tool.indexOf('{', from);
   const list = tool.indexOf('[', from);
@@ -65,7 +65,7 @@ function scannedTextOf(bytes: Buffer, start: number, beginningEnd: number, end: 
   tape.begin(ITEM_DEPTH);
   tape.push(bytes.subarray(start, beginningEnd));
   if (beginningEnd < end) {
-    // The last value may be cut.
+    // The last value may be incomplete.
     const begun = memberText(tool, 'description', tape.count - 1);
     if (begun !== undefined) return `${memberText(tool, 'title', tape.count - 1) ?? ''} ${begun}`;
     tape.push(bytes.subarray(beginningEnd, end));
@@ -73,13 +73,13 @@ function scannedTextOf(bytes: Buffer, start: number, beginningEnd: number, end: 
   return `${memberText(tool, 'title') ?? ''} ${memberText(tool, 'description') ?? ''}`;
 }
 
-/** Of the first member with this name: it is looked through, and nothing else. */
+/** The text of the first member with this name, the only one that is searched. */
 function memberText(tool: Buffer, name: string, past = tape.count): string | undefined {
   for (let node = 1; node < past; node += 1) {
     if (tape.kind(node) !== jsonKind.string || !isKey(tool, tape.keyStart(node), tape.keyEnd(node), name)) continue;
     const [start, end] = [tape.start(node), tape.end(node)];
     const charsMax = limits.toolTextCharsMax;
-    // Of one that is very long the escapes are not worth the decoding of all of it.
+    // A very long text is cut first, with its escapes as they are: decoding all of it is not worth it.
     const text =
       end - start > ESCAPE_BYTES_MAX * charsMax
         ? tool.toString('utf8', start + 1, start + 1 + charsMax)

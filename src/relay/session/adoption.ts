@@ -1,5 +1,5 @@
-// Sessions that this process does not know and the directory does: another process began them, and this one goes on. The requests
-// of one session share a look-up and are taken up in their order. Cold: once a session and process.
+// Adoption: another process opened the session, and this process continues it from its record in the session directory. The requests
+// of one session share a look-up and then proceed in order. Cold path: once per session and process.
 import type { FoundSession, LookUp, SessionDirectory } from '../../session-directory/session-directory.js';
 import type { Accounts } from '../../shared/accounts.js';
 import { wokenTurns } from '../../shared/fair-turns.js';
@@ -15,7 +15,7 @@ export class Adoption {
   readonly #directory: SessionDirectory;
   readonly #sessions: Sessions;
   readonly #accounts: Accounts;
-  /** By session and owner: whoever asks for another's session waits with nobody. */
+  /** By session and owner: a caller that asks for another's session does not wait together with that one's requests. */
   readonly #underWay = new Map<string, OnFound[]>();
 
   constructor(directory: SessionDirectory, sessions: Sessions, accounts: Accounts) {
@@ -25,14 +25,14 @@ export class Adoption {
   }
 
   /**
-   * Looks for a session that is not here, or not as it is now.
-   * @param present the caller's session, if it is here.
-   * @param onFound called once, perhaps from within.
+   * Looks up a session that this process does not have, or has in a stale state.
+   * @param present the caller's session, if this process has it.
+   * @param onFound called once, perhaps synchronously.
    */
   find(sessionId: string, caller: Caller, present: Session | undefined, onFound: OnFound): void {
     if (present !== undefined) return this.#refresh(present, caller, onFound);
     const owner = { subject: caller.subject, virtualHostId: caller.virtualHost.id };
-    // It is here, and another's.
+    // This process has it, but it belongs to another caller.
     if (this.#sessions.has(sessionId)) return onFound(refusals.sessionUnknown);
     const key = JSON.stringify([sessionId, owner.virtualHostId, owner.subject]);
     const waiting = this.#underWay.get(key);
@@ -45,13 +45,13 @@ export class Adoption {
     void lookUp.then(async (outcome) => {
       this.#underWay.delete(key);
       const found = this.#adopt(sessionId, caller, outcome);
-      // Before it serves anybody, who may end the session knows that it is here.
+      // Before the first request is served, any process that may end the session must know that it is here.
       if (found instanceof Session && found.isStale) await found.entry?.settle();
       for (const each of begun) wokenTurns.run(owner.subject, () => each(found));
     });
   }
 
-  /** Another process has changed what is written down of a session that is here. */
+  /** Another process has changed the record of a session that is here. */
   #refresh(session: Session, caller: Caller, onFound: OnFound): void {
     const waiting: OnFound[] = [];
     this.#wait(waiting, caller, onFound);
@@ -60,7 +60,7 @@ export class Adoption {
     });
   }
 
-  /** What waits is held in memory: it counts as a request in flight. */
+  /** A waiting request is held in memory, so it counts as a request in flight. */
   #wait(waiting: OnFound[], { subject }: Caller, onFound: OnFound): void {
     const account = this.#accounts.of(subject);
     const refusal = fullRequestShare(account);
@@ -68,7 +68,7 @@ export class Adoption {
     account.requests.take(1);
     waiting.push((found) => {
       account.requests.give(1);
-      // One of those before may have ended it.
+      // An earlier one of the waiting requests may have ended the session.
       onFound(found instanceof Session && found.isEnded ? refusals.sessionUnknown : found);
     });
   }
@@ -94,7 +94,7 @@ export class Adoption {
     const session = this.#sessions.create({ account, virtualHost, protocolVersion, introduction, begun });
     if (!(session instanceof Session)) return session;
     session.restore(found.record, virtualHost);
-    // Another machine that has it learns that it is in use here: by this, or by what is written before the first answer.
+    // Tells other machines that the session is in use here. If it is not listed yet, the write before the first response tells them.
     if (this.#directory.isShared && session.entry?.isListed === true) session.entry.renew();
     return session;
   }

@@ -1,5 +1,5 @@
-// Sessions whose clients have a stream open are held against the config as it is now, whoever sends nothing too: nothing tells of a
-// newer one but a request. All of them from time to time, some at once, in turns of the event loop, and by one deadline. Cold.
+// Checks sessions with an open client stream against the current config from time to time: otherwise only a request brings a newer
+// config, and a listening client may send none. One deadline serves all; a few are read at once, in turns of the event loop. Cold path.
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import type { CurrentHost, ReadHost } from '../../user-config/current-host.js';
@@ -11,7 +11,7 @@ type ListeningSession = Pick<Session, 'identity' | 'isEnded' | 'applyConfig' | '
 export class ConfigRounds {
   readonly #readHost: ReadHost;
   readonly #round: Deadline;
-  /** By their clients' GETs, as long as those are open. */
+  /** Sessions by their clients' GETs, as long as those are open. */
   readonly #listening = new Map<Exchange, ListeningSession>();
   #isRunning = false;
   #turnEndMs = 0;
@@ -22,7 +22,7 @@ export class ConfigRounds {
     this.#round.cancel();
   }
 
-  /** How many are open. */
+  /** How many GETs are open. */
   get count(): number {
     return this.#listening.size;
   }
@@ -45,7 +45,7 @@ export class ConfigRounds {
     if (this.#isRunning) this.#round.restart();
   }
 
-  /** One of several that take from the same. */
+  /** One of several concurrent loops that share the iterator. */
   async #lookAtNext(left: IterableIterator<[Exchange, ListeningSession]>): Promise<void> {
     for (const [exchange, session] of left) {
       if (this.#listening.has(exchange)) {
@@ -54,14 +54,14 @@ export class ConfigRounds {
       }
       if (performance.now() < this.#turnEndMs) continue;
       await new Promise((resolve) => setImmediate(resolve));
-      // Another that waited may have begun the turn.
+      // Another loop that waited may have begun the turn.
       if (performance.now() >= this.#turnEndMs) this.#turnEndMs = performance.now() + limits.readingTurnMs;
     }
   }
 
   #onHost(session: ListeningSession, exchange: Exchange, host: CurrentHost): void {
     if (session.isEnded || host === 'unknown' || !this.#listening.has(exchange)) return;
-    // As its next request would be, the client's next GET is refused, unless it may use the virtual host again by then.
+    // The client's next GET is refused, as any request would be, unless it may use the virtual host again by then.
     if (host === 'gone') session.endStream(false);
     else session.applyConfig(host, exchange.request);
   }

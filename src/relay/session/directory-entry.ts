@@ -1,17 +1,16 @@
-// What one session has in the directory: its record is written when `initialize` has its outcome, and again whenever what is
-// in it has changed, one write at a time. Who finds that another process has written meanwhile takes over what that one has
-// changed, and writes its own changes behind it. Cold: a few times a session.
+// One session's entry in the session directory: its record is written when `initialize` has its outcome, and again whenever its
+// contents change, one write at a time. A process that finds that another process has written meanwhile takes over the other's changes
+// and then writes its own. Cold path: a few times per session.
 //
 //   unbegun ── `initialize` has its outcome ──> writing ── done, or failed ──> resting ── something has changed ──> writing
 //   unbegun ── made of what is written ──> resting
 //   unbegun, resting ── the session ends, or lives on elsewhere ──> over
 //   writing ── the same ──> leaving ── done, or failed ──> over ── `initialize` has its outcome all the same ──> leaving
 //
-// Whatever the state, another process may have changed what is written: then it is read, and nothing is written until that
-// is here.
+// In any state, another process may have changed the record: then it is read, and nothing is written until it has been read.
 //
-// Where several machines share it, the record names the processes that have the session, and each sees to it that it is one of them
-// before it serves the first request: who ends the session waits until all of them have heard of it.
+// Where several machines share the directory, the record lists the processes that have the session (its listeners). Each process makes
+// sure that it is listed before it serves its first request: a process that ends the session waits until all of them have heard of it.
 import type {
   FoundSession,
   LookUp,
@@ -23,35 +22,35 @@ import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import type { SessionIdentity } from './session-plan.js';
 
-/** A session, as far as it is written down. */
+/** The part of a session that its record covers. */
 export interface RecordedSession {
   readonly identity: SessionIdentity;
-  /** The next request waits until it is known what another process has changed, and others know that this one has the session. */
+  /** The next request waits until changes by other processes have been read, and the record lists this process. */
   isStale: boolean;
-  /** As it is now. @param listeners processes that have the session. */
+  /** The current record. @param listeners processes that have the session. */
   record(listeners: readonly string[] | undefined): SessionRecord;
   /**
    * Takes over what another process has changed.
-   * @param base upstream sessions as both knew them.
-   * @param isChanged whether something has changed here, too.
+   * @param base the upstream sessions as both processes last knew them.
+   * @param isChanged whether this process has changes of its own that are not written yet.
    */
   merge(theirs: SessionRecord, base: readonly UpstreamRecord[], isChanged: boolean): void;
 }
 
-/** While others change what is read, it is read anew: so often at most before the session goes on with what it knows. */
+/** How many times a record is read, at most, while others keep changing it; then the session continues with what was read last. */
 const READS_MAX = 3;
 /**
- * Others are first so often in a row at most before the next change, or renewal, is waited for: what is there may be nothing that can be
- * read, and then every write would find it again.
+ * How many writes in a row other processes may overtake before the next change or renewal is waited for: a stored record that cannot
+ * be read would overtake every write.
  */
 const OVERTAKEN_MAX = 8;
-/** So often at most a request waits for a write behind what was read. */
+/** How many writes a request waits for, at most, after the record was read. */
 const WRITES_MAX = 3;
 
 export interface EntryEvents {
   /** Another process has ended the session. */
   onEnded(): void;
-  /** Another process that has the session has passed this on. */
+  /** Another process that has the session has sent this notice (peer-notices.ts). */
   onPassed(bytes: Buffer): void;
 }
 
@@ -61,32 +60,32 @@ export class DirectoryEntry {
   readonly #directory: SessionDirectory;
   readonly #session: RecordedSession;
   readonly #events: EntryEvents;
-  /** Of the record as last written or read; 0 before. */
+  /** Version of the record as last written or read; 0 before that. */
   #version: number;
-  /** Its upstream sessions, where others may change them. */
+  /** The upstream sessions in that record; kept only where other processes may change them. */
   #base: readonly UpstreamRecord[] = [];
   #state: State = 'unbegun';
-  /** Since it was last written, changed or renewed. */
+  /** Overtaken writes since the record was last written, changed or renewed. */
   #overtakenCount = 0;
-  /** Changed since the write that is under way, or last, began. */
+  /** Whether the session has changed since the current or latest write began. */
   #isDirty = false;
-  /** Called when it is removed, once what is being written is. */
+  /** Called when the record has been removed, which waits for the write in progress. */
   #onRemoved: (() => void) | undefined;
   #onBegun: (() => void) | undefined;
-  /** Another process has changed it since it was read. */
+  /** Whether another process has changed the record since it was read. */
   #isOutdated = false;
   #isEndedElsewhere = false;
   #refreshing: Promise<void> | undefined;
   #settling: Promise<void> | undefined;
-  /** Who waits for the write that is under way, or next. */
+  /** Callbacks that wait for the current write, or the next one. */
   #onWrite: ((outcome: WriteOutcome) => void)[] = [];
-  /** As the record has them. */
+  /** The processes that the record lists. */
   #listeners: readonly string[];
-  /** Whether another machine has, or had, the session, too. */
+  /** Whether another process has, or had, the session too. */
   #wasShared: boolean;
 
   /**
-   * @param begun what the session was made of, unless it is new.
+   * @param begun the record that the session was made from; `undefined` for a new session.
    */
   constructor(
     directory: SessionDirectory,
@@ -111,7 +110,7 @@ export class DirectoryEntry {
     if (begun !== undefined && !this.isListed) session.isStale = true;
   }
 
-  /** Whether the record names this process, as far as it can. */
+  /** Whether the record lists this process; true where processes cannot be listed. */
   get isListed(): boolean {
     const { listener } = this.#directory;
     return listener === undefined || this.#listeners.includes(listener);
@@ -125,12 +124,12 @@ export class DirectoryEntry {
     return this.#state === 'writing' || this.#state === 'leaving';
   }
 
-  /** Whether another process would go on with the session as it is now. */
+  /** Whether the record is current: another process would continue the session as it is now. */
   get isWritten(): boolean {
     return this.#version > 0 && !this.#isDirty && !this.#isWriting;
   }
 
-  /** Whether another process could go on with the session, be it as it was a moment ago. */
+  /** Whether another process could continue the session, perhaps from a slightly older state. */
   get isKnown(): boolean {
     return this.#version > 0;
   }
@@ -140,13 +139,13 @@ export class DirectoryEntry {
     return this.#wasShared;
   }
 
-  /** Whether others know of this open upstream session: they end it, or go on with it. */
+  /** Whether other processes know this open upstream session, so that they can end or continue it. */
   knows(backendName: string, upstreamSessionId: string): boolean {
     if (!this.#directory.isShared) return true;
     return this.#base.some((each) => each.backendName === backendName && each.sessionId === upstreamSessionId);
   }
 
-  /** There is a session to be kept. @param onSettled called once: when it is written, could not be, or takes too long. */
+  /** Writes the first record. @param onSettled called once: when it is written, could not be written, or takes too long. */
   begin(deadlines: DeadlineWheel, onSettled: () => void): void {
     const deadline = deadlines.after(limits.sessionWriteWaitMsMax, () => this.#endBeginning());
     this.#onBegun = () => {
@@ -156,7 +155,7 @@ export class DirectoryEntry {
     this.#write();
   }
 
-  /** Something has changed that is in the record. */
+  /** Something that the record contains has changed. */
   onChanged(): void {
     if (this.#isOver || this.#state === 'unbegun') return;
     this.#isDirty = true;
@@ -164,7 +163,7 @@ export class DirectoryEntry {
     this.#writeIfDirty();
   }
 
-  /** The session was used of late. */
+  /** The session was used recently: renews its record. */
   renew(): void {
     if (this.#state !== 'resting') return;
     if (this.#version === 0) this.#isDirty = true;
@@ -173,14 +172,14 @@ export class DirectoryEntry {
     else void this.#directory.renew(this.#session.identity.id).then((isThere) => isThere || void this.refresh());
   }
 
-  /** Reads what is written now: another process has changed it. Resolved when the session is as it, or over; always. */
+  /** Reads a record that another process has changed. Always resolves: when the session is up to date or over, or the read has failed. */
   refresh(): Promise<void> {
     return (this.#refreshing ??= this.#refresh());
   }
 
   /**
-   * The session is stale. Resolved when it is as other processes have left it and they know that this one has it, or when that could
-   * not be had, or when it is over; always.
+   * Brings a stale session up to date with other processes, and lists this process in the record. Always resolves, also when that fails
+   * or the session is over.
    */
   settle(): Promise<void> {
     return (this.#settling ??= this.#settle());
@@ -204,7 +203,7 @@ export class DirectoryEntry {
     });
   }
 
-  /** The session lives on elsewhere, or in its record alone. */
+  /** Lets go of the record: the session continues in another process, or in its record alone. */
   letGo(): void {
     if (!this.#isOver) this.#directory.unwatch(this.#session.identity.id);
     if (!this.#transition('resting', 'over') && !this.#transition('unbegun', 'over'))
@@ -212,7 +211,7 @@ export class DirectoryEntry {
     this.#endWaiting('failed');
   }
 
-  /** The session has ended. @returns when other machines know, where there may be any. */
+  /** The session has ended. @returns a promise resolved when other machines know; `undefined` where there are none. */
   remove(): Promise<void> | undefined {
     if (this.#isOver) return undefined;
     const wasBegun = this.#state !== 'unbegun';
@@ -222,7 +221,7 @@ export class DirectoryEntry {
     return this.#directory.isShared ? removed : undefined;
   }
 
-  /** What is being written would come back. */
+  /** Waits for the write in progress, which would bring the record back. */
   #removeWritten(): Promise<void> {
     this.#directory.onEnding(this.#session.identity.id);
     return new Promise((resolve) => (this.#onRemoved = resolve));
@@ -235,8 +234,8 @@ export class DirectoryEntry {
   }
 
   /**
-   * The session has idled here for too long. Where others may use it, the place is asked whether they do.
-   * @returns `over`: it ends, here and everywhere; `elsewhere`: another process goes on with it. Without a promise where that is known.
+   * The session has been idle here for too long. If others may use it, the directory is asked whether they do.
+   * @returns `over`: the session ends everywhere; `elsewhere`: another process continues it. A promise only when the directory is asked.
    */
   onIdle(): 'over' | Promise<'over' | 'elsewhere'> {
     if (!this.#directory.isShared || this.#version === 0 || this.#isOver) return 'over';
@@ -245,11 +244,11 @@ export class DirectoryEntry {
 
   async #askWhetherIdle(): Promise<'over' | 'elsewhere'> {
     const isRenewedElsewhere = this.#isOutdated;
-    // Who ends it must know the upstream sessions that others have opened.
+    // A process that ends the session must know the upstream sessions that others have opened.
     if (isRenewedElsewhere) await this.refresh();
     if (this.#isOver || this.#isOutdated) return 'elsewhere';
     const outcome = await this.#directory.removeIdle(this.#session.identity.id, isRenewedElsewhere);
-    // Of a place that cannot say nothing else was heard than that nobody has it.
+    // If the directory cannot tell and no renewal by another process was seen, nobody else has the session.
     return outcome === 'removed' || (outcome === 'failed' && !isRenewedElsewhere) ? 'over' : 'elsewhere';
   }
 
@@ -258,12 +257,12 @@ export class DirectoryEntry {
     this.#isOutdated = this.#session.isStale = true;
   }
 
-  /** Whether there are others that have the session, for all that is known. */
+  /** Whether other processes have the session, as far as is known. */
   get hasPeers(): boolean {
     return this.#listeners.some((each) => each !== this.#directory.listener);
   }
 
-  /** Passes something on to them. */
+  /** Sends a notice to the other processes that have the session. */
   pass(bytes: Buffer): void {
     const { identity } = this.#session;
     this.#directory.pass(identity.id, identity, this.#listeners, bytes);
@@ -304,7 +303,7 @@ export class DirectoryEntry {
     void write.then((outcome) => this.#onWritten(outcome, record));
   }
 
-  /** This process among them; `undefined` where there are none. */
+  /** The listeners for the next record, including this process; `undefined` if there are none. */
   #listenersNow(): readonly string[] | undefined {
     const { listener } = this.#directory;
     if (this.isListed || listener === undefined) return this.#listeners.length === 0 ? undefined : this.#listeners;
@@ -323,18 +322,18 @@ export class DirectoryEntry {
       if (outcome === 'overtaken') this.#overtakenCount += 1;
     }
     if (this.#onRemoved !== undefined) void this.#removeNow().then(this.#onRemoved);
-    // It is its successor's, who has written it or ended it: what was opened here is lost with this process.
+    // The successor of this process has written or ended the session: upstream sessions opened here are lost with this process.
     else if (outcome === 'overtaken' && this.#directory.isRetired && !this.#directory.isShared) this.letGo();
     else if (outcome === 'written') this.#writeIfDirty();
     else if (outcome === 'overtaken' && this.#overtakenCount < OVERTAKEN_MAX) void this.refresh();
-    // What failed is tried again with the next change, or renewal.
+    // A failed write is tried again with the next change or renewal.
     this.#endWaiting(outcome);
     this.#endBeginning();
   }
 
   async #refresh(): Promise<void> {
     const { identity } = this.#session;
-    // Further requests wait behind the first.
+    // Further requests wait for this read, too.
     this.#isOutdated = this.#session.isStale = true;
     let found: LookUp;
     let readsLeft = READS_MAX;
@@ -352,11 +351,11 @@ export class DirectoryEntry {
     if (found === 'ended') {
       this.#events.onEnded();
     } else if (found === 'failed' || found === 'full') {
-      // The session goes on as it is known here.
+      // The session continues in the state that this process knows.
     } else {
       this.#isOutdated = found !== 'unknown' && found.isStale;
       if (found === 'unknown' && this.#directory.isRetired && !this.#directory.isShared) return this.letGo();
-      // The place has lost it although the session lives.
+      // The directory has lost the record although the session lives.
       if (found === 'unknown') this.#isDirty = true;
       this.#takeOver(found);
     }
@@ -370,7 +369,7 @@ export class DirectoryEntry {
     this.#listeners = found.record.listeners ?? [];
     const isChanged = this.#isDirty;
     this.#session.merge(found.record, this.#base, isChanged);
-    // What was taken over need not be written, unless its writer knows nothing of listeners.
+    // Changes taken over need not be written again, but a record that does not list this process must be.
     this.#isDirty = isChanged || !this.isListed;
     this.#setBase(found.record.upstreams);
   }

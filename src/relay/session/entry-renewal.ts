@@ -1,12 +1,13 @@
-// Renews the entries of sessions in use, a few at a time all through a round, so that it is never felt. Whoever was there when a
-// round began has its turn in it, however many come and go meanwhile. Cold: for each session a few times within the idle timeout.
+// Renews the directory entries of sessions in use, a few at a time throughout a round, so that there is no burst of writes. A session
+// that was there when a round began has its turn in it, however many come and go meanwhile. Cold path: for each session a few times
+// within the idle timeout.
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 
 export interface RenewedSession {
-  /** Since its last turn. */
+  /** Whether it was used since its last turn. */
   isUsed: boolean;
-  /** Not used for all of a round. */
+  /** Whether it was not used for a whole round. */
   isQuiet: boolean;
   readonly isBusy: boolean;
   readonly entry: { renew(): void } | undefined;
@@ -16,7 +17,7 @@ export class EntryRenewal {
   readonly #deadlines: DeadlineWheel;
   readonly #sessions: ReadonlyMap<string, RenewedSession>;
   readonly #roundMs: number;
-  /** In the order in which they came: one round's goes on until the next begins. */
+  /** The current round's iterator, over the sessions in the order in which they came. */
   #turns: Iterator<RenewedSession>;
   #roundEndMs: number;
   #lastStepMs: number;
@@ -42,7 +43,7 @@ export class EntryRenewal {
   #takeStep(): void {
     if (this.#isStopped) return;
     const nowMs = this.#deadlines.nowMs();
-    // After a pause, as of a machine that slept, not all that should have had its turn has it at once.
+    // After a pause, such as a sleeping machine, sessions that missed their turns do not all have them at once.
     const passedMs = Math.min(nowMs - this.#lastStepMs, limits.sessionRenewalStepMsMax);
     this.#lastStepMs = nowMs;
     this.#renewNext(Math.ceil((this.#sessions.size * passedMs) / this.#roundMs));

@@ -1,10 +1,10 @@
-// Methods that MCP does not have: each is the backend's that declares an experimental capability of its name, unless there are
-// two. Nothing in their messages is rewritten, as nobody knows what is in them. Cold.
+// Methods that MCP does not define: each belongs to the backend that declares an experimental capability of its name, unless two do.
+// Nothing in their messages is rewritten, since their contents are unknown. Cold path.
 import type { CompiledBackend, CompiledVirtualHost } from '../../user-config/compiled-config.js';
 import { isLimited } from '../../user-config/list-rules.js';
 import type { SessionUpstreams } from './session-upstreams.js';
 
-/** The one backend that has such a method, as far as is known. */
+/** The only backend that has the method, as far as is known; `undefined` if none or several have it. */
 export function backendOfMethod(
   upstreams: Pick<SessionUpstreams, 'used'>,
   { backends }: CompiledVirtualHost,
@@ -20,12 +20,12 @@ export function backendOfMethod(
   return found;
 }
 
-/** What callers are told of at `initialize`: `capabilities.experimental` as JSON, `''` for none. */
+/** `capabilities.experimental` for the `initialize` result, as JSON; `''` for none. */
 export function experimentalJson(upstreams: Pick<SessionUpstreams, 'used'>, { backends }: CompiledVirtualHost): string {
   const byName = new Map<string, string | undefined>();
   for (const backend of backends.values()) {
     for (const { name, value } of upstreams.used(backend.name)?.experimental ?? []) {
-      // Of two backends neither would be asked.
+      // If two backends declare the name, neither would get a request.
       byName.set(name, byName.has(name) ? undefined : value);
     }
   }
@@ -34,7 +34,7 @@ export function experimentalJson(upstreams: Pick<SessionUpstreams, 'used'>, { ba
   return members.length === 0 ? '' : `{${members.join()}}`;
 }
 
-/** Those that may have methods of their own, as far as is known: nothing is known of them in this session. */
+/** Backends that may have methods of their own: their config limits nothing, and their capabilities are not known in this session. */
 export function unheardBackends(
   upstreams: Pick<SessionUpstreams, 'used'>,
   { backends }: CompiledVirtualHost,

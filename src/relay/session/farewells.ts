@@ -1,15 +1,15 @@
-// The end of very many upstream sessions at once, when a process stops: each backend is told of its own, oldest first, a few at
-// a time, so that no notice waits for a connection until its own time is up. Origins take turns, and have more under way
-// the better they answer: one that is silent costs the others nothing. What cannot be told in time is counted. Cold.
+// Ends very many upstream sessions at once, when a process stops. Backends are told of the oldest first, a few at a time, so that no
+// notice times out while it waits for a connection. Origins take turns, and get more notices in flight the better they respond: a
+// silent origin costs the others nothing. Sessions whose backend cannot be told in time are counted. Cold path.
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
 import { NO_METADATA } from '../../upstream/http/request-metadata.js';
 
 export interface FarewellCount {
-  /** Upstream sessions whose backend has answered to their end. */
+  /** Upstream sessions whose backend has responded to the notice of their end. */
   readonly told: number;
-  /** Those whose backend could not be reached, did not answer, or had not its turn in time. */
+  /** Upstream sessions whose backend could not be reached, did not respond, or did not have its turn in time. */
   readonly untold: number;
 }
 
@@ -17,13 +17,13 @@ interface Origin {
   readonly upstreams: UpstreamSession[];
   nextIndex: number;
   underWayCount: number;
-  /** How many may be under way: one more for each that was told, half for each that was not. */
+  /** How many notices may be in flight: one more for each that was answered, halved for each that was not. */
   underWayMax: number;
   isReady: boolean;
 }
 
 export class Farewells {
-  /** Origins that have something to be told, and room for it; the next one first. */
+  /** Origins with a notice to send and room for it; the next one first. */
   readonly #ready: Origin[];
   readonly #totalCount: number;
   #underWayCount = 0;
@@ -50,7 +50,7 @@ export class Farewells {
     this.#ready = [...byOrigin.values()];
   }
 
-  /** Resolves when every backend was told, or `withinMs` is over. Once. */
+  /** Sends the notices; called once. Resolves when every backend was told, or `withinMs` is over. */
   async say(deadlines: DeadlineWheel, withinMs: number): Promise<FarewellCount> {
     await new Promise<void>((resolve) => {
       const deadline = deadlines.after(withinMs, () => this.#onOver?.());
@@ -64,7 +64,7 @@ export class Farewells {
     return { told: this.#toldCount, untold: this.#totalCount - this.#toldCount };
   }
 
-  /** Starts what may be under way. It goes on whenever one has ended, until all have or the time is over. */
+  /** Starts as many notices as may be in flight. Called again whenever one has ended, until all have or the time is over. */
   #fill(): void {
     while (this.#onOver !== undefined && this.#underWayCount < limits.farewellsMax) {
       const origin = this.#ready.shift();

@@ -1,6 +1,5 @@
-// `logging/setLevel`: the client sets one level, and every backend that declares `logging` is told, those too that are
-// opened later or again. It is answered when all that are open have answered, whatever they say, or have had their time.
-// Cold.
+// `logging/setLevel`: the client sets one level for all backends that declare `logging`, including those that are opened later or
+// again. The response is sent when every open backend has answered, whatever it says, or has timed out. Cold path.
 import { capability } from '../../protocol/capabilities.js';
 import { readMember } from '../../protocol/json-member-text.js';
 import { severityOf } from '../../protocol/log-levels.js';
@@ -36,7 +35,7 @@ export interface LogLevelPlan {
   readonly message: ClientMessage;
 }
 
-/** @returns false when no backend has logging, and the request is still to be answered. */
+/** @returns false when no backend has logging: then the request has not been answered. */
 export function trySetLogLevel(context: UpstreamContext, plan: LogLevelPlan): boolean {
   const { session, exchange, id, message } = plan;
   if (session.upstreams.declares(capability.logging) === 'no') return false;
@@ -52,12 +51,12 @@ export function trySetLogLevel(context: UpstreamContext, plan: LogLevelPlan): bo
   return true;
 }
 
-/** Whether the backend has to be told of it once: without a session it hears of it with each request. */
+/** Whether the backend must be sent the level once; a backend without sessions gets it with each request. */
 export function isTold(upstream: UpstreamSession): boolean {
   return upstream.declares(capability.logging) && !upstream.isModern;
 }
 
-/** Tells one backend. @param done called once. */
+/** Sends the level to one backend. @param done called once. */
 export function sendLogLevel(
   context: UpstreamContext,
   upstream: UpstreamSession,
@@ -72,7 +71,7 @@ export function sendLogLevel(
     onAnswer: done,
     onMessage: (bytes, received) => upstream.answer(bytes, received, metadata),
     onFault: (fault) => {
-      // The level is set when it is opened again.
+      // The level is sent again when the upstream session is reopened.
       upstream.tryMarkLost(fault, sentIn);
       done();
     },
@@ -113,7 +112,7 @@ class SettingLogLevel extends RequestInFlight {
   }
 
   cancel(): void {
-    // It is answered all the same, and soon.
+    // Ignored: the request is answered soon anyway.
   }
 
   endWithSession(): void {

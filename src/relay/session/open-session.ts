@@ -1,5 +1,5 @@
-// `initialize`: a session is made, its upstream sessions are opened, and when both have come to something it is written down
-// where there is a directory. Only then its client learns its id. Cold: once a session.
+// `initialize`: makes a session, opens its upstream sessions, and then writes its record if there is a session directory. Only then
+// does the client learn the session's id. Cold path: once per session.
 import type { ClientMessage } from '../../protocol/json-rpc.js';
 import type { Accounts } from '../../shared/accounts.js';
 import { fullRequestShare } from '../../shared/full-share.js';
@@ -46,7 +46,7 @@ export function openSession(
       account.requests.give(1);
       // A caller that went away never learns the id: nobody could use or end the session.
       if (exchange.isAborted) void sessions.end(session, exchange.request);
-      // Also when nobody hears it: an answer completes the exchange, and the access log has a line for each.
+      // Also when the caller has gone: an answer completes the exchange, and the access log has a line for each exchange.
       answer(exchange, resultMessage(id, result), session.identity.id);
     };
     if (session.entry === undefined || exchange.isAborted) end();

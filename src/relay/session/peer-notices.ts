@@ -1,6 +1,6 @@
-// What a process tells those on other machines that have the same session: that the client has cancelled what is not in flight here, has
-// answered here what a backend had asked there, or has opened its stream here, which takes the place of the one that it has had
-// there. Nobody answers, and nobody else can read it. Cold.
+// Notices to the processes on other machines that have the same session: the client has cancelled a request that is not in flight here,
+// has answered here what a backend asked there, or has opened its stream here, which replaces the one that it had there. Notices get
+// no response, and no other process can read them. Cold path.
 import { readClientMessage } from '../../protocol/json-rpc.js';
 import { limits } from '../../shared/limits.js';
 import { cancelHere } from './cancellation.js';
@@ -10,33 +10,33 @@ import { UnheardExchange } from '../exchange/unheard-exchange.js';
 
 interface CancellationNotice {
   readonly kind: 'cancelled';
-  /** The client's own message: Latin-1 gives each byte a character, so that JSON brings all of them back. */
+  /** The client's own message as Latin-1: one character per byte, so that JSON preserves every byte. */
   readonly body: string;
-  /** What backends are told of its HTTP request. */
+  /** The passthrough headers of the client's HTTP request. */
   readonly headers: readonly string[];
   readonly requestId: string;
 }
 
 interface AnsweredNotice {
   readonly kind: 'answered';
-  /** Of the id under which the client was asked. */
+  /** The key of the id under which the client was asked. */
   readonly key: string;
 }
 
 type PeerNotice = CancellationNotice | AnsweredNotice | { readonly kind: 'stream-opened' };
 
-/** The client has cancelled what is not in flight here. */
+/** The client has cancelled a request that is not in flight here. */
 export function passCancellation(session: Session, { body, passthroughHeaders, requestId }: ExchangeRequest): void {
   if (body.length >= limits.sessionNoticeBytesMax) return;
   pass(session, { kind: 'cancelled', body: body.toString('latin1'), headers: passthroughHeaders, requestId });
 }
 
-/** The client has answered what another process has asked it, and the backend has the answer. */
+/** The client has answered a request that another process sent it, and the answer has gone to the backend. */
 export function passAnswered(session: Session, key: string): void {
   pass(session, { kind: 'answered', key });
 }
 
-/** The client listens here. */
+/** The client has opened its session stream here. */
 export function passStreamOpened(session: Session): void {
   pass(session, { kind: 'stream-opened' });
 }
@@ -47,12 +47,12 @@ function pass({ entry }: Session, notice: PeerNotice): void {
   if (bytes.length <= limits.sessionNoticeBytesMax) entry.pass(bytes);
 }
 
-/** @param bytes as another process of this session has passed them on: the seal has vouched for them. */
+/** @param bytes a notice from another process that has the session; its seal has been verified. */
 export function onPassed(session: Session, bytes: Buffer): void {
   const notice = JSON.parse(bytes.toString()) as PeerNotice;
   if (notice.kind === 'stream-opened') return session.endStream(false);
   if (notice.kind === 'answered') return session.backendRequests.onAnsweredElsewhere(notice.key);
-  // What is cancelled in a worker that was replaced its successor tells it itself. Other kinds are those of later versions.
+  // A worker that was replaced hears of cancellations from its successor. Unknown kinds come from later versions.
   if (notice.kind === 'cancelled' && !session.isRetired) cancel(session, notice);
 }
 

@@ -1,4 +1,4 @@
-// Upstream sessions as they stand in the record of their session, and what becomes of them where another process goes on. Cold.
+// Upstream sessions in a session's record, and how a process that continues the session takes them over. Cold path.
 import { eraOfVersion } from '../../protocol/protocol-versions.js';
 import type { UpstreamRecord } from '../../session-directory/session-record.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../../user-config/compiled-config.js';
@@ -8,7 +8,7 @@ import type { UpstreamSession } from '../../upstream/session/upstream-session.js
 import type { UpstreamSessionRecord } from '../../upstream/session/upstream-session-record.js';
 import type { Session } from './session.js';
 
-/** `undefined` unless it is open, and can be gone on with elsewhere: one that is on a stream is where its stream is. */
+/** `undefined` unless it is open and another process could continue it: one over HTTP+SSE is bound to the process with its stream. */
 export function recordOf({ record, backend }: UpstreamSession): UpstreamRecord | undefined {
   const { name, target, transport } = backend;
   if (record === undefined || transport === 'SSE') return undefined;
@@ -18,7 +18,7 @@ export function recordOf({ record, backend }: UpstreamSession): UpstreamRecord |
   return { backendName: name, origin, path, sessionId, protocolVersion, capabilities, experimental };
 }
 
-/** What the client was told once, with `initialize`, is not in it. */
+/** Lacks what the client is told only once, at `initialize`: instructions, and the values of experimental capabilities. */
 function restored({ sessionId, protocolVersion, capabilities, experimental }: UpstreamRecord): UpstreamSessionRecord {
   const names = experimental?.map((name) => ({ name, value: '{}' }));
   const era = eraOfVersion(protocolVersion);
@@ -26,9 +26,9 @@ function restored({ sessionId, protocolVersion, capabilities, experimental }: Up
 }
 
 /**
- * Opens them without a word to their backends. Those whose backend has gone from the config, has moved, or may not be reached any
- * more, are ended where they were opened.
- * @returns whether a backend is where it was, as far as is known.
+ * Opens upstream sessions without contacting their backends. Those whose backend was removed from the config, has moved, or may not be
+ * reached any more, are ended at their old address.
+ * @returns a function that tells whether a backend is where it was, as far as is known.
  */
 export function restoreUpstreams(
   context: UpstreamContext,
@@ -50,7 +50,7 @@ export function restoreUpstreams(
   return (backendName) => virtualHost.backends.has(backendName) && !moved.has(backendName);
 }
 
-/** Takes over what another process has opened since both knew `base`. What has changed here as well stays as it is here. */
+/** Takes over what another process has opened since both knew `base`. Where both have opened a session, the recorded one is used. */
 export function mergeUpstreams(
   context: UpstreamContext,
   session: Session,
@@ -65,7 +65,7 @@ export function mergeUpstreams(
     const upstream = session.upstream(backend);
     const { sessionId } = base.find((known) => known.backendName === backendName) ?? { sessionId: undefined };
     if (sessionId === record.sessionId || upstream.record?.sessionId === record.sessionId) continue;
-    // Both have opened one anew, and the other was first with writing it down.
+    // Both have opened a new session, and the other process was first to record its own: this one is ended.
     if (upstream.record !== undefined && upstream.record.sessionId !== sessionId) {
       endElsewhere(context, session.identity.subject, { origin, path }, upstream.record);
     }

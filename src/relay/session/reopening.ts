@@ -1,5 +1,5 @@
-// Opens an upstream session again that was lost while its client only listens: nothing that the client sends would do it, and it
-// would hear no more of the backend. After a delay that grows while sessions do not last. Cold.
+// Reopens an upstream session that was lost while its client only listens: no request would reopen it, and the client would hear
+// nothing more from the backend. The delay before reopening grows while sessions do not last. Cold path.
 //
 //   idle ── lost ──> waiting ── the delay is over ──> opening ── opened ──> idle
 //   opening ── failed, or lost again ──> waiting

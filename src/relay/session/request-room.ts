@@ -1,4 +1,4 @@
-// Whether there is room for one more request in flight, in its session and in the shares of its subject and of all. Hot.
+// Whether there is room for another request in flight: in its session, in its subject's share and in the total. Hot path.
 import { fullRequestShare } from '../../shared/full-share.js';
 import { limits } from '../../shared/limits.js';
 import { refusals, rpcCodes } from '../../shared/refusals.js';
@@ -9,7 +9,7 @@ import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
 
 const SESSION_FULL = { code: rpcCodes.refused, message: 'Too many requests in flight in this session' };
 
-/** Whether one more request may be in flight; it is refused otherwise. */
+/** Whether another request may be in flight; if not, it has been refused. */
 export function hasRoom(session: Session, exchange: Exchange, id: IdSpan): boolean {
   const { inFlight, account, identity } = session;
   const isLease = identity.era === 'modern';
@@ -23,7 +23,7 @@ export function hasRoom(session: Session, exchange: Exchange, id: IdSpan): boole
   return refusal === undefined;
 }
 
-/** One that asks for much leaves others of its subject always some room: a part of what is free. */
+/** A lease may hold only a multiple of its subject's free room, so that a busy lease always leaves room for the others. */
 function isLeaseFull({ inFlight, account }: Session): boolean {
   return inFlight.isFull || inFlight.count >= limits.leaseShareOfFree * account.requests.room;
 }

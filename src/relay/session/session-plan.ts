@@ -1,4 +1,4 @@
-// What a session is made of: which one it is, which never changes, and what it shares with the others of its relay.
+// What a session is made from: its identity, which never changes, and what it shares with the other sessions of its relay.
 import type { AnswerOptions } from '../../config/dataplane-options.js';
 import type { Era } from '../../protocol/protocol-versions.js';
 import type { ClientIntroduction } from '../../upstream/session/client-introduction.js';
@@ -11,15 +11,15 @@ export interface SessionIdentity {
   readonly virtualHostId: string;
   /** The version of MCP that it was opened with. */
   readonly protocolVersion: string;
-  /** Of the requests that are served in it: a modern one is a lease, of which no client knows. */
+  /** The era of the requests that are served in it. A modern session is a lease, whose id no client knows. */
   readonly era: Era;
   readonly introduction: ClientIntroduction;
 }
 
-/** What the sessions of a relay share, beside what their upstream sessions do. */
+/** What the sessions of a relay share, apart from what their upstream sessions share. */
 export interface SessionMeans {
   readonly slow: SlowRequests;
   readonly answers: AnswerOptions;
-  /** Given a cancellation of what is not in flight here: it may be, in the process that this one has replaced. */
+  /** Called with a cancellation of a request that is not in flight here: the process that this one replaced may have it. */
   readonly passBack?: ((identity: SessionIdentity, request: ExchangeRequest) => void) | undefined;
 }

@@ -192,7 +192,7 @@ export class Session {
     this.inFlight.retire();
   }
 
-  /** Whether this caller may use the session here. Others are answered as if there were no such session (X02, X03). */
+  /** Whether this caller may use the session here. Other callers are answered as if there were no such session (X02, X03). */
   belongsTo(subject: string, virtualHostId: string): boolean {
     return this.identity.subject === subject && this.identity.virtualHostId === virtualHostId;
   }

@@ -23,7 +23,7 @@ export function onSubscribing(
   const { backend } = upstream;
   return (isDone) => {
     giveBack();
-    // Meanwhile the backend may have moved, or its allow-list may have changed.
+    // While it was asked, the backend may have moved, or its allow-list may have changed.
     if (isDone && session.upstreams.used(name) === upstream) session.onSubscribed(upstream, backend, uri, metadata);
   };
 }

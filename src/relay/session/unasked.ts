@@ -1,6 +1,6 @@
-// What the backends of one session say unasked, on streams of theirs that are open for as long as the client's own is: one
-// with each backend that has something to say. A backend that loses its session meanwhile gets another. In a lease
-// (modern/leases.ts) no client has such a stream, and what is heard is what a backend asks in the middle of a call. Cold.
+// The messages that the backends of one session send unasked, on streams that are open as long as the client's session stream is: one
+// for each backend that may send any. A backend that loses its session meanwhile gets a new one. In a lease (modern/leases.ts) no
+// client has a session stream, and only requests that a backend sends in the middle of a call are heard. Cold path.
 import { capability, LIST_CHANGES } from '../../protocol/capabilities.js';
 import { readBackendMessage, type BackendMessage } from '../../protocol/json-rpc.js';
 import type { Unhonoured } from '../../protocol/listen-acknowledgement.js';
@@ -32,7 +32,7 @@ const CHANGES: ReadonlySet<string> = new Set([
 
 const SPEAKING = capability.logging | LIST_CHANGES | capability.resourcesSubscribe | capability.tasks;
 
-/** What is done about what the backends say: `Unasked` itself, for each of them. */
+/** Handles the messages of all backends: `Unasked` itself. */
 interface Listener {
   readonly deadlines: DeadlineWheel;
   readonly memory: SessionShare;
@@ -41,12 +41,12 @@ interface Listener {
   onModernMessage(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): void;
 }
 
-/** A backend that is listened to. One object for each, because they are many. */
+/** A backend that is listened to: a single object per backend, because there are many. */
 abstract class Heard {
   abstract readonly stream: BackendStream | ModernListening;
   protected readonly listener: Listener;
   protected readonly upstream: UpstreamSession;
-  /** Headers of the client's last GET for the backend. */
+  /** The headers for the backend, from the client's latest GET. */
   metadata: RequestMetadata;
   readonly #record: UpstreamSession['record'];
 
@@ -69,13 +69,13 @@ abstract class Heard {
     this.upstream.markLost(this.#record);
   }
 
-  /** Whether there is a session to be lost: without an id of one the backend has no such stream. */
+  /** Whether there is a session to lose: a backend that gave no session id merely has no such stream. */
   protected get hasSession(): boolean {
     return this.#record?.sessionId !== '';
   }
 }
 
-/** A backend with sessions has one stream for all that it says. */
+/** A backend with sessions: one stream for everything that it sends unasked. */
 class HeardSession extends Heard implements BackendStreamPlan {
   readonly stream = new BackendStream(this);
 
@@ -96,7 +96,7 @@ class HeardSession extends Heard implements BackendStreamPlan {
   }
 }
 
-/** One without is told what is wanted of it. */
+/** A backend without sessions: it is told which notifications are wanted. */
 class HeardModern extends Heard implements ModernListeningPlan {
   readonly stream = new ModernListening(this);
 
@@ -134,12 +134,12 @@ export class Unasked implements Listener {
     return this.#context.deadlines;
   }
 
-  /** Made for the first backend that has something to say. */
+  /** Made for the first backend that may send something unasked. */
   #heard: Map<UpstreamSession, Heard> | undefined;
   /** Made for the first backend that loses its session. */
   #reopenings: Map<UpstreamSession, Reopening> | undefined;
   readonly #isLease: boolean;
-  /** After the client went away: it may come back. */
+  /** Runs after the client has disconnected: it may come back. */
   #lingering: Deadline | undefined;
   #isOver = false;
 
@@ -150,7 +150,7 @@ export class Unasked implements Listener {
     this.memory = memory;
     const onClosed = (): void => {
       this.#linger();
-      // A client that has listened has all of its idle time before it, as after a call.
+      // A client that has been listening now gets its full idle timeout, as after a call.
       if (!session.isEnded) session.idleDeadline?.restart();
     };
     const onAsking = (isAsking: boolean, upstream: UpstreamSession): void =>
@@ -161,8 +161,8 @@ export class Unasked implements Listener {
   }
 
   /**
-   * The client is about to open its stream. Backends are listened to from now on, so that what the first call makes one of
-   * them ask is heard, also when the call comes here before the GET does.
+   * The client is about to open its stream. Backends are listened to from now on, so that a request which the first call makes one of
+   * them send is heard even if the call arrives before the GET.
    */
   expect(request: ExchangeRequest): void {
     if (this.#isOver || this.stream.isHeard) return;
@@ -171,7 +171,7 @@ export class Unasked implements Listener {
     this.#linger();
   }
 
-  /** The client's GET. @param position of the last event that it got; `undefined` when it begins anew. */
+  /** The client's GET. @param position of the last event that it received; `undefined` when it does not resume the stream. */
   open(exchange: Exchange, position: number | undefined): void {
     if (exchange.isAborted) return exchange.reset();
     this.#lingering?.cancel();
@@ -179,7 +179,7 @@ export class Unasked implements Listener {
     if (this.stream.isOpen) this.#listenToAll(exchange.request);
   }
 
-  /** The session obeys another config: backends that are new in it are listened to, too. */
+  /** The session has applied another config: backends that are new in it are listened to, too. */
   onReconfigured(request: ExchangeRequest): void {
     if (this.stream.isOpen) this.#listenToAll(request);
   }
@@ -189,12 +189,12 @@ export class Unasked implements Listener {
     if (virtualHost === undefined) return;
     backendTurns.visitAll(identity.subject, virtualHost.backends.values(), {
       visit: (backend) => {
-        // It may have ended since, or obey another config.
+        // The session may have ended since, or have applied another config.
         if (this.#isOver || !this.#session.hasConfig(virtualHost)) return;
         const metadata = metadataFor(backend, request);
         const upstream = this.#session.upstream(backend);
         if (upstream.state === 'open') this.onOpened(upstream, metadata);
-        // When it is open, this hears of it.
+        // `onOpened` is called when it is open.
         else upstream.whenOpen(metadata, () => undefined);
       },
       onNoRoom: () => undefined,
@@ -203,16 +203,16 @@ export class Unasked implements Listener {
 
   /** An upstream session is open. */
   onOpened(upstream: UpstreamSession, metadata: RequestMetadata): void {
-    // Who has no session there is asked by the answer itself, or not at all.
+    // In a lease, a backend without sessions asks in the response to a call, or not at all.
     if (this.#isOver || !(this.#isLease ? upstream.hasToBeTold : this.stream.isOpenOrExpected)) return;
     const before = this.#heard?.get(upstream);
-    // One that was refused may be let in by the credentials of the new GET; another asks with them from now on.
+    // A live stream uses the credentials of the new GET from now on; one that was refused is tried again with them.
     if (before?.stream.isOver === false) {
       before.metadata = metadata;
       return;
     }
     if (!this.#maySpeak(upstream)) return;
-    // As if it were being opened: what is opened from within ends it.
+    // Calls wait as if the upstream session were still being opened; the stream opened below ends the hold.
     upstream.hold();
     const Kind = upstream.isModern ? HeardModern : HeardSession;
     const heard = new Kind(this, upstream, metadata);
@@ -221,7 +221,7 @@ export class Unasked implements Listener {
     this.#reopenings?.get(upstream)?.onOpened();
   }
 
-  /** What the session wants to hear of a backend without sessions; `''` for nothing. */
+  /** The notifications that the session wants from a backend without sessions, as JSON; `''` for none. */
   filterFor(upstream: UpstreamSession): string {
     const wanted = this.#session.wantedChanges;
     const changes = listChanges.filter(({ bit }) => (wanted & bit) !== 0 && upstream.declares(bit));
@@ -230,29 +230,29 @@ export class Unasked implements Listener {
     return changes.length === 0 && uris.length === 0 ? '' : filterJson({ changes, uris });
   }
 
-  /** Backends without sessions are told of it by listening to them anew. */
+  /** Tells backends without sessions, which takes a new `subscriptions/listen`. */
   onSubscriptionsChanged(): void {
     for (const { stream } of this.#heard?.values() ?? []) if (stream instanceof ModernListening) stream.renew();
   }
 
-  /** What of that which the session wants to hear a backend without sessions has said that it does not tell of. */
+  /** The part of the wanted notifications that a backend without sessions has said it will not send. */
   unhonouredBy(upstream: UpstreamSession): Unhonoured | undefined {
     const stream = this.#heard?.get(upstream)?.stream;
     return stream instanceof ModernListening ? stream.unhonoured : undefined;
   }
 
-  /** The backend has taken a subscription. One that does not say that it does is not listened to before. */
+  /** The backend has accepted a subscription. If it declares none, it may not have been listened to before. */
   onSubscribed(upstream: UpstreamSession, metadata: RequestMetadata): void {
     if (upstream.state === 'open' && this.#heard?.has(upstream) !== true) this.onOpened(upstream, metadata);
   }
 
-  /** Whether the backend can have anything to say. */
+  /** Whether the backend may send anything unasked. */
   #maySpeak(upstream: UpstreamSession): boolean {
     const isSubscribed = this.#session.madeSubscriptions?.isAnyOf(upstream.backend.name) === true;
     return upstream.declares(SPEAKING) || this.#session.offersAnything || isSubscribed;
   }
 
-  /** Another process has opened the upstream session anew: its backend is listened to there. */
+  /** Another process has opened the upstream session anew: from now on the backend is listened to in the new session. */
   onReplaced(upstream: UpstreamSession, replace: () => void): void {
     const heard = this.#heard?.get(upstream);
     replace();
@@ -284,7 +284,7 @@ export class Unasked implements Listener {
     return reopening;
   }
 
-  /** With the session; or, not `isForGood`, until the client opens its stream here again. */
+  /** Ends with the session; not `isForGood`, only until the client opens its stream here again. */
   end(isForGood = true): void {
     this.#isOver ||= isForGood;
     this.#lingering?.cancel();
@@ -292,7 +292,7 @@ export class Unasked implements Listener {
     this.stream.end();
   }
 
-  /** Nobody hears it just now: backends are listened to for a little while more. */
+  /** The client is not listening now: backends are listened to for a little while longer. */
   #linger(): void {
     this.#lingering ??= this.#context.deadlines.after(limits.backendStreamsLingerMs, () => {
       this.stream.expectNoMore();
@@ -314,7 +314,7 @@ export class Unasked implements Listener {
   onModernMessage(upstream: UpstreamSession, bytes: Buffer, { method }: BackendMessage): void {
     upstream.hear(method);
     const isChange = CHANGES.has(method);
-    // Nothing else was asked for.
+    // No other notifications were asked for.
     if (!isChange && method !== 'notifications/resources/updated') return;
     const untagged = untaggedNotification(bytes);
     const message = untagged && readBackendMessage(untagged);
@@ -324,7 +324,7 @@ export class Unasked implements Listener {
     if (parts !== undefined) this.stream.tell(parts);
   }
 
-  /** Where the client is asked. */
+  /** The stream on which the client is asked. */
   #askedBy(upstream: UpstreamSession): AskingStream {
     return (this.#isLease ? this.#session.inFlight.soleAskable(upstream) : undefined) ?? this.stream;
   }

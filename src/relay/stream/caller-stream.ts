@@ -1,12 +1,12 @@
-// The event stream on which one call is answered. To a client that can go on with it (2025-11-25) every event has an id of
-// ours, and what the client may not have is kept: the last bytes that were written, and what is said while it has no connection. A
-// GET with the id of the last event that arrived brings the rest, once and in order. For others nothing outlives
-// the connection. Hot: of an event of usual size one encoding, one write and one short string.
+// The event stream on which one call is answered. For a client that can resume it (2025-11-25), the gateway gives every event an id and
+// keeps what the client may have missed: the last bytes written, and the events said while it has no connection. A GET with the id of
+// the last event that arrived brings the rest, once and in order. For other clients nothing outlives the connection. Hot path: for an
+// event of usual size, one encoding, one write and one short string.
 //
 //   attached ── no room, or a large event is on its way ──> blocked ── room ──> attached
 //   attached, blocked ── the connection broke or was replaced, all was written ──> detached ── GET: `attach` ──> attached
 //
-// Whether the last event was said is another matter: behind it the stream is delivered, or not yet, as its keeper has it.
+// Apart from this state, a stream whose last event was said is either delivered or undelivered, as its keeper files it.
 import {
   encodeEvent,
   encodeEventAfter,
@@ -28,10 +28,10 @@ import type { StreamKeeper } from './stream-keeper.js';
 import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
 
 export interface StreamOwner {
-  /** The client's connection is gone, and with it what held the backend back. */
+  /** The client's connection is gone, and with it the backpressure on the backend. */
   onDetached(): void;
   onAttached(): void;
-  /** There is room for more after it was blocked. */
+  /** The stream has room for more events. */
   onRoom(): void;
 }
 
@@ -46,30 +46,30 @@ export class CallerStream extends ListNode {
   /** For `StreamKeeper`. */
   keptSinceMs = 0;
   isDelivered = false;
-  /** Of its session's; 0 when it cannot be gone on with. */
+  /** The stream's number in its session; 0 when it cannot be resumed. */
   readonly number: number;
-  /** Until the answer is said: what is kept then must not keep its request. */
+  /** Cleared when the answer is said: a kept stream must not keep its request in memory. */
   #owner: StreamOwner | undefined;
   readonly #keeper: StreamKeeper | undefined;
   #state: State = 'attached';
-  /** Unless it is detached. What is said while that takes no more waits. */
+  /** The client's connection, unless detached. While it takes no more, events wait. */
   #exchange: Exchange | undefined;
-  /** The last event, which goes out with the end. */
+  /** The last event, which is written together with the end of the stream. */
   #last: Buffer | undefined;
-  /** A large event on its way. */
+  /** A large event that is being written. */
   #sending: Sending | undefined;
   #isPrimed = false;
   #isEnding = false;
   #isFiled = false;
-  /** Of the request, as JSON: for a word in place of an answer that cannot be kept. */
+  /** The request's id as JSON, for an error in place of an answer that cannot be kept. */
   #answerId: Buffer | undefined;
   readonly #said: SaidEvents;
-  /** Of the ids of its events. */
+  /** How the id line of each event begins. */
   readonly #idText: string;
-  /** Unwritten ones that were dropped and not told of. */
+  /** Unwritten events that were dropped, of which the client has not been told. */
   #lostCount = 0;
 
-  /** Opens the exchange's stream. The exchange's end is the owner's to hear, and to hand on to `detach`. */
+  /** Opens the exchange's stream. The owner listens for the end of the exchange, and then calls `detach`. */
   constructor(owner: StreamOwner, exchange: Exchange, keeper: StreamKeeper | undefined) {
     super();
     this.#owner = owner;
@@ -86,7 +86,7 @@ export class CallerStream extends ListNode {
     return this.#keeper !== undefined;
   }
 
-  /** Whether who says more should wait. */
+  /** Whether the sender should wait before it says more. */
   get isBlocked(): boolean {
     return this.#state === 'blocked';
   }
@@ -101,17 +101,17 @@ export class CallerStream extends ListNode {
     return this.#isEnding && position === this.#said.position;
   }
 
-  /** Sends the head, and what a client needs to go on from there, before there is an event. */
+  /** Sends the head, and the id from which a client can resume, before there is an event. */
   prime(): void {
     if (this.#isPrimed || this.#exchange === undefined) return;
     this.#isPrimed = true;
-    // Some servers send the head with the first bytes only.
+    // Some HTTP servers send the head only with the first bytes of the body.
     this.#write(this.#keeper === undefined ? keepAliveComment : Buffer.from(this.#primingText(0)));
   }
 
   /**
    * @param data valid until this returns unless it is large.
-   * @param onLost called when it will not reach the client, though the stream goes on.
+   * @param onLost called when the event will not reach the client although the stream continues.
    */
   say(data: Buffer, onLost?: () => void): void {
     if (this.#exchange === undefined && this.#keeper === undefined) return;
@@ -119,7 +119,7 @@ export class CallerStream extends ListNode {
       this.#sayLarge([data], onLost);
       return;
     }
-    // What was lost was the latest there was when the client came back.
+    // The lost events were the newest when the client came back, so it has not been told of them yet.
     if (this.#lostCount > 0 && this.#state === 'attached') this.#tellLoss();
     const position = this.#said.position + 1;
     const event =
@@ -137,14 +137,14 @@ export class CallerStream extends ListNode {
   }
 
   /**
-   * The last event: the stream ends behind it.
+   * Says the last event, the answer, after which the stream ends.
    * @param parts may be large.
    * @param id of the request that it answers.
    */
   finish(parts: readonly Buffer[], id: IdSpan): void {
     this.#isEnding = true;
     this.#owner = undefined;
-    // A copy: the request's memory is another's from here on.
+    // A copy, because the request's memory is reused from here on.
     const isIdKept = this.#keeper !== undefined && id.end - id.start <= limits.keptIdBytesMax;
     if (isIdKept) this.#answerId = Buffer.from(id.bytes.subarray(id.start, id.end));
     let bytes = 0;
@@ -167,7 +167,7 @@ export class CallerStream extends ListNode {
   }
 
   /**
-   * Goes on behind an event that has been said, on another exchange; one that is open still is ended.
+   * Continues after an event that was said, on another exchange; the previous exchange is ended if it is still open.
    * @param exchange not answered yet.
    */
   attach(exchange: Exchange, position: number): void {
@@ -178,7 +178,7 @@ export class CallerStream extends ListNode {
     const older = this.#exchange;
     const isOlderBlocked = this.isBlocked;
     this.#forgetExchange();
-    // One that does not read would never come to its end.
+    // A client that does not read would never reach the end.
     if (isOlderBlocked) older?.reset();
     else older?.end();
     this.#said.onDetached();
@@ -194,18 +194,18 @@ export class CallerStream extends ListNode {
     this.#pump();
   }
 
-  /** For `StreamKeeper`: what stays for longer leaves the blocks of memory that it was cut from. */
+  /** For `StreamKeeper`: copies events that stay for longer out of the blocks of memory that they were cut from. */
   compact(): void {
     this.#said.compact();
   }
 
-  /** For `StreamKeeper`: nothing is kept any more. What is being handed over still is. */
+  /** For `StreamKeeper`: nothing is kept any more, except events that are still being written. */
   release(): void {
-    // One that is over is nobody's any more.
+    // A finished stream need not be cleared, because nothing refers to it any more.
     this.#said.release(this.#exchange === undefined && !this.#isEnding);
   }
 
-  /** For `SaidEvents`. @returns what stands in the place of an answer that cannot be kept. */
+  /** For `SaidEvents`. @returns the error that replaces an answer that cannot be kept; `undefined` without the request's id. */
   lostAnswer(position: number): string | undefined {
     const bytes = this.#answerId;
     if (bytes === undefined) return undefined;
@@ -250,7 +250,7 @@ export class CallerStream extends ListNode {
     exchange.onDrain = undefined;
   }
 
-  /** What nobody may come back for soon is what `compact` would make of it: all of a sweep's at once would take long. */
+  /** Without a connection, an event is kept as `compact` would leave it: converting all of them in one sweep would take long. */
   #keepable(event: Buffer, onLost: (() => void) | undefined): Kept {
     if (onLost !== undefined) return new KeptEvent(event.toString('latin1'), undefined, onLost);
     return this.#exchange === undefined ? event.toString('latin1') : event;
@@ -264,7 +264,7 @@ export class CallerStream extends ListNode {
     if (!this.isBlocked) this.#pump();
   }
 
-  /** Writes what waits, until there is no room. */
+  /** Writes the waiting events until the connection takes no more. */
   #pump(): void {
     while (this.#exchange !== undefined && this.#state === 'attached' && this.#said.isAnyUnwritten) {
       const droppedCount = this.#said.skipDropped();
@@ -289,7 +289,7 @@ export class CallerStream extends ListNode {
     if (this.#state === 'attached') this.#onAllWritten();
   }
 
-  /** The notice bears the id of the event before the next one: it is told again to who goes on from further back. */
+  /** The notice has the id of the event before the next one, so that a client that resumes from further back is told again. */
   #tellLoss(): void {
     const data = lossNotification(this.#lostCount);
     this.#lostCount = 0;

@@ -1,21 +1,21 @@
-// An event that is kept for a client whose connection broke. Most are the bytes that went out; what stays for longer than some
-// seconds becomes a string, of a character for each byte: that weighs what it is, where a slice of a buffer keeps the whole
-// block that it was cut from.
+// An event that is kept for a client whose connection broke. Most are kept as the bytes that were sent. An event that stays for longer
+// than a few seconds becomes a string of one character per byte: the string takes its own size only, while a slice of a buffer keeps
+// the whole block that it was cut from.
 import { limits } from '../../shared/limits.js';
 
-/** Small, as it goes out; or with more to it. */
+/** A small event as it is sent (bytes, or the same in Latin-1), or an event with large data or a callback. */
 export type Kept = Buffer | string | KeptEvent;
 
-/** In the place of an event that could not be kept. */
+/** Stands for an event that could not be kept. */
 export const LOST = '';
 
-/** Larger data is handed over in pieces, and has memory of its own. */
+/** Larger data is written in pieces, and has memory of its own. */
 export const LARGE_BYTES_FROM: number = limits.readAtOnceBytesMax;
 
 export class KeptEvent {
-  /** All of a small one; of a large one what stands before its data. */
+  /** The whole of a small event; of a large event, what precedes its data. */
   readonly text: string;
-  /** The data of a large one. */
+  /** The data of a large event. */
   readonly parts: readonly Buffer[] | undefined;
   readonly onLost: (() => void) | undefined;
   /** In bytes. */
@@ -31,7 +31,7 @@ export class KeptEvent {
   }
 }
 
-/** As MCP's log message: the client is told how much it has missed. */
+/** An MCP log message that tells the client how many messages it has missed. */
 export function lossNotification(lostCount: number): Buffer {
   const data = `${lostCount} messages from backends were lost because this stream was not read in time`;
   const params = { level: 'warning', logger: 'switchyard', data };

@@ -1,6 +1,6 @@
-// What one call's stream has said, as its client can still ask for it: the last events that were written, and those that wait
-// for a connection, each at its position. They count at the session's keeper as soon as no connection is due to take them; where there is
-// no room, the older make room for the newer. Without a keeper only what waits for the connection is here. Hot: a few stores for an event.
+// The events of one call's stream that its client can still ask for: the last ones that were written, and those that wait for a
+// connection, each at its position. They count at the session's keeper as soon as no connection is due to take them; without room, older
+// events make room for newer ones. Without a keeper, only events that wait for the connection are here. Hot path: a few stores per event.
 //
 //   first … written, and kept … next … unwritten … position
 import { Fifo } from '../../shared/fifo.js';
@@ -9,22 +9,22 @@ import type { CallerStream } from './caller-stream.js';
 import { KeptEvent, LOST, type Kept } from './kept-event.js';
 import type { StreamKeeper } from './stream-keeper.js';
 
-/** What a stream takes of the keeper's room at once. */
+/** The least that a stream takes of the keeper's room at once, if there is so much. */
 const TAKEN_BYTES_LEAST = 2_048;
 
 export class SaidEvents {
   readonly #keeper: StreamKeeper | undefined;
   readonly #stream: CallerStream;
-  /** Of the last event that was said, and of the next one to be written. */
+  /** The positions of the last event that was said (`#position`) and of the next one to be written (`#next`). */
   #position = 0;
   #next = 1;
-  /** The events from this position on. */
+  /** The kept events, from position `#first` on. */
   readonly #kept = new Fifo<Kept>();
   #first = 1;
-  /** Those before this position count at the keeper. */
+  /** Events before this position count at the keeper. */
   #counted = 1;
   #countedBytes = 0;
-  /** What the keeper has for them: taken in larger steps, because each costs. */
+  /** The room taken at the keeper for these: in larger steps, because each step costs. */
   #takenBytes = 0;
 
   constructor(keeper: StreamKeeper | undefined, stream: CallerStream) {
@@ -32,7 +32,7 @@ export class SaidEvents {
     this.#stream = stream;
   }
 
-  /** Of the last event that was said; 0 before the first. */
+  /** The position of the last event that was said; 0 before the first. */
   get position(): number {
     return this.#position;
   }
@@ -51,7 +51,7 @@ export class SaidEvents {
     return this.#kept.at(this.#next - this.#first) ?? LOST;
   }
 
-  /** An event was said and written, and nobody can come back for it. */
+  /** An event was said and written, and the client cannot come back for it. */
   pass(): void {
     this.#position += 1;
     this.#first = this.#counted = this.#next = this.#position + 1;
@@ -67,7 +67,7 @@ export class SaidEvents {
     if (isWritten) this.#trimWritten();
   }
 
-  /** The next one was written. */
+  /** The next event was written. */
   onWritten(): void {
     this.#next += 1;
     if (this.#keeper === undefined) {
@@ -79,25 +79,25 @@ export class SaidEvents {
     this.#trimWritten();
   }
 
-  /** No connection is due to take what is unwritten. */
+  /** No connection is due to take the unwritten events. */
   onDetached(): void {
     if (this.#keeper !== undefined) this.#countTo(this.#position + 1);
     else this.#dropUnwritten();
   }
 
-  /** The client goes on from there. */
+  /** The client resumes from this position. */
   goBackTo(next: number): void {
     this.#next = next;
   }
 
-  /** @returns how many events of those to be written are gone. */
+  /** Skips events that were dropped before they were written. @returns how many. */
   skipDropped(): number {
     const count = this.#first - this.#next;
     if (count > 0) this.#next = this.#first;
     return Math.max(count, 0);
   }
 
-  /** What stays for longer leaves the blocks of memory that it was cut from. */
+  /** Copies events that stay for longer out of the blocks of memory that they were cut from. */
   compact(): void {
     for (let index = 0; index < this.#kept.length; index += 1) {
       const kept = this.#kept.at(index);
@@ -105,7 +105,7 @@ export class SaidEvents {
     }
   }
 
-  /** Nothing counts at the keeper any more. @param isCleared whether nothing of it is being handed over, either. */
+  /** Nothing counts at the keeper any more. @param isCleared whether the events are dropped too, because none is being written. */
   release(isCleared: boolean): void {
     this.#keeper?.give(this.#takenBytes);
     this.#takenBytes = 0;
@@ -116,7 +116,7 @@ export class SaidEvents {
     this.#first = this.#counted;
   }
 
-  /** Of what was written the last is kept, which may not have arrived; and the very last event, however large it is. */
+  /** Drops old written events. The latest stay, since they may not have arrived, and the very last one however large it is. */
   #trimWritten(): void {
     while (this.#kept.length > 1 && this.#first < this.#next - 1) {
       if (this.#countedBytes <= limits.writtenBytesKept && this.#kept.at(0) !== LOST) return;
@@ -124,7 +124,7 @@ export class SaidEvents {
     }
   }
 
-  /** The client cannot come back for it. */
+  /** Drops what is unwritten, because the client cannot come back for it. */
   #dropUnwritten(): void {
     for (let index = this.#next - this.#first; index < this.#kept.length; index += 1) {
       onLostOf(this.#kept.at(index) ?? LOST)?.();
@@ -132,12 +132,12 @@ export class SaidEvents {
     this.#kept.clear();
   }
 
-  /** Has what stands before `end` count, the older making room for the newer. */
+  /** Counts the events before `end` at the keeper; older events make room for newer ones. */
   #countTo(end: number): void {
     const keeper = this.#keeper;
     while (keeper !== undefined && this.#counted < end) {
       const kept = this.#kept.at(this.#counted - this.#first) ?? LOST;
-      // What has no room when there is nothing else makes no room in vain, and nothing but an answer takes that of others.
+      // An event that could never fit does not evict others in vain, and only an answer takes the room of other streams.
       const mayBeHeld = keeper.mayHold(kept.length);
       const isAnswer = this.#stream.isCompleteAt(this.#counted);
       if (mayBeHeld && this.#tryTake(keeper, kept.length, isAnswer && this.#first === this.#counted)) {
@@ -178,7 +178,7 @@ export class SaidEvents {
     if (this.#first > this.#next) onLostOf(kept)?.();
   }
 
-  /** There is no room for it alone. A lost answer leaves a word in its place, or nothing of its stream is left. */
+  /** The event has no room even alone. A lost answer is replaced by an error; if that has no room either, the stream is forgotten. */
   #lose(keeper: StreamKeeper, position: number): void {
     const index = position - this.#first;
     const onLost = position >= this.#next ? onLostOf(this.#kept.at(index) ?? LOST) : undefined;

@@ -1,14 +1,14 @@
-// The stream of a session that belongs to no call, opened by the client's GET: what backends say unasked goes on it. A newer
-// GET takes the place of an older one. What a slow reader has not taken waits here, bounded; the oldest goes first, and the
-// client is told how much it has missed. A client that can go on with a stream (2025-11-25) gets ids, and has some time to come
-// back for what was said meanwhile, and for the last that was written. Cold.
+// The session stream: it belongs to no call, is opened by the client's GET, and carries what backends send unasked. A newer GET
+// replaces an older one. Messages that a slow reader has not taken wait here, bounded: the oldest are dropped first, and the client is
+// told how many it has missed. A client that can resume streams (2025-11-25) gets event ids, and has some time to come back for what
+// was said meanwhile and for the last events written. Cold path.
 //
 //   closed, expected, lingering ── GET ──> open ── no room ──> blocked ── drained ──> open
 //   closed ── about to be opened ──> expected ── not opened in time, session or process ends ──> closed
 //   open, blocked ── a newer GET, the client is gone or has listened for long, session or process ends ──> closed
 //   closed ── the client was there, and may come back ──> lingering ── its time, session or process ends ──> closed
 //
-// What waits is lost when it closes, unless somebody comes for it at once.
+// Waiting messages are lost when the stream closes, unless a newer GET takes its place at once.
 import { encodeEventAfter, eventHeadText, keepAliveComment, primingText } from '../../protocol/event-stream.js';
 import type { Account } from '../../shared/accounts.js';
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
@@ -33,7 +33,7 @@ interface WaitingEvent {
 
 type State = 'closed' | 'expected' | 'open' | 'blocked' | 'lingering';
 
-/** One that was written, in Latin-1. */
+/** An event that was written, as Latin-1 text. */
 interface WrittenEvent {
   readonly position: number;
   readonly text: string;
@@ -43,34 +43,34 @@ export class SessionStream implements AskingStream {
   readonly #account: Account;
   readonly #deadlines: DeadlineWheel;
   readonly #onClosed: () => void;
-  /** For `BackendRequests`: it has no silence of its own. */
+  /** For `BackendRequests`: the session stream has no silence deadline of its own. */
   readonly onAsking: AskingStream['onAsking'];
-  /** `undefined`: the client cannot go on with a stream. */
+  /** `undefined`: the client cannot resume streams. */
   readonly #keeper: StreamKeeper | undefined;
   #state: State = 'closed';
-  /** While it is open, or blocked: no room until it says that it has drained. */
+  /** Set while open or blocked. Blocked: it has no room until it has drained. */
   #exchange: Exchange | undefined;
   readonly #waiting: WaitingEvent[] = [];
   #waitingBytes = 0;
   #lostCount = 0;
-  /** Changes of lists that have come within the moment, by method; what one backend alone said keeps its bytes. */
+  /** List changes of the current moment, by method; a notification that came only once keeps its bytes. */
   #changes: Map<string, Buffer> | undefined;
   #changeDeadline: Deadline | undefined;
   #lifeDeadline: Deadline | undefined;
-  /** Of the last event that was said. */
+  /** The position of the last event that was said. */
   #position = 0;
-  /** What may not have arrived; older ones are taken for arrived, up to this position. */
+  /** Written events that may not have arrived; older ones, up to `#arrivedThrough`, are assumed to have arrived. */
   readonly #written: WrittenEvent[] = [];
   #writtenBytes = 0;
   #arrivedThrough = 0;
   #lingerDeadline: Deadline | undefined;
   readonly #isReady: () => boolean;
-  /** Runs while what the client is asked waits until it is ready, and with it what is said behind. */
+  /** Runs while a request to the client waits until the client is ready; everything said after it waits too. */
   #readyDeadline: Deadline | undefined;
 
   /**
-   * @param onClosed called when the client went away, and not when another GET took its place.
-   * @param isReady whether the client may be asked, which it is not before it has said so (S29).
+   * @param onClosed called when the client has gone or its GET has lasted too long, but not when another GET has replaced it.
+   * @param isReady whether the client may be sent requests, which it may not before it has said that it is ready (S29).
    */
   constructor(
     account: Account,
@@ -92,27 +92,27 @@ export class SessionStream implements AskingStream {
     return this.#state === 'open' || this.#state === 'blocked';
   }
 
-  /** Whether the client hears what is said, or is about to open the stream for the first time. */
+  /** Whether the client receives what is said, or is about to open the stream for the first time. */
   get isOpenOrExpected(): boolean {
     return this.isOpen || this.#state === 'expected';
   }
 
-  /** Whether what is said is heard, now or later. */
+  /** Whether the client receives what is said, now or later. */
   get isHeard(): boolean {
     return this.#state !== 'closed';
   }
 
-  /** The client is about to open it: until then, or until `expectNoMore`, what is said waits. */
+  /** The client is about to open the stream: messages wait until it does, or until `expectNoMore`. */
   expect(): void {
     this.#transition(['closed'], 'expected');
   }
 
-  /** The client has not come: what waits is lost. */
+  /** The client has not opened the stream: waiting messages are lost. */
   expectNoMore(): void {
     if (this.#transition(['expected'], 'closed')) this.#dropAll();
   }
 
-  /** @param position of the last event that the client got; `undefined` when it begins anew. */
+  /** @param position of the last event that the client received; `undefined` when it does not resume the stream. */
   open(exchange: Exchange, position?: number): void {
     if (exchange.isAborted) {
       exchange.reset();
@@ -125,11 +125,11 @@ export class SessionStream implements AskingStream {
     exchange.onAbort = () => this.#onAbort(exchange);
     exchange.onDrain = () => this.#onDrain(exchange);
     exchange.openStream();
-    // The next GET shows a token that is good then, and is held against the config of that moment.
+    // Bounded, because the next GET must show a token that is valid then, and is checked against the config of that time.
     this.#lifeDeadline = this.#deadlines.after(limits.sessionStreamMsMax, () => this.#onOld(exchange));
     const goneOnFrom = position !== undefined && position <= this.#position ? position : undefined;
     this.#putBack(goneOnFrom);
-    // Some servers send the head with the first bytes only.
+    // Some HTTP servers send the head only with the first bytes of the body.
     this.#write(this.#keeper === undefined ? keepAliveComment : this.#priming(goneOnFrom));
     this.#flush();
   }
@@ -141,7 +141,7 @@ export class SessionStream implements AskingStream {
     this.#flush();
   }
 
-  /** Ends it; nothing is said any more unless it is opened again. */
+  /** Ends the stream; nothing is said any more unless it is opened again. */
   end(): void {
     this.#changeDeadline?.cancel();
     this.#readyDeadline?.cancel();
@@ -168,7 +168,7 @@ export class SessionStream implements AskingStream {
       onLost?.();
       return;
     }
-    // Nothing else is told with it than what the client is asked.
+    // Only requests to the client have an `onLost`.
     if (onLost !== undefined && !this.#isReady()) this.#awaitReadiness();
     this.#position += 1;
     const position = this.#position;
@@ -190,7 +190,7 @@ export class SessionStream implements AskingStream {
     this.#account.sessionBytes.take(bytes.length);
   }
 
-  /** A list has changed at some backend: one notification for all that say so within a moment. */
+  /** A list has changed at some backend: sends one notification for all backends that say so within a moment. */
   tellChanged(method: string, bytes: Buffer): void {
     if (!this.isHeard) return;
     const isFirst = this.#changes === undefined;
@@ -209,11 +209,11 @@ export class SessionStream implements AskingStream {
     return this.#state === 'blocked' || this.#readyDeadline !== undefined;
   }
 
-  /** A client that never says that it is ready is not asked. */
+  /** Holds back requests until the client is ready; if it does not say so in time, they are lost. */
   #awaitReadiness(): void {
     this.#readyDeadline ??= this.#deadlines.after(limits.clientReadyMsMax, () => {
       this.#readyDeadline = undefined;
-      // Another process may have heard that it is.
+      // Another process may have heard that the client is ready.
       if (this.#isReady()) return this.#flush();
       for (const event of this.#waiting.filter(({ onLost }) => onLost !== undefined)) {
         this.#waiting.splice(this.#waiting.indexOf(event), 1);
@@ -262,7 +262,7 @@ export class SessionStream implements AskingStream {
     this.#linger();
   }
 
-  /** The client has disconnected, and may come back. */
+  /** The client has disconnected, or its GET has lasted too long; it may come back. */
   #linger(): void {
     if (this.#keeper === undefined) {
       this.#dropAll();
@@ -274,7 +274,7 @@ export class SessionStream implements AskingStream {
     this.#onClosed();
   }
 
-  /** Nobody is waited for. */
+  /** The client is not expected back: everything is dropped. */
   #close(): void {
     this.#transition(['expected', 'lingering'], 'closed');
     this.#lingerDeadline?.cancel();
@@ -290,13 +290,13 @@ export class SessionStream implements AskingStream {
     return `id: ${this.#keeper?.sessionStreamNumber}_${position}\n`;
   }
 
-  /** What a client needs to go on with the stream before there is an event, and when it ends by itself. */
+  /** The id from which a client can resume before there is an event, and how soon it may come back when the stream ends. */
   #priming(goneOnFrom: number | undefined): Buffer {
     const position = goneOnFrom ?? (this.#waiting[0]?.position ?? this.#position + 1) - 1;
     return Buffer.from(this.#idText(position) + primingText);
   }
 
-  /** It was written, and may not arrive. */
+  /** Keeps an event that was written but may not arrive. */
   #remember(position: number, bytes: Buffer): void {
     if (this.#keeper === undefined) return;
     const { sessionBytes } = this.#account;
@@ -315,7 +315,7 @@ export class SessionStream implements AskingStream {
     }
   }
 
-  /** What was written behind this position is to be written again. Whoever begins anew has no claim to it. */
+  /** Queues the events written after this position to be written again. A client that does not resume has no claim to them. */
   #putBack(position: number | undefined): void {
     if (position === undefined || this.#keeper === undefined) {
       this.#forgetWritten(this.#position);
@@ -331,7 +331,7 @@ export class SessionStream implements AskingStream {
     }
   }
 
-  /** Ends the exchange. One that does not read would never come to its end. */
+  /** Ends the exchange, or resets it if it is blocked: a client that does not read would never reach the end. */
   #letGo(): void {
     const exchange = this.#exchange;
     if (exchange === undefined) return;
@@ -373,7 +373,7 @@ export class SessionStream implements AskingStream {
     return event && this.#giveBack(event);
   }
 
-  /** What it took of the room for what waits. */
+  /** Gives back the room that the waiting event took. */
   #giveBack(event: WaitingEvent): WaitingEvent {
     this.#waitingBytes -= event.bytes.length;
     this.#account.sessionBytes.give(event.bytes.length);

@@ -1,8 +1,7 @@
-// The event streams of one session that its client can go on with after its connection broke: their numbers, and the bytes
-// that are kept for them. Those count in the share of session bytes, but never fill more than half of it, the subject's or
-// that of all. What goes first when there is no room: the tails of streams whose answer went out, then a stream's own oldest events, then what nobody
-// has come for for the longest. Hot: a few stores for
-// a call that streams.
+// The event streams of one session that its client can resume after its connection broke: their numbers, and the bytes kept for them.
+// The bytes count in the share of session bytes, but never fill more than half of it, of the subject's part or of the total. When there
+// is no room, these go first: the tails of streams whose answer was sent, then a stream's own oldest events, then the answers that
+// have waited longest to be fetched. Hot path: a few stores for a call that streams.
 //
 //   running ──answered──> delivered, or undelivered ──time, another in its place, no room──> released
 import type { AnswerOptions } from '../../config/dataplane-options.js';
@@ -12,31 +11,31 @@ import { limits } from '../../shared/limits.js';
 import { ListNode } from '../../shared/list-node.js';
 import { CallerStream } from './caller-stream.js';
 
-/** An event's id as it is given out: which stream of the session, and which event of it. */
+/** An event's id as clients see it: the number of the stream in its session, and the position of the event in the stream. */
 export interface EventId {
   readonly stream: number;
   readonly position: number;
 }
 
-/** @returns `undefined` for what was never given out. */
+/** @returns `undefined` for a text that is no id of the gateway. */
 export function parseEventId(text: string): EventId | undefined {
   const [, stream, position] = /^(\d{1,15})_(\d{1,15})$/.exec(text) ?? [];
   return stream === undefined ? undefined : { stream: Number(stream), position: Number(position) };
 }
 
-/** Whether it is of the stream that belongs to no call, whichever process had it. */
+/** Whether the event is of a session stream, which belongs to no call, whichever process had it. */
 export function isSessionStream({ stream }: EventId): boolean {
   return stream >= NUMBERS_FROM && stream % 2 === 0;
 }
 
-/** Numbers begin at random, so that an id of another session, or of one before, hardly ever means a stream of this one. */
+/** Numbers begin at random, so that an id from another session, or an earlier one, hardly ever names a stream of this session. */
 const NUMBERS_FROM = 1_000_000_000;
 
-/** Of the share of session bytes: with what is kept no client is to hinder the sessions of another, or its own. */
+/** Of the share of session bytes: kept events must not leave too little for sessions, of this client or of others. */
 const KEPT_FRACTION_MAX = 0.5;
 
 export class StreamKeeper {
-  /** Of the stream that belongs to no call: even, and those of calls are odd. */
+  /** The number of the session stream, which belongs to no call: even, while those of calls are odd. */
   readonly sessionStreamNumber = NUMBERS_FROM + 2 * Math.floor((Math.random() * NUMBERS_FROM) / 2);
   readonly #account: Account;
   readonly #deadlines: DeadlineWheel;
@@ -69,7 +68,7 @@ export class StreamKeeper {
     return this.#lastNumber;
   }
 
-  /** Its last event was said. @param isDelivered whether that was handed over to the client's connection. */
+  /** The stream's last event was said. @param isDelivered whether it was written to the client's connection. */
   finish(stream: CallerStream, isDelivered: boolean): void {
     const isForgotten = !stream.isLinked;
     stream.unlink();
@@ -78,21 +77,21 @@ export class StreamKeeper {
     else this.#file(stream, this.#undelivered);
   }
 
-  /** What was kept of it is with the client now, as far as can be told. */
+  /** The client has received everything that was kept of the stream, as far as can be told. */
   deliver(stream: CallerStream): void {
     if (stream.isDelivered || !stream.isLinked) return;
     stream.unlink();
     this.#fileDelivered(stream);
   }
 
-  /** Its answer cannot be kept: nobody can go on with it. */
+  /** The stream's answer cannot be kept, so the stream cannot be resumed. */
   forget(stream: CallerStream): void {
     if (stream.isDelivered && stream.isLinked) this.#deliveredCount -= 1;
     stream.unlink();
     stream.release();
   }
 
-  /** The stream of this number, if anything of it may be there still. */
+  /** The stream of this number, if anything of it may still be kept. */
   find(number: number): CallerStream | undefined {
     for (const list of [this.#running, this.#undelivered, this.#delivered]) {
       for (let stream = list.previous; stream instanceof CallerStream; stream = stream.previous) {
@@ -102,14 +101,14 @@ export class StreamKeeper {
     return undefined;
   }
 
-  /** Whether there could be room for so much at all. */
+  /** Whether there could ever be room for so many bytes. */
   mayHold(bytes: number): boolean {
     return bytes <= this.#options.resumptionBytesMax;
   }
 
   /**
-   * Room for bytes that a stream keeps. Streams whose answer went out make it.
-   * @param isAnswer also those whose answer is still to be fetched, the oldest first.
+   * Takes room for bytes that a stream keeps. Streams whose answer was sent are released to make room.
+   * @param isAnswer whether streams whose answer is still to be fetched are released too, the oldest first.
    */
   tryTake(bytes: number, stream: CallerStream, isAnswer: boolean): boolean {
     while (!this.#hasRoomFor(bytes)) {
@@ -120,7 +119,7 @@ export class StreamKeeper {
     return true;
   }
 
-  /** For what has to be kept, and is small. */
+  /** Takes room whatever the bounds, for small data that must be kept. */
   take(bytes: number): void {
     if (this.#isOver) return;
     this.#heldBytes += bytes;
@@ -133,7 +132,7 @@ export class StreamKeeper {
     this.#account.sessionBytes.give(bytes);
   }
 
-  /** The session is over: nobody can come for anything any more. */
+  /** The session is over: no stream can be resumed any more. */
   end(): void {
     this.#expiry?.cancel();
     for (const list of [this.#running, this.#undelivered, this.#delivered]) while (this.#releaseFirst(list));
