@@ -83,7 +83,7 @@ export const reachMutants: readonly Mutant[] = [
     },
     {
       slip: 'after a failed probe there is no other',
-      text: '// A probe that found no free connection says nothing of the origin.',
+      text: '// A probe for which there was no free connection says nothing about the origin.',
       becomes: 'return;',
     },
     { slip: 'a timer outlives its state', text: 'this.#deadline?.cancel();', becomes: '' },

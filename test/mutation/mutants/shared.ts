@@ -159,7 +159,7 @@ export const sharedMutants: readonly Mutant[] = [
       },
       {
         slip: 'a line keeps its turn until it is empty',
-        text: '// To the end of the round, before it may be forgotten for being empty.',
+        text: '// First moved to the end of the round: `#takeFirst` removes the line when it is empty.',
         becomes: 'return this.#takeFirst(line);',
       },
       {

@@ -115,7 +115,7 @@ export const redisStoreMutants: readonly Mutant[] = [
       },
       {
         slip: 'who writes reads the old value',
-        text: '// The invalidation comes too, but later; and a write without an answer may have been done.',
+        text: '// The invalidation arrives only later, and a write without a reply may have been done.',
         becomes: 'return;',
       },
       {
