@@ -1,5 +1,5 @@
-// What an operator sees of a running gateway of two workers: who is there, which backends can be reached, what became of a request,
-// and why somebody has a tool or not.
+// The admin listener of a gateway of two workers, as an operator uses it: the workers and sessions, which backends can be reached,
+// the outcome of a request, and why a tool is listed or not.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import t from 'tap';
@@ -13,7 +13,7 @@ import { until } from '../support/until.js';
 import { AdminConnection } from '../../src/cli/admin-connection.js';
 import { watchDataplane } from '../../src/cli/top.js';
 
-/** A command in a terminal of its own, as the program `script` makes one. */
+/** Runs a command in a terminal of its own, with the program `script`. */
 function onTerminal(words: readonly string[]): { pid: number; shown: () => string; ended: Promise<unknown> } {
   const command = words.map((word) => `'${word}'`).join(' ');
   const child = spawn('script', ['-qefc', command, '/dev/null'], {
@@ -30,7 +30,7 @@ function tryKill(pid: number): void {
   try {
     process.kill(pid, 'SIGTERM');
   } catch {
-    // It has ended.
+    // The process has already ended.
   }
 }
 
@@ -64,7 +64,7 @@ t.test('the views of the admin listener', async (t) => {
     });
   });
 
-  t.test('what happens at the moment, as `switchyard top` tells it', async (t) => {
+  t.test('`switchyard top` shows current activity', async (t) => {
     let isRead = false;
     const reading = watchDataplane(new AdminConnection({ host: '127.0.0.1', port }), 1_100, undefined)
       .next()
@@ -105,7 +105,7 @@ t.test('the views of the admin listener', async (t) => {
     t.match((await get('/sessions?subject=nobody')).body, { total: 0, sessions: [] });
   });
 
-  t.test('backends, without what is secret in a URL', async (t) => {
+  t.test('backends, without the secrets in their URLs', async (t) => {
     const { body, text } = await get('/backends');
     const { origin } = new URL(backend.url);
     const backends = body['backends'] as { origin: string; circuit: string; lastFault: unknown }[];
@@ -120,7 +120,7 @@ t.test('the views of the admin listener', async (t) => {
     t.notMatch(text, /secret-key|\/secret-path/);
   });
 
-  t.test('what became of a request', async (t) => {
+  t.test('the outcome of a request', async (t) => {
     t.not(requestId, '');
     await until(async () => (await get(`/requests/${requestId}`)).status === 200, 'the worker keeps the request');
     t.match((await get(`/requests/${requestId}`)).body, {
@@ -190,7 +190,7 @@ t.test('the views of the admin listener', async (t) => {
     await ended;
   });
 
-  t.test('a member that looks like a known one is warned of, once in each worker, and explained', async (t) => {
+  t.test('an unrecognised config member is logged once in each worker, and explained', async (t) => {
     const other = await deployment.caller({ calc: { url: backend.url, allowed_tools: ['add'] } });
     const session = await other.openSession();
     for (let look = 0; look < 8; look++) t.same(await session.toolNames(), ['calc-add', 'calc-sub']);

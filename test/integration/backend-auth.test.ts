@@ -1,5 +1,5 @@
-// Servers that want a credential: registered with one, composed, called on both planes, the secret changed and taken away. The
-// secret itself is in no answer, no log and no store.
+// Servers that require a credential: registered with one, composed, called on both planes, and their secret changed and removed.
+// The secret itself appears in no response, log or store.
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -94,7 +94,7 @@ t.test('a server that wants a header is registered, composed and called with it'
     t.match(rpc(await session.call('closed-open')).result, { content: [{ type: 'text' }] });
   });
 
-  await t.test('one that is gone makes the backend unavailable, and says so', async (t) => {
+  await t.test('a secret that was removed makes the backend unavailable, and the error says so', async (t) => {
     rmSync(join(secrets, 'vault'));
     await until(async () => rpc(await session.call('closed-open')).result === undefined, 'the secret to be missed');
     t.match(rpc(await session.call('closed-open')).error?.message, /a secret of its auth cannot be read/);
@@ -197,7 +197,7 @@ t.test(
   },
 );
 
-t.test('a list from memory is read anew once its server was refreshed', async (t) => {
+t.test('a cached list is read again after its server was refreshed', async (t) => {
   const api = await controlPlane.caller(t);
   const tools = [{ name: 'one', inputSchema: { type: 'object' } }];
   const changing = await startMcpBackend({
@@ -220,7 +220,7 @@ t.test('a list from memory is read anew once its server was refreshed', async (t
   await api.delete(`/servers/${id}`);
 });
 
-t.test('what is no auth is refused, with the member at fault', async (t) => {
+t.test('an invalid auth is refused with the name of the invalid member', async (t) => {
   const api = await controlPlane.caller(t);
   const refused = async (auth: unknown): Promise<unknown> => {
     const answer = await api.post('/servers', { name: 'refused', url: backend.url, auth });

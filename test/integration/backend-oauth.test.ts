@@ -1,6 +1,6 @@
-// Backends that want an access token, and a real authorization server: tokens for the client's own credentials, and tokens in
-// exchange for the caller's. Two users with grants of their own are at one backend under load, while tokens expire, are revoked
-// and callers change theirs; the backend compares whose each is, also of those that it refuses, and verifies them.
+// Backends that require an access token, with a real authorization server: tokens for the client's own credentials, and tokens
+// exchanged for the caller's. Two users call one backend under load while tokens expire and are revoked and callers get new ones.
+// The backend verifies every token and compares its owner with the user, also in requests that it refuses.
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose';
 import { createPublicKey, randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -39,21 +39,21 @@ const server = await startAuthorizationServer(t, {
 });
 const keySet = createRemoteJWKSet(new URL(`${server.issuer}/jwks`));
 
-/** What was shown at the backend, and whose it was: the client's, or a user's. */
+/** The subject of each token that has verified at the backend: the client itself, or a user. */
 const shown = new Map<string, string>();
 const revoked = new Set<string>();
-/** Of requests with revoked tokens. */
+/** The number of requests that came with revoked tokens. */
 let refusedCount = 0;
 let foreignCount = 0;
-/** Requests of users that were held against the token that came with them. */
+/** The number of requests whose user was compared with the subject of the token. */
 let comparedCount = 0;
 const backend = await startMcpBackend({ tools: ['who'], withSessions: true, onRequest: check });
 t.teardown(() => backend.close());
 
-/** Before it is judged: a token that has expired, or was revoked, tells whose it is just the same. */
+/** Runs before the token is verified: an expired or revoked token still names its subject. */
 function compare(request: ReceivedRequest, token: string): void {
   const { sub } = decodeJwt(token);
-  // The callers say who they are; the machine's calls say nothing.
+  // The arguments name the user; the machine's calls have no such argument.
   const [, who] = /"who":"(\w+)"/.exec(request.body.toString()) ?? [];
   const user = request.headers[WHO_HEADER];
   const isUsers = sub !== 'machine' && user !== undefined;
@@ -124,7 +124,7 @@ async function openSession(user: string): Promise<{ caller: McpCaller; session: 
   return { caller, session: await caller.openSession() };
 }
 
-t.test('two users at one backend never have each other’s token, whatever becomes of theirs', async (t) => {
+t.test('two users of one backend never get each other’s token, even when theirs expire or are revoked', async (t) => {
   let failures = 0;
   let calls = 0;
   let foreignAnswers = 0;
@@ -135,7 +135,7 @@ t.test('two users at one backend never have each other’s token, whatever becom
     const { caller, session } = await openSession(user);
     for (let i = 0; !(isEnough() && refusedCount > 0) && performance.now() < endMs; i++) {
       const args = `{"who":"${user}"}`;
-      // By its own name, and through another tool.
+      // Calls the tool directly, and through `call_tool`.
       const own = (): Promise<HttpAnswer> =>
         i % 4 === 0
           ? session.call('own-who', args)
@@ -152,7 +152,7 @@ t.test('two users at one backend never have each other’s token, whatever becom
         caller.token = await tokenOf(user);
         callerTokens.push(caller.token);
       }
-      // All that were ever issued: those in use are refused in the middle of their lives. Again where all of them ended just then.
+      // Revokes every token issued so far, so that those in use are refused before they expire. Repeats if all of them had just expired.
       if (i % 60 === 59 && user === 'alice' && refusedCount === 0)
         for (const token of shown.keys()) revoked.add(String(decodeJwt(token).jti));
     }
@@ -172,7 +172,7 @@ t.test('two users at one backend never have each other’s token, whatever becom
   t.ok(server.requests.count < calls / 2, `${server.requests.count} tokens were asked for`);
 });
 
-t.test('a token of somebody else’s would have been noticed, one that is no good any more as well', async (t) => {
+t.test('the check above notices a token of another user, and a revoked one as well', async (t) => {
   const [bobs = ''] =
     [...shown].find(([token, sub]) => sub === 'bob' && revoked.has(String(decodeJwt(token).jti))) ?? [];
   const before = foreignCount;
@@ -187,7 +187,7 @@ t.test('a token of somebody else’s would have been noticed, one that is no goo
   foreignCount = before;
 });
 
-t.test('what a secret is not meant for does not get it, nor what it is good for', async (t) => {
+t.test('a secret, and the tokens obtained with it, are not sent to hosts that it is not meant for', async (t) => {
   await setSecret('narrow', SECRETS.machine, [server.issuer]);
   await writeConfig(
     storeOptions,
@@ -199,7 +199,7 @@ t.test('what a secret is not meant for does not get it, nor what it is good for'
 });
 
 t.test(
-  'a client that is refused is told of, without its secret and without a URL, and asked with no more',
+  'a refused OAuth client is reported without its secret or a URL, and a corrected secret is obeyed at once',
   async (t) => {
     await setSecret('wrong', 'wrong-secret-4e7c', origins);
     await writeConfig(
@@ -220,7 +220,7 @@ t.test(
   },
 );
 
-t.test('an authorization server that is gone takes its own backends with it, and holds nobody up', async (t) => {
+t.test('an unreachable authorization server makes only its own backends unavailable, and delays nobody', async (t) => {
   await writeConfig(
     storeOptions,
     'erin',

@@ -1,5 +1,5 @@
-// Backends that are down and come back, and backends that come back without the sessions they knew: real servers, each on
-// a port that it keeps. The caller's session lives through all of it.
+// Backends that are down and come back, with or without the sessions they had: real servers, each on a fixed port. The caller's
+// session survives all of it.
 import t from 'tap';
 import { startDemoBackend, type DemoBackend } from '../../demo/demo-backend.js';
 import { createCalculator, createWordsmith } from '../../demo/demo-servers.js';

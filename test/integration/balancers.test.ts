@@ -1,5 +1,5 @@
-// Three machines behind the load balancers of Debian, and behind Envoy, with the configurations that are shipped. They are restarted one after the other,
-// as systemd would, while the SDK's own clients use them: nobody notices.
+// Three machines behind Debian's nginx and HAProxy, and behind Envoy, with the example configurations of this repository. The
+// machines are restarted one after the other, as systemd would do it, while clients of the SDK use them: no client notices.
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
@@ -21,7 +21,7 @@ import {
 } from '../support/shipped-balancers.js';
 import { until } from '../support/until.js';
 
-/** As the examples ask for it. */
+/** The options that the example configurations require. */
 const OPTIONS = [
   '--session-directory',
   'store',
@@ -31,15 +31,15 @@ const OPTIONS = [
   '5s',
   '--access-log',
 ];
-/** Of each machine. */
+/** The number of workers of each machine. */
 const WORKERS = [2, 1, 1];
 const MACHINES = WORKERS.length;
-/** At each balancer: every second one without a stream of its own, every third one with calls that take long. */
+/** At each balancer: every second client has no stream of its own, and every third makes slow calls. */
 const CLIENTS = 6;
-/** Longer than a machine's drain takes besides. */
+/** Longer than the rest of a machine's drain takes. */
 const SLOW_CALL_MS = 2_500;
 const PAUSE_MS = 60;
-/** In /proc/net/tcp. */
+/** The state of an established connection in /proc/net/tcp. */
 const ESTABLISHED = '01';
 
 class Users {
@@ -82,7 +82,7 @@ class Users {
   ): Promise<{ client: Client; transport: StreamableHTTPClientTransport }> {
     const fetch = async (url: string | URL, init?: RequestInit): Promise<Response> => {
       const isStream = init?.method === 'GET';
-      // A server may have none: the client then goes on without.
+      // A server may offer no stream, and the client then works without one.
       if (isStream && !hasStream) return new Response(null, { status: 405 });
       const answer = await balancer.fetch(url, init);
       if (isStream && answer.ok) this.streamsOpened += 1;
@@ -152,12 +152,12 @@ class Machine {
     this.deployment = deployment;
   }
 
-  /** Until it serves somebody. */
+  /** Waits until the machine serves a call. */
   async isUsed(): Promise<void> {
     await until(() => this.hasServed, 'its turn');
   }
 
-  /** As the kernel has it. */
+  /** The number of established connections, from the kernel. */
   get connectionCount(): number {
     const port = Number(new URL(this.deployment.gateway.origin).port).toString(16).toUpperCase().padStart(4, '0');
     const lines = readFileSync('/proc/net/tcp', 'utf8').split('\n');
@@ -169,7 +169,7 @@ class Machine {
     return logs.some(({ msg, method }) => msg === 'request' && method === 'tools/call');
   }
 
-  /** Until nobody can connect. */
+  /** Kills the machine and waits until its port accepts no connection. */
   async die(): Promise<void> {
     const { gateway } = this.deployment;
     gateway.signal('SIGKILL');
@@ -205,10 +205,10 @@ async function startMachines(t: Test, backend: McpBackend): Promise<{ machines: 
   return { machines, caller };
 }
 
-/** So many that each machine has some of them. */
+/** Enough sessions that every machine gets some. */
 const SESSIONS = 24;
 
-/** What comes after a machine has died without a word is served by the others, before the balancer's next look at its health. */
+/** When a machine dies without warning, the others serve all new requests even before the balancer's next health check. */
 async function killedBehind(t: Test, starts: readonly StartBalancer[]): Promise<void> {
   const backend = await backendFor(t, { withSessions: true, tools: ['echo'] });
   const { machines, caller } = await startMachines(t, backend);
@@ -220,12 +220,12 @@ async function killedBehind(t: Test, starts: readonly StartBalancer[]): Promise<
   const callEach = async (): Promise<void> => {
     await Promise.all(clients.map((client) => users.call(client, 'one-echo')));
   };
-  // Envoy takes a second until it uses all that it has found healthy.
+  // Envoy takes a second before it uses every machine that it has found healthy.
   await until(async () => {
     await callEach();
     return machines.every(({ hasServed }) => hasServed);
   }, 'the turn of each machine');
-  // What is sent into a connection before the balancer has heard of its end is lost with the machine, like any call in flight in it.
+  // A request sent over a connection before the balancer knows that it is closed is lost with the machine, like any call in flight.
   const kept = balancers.reduce((sum, { keptConnections }) => sum + keptConnections, 0);
   await until(() => machines[0]!.connectionCount <= kept, 'idle connections to be left');
   await machines[0]!.die();
@@ -276,14 +276,14 @@ t.test('three machines behind nginx and HAProxy are restarted, and no client not
   restartBehind(t, [startShippedNginx, startShippedHaproxy]),
 );
 
-t.test('and behind Envoy', { skip: !hasEnvoy() && 'Envoy is not installed' }, (t) =>
+t.test('no client of Envoy notices a restart of the machines', { skip: !hasEnvoy() && 'Envoy is not installed' }, (t) =>
   restartBehind(t, [startShippedEnvoy]),
 );
 
-t.test('a machine dies behind nginx and HAProxy, and the others serve what comes', (t) =>
+t.test('when a machine dies behind nginx and HAProxy, the others serve new requests', (t) =>
   killedBehind(t, [startShippedNginx, startShippedHaproxy]),
 );
 
-t.test('and behind Envoy', { skip: !hasEnvoy() && 'Envoy is not installed' }, (t) =>
+t.test('when a machine behind Envoy dies, the others serve', { skip: !hasEnvoy() && 'Envoy is not installed' }, (t) =>
   killedBehind(t, [startShippedEnvoy]),
 );

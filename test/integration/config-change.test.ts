@@ -1,5 +1,5 @@
-// A changed user config, and the next request: every worker obeys, over fresh connections, in sessions of every worker.
-// The writer is another process, or somebody at the bootstrap build's helper endpoint.
+// Every worker obeys a changed user config on the next request, over fresh connections and in the sessions of every worker. The
+// config is written by another process, or through the bootstrap build's helper endpoint.
 import t, { type Test } from 'tap';
 import {
   backendFor,
@@ -16,11 +16,11 @@ import { until } from '../support/until.js';
 
 const WORKERS = 4;
 const SESSIONS = 8;
-/** All over connections of their own: with four workers, none is left out but once in 100,000 runs. */
+/** Each over a fresh connection: with four workers, the chance that one gets none of them is 1 in 100,000. */
 const REQUESTS = 40;
-/** Redis tells the workers of a change after it has told the writer. */
+/** Redis notifies the workers of a change after it has responded to the writer. */
 const INVALIDATION_MS_MAX = 1_000;
-/** Looks within that time, at least: on a busy machine a few of them take longer. */
+/** The least number of attempts within that time: on a busy machine a few of them take longer. */
 const LOOKS_MIN = 10;
 
 interface Way {
@@ -67,7 +67,7 @@ class Stage {
     return new Stage(way, caller, { one, two }, sessions);
   }
 
-  /** @param backends those of the only virtual host; without them there is no virtual host. */
+  /** @param backends those of the only virtual host; if undefined, the config has no virtual host. */
   async write(backends: Parameters<typeof completeBackends>[0] | undefined): Promise<void> {
     const { subject, virtualHostId } = this.#caller;
     const hosts = backends === undefined ? {} : { [virtualHostId]: { backends: completeBackends(backends) } };
@@ -85,7 +85,7 @@ class Stage {
     if (answer.status !== 202) throw new Error(`not written: ${answer.status} ${answer.text}`);
   }
 
-  /** Holds for each of many requests over fresh connections; at once, unless Redis has to spread the word first. */
+  /** Expects the condition in many requests over fresh connections: at once, or, with Redis, after its notification has arrived. */
   async expect(t: Test, what: string, isObeyed: (session: McpSession, id: number) => Promise<boolean>): Promise<void> {
     const obeyedCount = async (): Promise<number> => {
       const ids = [...Array(REQUESTS).keys()];

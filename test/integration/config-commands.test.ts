@@ -1,5 +1,5 @@
-// `switchyard config …` as a program, beside a gateway that has the embedded store open: what is put is obeyed by the next request of
-// every worker. What the commands do in each store is test/cli/user-configs.test.ts.
+// The `switchyard config …` commands, run as a program while a gateway has the embedded store open: every worker obeys a written
+// config on the next request. test/cli/user-configs.test.ts tests the commands in each kind of store.
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { createScratchDirectory } from '../support/scratch-directory.js';
 
 const SUBJECT = 'alice@example.com';
 
-t.test('what is put is obeyed', async (t) => {
+t.test('every worker obeys a config that `put` has written', async (t) => {
   const backend = await backendFor(t, { tools: ['a', 'b'] });
   const deployment = await startDeployment(t, { workerCount: 2 });
   const path = join(createScratchDirectory(t), 'config.json');

@@ -1,4 +1,4 @@
-// Names and connections in the whole program: what one name server, one name or one subject does, others do not feel.
+// Names and connections in the whole program: a failing name server, name or subject does not affect the others.
 import t from 'tap';
 import { limits } from '../../src/shared/limits.js';
 import { backendFor, startDeployment } from '../support/deployment.js';
@@ -70,7 +70,7 @@ t.test("one subject's hanging calls take its own share of the connections to a b
   await Promise.all(hanging);
 });
 
-t.test("a session's stream is heard while calls have all connections that they may have", async (t) => {
+t.test("a session's stream is read even while calls use all connections of the share", async (t) => {
   const [speaking, calls] = [await SpeakingBackend.start(t, { onCall: (call) => void call.takeOver() }), 6];
   const session = await (await deployment.caller({ one: { url: speaking.backend.url } })).openSession();
   const hanging = Array.from({ length: calls }, (_, id) => session.call('one-hang', '{}', { id: `"h${id}"` }));
@@ -87,7 +87,7 @@ t.test("a session's stream is heard while calls have all connections that they m
   await Promise.all(hanging);
 });
 
-t.test("one subject's look-ups of silent names take its own share of them, and no more", async (t) => {
+t.test("one subject's look-ups of silent names take only its own share of the look-ups", async (t) => {
   const hosts = Array.from({ length: 6 }, (_, n) => `silent-${n}.test`);
   for (const host of hosts) nameServer.records[host] = 'silent';
   const backends = Object.fromEntries(hosts.map((host, n) => [`b${n}`, { url: `http://${host}/mcp` }]));

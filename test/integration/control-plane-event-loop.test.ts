@@ -1,5 +1,5 @@
-// What is large for a control plane: the bodies of its requests, messages to its /mcp, user configs that it publishes into,
-// and compositions of many subjects. No turn of its event loop is dear.
+// The largest inputs of a control plane: request bodies, messages to its /mcp, user configs that it publishes into, and
+// compositions with many subjects. No turn of its event loop takes long.
 import t, { type Test } from 'tap';
 import { limits } from '../../src/shared/limits.js';
 import { detailOf, startControlPlane, type ApiCaller } from '../support/control-plane.js';
@@ -8,7 +8,7 @@ import { backendFor } from '../support/deployment.js';
 import { TurnLog } from '../support/turn-log.js';
 
 const MIB = 1024 * 1024;
-/** What `--max-body-bytes` is unless it is set. */
+/** The default of `--max-body-bytes`. */
 const BODY_BYTES = 4 * MIB;
 const VALUES = limits.controlPlaneBodyValuesMax - 10;
 const TOOLS = 1_000;
@@ -27,13 +27,13 @@ async function whileWatched(t: Test, what: string, action: (api: ApiCaller) => P
     () => [controlPlane.program.pid],
     async () => {
       await action(api);
-      // What a turn has cost is written down in the next one.
+      // The cost of a turn is recorded in the next turn.
       await api.get('/health');
     },
   );
 }
 
-/** JSON values of so many bytes that are slow to read, each in its way. */
+/** JSON values of the given number of bytes, each slow to parse in its own way. */
 const bulks: Readonly<Record<string, (bytes: number) => string>> = {
   'a token a byte': (bytes) => `[${'1,'.repeat(bytes / 2)}1]`,
   'empty objects': (bytes) => `[${'{},'.repeat(bytes / 3)}{}]`,
@@ -44,7 +44,7 @@ const bulks: Readonly<Record<string, (bytes: number) => string>> = {
   'short texts': (bytes) => `[${'"a",'.repeat(bytes / 4)}""]`,
 };
 
-/** As many values as a body may have, and as many bytes. */
+/** Bodies with as many bytes, and as many values, as a body may have. */
 const fullest: Readonly<Record<string, (bytes: number) => string>> = {
   'as many members as there may be': (bytes) =>
     `{${Array.from({ length: VALUES }, (_, n) => `"${`${n}`.padStart(bytes / VALUES - 4, 'm')}":0`).join()}}`,
@@ -90,7 +90,7 @@ t.test('a publication', async (t) => {
   t.equal((await registering.post('/servers', { name: 's', url: backend.url })).status, 201);
   const subjects = Array.from({ length: SUBJECTS }, (_, n) => `subject-${n}@example.com`);
 
-  // Small members, as many as there is room for beside one small virtual host.
+  // Small members, as many as fit beside one small virtual host.
   const members = Array.from({ length: 45_000 }, (_, n) => `"b${n}":{"url":"http://b.example/${n}","name":"${n}"}`);
   const full = `{"virtual_hosts":{"own":{"backends":{${members.join()}}}}}`;
   t.ok(full.length > 2 * MIB && full.length < 4 * MIB);

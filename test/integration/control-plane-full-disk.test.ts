@@ -1,5 +1,5 @@
-// A control plane whose disk is full: what has to be written is refused, what is there is told, it stays alive, and goes on as soon as
-// there is room. What the store alone makes of it is in test/store/disk-full.test.ts.
+// A control plane with a full disk refuses writes, still serves reads, stays alive, and accepts writes again as soon as there is
+// room. test/store/disk-full.test.ts tests the store alone.
 import t from 'tap';
 import { startControlPlane } from '../support/control-plane.js';
 import { backendFor } from '../support/deployment.js';

@@ -1,6 +1,5 @@
-// The whole story of both planes as processes, with servers and clients of the SDK: register, list, compose, use, change,
-// lose a server, get it back, kill the control plane. A caller of the dataplane is at work from the first composition to
-// the end, and must not notice any of it.
+// Both planes as processes, with servers and clients of the SDK: register, list, compose, use, change, lose a server, get it back,
+// kill the control plane. A caller calls the dataplane from the first composition to the end, and must not notice any of it.
 import t, { type Test } from 'tap';
 import { startDemoBackend, type DemoBackend } from '../../demo/demo-backend.js';
 import { createCalculator, createWordsmith } from '../../demo/demo-servers.js';
@@ -12,7 +11,7 @@ import { until } from '../support/until.js';
 
 const WORKERS = 2;
 const CONSUMER = 'consumer@example.com';
-/** Over connections of their own: that one of two workers is left out of so many is one case in 500,000. */
+/** The requests go over fresh connections: the chance that one of two workers gets none of them is 1 in 500,000. */
 const WORD = '{"text":"up"}';
 const REQUESTS = 20;
 const OPTIONS = ['--health-check-interval', '200ms'];
@@ -23,7 +22,7 @@ interface Composition {
   readonly [member: string]: unknown;
 }
 
-/** Calls one tool again and again, and keeps what went wrong. */
+/** Calls one tool repeatedly, and records the failures. */
 class Work {
   readonly faults: string[] = [];
   callCount = 0;
@@ -57,7 +56,7 @@ async function toolNames(t: Test, url: string, token: string | undefined): Promi
   return tools.map(({ name }) => name);
 }
 
-/** A server of the SDK under a name in the registry, which can be away for a while. */
+/** A server of the SDK, registered under a name, which can be stopped and started again. */
 class Wordsmith {
   #backend: DemoBackend;
 
@@ -88,7 +87,7 @@ function startWordsmith(port: number): Promise<DemoBackend> {
   return startDemoBackend({ createMcpServer: createWordsmith, answerAs: 'event-stream', port });
 }
 
-/** What may be said of a server from one control plane to the next: health checks are always at the rest. */
+/** The members of a server that stay the same from one control plane to the next: health checks keep changing the others. */
 async function registered(caller: ApiCaller): Promise<unknown> {
   const servers = (await caller.get('/servers')).json() as Record<string, unknown>[];
   return servers.map(({ id, name, url, status, toolCount, createdAt }) => ({
@@ -177,7 +176,7 @@ await forEachStore(t, { options: OPTIONS }, async (t, firstControlPlane) => {
       const expected = ['calculator-add,wordsmith-countdown,wordsmith-reverse', '-32602'];
       return outcomes.every((outcome, index) => outcome === expected[index % 2]);
     };
-    // Redis tells the workers of a change after it has told the control plane.
+    // Redis notifies the workers of a change after it has responded to the control plane.
     if (storeOptions.kind === 'redis') await until(isObeyed, 'the invalidation to reach every worker');
     t.ok(await isObeyed());
   });
@@ -221,7 +220,7 @@ await forEachStore(t, { options: OPTIONS }, async (t, firstControlPlane) => {
     await until(isBack, 'the server to be called again');
   });
 
-  await t.test('everything is there after kill -9', async (t) => {
+  await t.test('kill -9 of the control plane loses nothing', async (t) => {
     const before = [await registered(operator), (await operator.get('/compositions')).json()];
     controlPlane.program.signal('SIGKILL');
     await controlPlane.program.exit;

@@ -1,5 +1,5 @@
-// Both planes with an embedded store that was damaged while nobody used it, and the dataplane with one that somebody
-// cuts short under it.
+// Both planes with an embedded store that was damaged while no process used it, and the dataplane with a store that is truncated
+// while it runs.
 import { readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -35,13 +35,13 @@ for (const plane of ['dataplane', 'control-plane']) {
   });
 }
 
-t.test('a store that is cut short under a running gateway: no worker is started on it, the log says why', async (t) => {
+t.test('no worker is started on a store that is truncated while in use, and the log says why', async (t) => {
   const deployment = await startDeployment(t, { workerCount: 1 });
   const backend = await backendFor(t);
   const { storeOptions, gateway } = deployment;
   if (storeOptions.kind !== 'embedded') throw new Error('the default is the embedded store');
   const file = join(storeOptions.path, 'data.mdb');
-  // More of them than the kernel may have read ahead, so that some are not in any memory.
+  // More records than the kernel may have read ahead, so that some are in no cache.
   const callers: ConfiguredCaller[] = [];
   for (let each = 0; each < 40; each++) callers.push(await deployment.caller({ one: { url: backend.url } }));
   const whole = readFileSync(file);

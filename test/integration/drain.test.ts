@@ -1,5 +1,5 @@
-// SIGTERM under load. Backends hold every call until the test has seen the gateway drain, so whatever is in flight is in
-// flight for certain, and nothing depends on how fast anything is.
+// SIGTERM under load. Backends hold every call until the test has seen the gateway drain, so those calls are certain to be in
+// flight, and no test depends on timing.
 import t, { type Test } from 'tap';
 import { ownerOf } from '../../src/worker/session-id.js';
 import { backendFor, startDeployment, type Deployment } from '../support/deployment.js';
@@ -15,10 +15,10 @@ const WORKERS = 4;
 const SESSIONS = 20;
 const CALLS_PER_SESSION = 5;
 const STEPS = 3;
-/** More than the kernel takes in for a caller that does not read. */
+/** More than the kernel buffers for a caller that does not read. */
 const LARGE_BYTES = 12 * 1024 * 1024;
 
-/** Closed until it is opened, once. */
+/** Blocks until it is opened; it stays open. */
 class Barrier {
   readonly opened: Promise<void>;
   open: () => void = () => {};
@@ -61,7 +61,7 @@ async function isRefusing(deployment: Deployment): Promise<boolean> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ECONNREFUSED') return true;
-    // A socket that closes resets what waits in its queue: the last ones to come, not yet the refusal.
+    // A listener that closes resets the connections in its queue: these were the last to arrive, and are not yet refused.
     if (code === 'ECONNRESET') return false;
     throw error;
   }
@@ -112,7 +112,7 @@ t.test('what is in flight gets its whole answer, new connections are refused, ba
   t.same(deployment.gateway.strayLines, []);
 });
 
-t.test('requests that keep coming are answered whole or not taken', async (t) => {
+t.test('under load, every request is either answered in full or not accepted', async (t) => {
   const backend = await backendFor(t, { withSessions: true });
   const deployment = await startDeployment(t, { workerCount: WORKERS });
   const caller = await deployment.caller({ one: { url: backend.url } });
@@ -122,7 +122,7 @@ t.test('requests that keep coming are answered whole or not taken', async (t) =>
   const refusals: string[] = [];
   let lastId = 0;
   const lanes = sessions.map(async (session, lane) => {
-    // Half of the callers keep their connections, and open another when the gateway closes one.
+    // Half of the callers keep their connections, and open new ones when the gateway closes them.
     let kept = lane % 2 === 0 ? await KeptCaller.connect(caller) : undefined;
     for (;;) {
       const id = ++lastId;
@@ -170,7 +170,7 @@ for (const answerAs of ['json', 'event-stream'] as const) {
     const deployment = await startDeployment(t, { workerCount: 1, options: ['--drain-timeout', '60s'] });
     const caller = await deployment.caller({ one: { url: backend.url } });
     const session = await caller.openSession();
-    // Each of them is good for one request: answers close their connections while the gateway drains.
+    // Each is good for one request: a draining gateway closes the connection after the response.
     const others = await Promise.all(Array.from({ length: 10 }, () => KeptCaller.connect(caller)));
     const connection = await RawConnection.open(caller.origin);
     t.teardown(() => [connection, ...others].forEach((one) => one.close()));
@@ -198,7 +198,7 @@ for (const answerAs of ['json', 'event-stream'] as const) {
 }
 
 t.test(
-  'a worker that has drained refuses what still comes over kept connections: nothing is begun and cut',
+  'a worker that has drained refuses requests on kept connections, so that none is begun and then cut off',
   async (t) => {
     const barrier = new Barrier();
     t.teardown(() => barrier.open());
@@ -230,7 +230,7 @@ t.test(
   },
 );
 
-t.test('a call that never ends is cut off when the drain timeout is over, and the exit status is 0', async (t) => {
+t.test('a call that never ends is cut off after the drain timeout, and the exit status is 0', async (t) => {
   const backend = await backendFor(t, { withSessions: true, onCall: (call) => void call.takeOver() });
   const deployment = await startDeployment(t, { workerCount: 2, options: ['--drain-timeout', '1s'] });
   const session = await (await deployment.caller({ one: { url: backend.url } })).openSession();
@@ -252,7 +252,7 @@ t.test('a call that never ends is cut off when the drain timeout is over, and th
   await deployment.gateway.waitForLog(({ msg }) => String(msg).startsWith('the drain timeout is over'));
 });
 
-t.test('a backend that does not answer the DELETE does not keep the gateway from ending', async (t) => {
+t.test('a backend that does not answer the DELETE does not keep the gateway from exiting', async (t) => {
   const backend = await backendFor(t, { withSessions: true, onRequest: ({ method }) => method === 'DELETE' });
   const deployment = await startDeployment(t, { workerCount: 2 });
   await (await deployment.caller({ one: { url: backend.url } })).openSession();

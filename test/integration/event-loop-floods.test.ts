@@ -1,6 +1,6 @@
-// A thousand connections of one subject, each with the next request as soon as the last was answered: no share is full, and the
-// worker has more to do than it can. Whoever comes meanwhile waits for a few turns of its event loop, so none may take long. Held
-// against CPU time, as the flood is a process of its own and takes a core.
+// A thousand connections of one subject, each sending the next request as soon as the last was answered: no share is full, and the
+// worker has more work than it can do. A request that arrives meanwhile waits for a few turns of the event loop, so no turn may
+// take long. The limit is CPU time, because the flood is a separate process that uses a core itself.
 import t, { type Test } from 'tap';
 import { Scope } from '../attack/scope.js';
 import { backendFor, startDeployment, type Deployment } from '../support/deployment.js';
@@ -11,9 +11,9 @@ import { TurnLog } from '../support/turn-log.js';
 
 const LANES = 1_000;
 const FLOOD_MS = 1_500;
-/** Those of the first requests are dearer, as the compiler is at work. */
+/** The first requests cost more, because the compiler is still at work. */
 const WARM_MS = 500;
-/** What the turn may cost that somebody meets, on a machine like that of the limits. */
+/** The most that the turn which a request meets may cost on average, on a machine like the one the limits were set on. */
 const TURN_MS_MAX = 35;
 const TRIES_MAX = 3;
 

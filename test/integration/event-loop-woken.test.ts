@@ -1,5 +1,5 @@
-// As many calls as a session may have under way hear at once what became of that for which all of them have waited: a stream, an opening, a
-// connection. No turn of the worker's event loop is dear for that, so nobody else notices.
+// A session with as many calls in flight as it may have, all waiting for the same thing: a stream, an upstream session, or a connection.
+// When its outcome releases all of them at once, no turn of the worker's event loop takes long, so other callers do not notice.
 import t from 'tap';
 import { limits } from '../../src/shared/limits.js';
 import { Scope } from '../attack/scope.js';
@@ -13,7 +13,7 @@ import { TurnLog } from '../support/turn-log.js';
 import { until } from '../support/until.js';
 
 const { sessionRequestsInFlightMax: COUNT } = limits;
-/** However long it takes until all are there, they are answered as calls that are quick. */
+/** A large `--slow-answer`, so that the calls are answered like quick ones however long it takes until all of them are waiting. */
 const OPTIONS = [
   '--upstream-connections',
   '4096',
@@ -25,7 +25,7 @@ const OPTIONS = [
 
 const HANDSHAKE =
   '{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"b","version":"1"}}';
-/** So many more calls find no room, and are answered before the others: then those are there. */
+/** This many extra calls find no room. They are answered first, which shows that all the others are waiting. */
 const TOO_MANY = 16;
 
 const turns = new TurnLog(t);
@@ -40,7 +40,7 @@ async function sessionWith(members: BackendMembers): Promise<McpSession> {
   return (await deployment.caller({ one: members })).openSession();
 }
 
-/** Calls until their backend, or whoever holds them up, has all of them. */
+/** Sends the calls and waits until their backend, or whatever else holds them, has all of them. */
 async function callAll(scope: Scope, session: McpSession, areAllThere: () => boolean): Promise<Waiting> {
   const calls = new UnansweredCalls(scope);
   await calls.send([session], COUNT, 'one-echo');
@@ -48,7 +48,7 @@ async function callAll(scope: Scope, session: McpSession, areAllThere: () => boo
   return { session, calls };
 }
 
-/** What they were told, each once. */
+/** The distinct outcomes of the calls. */
 function wordsOf({ calls }: Waiting): string[] {
   const words = calls.answers.map(({ status, text }) => {
     const { error, result } = JSON.parse(text) as { error?: { message?: string }; result?: unknown };
@@ -57,7 +57,7 @@ function wordsOf({ calls }: Waiting): string[] {
   return [...new Set(words)];
 }
 
-/** @param prepare resolves when all calls wait for the same. @param wake what lets them go. */
+/** @param prepare resolves when all calls wait for the same thing. @param wake releases them. */
 function check(
   what: string,
   expected: readonly string[],
@@ -121,7 +121,7 @@ check('their backend resets every connection', ['Backend "one" failed: connectio
   return { waiting, wake: () => backend.raw.closeConnections('reset') };
 });
 
-/** The backend has lost its session, and does not say how a new one begins until it is told to. */
+/** The backend has lost its session, and holds the response to the next `initialize` until the test gives one. */
 async function waitForOpening(scope: Scope): Promise<{ waiting: Waiting; answer: (outcome: string) => void }> {
   const held: ReceivedRequest[] = [];
   let isHolding = false;

@@ -1,5 +1,5 @@
-// Messages as large as the limits let them be, through real workers: over the edge, a hop, and TLS to the backend. No turn
-// of a worker's event loop is dear (test/relay/event-loop.test.ts has what the relay alone may get).
+// Messages as large as the limits allow, through real workers: over the edge, a hop, and TLS to the backend. No turn of a worker's
+// event loop takes long (test/relay/event-loop.test.ts tests the relay alone).
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -19,17 +19,17 @@ import { TurnLog } from '../support/turn-log.js';
 import { until } from '../support/until.js';
 
 const MIB = 1024 * 1024;
-/** What `--max-body-bytes` is unless it is set. */
+/** The default of `--max-body-bytes`. */
 const BODY_BYTES = 4 * MIB;
 const ANSWER_BYTES = 12 * MIB;
-/** More than what moves a body of an unknown length, at 4 and at 16 MiB. */
+/** Beyond 4 and 16 MiB, the sizes at which a body of unknown length is copied into larger memory. */
 const UPLOAD_BYTES = 24 * MIB;
 const CHUNK_BYTES = 256 * 1024;
 const WORKERS = 2;
 
-/** The first of its parameters' names, and how many keys of arguments are written down at most, with those around them. */
+/** The first letter of the parameters' names; the most keys of arguments that are recorded, less 20 for the nodes around them. */
 const SAID = { prefix: 'q', keys: limits.mirroredNodesMax - 20 };
-/** A tool with as many parameters as its calls may say in their heads, each with as many names on the way as there is room for. */
+/** A tool with as many mirrored parameters as a call may have, each nested as deeply as allowed. */
 const MIRRORED = {
   name: 'said',
   inputSchema: {
@@ -51,7 +51,7 @@ function saidName(param: number, depth: number): string {
   return SAID.prefix + String(param * 8 + depth).padStart(3, '0');
 }
 
-/** Keys as long as the parameters' names, in a message that is too large to be read at once. */
+/** Keys as long as the parameters' names, in a message that is too large to be parsed at once. */
 function manyKeys(value: string): string {
   return `{${`"${SAID.prefix}zzz":${value},`.repeat(SAID.keys)}"x":"${'x'.repeat(BODY_BYTES / 2)}"}`;
 }
@@ -87,7 +87,7 @@ t.test('no large message holds up a worker', async (t) => {
     upload: { url: await startUploadBackend(t) },
   });
   const { atHome, hopping } = await openBoth(t, caller);
-  // What its tool wants in the head is known from a list.
+  // The gateway learns from a list which headers the tool requires.
   for (const session of [atHome, hopping]) await session.list();
 
   const kinds: Readonly<Record<string, (session: McpSession) => Promise<HttpAnswer>>> = {
@@ -102,7 +102,7 @@ t.test('no large message holds up a worker', async (t) => {
     'a body of an unknown length': (own) => uploadInChunks(own, `"${'ä'.repeat(UPLOAD_BYTES / 2)}"`),
     'objects of an unknown length': (own) => uploadInChunks(own, `[${'{},'.repeat(BODY_BYTES / 3)}{}]`),
   };
-  // What has not been compiled yet takes ten times as long, once in a worker's life.
+  // The first run takes ten times as long, once in a worker's life, because the code is not compiled yet.
   for (const session of [atHome, hopping]) await kinds['arguments of small tokens']?.(session);
   for (const [what, call] of Object.entries(kinds)) {
     for (const [way, session] of Object.entries({ 'at home': atHome, 'over a hop': hopping })) {
@@ -118,13 +118,13 @@ t.test('no large message holds up a worker', async (t) => {
   }
 });
 
-t.test('the end of a session with as many calls under way as it may have holds up no worker', async (t) => {
+t.test('the end of a session with as many calls in flight as it may have does not hold up its worker', async (t) => {
   const turns = new TurnLog(t);
   const deployment = await startDeployment(t, {
     workerCount: 1,
     options: [
       ...['--upstream-connections', '2048', '--upstream-connections-per-subject', '2048'],
-      // However long it takes until all of them are under way, each is answered as a whole.
+      // However long it takes until all calls are in flight, each gets a single response instead of a stream.
       ...['--slow-answer', '10m'],
     ],
     environment: turns.environment,
@@ -152,7 +152,7 @@ t.test('the end of a session with as many calls under way as it may have holds u
   );
 });
 
-/** Two sessions over one connection: one of the worker that has the connection, one of the other. */
+/** Two sessions over one connection: one owned by the worker of that connection, one by the other worker. */
 async function openBoth(t: Test, caller: McpCaller): Promise<{ atHome: McpSession; hopping: McpSession }> {
   const first = await openKept(t, caller);
   const home = ownerOf(first.session.id, WORKERS);
@@ -175,7 +175,7 @@ async function uploadInChunks({ id, caller }: McpSession, value: string): Promis
   return caller.sendInChunks({ session: id, body }, CHUNK_BYTES);
 }
 
-/** Takes bodies of any size, and keeps the beginning alone. */
+/** Accepts bodies of any size, and keeps only the beginning. */
 async function startUploadBackend(t: Test): Promise<string> {
   const initialized =
     '"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"u","version":"1"}';

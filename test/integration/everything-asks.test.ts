@@ -1,5 +1,5 @@
-// The reference server of the Model Context Protocol behind the gateway, and the SDK's client with everything that it can be
-// asked for: what the server does unasked, or asks in its turn, is what it is without the gateway.
+// The MCP reference server behind the gateway, with an SDK client that supports everything it can be asked for: notifications and
+// requests from the server are the same as without the gateway.
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { InMemoryTaskStore } from '@modelcontextprotocol/sdk/experimental/tasks';
 import {
@@ -20,7 +20,7 @@ import { startEverythingServer } from '../support/everything-server.js';
 import { connectSdkClient } from '../support/sdk-client.js';
 import { until } from '../support/until.js';
 
-/** A client, what it was asked and told, and how it calls what the server calls otherwise. */
+/** A client, what the server has asked it and told it, and the names and URIs under which it knows the server's tools and resources. */
 class Asked {
   readonly taskStore = new InMemoryTaskStore();
   readonly client = new Client(
@@ -44,7 +44,7 @@ class Asked {
   elicited: ElicitResult = { action: 'decline' };
   readonly #prefix: string;
 
-  /** @param prefix of the backend, in names and in URIs. */
+  /** @param prefix the backend's, in names and in URIs; empty without the gateway. */
   constructor(prefix: string) {
     this.#prefix = prefix;
     const { client } = this;
@@ -69,12 +69,12 @@ class Asked {
     });
   }
 
-  /** The client's form of a URI of the server. */
+  /** A server's URI, as this client sees it. */
   uri(uri: string): string {
     return this.#prefix === '' ? uri : `${this.#prefix}+${uri}`;
   }
 
-  /** As plain data, with the server's URIs and without what is another in each session. */
+  /** Calls a tool. @returns plain data, with the server's own URIs and without what differs from session to session. */
   async call(name: string, args: Readonly<Record<string, unknown>> = {}): Promise<unknown> {
     const tool = this.toolName(name);
     const outcome: unknown = await this.client.callTool({ name: tool, arguments: args }).catch((error: unknown) => {
@@ -84,13 +84,13 @@ class Asked {
     return this.plain(outcome);
   }
 
-  /** What the tool is called here; it counts as called. */
+  /** The tool's name as this client sees it; also records the tool as called. */
   toolName(name: string): string {
     this.called.add(name);
     return this.#prefix === '' ? name : `${this.#prefix}-${name}`;
   }
 
-  /** A call that becomes a task, to its end. */
+  /** Makes a call that becomes a task, and waits for its end. */
   async callAsTask(name: string, args: Readonly<Record<string, unknown>>): Promise<{ id: string; result: unknown }> {
     let id = '';
     const call = { name: this.toolName(name), arguments: args };
@@ -119,7 +119,7 @@ class Asked {
 }
 
 const server = await startEverythingServer(t);
-// What a backend has must be known when the session is open, however slow the machine is.
+// Long timeouts: the backend must be ready when the session opens, however slow the machine is.
 const options = ['--initialize-patience', '60s', '--initialize-timeout', '60s'];
 const deployment = await startDeployment(t, { workerCount: 4, options });
 const caller = await deployment.caller({ everything: { url: server.url } });
@@ -131,8 +131,8 @@ await connectSdkClient(t, server.url, undefined, direct.client);
 t.teardown(() => both.forEach(({ taskStore }) => taskStore.cleanup()));
 
 /**
- * Both are called, and find the same. Answers what that is.
- * @param askedCount how often the client is asked something meanwhile.
+ * Calls the tool through the gateway and directly, and checks that the outcomes are equal. Returns the outcome.
+ * @param askedCount how often the server asks the client something during the call.
  */
 async function callBoth(
   name: string,
@@ -143,7 +143,7 @@ async function callBoth(
   const [seen, expected] = await Promise.all(both.map(async (asked) => asked.call(name, args(asked))));
   t.same(seen, expected, name);
   t.equal(through.requests.length, askedCount, `${name} asks so often`);
-  // The SDK's client resumes a stream that has ended with an error, and the server then asks it once more.
+  // Without the gateway, the SDK's client resumes a stream that has failed, and the server then repeats the request.
   t.same(through.plain(through.requests), direct.plain(direct.requests.slice(0, askedCount)), `what ${name} asks`);
   return seen;
 }
@@ -209,8 +209,8 @@ await t.test('subscriptions: updates of what was subscribed to, and of nothing e
   for (const asked of both) {
     await until(() => asked.updated.length >= 2, 'the updates');
     const round = [first, third].map((uri) => asked.uri(uri));
-    // The server tells them all once more every few seconds, so a slow machine sees several rounds. When a client of its own
-    // resumes a stream, it sends what it sent on all streams since then, so those may begin anywhere.
+    // The server repeats the updates every few seconds, so a slow machine sees several rounds. When the direct client resumes a
+    // stream, the server resends what it has sent on all streams since then, so its sequence may begin anywhere.
     const seen = asked === through ? asked.updated : [...new Set(asked.updated)].sort();
     t.same(
       seen,
@@ -220,8 +220,8 @@ await t.test('subscriptions: updates of what was subscribed to, and of nothing e
   t.match(await callBoth('toggle-subscriber-updates', 0), { content: [{ text: /Stopped/ }] });
 });
 
-await t.test('logging: what is said, from the level on that was set', async (t) => {
-  // One that nothing was said of before: the server says it again when a client of its own resumes a stream.
+await t.test('log messages arrive from the chosen level upwards', async (t) => {
+  // A resource without earlier log lines: the server would repeat them when the direct client resumes a stream.
   const uri = (await direct.client.listResources()).resources.at(3)?.uri;
   if (uri === undefined) throw new Error('the server has too few');
   for (const asked of both) {
@@ -248,10 +248,10 @@ await t.test('logging: what is said, from the level on that was set', async (t) 
   t.match(await callBoth('toggle-simulated-logging', 0), { content: [{ text: /Stopped/ }] });
 });
 
-await t.test('a resource that a tool makes is told, listed, linked and read', async (t) => {
+await t.test('a resource that a tool creates is announced, listed, linked and read', async (t) => {
   for (const outputType of ['resourceLink', 'resource']) {
     const before = through.changes;
-    // Both sessions would take the same resource for theirs.
+    // Different names, because the server would otherwise serve both sessions the same resource.
     const name = (asked: Asked): string => `${outputType}-${asked === direct ? 'direct' : 'through'}.gz`;
     const [seen, expected] = await Promise.all(
       both.map(async (asked) =>
@@ -283,7 +283,7 @@ await t.test('a call that is cancelled ends, and the session goes on', async (t)
   await callBoth('get-sum', 0, () => ({ a: 1, b: 2 }));
 });
 
-await t.test('what a client is asked as a task: it is looked at, and its result fetched', async (t) => {
+await t.test('a request that becomes a task of the client: the server polls it and fetches its result', async (t) => {
   const sampled = await callBoth('trigger-sampling-request-async', 1, () => ({ prompt: 'is it?', maxTokens: 7 }));
   t.match(sampled, { content: [{ text: /COMPLETED.*it is so: “é”/s }] });
   for (const asked of both) asked.elicited = { action: 'accept', content: { name: 'Zoë' } };
@@ -291,7 +291,7 @@ await t.test('what a client is asked as a task: it is looked at, and its result 
   t.match(elicited, { content: [{ text: /COMPLETED/ }, { text: /Zoë/ }] });
 });
 
-await t.test('a tool that takes its time, as a task: it asks something, is listed, and ends', async (t) => {
+await t.test('a slow tool as a task asks the client something, is listed, and ends', async (t) => {
   for (const asked of both) {
     asked.requests.length = 0;
     asked.elicited = { action: 'accept', content: { interpretation: 'snake' } };
@@ -311,7 +311,7 @@ await t.test('a tool that takes its time, as a task: it asks something, is liste
   t.ok(known.includes(seen?.id ?? ''));
 });
 
-await t.test('a task that is cancelled is over', async (t) => {
+await t.test('a cancelled task has ended', async (t) => {
   for (const asked of both) {
     const { tasks } = asked.client.experimental;
     const call = { name: asked.toolName('simulate-research-query'), arguments: { topic: 'a' } };
@@ -324,7 +324,7 @@ await t.test('a task that is cancelled is over', async (t) => {
   }
 });
 
-await t.test('no tool was left out', async (t) => {
+await t.test('every tool of the server was called', async (t) => {
   const elsewhere = [
     'echo',
     'get-annotated-message',

@@ -1,4 +1,4 @@
-// The reference server of the Model Context Protocol behind the gateway, used by the SDK's client.
+// The MCP reference server behind the gateway, used by the SDK's client.
 import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import t from 'tap';
 import { startDeployment } from '../support/deployment.js';
@@ -6,14 +6,14 @@ import { startEverythingServer } from '../support/everything-server.js';
 import { connectSdkClient } from '../support/sdk-client.js';
 
 const server = await startEverythingServer(t);
-// What a backend has must be known when the session is open, however slow the machine is.
+// Long timeouts: the backend must be ready when the session opens, however slow the machine is.
 const options = ['--initialize-patience', '60s', '--initialize-timeout', '60s'];
 const deployment = await startDeployment(t, { workerCount: 4, options });
 const caller = await deployment.caller({ everything: { url: server.url } });
 const { client } = await connectSdkClient(t, caller.origin + caller.path, caller.token);
 const { client: direct } = await connectSdkClient(t, server.url, undefined);
 
-t.test('its tools are listed as it lists them, but for the prefix', async (t) => {
+t.test('its tools are listed as without the gateway, except for the prefix', async (t) => {
   const listed = (await client.listTools()).tools;
   const own = (await direct.listTools()).tools.map((tool) => ({ ...tool, name: `everything-${tool.name}` }));
   t.ok(own.length > 5);
@@ -53,12 +53,12 @@ t.test('a long-running operation reports its progress and ends', async (t) => {
   t.same(seen, [1, 2, 3, 4, 5]);
 });
 
-/** The caller's form of its URIs. */
+/** A URI of the server, as the caller sees it. */
 function down(uri: string): string {
   return `everything+${uri}`;
 }
 
-/** An answer or an error as plain data, without what two askings in a row differ in. */
+/** The result or error as plain data, without the times in it, which differ from one request to the next. */
 async function outcomeOf(asking: Promise<unknown>): Promise<unknown> {
   const outcome = await asking.catch((error: unknown) => {
     if (!(error instanceof McpError)) throw error;
@@ -68,19 +68,19 @@ async function outcomeOf(asking: Promise<unknown>): Promise<unknown> {
   return JSON.parse(text.replaceAll(/\d{1,2}:\d{2}:\d{2}|\d{4}-\d{2}-\d{2}T[\d:.]+Z/g, '<time>'));
 }
 
-/** Its binary resources are words in base64, with the time in them. */
+/** The server's binary resources are base64 text that includes the time. */
 function wordsOf(blob: string): string {
   return `base64 of ${Buffer.from(blob, 'base64').toString('latin1')}`;
 }
 
-/** The same with its URIs in the caller's form, where results have them. */
+/** The same outcome with its URIs as the caller sees them. */
 function withDownUris(outcome: unknown): unknown {
   return JSON.parse(JSON.stringify(outcome), (key, value: unknown) =>
     key === 'uri' && typeof value === 'string' ? down(value) : value,
   );
 }
 
-t.test('its prompts are listed and given as without the gateway', async (t) => {
+t.test('its prompts are listed and returned as without the gateway', async (t) => {
   const own = (await direct.listPrompts()).prompts;
   t.ok(own.length > 2);
   const { prompts } = await client.listPrompts();

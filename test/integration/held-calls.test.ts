@@ -1,5 +1,5 @@
-// Calls of clients of MCP 2026-07-28 whose backend, which has sessions, asks in the middle of them: over several workers, each
-// request on a connection of its own, so that retries come to workers that do not hold the call.
+// Calls of clients of MCP 2026-07-28 to a legacy backend that asks something during the call. There are several workers and every
+// request has its own connection, so that retries reach workers that do not hold the call.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
@@ -45,7 +45,7 @@ async function call(caller: ConfiguredCaller, id: number, params: object = {}): 
   return JSON.parse(text.startsWith('{') ? text : (readEvents(Buffer.from(text)).at(-1) ?? '{}')) as Answer;
 }
 
-t.test('a question of a backend is answered from whichever worker the retry comes to, once', async (t) => {
+t.test('a question of a backend is answered exactly once, whichever worker gets the retry', async (t) => {
   const answered: unknown[] = [];
   const backend = await backendFor(t, {
     withSessions: true,
@@ -120,7 +120,7 @@ t.test('a question of a backend is answered from whichever worker the retry come
   t.equal(backend.calls.length, calls + 1, 'each call was carried out once');
 });
 
-/** The wall clock of a gateway, which goes as any other until it is set ahead. */
+/** The wall clock of a gateway, which the test can set ahead. */
 function createClock(t: Test): { readonly environment: Record<string, string>; setAhead(ms: number): void } {
   const directory = createScratchDirectory(t);
   const [program, ahead] = [join(directory, 'clock.cjs'), join(directory, 'ahead')];
@@ -133,7 +133,7 @@ Date.now = () => real() + Number(readFileSync(${JSON.stringify(ahead)}, 'utf8'))
   return { environment: { NODE_OPTIONS: `--require=${program}` }, setAhead };
 }
 
-t.test('a state whose time is over goes on with nothing, and carries nothing out', async (t) => {
+t.test('a retry with an expired state is refused, and has no effect', async (t) => {
   const answered: unknown[] = [];
   const backend = await backendFor(t, {
     withSessions: true,
@@ -158,7 +158,7 @@ t.test('a state whose time is over goes on with nothing, and carries nothing out
   const caller = await deployment.caller({ b: { url: backend.url } });
   const { requestState } = (await call(caller, 1)).result ?? {};
   const retry = { requestState, inputResponses: { 1: { action: 'accept' } } };
-  // The expiry is in whole seconds, rounded up.
+  // The expiry time is in whole seconds, rounded up.
   clock.setAhead(limits.heldCallMsMax + 1_000);
   const late = await call(caller, 2, retry);
   t.match(late, { id: 2, error: { code: -32602, message: /call again without requestState/ } });
@@ -169,7 +169,7 @@ t.test('a state whose time is over goes on with nothing, and carries nothing out
   t.same([backend.calls.length, answered.length], [1, 1], 'and was carried out once');
 });
 
-/** A connection that still waits in the queue of the old listener is reset with it, and nobody has read from it. */
+/** A connection still in the queue of the old listener is reset when that closes; no process has read from it, so it is safe to retry. */
 async function afterReload<Value>(send: () => Promise<Value>, triesLeft = 3): Promise<Value> {
   try {
     return await send();
@@ -179,7 +179,7 @@ async function afterReload<Value>(send: () => Promise<Value>, triesLeft = 3): Pr
   }
 }
 
-t.test('a worker that is replaced leaves no call to be carried out twice', async (t) => {
+t.test('when a worker is replaced, no call is carried out twice', async (t) => {
   const asking = await backendFor(t, {
     withSessions: true,
     framing: 'chunked',
@@ -229,7 +229,7 @@ t.test('a worker that is replaced leaves no call to be carried out twice', async
   await until(() => asking.requestsOf('notifications/cancelled').length === 1, 'its backend is told');
   t.equal(asking.calls.length, 1, 'and is not asked again');
 
-  // What its client answers from now on would come to the successor, which knows nothing of the call.
+  // The client's later responses would reach the successor, which does not know the call.
   const said = [await stream.message(), await stream.message()];
   t.match(
     said.map((message) => (message as Answer).error?.message ?? message.method),

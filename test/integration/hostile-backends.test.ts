@@ -1,5 +1,5 @@
-// Backends that do what they can to harm the gateway, each used by its own users at full force, beside a healthy backend and
-// its user: whose calls, lists and new sessions go on as if nothing else were there.
+// Backends that try to harm the gateway, each called at full force by its own users, beside a healthy backend and its user, whose
+// calls, lists and new sessions must not be affected.
 import t from 'tap';
 import type { Scope } from '../attack/scope.js';
 import { checkBeside, startScene } from '../support/beside.js';
@@ -20,13 +20,13 @@ const LANES = 4;
 const ROUNDS = 2;
 const HANDSHAKE = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"b","version":"1"}}`;
 
-/** Starts the backend; answers its URL. */
+/** Starts the backend and returns its URL. */
 type Hostility = (scope: Scope) => Promise<string>;
 
-/** True when it has answered, or never will; otherwise the request is answered as by anybody. */
+/** Returns true when it has responded, or never will; otherwise the request gets a normal response. */
 type Trick = (request: ReceivedRequest, method: string | undefined, id: string) => boolean | Promise<boolean>;
 
-/** A backend that is like any other but for one trick. */
+/** A normal backend except for one trick. */
 function withTrick(trick: Trick): Hostility {
   return async (scope) => {
     const backend = await startMcpBackend({
@@ -41,7 +41,7 @@ function methodOf(request: ReceivedRequest): string | undefined {
   return memberText(request.text, 'method')?.slice(1, -1);
 }
 
-/** One JSON answer of `result`, its head first, so that nothing is put together. */
+/** Sends `result` in one JSON response, the head first, so that the parts are never joined in memory. */
 function answerLarge(request: ReceivedRequest, id: string, result: readonly (string | Buffer)[]): boolean {
   const parts = [`{"jsonrpc":"2.0","id":${id},"result":`, ...result, '}'];
   const length = parts.reduce((sum, part) => sum + part.length, 0);
@@ -147,7 +147,7 @@ for (const [what, start] of Object.entries(hostilities)) {
   });
 }
 
-t.test('all of these at once, each with a caller of its own', async (t) => {
+t.test('all of these backends at once, each with a caller of its own', async (t) => {
   await checkBeside(t, scene, async (scope) => {
     const callers: ConfiguredCaller[] = [];
     for (const start of Object.values(hostilities)) {
@@ -158,7 +158,7 @@ t.test('all of these at once, each with a caller of its own', async (t) => {
   });
 });
 
-/** Sessions one after the other, in some lanes at once. */
+/** Runs sessions one after the other, in several lanes at once. */
 async function use(scope: Scope, caller: ConfiguredCaller, lanes: number): Promise<void> {
   await inParallel([...Array(lanes).keys()], lanes, async () => {
     const lane = await KeptCaller.connect(caller);
@@ -167,7 +167,7 @@ async function use(scope: Scope, caller: ConfiguredCaller, lanes: number): Promi
   });
 }
 
-/** A session from its beginning to its end, whatever its answers are; each request has one. */
+/** Runs a session from beginning to end. Each request must get some response, whatever it says. */
 async function useOnce(lane: KeptCaller): Promise<void> {
   const body = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":${INITIALIZE_PARAMS}}`;
   const opening = await lane.send({ body });

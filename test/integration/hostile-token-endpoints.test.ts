@@ -1,5 +1,5 @@
-// Authorization servers that do what they can to harm the gateway when it asks them for an access token, each by its own users at full
-// force, beside a user whose backend wants none: whose calls, lists and new sessions go on as if nothing else were there.
+// Authorization servers that try to harm the gateway when it requests access tokens, each called at full force by its own users,
+// beside a user whose backend needs no token, whose calls, lists and new sessions must not be affected.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -14,7 +14,7 @@ import { createScratchDirectory } from '../support/scratch-directory.js';
 const MIB = 1_048_576;
 const LANES = 4;
 const ROUNDS = 2;
-/** Of one caller, each with a client of its own: so many tokens are asked for. */
+/** Backends of one caller, each with its own OAuth client: this many tokens are requested. */
 const BACKENDS = 24;
 const SECRET = 'client-secret-3f0a';
 
@@ -26,7 +26,7 @@ function json(text: string): RawHandler {
   return (request) => request.json(text);
 }
 
-/** Says it again and again, as fast as it is taken. */
+/** Writes the bytes repeatedly, as fast as the connection accepts them. */
 async function pour(request: ReceivedRequest, bytes: string): Promise<void> {
   while (!request.connection.destroyed)
     await new Promise<void>((resolve) => request.connection.write(bytes, () => resolve()));
@@ -92,7 +92,7 @@ const scene = await startScene(t, [
   '4s',
 ]);
 
-t.test('token endpoints of every such kind at once', async (t) => {
+t.test('all of these token endpoints at once', async (t) => {
   const words = Object.keys(hostilities);
   await checkBeside(t, scene, async (scope) => {
     const asked = await attack(scope, Object.values(hostilities));
@@ -104,7 +104,7 @@ t.test('token endpoints of every such kind at once', async (t) => {
   });
 });
 
-/** @returns how often each was asked. */
+/** @returns how many requests each endpoint got. */
 async function attack(scope: Scope, handlers: readonly RawHandler[]): Promise<number[]> {
   const backend = await backendFor(scope);
   const endpoints = await Promise.all(
@@ -137,7 +137,7 @@ async function attack(scope: Scope, handlers: readonly RawHandler[]): Promise<nu
   return endpoints.map(({ requests }) => requests.length);
 }
 
-/** A session from its beginning to its end, whatever its answers are; each request has one. */
+/** Runs a session from beginning to end. Each request must get some response, whatever it says. */
 async function useOnce(caller: McpCaller): Promise<void> {
   const session = await caller.openSession();
   await session.list();

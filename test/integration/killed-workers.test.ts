@@ -1,5 +1,5 @@
-// Workers are killed under load, and the primary. No session is lost, what was not in flight in the killed process succeeds or finds
-// nobody who listens, and nothing is carried out twice. `npm run kills` does it for longer.
+// Workers, and the primary, are killed under load. No session is lost; a request that was not in flight in the killed process
+// succeeds, or is refused because no process listens; nothing is carried out twice. `npm run kills` runs this for longer.
 import t, { type Test } from 'tap';
 import { backendFor, startDeployment, type Deployment, type SingleDeploymentSetup } from '../support/deployment.js';
 import { findFreePort } from '../support/free-port.js';
@@ -10,10 +10,10 @@ const WORKERS = 2;
 const LOGGED = ['--log-level', 'debug'];
 const SESSIONS = 12;
 const CALLS_BETWEEN = 200;
-/** A second, and what a busy machine adds. */
+/** How long after a death calls that it interrupted may take to fail: one second, and a margin for a busy machine. */
 const TOLD_WITHIN_MS = 3_000;
 
-/** Has sessions called while one death after the other comes. @param killer what makes the next death, given the first gateway. */
+/** Calls in several sessions through a series of deaths. @param killer given the first gateway, returns what causes the next death. */
 async function callThroughDeaths(
   t: Test,
   setup: SingleDeploymentSetup,
@@ -58,7 +58,7 @@ t.test('no session is lost with its worker', async (t) => {
   });
 });
 
-t.test('nor with the primary, where sessions are in the store and somebody starts it again', async (t) => {
+t.test('nor with the primary, if sessions are in the store and the gateway is restarted', async (t) => {
   const address = `127.0.0.1:${await findFreePort()}`;
   const setup = { workerCount: WORKERS, address, options: [...LOGGED, '--session-directory', 'store'] };
   await callThroughDeaths(t, setup, 1, ({ gateway, key, storeOptions }) => {

@@ -1,5 +1,5 @@
-// Large calls and answers of many callers at once, some of whom read slowly or go away. Their memory is used again as soon
-// as they are done, so every byte is compared: nobody may ever see what is somebody else's.
+// Large calls and responses of many callers at once, some of whom read slowly or disconnect. Their memory is reused as soon as they
+// are done, so every byte is compared: no caller may ever see another caller's data.
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { backendFor, startDeployment } from '../support/deployment.js';
@@ -14,13 +14,13 @@ const SESSIONS = 12;
 const CALLS = 240;
 const AT_ONCE = 24;
 
-/** Of a call: no stretch of it is in any other call's. */
+/** The text of a call: no part of it occurs in any other call's text. */
 function textOf(call: number, bytes: number): string {
   const row = `call ${call} of ${bytes}; `;
   return row.repeat(Math.ceil(bytes / row.length));
 }
 
-t.test('large bodies keep their bytes, whoever else is served', async (t) => {
+t.test('large bodies keep every byte while other callers are served', async (t) => {
   const whole = await backendFor(t);
   const chunked = await backendFor(t, { framing: 'chunked' });
   const late = await backendFor(t, { onCall: () => sleep(20) });

@@ -1,5 +1,4 @@
-// Messages as large as the limits let in, and larger, from callers and from backends: whoever else is served by the same
-// worker hardly notices.
+// Messages as large as the limits allow, and larger, from callers and from backends: other callers of the same worker are hardly affected.
 import t from 'tap';
 import { backendFor, startDeployment } from '../support/deployment.js';
 import { KeptCaller } from '../support/kept-caller.js';
@@ -8,7 +7,7 @@ import { startRawBackend, type RawHandler } from '../support/raw-backend.js';
 
 const MIB = 1024 * 1024;
 
-/** Calls a small tool again and again until the work is done. @returns the slowest call, ms. */
+/** Calls a small tool repeatedly until the work is done. @returns the duration of the slowest call, ms. */
 async function slowestBeside(session: McpSession, work: Promise<unknown>): Promise<number> {
   const kept = await KeptCaller.connect(session.caller);
   const own = kept.use(session);
@@ -28,7 +27,7 @@ async function slowestBeside(session: McpSession, work: Promise<unknown>): Promi
   return slowestMs;
 }
 
-/** 57 MiB of it took `JSON.parse` most of a minute, and 2 GiB. */
+/** `JSON.parse` would take most of a minute and 2 GiB for 57 MiB of this. */
 const OBJECTS = Buffer.from('{},'.repeat(19 * MIB));
 const FAT_RESULT = [
   Buffer.from(
@@ -55,7 +54,7 @@ const fatAnswers: Readonly<Record<string, RawHandler>> = {
 
 t.test("a backend's answer to initialize of 57 MiB is given up, and nobody else notices", async (t) => {
   const small = await backendFor(t);
-  // Patience for as long as a busy machine may need: the answer is given up for its size alone.
+  // Long enough timeouts for a busy machine: the response must be rejected for its size alone.
   const options = ['--initialize-patience', '60s', '--initialize-timeout', '60s'];
   const deployment = await startDeployment(t, { workerCount: 1, options });
   const victim = await (await deployment.caller({ small: { url: small.url } })).openSession();
@@ -67,7 +66,7 @@ t.test("a backend's answer to initialize of 57 MiB is given up, and nobody else 
     const slowestMs = await slowestBeside(victim, opening);
     const { _meta: meta } = rpc(await opening).result as { _meta: Readonly<Record<string, unknown>> };
     t.same(meta['switchyard/unavailable'], [{ backend: 'fat', reason: 'response too large' }], way);
-    // It was 50 seconds. A machine that is busy with other things is far from that.
+    // It was once 50 seconds; even a busy machine stays far below that now.
     t.ok(slowestMs < 15_000, `${way}: the slowest small call took ${Math.round(slowestMs)} ms`);
   }
 });

@@ -1,5 +1,5 @@
-// Lists and catalogues from memory (`--list-cache`), of all sizes, under load: two subjects with two credentials each are at the same backends, whose lists
-// differ by what they are shown, while the backends say that their lists have changed, and configs change. Nobody is given another's list.
+// Cached lists and catalogues (`--list-cache`) of all sizes, under load: two subjects with two credentials each use the same backends,
+// whose lists depend on the credential, while backends announce changed lists and configs change. No caller is given another's list.
 import t, { type Test } from 'tap';
 import { backendFor, completeBackends, startDeployment } from '../support/deployment.js';
 import { inParallel } from '../support/in-parallel.js';
@@ -8,11 +8,11 @@ import type { McpBackend } from '../support/mcp-backend.js';
 import { answerText, type McpSession } from '../support/mcp-caller.js';
 import { NamedCaller, WHO_HEADER } from '../support/named-caller.js';
 
-/** Below what is read on the event loop, near to it, and far beyond. */
+/** Below the size that is read on the event loop, close to it, and far beyond it. */
 const TOOLS = { small: 3, middle: 300, large: 1_500 };
 const SUBJECTS = 2;
 const CREDENTIALS = ['red', 'blue'];
-/** Of each credential and virtual host. */
+/** For each credential and virtual host. */
 const SESSIONS = 2;
 const ROUNDS = 6;
 const WORD = /t-(\w+)-(\w+)-\d+/g;
@@ -47,7 +47,7 @@ async function startBackend(t: Test, count: number): Promise<McpBackend> {
   });
 }
 
-/** Whose tools are in an answer. */
+/** The owners of the tools in a response. */
 function owners(text: string): string[] {
   return [...new Set(Array.from(text.matchAll(WORD), ([, subject, credential]) => `${subject}-${credential}`))];
 }
@@ -71,7 +71,7 @@ t.test('nobody is given another’s list', async (t) => {
     const virtual_hosts = {
       [hosts.plain]: { backends: all },
       [hosts.search]: { backends: all, exposure: 'search' },
-      // Another config each time, as all bytes count.
+      // Makes each config different from the last, since every byte of it counts.
       [`round-${round}`]: { backends: {} },
     };
     await deployment.writeConfig(subject, { virtual_hosts });
@@ -96,7 +96,7 @@ t.test('nobody is given another’s list', async (t) => {
     const seen = owners(text);
     lists += 1;
     if (seen.length > 1 || (seen.length === 1 && seen[0] !== who)) foreign.push(`${who} was given ${seen.join()}`);
-    // On a machine that is busy a backend may not be ready in time, or a list not merged: then the answer says so.
+    // On a busy machine a backend may not be ready in time, or a list may not be merged; the response then says so.
     const isTold = text.includes('"error"') || text.includes('unavailable');
     const count = (text.match(WORD) ?? []).length;
     if (isWhole && !isTold && count < TOOLS.small + TOOLS.middle + TOOLS.large) short += 1;
@@ -105,7 +105,7 @@ t.test('nobody is given another’s list', async (t) => {
     for (let round = 0; round < ROUNDS; round += 1) {
       if (isSearch) look(who, answerText(await session.call('find_tools', `{"query":"tool of ${who}"}`)), false);
       else look(who, answerText(await session.list()), true);
-      // From time to time a backend's lists have changed, or the config.
+      // Now and then a backend's lists change, or the config.
       if (round % 3 === 2) {
         const call = `{"name":"small-t-${who}-0","arguments":{}}`;
         if (isSearch) await session.call('call_tool', call);

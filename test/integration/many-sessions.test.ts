@@ -1,5 +1,5 @@
-// Many sessions at once over connections that last one request: three of four requests land on a worker that does not
-// own their session, and take a hop.
+// Many sessions at once over connections that last for one request: three of four requests reach a worker that does not own their
+// session, and take a hop.
 import t from 'tap';
 import { ownerOf } from '../../src/worker/session-id.js';
 import { backendFor, startDeployment } from '../support/deployment.js';
@@ -28,7 +28,7 @@ t.test('200 sessions on 4 workers over fresh connections: no 404, and every answ
     'every worker owns sessions',
   );
 
-  // The calls of one session are spread over the whole run, so that all sessions are in use all the time.
+  // The calls of each session are spread over the whole run, so that all sessions are in use all the time.
   const calls = [...Array(SESSIONS * CALLS_PER_SESSION).keys()];
   const wrong: string[] = [];
   await inParallel(calls, REQUESTS_AT_ONCE, async (id) => {

@@ -1,5 +1,5 @@
-// Large messages by the dozen: a worker takes no more of them than its share, whoever does not read or does not answer;
-// those in flight come to their end, the others are told, and somebody else is served all the while.
+// Dozens of large messages: a worker holds no more of them than its share allows, even when callers do not read or backends do not
+// respond. Those in flight complete, the others are refused, and another subject is served throughout.
 import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { startControlPlane } from '../support/control-plane.js';
@@ -14,7 +14,7 @@ function residentBytes(pid: number): number {
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024;
 }
 
-/** The most that any worker takes while the action lasts. */
+/** The largest memory of any worker during the action. */
 async function mostOf(pids: readonly number[], action: () => Promise<void>): Promise<number> {
   let most = 0;
   const look = (): void => void (most = Math.max(most, ...pids.map(residentBytes)));
@@ -63,7 +63,7 @@ for (const workerCount of [1, 2]) {
     });
     t.ok(most - before < (ANSWERS * ANSWER_BYTES) / 2, `${Math.round((most - before) / MIB)} MiB more`);
 
-    // Who reads at last is given what there was room for, or told that there was none.
+    // A caller that finally reads gets its response if there was room for it, and otherwise an error that says so.
     const kinds: string[] = [];
     for (const connection of connections) {
       connection.resume();
@@ -87,7 +87,7 @@ for (const workerCount of [1, 2]) {
   });
 }
 
-t.test('requests that nobody answers take no more than their share; who waits too long is told', async (t) => {
+t.test('unanswered requests hold no more than their share; a request that waits too long is refused', async (t) => {
   let finish = (): void => undefined;
   const finished = new Promise<void>((resolve) => (finish = resolve));
   t.teardown(() => finish());
@@ -166,7 +166,7 @@ t.test('a worker short of memory refuses sessions, then requests, keeps what is 
   t.equal((await session.call('one-echo', '{"a":1}')).status, 200);
 });
 
-t.test('a control plane short of memory does the same', async (t) => {
+t.test('a control plane short of memory refuses requests, keeps what is in flight, and recovers', async (t) => {
   let finish = (): void => undefined;
   const finished = new Promise<void>((resolve) => (finish = resolve));
   t.teardown(() => finish());
@@ -205,7 +205,7 @@ t.test('a control plane short of memory does the same', async (t) => {
   t.equal((await operator.get('/servers')).status, 200);
 });
 
-t.test('lists take no more than their share, as the options have it', async (t) => {
+t.test('lists hold no more memory than the share that the options set', async (t) => {
   const description = 'x'.repeat(60_000);
   const large = await backendFor(t, { tools: Array.from({ length: 40 }, (_, n) => ({ name: `${n}`, description })) });
   const small = await backendFor(t);

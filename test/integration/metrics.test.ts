@@ -1,19 +1,19 @@
-// /metrics of a real gateway with two workers: what callers did is told as what it was, whichever worker served it, and
-// nothing that was counted is lost with a worker.
+// /metrics of a real gateway with two workers: every outcome is counted under the right name, whichever worker served the request,
+// and no count is lost when a worker dies.
 import { spawnSync } from 'node:child_process';
 import t from 'tap';
 import { backendFor, startDeployment } from '../support/deployment.js';
 import { send, type HttpAnswer } from '../support/raw-http.js';
 import { until } from '../support/until.js';
 
-t.test('what callers did is counted as what it was', async (t) => {
+t.test('the requests of callers are counted by their outcome', async (t) => {
   const options = ['--admin-address', '127.0.0.1:0'];
   const deployment = await startDeployment(t, { workerCount: 2, options });
   const { gateway } = deployment;
   const { address } = await gateway.waitForLog(({ msg }) => msg === 'admin listener');
   const page = async (accept = '*/*'): Promise<HttpAnswer> =>
     send(`http://${String(address)}`, { method: 'GET', path: '/metrics', headers: [['accept', accept]] });
-  /** The sum of all samples whose line begins so. */
+  /** The sum of all samples whose line begins with the text and contains all labels. */
   const sumOf = async (beginning: string, ...labels: readonly string[]): Promise<number> => {
     const lines = (await page()).text.split('\n').filter((line) => line.startsWith(beginning));
     const chosen = lines.filter((line) => labels.every((label) => line.includes(label)));
@@ -32,7 +32,7 @@ t.test('what callers did is counted as what it was', async (t) => {
   const caller = await deployment.caller({ one: { url: backend.url } });
   const session = await caller.openSession();
   t.same((await session.toolNames()).length, 3);
-  // Each comes over a connection of its own, so that both workers have a part in it.
+  // Each call has a connection of its own, so that both workers serve some.
   const rounds = 8;
   for (let round = 0; round < rounds; round++) {
     for (const tool of ['good', 'bad', 'ugly']) t.equal((await session.call(`one-${tool}`)).status, 200);
@@ -88,7 +88,7 @@ t.test('what callers did is counted as what it was', async (t) => {
   else t.comment('promtool is not installed: nobody else has judged the page');
 });
 
-t.test('without figures there is no page of them', async (t) => {
+t.test('without --metrics there is no metrics page', async (t) => {
   const options = ['--admin-address', '127.0.0.1:0', '--metrics', 'off'];
   const { gateway } = await startDeployment(t, { workerCount: 1, options });
   const { address } = await gateway.waitForLog(({ msg }) => msg === 'admin listener');

@@ -1,4 +1,4 @@
-// A worker that was full of requests takes everything again once they are gone: what they took does not stay its own.
+// A worker that was overloaded with requests recovers fully once they have ended: the memory that they used is free again.
 import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { backendFor, startDeployment } from '../support/deployment.js';
@@ -19,7 +19,7 @@ function residentMib(pid: number): number {
   );
 }
 
-t.test('a worker with little memory that was flooded with bodies of 15 KB', async (t) => {
+t.test('a worker with little memory recovers after a flood of bodies of 15 KB', async (t) => {
   let finish = (): void => undefined;
   const finished = new Promise<void>((resolve) => (finish = resolve));
   t.teardown(() => finish());

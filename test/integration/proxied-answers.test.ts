@@ -1,5 +1,5 @@
-// A proxy before the gateway gives up on an answer of which nothing comes for a while: it must not have to, however long the
-// answer takes and whichever worker gives it.
+// A proxy in front of the gateway gives up on a response that is silent for a while. The gateway keeps every slow response alive,
+// however long it takes and whichever worker gives it.
 import t from 'tap';
 import { backendFor, startDeployment } from '../support/deployment.js';
 import { McpCaller, rpc } from '../support/mcp-caller.js';
@@ -7,11 +7,11 @@ import { startNginxBefore } from '../support/nginx.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const READ_TIMEOUT_MS = 2_500;
-/** Comments and heads come more than twice within it, on a busy machine too. */
+/** The head and the comments come more than twice within the proxy's timeout, even on a busy machine. */
 const PATIENCE = ['--slow-answer', '500ms', '--stream-keep-alive', '700ms'];
 const ANSWER_MS = 3 * READ_TIMEOUT_MS;
 
-// They wait most of the time.
+// Run in parallel: the tests wait most of the time.
 t.jobs = 2;
 
 for (const workerCount of [1, 4]) {
@@ -31,7 +31,7 @@ for (const workerCount of [1, 4]) {
       direct.token,
     );
     const session = await caller.openSession();
-    // Each on a connection of its own: with four workers, most of them hop.
+    // Each call has a connection of its own: with four workers, most of them take a hop.
     const calls = Array.from({ length: 8 }, (_, id) => session.call('one-echo', '{"n":1.0}', { id: String(id) }));
     const listed = session.toolNames();
     const hurried = session.call('one-echo', '{}', { accept: 'application/json' });

@@ -1,4 +1,4 @@
-// The quick start as a newcomer meets it: started, its printed steps pasted into a shell, stopped with Ctrl-C.
+// The quick start as a newcomer sees it: started, its printed steps pasted into a shell, stopped with Ctrl-C.
 import { execFile, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, rmSync } from 'node:fs';
@@ -21,7 +21,7 @@ const skip = hasCurl ? false : 'curl is not installed';
 interface Quickstart {
   readonly output: string;
   readonly pid: number;
-  /** Exit status after a Ctrl-C, or another signal. */
+  /** The exit status after Ctrl-C, or after another signal. */
   interrupt(signal?: NodeJS.Signals): Promise<number | null>;
 }
 
@@ -31,7 +31,7 @@ async function startQuickstart(t: Test, addresses = ['127.0.0.1:0', '127.0.0.1:0
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   killWithProcess(child);
-  // Its own handler ends the gateway with it.
+  // The script's own handler stops the gateway too.
   t.teardown(() => child.kill('SIGTERM'));
   let output = '';
   const take = (chunk: Buffer): void => void (output += chunk.toString('utf8'));
@@ -56,7 +56,7 @@ function valueOf(name: string, output: string): string {
   return value;
 }
 
-/** The lines between two of the guide's headings, as a reader would copy them. */
+/** The lines between two headings of the guide, as a reader would copy them. */
 function stepsOf(output: string): string {
   const steps = /Step by step with curl.*\n([^]*?)\nMCP Inspector:/.exec(output)?.[1];
   if (steps === undefined) throw new Error(`no steps in: ${output}`);
@@ -84,7 +84,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-t.test('it prints a URL and a token that work, and Ctrl-C ends all of it with status 0', async (t) => {
+t.test('it prints a URL and a token that work, and Ctrl-C ends all of its processes with status 0', async (t) => {
   const quickstart = await startQuickstart(t);
   const url = valueOf('URL', quickstart.output);
   const token = valueOf('TOKEN', quickstart.output);
@@ -92,7 +92,7 @@ t.test('it prints a URL and a token that work, and Ctrl-C ends all of it with st
   t.ok(processes.length >= 2, 'a primary and its workers');
 
   t.notMatch(quickstart.output, /^ *#/m, 'a shell that knows no comments, as zsh at its prompt, takes every line');
-  // It wants Node.js 22.19. That npx brings one is tried by hand: it takes a network.
+  // The inspector requires Node.js 22.19. Whether npx can fetch a newer Node.js is tested by hand, because it needs a network.
   const isOld = process.versions.node.startsWith('20.');
   const inspector = isOld ? '-p node@22 -p @modelcontextprotocol/inspector@2 mcp-inspector' : 'inspector@2';
   t.match(quickstart.output, `${inspector} --cli '${url}' --transport http`);
@@ -152,7 +152,7 @@ t.test('it prints a URL and a token that work, and Ctrl-C ends all of it with st
 });
 
 t.test(
-  'the control plane: what is printed of it does what it says, also on what an earlier run has left',
+  'the control plane: its printed steps do what they say, also when an earlier run has left data behind',
   async (t) => {
     for (const run of ['first', 'second']) {
       const quickstart = await startQuickstart(t);
@@ -213,7 +213,7 @@ t.test('the settings that it prints for other programs are JSON with the same UR
   t.equal(await quickstart.interrupt('SIGHUP'), 0, 'a terminal that is closed ends it');
 });
 
-t.test('a second one on other ports leaves the first as it is', async (t) => {
+t.test('a second quick start on other ports does not affect the first', async (t) => {
   const start = async (): Promise<Quickstart> => {
     const ports = [await findFreePort(), await findFreePort()];
     t.teardown(() => rmSync(join(projectRoot, `data/store-${ports.join('-')}`), { recursive: true }));

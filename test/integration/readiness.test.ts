@@ -1,5 +1,5 @@
-// A gateway that says how it stands: started before its Redis, ready when that comes, and not any more when it is lost
-// for longer than the grace. On the admin listener, and in the health check on the public address.
+// Readiness of a gateway: not ready before its Redis is up, ready once it is, and not ready again when Redis is lost for longer
+// than the grace. Shown on the admin listener, and in the health check on the public address.
 import t from 'tap';
 import { startGateway, verifyWith } from '../support/gateway.js';
 import { createKeyPair } from '../support/keys.js';
@@ -10,7 +10,7 @@ import { until } from '../support/until.js';
 const GRACE_MS = 4_000;
 
 t.test(
-  'without a Redis the gateway listens and is not ready; with it it is, for the grace after it is lost',
+  'the gateway is not ready without Redis, ready with it, and stays ready for the grace once it is lost',
   async (t) => {
     const redis = await startRedis(t);
     await redis.stop();

@@ -1,6 +1,6 @@
-// Names that mean something else each time that they are looked up: a backend, then an address that the gateway never connects to; both at once; the
-// one kind of address late. Whatever is between the look-up and the connection, nothing refused is connected to, of backends or of
-// authorization servers, and nobody else notices. What stands for a refused address is 0.0.0.0, which leads to this machine: there a trap listens.
+// DNS rebinding: names that resolve to a backend and then to an address that the gateway must never connect to; to both at once; or with
+// one address family late. Whatever happens between look-up and connection, no refused address of a backend or authorization server is
+// connected to, and other callers do not notice. 0.0.0.0, which leads to this machine, stands for a refused address: a trap listens there.
 import { writeFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo } from 'node:net';
@@ -13,7 +13,7 @@ import { inParallel } from '../support/in-parallel.js';
 import { startNameServer, type NameRecord } from '../support/name-server.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 
-/** Of the backend; of the trap; and ways to write what leads to the trap. */
+/** The backend's address; the trap's; and refused addresses, some of which lead to the trap. */
 const GOOD = '127.0.0.5';
 const TRAP = '127.0.0.1';
 const REFUSED = ['0.0.0.0', '169.254.169.254'];
@@ -21,7 +21,7 @@ const REFUSED_SIX = ['::', '::ffff:0.0.0.0', '::ffff:169.254.169.254', 'fe80::1'
 const RUN_MS = 6_000;
 const LANES = 2;
 
-/** Each look-up has the next of these. */
+/** Each look-up gets the next record of its name. */
 const turns: Readonly<Record<string, readonly NameRecord[]>> = {
   'back-and-forth.test': [
     { addresses: [GOOD], ttl: 0 },
@@ -42,7 +42,7 @@ const nameServer = await startNameServer();
 t.teardown(() => nameServer.close());
 for (const [name, records] of Object.entries(turns)) {
   let count = 0;
-  // Both kinds of address are asked for.
+  // Each look-up asks for both address families, hence the division by two.
   Object.defineProperty(nameServer.records, name, { get: () => records[Math.floor(count++ / 2) % records.length] });
 }
 const secrets = createScratchDirectory(t);
@@ -56,7 +56,7 @@ interface Place {
   reached: number;
 }
 
-/** One port: at one address a way to the backend, at the others a trap. */
+/** One port: on one address it forwards to the backend, on the others it is a trap. */
 async function startPlace(scope: Scope, backendPort: number): Promise<Place> {
   const place: Place = { port: 0, trapped: 0, reached: 0 };
   const trap = createServer((socket) => {
@@ -118,7 +118,7 @@ t.test('names that change between the look-up and the connection', async (t) => 
         const session = await caller.openSession();
         isRefused ||= session.opening.text.includes('link-local and cloud metadata addresses are refused');
         for (const n of Object.keys(turns).keys()) await session.call(`b${n}-echo`);
-        // So that connections are made again.
+        // Forces new connections.
         backend.raw.closeConnections();
         await session.delete();
       }

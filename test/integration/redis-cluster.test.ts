@@ -1,4 +1,4 @@
-// A Redis Cluster as the store of both planes: every node holds some of the users and sessions, and slots move while they are used.
+// A Redis Cluster as the store of both planes: every node holds some of the users and sessions, and slots move while they are in use.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
@@ -15,11 +15,11 @@ import { until } from '../support/until.js';
 
 const USER = 'dataplane';
 const PASSWORD = 'a-password';
-/** As docs/sessions.md has them, and what docs/clusters.md adds for a cluster. */
+/** The rights in docs/sessions.md, and those that docs/clusters.md adds for a cluster. */
 const RIGHTS =
   '+get +set +pexpire +pttl +eval +ping +publish +client|id +client|tracking +subscribe +cluster|slots +asking';
 const CALLERS_LEAST = 12;
-/** A node that has none of so many has none for another reason than chance. */
+/** With this many callers, a node without any has none for some other reason than chance. */
 const CALLERS_MOST = 200;
 
 async function contentOf(
@@ -33,7 +33,7 @@ async function contentOf(
   };
 }
 
-/** Whether each node has a user and a session. */
+/** Whether each node has a user config and a session record. */
 async function areEverywhere(nodes: readonly RedisServer[], callers: readonly ConfiguredCaller[]): Promise<boolean> {
   for (const node of nodes) {
     const { hasUser, hasSession } = await contentOf(node, callers);
@@ -46,7 +46,7 @@ async function isEchoed(session: McpSession, backend = 'one'): Promise<boolean> 
   return 'result' in (rpc(await session.call(`${backend}-echo`)) as object);
 }
 
-/** Nodes by the slots that they have. */
+/** A slot that moves from one node to another. */
 interface Move {
   readonly slot: number;
   readonly from: RedisServer;
@@ -90,7 +90,7 @@ t.test('a cluster of three nodes', async (t: Test) => {
   const backend = await backendFor(t, { withSessions: true });
   const callers: ConfiguredCaller[] = [];
   const sessions: McpSession[] = [];
-  // Where their keys go is left to chance.
+  // The cluster places keys by their hash, so callers are added until every node has some.
   while (callers.length < CALLERS_LEAST || (callers.length < CALLERS_MOST && !(await areEverywhere(nodes, callers)))) {
     const caller = await deployment.caller({ one: { url: backend.url } });
     callers.push(caller);
@@ -106,7 +106,7 @@ t.test('a cluster of three nodes', async (t: Test) => {
     }
   });
 
-  await t.test('a change is obeyed by the next request, whichever node has it', async (t) => {
+  await t.test('a config change is obeyed by the next request, whichever node holds it', async (t) => {
     for (const caller of callers) await caller.configure({ other: { url: backend.url } });
     for (const session of sessions) t.ok(await isEchoed(session, 'other'));
     for (const caller of callers) await caller.configure({ one: { url: backend.url } });
@@ -118,7 +118,7 @@ t.test('a cluster of three nodes', async (t: Test) => {
     for (const session of sessions) t.ok(await isEchoed(session));
   });
 
-  await t.test('while a slot moves, and when it has moved, its users notice nothing', async (t) => {
+  await t.test('users notice nothing while a slot moves and after it has moved', async (t) => {
     const before = told('Redis is connected');
     const isAt = (node: RedisServer, { subject }: ConfiguredCaller): boolean =>
       slotOf(Buffer.from(subject)) <= 5_460 === (node === one);
@@ -140,7 +140,7 @@ t.test('a cluster of three nodes', async (t: Test) => {
     await caller.configure({ one: { url: backend.url } });
   });
 
-  await t.test('the control plane and the commands see all of it', async (t) => {
+  await t.test('the control plane and the commands see the keys of all nodes', async (t) => {
     const controlPlane = await startControlPlane(t, { storeOptions, key: deployment.key });
     const api = await controlPlane.caller(t);
     t.equal((await api.post('/servers', { name: 'files', url: backend.url })).status, 201);
@@ -156,7 +156,7 @@ t.test('a cluster of three nodes', async (t: Test) => {
     for (const session of sessions) t.ok(await isEchoed(session));
   });
 
-  await t.test('a node that goes and comes back costs what is not known meanwhile, and heals', async (t) => {
+  await t.test('while a node is down, known users are served; after its return, everything works again', async (t) => {
     const before = told('Redis is connected');
     await another.kill();
     await until(
@@ -172,7 +172,7 @@ t.test('a cluster of three nodes', async (t: Test) => {
   });
 });
 
-t.test('a cluster that cannot be reached is told in words', async (t) => {
+t.test('a cluster that cannot be reached is reported in a clear message', async (t) => {
   const [node] = await startRedisCluster(t);
   await node!.kill();
   const options = { ...node!.storeOptions, place: { nodes: [{ host: node!.host, port: node!.port }] } };

@@ -1,4 +1,4 @@
-// A Redis behind sentinels: when it dies its replica takes its place, and both planes find it there.
+// A Redis behind sentinels: when it dies, its replica takes over, and both planes find the new master.
 import { writeFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
@@ -19,7 +19,7 @@ import { until } from '../support/until.js';
 const NAME = 'switchyard';
 const USER = 'dataplane';
 const PASSWORD = 'a-password';
-/** As docs/sessions.md has them, and what docs/clusters.md adds beside sentinels. */
+/** The rights in docs/sessions.md, and those that docs/clusters.md adds for sentinels. */
 const RIGHTS = '+get +set +pexpire +pttl +eval +ping +publish +client|id +client|tracking +subscribe +role';
 
 async function isEchoed(session: McpSession, tool = 'one-echo'): Promise<boolean> {
@@ -73,7 +73,7 @@ t.test('a Redis that fails over', async (t) => {
   t.equal((await administrator.post('/servers', { name: 'late', url: backend.url })).status, 201);
 });
 
-t.test('what sentinels cannot say, or say wrongly, is told in words', async (t) => {
+t.test('sentinels that do not know the name, or name a replica, are reported in a clear message', async (t) => {
   const redis = await startRedis(t);
   const replica = await startRedis(t, { replicaOf: redis });
   const sentinel = await startSentinel(t, NAME, redis);
@@ -90,7 +90,7 @@ t.test('what sentinels cannot say, or say wrongly, is told in words', async (t) 
   });
   await t.rejects(openConfigStore(at(sentinel.port, 'nobody'), false), { message: /does not know this name/ });
 
-  // One that was cut off, and names what was demoted since.
+  // A sentinel that was cut off, and names a master that has since been demoted.
   const behind = createServer((socket) => {
     const text = String(replica.port);
     socket

@@ -1,5 +1,4 @@
-// The gateway on a real Redis: over TLS in both modes, as a user that may do no more than it has to, and through the loss
-// of the Redis.
+// The gateway on a real Redis: over TLS in both modes, as a user with only the necessary rights, and through the loss of Redis.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
@@ -19,7 +18,7 @@ const PROBLEM = 'Problem occurred retrieving the configuration';
 const GRACE_MS = 5_000;
 const WORKERS = 2;
 
-/** A file that ends as an editor ends it. */
+/** A password file that ends with a newline, as editors write it. */
 function passwordFile(t: Test, password: string): string {
   const path = join(createScratchDirectory(t), 'password');
   writeFileSync(path, `${password}\n`, { mode: 0o600 });
@@ -76,15 +75,15 @@ t.test('a wrong password is logged, kept secret, and gives 500', async (t) => {
   t.notMatch(JSON.stringify(deployment.gateway.logs), PASSWORD);
 });
 
-t.test('a lost Redis: the known are served for the grace, then none, and all are served when it is back', async (t) => {
+t.test('a lost Redis: known subjects are served for the grace, then none, and all again when it is back', async (t) => {
   const redis = await startRedis(t);
   const { known, unknown, session } = await startWithOneKnown(t, redis);
-  // Before it is lost: on a busy machine the gateway knows long before this process does.
+  // Measured before the kill: on a busy machine the gateway notices the loss well before this process does.
   const killedAtMs = performance.now();
   await redis.kill();
   t.match(await callOnce(session), { result: { structuredContent: { n: 1 } } }, 'in an open session');
   t.equal((await known.initialize()).status, 200, 'in a new session');
-  await t.test('whose config is not known gets 500', async (t) => {
+  await t.test('a subject whose config is not known gets 500', async (t) => {
     const answer = await unknown.initialize();
     t.same([answer.status, answer.contentType, answer.text], [500, 'text/plain', PROBLEM]);
   });
@@ -119,7 +118,7 @@ t.test('what changed while Redis was away is seen when it is back', async (t) =>
   await until(async () => (await session.toolNames()).length === 0, 'the new config');
 });
 
-t.test('a Redis that is frozen is as good as lost: no request hangs', async (t) => {
+t.test('a frozen Redis is treated as lost: no request hangs', async (t) => {
   const redis = await startRedis(t);
   const { unknown, session } = await startWithOneKnown(t, redis);
   redis.pause();
@@ -133,7 +132,7 @@ t.test('a Redis that is frozen is as good as lost: no request hangs', async (t) 
   t.match(await callOnce(session), { result: { structuredContent: { n: 1 } } });
 });
 
-/** One worker, because what is known is known by worker: one subject that it has read, and one that it has not. */
+/** One worker, because each worker has its own known configs: one subject that it has read, and one that it has not. */
 async function startWithOneKnown(t: Test, redis: RedisServer) {
   const deployment = await startDeployment(t, {
     workerCount: 1,

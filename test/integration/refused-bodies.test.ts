@@ -1,5 +1,5 @@
-// Bodies that nobody wants: of requests that are refused by their head. They must cost no memory, however many send
-// them, and the connection can be used on afterwards.
+// Bodies of requests that are refused for their head. They must cost no memory, however many clients send them, and the connection
+// stays usable.
 import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { startDeployment } from '../support/deployment.js';
@@ -10,7 +10,7 @@ import { until } from '../support/until.js';
 const MIB = 1024 * 1024;
 const CONNECTIONS = 60;
 const BODY_BYTES = 4 * MIB;
-/** Each of the kinds of refusal sends 240 MiB; kept, they would all be there at once. */
+/** Each kind of refusal sends 240 MiB; if bodies were kept, all of them would be in memory at once. */
 const GROWTH_BYTES_MAX = 120 * MIB;
 
 t.test('the body of a request that is refused is dropped as it comes', async (t) => {
@@ -47,7 +47,7 @@ t.test('the body of a request that is refused is dropped as it comes', async (t)
   }
 });
 
-/** Linux only. */
+/** Resident memory. Linux only. */
 function residentBytes(pid: number): number {
   const kib = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
   return Number(kib) * 1024;

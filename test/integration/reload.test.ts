@@ -1,5 +1,4 @@
-// SIGHUP: every worker is replaced by one that reads its files anew, and callers notice nothing but connections that close
-// with an answer.
+// SIGHUP: every worker is replaced by a new one that reads the files again. Callers only notice that connections close after a response.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:tls';
 import { once } from 'node:events';
@@ -18,7 +17,7 @@ import { until } from '../support/until.js';
 
 const FAILED = 'reload failed: workers that were not replaced keep serving';
 
-/** Waits until one more reload has come to its end. @returns its line in the log. */
+/** Reloads once and waits for the end. @returns the log line of that end. */
 async function reload({ gateway }: Deployment): Promise<LogLine> {
   const ends = (): LogLine[] => gateway.logs.filter(({ msg }) => msg === 'reloaded' || msg === FAILED);
   const before = ends().length;
@@ -40,7 +39,7 @@ async function fingerprintAt(t: Test, address: string): Promise<string> {
   return socket.getPeerCertificate().fingerprint256;
 }
 
-t.test('certificates and keys are read anew; what is in flight is answered by whom it was asked', async (t) => {
+t.test('certificates and keys are read again; calls in flight are answered by the old workers', async (t) => {
   let open: () => void = () => undefined;
   const opened = new Promise<void>((resolve) => (open = resolve));
   t.teardown(() => open());
@@ -90,7 +89,7 @@ t.test('certificates and keys are read anew; what is in flight is answered by wh
   t.equal(gateway.errorOutput, '');
 });
 
-t.test('files that are no good leave everything as it is', async (t) => {
+t.test('a reload with invalid files changes nothing', async (t) => {
   const backend = await backendFor(t);
   const key = createKeyPair(t);
   const deployment = await startDeployment(t, { workerCount: 2, key });
@@ -103,7 +102,7 @@ t.test('files that are no good leave everything as it is', async (t) => {
   t.match(rpc(await session.call('one-echo', '{"n":2}')), { result: { structuredContent: { n: 2 } } });
 });
 
-t.test('what a client says of a call reaches it, though the worker was replaced that runs it', async (t) => {
+t.test('what a client says about a call reaches it, even if the worker that runs the call was replaced', async (t) => {
   const backend = await backendFor(t, { withSessions: true, onCall: (call) => void call.takeOver() });
   const received: string[] = [];
   const asking = await backendFor(t, {
@@ -130,7 +129,7 @@ t.test('what a client says of a call reaches it, though the worker was replaced 
   const question = await stream.message();
   await until(() => backend.calls.length === 1, 'the call at the backend');
   t.match(await reload(deployment), { msg: 'reloaded' });
-  // A connection that still waits in the queue of the old listener is reset with it, and nobody has read from it.
+  // A connection still in the queue of the old listener is reset when that closes; no process has read from it, so it is safe to retry.
   const send = async (to: McpSession, text: string, triesLeft = 3): Promise<number> => {
     try {
       return (await to.send(text)).status;
@@ -143,7 +142,7 @@ t.test('what a client says of a call reaches it, though the worker was replaced 
   t.equal(await send(asked, answer), 202, 'to a backend without sessions, too');
   await until(() => received.length > 0, 'the answer at the backend');
   t.same(received, ['{"jsonrpc":"2.0","id":5,"result":{"roots":[]}}']);
-  // The process that has asked does not know of the answer, and withdraws its request with the end of the call.
+  // The process that sent the request does not know that it was answered, and withdraws it when the call ends.
   t.match(await stream.message(), { method: 'notifications/cancelled', params: { requestId: question.id } });
   t.match(await stream.message(), { id: 7, result: {} });
   const cancel = '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":77}}';
@@ -162,7 +161,7 @@ t.test('under load no request fails, no session is lost and nothing is called tw
   t.same(outcome.wrongStreams, []);
   t.ok(outcome.streamsOpened > plan.streamCount, 'streams were ended, and opened again');
   t.ok(outcome.answers > 2 * plan.answersBetween * plan.sessionCount);
-  // Linux resets what waits in the queue of a listener that closes, unless it is told otherwise.
+  // Unless configured otherwise, Linux resets connections in the queue of a listener that closes.
   if (migratesConnections()) t.same(outcome.resets, []);
   else t.ok(outcome.resets.length <= plan.sessionCount, `${outcome.resets.length} connections were reset`);
 });

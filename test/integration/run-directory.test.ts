@@ -1,4 +1,4 @@
-// The directory of the hop sockets is removed under a gateway that serves, by a cleaner of temporary files or by hand.
+// The directory of the hop sockets is removed while the gateway serves, by a cleaner of temporary files or by hand.
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -17,7 +17,7 @@ function hopDirectories(temporary: string): string[] {
   return readdirSync(temporary).map((name) => join(temporary, name));
 }
 
-/** A session of each worker. */
+/** One session owned by each worker. */
 async function openSessions(caller: ConfiguredCaller): Promise<McpSession[]> {
   const sessions = new Map<number, McpSession>();
   await until(async () => {
@@ -28,7 +28,7 @@ async function openSessions(caller: ConfiguredCaller): Promise<McpSession[]> {
   return [...sessions.values()];
 }
 
-/** Whether each session answers over new connections, which reach other workers than its owner. */
+/** Whether each session answers over new connections, which may reach workers other than its owner. */
 async function isAnsweredEverywhere(caller: ConfiguredCaller, sessions: readonly McpSession[]): Promise<boolean> {
   for (let round = 0; round < 4; round++) {
     const kept = await KeptCaller.connect(caller);
@@ -45,7 +45,7 @@ function isEnded(pid: number): boolean {
   return !existsSync(`/proc/${pid}`);
 }
 
-/** Sessions are written down beside them. */
+/** The directory also holds the records of sessions, which are left out here. */
 function socketsIn(directory: string): string[] {
   return readdirSync(directory).filter((name) => name !== 'sessions');
 }
@@ -66,14 +66,14 @@ t.test('the directory of the hop sockets is removed, and then a worker is killed
   t.ok(await isAnsweredEverywhere(caller, await openSessions(caller)));
   t.same(hopDirectories(temporary), [directory]);
 
-  await t.test('something that is in its place keeps a worker from starting; the others serve', async () => {
+  await t.test('a file in place of the directory keeps a worker from starting; the others serve', async () => {
     rmSync(directory, { recursive: true });
     writeFileSync(directory, 'in the way');
     const pids = gateway.workerPids();
     process.kill(pids[0]!, 'SIGKILL');
     const failures = (): number => gateway.logs.filter(({ msg }) => msg === 'worker cannot start').length;
     await until(() => failures() > 0, 'the failure of its start');
-    // Workers that have not talked to each other before cannot now: 503 over such a connection, and never a 404.
+    // Workers that have no link to each other yet cannot make one now: such a request gets 503, and never 404.
     const kept = await KeptCaller.connect(caller);
     const session = await kept.openSession();
     t.equal((await session.call('one-echo')).status, 200);
@@ -121,7 +121,7 @@ t.test('a primary that is killed takes its workers with it, and the next one rem
 });
 
 t.test(
-  'a worker that hangs while its primary is killed ends with it, and its port is free for the next gateway',
+  'a worker that hangs while its primary is killed ends too, and its port is free for the next gateway',
   async (t) => {
     const storePath = join(createScratchDirectory(t), 'store');
     const start = async (address: string): Promise<Gateway> => {

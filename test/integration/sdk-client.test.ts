@@ -1,5 +1,5 @@
-// The SDK's client, through the gateway, to servers made with the SDK: what comes back is what the client gets from the
-// servers themselves. One server answers in JSON, one with event streams; a third, scripted, looks on.
+// The SDK's client, through the gateway, to servers made with the SDK: the client gets exactly what the servers themselves give.
+// One server responds in JSON, one with event streams; a third, scripted, is a bystander.
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import {
   CallToolRequestSchema,
@@ -16,7 +16,7 @@ import { until } from '../support/until.js';
 const FAULT = { code: -32042, message: 'the lights are out', data: { floor: 7, rooms: ['a', 'b'] } };
 const STEPS = 20;
 
-/** What the handlers of one server saw. */
+/** What the handlers of one server have recorded. */
 interface Journal {
   readonly waiting: string[];
   readonly aborted: string[];
@@ -28,7 +28,7 @@ function createServer(name: string, journal: Journal): McpServer {
   const mcpServer = new McpServer({ name, version: '1.0.0' }, { capabilities: { tools: {} } });
   const { server } = mcpServer;
   server.onclose = () => void journal.closed.push(name);
-  // The handlers themselves, because McpServer turns what a tool throws into a result.
+  // Low-level handlers, because McpServer would turn an error thrown by a tool into a result.
   server.setRequestHandler(ListToolsRequestSchema, () => ({
     tools: ['work', 'wait', 'fail'].map((tool) => ({
       name: tool,
@@ -70,7 +70,7 @@ const backends: Record<keyof typeof journals, DemoBackend> = {
 t.teardown(() => Promise.all([backends.json.close(), backends.stream.close()]));
 const names = ['json', 'stream'] as const;
 const bystander = await backendFor(t, { tools: ['look'], withSessions: true });
-// What a backend has must be known when the session is open, however slow the machine is.
+// Long timeouts: the backends must be ready when the session opens, however slow the machine is.
 const options = ['--initialize-patience', '60s', '--initialize-timeout', '60s'];
 const deployment = await startDeployment(t, { workerCount: 4, options });
 const caller = await deployment.caller({
@@ -149,7 +149,7 @@ for (const name of names) {
   });
 }
 
-t.test('progress comes in order, complete, and before the result', async (t) => {
+t.test('progress arrives complete, in order, and before the result', async (t) => {
   const { client } = await connect(t);
   const keys = ['one', 'two', 'three'];
   await Promise.all(
@@ -170,7 +170,7 @@ t.test('progress comes in order, complete, and before the result', async (t) => 
   );
 });
 
-t.test('a terminated session is ended at every server, and its id is worth nothing afterwards', async (t) => {
+t.test('a terminated session is ended at every server, and its id is no longer valid', async (t) => {
   const { client, transport } = await connect(t);
   await client.listTools();
   const sessionId = transport.sessionId;

@@ -1,5 +1,5 @@
-// Servers made with the SDK that ask their client something outside any call, on the stream of their own (GET): sampling, elicitation,
-// roots and pings reach the SDK's client of that session, and its answers come back; over hops, with two clients of one virtual host.
+// Servers made with the SDK that send requests outside any call, on their stand-alone stream (GET): sampling, elicitation, roots
+// and pings reach the SDK's client of that session, and its responses come back; over hops, with two clients of one virtual host.
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import {
@@ -18,10 +18,10 @@ import { until } from '../support/until.js';
 const SERVERS = ['json', 'stream'] as const;
 type ServerName = (typeof SERVERS)[number];
 
-/** The server of each upstream session, by the name that its client has told it. */
+/** The server object of each upstream session, by its client's name. */
 const sessions: Record<ServerName, Map<string, McpServer>> = { json: new Map(), stream: new Map() };
 
-/** Its one tool takes down who has the session, and answers before anything is asked. */
+/** The server's one tool records the session's client, and responds before anything is asked. */
 function createServer(name: ServerName): McpServer {
   const mcpServer = new McpServer({ name, version: '1.0.0' }, { capabilities: { tools: {}, logging: {} } });
   mcpServer.registerTool('introduce', {}, () => {
@@ -33,12 +33,12 @@ function createServer(name: ServerName): McpServer {
 
 interface Person {
   readonly client: Client;
-  /** The params of what it was asked, in order. */
+  /** The params of the requests that it got, in order. */
   readonly asked: unknown[];
   readonly logs: unknown[];
 }
 
-/** A client that can be asked everything; its answers name it. */
+/** A client that supports every request; its responses contain its name. */
 function createPerson(name: string): Person {
   const client = new Client(
     { name, version: '1.0.0' },
@@ -62,7 +62,7 @@ function createPerson(name: string): Person {
   return { client, asked, logs };
 }
 
-/** Until its stream is open the SDK's server drops what it would send on it, without a word. */
+/** Waits until the server's stream is open: before that, the SDK's server silently drops what it sends on it. */
 async function streamOpen({ server }: McpServer, { logs }: Person, mark: string): Promise<void> {
   await until(async () => {
     await server.sendLoggingMessage({ level: 'error', data: mark });
@@ -79,7 +79,7 @@ const backends = await Promise.all(
   ),
 );
 t.teardown(() => Promise.all(backends.map((backend) => backend.close())));
-// What a backend has must be known when the session is open, however slow the machine is.
+// Long timeouts: the backends must be ready when the session opens, however slow the machine is.
 const options = ['--initialize-patience', '60s', '--initialize-timeout', '60s'];
 const deployment = await startDeployment(t, { workerCount: 4, options });
 const caller = await deployment.caller({ json: { url: backends[0]!.url }, stream: { url: backends[1]!.url } });
@@ -103,7 +103,7 @@ const FORM = {
   requestedSchema: { type: 'object' as const, properties: { name: { type: 'string' as const } }, required: ['name'] },
 };
 
-t.test('what an SDK server asks outside any call reaches the client of that session, and no other', async (t) => {
+t.test('a request of an SDK server outside any call reaches the client of that session and no other', async (t) => {
   const people = new Map<string, Person>();
   for (const name of ['ann', 'bob']) people.set(name, await connectPerson(t, name));
   const pairs = SERVERS.flatMap((server) => [...people.keys()].map((name) => ({ server, name })));
@@ -144,7 +144,7 @@ t.test('what an SDK server asks outside any call reaches the client of that sess
   }
 });
 
-t.test('many at once on one stream, answered out of order', async (t) => {
+t.test('many requests at once on one stream, answered out of order', async (t) => {
   const person = await connectPerson(t, 'cleo');
   const mcpServer = sessions.stream.get('cleo');
   if (mcpServer === undefined) throw new Error('cleo is not known');

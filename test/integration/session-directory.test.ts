@@ -1,4 +1,4 @@
-// Sessions whose process is gone: the next one goes on with them, and no backend is asked for anything.
+// Sessions whose process has died: the next process continues them, and sends no backend any request for it.
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { ownerOf } from '../../src/worker/session-id.js';
@@ -11,7 +11,7 @@ import { until } from '../support/until.js';
 
 const WORKERS = 2;
 
-/** Some sessions of each worker. */
+/** Opens a number of sessions owned by each worker. */
 async function openSessions(caller: ConfiguredCaller, countOfEach: number): Promise<McpSession[]> {
   const sessions: McpSession[] = [];
   const countOf = (slot: number): number => sessions.filter(({ id }) => ownerOf(id, WORKERS) === slot).length;
@@ -31,7 +31,7 @@ async function isEchoed(session: McpSession, id: number): Promise<boolean> {
   return answer.status === 200 && result?.structuredContent?.id === id;
 }
 
-/** Kills the worker of every slot. Resolves when each process is gone, not when the next one is there. */
+/** Kills the worker of every slot. Resolves when all those processes have ended, not when their successors are ready. */
 async function killWorkers(deployment: Deployment): Promise<void> {
   const pids = deployment.gateway.workerPids();
   for (const pid of pids) process.kill(pid, 'SIGKILL');
@@ -41,14 +41,14 @@ async function killWorkers(deployment: Deployment): Promise<void> {
   );
 }
 
-/** Until some worker listens again nobody can connect. */
+/** Retries until a worker responds: until one listens, no connection can be opened. */
 async function whenUp<Answer>(request: () => Promise<Answer>): Promise<Answer> {
   const answers: Answer[] = [];
   await until(async () => {
     try {
       answers.push(await request());
     } catch {
-      // Refused, or reset by a worker that was just killed: nothing has been answered.
+      // Refused, or reset by a worker that was just killed: the request was not answered.
     }
     return answers.length > 0;
   }, 'a worker that answers');
@@ -64,13 +64,13 @@ async function startWithSessions(t: Test, options: readonly string[] = []) {
   return { backend, deployment, caller, sessions, runDirectory: environment.TMPDIR };
 }
 
-t.test('sessions outlive every worker, and backends notice nothing', async (t) => {
+t.test('sessions survive the death of every worker, and backends notice nothing', async (t) => {
   const { backend, deployment, caller, sessions, runDirectory } = await startWithSessions(t);
   for (const [id, session] of sessions.entries()) t.ok(await isEchoed(session, id));
   const openedBefore = backend.requestsOf('initialize').length;
   await killWorkers(deployment);
   t.ok(await whenUp(() => isEchoed(sessions[0]!, 100)));
-  // Of one session many at once: they share one look-up. Slots that are still empty are waited for.
+  // Several calls at once in each session share one look-up. Requests for slots that are still empty wait.
   const calls = sessions.flatMap((session, index) =>
     [1, 2, 3].map((part) => isEchoed(session, 1_000 + 10 * index + part)),
   );
@@ -88,7 +88,7 @@ t.test('sessions outlive every worker, and backends notice nothing', async (t) =
       'and show no id, no token, no subject',
     );
 
-  await t.test('another subject is told what it would be told of no session', async (t) => {
+  await t.test('another subject gets the same response as for an unknown session', async (t) => {
     const stranger = await deployment.caller({ one: { url: backend.url } });
     await killWorkers(deployment);
     const body = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
@@ -109,13 +109,13 @@ t.test('sessions outlive every worker, and backends notice nothing', async (t) =
   t.equal((await caller.send({ session: `${'x'.repeat(34)}_`, method: 'DELETE' })).status, 404, 'an id made up');
 });
 
-t.test('without a directory they do not', async (t) => {
+t.test('without a session directory, sessions end with their worker', async (t) => {
   const { deployment, sessions } = await startWithSessions(t, ['--session-directory', 'none']);
   await killWorkers(deployment);
   t.equal((await whenUp(() => ownedBy(sessions, 0).call('one-echo'))).status, 404);
 });
 
-t.test('in the store they outlive the gateway, and show nothing of themselves there', async (t) => {
+t.test('in the store, sessions survive the gateway, and their records reveal nothing', async (t) => {
   const { backend, deployment, caller, sessions } = await startWithSessions(t, ['--session-directory', 'store']);
   const upstreamIds = [...backend.sessions];
   const openedBefore = backend.requestsOf('initialize').length;

@@ -1,5 +1,5 @@
-// The disk below the session directory is full: what cannot be written down costs its durability and nothing else. Sessions begin and go
-// on, those that were written down outlive their worker, nobody waits, and once there is room others do again.
+// The disk of the session directory is full: a failed write costs durability and nothing else. Sessions begin and continue,
+// recorded ones survive their worker, no caller waits, and once there is room new sessions are recorded again.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
@@ -21,7 +21,7 @@ async function isServed(session: McpSession): Promise<boolean> {
   return status === 200 && text.includes('"structuredContent":{"x":1}');
 }
 
-/** Kills the worker, which has all sessions, and waits until the next one serves one that was written down. */
+/** Kills the worker, which owns all sessions, and waits until the next one serves a session that has a record. */
 async function killWorker({ deployment: { gateway } }: Scene, session: McpSession): Promise<void> {
   const pids = gateway.workerPids();
   for (const pid of pids) process.kill(pid, 'SIGKILL');
@@ -57,7 +57,7 @@ async function check(t: Test, place: 'process' | 'store'): Promise<void> {
     t.ok(served.every(Boolean), 'sessions begin and are served');
   };
   if (place === 'process') await checkBeside(t, scene, openMany);
-  // lmdb itself writes to standard error.
+  // With the store, lmdb itself writes to standard error, which `checkBeside` would reject.
   else t.same((await scene.victim.during(openMany)).failures, [], 'another caller does not notice');
   t.ok(await isServed(first), 'one that was there goes on');
   const failures = gateway.logs.filter(({ msg }) => String(msg).startsWith('the session directory fails'));

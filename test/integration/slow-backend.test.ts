@@ -1,5 +1,5 @@
-// A backend that hangs, at each point of its life, beside one that does not. Nothing here is measured: the good backend
-// answers while the other one still owes its answer.
+// A backend that hangs, at each stage of a session, beside a healthy one. No times are measured: the healthy backend responds while
+// the other has not.
 import t from 'tap';
 import { backendFor, startDeployment } from '../support/deployment.js';
 import { rpc } from '../support/mcp-caller.js';
@@ -11,7 +11,7 @@ const GOOD_CALLS = 100;
 const deployment = await startDeployment(t, { workerCount: 2, options: ['--list-timeout', '3s'] });
 const good = await backendFor(t);
 
-t.test('calls that hang at one backend leave the calls to another alone', async (t) => {
+t.test('calls that hang at one backend do not affect calls to another', async (t) => {
   const hung = await backendFor(t, { onCall: (call) => void call.takeOver() });
   const caller = await deployment.caller({ good: { url: good.url }, hung: { url: hung.url } });
   const session = await caller.openSession();

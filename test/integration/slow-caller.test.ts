@@ -1,5 +1,5 @@
-// A caller that does not read for a while. What the gateway holds for it must go out when it reads again, also when the
-// backend has nothing more to say.
+// A caller that stops reading for a while. What the gateway buffers for it must be sent once it reads again, even when the backend
+// sends nothing more.
 import { connect, type Socket } from 'node:net';
 import t, { type Test } from 'tap';
 import { backendFor, startDeployment } from '../support/deployment.js';
@@ -9,12 +9,12 @@ import type { McpSession, RpcMessage } from '../support/mcp-caller.js';
 import { encodeRequest, RawConnection } from '../support/raw-http.js';
 import { until } from '../support/until.js';
 
-/** More than the kernel takes in for a caller that does not read. */
+/** More than the kernel buffers for a caller that does not read. */
 const LARGE_BYTES = 8 * 1024 * 1024;
-/** Less than the silence after which the gateway writes a comment line, which would push out what is stuck. */
+/** Less than the silence after which the gateway writes a comment line, which would flush whatever is stuck. */
 const READ_MS_MAX = 8_000;
 
-t.test('an event that a slow caller has not read all of arrives whole, though nothing follows it', async (t) => {
+t.test('an event that a slow caller has only partly read arrives whole, though nothing follows it', async (t) => {
   let finish = (): void => {};
   const finished = new Promise<void>((resolve) => (finish = resolve));
   t.teardown(() => finish());
@@ -47,14 +47,14 @@ t.test('an event that a slow caller has not read all of arrives whole, though no
   t.ok(performance.now() - resumedAtMs < READ_MS_MAX, 'without waiting for anything to follow');
 });
 
-/** Longer than uWebSockets.js waits by itself for a connection that takes nothing: up to twelve seconds. */
+/** Longer than uWebSockets.js itself tolerates a connection that takes nothing: up to twelve seconds. */
 const STOPPED_MS = 13_000;
 const ANSWER_BYTES = 12 * 1024 * 1024;
-/** More than the kernel takes in for both connections, and the gateway on the way. */
+/** Enough events to fill the kernel's buffers of both connections and the gateway's own. */
 const EVENT_COUNT = 120;
 const EVENT_BYTES = 256 * 1024;
 
-/** A caller that asks, stops reading at once, and keeps what it gets without looking at it. */
+/** A caller that sends a request, stops reading at once, and collects the bytes without parsing them. */
 class StoppedCaller {
   readonly #socket: Socket;
   readonly #pieces: Buffer[] = [];
@@ -80,7 +80,7 @@ class StoppedCaller {
     this.#socket.resume();
   }
 
-  /** The body of the answer, once the last bytes are `ending`. */
+  /** The body of the response, once its last bytes are `ending`. */
   async bodyThatEnds(ending: string): Promise<Buffer> {
     await until(
       () => this.isEnded || (this.#pieces.at(-1)?.toString('latin1').endsWith(ending) ?? false),
@@ -90,7 +90,7 @@ class StoppedCaller {
     return all.subarray(all.indexOf('\r\n\r\n') + 4);
   }
 
-  /** The events of the answer. */
+  /** The events of the response. */
   async events(): Promise<string[]> {
     const chunked = await this.bodyThatEnds('\r\n0\r\n\r\n');
     const chunks: Buffer[] = [];
@@ -111,7 +111,7 @@ async function passed(ms: number): Promise<void> {
 
 for (const workerCount of [1, 4]) {
   t.test(`${workerCount} workers: who stops reading and goes on gets all of it`, async (t) => {
-    // However slow the machine is, an answer as a whole does not become a stream.
+    // However slow the machine is, a plain response must not become a stream.
     const deployment = await startDeployment(t, { workerCount, options: ['--slow-answer', '10m'] });
     const text = 'y'.repeat(ANSWER_BYTES);
     const backends = {

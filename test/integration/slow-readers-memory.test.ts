@@ -1,5 +1,5 @@
-// Callers that read far slower than their backends write: however long the streams, the workers' memory stays as it is,
-// because it is the backends that wait.
+// Callers that read far more slowly than their backends write: however long the streams are, the workers' memory does not grow,
+// because the backends are made to wait.
 import { connect } from 'node:net';
 import t, { type Test } from 'tap';
 import { residentBytesOf } from '../../bench/process-usage.js';
@@ -13,20 +13,20 @@ const EVENT_BYTES = 256 * 1024;
 const CALLERS = 3;
 const SHORT_BYTES = 8 * MIB;
 const LONG_BYTES = 40 * MIB;
-/** A third of what the streams bring together, and more than windows, kernel buffers and an untidy heap take. */
+/** A third of the bytes of all streams, and more than windows, kernel buffers and an uncollected heap take. */
 const GROWTH_BYTES_MAX = LONG_BYTES;
-/** How far a backend may be ahead of its reader: what kernels and windows on the way take, and a few events. */
+/** How far a backend may be ahead of its reader: the kernel buffers and windows on the way, and a few events. */
 const AHEAD_BYTES_MAX = 16 * MIB;
 
-/** Nothing was written for so long: the backends wait, or have written everything. */
+/** After this long without a write, the backends are waiting, or have written everything. */
 const STALLED_MS = 500;
 
 const LAST_CHUNK = '\r\n0\r\n\r\n';
 
 /**
- * Calls the tool, and reads nothing for a while; then half a megabyte, rests, and so on to the end.
- * @param stalled nothing more comes for whoever reads nothing.
- * @param onRead hears of each piece.
+ * Calls the tool and reads nothing for a while, then half a megabyte at a time with pauses, to the end.
+ * @param stalled resolves when the backends send nothing more to callers that do not read.
+ * @param onRead gets the size of each piece.
  */
 function readSlowly(
   t: Test,
@@ -59,7 +59,7 @@ function readSlowly(
   });
 }
 
-t.test('the memory of the workers is flat, whatever their callers leave unread', async (t) => {
+t.test('the memory of the workers does not grow, however much their callers leave unread', async (t) => {
   const params = { progressToken: 'p', progress: 1, message: 'z'.repeat(EVENT_BYTES) };
   const event = Buffer.from(
     `data: ${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress', params })}\n\n`,
@@ -73,7 +73,7 @@ t.test('the memory of the workers is flat, whatever their callers leave unread',
       for (let left = streamBytes; left > 0 && !connection.destroyed; left -= event.length) {
         await stream.bytes(event);
         writtenBytes += event.length;
-        // As fast as the gateway takes it, and no faster.
+        // As fast as the gateway takes the events, and no faster.
         while (connection.writableLength > 0 && !connection.destroyed)
           await new Promise((resolve) => setTimeout(resolve, 1));
       }
@@ -93,7 +93,7 @@ t.test('the memory of the workers is flat, whatever their callers leave unread',
     aheadBytesMost = Math.max(aheadBytesMost, writtenBytes - readBytes);
     residentBytesMost = Math.max(residentBytesMost, residentBytesOf(deployment.gateway.workerPids()));
   };
-  /** The backends have begun, and get no further. */
+  /** Waits until the backends have begun to write and can write no more. */
   const stall = async (): Promise<void> => {
     const beforeBytes = writtenBytes;
     let [lastBytes, sinceMs] = [beforeBytes, performance.now()];
@@ -107,7 +107,7 @@ t.test('the memory of the workers is flat, whatever their callers leave unread',
     const stalled = stall();
     await Promise.all(sessions.map((session) => readSlowly(t, session, stalled, onRead)));
   };
-  // What code, buffers and the heap take once there are such streams.
+  // The first run measures what code, buffers and the heap take once there are such streams.
   await readAll();
   const warmBytes = residentBytesMost;
   streamBytes = LONG_BYTES;

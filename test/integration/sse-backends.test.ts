@@ -1,5 +1,5 @@
-// Backends of the transport of 2024-11-05, one event stream and a place to post to, behind the gateway: the SDK's own server, the
-// reference server, and some that want to be somewhere else.
+// Backends of the HTTP+SSE transport of 2024-11-05 (one event stream, and an endpoint for POST) behind the gateway: the SDK's own
+// server, the reference server, and servers that name an endpoint elsewhere.
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { CreateMessageRequestSchema, ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
@@ -21,7 +21,7 @@ const CAPABILITIES = { sampling: {}, elicitation: {} };
 
 const secrets = createScratchDirectory(t);
 writeFileSync(join(secrets, 'token'), `${SHOWN}\n`);
-// What a backend has must be known when the session is open, however slow the machine is.
+// A long timeout: the backends must be ready when the session opens, however slow the machine is.
 const options = ['--initialize-patience', '20s', '--secrets-directory', secrets];
 const deployment = await startDeployment(t, { workerCount: 2, options });
 const server = await startSseServer(t);
@@ -57,7 +57,7 @@ await t.test('calls, and what a tool asks and tells meanwhile, with the client l
   t.match(rpc(await callTool(caller, 's-echo', '{"v":"modern"}')).result, { content: [{ text: 'modern' }] });
 });
 
-await t.test('each call is carried out once, however many there are at a time', async (t) => {
+await t.test('each call is carried out once, even when many run at the same time', async (t) => {
   const caller = await deployment.caller({ s: SSE });
   const session = await caller.openSession();
   const before = server.executed.get('echo') ?? 0;
@@ -73,7 +73,7 @@ await t.test('each call is carried out once, however many there are at a time', 
   await until(() => server.open === open - 1, 'the end of its stream');
 });
 
-await t.test('a stream that ends in the middle fails the call by name, once; the next one opens it anew', async (t) => {
+await t.test('a stream that ends mid-call fails the call once, by name; the next call opens another', async (t) => {
   const caller = await deployment.caller({ s: SSE });
   const session = await caller.openSession();
   const hanging = session.call('s-hang');
@@ -86,7 +86,7 @@ await t.test('a stream that ends in the middle fails the call by name, once; the
   t.equal(server.opened, opened + 1);
 });
 
-await t.test('credentials and headers of the caller are on every request, and what is refused is said', async (t) => {
+await t.test('credentials and the caller’s headers are on every request; a refusal is reported', async (t) => {
   server.accepted = SHOWN;
   t.teardown(() => (server.accepted = undefined));
   const refused = await (await deployment.caller({ s: SSE })).openSession();
@@ -104,7 +104,7 @@ await t.test('credentials and headers of the caller are on every request, and wh
   t.same([server.heads[0]?.['x-tenant'], server.heads.at(-1)?.['x-tenant']], ['7', '7']);
 });
 
-await t.test('bytes of results are the server’s own, of events of any form', async (t) => {
+await t.test('results keep the server’s bytes, whatever the form of the events', async (t) => {
   const result = '{"content":[ ] ,"x":1.0,"é":"\\u00e9\\n","n":12345678901234567890}';
   const streams: EventStreamBody[] = [];
   const raw = await startRawBackend(async (request) => {
@@ -132,7 +132,7 @@ await t.test('bytes of results are the server’s own, of events of any form', a
 });
 
 await t.test(
-  'servers that name another place, or none, are unavailable with the reason; others are not touched',
+  'a server whose endpoint is missing or elsewhere is unavailable with the reason, and nothing is posted elsewhere',
   async (t) => {
     const elsewhere = await backendFor(t);
     const rows = { away: elsewhere.url, none: '' };
@@ -149,7 +149,7 @@ await t.test(
       t.teardown(() => raw.close());
       backends[name] = { url: raw.url, transport: 'SSE' };
     }
-    // A server of the other transport answers GET with no such stream.
+    // A server of the other transport does not respond to GET with such a stream.
     backends['other'] = { url: elsewhere.url, transport: 'SSE' };
     const session = await (await deployment.caller(backends)).openSession();
     const { result } = rpc(session.opening) as {
@@ -171,7 +171,7 @@ await t.test(
   },
 );
 
-await t.test('large results and lists pass as well, whole, with small answers before and behind them', async (t) => {
+await t.test('large results and lists pass in full, with small responses before and after them', async (t) => {
   const streams: EventStreamBody[] = [];
   const description = 'd'.repeat(2_000);
   const tools = Array.from({ length: 400 }, (_, n) => ({
@@ -217,7 +217,7 @@ await t.test('large results and lists pass as well, whole, with small answers be
 });
 
 await t.test(
-  'a cancelled call is cancelled at the server; a stream that ends is opened anew for a client that listens',
+  'a cancelled call is cancelled at the server; a stream that ends is opened again for a listening client',
   async (t) => {
     const caller = await deployment.caller({ s: SSE });
     const client = new Client({ name: 'c', version: '1' }, { capabilities: CAPABILITIES });
@@ -238,7 +238,7 @@ await t.test(
   },
 );
 
-await t.test('the reference server is through the gateway what it is without', async (t) => {
+await t.test('the reference server behaves the same through the gateway as without it', async (t) => {
   const everything = await startEverythingServer(t, 'sse');
   const caller = await deployment.caller({ e: { url: everything.url, transport: 'SSE' } });
   const asked = new Client({ name: 'c', version: '1' }, { capabilities: CAPABILITIES });
@@ -276,7 +276,7 @@ await t.test('the reference server is through the gateway what it is without', a
   t.same((await asked.listPrompts()).prompts.length, (await direct.listPrompts()).prompts.length);
 });
 
-await t.test('a session whose worker dies goes on elsewhere, with the server’s session opened anew', async (t) => {
+await t.test('a session whose worker dies continues elsewhere, with a new session at the server', async (t) => {
   const caller = await deployment.caller({ s: SSE });
   const session = await caller.openSession();
   const { opened } = server;

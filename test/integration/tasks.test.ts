@@ -1,5 +1,5 @@
-// Tasks between the SDK's client and servers made with the SDK, through the gateway: calls that become tasks of a server, the
-// elicitation that one of them needs, and sampling that becomes a task of the client.
+// Tasks between the SDK's client and servers made with the SDK, through the gateway: calls that become tasks of a server,
+// elicitation by such a task, and sampling that becomes a task of the client.
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { InMemoryTaskMessageQueue, InMemoryTaskStore } from '@modelcontextprotocol/sdk/experimental/tasks';
@@ -23,7 +23,7 @@ const FORM = {
   required: ['colour'],
 };
 
-/** Ends tasks when the test says so. */
+/** Lets tasks end when the test opens their gate. */
 class Gates {
   readonly #open = new Set<string>();
 
@@ -39,7 +39,7 @@ class Gates {
 const gates = new Gates();
 const stores: InMemoryTaskStore[] = [];
 t.teardown(() => {
-  // The task that was cancelled waits at its gate all the same, and nobody's process ends before.
+  // The cancelled task still waits at its gate, and would keep the process from exiting.
   for (const name of ['one', 'two']) gates.open(name);
   for (const store of stores) store.cleanup();
 });
@@ -76,7 +76,7 @@ function createServer(name: string): McpServer {
         void gates
           .passed(name)
           .then(() => extra.taskStore.storeTaskResult(task.taskId, 'completed', text(`${name} has waited`)))
-          // It was cancelled.
+          // The task was cancelled.
           .catch(() => undefined);
         return { task };
       },
@@ -90,7 +90,7 @@ function createServer(name: string): McpServer {
       createTask: async (extra) => {
         const task = await extra.taskStore.createTask({ ttl: 60_000, pollInterval: 20 });
         const params = { message: 'Which colour?', requestedSchema: FORM };
-        // The SDK leaves it out of what a handler may say, and its own reference server says it.
+        // The SDK's types do not offer this option to handlers, although its own reference server uses it.
         const asking: object = { relatedTask: { taskId: task.taskId } };
         void extra
           .sendRequest({ method: 'elicitation/create', params }, ElicitResultSchema, asking)
@@ -153,7 +153,7 @@ async function connect(t: Pick<Test, 'teardown'>, caller: ConfiguredCaller): Pro
   return client;
 }
 
-// A session is to have both servers from its beginning, however busy the machine is.
+// Long timeouts: a session must have both servers from the beginning, however busy the machine is.
 const options = ['--initialize-patience', '60s', '--initialize-timeout', '60s'];
 const deployments = [
   await startDeployment(t, { workerCount: 1, options }),
@@ -165,7 +165,7 @@ for (const deployment of deployments) {
     const caller = await deployment.caller({ one: { url: one!.url }, two: { url: two!.url } });
     const client = await connect(t, caller);
 
-    await t.test('a tool that has to be called as a task is', async (t) => {
+    await t.test('a tool that requires a task is called as one', async (t) => {
       t.same(client.getServerCapabilities()?.tasks, { list: {}, cancel: {}, requests: { tools: { call: {} } } });
       gates.open('one');
       const seen: string[] = [];
@@ -182,7 +182,7 @@ for (const deployment of deployments) {
       t.match(refused, { isError: true, content: [{ text: /task/ }] });
     });
 
-    await t.test('a task asks for something, and goes on with the answer', async (t) => {
+    await t.test('a task asks the client something, and continues with the answer', async (t) => {
       for await (const message of client.experimental.tasks.callToolStream({ name: 'two-paint', arguments: {} })) {
         if (message.type === 'result') t.match(message.result, text('painted blue'));
         if (message.type === 'error') t.fail(message.error.message);
@@ -190,7 +190,7 @@ for (const deployment of deployments) {
       t.equal(t.passing(), true);
     });
 
-    await t.test('a task is looked at, listed with those of others, and cancelled once', async (t) => {
+    await t.test('a task is polled, listed together with the other server’s, and cancelled once', async (t) => {
       const { tasks } = client.experimental;
       const call = { name: 'two-wait', arguments: {} };
       let taskId = '';
@@ -215,7 +215,7 @@ for (const deployment of deployments) {
       await t.rejects(tasks.cancelTask(taskId), { message: /Cannot cancel task/ });
     });
 
-    await t.test('sampling becomes a task of the client, which its server looks at', async (t) => {
+    await t.test('sampling becomes a task of the client, which the server polls', async (t) => {
       const result = await client.callTool({ name: 'one-compose', arguments: {} });
       t.match(result, text('taskCreated taskStatus {"type":"text","text":"a song"}'));
     });

@@ -1,6 +1,6 @@
-// One subject fills the worker's memory as far as its shares let it, beside a victim with a steady load: large requests that
-// nobody answers, large answers and streams that nobody reads, fat sessions. It is told which share is full, the worker takes no
-// more than that, and the victim notices nothing.
+// One subject fills the worker's memory as far as its shares allow, beside a victim with a steady load: large requests that are
+// never answered, large responses and streams that are never read, large sessions. The attacker is told which share is full, the
+// worker uses no more memory than that, and the victim notices nothing.
 import t from 'tap';
 import { residentBytesOf } from '../../bench/process-usage.js';
 import { Scope } from '../attack/scope.js';
@@ -12,10 +12,10 @@ import { until } from '../support/until.js';
 
 const MIB = 1_048_576;
 const BYTES_IN_FLIGHT = ['--max-bytes-in-flight', '64MiB', '--max-bytes-in-flight-per-subject', '32MiB'];
-/** Answers that nobody reads, at once, and how large each is. */
+/** The responses that are left unread at the same time, and the size of each. */
 const UNREAD = { count: 32, mib: 12 };
 
-/** Of the gateway's workers, at its most while the action lasts. */
+/** The largest memory of the gateway's workers during the action. */
 async function mostMemory({ deployment: { gateway } }: Scene, action: () => Promise<unknown>): Promise<number> {
   let most = 0;
   const look = (): void => void (most = Math.max(most, residentBytesOf(gateway.workerPids())));
@@ -29,7 +29,7 @@ async function mostMemory({ deployment: { gateway } }: Scene, action: () => Prom
   return most;
 }
 
-/** Who does not read: a large answer, or a stream of large events. */
+/** What the attacker leaves unread: large responses, or streams of large events. */
 const unread: Readonly<Record<string, NonNullable<McpBackendOptions['onCall']>>> = {
   'large answers that nobody reads': () => ({ content: [{ type: 'text', text: 'x'.repeat(UNREAD.mib * MIB) }] }),
   'streams of large events that nobody reads': async (call) => {
@@ -45,7 +45,7 @@ const unread: Readonly<Record<string, NonNullable<McpBackendOptions['onCall']>>>
 t.test('answers and sessions', async (t) => {
   const scene = await startScene(t, [
     ...['--max-session-bytes', '8MiB', '--max-session-bytes-per-subject', '1MiB'],
-    // An answer that has to wait for room is told so before its head would go ahead of it.
+    // A response that waits for room is refused before `--slow-answer` would send its head.
     ...['--slow-answer', '30s'],
     ...BYTES_IN_FLIGHT,
   ]);
@@ -95,7 +95,7 @@ async function leaveUnread(
   return calls;
 }
 
-/** How many were told that the subject's share is full. */
+/** How many calls were refused because the subject's share is full. */
 function told({ answers }: UnansweredCalls): number {
   return answers.filter(({ text }) => text.includes('response too large for your share of memory')).length;
 }

@@ -1,6 +1,6 @@
-// What one does at full force that no share of a subject counts, beside a victim with a steady load: connections without a
-// request, heads that come slowly, or large, or make no sense; hundreds of streams that hang up at once; and all of a worker's frames
-// to and from another. The victim notices nothing.
+// Attacks at full force that no share of a subject counts, beside a victim with a steady load: connections without a request; heads
+// that arrive slowly, or are large or invalid; hundreds of streams that disconnect at once; and heavy traffic between two workers.
+// The victim notices nothing.
 import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { ownerOf } from '../../src/worker/session-id.js';
@@ -15,7 +15,7 @@ import { RawConnection } from '../support/raw-http.js';
 import { until } from '../support/until.js';
 
 const MIB = 1_048_576;
-/** Connections of the attacker, and how long it attacks. */
+/** The attacker's connections, and how long it attacks. */
 const CONNECTIONS = 500;
 const ATTACK_MS = 3_000;
 const LANES = 8;
@@ -30,7 +30,7 @@ t.test('one worker', async (t) => {
     await checkBeside(t, scene, async (scope) => {
       const head = Buffer.from(`POST ${gateway.path('x')} HTTP/1.1\r\nhost: localhost\r\nx: ${'h'.repeat(1_000)}`);
       const connections = await openMany(scope, gateway.origin);
-      // The library takes what ends within the target or the version for a request that is wrong.
+      // The HTTP library treats a head that stops within the target or the version as an invalid request, so more than that is sent first.
       for (const connection of connections) connection.write(head.subarray(0, 60));
       const endMs = performance.now() + ATTACK_MS;
       for (let at = 60; performance.now() < endMs; at += 1) {
@@ -42,7 +42,7 @@ t.test('one worker', async (t) => {
     });
   });
 
-  await t.test('heads as large as they may be, larger ones, and such as make no sense', async (t) => {
+  await t.test('heads as large as allowed, larger ones, and invalid ones', async (t) => {
     const line = (bytes: number): string =>
       `POST ${gateway.path('x')} HTTP/1.1\r\nhost: localhost\r\nx: ${'h'.repeat(bytes)}\r\n\r\n`;
     await checkBeside(t, scene, async (scope) => {
@@ -58,7 +58,7 @@ t.test('one worker', async (t) => {
             seen.set(status, (seen.get(status) ?? 0) + 1);
             connection.close();
           }
-          // Nobody answers it: it is one more connection that is held for a while.
+          // The gateway does not respond to this: it is one more connection that is held open for a while.
           const nonsense = await RawConnection.open(gateway.origin);
           scope.teardown(() => nonsense.close());
           nonsense.write('NONSENSE\r\n\r\n');
@@ -118,7 +118,7 @@ t.test('two workers: requests, answers and streams over hops', async (t) => {
 
 const TEXT = [{ type: 'text', text: 'x'.repeat(2 * MIB) }];
 
-/** A session of each worker. */
+/** One session owned by each worker. */
 async function ofEachWorker(caller: McpCaller): Promise<McpSession[]> {
   const sessions = new Map<number, McpSession>();
   while (sessions.size < WORKERS) {
@@ -130,7 +130,7 @@ async function ofEachWorker(caller: McpCaller): Promise<McpSession[]> {
   return [...sessions.values()];
 }
 
-/** Each connection calls in both sessions, so that one of two calls is answered by the other worker. */
+/** Each connection calls in both sessions, so that the other worker answers every second call. */
 async function callInTurn(t: Test, scope: Scope, sessions: readonly McpSession[]): Promise<number> {
   let answered = 0;
   const large = JSON.stringify({ text: 'x'.repeat(256 * 1_024) });

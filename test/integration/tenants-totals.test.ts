@@ -1,6 +1,6 @@
-// Many subjects, each within a share of its own, take together all that a worker has of something, beside a victim with a steady
-// load: what is full is full for them, they are told so and when to try again, and the victim notices nothing. Totals are small
-// here, so that they are full at once; each scene shows that its total was. `tenants` has what one subject can take alone.
+// Many subjects, each within its own share, together use up a worker's total of one resource, beside a victim with a steady load:
+// they are told that the total is full and when to try again, and the victim notices nothing. Totals are small here, so that they
+// are full quickly; each scene shows that its total was. `tenants` tests what one subject can take alone.
 import t, { type Test } from 'tap';
 import type { Scope } from '../attack/scope.js';
 import { checkRefusals, flood, UnansweredCalls } from '../support/attacker.js';
@@ -15,18 +15,18 @@ import { until } from '../support/until.js';
 
 const MIB = 1_048_576;
 const SUBJECTS = 8;
-/** Who have all requests, each of which takes two connections. */
+/** The number of subjects that use up the requests in flight; each request takes two connections. */
 const REQUEST_SUBJECTS = 2;
 const SESSIONS = { all: 800, each: 100 };
 const REQUESTS = { all: 1_600, each: 750 };
 const CONNECTIONS = { all: 32, each: 12 };
 const LOOK_UPS = { all: 24, each: 8 };
-/** How long a name server that is silent is waited for, and no less. */
+/** How long, at least, the gateway waits for a silent name server. */
 const LOOK_UP_MS = 2_000;
 
 const nameServer = await startNameServer();
 t.teardown(() => nameServer.close());
-// Out of date as soon as a gateway lets it: the victim needs a look-up every second.
+// The TTL expires as soon as the gateway allows: the victim needs a look-up every second.
 nameServer.records['victim.test'] = { addresses: ['127.0.0.1'], ttl: 0 };
 
 const counted = await startScene(t, [
@@ -43,13 +43,13 @@ const scene = await startScene(
     ...['--upstream-connections', `${CONNECTIONS.all}`, '--upstream-connections-per-subject', `${CONNECTIONS.each}`],
     ...['--name-look-ups', `${LOOK_UPS.all}`, '--name-look-ups-per-subject', `${LOOK_UPS.each}`],
     ...['--name-servers', nameServer.address],
-    // An answer that has to wait for room is told so before its head would go ahead of it.
+    // A response that waits for room is refused before `--slow-answer` would send its head.
     ...['--slow-answer', '30s'],
   ],
   { backendHost: 'victim.test' },
 );
 
-/** A session for each subject, with one backend that all of them have. */
+/** Opens a session for each subject, with one backend that all of them have. */
 async function openAll(
   scope: Scope,
   options: McpBackendOptions,
@@ -58,7 +58,7 @@ async function openAll(
   const sessions: McpSession[] = [];
   for (let subject = 0; subject < SUBJECTS; subject += 1) {
     const session = await (await scene.deployment.caller({ one: { url: backend.url } })).openSession();
-    // Calls whose callers are gone go on, and end with their sessions.
+    // Calls continue after their callers have disconnected, and end with their sessions.
     scope.teardown(() => session.delete());
     sessions.push(session);
   }
@@ -81,7 +81,7 @@ t.test('sessions: by the memory that they take', async (t) => {
   });
 });
 
-/** As many as each subject gets. They end with the scope. */
+/** Opens as many sessions as each subject may have. They end with the scope. */
 async function openSessions(scope: Scope, params: string | undefined): Promise<HttpAnswer[]> {
   const all: HttpAnswer[] = [];
   for (let subject = 0; subject < SUBJECTS; subject += 1) {
@@ -100,7 +100,7 @@ async function openSessions(scope: Scope, params: string | undefined): Promise<H
   return all;
 }
 
-/** Some were refused because all together have too much, and were told when to try again. */
+/** Checks that some were refused because all subjects together have too much, and were told when to try again. */
 function checkTotal(t: Test, answers: readonly HttpAnswer[], words: string): void {
   t.ok(
     answers.some(({ status }) => status === 200),
@@ -146,7 +146,7 @@ t.test('bytes in flight: large requests that nobody answers', async (t) => {
   });
 });
 
-t.test('bytes in flight: large answers that nobody reads', async (t) => {
+t.test('bytes in flight: large responses that are never read', async (t) => {
   const text = 'x'.repeat(6 * MIB);
   await checkBeside(t, scene, async (scope) => {
     const { backend, sessions } = await openAll(scope, { onCall: () => ({ content: [{ type: 'text', text }] }) });

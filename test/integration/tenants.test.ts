@@ -1,7 +1,7 @@
-// One subject takes all that a share lets it have, at full force, beside a victim with a steady load: the attacker is told
-// which share is full and when to try again, and the victim notices nothing. Shares are small here, so that they are full at
-// once; each scene shows that its share was. `tenants-bytes` has what is counted in bytes, `tenants-totals` what many subjects take
-// together, `tenants-connections` what no share counts: connections, heads, hops.
+// One subject takes everything that its share allows, at full force, beside a victim with a steady load: the attacker is told which
+// share is full and when to try again, and the victim notices nothing. Shares are small here, so that they are full quickly; each
+// scene shows that its share was. `tenants-bytes` tests shares counted in bytes, `tenants-totals` what many subjects take together,
+// `tenants-connections` what no share counts: connections, heads, hops.
 import t from 'tap';
 import { checkRefusals, flood, UnansweredCalls } from '../support/attacker.js';
 import { checkBeside, startScene } from '../support/beside.js';
@@ -71,7 +71,7 @@ t.test('connections to a backend that both use', async (t) => {
   const beside = await checkBeside(t, scene, async (scope) => {
     const caller = await scene.deployment.caller({ shared: { url: scene.victim.backendUrl } });
     const sessions = await Promise.all([caller.openSession(), caller.openSession()]);
-    // The calls of callers that are gone go on, and end with their sessions.
+    // Calls continue after their callers have disconnected, and end with their sessions.
     scope.teardown(() => Promise.all(sessions.map((session) => session.delete())));
     const calls = new UnansweredCalls(scope);
     await calls.send(sessions, 600, 'shared-hang');
@@ -83,12 +83,12 @@ t.test('connections to a backend that both use', async (t) => {
 
 t.test('look-ups of names', async (t) => {
   const SHARE = 8;
-  /** How long a name server that is silent is waited for, and no less. */
+  /** How long, at least, the gateway waits for a silent name server. */
   const LOOK_UP_MS = 2_000;
   const names = Array.from({ length: 200 }, (_, n) => `silent-${n}.test`);
   const nameServer = await startNameServer(Object.fromEntries(names.map((name) => [name, 'silent'])));
   t.teardown(() => nameServer.close());
-  // Out of date as soon as a gateway lets it: the victim needs a look-up every second.
+  // The TTL expires as soon as the gateway allows: the victim needs a look-up every second.
   nameServer.records['victim.test'] = { addresses: ['127.0.0.1'], ttl: 0 };
   const options = ['--name-servers', nameServer.address, '--name-look-ups', '256'];
   const shares = ['--name-look-ups-per-subject', String(SHARE)];

@@ -1,5 +1,5 @@
 // `--traces-endpoint`, with two workers and a real collector: each call's spans are in its client's trace, whichever worker holds
-// the session, and the backend is told which span is its own.
+// the session, and the backend is told the id of its parent span.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
@@ -40,7 +40,7 @@ async function startCollector(t: Test): Promise<{ url: string; spans: Span[] }> 
 }
 
 t.test(
-  "a call has its spans in its client's trace, at home and over a hop, and the last ones come with the drain",
+  "a call's spans are in its client's trace, at home and over a hop, and a drain exports the last of them",
   async (t) => {
     const collector = await startCollector(t);
     const options = ['--traces-endpoint', collector.url, '--traces-sample-ratio', '0'];
@@ -54,7 +54,7 @@ t.test(
         ['traceparent', `00-${traceId}-00f067aa0ba902b7-01`],
         ['tracestate', 'vendor=1'],
       ] as const;
-      // Each over a connection of its own: some find the session at once, others by a hop.
+      // Each has its own connection: some reach the owner directly, others take a hop.
       t.equal((await session.call('one-x', '{}', { headers })).status, 200);
     }
     await session.call('one-x');
@@ -76,7 +76,7 @@ t.test(
 );
 
 t.test(
-  "a trace that stands in `_meta` alone, and beside a header's, which counts for less, comes to the collector and the backend",
+  'a trace in `_meta` alone, or beside a header (which counts for less), reaches the collector and the backend',
   async (t) => {
     const collector = await startCollector(t);
     const options = ['--traces-endpoint', collector.url, '--traces-sample-ratio', '0'];

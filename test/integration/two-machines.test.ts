@@ -1,4 +1,4 @@
-// Two gateways on one Redis: any of them serves any session, and what one changes the other knows with its next request.
+// Two gateways on one Redis: each of them serves any session, and knows the other's changes with its next request.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
@@ -12,7 +12,7 @@ import { until } from '../support/until.js';
 
 const USER = 'dataplane';
 const PASSWORD = 'a-password';
-/** As docs/sessions.md has them. */
+/** The rights in docs/sessions.md. */
 const RIGHTS = '+get +set +pexpire +pttl +eval +ping +publish +subscribe +client|id +client|tracking';
 const CHANNELS = '&__redis__:invalidate &switchyard/sessions/*';
 const OPTIONS = ['--session-directory', 'store'];
@@ -38,7 +38,7 @@ t.test('two gateways on one Redis', async (t: Test) => {
   const there = (session: McpSession): McpSession => new McpSession(other, session.id, session.opening);
   const openedCount = (): number => backend.requestsOf('initialize').length;
 
-  await t.test('a session goes on at either, in one upstream session', async (t) => {
+  await t.test('a session continues at either gateway, in one upstream session', async (t) => {
     const session = await here.openSession();
     const opened = openedCount();
     for (let id = 0; id < 10; id++) t.ok(await isEchoed(id % 2 === 0 ? there(session) : session, id));
@@ -62,14 +62,14 @@ t.test('two gateways on one Redis', async (t: Test) => {
     t.equal(backend.deletedSessions.length, deletedBefore + 1, 'once');
   });
 
-  await t.test('an upstream session that one has opened again is used by the other', async (t) => {
+  await t.test('an upstream session that one gateway has reopened is used by the other', async (t) => {
     const session = await here.openSession();
     t.ok(await isEchoed(there(session), 1));
     const opened = openedCount();
     backend.forgetSessions();
     t.ok(await isEchoed(there(session), 2), 'the backend has forgotten it: it is opened again');
     t.equal(openedCount(), opened + 1);
-    // Until it is written down the other one may still try the old one.
+    // Until the new upstream session is recorded, the other gateway may still try the old one.
     await until(async () => (await isEchoed(session, 3)) && (await isEchoed(there(session), 4)), 'both');
     t.ok(openedCount() <= opened + 2);
     const settled = openedCount();
@@ -77,7 +77,7 @@ t.test('two gateways on one Redis', async (t: Test) => {
     t.equal(openedCount(), settled, 'they agree on one');
   });
 
-  await t.test('a level set at one is told by the other to an upstream session that it opens', async (t) => {
+  await t.test('a log level set at one gateway is also sent in an upstream session that the other opens', async (t) => {
     const session = await here.openSession();
     t.ok(await isEchoed(there(session), 1));
     await session.send('{"jsonrpc":"2.0","id":5,"method":"logging/setLevel","params":{"level":"error"}}');
@@ -89,7 +89,7 @@ t.test('two gateways on one Redis', async (t: Test) => {
     }, 'the level');
   });
 
-  await t.test('nothing in Redis shows an id, a token or a subject', async (t) => {
+  await t.test('nothing in Redis reveals an id, a token or a subject', async (t) => {
     const session = await here.openSession();
     const connection = await redis.connect();
     const keys = await connection.keysBuffer('*');
@@ -103,7 +103,7 @@ t.test('two gateways on one Redis', async (t: Test) => {
     t.notOk(Buffer.concat(values.map((value) => value ?? Buffer.alloc(0))).includes(here.subject));
   });
 
-  await t.test('a Redis that has lost its records gets those of living sessions back', async (t) => {
+  await t.test('a Redis that has lost its records gets those of live sessions back', async (t) => {
     const session = await here.openSession();
     t.ok(await isEchoed(session, 1));
     const connection = await redis.connect();
@@ -113,7 +113,7 @@ t.test('two gateways on one Redis', async (t: Test) => {
     await until(async () => (await there(session).call('one-echo')).status === 200, 'and so does the other');
   });
 
-  await t.test('a Redis that does not answer costs durability alone', async (t) => {
+  await t.test('a Redis that does not respond costs only durability', async (t) => {
     const session = await here.openSession();
     t.ok(await isEchoed(session, 1));
     redis.pause();
@@ -125,7 +125,7 @@ t.test('two gateways on one Redis', async (t: Test) => {
     redis.resume();
   });
 
-  await t.test('a session that ends while Redis does not answer has ended everywhere when it is back', async (t) => {
+  await t.test('a session deleted while Redis does not respond has ended everywhere once it is back', async (t) => {
     const session = await here.openSession();
     await until(async () => await isEchoed(there(session), 1), 'Redis to be back');
     redis.pause();
@@ -137,7 +137,7 @@ t.test('two gateways on one Redis', async (t: Test) => {
     t.equal((await session.call('one-echo')).status, 404, 'it does not come back');
   });
 
-  await t.test('a machine that dies leaves its sessions to the other', async (t) => {
+  await t.test('when a machine dies, the other continues its sessions', async (t) => {
     const session = await here.openSession();
     await until(async () => await isEchoed(there(session), 1), 'Redis to be back');
     const sessions = [session, await here.openSession(), await here.openSession()];
@@ -147,7 +147,7 @@ t.test('two gateways on one Redis', async (t: Test) => {
   });
 });
 
-t.test('a machine that has not read yet what Redis has told it', async (t: Test) => {
+t.test('a machine that has not yet read a notification from Redis', async (t: Test) => {
   const redis = await startRedis(t);
   const proxy = await TcpProxy.start(t, redis.port);
   const backend = await backendFor(t, { withSessions: true, capabilities: CAPABILITIES });
@@ -158,7 +158,7 @@ t.test('a machine that has not read yet what Redis has told it', async (t: Test)
   const here = await first.caller({ one: { url: backend.url } });
   const other = new McpCaller(second.gateway.origin, here.path, here.token);
   const there = (session: McpSession): McpSession => new McpSession(other, session.id, session.opening);
-  /** The connection on which the second one hears of sessions. */
+  /** Holds the connection on which the second gateway is notified of sessions. */
   const holdItsHearing = (): void => proxy.hold(({ sent }) => sent.includes('switchyard/sessions/'));
 
   await t.test('is waited for by DELETE at another one', async (t) => {
@@ -178,7 +178,7 @@ t.test('a machine that has not read yet what Redis has told it', async (t: Test)
     t.equal((await there(session).call('one-echo')).status, 404);
   });
 
-  await t.test('is not waited for for ever, and another session is ended as fast as ever', async (t) => {
+  await t.test('is not waited for forever, and does not delay the end of another session', async (t) => {
     const [shared, alone] = [await here.openSession(), await here.openSession()];
     t.ok(await isEchoed(there(shared), 1));
     holdItsHearing();
@@ -191,7 +191,7 @@ t.test('a machine that has not read yet what Redis has told it', async (t: Test)
     await until(async () => (await there(shared).call('one-echo')).status === 404, 'it to hear of it');
   });
 
-  await t.test('does not hold up what it had when it is gone', async (t) => {
+  await t.test('is not waited for once it has stopped', async (t) => {
     const session = await here.openSession();
     t.ok(await isEchoed(there(session), 1));
     await second.gateway.stop();

@@ -1,4 +1,4 @@
-// Whoever reads the log is gone. Both planes serve on, and end when they are told to.
+// The reader of the log is gone. Both planes keep serving, and end when they are told to.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';

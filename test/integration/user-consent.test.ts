@@ -1,6 +1,6 @@
-// Backends that want each user's own consent, a real authorization server where it is given, and the control plane whose pages lead
-// there. Two users with grants of their own are at one backend under load, while tokens expire and are revoked and refresh tokens are
-// good once; the backend compares whose each token is, also of those that it refuses, and verifies them.
+// Backends that require each user's own consent, with a real authorization server and the control plane's consent pages. Two users
+// with their own grants call one backend under load while tokens expire and are revoked and each refresh token is valid once. The
+// backend verifies every token and compares its owner with the user, also in requests that it refuses.
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose';
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -57,15 +57,15 @@ const shown = new Map<string, string>();
 const revoked = new Set<string>();
 let refusedCount = 0;
 let foreignCount = 0;
-/** Of requests that were held against the token that came with them: their users, one after the other. */
+/** The users of the requests that were compared with their tokens, in order. */
 const compared: string[] = [];
-/** What the backend says of itself as a resource. */
+/** The backend's metadata as a protected resource. */
 const metadata = { resource: '', authorization_servers: [server.issuer] };
 const backend = await startMcpBackend({ tools: ['who'], withSessions: true, onRequest: check });
 t.teardown(() => backend.close());
 metadata.resource = backend.url;
 
-/** Before it is judged: a token that has expired, or was revoked, tells whose it is just the same. Users are at the backend as `alice-there`. */
+/** Runs before the token is verified: an expired or revoked one still names its subject. Users appear as `alice-there` at the backend. */
 function compare(request: ReceivedRequest, token: string): void {
   const { sub = '' } = decodeJwt(token);
   const [, who] = /"who":"([\w-]+)"/.exec(request.body.toString()) ?? [];
@@ -137,7 +137,7 @@ const configOf = (auth: object, host: object = {}): object => {
   return { virtual_hosts: { v: { backends: { b: said }, ...host } } };
 };
 
-/** @param isThrough whether it goes through `call_tool`. */
+/** @param isThrough whether the call goes through `call_tool`. */
 async function callOf(session: McpSession, who?: string, isThrough = false): Promise<RpcMessage> {
   const args = who === undefined ? '{}' : `{"who":"${who}"}`;
   const answer = await (isThrough
@@ -155,7 +155,7 @@ function linkIn({ error }: RpcMessage): string {
   return link;
 }
 
-/** A session of a user who has connected the backend as another user there. */
+/** A session of a user who has connected the backend with another user name there. */
 async function connected(stage: Stage, user: string, who = `${user}-there`): Promise<McpSession> {
   await writeConfig(stage.storeOptions, user, configOf({}, { exposure: 'search' }));
   const session = await stage.open(user);
@@ -164,7 +164,7 @@ async function connected(stage: Stage, user: string, who = `${user}-there`): Pro
   return session;
 }
 
-/** Two users under load, until each has had some tokens and those in use were revoked in the middle of their lives. */
+/** Two users under load, until each has had several tokens and those in use were revoked before they expired. */
 async function load(t: Test, stage: Stage): Promise<void> {
   const users = ['alice', 'bob'];
   const sessions = [];
@@ -201,7 +201,7 @@ async function load(t: Test, stage: Stage): Promise<void> {
   const turns = compared.filter((user, index) => index > 0 && user !== compared[index - 1]).length;
   t.ok(turns > calls / 10, `while now the one and now the other asked: ${turns} times`);
   t.equal(foreignAnswers, 0, 'nor has anybody had another’s answer');
-  // A worker may have just heard of the next token when that is revoked with the one that it has shown: it tries twice.
+  // A call fails if the token that a worker has used and the next one, used for its retry, are revoked at the same time.
   t.ok(failures.length <= sessions.length, `at most one call of each session has failed: ${failures.length}`);
   t.same(
     [...new Set(failures)].filter((message) => !message.includes('401')),
@@ -212,7 +212,7 @@ async function load(t: Test, stage: Stage): Promise<void> {
   const issued = server.requests.token - requestsBefore;
   t.ok(issued <= tokens('alice') + tokens('bob') + 2, `each refresh token was used once: ${issued} requests`);
 
-  // While the other one goes on.
+  // Alice's calls continue meanwhile.
   let isOver = false;
   const others = sessions
     .filter(({ user }) => user === 'alice')
@@ -224,7 +224,7 @@ async function load(t: Test, stage: Stage): Promise<void> {
   const bob = sessions[1]?.session;
   const alice = sessions[0]?.session;
   if (alice === undefined || bob === undefined) throw new Error('nobody');
-  // A token that is refused so soon after another one is not replaced at once.
+  // A token that is refused so soon after another is not replaced at once, so this may take a few calls.
   await until(async () => (await callOf(bob)).error?.code === -32042, 'who has withdrawn the consent is asked anew');
   await until(async () => (await callOf(alice, 'alice-there')).result !== undefined, 'nobody else is');
   await new ConsentBrowser('bob-again').connect(linkIn(await callOf(bob)));
@@ -235,7 +235,7 @@ async function load(t: Test, stage: Stage): Promise<void> {
   await checkCount(t);
 }
 
-/** A token of somebody else's would have been noticed, one that is no good any more as well. */
+/** Proves that the check above would notice another user's token, and a revoked one as well. */
 async function checkCount(t: Test): Promise<void> {
   const isBad = (token: string): boolean => revoked.has(String(decodeJwt(token).jti));
   const [bobs = ''] = [...shown].find(([token, sub]) => sub === 'bob-there' && isBad(token)) ?? [];
@@ -253,7 +253,7 @@ async function checkCount(t: Test): Promise<void> {
 
 const redis = await startRedis(t);
 
-t.test('on Redis: two users, and what the Redis has in the end', async (t) => {
+t.test('on Redis: two users, and what Redis contains in the end', async (t) => {
   const stage = await setStage(t, redis.storeOptions, 2);
   await load(t, stage);
   const client = await redis.connect();
@@ -268,7 +268,7 @@ t.test('on Redis: two users, and what the Redis has in the end', async (t) => {
   await stage.controlPlane.stop();
 });
 
-/** Nothing of what is secret in the run is anywhere that it does not belong. */
+/** Checks that no secret of the run is in the logs, the responses or the store where it does not belong. */
 function checkSecrets(t: Test, { gateway, controlPlane }: Stage, stored: string): void {
   const given = server.said
     .join('&')
@@ -288,11 +288,11 @@ t.test('on the embedded store', async (t) => {
   const path = createScratchDirectory(t);
   const stage = await setStage(t, { kind: 'embedded', path }, 2);
 
-  await t.test('two users at one backend never have each other’s token, whatever becomes of theirs', async (t) => {
+  await t.test('two users of one backend never get each other’s token, whatever becomes of theirs', async (t) => {
     await load(t, stage);
   });
 
-  await t.test('who has not consented is told where to, in the form that the client takes', async (t) => {
+  await t.test('a user who has not consented is told where to, in the form that the client supports', async (t) => {
     await writeConfig(stage.storeOptions, 'carol', configOf({}));
     const asked = await stage.open('carol');
     const { error } = await callOf(asked);
@@ -317,7 +317,7 @@ t.test('on the embedded store', async (t) => {
     t.same(await plain.toolNames(), ['b-who']);
   });
 
-  await t.test('a client that is known beforehand shows its secret', async (t) => {
+  await t.test('a preregistered client authenticates with its secret', async (t) => {
     const registered = server.requests.reg;
     await writeConfig(
       stage.storeOptions,
@@ -332,7 +332,7 @@ t.test('on the embedded store', async (t) => {
     t.ok(registered > 0, 'others have registered themselves');
   });
 
-  await t.test('links and what comes back are good once, soon, and in the browser that began', async (t) => {
+  await t.test('links and callbacks are valid once, for a short time, only in the browser that began', async (t) => {
     await writeConfig(stage.storeOptions, 'erin', configOf({}));
     const session = await stage.open('erin');
     const link = linkIn(await callOf(session));
@@ -373,7 +373,7 @@ t.test('on the embedded store', async (t) => {
     t.same(await outcome(browser, link.replace('/connect/b', '/connect/c')), [400, 'This link is not valid.']);
   });
 
-  await t.test('no consent is given for another place, and nothing is asked at refused addresses', async (t) => {
+  await t.test('no consent is given for another resource, and refused addresses get no request', async (t) => {
     await writeConfig(stage.storeOptions, 'frank', configOf({}));
     const session = await stage.open('frank');
     const browser = new ConsentBrowser('frank-there');
@@ -402,7 +402,7 @@ t.test('on the embedded store', async (t) => {
     t.match(await wordsFor({ authorization_servers: [`${server.issuer}/x`] }), /publishes no metadata|another issuer/);
   });
 
-  await t.test('who disconnects is asked anew', async (t) => {
+  await t.test('a user who disconnects is asked for consent again', async (t) => {
     const session = await connected(stage, 'grace');
     t.match((await callOf(session, 'grace-there')).result, {});
     const headers = { authorization: `Bearer ${await tokenOf('grace')}` };
@@ -429,7 +429,7 @@ t.test('on the embedded store', async (t) => {
     t.equal(audited.length, 3);
   });
 
-  await t.test('a registered server is probed in its own name, and connected ahead of a call', async (t) => {
+  await t.test('a registered server has its own grant for probes, and users can connect before a call', async (t) => {
     const headers = { authorization: `Bearer ${await tokenOf('heidi')}`, 'content-type': 'application/json' };
     const post = async (path: string, body: object): Promise<Record<string, unknown>> => {
       const answer = await fetch(`${connectUrl}${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
@@ -439,7 +439,7 @@ t.test('on the embedded store', async (t) => {
     t.match(made, { status: 'inactive', lastError: 'needs your consent first' });
     const { url: probes } = await post('/servers/wanting/connect', { probes: true });
     t.match((await new ConsentBrowser('machine-there').connect(String(probes))).text, /Connected wanting/);
-    // Its token may be over before a slow machine has shown it.
+    // On a slow machine the token may expire before it is used, so the refresh is repeated.
     let refreshed: Record<string, unknown> = {};
     await until(async () => {
       refreshed = await post('/servers/wanting/refresh', {});
@@ -497,7 +497,7 @@ t.test('on the embedded store', async (t) => {
     t.match((await callOf(session, 'ivan-there')).result, {});
   });
 
-  await t.test('nothing of what is secret is in a log, an answer or the store', async (t) => {
+  await t.test('no secret is in a log, a response or the store', async (t) => {
     const files = readdirSync(path, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
     const stored = files.map((file) => readFileSync(join(file.parentPath, file.name), 'latin1')).join();
     t.ok(stored.includes('grants/'));

@@ -1,5 +1,5 @@
-// A worker is killed under load, and sessions are written down nowhere. Who loses something is who had to: callers whose connection ended at it, and sessions
-// that it owned. Callers keep their connections here, so that it is known which worker each of them talks to.
+// A worker is killed under load, without a session directory. The only losses are the inevitable ones: connections to that worker,
+// and sessions that it owned. Callers keep their connections here, so that it is known which worker each of them talks to.
 import t, { type Test } from 'tap';
 import { ownerOf } from '../../src/worker/session-id.js';
 import { backendFor, startDeployment, type ConfiguredCaller } from '../support/deployment.js';
@@ -14,12 +14,12 @@ const WORKERS = 4;
 const VICTIM = 2;
 const LINES_PER_SLOT = 3;
 const LINES_MAX = 200;
-/** Answers that every line gets before the kill, and again after the slot is back. */
+/** How many responses every line gets before the kill, and again after the slot is back. */
 const ANSWERS = 20;
-/** A new process has to load the program, beside workers that are kept busy: against what the start of all of them took. */
+/** How long a restart may take, in multiples of the time that all workers took to start: it runs beside busy workers. */
 const STARTS_MAX = 4;
 
-/** A kept connection, and the session that was opened over it: both belong to the same worker. */
+/** A kept connection and the session opened over it: both belong to the same worker. */
 interface Line {
   readonly slot: number;
   readonly caller: KeptCaller;
@@ -40,7 +40,7 @@ async function openLines(t: Test, caller: ConfiguredCaller): Promise<Line[]> {
   return lines;
 }
 
-/** Calls over one connection, in one session after the other, until it is told to end. */
+/** Calls over one connection, in one session after the other, until told to end. */
 class Load {
   readonly #line: Line;
   readonly #sessions: readonly McpSession[];
@@ -96,7 +96,7 @@ t.test('a killed worker is replaced, and the sessions of the others lose nothing
   const pidsBefore = gateway.workerPids();
   const victimPid = (await gateway.waitForLog(isListening(VICTIM)))['workerPid'] as number;
 
-  // Over every surviving connection: sessions that live at its worker, and sessions one hop away.
+  // Over every surviving connection: sessions of its own worker, and sessions one hop away.
   const failures: string[] = [];
   const survivingSessions = surviving.map(({ session }) => session);
   const loads = surviving.map(
@@ -107,7 +107,7 @@ t.test('a killed worker is replaced, and the sessions of the others lose nothing
         failures.push(`${way}: ${answer.status} ${answer.text}`);
       }),
   );
-  // The doomed sessions, by way of the workers that survive. These answers may be refusals, but they must come.
+  // The doomed sessions, over connections to surviving workers. The responses may be refusals, but every request must get one.
   const refusalsOfLost = new Set<number>();
   const visitors = surviving.slice(0, 3).map(() => KeptCaller.connect(caller));
   const hopping: Load[] = [];
@@ -122,7 +122,7 @@ t.test('a killed worker is replaced, and the sessions of the others lose nothing
     });
     hopping.push(load);
   }
-  // And over the doomed connections: they end, at the latest when the worker does.
+  // And over the doomed connections, which end when the worker does, if not before.
   const cut = lost.map(async ({ caller: kept, session }) => {
     for (;;) await kept.use(session).call('one-echo');
   });
@@ -187,7 +187,7 @@ t.test('a killed worker is replaced, and the sessions of the others lose nothing
   t.equal(gateway.errorOutput, '');
 });
 
-t.test('workers that are killed one after the other leave a gateway that serves as before', async (t) => {
+t.test('after workers were killed one after the other, the gateway serves as before', async (t) => {
   const backend = await backendFor(t, { answerAs: 'event-stream', framing: 'chunked' });
   const deployment = await startDeployment(t, { workerCount: WORKERS });
   const { gateway } = deployment;

@@ -98,7 +98,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     }
   });
 
-  await t.test('notifications are accepted with 202 whatever of the two is accepted', async (t) => {
+  await t.test('notifications get 202, whichever of the two types is accepted', async (t) => {
     const session = await (await deployment.caller()).openSession();
     for (const accept of ['application/json', 'text/event-stream', null]) {
       const answer = await session.send('{"jsonrpc":"2.0","method":"notifications/initialized"}', { accept });
@@ -122,7 +122,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     }
   });
 
-  await t.test('an answer says the same in either form', async (t) => {
+  await t.test('an answer has the same content in either form', async (t) => {
     const backend = await backendFor(t);
     const session = await (await deployment.caller({ one: { url: backend.url } })).openSession();
     const [json, events] = [

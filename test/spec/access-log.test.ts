@@ -1,4 +1,4 @@
-// `--access-log` (decisions section 1): one line per request, with nothing in it that is nobody's business (X10, X23).
+// `--access-log` (decisions section 1): one line per request, without private data (X10, X23).
 import t from 'tap';
 import { backendFor, forEachDeployment, startDeployment } from '../support/deployment.js';
 import type { LogLine } from '../support/gateway.js';
@@ -86,7 +86,7 @@ await forEachDeployment(t, setup, async (t, deployment) => {
     t.equal(statuses.length, asked, 'and no more');
   });
 
-  await t.test('never arguments, results, tokens, whole session ids, subjects or URLs', async (t) => {
+  await t.test('no line contains arguments, results, tokens, whole session ids, subjects or URLs', async (t) => {
     const backend = await backendFor(t, {
       withSessions: true,
       onCall: () => ({ content: [{ type: 'text', text: SECRETS.result }] }),
@@ -110,7 +110,7 @@ await forEachDeployment(t, setup, async (t, deployment) => {
 });
 
 await t.test(
-  'off by default, but for refusals and failures of backends, which are told once and then counted',
+  'off by default, except that refusals and failures of backends are logged once and then counted',
   async (t) => {
     const deployment = await startDeployment(t, { workerCount: 4 });
     const backend = await backendFor(t);
@@ -124,7 +124,7 @@ await t.test(
     await fetch(`${deployment.gateway.origin}/no/such/path`);
     const unknown = await deployment.gateway.waitForLog(({ refusal }) => refusal === 'path-unknown');
     t.match(unknown, { status: 404, method: 'GET' });
-    // A method is the caller's own word: none but those that mean something is written down.
+    // The method is text from the caller: only those that mean something here are logged by name.
     const { authorization } = { authorization: `Bearer ${caller.token}` };
     await fetch(caller.origin + caller.path, { method: 'PUT', headers: { authorization } });
     const other = await deployment.gateway.waitForLog(({ refusal }) => refusal === 'method-not-allowed');

@@ -1,5 +1,5 @@
-// What backends have alike: URIs, names of prompts and tools, ids of requests, names of their own that differ in capitals
-// alone. None of it may meet.
+// What backends can have in common: URIs, names of prompts and tools, request ids, and names of the backends themselves that differ
+// only in case. None of them may be confused.
 import t from 'tap';
 import { backendFor, forEachDeployment } from '../support/deployment.js';
 import { JsonText } from '../support/json-text.js';
@@ -9,7 +9,7 @@ import { until } from '../support/until.js';
 
 const ALL = { tools: {}, prompts: {}, resources: {} };
 
-/** Waits with every answer until so many requests are there, at all backends together. */
+/** Holds every response until the given number of requests has arrived, at all backends together. */
 class Together {
   readonly #count: number;
   #arrived = 0;
@@ -24,7 +24,7 @@ class Together {
   }
 }
 
-/** A backend that has what the others have, and says which one it is. */
+/** A backend with the same contents as the others, whose responses contain its name. */
 async function twin(t: Parameters<typeof backendFor>[0], name: string, together?: Together): Promise<McpBackend> {
   const says = (): JsonText => new JsonText(`{"contents":[],"messages":[],"of":${JSON.stringify(name)}}`);
   return backendFor(t, {
@@ -53,17 +53,17 @@ async function ask(session: McpSession, method: string, params: unknown = {}, id
 }
 
 await forEachDeployment(t, {}, async (t, deployment) => {
-  /** A session of backends of these names, each of which says its own. */
+  /** Opens a session with backends of these names, whose responses contain their names. */
   const open = async (names: readonly string[], together?: Together): Promise<McpSession> => {
     const backends = await Promise.all(names.map((name) => twin(t, name, together)));
     const entries = names.map((name, index) => [name, { url: backends[index]!.url }] as const);
     return (await deployment.caller(Object.fromEntries(entries))).openSession();
   };
 
-  await t.test('two backends, the same URIs, prompts and tools, the same id at the same time', async (t) => {
+  await t.test('two backends with the same URIs, prompts, tools and concurrent ids are kept apart', async (t) => {
     const names = ['one', 'two'];
     const session = await open(names, new Together(4));
-    // Twice the same id to the same backend, too.
+    // The same id also goes twice to the same backend.
     const calls = names.flatMap((name) =>
       [name, name].map(async () => ask(session, 'tools/call', { name: `${name}-x` })),
     );
@@ -77,7 +77,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
   });
 
   await t.test(
-    'names with _, a space, ., a digit first, other letters: tools, prompts and URIs find their way',
+    'backend names with _, a space, ., a leading digit or other letters: tools, prompts and URIs reach their backend',
     async (t) => {
       const names = ['a_b', 'a b', 'a.b', '1a', 'é', '日本', '-', '_', 'a-b', 'a', '😀'];
       const session = await open(names);
@@ -99,7 +99,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
   );
 
   await t.test(
-    'names that differ in capitals alone do not meet, whatever a client does to the letters of a URI',
+    'backend names that differ only in case are kept apart, even when a client changes the case of a URI',
     async (t) => {
       const names = ['Files', 'files', 'FILES', 'Mail'];
       const session = await open(names);

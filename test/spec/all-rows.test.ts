@@ -1,6 +1,6 @@
-// Runs the files of rows in one process, so that all of them share one set of deployments: to start its fourteen processes
-// takes longer than most of these files do. Each can be run alone as well, and then starts its own. They are imported
-// statically because all are loaded, then, before the first of them runs: tap takes a pause between two tests for the end.
+// Runs the files of rows in one process, so that all of them share one set of deployments: starting its fourteen processes takes
+// longer than running most of these files. Each file can also be run alone, and then starts its own. The imports are static, so
+// that all files are loaded before the first of them runs: tap takes a pause between two tests for the end.
 import { readdirSync, readFileSync } from 'node:fs';
 import t from 'tap';
 import './accept.rows.js';
@@ -34,7 +34,7 @@ import './tasks.rows.js';
 import './user-config.rows.js';
 import './versions.rows.js';
 
-t.test('every file of rows is run, here or where the gateway has other bounds', async (t) => {
+t.test('every file of rows is run, here or in bounded-rows.test.ts', async (t) => {
   const [here, other] = [new URL(import.meta.url), new URL('bounded-rows.test.js', import.meta.url)];
   const imported = [here, other].flatMap((file) => [
     ...readFileSync(file, 'utf8').matchAll(/^import ['"]\.\/(.+)['"];$/gm),

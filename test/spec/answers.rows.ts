@@ -175,7 +175,7 @@ await forEachDeployment(t, BOUNDED, async (t, deployment) => {
       const withoutId = ['1', '"ping"', 'null', 'true', '{}', '{"jsonrpc":"2.0","result":{}}'];
       withoutId.push(
         ...['null', 'true', '{}', '[1]'].map((id) => `{"jsonrpc":"2.0","id":${id},"method":"ping"}`),
-        // Which of two ids it is, and whose the id of a response is, nobody can tell.
+        // It is unknown which of two ids is meant, and the id of a response does not belong to a request of this caller.
         '{"id":1,"id":2,"method":"ping"}',
         '{"id":1,"ID":2,"method":"ping"}',
         '{"id":1,"result":{}}',
@@ -489,7 +489,7 @@ await t.test('--allowed-hosts and --allowed-origins decide where they are set', 
   t.equal(answer.header('access-control-allow-origin'), 'https://app.example', 'a listed origin may read the answer');
 });
 
-/** A JSON-RPC error that has no `id` member at all. Answers its code. */
+/** Checks for a JSON-RPC error without an `id` member. Returns its code. */
 function checkErrorWithoutId(t: Test, answer: HttpAnswer, what: string): number {
   t.equal(answer.contentType, 'application/json', what);
   const { jsonrpc, error, ...rest } = answer.json() as { jsonrpc: unknown; error: { code: number; message: unknown } };

@@ -1,5 +1,5 @@
-// Why a backend cannot be used, in words that help: one that speaks only a later MCP is named as such, one that redirects
-// says where to, and neither gives away an address.
+// Why a backend cannot be used, in words that help: a backend that speaks only a later MCP is named as such, one that redirects
+// says what kind of place it redirects to, and neither reveals an address.
 import t from 'tap';
 import { backendFor, forEachDeployment } from '../support/deployment.js';
 import { memberText } from '../support/json-text.js';
@@ -13,7 +13,7 @@ interface Unavailable {
 const LATER = '"data":{"supported":["2026-07-28"],"requested":"2025-11-25"}';
 
 await forEachDeployment(t, {}, async (t, deployment) => {
-  /** The reason in the result of `initialize`, which is the same in the list and in a call's error. */
+  /** The reason in the result of `initialize`; the list and a call's error contain the same one. */
   const reasonOf = async (answer: (request: ReceivedRequest) => void): Promise<string> => {
     const backend = await backendFor(t, { onRequest: (request) => (answer(request), true) });
     const session = await (await deployment.caller({ one: { url: backend.url } })).openSession();
@@ -74,7 +74,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     }
   });
 
-  await t.test('an error of HTTP that says nothing keeps its status', async (t) => {
+  await t.test('an HTTP error without an explanation keeps its status', async (t) => {
     for (const body of ['', 'Bad Request', '{}', '{"jsonrpc":"2.0","error":7}', `{"error":{"code":-32022,${LATER}}}`]) {
       const reason = await reasonOf((request) => request.json(body, { status: 400 }));
       t.equal(reason, 'refused with HTTP status 400', body);
@@ -82,7 +82,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
   });
 
   await t.test(
-    'a backend that redirects: the reason says where to, and no address, path, query or secret',
+    'a backend that redirects: the reason says to what kind of place, without address, path, query or secret',
     async (t) => {
       const places: Readonly<Record<string, string>> = {
         '/mcp/': 'the same path with a trailing slash',

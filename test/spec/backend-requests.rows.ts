@@ -1,5 +1,5 @@
-// Requests from backends to the client, on the stream of the call that they belong to: each goes out under an id of the
-// gateway's and its answer, on whatever connection it comes, back under the backend's own; not a byte differs besides.
+// Requests from backends to the client, on the stream of the call that they belong to: each goes out under an id of the gateway,
+// and its response, on whatever connection it arrives, returns under the backend's own id; no other byte differs.
 import t from 'tap';
 import { limits } from '../../src/shared/limits.js';
 import { refusals } from '../../src/shared/refusals.js';
@@ -27,18 +27,18 @@ function callBody(tool: string, id = '7'): string {
   return `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"${tool}","arguments":{}}}`;
 }
 
-/** A call whose stream is read as it comes. */
+/** Begins a call whose stream is read as it arrives. */
 async function beginCall(session: McpSession, tool: string, id?: string): Promise<EventReader> {
   return EventReader.open(session.caller, { session: session.id, accept: BOTH_FORMS, body: callBody(tool, id) });
 }
 
-/** What a backend was answered: every response that it was sent. */
+/** Every response that a backend was sent. */
 function responsesTo(backend: McpBackend): string[] {
   const texts = backend.raw.requests.map(({ text }) => text);
   return texts.filter((text) => text !== '' && memberText(text, 'method') === undefined);
 }
 
-/** Asks these, and ends its call when so many were answered. */
+/** Sends these requests during a call, and ends the call after the given number of responses. */
 function asker(requests: readonly string[], answersAwaited = requests.length) {
   return async (call: ReceivedCall, backend: () => McpBackend): Promise<unknown> => {
     const before = responsesTo(backend()).length;
@@ -63,7 +63,7 @@ function withId(text: string, id: string): string {
 }
 
 await forEachDeployment(t, {}, async (t, deployment) => {
-  await t.test('what a backend asks and what the client answers arrive as they are, but for the id', async (t) => {
+  await t.test('requests of a backend and responses of the client arrive unchanged, except for the id', async (t) => {
     const asked = [
       {
         id: '0',
@@ -79,7 +79,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
       },
       {
         id: '"t"',
-        // Tools of a sampling are the backend's own affair: a name that looks like a merged one stays.
+        // The tools of a sampling request belong to the backend: a name that looks like a merged one is left as it is.
         text: '{"jsonrpc":"2.0","id":@,"method":"sampling/createMessage","params":{"messages":[],"tools":[{"name":"one-x","inputSchema":{"type":"object"}}],"toolChoice":{"mode":"required"},"maxTokens":9}}',
       },
       { id: '1.50e1', text: '{"jsonrpc":"2.0","id":@,"method":"roots/list"}' },
@@ -120,14 +120,14 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     await session.delete();
   });
 
-  await t.test('two backends, and two calls of one, ask under the same id at once', async (t) => {
+  await t.test('two backends, and two calls of one, may use the same request id at once', async (t) => {
     const request = '{"jsonrpc":"2.0","id":1,"method":"roots/list"}';
     const backends = [await askingBackend(t, [request]), await askingBackend(t, [request])] as const;
     const session = await openSession(deployment, { one: backends[0], two: backends[1] });
     const streams = [await beginCall(session, 'one-echo', '1'), await beginCall(session, 'two-echo', '2')];
     const ids = await Promise.all(streams.map(async (stream) => JSON.stringify((await stream.message()).id)));
     t.not(ids[0], ids[1]);
-    // The later one first.
+    // In reverse order.
     await session.send(`{"jsonrpc":"2.0","id":${ids[1]},"result":{"roots":[],"of":"two"}}`);
     await session.send(`{"jsonrpc":"2.0","id":${ids[0]},"result":{"roots":[],"of":"one"}}`);
     for (const [index, stream] of streams.entries()) t.match(await stream.message(), { id: index + 1, result: {} });
@@ -135,7 +135,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.same(responsesTo(backends[1]), ['{"jsonrpc":"2.0","id":1,"result":{"roots":[],"of":"two"}}']);
   });
 
-  await t.test('what nobody can be asked is refused to the backend, in words', async (t) => {
+  await t.test('a request that cannot be put to the client is refused to the backend, with a reason', async (t) => {
     const request = (method: string, params = '{}'): string =>
       `{"jsonrpc":"2.0","id":"a","method":"${method}","params":${params}}`;
     const rows = [
@@ -186,7 +186,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     }
   });
 
-  await t.test('answers to what was not asked go nowhere', async (t) => {
+  await t.test('responses to requests that were never sent reach no backend', async (t) => {
     const backend = await askingBackend(t, ['{"jsonrpc":"2.0","id":1,"method":"roots/list"}']);
     const session = await openSession(deployment, { one: backend });
     const stream = await beginCall(session, 'one-echo');
@@ -202,7 +202,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
       String(id).replace(/1$/, '999'),
     ];
     for (const guess of guesses) t.equal((await session.send(answer(guess, 'a guess'))).status, 202);
-    // What another process may have asked, and cannot be passed on, the client is told.
+    // If another process may have sent the request, the response cannot be passed on, and the client is told.
     for (const guess of [ofAnotherProcess, ofAnotherProcess.replace(/1$/, '999')]) {
       t.equal((await session.send(answer(guess, 'a guess'))).status, lost.status);
     }
@@ -215,7 +215,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.same(responsesTo(backend), ['{"jsonrpc":"2.0","id":1,"result":{"roots":[],"of":"the client"}}']);
   });
 
-  await t.test('a backend withdraws what it asked; the end of its call withdraws the rest', async (t) => {
+  await t.test('a backend can cancel its request; the end of its call cancels the others', async (t) => {
     const backend = await askingBackend(
       t,
       [
@@ -245,7 +245,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.same(responsesTo(backend), []);
   });
 
-  await t.test('a backend that asks without end is bounded, and its call ends', async (t) => {
+  await t.test('a backend that never stops asking is limited, and its call still ends', async (t) => {
     const events = Array.from(
       { length: 10_000 },
       (_, id) => `data: {"jsonrpc":"2.0","id":${id},"method":"roots/list"}\n\n`,

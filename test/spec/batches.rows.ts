@@ -12,7 +12,7 @@ import { until } from '../support/until.js';
 const PARAMS =
   '{"protocolVersion":"2025-03-26","capabilities":{"sampling":{}},"clientInfo":{"name":"old","version":"1"}}';
 const INITIALIZED = '{"jsonrpc":"2.0","method":"notifications/initialized"}';
-/** A client of that version sends no version's header. */
+/** A client of 2025-03-26 sends no version header. */
 const OLD = { protocolVersion: null } as const;
 
 function call(id: string, tool: string, args = '{}', more = ''): string {
@@ -23,7 +23,7 @@ function ping(id: string): string {
   return `{"jsonrpc":"2.0","id":${id},"method":"ping"}`;
 }
 
-/** The answers by their ids, as JSON text. */
+/** The responses by their ids. */
 function byId(messages: readonly RpcMessage[]): Map<unknown, RpcMessage> {
   return new Map(messages.map((message) => [message.id, message]));
 }
@@ -31,7 +31,7 @@ function byId(messages: readonly RpcMessage[]): Map<unknown, RpcMessage> {
 await forEachDeployment(t, {}, async (t, deployment) => {
   const open = async (caller: ConfiguredCaller): Promise<McpSession> => caller.openSession({ params: PARAMS, ...OLD });
 
-  await t.test('each member is answered on its own, in one array; what is none is an error of its own', async (t) => {
+  await t.test('each member is answered on its own, in one array; an invalid one gets its own error', async (t) => {
     const [one, two] = [await backendFor(t), await backendFor(t, { answerAs: 'event-stream' })];
     const session = await open(await deployment.caller({ one: { url: one.url }, two: { url: two.url } }));
     const members = [
@@ -74,7 +74,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     const batch = await session.send(`[${members.join()}]`, OLD);
     for (const member of members) {
       const alone = await session.send(member, OLD);
-      // An array alone is a batch.
+      // A member that is itself an array would be a batch when sent alone.
       if (alone.status === 200 && !member.startsWith('['))
         t.ok(batch.text.includes(answerText(alone)), `as if it had come alone: ${member}`);
     }
@@ -101,7 +101,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.match(empty.json(), { error: { code: -32600 } });
   });
 
-  await t.test('who takes event streams alone gets an event for each answer', async (t) => {
+  await t.test('a client that accepts only event streams gets an event for each answer', async (t) => {
     const session = await open(await deployment.caller());
     const answer = await session.send(`[${ping('1')},${ping('2')}]`, { ...OLD, accept: 'text/event-stream' });
     t.equal(answer.contentType, 'text/event-stream');
@@ -111,7 +111,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     );
   });
 
-  await t.test('progress makes it an event stream, in which every answer comes behind its progress', async (t) => {
+  await t.test('with progress, the answer is an event stream, in which each result follows its progress', async (t) => {
     const backend = await backendFor(t, {
       onCall: async (received) => {
         const token = memberText(received.request.text, 'params', '_meta', 'progressToken');
@@ -138,7 +138,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     for (const id of ['1', '2']) t.equal(events.filter((event) => memberText(event, 'id') === id).length, 1, id);
   });
 
-  await t.test('a member asks its client meanwhile, and is cancelled by another POST', async (t) => {
+  await t.test('a member can ask its client something, and can be cancelled by another POST', async (t) => {
     const backend = await backendFor(t, {
       withSessions: true,
       framing: 'chunked',
@@ -173,7 +173,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.same(events.map((event) => memberText(event, 'id')).sort(), [id, '1', '2'].sort());
   });
 
-  await t.test('bounded in members and bytes: 413 with words', async (t) => {
+  await t.test('a batch with too many members or bytes gets 413 with an explanation', async (t) => {
     const session = await open(await deployment.caller());
     const members = (count: number): string =>
       `[${Array.from({ length: count }, (_, id) => ping(String(id))).join(',')}]`;
@@ -188,7 +188,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
   });
 
   await t.test(
-    'large members and large answers; who takes JSON alone is told of what there is no room for',
+    'large members and answers pass; a client that accepts only JSON is told which answers do not fit',
     async (t) => {
       const large = 'x'.repeat(300_000);
       const backend = await backendFor(t, {

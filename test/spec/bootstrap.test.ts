@@ -67,7 +67,7 @@ await forEachDeployment(t, { build: 'bootstrap' }, async (t, deployment) => {
         t.equal(answer.status, 202);
         t.equal(answer.contentType, 'text/plain');
         t.equal(answer.text, 'Added');
-        // Each request takes a connection of its own, so that any worker may get it.
+        // Each session is opened over a connection of its own, so that any worker may get it.
         const sessions = await Promise.all(Array.from({ length: 8 }, () => caller.openSession()));
         const lists = await Promise.all(sessions.map((session) => session.toolNames()));
         for (const names of lists) t.same(names, [`${name}-x`]);
@@ -134,7 +134,7 @@ await forEachDeployment(t, { build: 'bootstrap' }, async (t, deployment) => {
     t.equal(answer.status, 413);
   });
 
-  await t.test('other methods on the admin paths are no routes of theirs', async (t) => {
+  await t.test('the admin paths have no other methods', async (t) => {
     for (const [method, path] of [
       ['POST', '/gw-rs/admin/tokens/a'],
       ['DELETE', '/gw-rs/admin/tokens/a'],
@@ -160,7 +160,7 @@ await forEachDeployment(t, { build: 'bootstrap' }, async (t, deployment) => {
     }
   });
 
-  await t.test('MCP requests need a token in this build as in the other', async (t) => {
+  await t.test('MCP requests need a token in this build too', async (t) => {
     const caller = await deployment.caller();
     t.equal((await caller.initialize({ token: null })).status, 401);
     t.equal((await caller.initialize()).status, 200);

@@ -1,5 +1,5 @@
-// Runs the files of rows about bounds in one process, as `all-rows.test.ts` does the others: they share deployments with
-// short patience and small bodies.
+// Runs the files of rows about bounds in one process, as `all-rows.test.ts` does with the others: they share deployments with short
+// timeouts and small bodies.
 import './answers.rows.js';
 import './failure.rows.js';
 import './order-of-checks.rows.js';

@@ -1,4 +1,4 @@
-// The options of a gateway that has short patience and takes small bodies: rows about these bounds share its deployments.
+// The options of a gateway with short timeouts and a small body limit: rows about these bounds share its deployments.
 
 export const BODY_BYTES_MAX = 4_096;
 export const CALL_TIMEOUT_MS = 1_000;
@@ -10,7 +10,7 @@ export const BOUNDED = {
     ['--max-body-bytes', String(BODY_BYTES_MAX)],
     ['--connect-timeout', '600ms'],
     ['--initialize-timeout', '900ms'],
-    // What an initialize comes to is waited for: a busy machine takes long over it.
+    // Long, so that a session waits for the outcome of initialize even on a busy machine.
     ['--initialize-patience', '30s'],
     ['--list-timeout', '900ms'],
     ['--call-timeout', `${CALL_TIMEOUT_MS}ms`],

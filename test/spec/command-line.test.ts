@@ -25,7 +25,7 @@ async function healthStatus(origin: string, path = '/gw-rs/health'): Promise<num
   return (await send(origin, { method: 'GET', path, headers: [] })).status;
 }
 
-/** A config of one virtual host `v` without backends, and a caller of it. */
+/** Writes a config of one virtual host `v` without backends. Returns a caller of it. */
 async function configuredCaller(
   storePath: string,
   origin: string,
@@ -194,7 +194,7 @@ void t.test('--path-prefix', async (t) => {
   }
 });
 
-void t.test('--number-of-cpus: so many workers; as many as there are processors by default', async (t) => {
+void t.test('--number-of-cpus: the number of workers, by default the number of processors', async (t) => {
   const words = ['--address', '127.0.0.1:0', '--store-path', createScratchDirectory(t)];
   const three = await startProgram(t, [...words, '--number-of-cpus', '3']);
   t.equal(three.workerPids().length, 3);
@@ -211,7 +211,7 @@ void t.test('--store-path: data/store by default, below the working directory', 
   t.equal((await caller.initialize()).status, 200);
 });
 
-void t.test('--token-issuer and --token-audience: what is expected in place of the defaults', async (t) => {
+void t.test('--token-issuer and --token-audience replace the expected defaults', async (t) => {
   const storePath = createScratchDirectory(t);
   const gateway = await startGateway(t, {
     storeOptions: { kind: 'embedded', path: storePath },

@@ -1,5 +1,5 @@
 // Tools and prompts as a user config shows them: renamed, with arguments fixed and hidden, under another prefix. On any worker, in
-// small and large lists and calls; byte for byte but for what the config says.
+// small and large lists and calls; byte for byte except for what the config says.
 import t from 'tap';
 import { backendFor, forEachDeployment } from '../support/deployment.js';
 import { JsonText, memberText } from '../support/json-text.js';
@@ -16,16 +16,16 @@ const tools = {
   echo: { name: 'say', description: 'Says "it"', fixed_arguments: { v: 7 } },
   secret: { hidden: true },
 };
-/** More than a list that is merged on the event loop. */
+/** Makes a list too large to be merged on the event loop. */
 const FILLER = new JsonText(`{"name":"filler","d":"${'x'.repeat(400_000)}"}`);
 
 await forEachDeployment(t, {}, async (t, deployment) => {
-  await t.test('tools are listed and called as the config has them, wherever one asks', async (t) => {
+  await t.test('tools are listed and called as the config has them, on any worker', async (t) => {
     const backend = await backendFor(t, { tools: [echo, 'secret', other] });
     const plain = await backendFor(t, { tools: ['x'] });
     const caller = await deployment.caller({ b: { url: backend.url, prefix: 'p', tools }, c: { url: plain.url } });
     const session = await caller.openSession();
-    // Each on a connection of its own: with four workers most of them take a hop.
+    // Each has a connection of its own: with four workers most of them take a hop.
     for (let round = 0; round < 4; round += 1) {
       const list = memberText(answerText(await session.list()), 'result', 'tools') ?? '';
       t.ok(list.endsWith(`${shownOther},${shownEcho}]`), list);
@@ -56,7 +56,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.ok(backend.calls.at(-1)?.argumentsText === args.replace('{', '{"v":7,'));
   });
 
-  await t.test('a batch, progress and a completion know them by the same names', async (t) => {
+  await t.test('a batch, progress and a completion use the same names', async (t) => {
     const backend = await backendFor(t, {
       tools: [echo],
       capabilities: { tools: {}, prompts: {}, completions: {} },
@@ -88,7 +88,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     );
   });
 
-  await t.test('a change of what the config says is obeyed by the next request', async (t) => {
+  await t.test('a changed config is obeyed by the next request', async (t) => {
     const backend = await backendFor(t, { tools: [echo] });
     const caller = await deployment.caller({ b: { url: backend.url } });
     const session = await caller.openSession();

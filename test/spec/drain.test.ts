@@ -20,7 +20,7 @@ for (const workerCount of [1, 4]) {
     const session = await (await deployment.caller({ one: { url: backend.url } })).openSession();
     const pending = session.call('one-echo', '{"n":1}');
     await until(() => backend.calls.length === 1, 'the call at the backend');
-    // Its connection was made before the drain, and is idle.
+    // The connection was made before the drain, and is idle.
     const kept = await RawConnection.open(gateway.origin);
     t.teardown(() => kept.close());
     kept.write(encodeRequest(gateway.origin, HEALTH));
@@ -50,14 +50,14 @@ for (const workerCount of [1, 4]) {
 
   await t.test(`--drain-notice: /health is 503, and everything is served; ${workerCount} worker(s)`, async (t) => {
     const backend = await backendFor(t);
-    // Ended by the second signal: nothing here waits for the notice to be over.
+    // The second signal ends it: the test does not wait for the notice to be over.
     const deployment = await startDeployment(t, { workerCount, options: ['--drain-notice', '10m'] });
     const { gateway } = deployment;
     const caller = await deployment.caller({ one: { url: backend.url } });
     const session = await caller.openSession();
     t.equal((await send(gateway.origin, HEALTH)).status, 200);
     gateway.signal('SIGTERM');
-    // New connections, one after the other: they reach each of the workers.
+    // New connections, one after the other, so that they reach each of the workers.
     let refusedInARow = 0;
     await until(async () => {
       const { status, text } = await send(gateway.origin, HEALTH);
@@ -88,7 +88,7 @@ for (const workerCount of [1, 4]) {
     const tookMs = performance.now() - signalledAtMs;
     t.ok(tookMs >= 700 && tookMs < 9_000, `${tookMs} ms`);
     const outcome = await pending;
-    // Where the call took a hop, its owner may end first: `owner-lost`.
+    // If the call took a hop, its owner may end first: `owner-lost`.
     const isTold = outcome === 'cut off' || outcome.status === 503 || rpc(outcome).error?.code === -32603;
     t.ok(isTold, `the caller is not told that it worked: ${outcome === 'cut off' ? outcome : outcome.text}`);
   });

@@ -258,7 +258,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.same(backend.deletedSessions, upstreamId);
   });
 
-  await t.test('DELETE is accepted whatever the backends make of it (C12)', async (t) => {
+  await t.test('DELETE succeeds, whatever the backends answer to it (C12)', async (t) => {
     let deletes = 0;
     const refusing = (status: number): McpBackendOptions => ({
       withSessions: true,

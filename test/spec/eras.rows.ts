@@ -1,5 +1,5 @@
-// Which revision a request is of, and what a request of 2026-07-28 is refused for: its body says what it is, and its headers must
-// agree (E01–E07, M01–M14). Nothing that is refused here may reach a backend.
+// Which revision a request belongs to, and what a request of 2026-07-28 is refused for: its body says what it is, and its headers
+// must agree (E01–E07, M01–M14). Nothing that is refused here may reach a backend.
 import t, { type Test } from 'tap';
 import { backendFor, forEachDeployment, type ConfiguredCaller } from '../support/deployment.js';
 import { rpc } from '../support/mcp-caller.js';
@@ -13,7 +13,7 @@ function withVersion(version: string): string {
   return envelope().replace(MODERN_VERSION, version);
 }
 
-/** Refused with this status, this code, and the request's id. */
+/** Checks that the request is refused with this status, this code, and its own id. */
 function isRefused(t: Test, answer: HttpAnswer, status: number, code: number, why: string): void {
   t.equal(refusal(answer), `${status} ${code} 7`, `${why}: ${answer.text}`);
 }
@@ -27,7 +27,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
   const callerOf = async (t: Test): Promise<ConfiguredCaller> =>
     deployment.caller({ one: { url: (await backendFor(t)).url } });
 
-  await t.test('a method and headers say nothing: the body decides (E04, E05, E06, E07)', async (t) => {
+  await t.test('the body decides the revision; the method and the headers do not (E04, E05, E06, E07)', async (t) => {
     const caller = await callerOf(t);
     isRefused(t, await ask(caller, 'initialize'), 404, -32601, 'initialize in an envelope');
     const legacy = await caller.initialize();
@@ -51,7 +51,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.equal((await ask(caller, 'tools/list', foreign)).status, 404, 'neither, and a session that is not known');
   });
 
-  await t.test('what is not one request or notification (E01, E02, E03, M03)', async (t) => {
+  await t.test('what is not one request or notification is refused (E01, E02, E03, M03)', async (t) => {
     const caller = await callerOf(t);
     const { body, headers } = modernParts('tools/list');
     const sent = String(body);
@@ -77,7 +77,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     }
   });
 
-  await t.test('versions: the cells that a client can meet at once (M09, M10, M11)', async (t) => {
+  await t.test('wrong, missing or contradictory versions and envelopes are refused (M09, M10, M11)', async (t) => {
     const backend = await backendFor(t);
     const caller = await deployment.caller({ one: { url: backend.url } });
     const discovered = rpc(await ask(caller, 'server/discover')).result as { supportedVersions: string[] };
@@ -114,7 +114,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.equal(modest.status, 200, 'without clientInfo it is served');
   });
 
-  await t.test('headers that disagree with the body, in every pair (M12, M29)', async (t) => {
+  await t.test('headers that disagree with the body are refused, in every pair (M12, M29)', async (t) => {
     const backend = await backendFor(t, {
       capabilities: { tools: {}, prompts: {}, resources: {} },
       methods: { 'prompts/get': () => ({ messages: [] }), 'resources/read': () => ({ contents: [] }) },
@@ -159,7 +159,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.equal(backend.raw.requests.length, reached, 'nothing of it has reached the backend');
   });
 
-  await t.test('headers that agree, in other spellings (M12)', async (t) => {
+  await t.test('headers that agree with the body in another spelling are accepted (M12)', async (t) => {
     const backend = await backendFor(t, { tools: ['echo', 'gr\u00fc\u00df'] });
     const caller = await deployment.caller({ one: { url: backend.url } });
     const base64 = (text: string): string => `=?base64?${Buffer.from(text).toString('base64')}?=`;
@@ -178,7 +178,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.equal(backend.calls.at(-1)?.name, 'gr\u00fc\u00df');
   });
 
-  await t.test('a header that is there twice, and says two things (M10, M12)', async (t) => {
+  await t.test('a duplicate header with two different values is refused (M10, M12)', async (t) => {
     const caller = await callerOf(t);
     for (const name of ['mcp-protocol-version', 'mcp-method', 'mcp-name']) {
       const { headers = [], ...parts } = modernParts('tools/call', { params: '"name":"one-echo","arguments":{}' });
@@ -191,7 +191,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     }
   });
 
-  await t.test('methods that only sessions have, and that nobody has (M14)', async (t) => {
+  await t.test('methods that only sessions have, and unknown methods, are not found (M14)', async (t) => {
     const caller = await callerOf(t);
     const methods = [
       'initialize',
@@ -206,7 +206,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
       isRefused(t, await ask(caller, method), 404, -32601, method);
   });
 
-  await t.test('a notification is taken, whatever its headers say (M04)', async (t) => {
+  await t.test('a notification is accepted, whatever its headers say (M04)', async (t) => {
     const caller = await callerOf(t);
     for (const parts of [{}, { mcpMethod: null }, { mcpMethod: 'tools/call' }]) {
       const answer = await ask(caller, 'notifications/cancelled', { id: null, params: '"requestId":7', ...parts });
@@ -215,7 +215,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     }
   });
 
-  await t.test('ids of every kind come back as they were; sessions count for nothing (M20, M28)', async (t) => {
+  await t.test('ids of every kind are returned unchanged; session ids are ignored (M20, M28)', async (t) => {
     const caller = await callerOf(t);
     for (const id of ['0', '""', '"\\u0061"', '9007199254740991', '-1']) {
       const answer = await callTool(caller, 'one-echo', '{}', { id, session: 'no-session-of-mine' });
@@ -227,7 +227,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.match(refused.text, '"id":"\\u0061"');
   });
 
-  await t.test('token, virtual host and origin count as ever (M02)', async (t) => {
+  await t.test('the token, the virtual host and the origin are checked as always (M02)', async (t) => {
     const caller = await callerOf(t);
     t.equal((await ask(caller, 'server/discover', { token: null })).status, 401);
     t.equal((await ask(caller, 'server/discover', { headers: [['origin', 'http://evil.example']] })).status, 403);

@@ -17,7 +17,7 @@ const otherKeys = { rsa: createKeyPair(t), ec: createKeyPair(t, 'ec'), ed25519: 
 await forEachDeployment(t, {}, async (t, deployment) => {
   const { key } = deployment;
 
-  await t.test('401: the reason is told as missing, invalid or expired, and no closer', async (t) => {
+  await t.test('401: the reason is given as missing, invalid or expired, and no more precisely', async (t) => {
     const caller = await deployment.caller(UNREACHED);
     const bodies = new Map<string, Set<string>>();
     for (const [reason, kind, headers] of await refusedAuthorizations(caller, key)) {
@@ -87,7 +87,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
 
     await t.test(`500: ${method} when the subject cannot be encoded as a store key`, async (t) => {
       const caller = await deployment.caller(UNREACHED);
-      // What begins with the last of the surrogates is what the gateway calls its own records by.
+      // The keys of the gateway's own records begin with the last surrogate.
       const likeRecords = ['\udfff', '\udfffservers/a', '\udfffsecrets/a', `\udfff${'x'.repeat(2_000)}`];
       for (const sub of ['\ud800', 'a\udfffb', '\udc00\ud800', ...likeRecords]) {
         const token = await deployment.token(sub);
@@ -118,7 +118,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     });
   }
 
-  await t.test("404: another user's virtual host is as absent as one that nobody has", async (t) => {
+  await t.test("404: another user's virtual host is answered like one that does not exist", async (t) => {
     const [caller, other] = [await deployment.caller(UNREACHED), await deployment.caller(UNREACHED)];
     const answer = await caller.initialize({ path: other.path });
     t.equal(answer.status, 404);
@@ -143,7 +143,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
 
 await t.test('401: no decoder key is configured', async (t) => {
   const gateway = await startGateway(t, { storeOptions: { kind: 'embedded', path: createScratchDirectory(t) } });
-  // Where uWebSockets.js does not load there is a warning of that, too.
+  // If uWebSockets.js does not load, there is a warning about that too, which does not count here.
   const warnings = gateway.logs.filter(
     ({ level, msg }) => level === 40 && !/^listening with node:http/.test(String(msg)),
   );
@@ -160,7 +160,7 @@ await t.test('401: no decoder key is configured', async (t) => {
   }
 });
 
-/** Every way in which an `authorization` header is refused: the reason, what a caller may learn of it, and the header. */
+/** Every way in which an `authorization` header is refused: the reason, the kind of reason that a caller may learn, and the header. */
 async function refusedAuthorizations(
   caller: ConfiguredCaller,
   key: KeyPair,
@@ -205,7 +205,7 @@ async function refusedAuthorizations(
   ];
 }
 
-/** A request that only its `authorization` header could get refused. */
+/** Sends a request that only its `authorization` header can get refused. */
 async function sendAuthorized(caller: ConfiguredCaller, method: string, headers: HeaderList): Promise<HttpAnswer> {
   const body = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":${INITIALIZE_PARAMS}}`;
   return send(caller.origin, caller.request({ method, token: null, headers, body }));

@@ -1,5 +1,5 @@
-// Methods that MCP does not have: one that is named like an experimental capability of exactly one backend is that backend's,
-// byte for byte; every other is "method not found".
+// Methods that MCP does not have: a method that is named like an experimental capability of exactly one backend goes to that
+// backend, byte for byte; every other is "method not found".
 import t from 'tap';
 import { limits } from '../../src/shared/limits.js';
 import { backendFor, forEachDeployment, type Deployment } from '../support/deployment.js';
@@ -10,7 +10,7 @@ import type { ReceivedRequest } from '../support/raw-backend.js';
 
 const METHOD = 'acme/paint';
 
-/** A backend with this `capabilities.experimental`, as text, which answers the method as it is told. */
+/** A backend with this `capabilities.experimental`, as JSON text, which answers the method with `answer`. */
 async function experimentalBackend(
   t: Parameters<typeof backendFor>[0],
   experimental: string,
@@ -38,13 +38,13 @@ function requestText(method = METHOD, params = '{}'): string {
   return `{"jsonrpc":"2.0","id":5,"method":${JSON.stringify(method)},"params":${params}}`;
 }
 
-/** What the client is told of it, as text. */
+/** The experimental capabilities that the client is told, as text. */
 function told(session: McpSession): string | undefined {
   return memberText(answerText(session.opening), 'result', 'capabilities', 'experimental');
 }
 
 await forEachDeployment(t, {}, async (t, deployment) => {
-  await t.test('such a method goes to its backend and comes back, and not a byte differs', async (t) => {
+  await t.test('such a method and its answer pass byte for byte', async (t) => {
     const result =
       '{ "uri":"file:///a","contents":[{"uri":"x:y"}],"tools":[{"name":"x"}],"taskId":"t","n":1.0,"n":1e400 }';
     const one = await experimentalBackend(t, `{"${METHOD}":{ "since" : 1.0 }}`, (request) =>
@@ -92,7 +92,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.equal(forgetful.requestsOf('initialize').length, 2);
   });
 
-  await t.test('declared by two backends, or behind a list: nobody is asked, and nobody is told', async (t) => {
+  await t.test('declared by two backends, or by one with an allow-list: nobody is asked or told', async (t) => {
     const backend = await experimentalBackend(t, `{"${METHOD}":{"a":1},"acme/own":{}}`);
     const { url } = backend;
     const refused = async (backends: Parameters<Deployment['caller']>[0], what: string): Promise<McpSession> => {
@@ -113,7 +113,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
       const limited = await refused({ one: { url, ...list } }, JSON.stringify(list));
       t.equal(told(limited), undefined, JSON.stringify(list));
     }
-    // The other one is not limited, and so the only one.
+    // The other backend has no allow-list, so it is the only one with the method.
     const caller = await deployment.caller({ one: { url, allowed_tool_names: ['x'] }, two: { url: twin.url } });
     t.match(rpc(await (await caller.openSession()).send(requestText())), { id: 5, result: {} });
     t.equal(backend.requestsOf(METHOD).length, 0);

@@ -10,12 +10,12 @@ import { rpc, type McpSession } from '../support/mcp-caller.js';
 import { until } from '../support/until.js';
 import { BOUNDED, CALL_TIMEOUT_MS } from './bounded.js';
 
-/** Connections that a kernel may hold for a process that accepts none, with room to spare. */
+/** More connections than a kernel holds for a process that accepts none. */
 const QUEUE_MAX = 64;
-/** Far above any of the deadlines here, with time for a busy machine, and below the defaults of lists and calls. */
+/** Far above any of the timeouts here, to allow for a busy machine, and below the default timeouts of lists and calls. */
 const IN_TIME_MS = 25_000;
 
-/** Takes the requests of one JSON-RPC method and never answers them. */
+/** Ignores the requests of one JSON-RPC method, which are then never answered. */
 function deafTo(method: string): McpBackendOptions['onRequest'] {
   return (request) => request.text.includes(`"method":"${method}"`);
 }
@@ -55,7 +55,7 @@ await forEachDeployment(t, BOUNDED, async (t, deployment) => {
     const caller = await deployment.caller({ deaf: { url: deaf.url }, good: { url: good.url } });
     let session: McpSession | undefined;
     t.ok((await elapsedMs(async () => (session = await caller.openSession()))) < IN_TIME_MS);
-    // Without its own deadline it would be the client's patience that ends: not ready yet.
+    // Without an initialize timeout, the session would stop waiting first, with the reason "not ready yet".
     t.match(rpc(session!.opening).result, {
       _meta: { 'switchyard/unavailable': [{ backend: 'deaf', reason: /^(?!not ready yet)/ }] },
     });
@@ -133,7 +133,7 @@ await forEachDeployment(t, BOUNDED, async (t, deployment) => {
     t.equal(deaf.requestsOf('tools/call').length, 1, 'not tried again');
   });
 
-  await t.test('call: every byte starts the time again', async (t) => {
+  await t.test('call: every byte restarts the timeout', async (t) => {
     const backend = await backendFor(t, {
       onCall: async (call) => {
         const stream = call.takeOver().eventStream();
@@ -169,7 +169,7 @@ await forEachDeployment(t, BOUNDED, async (t, deployment) => {
     t.match(rpc(await pending), { result: { structuredContent: { n: 1 } } });
   });
 
-  await t.test('an answer that breaks off fails the call and leaves the session', async (t) => {
+  await t.test('an answer that breaks off fails the call, but not the session', async (t) => {
     let isBroken = true;
     const backend = await backendFor(t, {
       onCall: async (call) => {
@@ -192,7 +192,7 @@ await forEachDeployment(t, BOUNDED, async (t, deployment) => {
   });
 });
 
-/** The origin of a port on which the kernel lets no more connections in: they neither open nor fail. Linux only. */
+/** The origin of a port whose kernel queue is full: new connections neither open nor fail. Linux only. */
 async function startFullListener(t: Test): Promise<string> {
   const script = `const server = require('net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => console.log(server.address().port))`;
   const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'ignore'] });
@@ -201,7 +201,7 @@ async function startFullListener(t: Test): Promise<string> {
   const [line] = (await once(child.stdout, 'data')) as [Buffer];
   const port = Number(line.toString());
   child.kill('SIGSTOP');
-  // A stopped process accepts nothing, so that its queue fills up.
+  // A stopped process accepts nothing, so its queue fills up.
   for (let waiting = 0; waiting < QUEUE_MAX; waiting++) {
     const socket = connect(port, '127.0.0.1');
     t.teardown(() => socket.destroy());

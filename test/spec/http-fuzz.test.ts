@@ -1,9 +1,9 @@
-// Requests as nobody should send them, beside somebody who sends right ones: odd methods, damaged heads, lengths and codings
-// that contradict each other, a request within the body of another, cut anywhere. No worker ends, the other's answers are
-// its own to the byte, and what is answered to the attacker is HTTP and nothing that it did not ask.
+// Requests that no client should send, beside a client that sends correct ones: odd methods, damaged heads, contradictory lengths
+// and codings, a request within the body of another, cut anywhere. No worker ends, the client's answers are its own to the byte,
+// and every response to the attacker is valid HTTP and contains nothing of that client.
 //
-// TAP_TIMEOUT=0 SWITCHYARD_FUZZ_INPUTS=1000000 node build/test/spec/http-fuzz.test.js runs as many. Most of them are never
-// answered, so that many wait at the same time.
+// TAP_TIMEOUT=0 SWITCHYARD_FUZZ_INPUTS=1000000 node build/test/spec/http-fuzz.test.js runs that many. Most of them are never
+// answered, so many wait at the same time.
 import { connect, type Socket } from 'node:net';
 import t from 'tap';
 import { backendFor, startDeployment } from '../support/deployment.js';
@@ -17,14 +17,14 @@ import { encodeRequest } from '../support/raw-http.js';
 
 const SEED = 20261121;
 const WORKER_COUNTS = [1, 4];
-/** For each of the gateways. */
+/** The number of requests for each gateway. */
 const INPUTS = Math.ceil(fuzzInputs(600) / WORKER_COUNTS.length);
 const LANES = 96;
-/** What is not answered by then is one of those that never are: the library is silent about them for ten seconds. */
+/** A request without a response by then is one that never gets one: the library is silent about those for ten seconds. */
 const SILENCE_MS_MIN = 40;
-/** As long as it is not known how fast the gateway answers. */
+/** The wait until it is known how fast the gateway responds. */
 const SILENCE_MS_FIRST = 1_000;
-/** A gateway that is slow to answer the other is given so many times as long. */
+/** The wait after that, in multiples of the time that the client's last call took. */
 const SILENCE_SLOWER = 3;
 const TOLD_EVERY = 50_000;
 
@@ -83,7 +83,7 @@ class Attacker {
     return { bytes, pieces: this.#cut(bytes) };
   }
 
-  /** Whole, in two to six pieces or, seldom because it takes long, in hundreds. */
+  /** Leaves the bytes whole, cuts them into two to six pieces or, rarely because it takes long, into hundreds. */
   #cut(bytes: Buffer): readonly Buffer[] {
     const random = this.#random;
     if (random.chance(0.5)) return [bytes];
@@ -92,7 +92,7 @@ class Attacker {
     return [...ends, bytes.length].map((end, index) => bytes.subarray(ends[index - 1] ?? 0, end));
   }
 
-  /** A head that says two things, before a body that may be another request. */
+  /** A head that contradicts itself, before a body that may be another request. */
   #contradiction(): Buffer {
     const random = this.#random;
     const { caller, id } = this.#session;
@@ -108,7 +108,7 @@ class Attacker {
       `${method} ${random.pick([caller.path, caller.path, '/gw-rs/health', '/x', '*'])} HTTP/1.1`,
       `host: ${new URL(caller.origin).host}`,
       `authorization: Bearer ${caller.token}`,
-      // Its own session is to last.
+      // The attacker's own session must last.
       `mcp-session-id: ${method === 'DELETE' ? 'unknown' : id}`,
       'content-type: application/json',
       random.pick(LENGTHS).replaceAll('{n}', String(body.length + random.pick([0, 0, 0, -1, 1]))),
@@ -128,7 +128,7 @@ async function provoke(origin: string, pieces: readonly Buffer[], silenceMs: num
   await new Promise<void>((resolve) => {
     socket.on('data', (bytes: Buffer) => {
       text += bytes.toString('latin1');
-      // A moment more, in which a second answer comes if there is one.
+      // Waits one more moment, in which a second response would arrive.
       if (/^HTTP\/1\.1 (?!100)\d{3} /m.test(text)) setImmediate(resolve);
     });
     socket.on('close', resolve);
@@ -140,12 +140,12 @@ async function provoke(origin: string, pieces: readonly Buffer[], silenceMs: num
     });
   });
   clearTimeout(silence);
-  // Nothing of it is left in the kernel, which has ports for some ten thousand connections that ended in order.
+  // A reset leaves nothing in the kernel, which has ports for some ten thousand connections that ended in order.
   socket.resetAndDestroy();
   return text;
 }
 
-/** A turn of the event loop between two pieces, so that they arrive as such. */
+/** Writes each piece in its own turn of the event loop, so that the pieces arrive separately. */
 async function writeAll(socket: Socket, pieces: readonly Buffer[]): Promise<void> {
   for (const piece of pieces) {
     if (socket.destroyed) return;
@@ -154,7 +154,7 @@ async function writeAll(socket: Socket, pieces: readonly Buffer[]): Promise<void
   }
 }
 
-/** Why an answer is none that may be; `undefined` when all is well. */
+/** Why a response is not acceptable; `undefined` if it is. */
 function faultOf(text: string): string | undefined {
   if (text === '') return undefined;
   const [statusLine = ''] = text.split('\r\n', 1);
@@ -202,7 +202,7 @@ for (const workerCount of WORKER_COUNTS) {
       if (!isRight) t.fail(`call ${calls}: ${answer.status} ${answer.text}`);
       calls += 1;
       silenceMs = Math.max(SILENCE_MS_MIN, SILENCE_SLOWER * (performance.now() - beganMs));
-      // What it keeps of its requests, a million of them would fill the memory with.
+      // Drops the backend's recorded requests: a million of them would fill the memory.
       backend.calls.length = 0;
       backend.raw.requests.length = 0;
     }

@@ -1,4 +1,4 @@
-// `--token-jwks-url`: a gateway that takes tokens of an authorization server, and of another one that is not there yet.
+// `--token-jwks-url`: a gateway that accepts tokens of one authorization server, and of another that is not up yet.
 import { join } from 'node:path';
 import t from 'tap';
 import { writeConfig } from '../support/config-writer.js';
@@ -9,7 +9,7 @@ import { send } from '../support/raw-http.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 import { until } from '../support/until.js';
 
-t.test('tokens of two issuers, of which one comes later', async (t) => {
+t.test('tokens of two issuers are accepted, one of which comes up later', async (t) => {
   const storeOptions = { kind: 'embedded', path: join(createScratchDirectory(t), 'store') } as const;
   await writeConfig(storeOptions, 'alice', { virtual_hosts: { v: { backends: {} } } });
   const [issuer, late] = [await Issuer.start(t), await Issuer.start(t)];

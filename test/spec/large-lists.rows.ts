@@ -1,5 +1,4 @@
-// Decisions 2.5 and 2.6 for lists that are merged beside the event loop: every byte, in every form and framing, at the
-// owner and one hop away.
+// Decisions 2.5 and 2.6 for lists that are merged off the event loop: every byte, in every form and framing, at the owner and one hop away.
 import t from 'tap';
 import { backendFor, forEachDeployment } from '../support/deployment.js';
 import { JsonText, memberText } from '../support/json-text.js';
@@ -8,7 +7,7 @@ import { answerText } from '../support/mcp-caller.js';
 
 const TOOLS_PER_BACKEND = 300;
 
-/** Bytes that no serializer would write, 2 to 4 KB of them. */
+/** 2 to 4 KB of bytes that no serializer would write. */
 function toolText(name: string, number: number): string {
   const description = `a\\/b \\u00e9 é 🚂 ${'x'.repeat(2_000 + (number % 10) * 200)}`;
   return `{ "n" : 1.0, "name" :"${name}" ,"inputSchema":{"type":"object","name":12345678901234567890},"d":"${description}" }`;
@@ -28,7 +27,7 @@ const styles: Readonly<Record<string, McpBackendOptions>> = {
   sessions: { answerAs: 'event-stream', framing: 'chunked', withSessions: true },
 };
 
-/** The list that the backends come to. */
+/** The merged list of all backends. */
 function expectedResult(): string {
   const texts = Object.keys(styles).flatMap((backend) =>
     tools.map((_, number) => ({
@@ -51,8 +50,8 @@ await forEachDeployment(t, {}, async (t, deployment) => {
   );
   const session = await (await deployment.caller(Object.fromEntries(entries))).openSession();
 
-  await t.test('a large list is sorted, complete and the same byte for byte, wherever it is asked for', async (t) => {
-    // Each on a connection of its own: with four workers most of them take a hop. As an event of a stream a slow one would do, too.
+  await t.test('a large list is sorted, complete and the same byte for byte, at every worker', async (t) => {
+    // Each has a connection of its own: with four workers most take a hop. JSON only, since a slow list might else become a stream.
     const accept = 'application/json';
     const answers = await Promise.all(Array.from({ length: 6 }, () => session.list({ accept })));
     for (const answer of answers) {
@@ -62,7 +61,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     }
   });
 
-  await t.test('as an event for callers who take nothing else', async (t) => {
+  await t.test('a large list is an event for callers who accept nothing else', async (t) => {
     const answers = await Promise.all(Array.from({ length: 4 }, () => session.list({ accept: 'text/event-stream' })));
     for (const answer of answers) {
       t.equal(answer.contentType, 'text/event-stream');

@@ -11,7 +11,7 @@ import { RawConnection, send } from '../support/raw-http.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 import { until } from '../support/until.js';
 
-/** What the package throws where the machine's C library is older than its binary: its own words first, whatever the cause. */
+/** What the package throws if the machine's C library is older than its binary: it begins with the same words whatever the cause. */
 const LOADER_WORDS =
   'This version of uWS.js supports only Node.js versions 18, 20, 21 and 22.\n\n' +
   "Error: libc.so.6: version 'GLIBC_2.38' not found (required by uws.node)\nRequire stack:\n- uws.mjs";
@@ -76,7 +76,7 @@ await t.test(
   },
 );
 
-await t.test('uws: a build under the same name whose module names less than ours', async (t) => {
+await t.test('uws: a build of the package whose module exports fewer names works as well', async (t) => {
   const wrapper = join(createScratchDirectory(t), 'wrapper.mjs');
   const names = ['App', 'SSLApp', 'us_listen_socket_close', 'us_socket_local_port'];
   const real = import.meta.resolve('uWebSockets.js');
@@ -98,7 +98,7 @@ await t.test('uws: a build under the same name whose module names less than ours
   );
 });
 
-await t.test('uws: where it does not load the program ends with the cause', async (t) => {
+await t.test('uws: if it does not load, the program ends with the cause', async (t) => {
   const { code, output } = await runProgram(['dataplane', '--listener', 'uws', '--address', '127.0.0.1:0'], {
     environment: WITHOUT_UWS,
   });
@@ -106,7 +106,7 @@ await t.test('uws: where it does not load the program ends with the cause', asyn
   t.match(output, /GLIBC_2\.38.*--listener node/s);
 });
 
-await t.test('a Node.js that can share a port', async (t) => {
+await t.test('which versions of Node.js can share a port', async (t) => {
   for (const [version, expected] of [
     ['20.20.2', false],
     ['22.11.0', false],

@@ -1,5 +1,5 @@
-// Logging, and what else backends and clients say unasked during calls: levels to every backend that has them, log
-// messages on the stream of their call, changed roots to everybody.
+// Logging, and other notifications during calls: levels go to every backend that supports logging, log messages to the stream of
+// their call, changed roots to every backend.
 import t from 'tap';
 import { backendFor, forEachDeployment } from '../support/deployment.js';
 import { JsonText, memberText } from '../support/json-text.js';
@@ -35,7 +35,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     const [one, two, three] = backends;
     const caller = await deployment.caller({ one: { url: one.url }, two: { url: two.url }, three: { url: three.url } });
     let session = await caller.openSession();
-    // On a busy machine a session may begin without a backend, and then does not know yet what that can do.
+    // On a busy machine a session may open without a backend, and then does not know that backend's capabilities.
     while (JSON.stringify(rpc(session.opening).result).includes('switchyard/unavailable')) {
       session = await caller.openSession();
     }
@@ -49,14 +49,14 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.equal(levelsAt(one).length, 1, 'the bad ones went nowhere');
   });
 
-  await t.test('without a backend that has logging there is no such method', async (t) => {
+  await t.test('without a backend that supports logging the method is unknown', async (t) => {
     const backend = await backendFor(t);
     const session = await (await deployment.caller({ one: { url: backend.url } })).openSession();
     t.notOk('logging' in (rpc(session.opening).result as { capabilities: object }).capabilities);
     t.match(rpc(await session.send(setLevel('{"level":"debug"}'))).error, { code: -32601 });
   });
 
-  await t.test('a backend that lost its session is told the level again, and so is one that is new', async (t) => {
+  await t.test('a backend that lost its session gets the level again, and so does a new backend', async (t) => {
     const options = { capabilities: LOGGING, onRequest: TAKES_LEVELS, withSessions: true };
     const [one, two] = [await backendFor(t, options), await backendFor(t, options)];
     const caller = await deployment.caller({ one: { url: one.url } });
@@ -111,7 +111,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     const progress = (id: number): string =>
       `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":${id}.0,"progressToken":"p"}}`;
     const answer = (id: number): string => `{"jsonrpc":"2.0","id":${id},"result":{}}`;
-    // The last one first: whoever goes by the token alone gives it to the first.
+    // In reverse order: routing by the token alone would give the last progress to the first call.
     for (const id of [2, 1, 0]) await streams[id]!.event(progress(id));
     for (const id of [0, 1, 2]) await streams[id]!.event(answer(id));
     for (const [id, reader] of readers.entries()) t.same(await (await reader).rest(), [progress(id), answer(id)]);

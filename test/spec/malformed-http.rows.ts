@@ -1,5 +1,5 @@
-// The HTTP face under requests that are not HTTP, or are cut short, or say two things at once. None of them ends a
-// worker, none is served as if it were right, and the next good request gets its own answer, byte for byte.
+// The HTTP face under requests that are not HTTP, are cut short, or contradict themselves. None of them ends a worker, none is
+// served as if it were correct, and the next correct request gets its own answer, byte for byte.
 import t, { type Test } from 'tap';
 import { backendFor, forEachDeployment } from '../support/deployment.js';
 import { memberText } from '../support/json-text.js';
@@ -39,7 +39,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.ok(answeredRounds > MUTATION_COUNT / 4, `${answeredRounds} were answered, the others cut off`);
   });
 
-  await t.test('nothing behind a request of uncertain end is taken for another one', async (t) => {
+  await t.test('bytes after a request of uncertain length are not taken for another request', async (t) => {
     const { session, backend } = await openSession(t);
     const { right, length } = requestParts(session);
     const hidden = `${right}${length}\r\n${BODY}`;
@@ -107,7 +107,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     }
   });
 
-  await t.test('what is cut short, or cannot be told to be complete, is never served', async (t) => {
+  await t.test('a request that is cut short, or may be incomplete, is never served', async (t) => {
     const { session, backend } = await openSession(t);
     const { right, length } = requestParts(session);
     const wrong: Record<string, string> = {
@@ -175,11 +175,11 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     try {
       while (ids.length < bodies.length) ids.push(rpc(await connection.readAnswer()).id);
     } catch {
-      // A server may close the connection rather than hold a second request back: whoever asked asks again.
+      // A server may close the connection instead of holding a second request back; the client then asks again.
       await connection.waitForEnd();
     }
     t.same(ids, [...bodies.keys()].slice(0, ids.length));
-    // Every second one is a call. Of those that got no answer the first at most was carried out.
+    // Every second request is a call. Of the unanswered ones, at most the first was carried out.
     const answeredCalls = ids.filter((id) => Number(id) % 2 === 0).length;
     t.ok(backend.calls.length - answeredCalls <= 1, `${backend.calls.length} calls, ${answeredCalls} answered`);
     const next = await RawConnection.open(origin);
@@ -204,7 +204,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.equal(backend.calls.length, 0);
   });
 
-  await t.test('who expects 100-continue gets it before the body is sent', async (t) => {
+  await t.test('a client that expects 100-continue gets it before it sends the body', async (t) => {
     const { session } = await openSession(t);
     const { right, length } = requestParts(session);
     const connection = await RawConnection.open(origin);
@@ -215,7 +215,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.equal((await connection.readAnswer()).status, 200);
   });
 
-  await t.test('a chunked body is a body like any other', async (t) => {
+  await t.test('a chunked body is treated like any other', async (t) => {
     const { session } = await openSession(t);
     const random = new Random(SEED);
     const params = '{"name":"one-echo","arguments":{"ü":1.0}}';
@@ -241,7 +241,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.equal((await caller.initialize({ token })).status, 200);
   });
 
-  await t.test('callers that go away half-way cost nothing', async (t) => {
+  await t.test('callers that disconnect half-way cost nothing', async (t) => {
     const { session } = await openSession(t);
     const list = '{"jsonrpc":"2.0","id":1,"method":"tools/list"}';
     const request = encodeRequest(origin, session.caller.request({ session: session.id, body: list }));
@@ -256,7 +256,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
   });
 });
 
-/** A call whose answer must be its own, to the byte. Says something only when it is not. */
+/** Makes a call whose answer must be its own, to the byte. Reports only a failure. */
 async function checkGoodCall(t: Test, session: McpSession, marker: string): Promise<void> {
   const args = `{"marker":"${marker}","n":1.0}`;
   const answer = await session.call('one-echo', args, { id: `"${marker}"` });
@@ -265,7 +265,7 @@ async function checkGoodCall(t: Test, session: McpSession, marker: string): Prom
   if (!isRight) t.fail(`the good call after ${marker}: ${answer.status} ${answer.text}`);
 }
 
-/** The statuses of all that is answered to bytes behind which nothing more comes. */
+/** The statuses of all responses to these bytes, after which nothing more is sent. */
 async function provoke(origin: string, pieces: readonly Uint8Array[]): Promise<number[]> {
   const connection = await RawConnection.open(origin);
   try {
@@ -279,7 +279,7 @@ async function provoke(origin: string, pieces: readonly Uint8Array[]): Promise<n
   }
 }
 
-/** The head of a right request but for the length, and the length that belongs to `BODY`. */
+/** The head of a correct request without its length, and the length that belongs to `BODY`. */
 function requestParts(session: McpSession): { right: string; length: string; host: string } {
   const { token, path, origin } = session.caller;
   const { host } = new URL(origin);

@@ -1,4 +1,4 @@
-// What else the MCP checklists ask of both faces while a call runs: cancellation, going away, requests of backends,
+// Further checks of the MCP checklists on both faces while a call runs: cancellation, disconnection, requests of backends,
 // progress, the end of streams.
 import t from 'tap';
 import { backendFor, forEachDeployment, type ConfiguredCaller } from '../support/deployment.js';
@@ -79,7 +79,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.equal(backend.requestsOf('notifications/cancelled').length, 0);
   });
 
-  await t.test('a caller that goes away does not cancel its call (S12, C16)', async (t) => {
+  await t.test('a caller that disconnects does not cancel its call (S12, C16)', async (t) => {
     const gate = new Gate();
     let isAnswered = false;
     const backend = await backendFor(t, {
@@ -139,7 +139,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.equal(readEvents(answer.body).length, 1, 'reading it to its end came to an end');
   });
 
-  await t.test('what a backend sends behind its answer goes nowhere (S10)', async (t) => {
+  await t.test('what a backend sends after its answer is dropped (S10)', async (t) => {
     const backend = await backendFor(t, {
       onCall: async (call) => {
         const stream = call.takeOver().eventStream();
@@ -158,7 +158,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     }
   });
 
-  await t.test('an answer under another id is nonsense: -32603, and not shown to the caller', async (t) => {
+  await t.test('an answer under a wrong id is an error, -32603, and not shown to the caller', async (t) => {
     const backend = await backendFor(t, {
       onCall: async (call) => {
         const stream = call.takeOver().eventStream();

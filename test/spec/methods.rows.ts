@@ -1,5 +1,5 @@
-// Methods as callers make them up. One that is not known is 405 and concerns nobody else; answers without a body have
-// none, and leave their connection usable.
+// HTTP methods that callers make up. An unknown one is 405 and affects no other caller; responses without a body have none, and
+// leave their connection usable.
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import t, { type Test } from 'tap';
 import { backendFor, forEachDeployment, type Deployment } from '../support/deployment.js';
@@ -117,7 +117,7 @@ function comparable(headers: readonly (readonly [string, string])[]): [string, s
   return (
     headers
       .map(([name, value]): [string, string] => [name.toLowerCase(), value])
-      // Each request has an id of its own.
+      // Each response has a request id of its own.
       .filter(([name]) => name !== 'date' && name !== 'x-request-id')
   );
 }

@@ -1,5 +1,5 @@
-// What an operator gets to read who has written something wrong: what it is and what to do, in a line, before anything listens. By the
-// real program; its exit status tells a supervisor that trying again is of no use.
+// What an operator reads after a configuration mistake: what is wrong and what to do, in one line, before anything listens. Uses
+// the real program; its exit status tells a supervisor that a retry is useless.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';

@@ -1,5 +1,5 @@
-// Requests of MCP 2026-07-28 with backends of that revision: what each is sent, what comes back, and what is the gateway's own
-// to say of it (M13–M22, M26, M30, N01, N02, N07).
+// Requests of MCP 2026-07-28 to backends of that revision: what each is sent, what comes back, and what the gateway itself answers
+// (M13–M22, M26, M30, N01, N02, N07).
 import t from 'tap';
 import { backendFor, forEachDeployment } from '../support/deployment.js';
 import { JsonText, memberText } from '../support/json-text.js';
@@ -13,7 +13,7 @@ const OWN_META = { [`${META}serverInfo`]: { name: /./, version: /./ } };
 const NOWHERE = 'http://127.0.0.1:9/mcp';
 
 await forEachDeployment(t, {}, async (t, deployment) => {
-  await t.test('server/discover: the union of what the backends have, and who we are (M16, M18)', async (t) => {
+  await t.test('server/discover: the union of what the backends have, and the gateway’s name (M16, M18)', async (t) => {
     const one = await modernBackendFor(t, { capabilities: { tools: {}, prompts: {} } });
     const two = await modernBackendFor(t, { capabilities: { resources: { subscribe: true }, completions: {} } });
     const caller = await deployment.caller({ one: { url: one.url }, two: { url: two.url } });
@@ -39,7 +39,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
   });
 
   await t.test(
-    'lists: merged, in one order, for the shortest time and for nobody else (M18, M19, M21, M30)',
+    'lists: merged, in one order, cacheable for the shortest time and by one caller alone (M18, M19, M21, M30)',
     async (t) => {
       const cache = (ttlMs: number): { ttlMs: number; cacheScope: 'public' } => ({ ttlMs, cacheScope: 'public' });
       const one = await modernBackendFor(t, { tools: ['b', 'a'], cache: cache(60_000) });
@@ -69,7 +69,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     },
   );
 
-  await t.test('a call: the bare name in body and header, all else byte for byte (N01, N02, M13)', async (t) => {
+  await t.test('a call: the bare name in body and header, everything else byte for byte (N01, N02, M13)', async (t) => {
     const backend = await modernBackendFor(t);
     const caller = await deployment.caller({ one: { url: backend.url } });
     const meta = envelope('{"sampling":{},"elicitation":{"form":{}}}', '"x/y":1.0,"traceparent":"00-1-2-01"');
@@ -97,7 +97,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.same(backend.refusals, []);
   });
 
-  await t.test('names that a header cannot have are encoded, each way for itself (N02)', async (t) => {
+  await t.test('names that a header cannot have are encoded, in each direction separately (N02)', async (t) => {
     const lookalike = '=?base64?ZWNobw==?=';
     const backend = await modernBackendFor(t, { tools: ['echo', lookalike, 'gr\u00fc\u00df'] });
     const caller = await deployment.caller({ one: { url: backend.url } });
@@ -113,7 +113,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.same(backend.refusals, []);
   });
 
-  await t.test('parameters that a tool has mirrored: checked against the body, as the schema says (M13)', async (t) => {
+  await t.test('mirrored parameters of a tool are checked against the body, as its schema says (M13)', async (t) => {
     const properties = {
       region: { type: 'string', 'x-mcp-header': 'Region' },
       count: { type: 'integer', 'x-mcp-header': 'Count' },
@@ -149,7 +149,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.equal(backend.calls.length, reached, 'none was carried out');
   });
 
-  await t.test('input_required and its answer pass untouched, in as many rounds as there are (M22, N07)', async (t) => {
+  await t.test('input_required and its answer pass untouched, in any number of rounds (M22, N07)', async (t) => {
     const state = '{"a":1.0,\\"\\u0061\\"}';
     const asked =
       `{"resultType":"input_required","inputRequests":{"user name":{"method":"elicitation/create","params":` +
@@ -176,7 +176,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.equal(backend.calls.length, 2);
   });
 
-  await t.test('errors of a backend: code, message and data; what lacks a capability is 400 (M15, M26)', async (t) => {
+  await t.test('errors of a backend: code, message and data; a missing capability is 400 (M15, M26)', async (t) => {
     const refusal = { status: 400, code: -32021, message: 'm', data: { requiredCapabilities: { sampling: {} } } };
     const backend = await modernBackendFor(t, {
       capabilities: { tools: {}, resources: {} },
@@ -203,7 +203,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.ok([-32602, 7].includes(rpc(unknown).error?.code ?? 0), unknown.text);
   });
 
-  await t.test('nothing of one request is left for the next (M20)', async (t) => {
+  await t.test('no state of one request is left for the next (M20)', async (t) => {
     const backend = await modernBackendFor(t, {
       onCall: ({ capabilities }) => ({ content: [{ type: 'text', text: JSON.stringify(capabilities) }] }),
     });
@@ -214,7 +214,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     }
   });
 
-  await t.test('allow-lists and curation hold for requests without a session', async (t) => {
+  await t.test('allow-lists and curation apply to requests without a session', async (t) => {
     const backend = await modernBackendFor(t, { tools: ['yes', 'no'] });
     const caller = await deployment.caller({ one: { url: backend.url, allowed_tool_names: ['yes'] } });
     const { tools } = rpc(await ask(caller, 'tools/list')).result as { tools: { name: string }[] };

@@ -1,5 +1,5 @@
-// What is said on the stream of a request of MCP 2026-07-28, what it means to close one, and what is no filter for
-// `subscriptions/listen` (M05–M08, M24).
+// What is sent on the stream of a request of MCP 2026-07-28, what closing a stream means, and which filters of
+// `subscriptions/listen` are invalid (M05–M08, M24).
 import t from 'tap';
 import { backendFor, forEachDeployment } from '../support/deployment.js';
 import { readEvents } from '../support/event-stream.js';
@@ -43,7 +43,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     }
   });
 
-  await t.test('log messages come to who asked for them, and to nobody else (M24)', async (t) => {
+  await t.test('log messages reach only those who asked for them (M24)', async (t) => {
     const log = { level: 'info', data: 'x' };
     const modern = await modernBackendFor(t, {
       capabilities: { tools: {}, logging: {} },
@@ -75,7 +75,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
   });
 
   await t.test(
-    'who closes the stream has cancelled: a modern backend sees it closed, a legacy one is told (M08)',
+    'closing the stream cancels the call: a modern backend sees its stream closed, a legacy one is told (M08)',
     async (t) => {
       let isGone = false;
       const modern = await modernBackendFor(t, {
@@ -105,7 +105,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     },
   );
 
-  await t.test('listen: a filter that is none is refused', async (t) => {
+  await t.test('listen: an invalid filter is refused', async (t) => {
     const caller = await deployment.caller({
       one: { url: (await modernBackendFor(t, { capabilities: LISTENS })).url },
     });

@@ -182,7 +182,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.match(rpc(await session.call('b-x')), { error: { code: -32602 } });
   });
 
-  await t.test("one backend's allowed_tool_names say nothing of another's tools", async (t) => {
+  await t.test("one backend's allowed_tool_names do not affect another's tools", async (t) => {
     const [one, two] = [await backendFor(t, { tools: ['x', 'y'] }), await backendFor(t, { tools: ['x', 'y'] })];
     const caller = await deployment.caller({
       one: { url: one.url, allowed_tool_names: ['x'] },
@@ -191,7 +191,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.same(await (await caller.openSession()).toolNames(), ['one-x', 'two-x', 'two-y']);
   });
 
-  await t.test('names that JavaScript objects know are names like any other', async (t) => {
+  await t.test('names of properties that every JavaScript object has are names like any other', async (t) => {
     const backend = await backendFor(t, { tools: ['constructor', '__proto__'] });
     const caller = await deployment.caller();
     const member = JSON.stringify({ url: backend.url });

@@ -1,5 +1,5 @@
-// Decisions 2.1: of two faults in one request the earlier check answers. Every pair of faults of different steps is
-// tried, so that no two steps can change places unseen.
+// Decisions 2.1: of two faults in one request, the one that is checked earlier decides the answer. Every pair of faults of
+// different steps is tried, so that no two steps can change places unnoticed.
 import t from 'tap';
 import { type Deployment, forEachDeployment } from '../support/deployment.js';
 import { INITIALIZE_PARAMS } from '../support/mcp-caller.js';
@@ -8,7 +8,7 @@ import { BODY_BYTES_MAX, BOUNDED } from './bounded.js';
 
 const CONFIG_PROBLEM = 'Problem occurred retrieving the configuration';
 
-/** The steps in their order; a fault belongs to one. */
+/** The steps in their order; each fault belongs to one. */
 const STEPS = [
   'path',
   'host and origin',
@@ -41,11 +41,11 @@ interface Fault {
   readonly step: (typeof STEPS)[number];
   readonly change: Partial<RequestPlan>;
   readonly status: number;
-  /** The exact body, where it is fixed. */
+  /** The exact body, if it is fixed. */
   readonly body?: string;
-  /** The JSON-RPC code, where there is one to tell it from another refusal of the same status. */
+  /** The JSON-RPC code, if it is needed to tell this refusal from another of the same status. */
   readonly code?: number;
-  /** The methods that the fault can befall. */
+  /** The methods to which the fault applies. */
   readonly methods: readonly RequestPlan['method'][];
 }
 
@@ -123,7 +123,7 @@ await forEachDeployment(t, BOUNDED, async (t, deployment) => {
 
   for (const method of ['POST', 'DELETE', 'GET', 'PUT'] as const) {
     const faults = FAULTS.filter(({ methods }) => methods.includes(method));
-    // What PUT is refused for is the method itself.
+    // PUT itself is refused, at the step `method`.
     for (const step of method !== 'PUT' ? STEPS : STEPS.slice(0, STEPS.indexOf('method') + 1)) {
       const earlier = faults.filter((fault) => fault.step === step);
       if (earlier.length === 0) continue;
@@ -155,7 +155,7 @@ await forEachDeployment(t, BOUNDED, async (t, deployment) => {
   });
 });
 
-/** Sends requests that are right but for what a plan changes. */
+/** Returns a function that sends requests that are correct except for what a plan changes. */
 async function createRequester(deployment: Deployment): Promise<(plan: Partial<RequestPlan>) => Promise<HttpAnswer>> {
   const subjects = {
     present: deployment.newSubject(),

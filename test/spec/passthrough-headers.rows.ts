@@ -38,7 +38,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     }
   });
 
-  await t.test('what is listed, in any case, is copied from each request', async (t) => {
+  await t.test('what is listed, in any letter case, is copied from each request', async (t) => {
     const backend = await backendFor(t);
     const listed = { url: backend.url, passthrough_headers: ['X-Tenant', 'x-lower', 'COOKIE', 'x-absent'] };
     const session = await (await deployment.caller({ one: listed })).openSession();
@@ -60,7 +60,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
   });
 
   await t.test(
-    'a value that is not UTF-8 is refused by the name of its header, and nothing is passed on',
+    'a value that is not UTF-8 is refused with the name of its header, and nothing is passed on',
     async (t) => {
       const backend = await backendFor(t);
       const listed = { url: backend.url, passthrough_headers: ['x-tenant'] };
@@ -97,8 +97,8 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     const session = await (
       await deployment.caller({ one: { url: backend.url, passthrough_headers: ['x-tenant'] } })
     ).openSession();
-    // Not at the ends of the value: uWebSockets.js takes bytes above 0x7F for white space there and strips them.
-    // U+010A and U+010D end in the bytes of LF and CR when a code point is cut to one byte.
+    // Not at the ends of the value, where uWebSockets.js takes bytes above 0x7F for white space and strips them. U+010A and U+010D
+    // end in the bytes of LF and CR when a code point is cut to one byte.
     for (const tenant of ['aüb', 'a😀b', 'a\u010d\u010ax-injected: 1']) {
       const bytes = Buffer.from(tenant).toString('latin1');
       const answer = await session.call('one-echo', '{}', { headers: [['x-tenant', bytes]] });

@@ -1,4 +1,4 @@
-// Prompts, resources, templates and completion: whose they are, what may be seen of them, and what a caller is told of it.
+// Prompts, resources, templates and completion: which backend they belong to, and what a caller sees and is told of them.
 import t from 'tap';
 import { backendFor, forEachDeployment } from '../support/deployment.js';
 import { JsonText, memberText } from '../support/json-text.js';
@@ -8,7 +8,7 @@ import { until } from '../support/until.js';
 
 const ALL = { tools: {}, prompts: {}, resources: {}, completions: {} };
 
-/** A backend with two prompts, two resources and a template, whose answers say what was asked of `name`. */
+/** A backend with two prompts, two resources and a template, whose responses repeat the params and contain `name`. */
 function methodsOf(name: string): Readonly<Record<string, (params: string | undefined) => unknown>> {
   const about =
     (what: string) =>
@@ -40,7 +40,7 @@ async function resultText(session: McpSession, method: string, params?: string):
   return answerText(await session.send(requestText(method, params)));
 }
 
-/** The params of the last request of the method, as the backend got them. */
+/** The params of the last request of the method, as the backend received them. */
 function lastParams(backend: McpBackend, method: string): string | undefined {
   const text = backend.requestsOf(method).at(-1)?.text;
   return text?.slice(text.indexOf('"params":') + 9, -1);
@@ -89,7 +89,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
         ['resources/read', `{"x":1.0, "uri": "${name}+test://one"}`, `"${name}+test://one"`, '"test://one"'],
         ['resources/read', `{"uri": "${name}\\u002btest:\\/\\/é"}`, `"${name}\\u002btest:\\/\\/é"`, '"test://é"'],
         ['resources/read', `{"uri": "ui://${name}/app/x"}`, `"ui://${name}/app/x"`, '"ui://app/x"'],
-        // As a template makes it.
+        // The form that the listed template produces.
         ['resources/read', `{"uri": "${name}+ui://app/x"}`, `"${name}+ui://app/x"`, '"ui://app/x"'],
         ['resources/read', `{"uri":"${name.toUpperCase()}+a+b"}`, `"${name.toUpperCase()}+a+b"`, '"a+b"'],
         [
@@ -113,7 +113,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     }
   });
 
-  await t.test('odd backend names: one URI each, and back', async (t) => {
+  await t.test('odd backend names: each gives one URI, which leads back to it', async (t) => {
     const names = ['a_b', 'a b', 'a.b', '1a', 'é', '_', 'x', 'x.-1', 'A-1'];
     const backends = await Promise.all(
       names.map((name, index) => backendFor(t, { capabilities: ALL, methods: methodsOf(`n${index}`), name })),
@@ -139,7 +139,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.same(prompts.prompts.map(({ name }) => name).sort(), names.flatMap((name) => [`${name}-a`, `${name}-b`]).sort());
   });
 
-  await t.test('what does not exist: names, URIs, refs', async (t) => {
+  await t.test('unknown names, URIs and refs are refused', async (t) => {
     const backend = await backendFor(t, { capabilities: ALL, methods: methodsOf('one') });
     const session = await (await deployment.caller({ one: { url: backend.url } })).openSession();
     const unknownPrompt = { code: -32602, message: 'Unknown prompt: two-a' };
@@ -178,7 +178,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     );
   });
 
-  await t.test('what a template has made reaches its backend, also where it is a `ui:` URI', async (t) => {
+  await t.test('a URI made from a template reaches its backend, even if it is a `ui:` URI', async (t) => {
     const backend = await backendFor(t, { capabilities: ALL, methods: methodsOf('one') });
     const session = await (await deployment.caller({ one: { url: backend.url } })).openSession();
     for (const uri of ['one+ui://app/x', 'ui://one/app/x'])
@@ -300,7 +300,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     }
   });
 
-  await t.test('a URI in a result is no grant', async (t) => {
+  await t.test('a URI in a result grants no access', async (t) => {
     const link = (prefix: string): string =>
       `{"content":[{"type":"resource_link","uri":"${prefix}test://hidden","name":"n"},{"type":"resource","resource":{"uri":"${prefix}test://hidden","text":""}}]}`;
     const backend = await backendFor(t, {
@@ -396,7 +396,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.same((await ask(session, 'resources/templates/list')).result, { resourceTemplates: [] });
   });
 
-  await t.test('a backend that comes late is asked, and one that is lost is opened again', async (t) => {
+  await t.test('a backend that comes up late is asked, and a lost upstream session is opened again', async (t) => {
     const backend = await backendFor(t, { capabilities: ALL, methods: methodsOf('one'), withSessions: true });
     backend.raw.stopListening();
     const session = await (await deployment.caller({ one: { url: backend.url } })).openSession();
@@ -452,7 +452,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     }
   });
 
-  await t.test("URIs in errors and in tools' links to their user interface", async (t) => {
+  await t.test("URIs in errors, and in tools' links to their user interface, are those of the lists", async (t) => {
     const tool =
       '{"name":"app","_meta":{"a":1.0,"ui/resourceUri":"ui://app/1","ui":{"x":[],"resourceUri":"ui:\\/\\/app\\/1"}},"inputSchema":{"type":"object","_meta":{"ui":{"resourceUri":"ui://app/1"}}}}';
     const error = '{"code":-32002,"message":"no","data":{"n":1.0,"uri":"test://none"}}';

@@ -1,4 +1,4 @@
-// Clients find out where to get a token (RFC 9728), with the functions of a real one, on both planes.
+// Clients find out where to get a token (RFC 9728): checked with the functions of a real client, on both planes.
 import {
   discoverOAuthProtectedResourceMetadata,
   extractWWWAuthenticateParams,
@@ -14,7 +14,7 @@ import { createScratchDirectory } from '../support/scratch-directory.js';
 const IDP = 'https://idp.example/realms/one';
 const options = ['--authorization-servers', IDP];
 
-/** Without a token, whatever is asked, the client is told where to get one. */
+/** Checks that every request without a token is told where to get one. */
 async function checkDiscovery(t: Test, url: string): Promise<void> {
   for (const method of ['GET', 'POST', 'DELETE']) {
     const refused = await fetch(url, { method });

@@ -17,7 +17,7 @@ const key = createKeyPair(t);
 const certificates = createCertificates(t);
 const { authority, client } = certificates;
 
-/** A gateway at a Redis, reached with exactly these options besides its address and port. */
+/** A gateway on a Redis, started with exactly these options besides its address and port. */
 async function deploy(t: Test, redis: RedisServer, options: readonly string[], workerCount = 1): Promise<Deployment> {
   const reach = ['--redis-address', redis.host, '--redis-port', String(redis.port), ...options];
   const listen = ['--address', '127.0.0.1:0', '--number-of-cpus', String(workerCount)];
@@ -100,7 +100,7 @@ for (const workerCount of [1, 4]) {
     await redis.kill();
     checkStoreError(t, await caller.initialize({ token: stranger }), 'a config that nobody knows: at once');
     t.equal((await caller.initialize()).status, 200, 'the last known config serves for a bounded time');
-    // Each worker counts the time for itself, from when it saw the loss.
+    // Each worker counts the grace for itself, from when it noticed the loss.
     const isOver = async (): Promise<boolean> => {
       for (let round = 0; round < 6 * workerCount; round++) {
         if ((await caller.initialize()).status === 200) return false;
@@ -113,7 +113,7 @@ for (const workerCount of [1, 4]) {
 
     await redis.start();
     await until(async () => (await caller.initialize()).status === 200, 'the gateway to find the store again');
-    // Each worker finds it for itself, so that some may still be without it.
+    // Each worker reconnects by itself, so some may still be without the store.
     const isMissing = async (): Promise<boolean> => (await caller.initialize({ token: stranger })).status === 400;
     await until(isMissing, 'what is missing to be missing again');
   });

@@ -6,7 +6,7 @@ import { JsonText, memberText } from '../support/json-text.js';
 import { answerText, rpc } from '../support/mcp-caller.js';
 import { encodeRequest, RawConnection } from '../support/raw-http.js';
 
-/** JSON that a parser with a serializer behind it does not give back as it came. */
+/** JSON that changes when it is parsed and serialized again. */
 const DELICATE: Readonly<Record<string, string>> = {
   empty: '{}',
   'beyond 2^53': '{"a":9007199254740993,"b":-9007199254740993}',
@@ -77,10 +77,10 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     });
   }
 
-  await t.test('only the tool name is replaced in a call: not a byte besides', async (t) => {
+  await t.test('only the tool name is replaced in a call, and no other byte', async (t) => {
     const backend = await backendFor(t);
     const session = await (await deployment.caller({ one: { url: backend.url } })).openSession();
-    // `@` marks the name of the tool.
+    // `@` stands for the tool's name.
     const bodies = [
       '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":@,"arguments":{}}}',
       '{"params":{"arguments":{"name":"one-echo"},"name":@},"method":"tools/call","id":"x","jsonrpc":"2.0"}',
@@ -118,7 +118,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
       const answer = await session.send(body);
       t.ok([200, 400].includes(answer.status), `${answer.status} for ${body}`);
       for (const call of backend.calls.slice(callsBefore)) {
-        // JSON.parse takes the last, other parsers the first: neither may find a tool that is not allowed.
+        // JSON.parse takes the last name, other parsers the first: neither may find a tool that is not allowed.
         t.equal(call.name, 'x', body);
         t.notMatch(call.request.text, /"y"/, body);
       }
@@ -168,7 +168,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     }
   });
 
-  await t.test('a message is relayed when it comes, not when the answer is complete', async (t) => {
+  await t.test('a message is relayed when it arrives, not when the answer is complete', async (t) => {
     let release: (() => void) | undefined;
     const backend = await backendFor(t, {
       framing: 'chunked',

@@ -1,5 +1,5 @@
-// `x-request-id`: on each answer, in the log and at the backend, also when another worker holds the session; the caller's own
-// only where that is trusted.
+// `x-request-id`: on each response, in the log and at the backend, also when another worker holds the session; the caller's own id
+// only if callers are trusted.
 import t from 'tap';
 import { backendFor, startDeployment } from '../support/deployment.js';
 import { until } from '../support/until.js';
@@ -12,7 +12,7 @@ for (const mode of ['make', 'trust', 'off'] as const) {
     const session = await caller.openSession();
     const given = Array.from({ length: 8 }, (_, n) => `given-${n}`);
     const told: (string | undefined)[] = [];
-    // Each over a connection of its own: some find the session at once, others by a hop.
+    // Each has its own connection: some reach the owner directly, others take a hop.
     for (const id of given) {
       const answer = await session.call('one-x', '{}', { headers: [['x-request-id', id]] });
       t.equal(answer.status, 200);
@@ -41,7 +41,7 @@ for (const mode of ['make', 'trust', 'off'] as const) {
   });
 }
 
-t.test("a backend that is to have the caller's own header has that one alone", async (t) => {
+t.test("a backend that is to get the caller's own header gets only that one", async (t) => {
   const deployment = await startDeployment(t, { workerCount: 1 });
   const backend = await backendFor(t, { tools: ['x'] });
   const caller = await deployment.caller({ one: { url: backend.url, passthrough_headers: ['x-request-id'] } });

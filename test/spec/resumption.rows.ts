@@ -1,5 +1,5 @@
-// Streams that break and are gone on with: a backend that ends the stream of a call before its answer, and a client that
-// loses its connection in the middle of one. Nothing is lost, nothing comes twice.
+// Streams that break and are resumed: a backend that ends the stream of a call before its answer, and a client that loses its
+// connection in the middle of one. Nothing is lost, and nothing arrives twice.
 import type { Socket } from 'node:net';
 import t from 'tap';
 import { limits } from '../../src/shared/limits.js';
@@ -19,7 +19,7 @@ function progress(number: number): string {
   return `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p","progress":${number}.0}}`;
 }
 
-/** With a progress token. */
+/** A call with a progress token. */
 function callBody(tool: string, id = '7'): string {
   return `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"${tool}","arguments":{},"_meta":{"progressToken":"p"}}}`;
 }
@@ -28,7 +28,7 @@ async function beginCall(session: McpSession, tool: string, id?: string): Promis
   return EventReader.open(session.caller, { session: session.id, accept: BOTH_FORMS, body: callBody(tool, id) });
 }
 
-/** A backend whose calls are answered by hand, and whose GETs are kept. */
+/** A backend whose calls and GETs the test answers; the GETs are also recorded. */
 async function brokenOff(
   t: Parameters<typeof backendFor>[0],
   onCall: (request: ReceivedRequest) => Promise<void>,
@@ -96,7 +96,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     }
   });
 
-  await t.test('one that cannot be gone on with is an error that says so, and the tool runs once', async (t) => {
+  await t.test('a stream that cannot be resumed gives an error that says so, and the tool runs once', async (t) => {
     for (const status of [400, 404, 405]) {
       const { backend } = await brokenOff(
         t,
@@ -116,7 +116,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     }
   });
 
-  await t.test('a list and a resource come whole all the same', async (t) => {
+  await t.test('a list and a resource arrive complete, although their streams break', async (t) => {
     let isOver = false;
     const answers = new Map<string, string>();
     const backend = await backendFor(t, {
@@ -155,11 +155,11 @@ await forEachDeployment(t, {}, async (t, deployment) => {
   });
 });
 
-/** What a backend says in a call, event by event, as the test wants. */
+/** What a backend sends in its calls, event by event, as the test decides. */
 class Talk {
   readonly backend: McpBackend;
   readonly streams: EventStreamBody[];
-  /** Of each stream. */
+  /** The connection of each stream. */
   readonly connections: Socket[];
 
   private constructor(backend: McpBackend, streams: EventStreamBody[], connections: Socket[]) {
@@ -180,7 +180,7 @@ class Talk {
     return new Talk(backend, streams, connections);
   }
 
-  /** Of the call of this number, once it is there. */
+  /** The stream of the call of this number, once it has arrived. */
   async stream(number = 0): Promise<EventStreamBody> {
     await until(() => this.streams.length > number, `call ${number}`);
     return this.streams[number]!;
@@ -191,7 +191,7 @@ function answerTo(id: string): string {
   return `{"jsonrpc":"2.0","id":${id},"result":{"n":1.0,"of":${id}}}`;
 }
 
-/** How many messages a stream says that it has lost. */
+/** How many messages a stream reports as lost. */
 function lostCountOf(messages: readonly string[]): number {
   const notices = messages.map((text) =>
     /"logger":"switchyard","data":"(\d+) messages from backends were lost/.exec(text),
@@ -263,7 +263,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.same(log.events[0], { id: log.events[0]?.id, data: '' }, 'primed (S08)');
     t.equal(log.retryMs, limits.streamRetryMs, 'and told when to come back (S09)');
     log.close();
-    // From further back than what arrived: what was written is there as well.
+    // Resumes from before the last event that arrived: what was written since then is sent again.
     const second = log.events.find(({ data }) => data === progress(1))?.id ?? '';
     for (const number of [4, 5]) await stream.event(progress(number));
     const resumed = await (await goOn(session, second)).until(4);
@@ -281,7 +281,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.equal(talk.backend.calls.length, 1);
   });
 
-  await t.test('what a backend asks on a broken stream stays open, and its answer works', async (t) => {
+  await t.test('a request of a backend on a broken stream stays open, and can still be answered', async (t) => {
     const talk = await Talk.start(t);
     const session = await openTalk(deployment, talk);
     const begun = beginLogged(session);
@@ -301,7 +301,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
   });
 
   await t.test(
-    'of two that go on with one stream the newer has it; the stream of the session is another',
+    'of two connections that resume one stream the newer gets it; the session’s own stream is another',
     async (t) => {
       const talk = await Talk.start(t);
       const session = await openTalk(deployment, talk);
@@ -325,7 +325,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     },
   );
 
-  await t.test('ids of others, of old, garbled ones', async (t) => {
+  await t.test('unknown and foreign event ids are 404; garbled ones begin a new stream', async (t) => {
     const talk = await Talk.start(t);
     const session = await openTalk(deployment, talk);
     const other = await openTalk(deployment, talk);
@@ -351,7 +351,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     for (const rest of [await (await goOn(session, log.lastId)).end()]) t.same(rest.messages, []);
   });
 
-  // A thousand times where a connection may land on any of four workers; what a single one does shows sooner.
+  // A thousand times if a connection may reach any of four workers; with one worker a fault shows sooner.
   const turns = deployment.name === '4 workers, Redis' ? 1_000 : 100;
   await t.test(`a client that breaks and goes on ${turns} times gets each event once`, async (t) => {
     const talk = await Talk.start(t);
@@ -375,7 +375,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.same((await log.end()).messages.at(-1), answerTo('7'));
   });
 
-  await t.test("a client that breaks many streams and never comes is in nobody's way", async (t) => {
+  await t.test('a client that breaks many streams and never returns does not affect others', async (t) => {
     const calls = 40;
     const talk = await Talk.start(t);
     const session = await openTalk(deployment, talk);
@@ -396,7 +396,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     for (let number = 0; number < rounds; number += 1)
       for (const stream of talk.streams) await stream.event(long(number));
     for (const [call, stream] of talk.streams.entries()) await stream.event(answerTo(String(call)));
-    // Streams that their backend leaves open behind the answer are cut when that was read: slowly, as nobody hears it.
+    // Streams that the backend leaves open after the answer are cut once it was read: slowly, because no client reads.
     await until(() => talk.connections.every(({ destroyed }) => destroyed), 'every answer to be read');
     const begun = beginLogged(bystander, '7');
     const stream = await talk.stream(calls);
@@ -418,7 +418,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
   });
 
   await t.test(
-    'the stream of a session is gone on with: what was said meanwhile, and what was on its way',
+    'the stream of a session is resumed, with what was sent meanwhile and what was on its way',
     async (t) => {
       const says: EventStreamBody[] = [];
       const backend = await backendFor(t, {

@@ -1,5 +1,5 @@
-// Virtual hosts whose tools are searched for: two tools are listed, one finds the others and one calls them, in either era, and
-// everything that holds for a call holds for one through it.
+// Virtual hosts with exposure `search`: two tools are listed, one finds the others and one calls them, in either era, and
+// everything that holds for a direct call holds for a call through them.
 import t from 'tap';
 import { backendFor, forEachDeployment, type ConfiguredCaller } from '../support/deployment.js';
 import { EventReader } from '../support/event-reader.js';
@@ -33,14 +33,14 @@ function errorText(answer: HttpAnswer): string {
   return isError === true ? (content[0]?.text ?? '') : `no error: ${answer.text}`;
 }
 
-/** A request whose answer nobody waits for. */
+/** Sends a request without waiting for its response. */
 async function sendAndKeep(caller: ConfiguredCaller, request: RequestParts): Promise<RawConnection> {
   const connection = await RawConnection.open(caller.origin);
   connection.write(encodeRequest(caller.origin, caller.request(request)));
   return connection;
 }
 
-/** What a backend was answered: every response that it was sent. */
+/** Every response that a backend was sent. */
 function responsesTo(backend: McpBackend): string[] {
   const texts = backend.raw.requests.map(({ text }) => text);
   return texts.filter((text) => text !== '' && memberText(text, 'method') === undefined);
@@ -95,7 +95,7 @@ await forEachDeployment(t, { spread: 'two' }, async (t, deployment) => {
       const text = `{"jsonrpc":"2.0","id":9,"method":"tools/call","params":${wrapped}}`;
       t.match(rpc(await session.send(text)), { id: 9, result: { content: [{ type: 'text' }] } });
       t.equal(forge.calls.at(-1)?.name, 'old');
-      // On the side of the name, as ever.
+      // At the start or the end, on the side of the name, as in a direct call.
       const fixed = [args.replace('{', '{"v":7,'), args.replace(/}$/, ',"v":7}')];
       t.ok(fixed.includes(forge.calls.at(-1)?.argumentsText ?? ''), forge.calls.at(-1)?.argumentsText ?? 'none');
     }
@@ -116,7 +116,7 @@ await forEachDeployment(t, { spread: 'two' }, async (t, deployment) => {
     t.equal(files.calls.length, 3, 'no backend’s tool takes the place of ours');
   });
 
-  await t.test('what cannot be is told in words for the model, and reaches nobody', async (t) => {
+  await t.test('an invalid call is explained to the model in words, and reaches no backend', async (t) => {
     const backend = await backendFor(t, { tools: ['a'] });
     const url = 'http://127.0.0.1:9/mcp';
     const caller = await deployment.caller(
@@ -137,7 +137,7 @@ await forEachDeployment(t, { spread: 'two' }, async (t, deployment) => {
     t.match(content[1]?.text, /missing now: gone/);
   });
 
-  await t.test('tools are read once, until a backend says that they have changed, or the config has', async (t) => {
+  await t.test('tools are read once, until a backend announces a change or the config changes', async (t) => {
     const tools: string[] = ['a-one'];
     const backend = await backendFor(t, {
       tools,
@@ -156,14 +156,14 @@ await forEachDeployment(t, { spread: 'two' }, async (t, deployment) => {
     await session.call('call_tool', '{"name":"b-a-one"}');
     t.same((await find()).sort(), ['b-a-one', 'b-a-two']);
     await caller.configure({ b: { url: backend.url, allowed_tool_names: ['a-two'] } }, SEARCH);
-    // Redis tells workers of it a moment later.
+    // Redis notifies the workers a moment later.
     await until(async () => (await find()).join() === 'b-a-two', 'the config to be obeyed');
     await caller.configure({ b: { url: backend.url } });
     await until(async () => (await session.toolNames()).join() === 'b-a-one,b-a-two', 'all tools to be listed');
     t.match(rpc(await session.call('find_tools')), { error: { message: 'Unknown tool: find_tools' } });
   });
 
-  await t.test('callers of one virtual host’s backends find what each may see, and nothing of another’s', async (t) => {
+  await t.test('callers who share a backend find only the tools that each of them may see', async (t) => {
     const backend = await backendFor(t, { tools: ['both', 'mine'] });
     const alice = await deployment.caller({ b: { url: backend.url } }, SEARCH);
     const bob = await deployment.caller({ b: { url: backend.url, allowed_tool_names: ['both'] } }, SEARCH);
@@ -173,7 +173,7 @@ await forEachDeployment(t, { spread: 'two' }, async (t, deployment) => {
     t.same(namesIn(await other.call('find_tools', query)), ['b-both']);
   });
 
-  await t.test('a call through another is told of, asks, becomes a task and is cancelled as any', async (t) => {
+  await t.test('a call through call_tool has progress, questions, tasks and cancellation like any other', async (t) => {
     const question =
       '{"jsonrpc":"2.0","id":"q1","method":"elicitation/create","params":{"message":"\\u0041","requestedSchema":{"type":"object","properties":{}}}}';
     const backend: McpBackend = await backendFor(t, {
@@ -221,7 +221,7 @@ await forEachDeployment(t, { spread: 'two' }, async (t, deployment) => {
     const told = backend.requestsOf('notifications/cancelled')[0]?.text ?? '';
     t.equal(memberText(told, 'params', 'requestId'), memberText(backend.calls.at(-1)?.request.text ?? '', 'id'));
 
-    // In the era without sessions who goes away has cancelled.
+    // In the modern era, a client that disconnects has cancelled its call.
     const modern = await modernBackendFor(t, { tools: ['wait'], onCall: never });
     await caller.configure({ b: { url: backend.url }, m: { url: modern.url } }, SEARCH);
     const wrapping = (name: string, more = ''): string => `"name":"call_tool","arguments":{"name":"${name}"}${more}`;
@@ -243,7 +243,7 @@ await forEachDeployment(t, { spread: 'two' }, async (t, deployment) => {
     await modern.calls[0]?.gone();
   });
 
-  await t.test('in a batch, and of MCP 2026-07-28', async (t) => {
+  await t.test('both tools work in a batch, and in MCP 2026-07-28', async (t) => {
     const legacy = await backendFor(t, {
       tools: [{ name: 'add', description: 'Adds numbers' }],
       onCall: async (call) => {

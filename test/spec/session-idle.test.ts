@@ -1,5 +1,5 @@
-// What time brings by itself. `--session-idle-timeout` (decisions section 1): idle sessions end, and their upstream sessions with
-// them. `--stream-keep-alive`: silence on a stream is interrupted (S41).
+// What happens by time alone. `--session-idle-timeout` (decisions section 1): idle sessions end, and their upstream sessions with
+// them. `--stream-keep-alive`: a comment interrupts the silence on a stream (S41).
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { backendFor, forEachDeployment } from '../support/deployment.js';
@@ -10,7 +10,7 @@ import { until } from '../support/until.js';
 
 const IDLE_TIMEOUT_MS = 2_000;
 const KEEP_ALIVE_MS = 1_000;
-/** By default a comment comes after 14 s, and the option takes no more: here there is time for a busy machine. */
+/** By default a comment comes after 14 s, and the option allows no more; this allows for a busy machine. */
 const COMMENT_MS_MAX = 15_000;
 const WITH_PROGRESS =
   '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"one-echo","_meta":{"progressToken":1}}}';
@@ -26,7 +26,7 @@ await forEachDeployment(t, { options, spread: 'two' }, async (t, deployment) => 
   await t.test('an idle session ends: 404, and its upstream sessions are ended', async (t) => {
     const backend = await backendFor(t, { withSessions: true });
     const caller = await deployment.caller({ one: { url: backend.url } });
-    // Before it is opened: on a busy machine the gateway has used the session long before this process hears of it.
+    // Measured before the session opens: on a busy machine the gateway uses it long before this process hears of it.
     const openedAtMs = performance.now();
     const session = await caller.openSession();
     const [upstreamId] = backend.sessions;

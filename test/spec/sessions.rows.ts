@@ -39,7 +39,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.equal((await session.list()).status, 200, 'it lives on');
   });
 
-  await t.test('initialize succeeds whatever the backends do, and names who is unavailable', async (t) => {
+  await t.test('initialize succeeds whatever the backends do, and names the unavailable ones', async (t) => {
     const good = await backendFor(t, { tools: ['x'] });
     const nonsense = await backendFor(t, { onRequest: (request) => (request.json('{"hello":'), true) });
     const failing = await backendFor(t, { onRequest: (request) => (request.empty(500), true) });
@@ -234,7 +234,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
   });
 });
 
-/** What the characters of these strings of one length could carry, judged by how many values each place takes. */
+/** How many bits these strings of one length can carry, judged by how many values each position takes. */
 function varyingBits(ids: readonly string[]): number {
   const length = Math.min(...ids.map((id) => id.length));
   let bits = 0;
@@ -258,7 +258,7 @@ function unavailableNames(result: unknown): string[] {
     .toSorted();
 }
 
-/** Waits for a changed config to have reached the gateway: a store outside it tells it as soon as it can. */
+/** Waits until a changed config has reached the gateway: an external store notifies it only after the write. */
 async function untilListed(session: McpSession, names: readonly string[]): Promise<void> {
   await until(async () => (await session.toolNames()).join() === names.join(), `the tools ${names.join()}`);
 }

@@ -1,5 +1,5 @@
-// What waits for a client and does not wait for ever: a backend for the answer to what it asked, and a call
-// whose connection broke for whoever comes back for the rest.
+// What waits for a client, but not forever: a backend for the response to its request, and a call whose connection broke for a
+// client that resumes it.
 import t from 'tap';
 import { backendFor, forEachDeployment, type Deployment } from '../support/deployment.js';
 import { EventLog } from '../support/event-log.js';
@@ -17,7 +17,7 @@ const ANSWER = '{"jsonrpc":"2.0","id":7,"result":{"content":[]}}';
 interface Scene {
   readonly backend: McpBackend;
   readonly session: McpSession;
-  /** Of the call. */
+  /** The events of the call. */
   readonly log: EventLog;
   readonly stream: EventStreamBody;
 }
@@ -37,7 +37,7 @@ async function beginCall(t: Parameters<typeof backendFor>[0], deployment: Deploy
 }
 
 await forEachDeployment(t, BOUNDED, async (t, deployment) => {
-  await t.test('--client-answer-timeout: the backend hears -32603, the client that it need not answer', async (t) => {
+  await t.test('--client-answer-timeout: the backend gets -32603, and the client a cancellation', async (t) => {
     const { backend, session, log, stream } = await beginCall(t, deployment);
     const askedAtMs = performance.now();
     await stream.event('{"jsonrpc":"2.0","id":0,"method":"roots/list"}');
@@ -64,18 +64,18 @@ await forEachDeployment(t, BOUNDED, async (t, deployment) => {
   });
 
   await t.test(
-    '--resumption-time: a call goes on for so long without its client, and then its rest is gone',
+    '--resumption-time: a call goes on for that long without its client, and then its rest is gone',
     async (t) => {
       const { backend, session, log, stream } = await beginCall(t, deployment);
       log.close();
       const brokenAtMs = performance.now();
       await until(async () => {
-        // It is not the backend's silence that ends it.
+        // The call must not end because the backend is silent.
         await stream.comment('still here');
         return backend.requestsOf('notifications/cancelled').length > 0;
       }, 'the end of the call');
       t.ok(performance.now() - brokenAtMs >= RESUMPTION_TIME_MS * 0.9, 'not before its time');
-      // The word that it has ended is kept for as long. Whoever asked whether it is there still would have fetched it.
+      // The notice that the call has ended is kept for as long. To ask for it earlier would have fetched it.
       const endedAtMs = performance.now();
       await until(() => performance.now() - endedAtMs >= 5 * RESUMPTION_TIME_MS, 'the end of what is kept');
       const headers = [['last-event-id', log.lastId]] as const;

@@ -1,5 +1,5 @@
-// The stream of a session, opened by GET: what backends say that belongs to no call arrives on it, on whichever worker it
-// was opened, and only once; what they ask there is answered like anything else that they ask.
+// The stream of a session, opened by GET: messages of backends outside any call arrive on it, on whichever worker it was opened,
+// and only once; requests there are answered like any other request of a backend.
 import t from 'tap';
 import { limits } from '../../src/shared/limits.js';
 import { backendFor, forEachDeployment, type Deployment } from '../support/deployment.js';
@@ -13,7 +13,7 @@ import { until } from '../support/until.js';
 const CAPABILITIES = { tools: { listChanged: true }, logging: {} };
 const OFFERS = INITIALIZE_PARAMS.replace('"capabilities":{}', '"capabilities":{"roots":{},"sampling":{}}');
 
-/** Takes every subscription, but of what it does not have. */
+/** Accepts every subscription except for resources that it does not have. */
 const onRequest = (request: ReceivedRequest): boolean => {
   if (!/"resources\/(un)?subscribe"/.test(request.text)) return false;
   const id = memberText(request.text, 'id');
@@ -49,7 +49,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.equal(answer.status, 406);
   });
 
-  await t.test('what backends say and ask reaches the stream as it is; the answer reaches the backend', async (t) => {
+  await t.test('messages of backends reach the stream as they are; a response reaches its backend', async (t) => {
     const one = await SpeakingBackend.start(t);
     const session = await openSession(deployment, { one: one.backend });
     t.match(rpc(session.opening).result, { capabilities: { tools: { listChanged: true }, logging: {} } });
@@ -82,7 +82,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     await until(() => one.gets[0]?.connection.destroyed === true, "the backend's stream to be closed");
   });
 
-  await t.test('what backends ask on the stream waits until the client is ready (S29)', async (t) => {
+  await t.test('requests of backends on the stream wait until the client is ready (S29)', async (t) => {
     const one = await SpeakingBackend.start(t);
     const caller = await deployment.caller({ one: { url: one.backend.url } });
     const opening = await caller.initialize({ params: OFFERS });
@@ -106,7 +106,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     await session.delete();
   });
 
-  await t.test('the end of an elicitation is told to the session that was asked, and to no other', async (t) => {
+  await t.test('the end of an elicitation is told only to the session that was asked', async (t) => {
     const one = await SpeakingBackend.start(t);
     const params = OFFERS.replace('"roots":{}', '"elicitation":{"url":{}}');
     const caller = await deployment.caller({ one: { url: one.backend.url } });
@@ -119,7 +119,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     const last = '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}';
     for (const text of [question, told]) await one.streams[0]!.event(text);
     for (const stream of one.streams) await stream.event(last);
-    // Which of the two has the first stream, nobody knows.
+    // Either of the two may have the first stream.
     const heard = await Promise.all(
       readers.map(async (reader) => {
         const events: string[] = [];
@@ -134,7 +134,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     await Promise.all(sessions.map(async (session) => session.delete()));
   });
 
-  await t.test('backends are listened to for clients that listen, or can be asked and are about to', async (t) => {
+  await t.test('backend streams are opened for clients that listen, or can be asked and soon listen', async (t) => {
     const one = await SpeakingBackend.start(t);
     const caller = await deployment.caller({ one: { url: one.backend.url } });
     const silent = await caller.openSession();
@@ -145,7 +145,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
   });
 
   await t.test(
-    'what the first call makes a backend ask is heard, though the client opens its stream later',
+    'a request that the first call causes is delivered, though the client opens its stream later',
     async (t) => {
       const calls: ReceivedRequest[] = [];
       const one: SpeakingBackend = await SpeakingBackend.start(t, {
@@ -153,7 +153,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
           const isCall = request.text.includes('"tools/call"');
           const answer = '{"jsonrpc":"2.0","id":7,"result":{"content":[]}}';
           if (isCall) {
-            // As servers do that have nobody who listens: what they ask goes nowhere.
+            // Like servers without a listener: the request goes nowhere.
             if (one.streams.length === 0) request.json(answer.replace('[]', '["asked nobody"]'));
             else void one.streams.at(-1)?.event('{"jsonrpc":"2.0","id":0,"method":"roots/list"}');
             if (one.streams.length > 0) calls.push(request);
@@ -175,7 +175,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
   );
 
   await t.test(
-    'subscriptions reach their backend, its updates the client, also after it lost its session',
+    'subscriptions reach their backend and updates reach the client, even after the backend lost its session',
     async (t) => {
       const one = await SpeakingBackend.start(t, SUBSCRIBED);
       const other = await backendFor(t, { capabilities: { resources: {} } });
@@ -210,7 +210,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     },
   );
 
-  await t.test('a client that only listens hears of a backend that has lost its session, as before', async (t) => {
+  await t.test('a client that only listens still hears a backend that has lost its session', async (t) => {
     const one = await SpeakingBackend.start(t, SUBSCRIBED_AND_LOGGING);
     const session = await openSession(deployment, { one: one.backend });
     await session.send('{"jsonrpc":"2.0","id":3,"method":"resources/subscribe","params":{"uri":"one+a:b"}}');
@@ -229,7 +229,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     reader.close();
   });
 
-  await t.test('an allow-list that changes ends what it does not grant', async (t) => {
+  await t.test('a changed allow-list ends the subscriptions that it no longer grants', async (t) => {
     const one = await SpeakingBackend.start(t, SUBSCRIBED_AND_LOGGING);
     const { url } = one.backend;
     const caller = await deployment.caller({ one: { url } });
@@ -255,7 +255,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     reader.close();
   });
 
-  await t.test('a client that only listens obeys another config, too', async (t) => {
+  await t.test('a changed config also applies to a client that only listens', async (t) => {
     const one = await SpeakingBackend.start(t, SUBSCRIBED_AND_LOGGING);
     const two = await SpeakingBackend.start(t);
     const backends = { one: { url: one.backend.url, allowed_resource_names: ['a:b', 'a:c'] } };
@@ -269,7 +269,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     }
     const changed = { ...backends.one, allowed_resource_names: ['a:b'] };
     await caller.configure({ one: changed, two: { url: two.backend.url } });
-    // It says nothing from here on.
+    // The client sends nothing from here on.
     await until(() => one.backend.requestsOf('resources/unsubscribe').length > 0, 'the end of a subscription');
     t.match(one.backend.requestsOf('resources/unsubscribe')[0]?.text, /"uri":"a:c"/);
     const updated = (uri: string): string =>
@@ -296,14 +296,14 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.equal(await reader.next(), '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}');
     const last = '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"last"}}';
     const changes = [];
-    // Events may come late on a busy machine, and then there is another one; never one for each.
+    // On a busy machine events may arrive late and cause another notification, but never one for each event.
     await streams[0]?.event(last);
     for (let event = await reader.next(); event !== last; event = await reader.next()) changes.push(event);
     t.ok(changes.length < 5, `${changes.length} more`);
     reader.close();
   });
 
-  await t.test('changed lists of every kind are told', async (t) => {
+  await t.test('changes of every kind of list are passed on', async (t) => {
     const capabilities = { prompts: { listChanged: true }, resources: { listChanged: true } };
     const one = await SpeakingBackend.start(t, { capabilities });
     const session = await openSession(deployment, { one: one.backend });
@@ -317,7 +317,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     reader.close();
   });
 
-  await t.test('what a backend asks while its client is away is refused, and asked when that is back', async (t) => {
+  await t.test('a request while the client is away is refused; one after its return is delivered', async (t) => {
     const one = await SpeakingBackend.start(t);
     const session = await openSession(deployment, { one: one.backend });
     const reader = await listen(session);
@@ -330,7 +330,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     reader.close();
     let id = 0;
     await until(async () => {
-      // The first may be asked before it is known that nobody hears it.
+      // The first request may be sent before the gateway knows that no client listens.
       id += 1;
       await stream.event(asked(id));
       await session.call('one-echo');
@@ -359,7 +359,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     newer.close();
   });
 
-  await t.test('backends that have nothing to say are not asked, one that refuses is asked once', async (t) => {
+  await t.test('backends with nothing to say are not asked for a stream; one that refuses is asked once', async (t) => {
     const silent = await SpeakingBackend.start(t, { capabilities: { tools: {} } });
     const refusing = await backendFor(t, { capabilities: CAPABILITIES });
     const caller = await deployment.caller({ one: { url: silent.backend.url }, two: { url: refusing.url } });
@@ -393,7 +393,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     reader.close();
   });
 
-  await t.test('a backend that fails to give a stream is asked again, more and more seldom', async (t) => {
+  await t.test('a backend that fails to give a stream is asked again, at growing intervals', async (t) => {
     const askedAtMs: number[] = [];
     const streams: EventStreamBody[] = [];
     const failing = await backendFor(t, {
@@ -420,7 +420,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     reader.close();
   });
 
-  await t.test('a reader that takes nothing loses the oldest, and is told', async (t) => {
+  await t.test('a reader that takes nothing loses the oldest messages, and is told', async (t) => {
     const one = await SpeakingBackend.start(t);
     const session = await openSession(deployment, { one: one.backend });
     const reader = await listen(session);

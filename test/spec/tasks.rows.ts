@@ -1,5 +1,5 @@
-// Tasks (experimental in 2025-11-25): calls that become tasks of their backends, and requests of backends that become tasks of
-// the client. The ids of the former get the backend's name, as names do; not a byte differs besides.
+// Tasks (experimental in 2025-11-25): calls that become tasks of their backends, and requests of backends that become tasks of the
+// client. The ids of the former get the backend's name, as tool names do; no other byte differs.
 import t from 'tap';
 import { backendFor, forEachDeployment, type Deployment } from '../support/deployment.js';
 import { EventReader } from '../support/event-reader.js';
@@ -23,7 +23,7 @@ async function openSession(deployment: Deployment, backends: Backends, capabilit
   return caller.openSession({ params });
 }
 
-/** A backend that has tasks; what it answers to the methods is given as JSON text. */
+/** A backend that has tasks; its results by method are given as JSON text. */
 async function taskBackend(
   t: Parameters<typeof backendFor>[0],
   results: Readonly<Record<string, string | Failure>> = {},
@@ -44,7 +44,7 @@ function request(method: string, params: string, id = '7'): string {
   return `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}`;
 }
 
-/** What a backend was sent of a method, as it came. */
+/** The requests of a method that a backend was sent, as text. */
 function sent(backend: McpBackend, method: string): string[] {
   return backend.requestsOf(method).map(({ text }) => text);
 }
@@ -73,7 +73,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     }
   });
 
-  await t.test('a call becomes a task, whose id gets the backend’s name; nothing else is touched', async (t) => {
+  await t.test('a call becomes a task, whose id gets the backend’s name; nothing else is changed', async (t) => {
     const task = (id: string): string =>
       `{ "_meta":{"x":{"taskId":"t"},${RELATED}:{"taskId":${id}}},"task" : {"status":"working","taskId": ${id},"ttl":1.0e3,"n":9007199254740993},"taskId":"t","content":[{"taskId":"t"}]}`;
     const own = '"t\\u002d1 \\"é"';
@@ -87,7 +87,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
   });
 
   await t.test(
-    'without `task` a result keeps a member of that name, and so does one of a backend without tasks',
+    'without `task`, a result keeps a member of that name, and so does a result of a backend without tasks',
     async (t) => {
       const result = `{"task":{"taskId":"t"},"taskId":"t","content":[],"_meta":{${RELATED}:{"taskId":"t"}}}`;
       const onCall = (): JsonText => new JsonText(result);
@@ -132,7 +132,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     },
   );
 
-  await t.test('errors of a backend about its tasks come as they are', async (t) => {
+  await t.test('errors of a backend about its tasks pass unchanged', async (t) => {
     const error = '{"code":-32602,"message":"Failed to retrieve task: Task not found","data":[1.0]}';
     const backend = await taskBackend(t, { 'tasks/get': new Failure(new JsonText(error)) });
     const session = await openSession(deployment, { one: backend });
@@ -140,7 +140,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.equal(answer.text, `{"jsonrpc":"2.0","id":7,"error":${error}}`);
   });
 
-  await t.test('what no backend declares is no method; what one declares reaches no other', async (t) => {
+  await t.test('an undeclared method is unknown; a declared one reaches only those that declare it', async (t) => {
     const none = await openSession(deployment, { one: await backendFor(t), two: await backendFor(t) });
     for (const method of ['tasks/get', 'tasks/result', 'tasks/cancel', 'tasks/list']) {
       const answer = await none.send(request(method, '{"taskId":"one-t"}'));
@@ -171,7 +171,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     }
   });
 
-  await t.test('lists of all backends that have them are one, with every page', async (t) => {
+  await t.test('the lists of all backends that have them are merged, with every page', async (t) => {
     const pages = [
       '{"tasks":[{"taskId":"z","x":1.0},{"taskId":"b\\u002d","status":"working"}],"nextCursor":"2"}',
       '{"tasks":[{"taskId":"a"}]}',
@@ -197,7 +197,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
   });
 
   await t.test(
-    'what a backend says and asks of a task names it as the caller does, on a call’s stream and on GET',
+    'messages and requests of a backend about a task name it as the caller does, on a call’s stream and on GET',
     async (t) => {
       const streams: EventStreamBody[] = [];
       const said = (id: string): string[] => [
@@ -242,7 +242,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
   );
 
   await t.test(
-    'a tool asks during its task: on the stream of `tasks/result`, and the answer says which task it is of',
+    'a tool asks during its task: on the stream of `tasks/result`, and the answer says which task it belongs to',
     async (t) => {
       const ask = `{"jsonrpc":"2.0","id":"é","method":"elicitation/create","params":{"message":"m","_meta":{${RELATED}:{"taskId":"t"}}}}`;
       const answered = (id: string, taskId: string): string =>
@@ -277,7 +277,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     },
   );
 
-  await t.test('a message of the caller’s that belongs to a task names it as its backend does', async (t) => {
+  await t.test('a message of the caller that belongs to a task names it as its backend does', async (t) => {
     const backend = await taskBackend(t);
     const session = await openSession(deployment, { one: backend });
     const body = (name: string, id: string): string =>
@@ -291,7 +291,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
   });
 
   await t.test(
-    'what a backend asks for as a task: its client’s ids pass as they are, and are that backend’s alone',
+    'a request that becomes a task of the client: its ids pass unchanged, and are valid for that backend alone',
     async (t) => {
       const asked: string[] = [];
       const ask = async (backend: McpBackend, send: (text: string) => Promise<void>, text: string): Promise<string> => {
@@ -376,7 +376,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     },
   );
 
-  await t.test('whoever may call no tool of a backend has no tasks there', async (t) => {
+  await t.test('a caller who may call no tool of a backend has no tasks there', async (t) => {
     const backend = await taskBackend(t, { 'tasks/get': '{"taskId":"t"}', 'tasks/list': '{"tasks":[{"taskId":"t"}]}' });
     const caller = await deployment.caller({
       one: { url: backend.url, exposes: ['prompts'], allowed_tool_names: [] },

@@ -28,7 +28,7 @@ const pairs = {
 } satisfies Record<string, Pair>;
 const secret = Buffer.from('a secret of sixty-four characters, as HS512 wants one of 64 bytes');
 
-/** Who can sign with which algorithm. */
+/** The key that signs with each algorithm. */
 const signers: Record<string, KeyObject | Uint8Array> = {
   RS256: pairs.rsa.privateKey,
   RS384: pairs.rsa.privateKey,

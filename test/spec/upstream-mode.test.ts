@@ -1,5 +1,5 @@
-// `--upstream-connection-mode` (specification "Process options", decisions 2.6): which backend URLs are accepted; and `--upstream-ca`: who
-// vouches for them.
+// `--upstream-connection-mode` (specification "Process options", decisions 2.6): which backend URLs are accepted; and
+// `--upstream-ca`: which certificate authorities are trusted.
 import t from 'tap';
 import { createCertificates } from '../support/certificates.js';
 import { backendFor, Deployment } from '../support/deployment.js';
@@ -12,7 +12,7 @@ const key = createKeyPair(t);
 const certificates = createCertificates(t);
 const strangers = createCertificates(t);
 const { certificate: cert, privateKey } = certificates.server;
-/** What Node.js itself reads, and the option. */
+/** The variable that Node.js itself reads, and the option. */
 const nodesTrust = { NODE_EXTRA_CA_CERTS: certificates.authority.certificatePath };
 const trust = { SWITCHYARD_UPSTREAM_CA: certificates.authority.certificatePath };
 

@@ -175,7 +175,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.equal(answer.text, CONFIG_PROBLEM);
   });
 
-  await t.test('an empty subject is a subject that nobody has a config for, or no subject', async (t) => {
+  await t.test('an empty subject is one without a config, or no subject at all', async (t) => {
     const caller = await deployment.caller();
     const answer = await caller.initialize({ token: await deployment.token('') });
     t.ok([400, 401].includes(answer.status), String(answer.status));

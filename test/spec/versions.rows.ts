@@ -1,4 +1,4 @@
-// Clients of older revisions: which version a session speaks, and that what an older one does not know does no harm. The
+// Clients of older revisions: which version a session speaks, and that what an older client does not know does it no harm. The
 // transport of 2024-11-05 with its two endpoints is not served (S44); its messages are, over streamable HTTP.
 import t from 'tap';
 import { backendFor, forEachDeployment } from '../support/deployment.js';
@@ -75,7 +75,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     });
   }
 
-  await t.test('a batch is 400 with words to sessions of later versions, and without a session', async (t) => {
+  await t.test('a batch is 400 with an explanation in sessions of later versions, and without a session', async (t) => {
     const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
     const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":${initializeParams('2025-03-26')}}`;
     const caller = await deployment.caller();

@@ -1,4 +1,4 @@
-// The commands for people, against a running control plane: what they print, and the exit statuses of docs/cli.md.
+// The commands for users of a running control plane: what they print, and the exit statuses of docs/cli.md.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
@@ -18,7 +18,7 @@ const exit = {
   notAllowed: 77,
 };
 
-// No health check comes between a change of a server and the command that looks at it.
+// No health check may run between a change of a server and the command that reads it.
 const controlPlane = await startControlPlane(t, { options: ['--health-check-interval', '1h'] });
 const token = await controlPlane.token('people@example.com');
 
@@ -28,7 +28,7 @@ async function run(...words: string[]): Promise<ProgramRun> {
   });
 }
 
-/** A run that has to go well. */
+/** Runs a command that must succeed. Returns its output. */
 async function done(...words: string[]): Promise<string> {
   const { code, output, errorOutput } = await run(...words);
   if (code !== exit.done || errorOutput !== '') throw new Error(`${words.join(' ')}: ${code} ${errorOutput}`);
@@ -108,7 +108,7 @@ void t.test('compositions create, list, show, delete', async (t) => {
   t.equal((await run('compositions', 'show', own)).code, exit.notFound);
 });
 
-void t.test('servers update, enable, disable, rename: what is not named stays, and nobody is overrun', async (t) => {
+void t.test('servers update, enable, disable, rename: members that are not named keep their values', async (t) => {
   const backend = await backendFor(t, { tools: ['one'] });
   const [name, newer] = [newName('server'), newName('server')];
   const json = async (...words: string[]): Promise<Record<string, unknown>> =>
@@ -128,7 +128,7 @@ void t.test('servers update, enable, disable, rename: what is not named stays, a
   t.equal((await run('servers', 'rename', name, 'x')).code, exit.notFound);
 });
 
-void t.test('--exposure search: of a new composition, and until it is said otherwise', async (t) => {
+void t.test('--exposure search: set for a new composition, and kept until it is changed', async (t) => {
   const backend = await backendFor(t, { tools: ['one'] });
   const [server, name] = [newName('server'), newName('composition')];
   await done('servers', 'add', server, backend.url);
@@ -171,7 +171,7 @@ void t.test('--json prints the answer of the control plane', async (t) => {
   t.equal(await done('servers', 'remove', name, '--json'), '');
 });
 
-void t.test('what the control plane refuses: its own words, and a status for each kind', async (t) => {
+void t.test('what the control plane refuses: its own words are printed, with a status for each kind', async (t) => {
   const name = newName('taken');
   await done('servers', 'add', name, 'http://127.0.0.1:1/mcp');
   for (const [words, code, message] of [
@@ -232,7 +232,7 @@ void t.test('a control plane that cannot be reached, fails, redirects or is some
   }
 });
 
-void t.test('wrong words: exit 64, all at once, and nothing is asked', async (t) => {
+void t.test('wrong arguments: exit 64, all reported at once, and no request is sent', async (t) => {
   const { code, errorOutput } = await run(
     'compositions',
     'create',
@@ -258,7 +258,7 @@ void t.test('wrong words: exit 64, all at once, and nothing is asked', async (t)
   t.match(await run('servers', 'add', 'x'), { code: exit.usage, errorOutput: /<url>: is missing/ });
 });
 
-/** Answers everything alike. */
+/** A server that answers every request alike. */
 async function startStub(t: Test, status: number, body: string, headers: Record<string, string> = {}): Promise<string> {
   const server = createServer((_request, response) => response.writeHead(status, headers).end(body));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

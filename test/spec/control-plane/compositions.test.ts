@@ -1,4 +1,4 @@
-// Decisions section 3: the compositions' endpoints, and that the dataplane serves what they say from the next request on.
+// Decisions section 3: the compositions' endpoints, and that the dataplane obeys a change from the next request on.
 import t, { type Test } from 'tap';
 import { writeConfig } from '../../support/config-writer.js';
 import {
@@ -35,7 +35,7 @@ async function compose(caller: ApiCaller, input: Json, query = ''): Promise<Json
   return answer.json() as Json;
 }
 
-/** The names that a subject sees on the dataplane; the status when it is refused. */
+/** The tool names that a subject sees on the dataplane, or the status if it is refused. */
 async function toolsOnDataplane(
   dataplane: Gateway,
   controlPlane: ControlPlane,
@@ -77,7 +77,7 @@ await forEachStore(t, {}, async (t, controlPlane) => {
     t.same(await toolsOnDataplane(dataplane, controlPlane, caller.subject, id), [`${server}-one`]);
   });
 
-  await t.test('exposure: its tools are searched on the dataplane and here, until it is changed', async (t) => {
+  await t.test('exposure search: tools are searched for, on the dataplane and here, until it is changed', async (t) => {
     const caller = await controlPlane.caller(t);
     const server = await registerBackend(t, caller, ['one', 'two']);
     const said = { name: newName('many'), servers: [{ name: server, tools: ['one'] }] };
@@ -126,7 +126,7 @@ await forEachStore(t, {}, async (t, controlPlane) => {
     );
   });
 
-  await t.test('prompts and resources: those that it names, and none that it does not, on the dataplane', async (t) => {
+  await t.test('prompts and resources: the dataplane has those that a composition names, and no others', async (t) => {
     const caller = await controlPlane.caller(t);
     const backend = await listingBackend(t);
     const name = newName('server');
@@ -293,7 +293,7 @@ await forEachStore(t, {}, async (t, controlPlane) => {
     t.same(await toolsOnDataplane(dataplane, controlPlane, caller.subject, 'foreign'), []);
   });
 
-  await t.test('a tool that is not there is told in missingTools', async (t) => {
+  await t.test('a tool that does not exist is listed in missingTools', async (t) => {
     const caller = await controlPlane.caller(t);
     const server = await registerBackend(t, caller, ['one']);
     const away = newName('away');
@@ -316,7 +316,7 @@ await forEachStore(t, {}, async (t, controlPlane) => {
   });
 });
 
-await t.test('a change is answered when the wait is over, published or not', async (t) => {
+await t.test('a change is answered when the wait is over, even if it is not yet published', async (t) => {
   const setup = { options: ['--publication-wait', '1ms'] };
   await forEachStore(t, setup, async (t, controlPlane) => {
     const caller = await controlPlane.caller(t);
@@ -331,7 +331,7 @@ await t.test('a change is answered when the wait is over, published or not', asy
       t.ok(left > 0 && left <= subjects.length, `${left} are left`);
     };
     const backend = await backendFor(t, { tools: ['one', 'two'] });
-    // So short a wait may be over before it is known that there is nobody to publish a new server to.
+    // With so short a wait, it may end before it is known that no subject has a composition with a new server: 202 or 201.
     t.ok((await caller.post('/servers', { name: 'tools', url: backend.url })).status < 300);
     const dataplane = await startGateway(t, {
       storeOptions: controlPlane.storeOptions,
@@ -362,7 +362,7 @@ await t.test('a change is answered when the wait is over, published or not', asy
   });
 });
 
-await t.test('the shares of makers are options', async (t) => {
+await t.test('options set the shares of makers', async (t) => {
   const options = ['--max-servers', '2', '--max-compositions', '3', '--max-compositions-per-maker', '2'];
   const bytes = ['--max-published-bytes-per-maker', '2KiB', '--max-config-bytes-per-maker', '1KiB'];
   const controlPlane = await startControlPlane(t, {

@@ -1,5 +1,5 @@
-// Every refusal of the control plane that no other file of this folder is about, in the envelope `{"detail": …}`.
-// Every answer is held against the OpenAPI document, which knows no other envelope.
+// Every refusal of the control plane that no other file of this folder tests, in the envelope `{"detail": …}`. Every response is
+// checked against the OpenAPI document, which has no other envelope.
 import t, { type Test } from 'tap';
 import {
   ApiCaller,
@@ -18,7 +18,7 @@ import { mint, mintUnsigned } from '../../support/tokens.js';
 
 const BODY_BYTES_MAX = 4 * 1024 * 1024;
 
-/** One request of each row of the endpoint table that needs a token. */
+/** One request for each row of the endpoint table that needs a token. */
 const ROWS: readonly (readonly [method: string, path: string])[] = [
   ['GET', '/servers'],
   ['POST', '/servers'],
@@ -108,7 +108,7 @@ await forEachStore(t, {}, async (t, controlPlane) => {
     t.equal(unread.status, 404, 'an unknown path is told before its body is looked at');
   });
 
-  await t.test('400 for what is not JSON, 415 for what does not say it is', async (t) => {
+  await t.test('400 for a body that is not JSON, 415 for one that is not declared as JSON', async (t) => {
     const caller = await controlPlane.caller(t);
     for (const text of [
       '{',
@@ -185,7 +185,7 @@ await forEachStore(t, {}, async (t, controlPlane) => {
     t.match(mcp.header('access-control-expose-headers'), /mcp-session-id/);
   });
 
-  await t.test('400 for a header that decides and is there twice', async (t) => {
+  await t.test('400 for a duplicate of a header that decides, such as authorization or host', async (t) => {
     const caller = await controlPlane.caller(t);
     const authorization: [string, string] = ['authorization', `Bearer ${caller.token}`];
     t.equal((await caller.get('/servers', { headers: [authorization, authorization] })).status, 400);
@@ -193,7 +193,7 @@ await forEachStore(t, {}, async (t, controlPlane) => {
     t.equal((await caller.get('/servers', { headers: [host, host] })).status, 400);
   });
 
-  await t.test('what is no request, or too large a one, gets the envelope too', async (t) => {
+  await t.test('a malformed or too large request gets the envelope too', async (t) => {
     const connection = await RawConnection.open(controlPlane.origin);
     connection.write('nonsense\r\n\r\n');
     const nonsense = await connection.readAnswer();
@@ -208,7 +208,7 @@ await forEachStore(t, {}, async (t, controlPlane) => {
   });
 });
 
-/** What a new subject gets for three requests. */
+/** The statuses of three requests of a new subject. */
 async function threeStatuses(t: Test, controlPlane: ControlPlane): Promise<number[]> {
   const caller = await controlPlane.caller(t);
   const get = async (): Promise<number> => (await caller.get('/servers')).status;
@@ -235,7 +235,7 @@ await t.test('--rate-limit: 429 with Retry-After, per subject; else per address;
   t.ok(retryAfterS >= 1 && retryAfterS <= 60, String(retryAfterS));
   t.match(detailOf(refused), /try again in \d+ s/);
 
-  // The document was read once from this address, to hold the answers against it.
+  // The OpenAPI document was fetched once from this address, to check the responses against it.
   const stranger = controlPlane.stranger(t);
   t.same([(await stranger.get('/servers')).status, (await stranger.get('/version')).status], [401, 429]);
   for (let count = 0; count < 5; count++) t.equal((await stranger.get('/health')).status, 200);

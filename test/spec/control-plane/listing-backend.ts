@@ -1,9 +1,9 @@
-// A backend with two of each: prompts, resources and templates of resources.
+// A backend with two prompts, two resources and two resource templates.
 import type { Test } from 'tap';
 import { backendFor } from '../../support/deployment.js';
 import type { McpBackend } from '../../support/mcp-backend.js';
 
-/** Every resource that is asked for is there, and empty. */
+/** Every resource that is read exists, and is empty. */
 export async function listingBackend(t: Test): Promise<McpBackend> {
   return backendFor(t, {
     capabilities: { tools: {}, prompts: {}, resources: {} },

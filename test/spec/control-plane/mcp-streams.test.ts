@@ -1,5 +1,5 @@
-// The control plane's MCP endpoints, with all that takes a stream: what its servers say unasked, what they ask, calls whose
-// streams break, slow answers. At `/mcp` and at a composition alike, and as on the dataplane: the same bytes.
+// The control plane's MCP endpoints, with everything that involves a stream: what servers send unasked, what they ask, calls whose
+// streams break, slow responses. At `/mcp` and at a composition alike, and as on the dataplane: byte for byte.
 import t, { type Test } from 'tap';
 import { forEachStore, newName, type ApiCaller, type ControlPlane } from '../../support/control-plane.js';
 import { EventLog } from '../../support/event-log.js';
@@ -10,7 +10,7 @@ import type { EventStreamBody, ReceivedRequest } from '../../support/raw-backend
 import { SpeakingBackend } from '../../support/speaking-backend.js';
 import { until } from '../../support/until.js';
 
-/** Nobody else is to open streams at the servers while the rows run. */
+/** With these, no health check opens a stream at the servers while the rows run. */
 const OPTIONS = ['--slow-answer', '200ms', '--health-check-interval', '1h'];
 const OFFERS = INITIALIZE_PARAMS.replace(
   '"capabilities":{}',
@@ -35,10 +35,10 @@ const METHODS = {
 /** One endpoint, the server behind it, and a subject who may use it. */
 class Scene {
   readonly speaking: SpeakingBackend;
-  /** The server's. */
+  /** The server's name. */
   readonly name: string;
   readonly path: string;
-  /** The subject as a user of the control plane, and of the endpoint. */
+  /** The subject, as a user of the API and as a caller of the endpoint. */
   readonly api: ApiCaller;
   readonly caller: McpCaller;
   /** The requests of calls, which the test answers. */
@@ -60,7 +60,7 @@ class Scene {
     this.calls = calls;
   }
 
-  /** @param endpoint of the only server that there is, or of a composition of it. */
+  /** @param endpoint `/mcp`, with this server only, or a composition of the server. */
   static async open(t: Test, controlPlane: ControlPlane, endpoint: '/mcp' | 'a composition'): Promise<Scene> {
     const calls: ReceivedRequest[] = [];
     const speaking = await SpeakingBackend.start(t, {
@@ -76,7 +76,7 @@ class Scene {
     return new Scene(speaking, name, path, api, caller, calls);
   }
 
-  /** A session, and that which the server has for it. */
+  /** Opens a session. Returns it with the id of its upstream session. */
   async openSession(): Promise<{ readonly session: McpSession; readonly upstreamId: string }> {
     const { sessions } = this.speaking.backend;
     const before = new Set(sessions);
@@ -90,7 +90,7 @@ class Scene {
     return `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"${this.name}-echo","arguments":{},"_meta":{"progressToken":"p"}}}`;
   }
 
-  /** A call that the server answers with an event stream, told that it has begun. */
+  /** Begins a call that the server answers with an event stream. Resolves after its first event, a progress notification. */
   async beginCall(
     session: McpSession,
     id = '7',
@@ -104,7 +104,7 @@ class Scene {
     return { log, stream };
   }
 
-  /** What the server was sent that answers something. */
+  /** The responses that the server was sent. */
   responses(): string[] {
     const texts = this.speaking.backend.raw.requests.map(({ text }) => text);
     return texts.filter((text) => text !== '' && memberText(text, 'method') === undefined);
@@ -139,13 +139,13 @@ await forEachStore(t, { options: OPTIONS }, async (t, controlPlane) => {
   for (const endpoint of ['/mcp', 'a composition'] as const) {
     await t.test(endpoint, async (t) => {
       const scene = await Scene.open(t, controlPlane, endpoint);
-      await t.test('GET: what the server says arrives as it is, but for the URI', (t) => said(t, scene));
-      await t.test('GET: what it asks is answered under its own id', (t) => askedUnasked(t, scene));
+      await t.test('GET: notifications of the server arrive unchanged, except for the URI', (t) => said(t, scene));
+      await t.test('GET: requests of the server are answered under its own ids', (t) => askedUnasked(t, scene));
       await t.test('sampling with tools and elicitation within a call: byte for byte', (t) => askedInCall(t, scene));
-      await t.test('a call whose connection breaks is gone on with', (t) => broken(t, scene));
+      await t.test('a call whose connection breaks can be resumed', (t) => broken(t, scene));
       await t.test('setLevel, completion and cancellation reach the server', (t) => passedOn(t, scene));
       await t.test('the head of a slow answer goes ahead of it', (t) => slow(t, scene));
-      await t.test("a session is its subject's and its endpoint's alone: 404", (t) => foreign(t, scene, controlPlane));
+      await t.test('a session is its subject’s and its endpoint’s alone: 404', (t) => foreign(t, scene, controlPlane));
       t.equal((await scene.api.delete(`/servers/${scene.name}`)).status, 204);
     });
   }
@@ -159,7 +159,7 @@ async function said(t: Test, scene: Scene): Promise<void> {
   const notice = '{ "jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":[1.0,"\\u00e9"]}}';
   await stream.event(notice, { id: 'of the server' });
   t.same((await log.until(1)).messages, [notice]);
-  // Of a composition, what it does not name is not heard of either.
+  // A composition does not pass on notifications about resources that it does not name.
   if (scene.path !== '/mcp') await stream.event(updated('test://other'));
   await stream.event(updated('test://x'));
   t.equal((await log.until(2)).messages[1], updated(`${scene.name}+test://x`));
@@ -195,7 +195,7 @@ async function askedInCall(t: Test, scene: Scene): Promise<void> {
   const { session } = await scene.openSession();
   const before = scene.responses().length;
   const { log, stream } = await scene.beginCall(session);
-  // The tools of a sampling are the server's own affair: their names stay, whatever they look like.
+  // The tools of a sampling request belong to the server: their names stay, whatever they look like.
   const sampling = `{ "method":"sampling/createMessage","params":{"messages":[],"maxTokens":1.0,"tools":[{"name":"${scene.name}-x","inputSchema":{"type":"object"}}],"toolChoice":{"mode":"auto"}},"id":@,"jsonrpc":"2.0"}`;
   const elicitation =
     '{"jsonrpc":"2.0","id":@,"method":"elicitation/create","params":{"message":"\\u0041 ü","requestedSchema":{"type":"object","properties":{"n":{"type":"integer","default":1e3}}}}}';
@@ -275,7 +275,7 @@ async function passedOn(t: Test, scene: Scene): Promise<void> {
 async function slow(t: Test, scene: Scene): Promise<void> {
   const { session } = await scene.openSession();
   const count = scene.calls.length;
-  // Resolved with the head of the answer, of which the server has not said a word.
+  // Resolves with the head of the response, before the server has sent anything.
   const log = await EventLog.open(session.caller, { session: session.id, body: scene.callBody('7') });
   t.equal(log.status, 200);
   t.equal(scene.calls.length, count + 1);

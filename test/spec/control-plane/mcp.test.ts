@@ -84,7 +84,7 @@ await forEachStore(t, {}, async (t, controlPlane) => {
     t.match(await client.callTool({ name: `${name}-echo`, arguments: { x: 1 } }), { structuredContent: { x: 1 } });
   });
 
-  await t.test('/mcp?exposure=search: two tools, with which those of all servers are found and called', async (t) => {
+  await t.test('/mcp?exposure=search: two tools, which find and call the tools of all servers', async (t) => {
     const caller = await controlPlane.caller(t);
     const name = await register(t, caller, ['zebra', 'other']);
     const path = '/mcp?exposure=search';
@@ -239,7 +239,7 @@ await forEachStore(t, {}, async (t, controlPlane) => {
     t.notOk(await isListed());
   });
 
-  await t.test('prompts and resources: of all servers at /mcp, of a composition those that it names', async (t) => {
+  await t.test('prompts and resources: /mcp has those of all servers, a composition those that it names', async (t) => {
     const caller = await controlPlane.caller(t);
     const backend = await listingBackend(t);
     const name = newName('server');
@@ -284,7 +284,7 @@ await forEachStore(t, {}, async (t, controlPlane) => {
 });
 
 await t.test(
-  '--upstream-ca: servers with certificates of the operators own authority are active, and called',
+  '--upstream-ca: servers with certificates of the operator’s own authority are active, and can be called',
   async (t) => {
     const { authority, server } = createCertificates(t);
     const controlPlane = await startControlPlane(t, { options: ['--upstream-ca', authority.certificatePath] });
@@ -297,7 +297,7 @@ await t.test(
   },
 );
 
-await t.test('--upstream-connection-mode tls-only: servers over plain http are inactive, and told why', async (t) => {
+await t.test('--upstream-connection-mode tls-only: servers over plain http are inactive, with a reason', async (t) => {
   const controlPlane = await startControlPlane(t, { options: ['--upstream-connection-mode', 'tls-only'] });
   const caller = await controlPlane.caller(t);
   const backend = await backendFor(t);

@@ -23,7 +23,7 @@ const stores: Readonly<Record<string, (t: Test) => Promise<StoreOptions>>> = {
   Redis: async (t) => (await startRedis(t)).storeOptions,
 };
 
-/** Everything that a control plane knows, as its callers see it, but for what the health checks are always changing. */
+/** Everything that a control plane's callers can read, except for what health checks keep changing. */
 async function everything(caller: ApiCaller, server: string): Promise<string[]> {
   const paths = ['/servers', `/servers/${server}/tools`, '/compositions'];
   const answers = await Promise.all(paths.map(async (path) => (await caller.get(path)).text));
@@ -68,7 +68,7 @@ for (const [store, createStore] of Object.entries(stores)) {
 }
 
 void t.test(
-  'two control planes on one Redis: one of two registrations of a name at once, and each sees all',
+  'two control planes on one Redis: one of two simultaneous registrations of a name wins, and each sees all',
   async (t) => {
     const { storeOptions } = await startRedis(t);
     const first = await startControlPlane(t, { storeOptions });
@@ -85,7 +85,7 @@ void t.test(
   },
 );
 
-void t.test('the address in use: exit 69, the address and what to do', async (t) => {
+void t.test('an address in use: exit 69, with the address and what to do', async (t) => {
   const controlPlane = await startControlPlane(t);
   const address = new URL(controlPlane.origin).host;
   const store = ['--store-path', createScratchDirectory(t)];
@@ -96,7 +96,7 @@ void t.test('the address in use: exit 69, the address and what to do', async (t)
   t.equal((await controlPlane.stranger(t).get('/health')).status, 200, 'and the first goes on');
 });
 
-void t.test('an embedded store that cannot be used: exit 73, and what to do', async (t) => {
+void t.test('an embedded store that cannot be used: exit 73, with what to do', async (t) => {
   const run = await runProgram(['control-plane', '--address', '127.0.0.1:0', '--store-path', '/dev/null/store']);
   t.equal(run.code, EXIT_CANNOT_CREATE);
   t.match(run.output, /store cannot be opened: .*--store-path/);
@@ -141,14 +141,14 @@ void t.test('without a key it warns once, and answers 401 to any token', async (
   const store = ['--store-path', createScratchDirectory(t)];
   const program = await startProgram(t, ['control-plane', '--address', '127.0.0.1:0', ...store]);
   const warnings = program.logs.filter(({ level, msg }) => level === 40 && String(msg).startsWith('no token'));
-  // That it is not ready for it follows, soon after it listens.
+  // A line that the control plane is not ready for lack of a key follows soon after it listens.
   t.equal(warnings.length, 1);
   const headers = [['authorization', 'Bearer x.y.z']] as const;
   t.equal((await send(program.origin, { method: 'GET', path: '/servers', headers })).status, 401);
   t.equal((await send(program.origin, { method: 'GET', path: '/version', headers: [] })).status, 200);
 });
 
-void t.test('SIGTERM while servers are looked at: it ends in order', async (t) => {
+void t.test('SIGTERM during probes of servers: it ends in order', async (t) => {
   const controlPlane = await startControlPlane(t, { options: ['--health-check-interval', '10ms'] });
   const caller = await controlPlane.caller(t);
   let isSilent = false;
@@ -161,7 +161,7 @@ void t.test('SIGTERM while servers are looked at: it ends in order', async (t) =
   t.same(await controlPlane.program.exit, { code: 0, signal: null });
 });
 
-/** A control plane with a probe under way that lasts until `letGo` is called, and the request that waits for it. */
+/** A control plane with a probe in progress that lasts until `letGo` is called, and the request that waits for it. */
 async function withHeldRequest(
   t: Test,
   options: readonly string[] = [],
@@ -192,7 +192,7 @@ void t.test('SIGTERM and SIGINT: what is in flight finishes, exit 0', async (t) 
   }
 });
 
-void t.test('--drain-timeout: what is in flight is cut after it, exit 0', async (t) => {
+void t.test('--drain-timeout: what is still in flight is then cut off, exit 0', async (t) => {
   const { controlPlane, answered, letGo } = await withHeldRequest(t, ['--drain-timeout', '50ms']);
   controlPlane.program.signal('SIGTERM');
   t.equal(await answered, 0);
@@ -204,7 +204,7 @@ void t.test('a second signal cuts the drain short', async (t) => {
   const { controlPlane, letGo } = await withHeldRequest(t);
   controlPlane.program.signal('SIGTERM');
   await controlPlane.program.waitForLog(({ msg }) => msg === 'draining');
-  // Signals that follow each other closely are one wish.
+  // Signals in quick succession count as one.
   await until(() => {
     controlPlane.program.signal('SIGTERM');
     return controlPlane.program.logs.some(({ msg }) => String(msg).includes('drain aborted'));

@@ -39,7 +39,7 @@ const RECORD_MEMBERS = [
 
 type Json = Record<string, unknown>;
 
-/** Registers a server and answers its record. */
+/** Registers a server. Returns its record. */
 async function register(caller: ApiCaller, input: Json): Promise<Json> {
   const answer = await caller.post('/servers', input);
   if (answer.status !== 201) throw new Error(`not registered: ${answer.status} ${answer.text}`);
@@ -80,7 +80,7 @@ await forEachStore(t, { options: ['--health-check-interval', '250ms'] }, async (
       reachable: true,
       toolCount: 2,
       promptCount: 3,
-      // It refuses to list them, and serves its tools all the same.
+      // The server refuses to list resources, and serves its tools all the same.
       resourceCount: 0,
       capabilities: { tools: {} },
       serverInfo: { name: 'echoes' },
@@ -91,7 +91,7 @@ await forEachStore(t, { options: ['--health-check-interval', '250ms'] }, async (
     t.same((await caller.get(answer.header('location') ?? '')).json(), record);
   });
 
-  await t.test('POST /servers: one that cannot be reached is stored as inactive', async (t) => {
+  await t.test('POST /servers: a server that cannot be reached is stored as inactive', async (t) => {
     const caller = await controlPlane.caller(t);
     const record = await register(caller, { name: newName('down'), url: UNREACHABLE_URL });
     t.match(record, { status: 'inactive', reachable: false, toolCount: 0, serverInfo: null, lastSeen: null });
@@ -101,7 +101,7 @@ await forEachStore(t, { options: ['--health-check-interval', '250ms'] }, async (
   });
 
   await t.test(
-    'GET /servers/{server}/health: each time that it was found otherwise, as long as it is there',
+    'GET /servers/{server}/health: every change of its health, for as long as the server is registered',
     async (t) => {
       const caller = await controlPlane.caller(t);
       const backend = await backendFor(t, {});
@@ -195,7 +195,7 @@ await forEachStore(t, { options: ['--health-check-interval', '250ms'] }, async (
     t.match(detailOf(answer), /^the body must be an object/);
   });
 
-  await t.test('a record may come back as it was read: what is not people’s to say counts for nothing', async (t) => {
+  await t.test('a record may be sent back as it was read: members that callers may not set are ignored', async (t) => {
     const caller = await controlPlane.caller(t);
     const record = await register(caller, { name: newName('round'), url: UNREACHABLE_URL });
     const answer = await caller.put(`/servers/${String(record['id'])}`, {
@@ -208,7 +208,7 @@ await forEachStore(t, { options: ['--health-check-interval', '250ms'] }, async (
     t.match(answer.json(), { description: 'changed', status: 'inactive', toolCount: 0, id: record['id'] });
   });
 
-  await t.test('members may be sent in snake_case, and not in both ways', async (t) => {
+  await t.test('members may be sent in snake_case, but not in both forms', async (t) => {
     const caller = await controlPlane.caller(t);
     const good = { name: newName('snake'), url: UNREACHABLE_URL };
     const twice = await caller.post('/servers', { ...good, tool_count: 1, toolCount: 1 });
@@ -269,7 +269,7 @@ await forEachStore(t, { options: ['--health-check-interval', '250ms'] }, async (
       const answer = await caller.get(path);
       pages.push((answer.json() as Json[]).map((record) => record['name']));
       path = /^<(\/servers\?[^>]+)>; rel="next"$/.exec(answer.header('link') ?? '')?.[1];
-      // The last name of a page may go away before the next page is asked for.
+      // The last name of a page may be removed before the next page is requested.
       if (pages.length === 1) t.equal((await caller.delete(`/servers/${String(names[1])}`)).status, 204);
     }
     t.same(pages, [names.slice(0, 2), names.slice(2, 4), names.slice(4)]);
@@ -339,7 +339,7 @@ await forEachStore(t, { options: ['--health-check-interval', '250ms'] }, async (
     );
   });
 
-  await t.test('POST /servers/{id}/refresh: what has changed, and the status both ways', async (t) => {
+  await t.test('POST /servers/{id}/refresh: reports what has changed, and updates the status either way', async (t) => {
     const caller = await controlPlane.caller(t);
     const tools: (string | Json)[] = ['stays', 'goes', { name: 'changes', inputSchema: { type: 'object' } }];
     const backend = await backendFor(t, { tools });
@@ -349,7 +349,7 @@ await forEachStore(t, { options: ['--health-check-interval', '250ms'] }, async (
     const refreshed = await caller.post(`/servers/${name}/refresh`);
     t.equal(refreshed.status, 200);
     const report = refreshed.json() as Json;
-    // A health check may have been faster than the refresh to read the new tools.
+    // A health check may have read the new tools before the refresh did.
     t.match(report, { status: 'active', durationMs: Number, refreshedAt: /^\d{4}-/ });
     t.notOk('error' in report);
     t.equal(((await caller.get(`/servers/${name}`)).json() as Json)['toolCount'], 4);
@@ -363,7 +363,7 @@ await forEachStore(t, { options: ['--health-check-interval', '250ms'] }, async (
     t.equal((await caller.post(`/servers/${newName('x')}/refresh`)).status, 404);
   });
 
-  await t.test('prompts, resources and templates are counted, and a refresh tells what changed in them', async (t) => {
+  await t.test('prompts, resources and templates are counted, and a refresh reports changes of them', async (t) => {
     const caller = await controlPlane.caller(t);
     let round = 0;
     const backend = await backendFor(t, {
@@ -394,7 +394,7 @@ await forEachStore(t, { options: ['--health-check-interval', '250ms'] }, async (
     await until(async () => {
       round += 1;
       const report = (await caller.post(`/servers/${name}/refresh`)).json() as Json;
-      // Health checks are in between at times, and have read some of it before.
+      // Health checks may run in between, and read some of the changes first.
       return changes.every((change) => report[change] === 1);
     }, 'a refresh that tells one of each');
     t.match((await caller.get(`/servers/${name}`)).json(), { promptCount: 2, resourceCount: 3, templateCount: 2 });
@@ -441,7 +441,7 @@ await forEachStore(t, { options: ['--health-check-interval', '250ms'] }, async (
     },
   );
 
-  await t.test('a server that redirects or answers nonsense costs only itself', async (t) => {
+  await t.test('a server that redirects or answers nonsense affects only itself', async (t) => {
     const caller = await controlPlane.caller(t);
     const redirecting = await startHttp(t, 307, { location: 'http://127.0.0.1:1/' });
     const moved = await startHttp(t, 308, { location: '/mcp/?key=s3cret' });
@@ -454,7 +454,7 @@ await forEachStore(t, { options: ['--health-check-interval', '250ms'] }, async (
   });
 });
 
-/** Answers everything with one status and nonsense. */
+/** A server that answers every request with one status and nonsense. */
 async function startHttp(t: Test, status: number, headers: Record<string, string>): Promise<string> {
   const server = createServer((_request, response) => response.writeHead(status, headers).end('{"nonsense":true}'));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
