@@ -78,7 +78,7 @@ async function look(lookup: LookupFunction, name: string, options: object = {}):
   });
 }
 
-t.test('addresses', async (t) => {
+t.test('metadata and link-local addresses are refused in every notation, and other addresses are not', async (t) => {
   for (const address of REFUSED) t.equal(isAddressRefused(address), true, address);
   for (const address of ALLOWED) t.equal(isAddressRefused(address), false, address);
   for (const name of ['', 'localhost', 'metadata.google.internal', '169.254']) {
@@ -86,7 +86,7 @@ t.test('addresses', async (t) => {
   }
 });
 
-t.test('hosts in every spelling', async (t) => {
+t.test('a URL host is refused in every spelling of a refused address', async (t) => {
   for (const host of [...REFUSED_HOSTS, '::ffff:169.254.169.254']) {
     t.equal(isHostRefused(host), true, host);
   }
@@ -105,7 +105,7 @@ t.test('hosts in every spelling', async (t) => {
   }
 });
 
-t.test('a name is looked up whole', async (t) => {
+t.test('a look-up returns all addresses of a name, or the first of the wanted family', async (t) => {
   const both = ['192.0.2.1', '2001:db8::1'];
   t.same(await look(lookupOf(both), 'name', { all: true }), [
     { address: '192.0.2.1', family: 4 },
@@ -118,7 +118,7 @@ t.test('a name is looked up whole', async (t) => {
   t.same(await look(lookupOf(['192.0.2.1']), 'name', { family: 6 }), { code: 'ENOTFOUND' });
 });
 
-t.test('one refused address refuses the name', async (t) => {
+t.test('a name with one refused address is refused as a whole', async (t) => {
   for (const addresses of [
     ['169.254.169.254'],
     ['192.0.2.1', '169.254.169.254'],
@@ -132,14 +132,14 @@ t.test('one refused address refuses the name', async (t) => {
   }
 });
 
-t.test('a resolver that fails is passed on', async (t) => {
+t.test('the error of a failing resolver is passed on', async (t) => {
   const lookup = createGuardedLookup((_name, _options, callback) => {
     callback(Object.assign(new Error('no'), { code: 'ENOTFOUND' }), []);
   });
   t.same(await look(lookup, 'name'), { code: 'ENOTFOUND' });
 });
 
-t.test('sockets take it for their lookup', async (t) => {
+t.test('sockets can use the guarded look-up', async (t) => {
   const server = createServer((socket) => socket.end()).listen(0, 'localhost');
   t.teardown(() => server.close());
   await once(server, 'listening');

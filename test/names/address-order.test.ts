@@ -3,14 +3,14 @@ import { orderAddresses } from '../../src/names/address-order.js';
 
 const ADDRESSES = Array.from({ length: 8 }, (_, index) => `192.0.2.${index}`);
 
-t.test('the two kinds have turns, IPv6 first, each address once', async (t) => {
+t.test('addresses alternate between the families, IPv6 first, without duplicates', async (t) => {
   const ordered = orderAddresses(['192.0.2.1', '192.0.2.2', '192.0.2.3', '2001:db8::1', '192.0.2.1']);
   t.equal(ordered.length, 4);
   t.equal(ordered[0], '2001:db8::1');
   t.same(orderAddresses([]), []);
 });
 
-t.test('the order is kept when addresses come, go or are told in another order', async (t) => {
+t.test('the order of addresses does not depend on their order in the response, nor on the others', async (t) => {
   const ordered = orderAddresses(ADDRESSES);
   t.same(orderAddresses([...ADDRESSES].reverse()), ordered);
   for (const gone of ADDRESSES) {
@@ -21,7 +21,7 @@ t.test('the order is kept when addresses come, go or are told in another order',
   }
 });
 
-t.test('processes differ in what they try first', async (t) => {
+t.test('different processes try different addresses first', async (t) => {
   const firsts = Array.from({ length: 64 }, (_, seed) => orderAddresses(ADDRESSES, Buffer.from([seed]))[0]);
   t.ok(new Set(firsts).size >= ADDRESSES.length / 2, `${new Set(firsts).size} different`);
 });

@@ -1,4 +1,4 @@
-// One name asked for of a resolver that answers when the test says so, on a clock that the test moves.
+// Queries for one name, against a resolver that answers when the test says so, on a clock that the test moves.
 import type { RecordWithTtl, Resolver } from 'node:dns';
 import { mock } from 'node:test';
 import t from 'tap';
@@ -18,7 +18,7 @@ class ScriptedResolver {
     this.#waiting.set(`four of ${name}`, onRecords);
   }
 
-  /** @param what as in `six of a.test`. @param outcome records, or the code of an error. */
+  /** @param what such as `six of a.test`. @param outcome records, or an error code. */
   answer(what: string, outcome: readonly RecordWithTtl[] | string): void {
     const onRecords = this.#waiting.get(what);
     if (onRecords === undefined) throw new Error(`nobody asked for ${what}`);
@@ -42,7 +42,7 @@ function record(address: string, ttl = 60): RecordWithTtl {
 t.before(() => mock.timers.enable({ apis: ['setTimeout'] }));
 t.teardown(() => mock.timers.reset());
 
-t.test('addresses are kept for the shortest of their times', async (t) => {
+t.test('addresses are kept for the shortest TTL among them', async (t) => {
   const { resolver, answers } = query('a.test');
   resolver.answer('six of a.test', [record('::1', 50), record('::2', 40)]);
   resolver.answer('four of a.test', [record('127.0.0.1', 30), record('127.0.0.2', 90)]);
@@ -53,7 +53,7 @@ t.test('addresses are kept for the shortest of their times', async (t) => {
   t.match(other.answers, [{ ttlMs: 20_000 }]);
 });
 
-t.test('of each kind so many addresses are taken', async (t) => {
+t.test('the number of addresses of each family is bounded', async (t) => {
   const { resolver, answers } = query('a.test');
   const count = limits.addressesPerNameMax + 1;
   resolver.answer(
@@ -66,7 +66,7 @@ t.test('of each kind so many addresses are taken', async (t) => {
 });
 
 t.test(
-  'a kind that is late is waited for a moment, and comes after it; what is complete does not come again',
+  'a late address family is waited for briefly and added when it arrives; a complete answer is given only once',
   async (t) => {
     const { resolver, answers } = query('a.test');
     resolver.answer('four of a.test', [record('127.0.0.1')]);
@@ -86,7 +86,7 @@ t.test(
   },
 );
 
-t.test('only who says that there is no such name is believed', async (t) => {
+t.test('a name counts as not found only when the name server says so for both families', async (t) => {
   const outcomes = [
     ['ENOTFOUND', 'ENODATA', 'not-found'],
     ['ESERVFAIL', 'ENODATA', 'failed'],
@@ -101,7 +101,7 @@ t.test('only who says that there is no such name is believed', async (t) => {
   }
 });
 
-t.test('a name that cannot be found in a domain that fails may be there all the same', async (t) => {
+t.test('a name counts as failed, not as not found, when one of its search domains failed', async (t) => {
   const { resolver, answers } = query('a.one.example', 'a.two.example', 'a');
   for (const kind of ['six', 'four']) resolver.answer(`${kind} of a.one.example`, 'ESERVFAIL');
   for (const kind of ['six', 'four']) resolver.answer(`${kind} of a.two.example`, 'ENOTFOUND');

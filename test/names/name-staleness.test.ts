@@ -1,4 +1,4 @@
-// How long addresses serve when their name server falls silent, and what comes late, on clocks that the test moves.
+// How long stale addresses are served while their name server is silent, and what late responses do, on clocks that the test moves.
 import { mock } from 'node:test';
 import t from 'tap';
 import type { NameOutcome } from '../../src/names/names.js';
@@ -9,7 +9,7 @@ import { start } from './names-scene.js';
 t.before(() => mock.timers.enable({ apis: ['setTimeout'] }));
 t.teardown(() => mock.timers.reset());
 
-/** With the test's own timers nothing but the event loop goes on by itself. */
+/** Waits by turns of the event loop, since the mocked timers do not advance by themselves. */
 async function turnsUntil(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise(setImmediate);
 }
@@ -22,7 +22,7 @@ t.test('a name that was answered in time does not count as silent afterwards', a
   t.equal(names.known('a.test'), undefined, 'it is asked for again');
 });
 
-t.test('old addresses serve while the grace lasts, and not after it', async (t) => {
+t.test('stale addresses are served during the grace period, and not after it', async (t) => {
   const { names, nameServer, lookUp, pass } = await start(t, { 'a.test': { addresses: ['127.0.0.1'], ttl: 1 } });
   await lookUp('a.test');
   nameServer.isHeld = () => true;
@@ -43,7 +43,7 @@ t.test('old addresses serve while the grace lasts, and not after it', async (t) 
   t.equal(outcomes.length, 1, 'the grace is over');
 });
 
-t.test('old addresses serve who has to wait for a turn, and newer ones are asked for when it comes', async (t) => {
+t.test('stale addresses are served while the look-up waits for its turn, and are replaced after it', async (t) => {
   const records = { 'a.test': { addresses: ['127.0.0.1'], ttl: 1 } };
   const { names, nameServer, lookUp, pass } = await start(t, records, { lookUpsMax: 1, lookUpsPerSubjectMax: 1 });
   await lookUp('a.test');
@@ -65,7 +65,7 @@ t.test('old addresses serve who has to wait for a turn, and newer ones are asked
   await turnsUntil(() => String(names.known('a.test')) === '127.0.0.2');
 });
 
-t.test('old addresses serve who may not even wait', async (t) => {
+t.test('stale addresses are served to a subject whose queue of look-ups is full', async (t) => {
   const records = { 'a.test': { addresses: ['127.0.0.1'], ttl: 1 } };
   const { names, nameServer, lookUp, pass } = await start(t, records, { lookUpsMax: 1, lookUpsPerSubjectMax: 1 });
   await lookUp('a.test');
@@ -78,7 +78,7 @@ t.test('old addresses serve who may not even wait', async (t) => {
   t.equal(await lookUp('b.test', 'mallory'), 'share-used');
 });
 
-t.test('a name server that fails after the grace leaves nothing of the old addresses', async (t) => {
+t.test('when a name server fails after the grace period, stale addresses are not served', async (t) => {
   const { nameServer, lookUp, pass } = await start(t, { 'a.test': { addresses: ['127.0.0.1'], ttl: 1 } });
   await lookUp('a.test');
   nameServer.records['a.test'] = 'server-failure';
@@ -86,7 +86,7 @@ t.test('a name server that fails after the grace leaves nothing of the old addre
   t.equal(await lookUp('a.test'), 'not-answered');
 });
 
-t.test('what comes late for one look-up says nothing while the next one is under way', async (t) => {
+t.test('a late response to one look-up does not answer the next look-up of the same name', async (t) => {
   const { names, nameServer, lookUp, pass } = await start(t, {
     'a.test': { addresses: ['127.0.0.1', '::1'], ttl: 1 },
     'marker.test': { addresses: ['127.0.0.9'] },
@@ -95,7 +95,7 @@ t.test('what comes late for one look-up says nothing while the next one is under
   const outcomes: NameOutcome[] = [];
   names.lookUp('a.test', 'alice', (outcome) => outcomes.push(outcome));
   await turnsUntil(() => nameServer.countOf('a.test') === 2);
-  // Behind the answer for IPv4 that was sent before it.
+  // This response comes after the IPv4 response above, which was sent first.
   await lookUp('marker.test');
   mock.timers.tick(limits.secondAddressKindMs);
   t.same(outcomes, [['127.0.0.1']]);
@@ -110,12 +110,12 @@ t.test('what comes late for one look-up says nothing while the next one is under
   t.ok(names.isAsking('a.test'));
 });
 
-t.test('other name servers are asked once they are named', async (t) => {
+t.test('a change of the configured name servers takes effect', async (t) => {
   const other = await startNameServer({ 'a.test': { addresses: ['127.0.0.2'], ttl: 1 } });
   t.teardown(() => other.close());
   const first = await startNameServer({ 'a.test': { addresses: ['127.0.0.1'], ttl: 1 } });
   t.teardown(() => first.close());
-  // A file names no ports, so that the list changes in place of the file.
+  // resolv.conf cannot give a port, so the test changes the list of servers instead of the file.
   const nameServers = [first.address];
   const { lookUp, pass } = await start(t, {}, { nameServers });
   t.same(await lookUp('a.test'), ['127.0.0.1']);
@@ -124,7 +124,7 @@ t.test('other name servers are asked once they are named', async (t) => {
   t.same(await lookUp('a.test'), ['127.0.0.2']);
 });
 
-t.test('who waits hears at the end, at once, that there is no answer', async (t) => {
+t.test('closing answers every waiting look-up at once, as not answered', async (t) => {
   const { names, nameServer } = await start(t, { 'a.test': { addresses: ['127.0.0.1'] } });
   nameServer.isHeld = () => true;
   const outcomes: NameOutcome[] = [];

@@ -1,14 +1,14 @@
-// Whose look-up is asked for, and when: what one subject may have under way, and what waits. Look-ups begin within the
-// call that makes room, so that nothing here waits for a time.
+// Which look-ups are sent, and when: how many one subject may have under way, and how many wait. A look-up begins inside the
+// call that makes room for it, so these tests wait for no timers.
 import t, { type Test } from 'tap';
 import type { NameOutcome, NamesOptions } from '../../src/names/names.js';
 import { limits } from '../../src/shared/limits.js';
 import { roundsOf, start, type Scene } from './names-scene.js';
 
 interface Turns extends Scene {
-  /** Looks names up whose answers are kept back, and says which of them are being asked for. */
+  /** Looks up names whose responses are held back; returns those that are being queried. */
   readonly ask: (subject: string, ...names: readonly string[]) => readonly string[];
-  /** Lets the name server answer one of them, and waits for that. */
+  /** Lets the name server answer for one name, and waits until that answer has arrived. */
   readonly answer: (name: string) => Promise<void>;
 }
 
@@ -26,13 +26,13 @@ async function startTurns(t: Test, options: NamesOptions): Promise<Turns> {
     while (nameServer.countOf(name) < 2) await new Promise(setImmediate);
     nameServer.release((query) => query.name === name);
     await done;
-    // The room that it took is given on once those who waited have been told.
+    // The freed room is passed on only after the waiting callers have been answered.
     await new Promise(setImmediate);
   };
   return { ...scene, ask, answer };
 }
 
-t.test('so many are asked for at once, in all and of each subject', async (t) => {
+t.test('the number of look-ups under way is bounded, in all and for each subject', async (t) => {
   const inAll = await startTurns(t, { lookUpsMax: 2, lookUpsPerSubjectMax: 2 });
   t.same(inAll.ask('alice', 'a1.test'), ['a1.test']);
   t.same(inAll.ask('bob', 'b1.test', 'b2.test'), ['b1.test']);
@@ -40,7 +40,7 @@ t.test('so many are asked for at once, in all and of each subject', async (t) =>
   t.same(ofEach.ask('alice', 'a1.test', 'a2.test', 'a3.test'), ['a1.test', 'a2.test']);
 });
 
-t.test('who has all of his share gets no more of it when another gives room back', async (t) => {
+t.test('a subject that has used its share gets no more when another subject gives room back', async (t) => {
   const { ask, answer, names } = await startTurns(t, { lookUpsMax: 3, lookUpsPerSubjectMax: 1 });
   t.same(ask('mallory', 'm1.test', 'm2.test'), ['m1.test']);
   t.same(ask('alice', 'a1.test'), ['a1.test']);
@@ -48,7 +48,7 @@ t.test('who has all of his share gets no more of it when another gives room back
   t.notOk(names.isAsking('m2.test'));
 });
 
-t.test('who waits has room for as many as his share when some of it comes back', async (t) => {
+t.test('when room comes back, a waiting subject may begin look-ups up to its share', async (t) => {
   const { ask, answer, names } = await startTurns(t, { lookUpsMax: 9, lookUpsPerSubjectMax: 1 });
   t.same(ask('alice', 'a1.test', 'a2.test', 'a3.test'), ['a1.test']);
   await answer('a1.test');
@@ -56,7 +56,7 @@ t.test('who waits has room for as many as his share when some of it comes back',
   t.notOk(names.isAsking('a3.test'));
 });
 
-t.test('a name waits once for a subject, however often it is wanted, and again the next time', async (t) => {
+t.test('a name takes one place in the queue of its subject, however often it is wanted', async (t) => {
   const { ask, answer, names, pass } = await startTurns(t, { lookUpsMax: 9, lookUpsPerSubjectMax: 1 });
   ask('alice', 'a1.test');
   const outcomes: NameOutcome[] = [];
@@ -78,7 +78,7 @@ t.test('a name waits once for a subject, however often it is wanted, and again t
   t.ok(names.isAsking('a2.test'));
 });
 
-t.test('of the names that nobody is asked for the one used longest ago is forgotten', async (t) => {
+t.test('when too many names are known, the least recently used one that nobody waits for is forgotten', async (t) => {
   const scene = await start(t, {
     'first.test': { addresses: ['127.0.0.1'], ttl: 1 },
     'second.test': { addresses: ['127.0.0.2'], ttl: 1 },
@@ -100,7 +100,7 @@ t.test('of the names that nobody is asked for the one used longest ago is forgot
   t.ok(names.isAsking('asked.test'), 'somebody waits for it');
 });
 
-t.test('a name in use is asked for when it is out of date, and once', async (t) => {
+t.test('a name in use is queried again once when it expires', async (t) => {
   const scene = await start(t, { 'a.test': { addresses: ['127.0.0.1'], ttl: 10 } });
   t.equal(scene.names.refreshed('a.test', 'alice'), undefined);
   await scene.lookUp('a.test');

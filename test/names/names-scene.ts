@@ -1,4 +1,4 @@
-// What the tests of names begin with: a name server on this machine, and a clock that the test moves.
+// The scene of the tests of names: a name server on this machine, and a clock that the test moves.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
@@ -9,14 +9,14 @@ import { createScratchDirectory } from '../support/scratch-directory.js';
 export interface Scene {
   readonly nameServer: NameServer;
   readonly names: Names;
-  /** Lets time pass, for what is kept; look-ups take the time they take. */
+  /** Advances the clock for cached names; the time of look-ups is real. */
   readonly pass: (ms: number) => void;
   readonly writeHosts: (text: string) => void;
   readonly writeSettings: (text: string) => void;
   readonly lookUp: (name: string, subject?: string) => Promise<NameOutcome>;
 }
 
-/** Names that ask a name server of their own. */
+/** Starts a `Names` with a name server of its own. */
 export async function start(t: Test, records: Record<string, NameRecord>, options: NamesOptions = {}): Promise<Scene> {
   const nameServer = await startNameServer(records);
   const directory = createScratchDirectory(t);
@@ -44,7 +44,7 @@ export async function start(t: Test, records: Record<string, NameRecord>, option
   };
 }
 
-/** How often the name server was asked for both kinds of address. */
+/** How many times the name server was asked for both address families of the name. */
 export function roundsOf({ nameServer }: Scene, name: string): number {
   return nameServer.countOf(name) / 2;
 }

@@ -34,7 +34,7 @@ t.test('says why there is no address', async (t) => {
   t.equal(await scene.lookUp('odd.test'), 'not-answered');
 });
 
-t.test('asks once however many want to know, and not again while the records last', async (t) => {
+t.test('concurrent look-ups of one name share one query, and none is sent while the records last', async (t) => {
   const scene = await start(t, { 'a.test': { addresses: ['127.0.0.1'], ttl: 30 } });
   const all = await Promise.all(Array.from({ length: 100 }, (_, index) => scene.lookUp('a.test', `s${index}`)));
   t.ok(all.every((outcome) => Array.isArray(outcome)));
@@ -50,7 +50,7 @@ t.test('asks once however many want to know, and not again while the records las
   t.equal(scene.names.known('a.test'), undefined, 'no longer than that, whatever the records say');
 });
 
-t.test('records that last for no time are kept for a moment', async (t) => {
+t.test('records with a TTL of zero are kept for a moment', async (t) => {
   const scene = await start(t, { 'a.test': { addresses: ['127.0.0.1'], ttl: 0 } });
   await scene.lookUp('a.test');
   scene.pass(limits.nameKeptMsMin - 1);
@@ -68,7 +68,7 @@ t.test('a name that is not found is asked for again soon', async (t) => {
   t.same(await scene.lookUp('a.test'), ['127.0.0.1']);
 });
 
-t.test('while the name server is silent the last addresses serve, and a name that is gone is gone', async (t) => {
+t.test('while the name server is silent the last addresses are served; a deleted name is not found', async (t) => {
   const scene = await start(t, { 'a.test': { addresses: ['127.0.0.1'], ttl: 1 } });
   await scene.lookUp('a.test');
   scene.nameServer.isSilent = true;
@@ -95,7 +95,7 @@ t.test('while the name server is silent the last addresses serve, and a name tha
   await until(() => String(gone.names.known('b.test')) === '127.0.0.4', 'the new address');
 });
 
-t.test('a name whose server is silent holds up no other, nor its own subject', async (t) => {
+t.test('a silent name server delays no other name, not even one of the same subject', async (t) => {
   const scene = await start(t, { 'silent.test': 'silent', 'a.test': { addresses: ['127.0.0.1'] } });
   const outcomes: string[] = [];
   scene.names.lookUp('silent.test', 'alice', (outcome) => outcomes.push(String(outcome)));
@@ -105,7 +105,7 @@ t.test('a name whose server is silent holds up no other, nor its own subject', a
   t.same(outcomes, ['not-answered']);
 });
 
-t.test('a name server that never answers for one kind of address costs a moment', async (t) => {
+t.test('a name server that never answers for one address family causes only a short delay', async (t) => {
   const scene = await start(t, {
     'four.test': { addresses: ['127.0.0.1'], silentAbout: 'AAAA' },
     'six.test': { addresses: ['::1'], silentAbout: 'A' },
@@ -114,7 +114,7 @@ t.test('a name server that never answers for one kind of address costs a moment'
   t.same(await scene.lookUp('six.test'), ['::1']);
 });
 
-t.test('look-ups are shared fairly: a subject with many silent names keeps nobody waiting', async (t) => {
+t.test('a subject with many silent names delays no other subject', async (t) => {
   const silent = Array.from({ length: 20 }, (_, index) => `s${index}.silent.test`);
   const scene = await start(
     t,
@@ -122,7 +122,7 @@ t.test('look-ups are shared fairly: a subject with many silent names keeps nobod
     { lookUpsMax: 4, lookUpsPerSubjectMax: 2 },
   );
   const waits = silent.map((name) => scene.names.lookUp(name, 'mallory', () => undefined));
-  // What he waits for himself, in vain, is had by others at once.
+  // Mallory's look-up of this name waits in his queue; Alice's look-up of the same name is sent at once.
   waits.push(scene.names.lookUp('a.test', 'mallory', () => undefined));
   t.same(await scene.lookUp('a.test'), ['127.0.0.1']);
   const asked = new Set(scene.nameServer.queries.map(({ name }) => name));
@@ -130,7 +130,7 @@ t.test('look-ups are shared fairly: a subject with many silent names keeps nobod
   for (const wait of waits) wait.abandon();
 });
 
-t.test('those who wait are served when others are answered, and the others not asked for twice', async (t) => {
+t.test('waiting look-ups are answered by the queries of others, and no name is queried twice', async (t) => {
   const list = Array.from({ length: 12 }, (_, index) => `n${index}.test`);
   const scene = await start(t, Object.fromEntries(list.map((name) => [name, { addresses: ['127.0.0.1'] }])), {
     lookUpsMax: 2,
@@ -143,7 +143,7 @@ t.test('those who wait are served when others are answered, and the others not a
   for (const name of list) t.equal(roundsOf(scene, name), 1, name);
 });
 
-t.test('too many that wait are refused, each with whose share it is', async (t) => {
+t.test('look-ups beyond the bound on waiting ones are refused, and the refusal names the full share', async (t) => {
   const scene = await start(t, {}, { lookUpsMax: 1, lookUpsPerSubjectMax: 1 });
   scene.nameServer.isSilent = true;
   const refusals: string[] = [];
@@ -154,7 +154,7 @@ t.test('too many that wait are refused, each with whose share it is', async (t) 
   t.same(refusals, ['share-used']);
 });
 
-t.test('an abandoned wait hears nothing', async (t) => {
+t.test('an abandoned look-up is never called back', async (t) => {
   const scene = await start(t, { 'a.test': { addresses: ['127.0.0.1'] } });
   const heard: string[] = [];
   const wait = scene.names.lookUp('a.test', 'alice', () => heard.push('abandoned'));
@@ -167,7 +167,7 @@ t.test('an abandoned wait hears nothing', async (t) => {
   t.same(heard, []);
 });
 
-t.test('the hosts file is asked first, and read again when it changes', async (t) => {
+t.test('the hosts file comes before the name servers, and is read again when it changes', async (t) => {
   const scene = await start(t, { 'a.test': { addresses: ['127.0.0.1'] } });
   scene.writeHosts('127.0.0.7 a.test alias # b.test\n::7\tA.TEST\nnonsense a.test\nfe80::1%eth0 a.test\n');
   scene.pass(limits.nameFileCheckMs);
@@ -185,7 +185,7 @@ t.test('the hosts file is asked first, and read again when it changes', async (t
   t.equal(scene.nameServer.countOf('a.test'), 2);
 });
 
-t.test('localhost is this machine, whatever name servers say', async (t) => {
+t.test('localhost is this machine, whatever the name servers say', async (t) => {
   const scene = await start(t, { localhost: { addresses: ['192.0.2.1'] } });
   t.same(await scene.lookUp('localhost'), ['::1', '127.0.0.1']);
   t.same(await scene.lookUp('app.localhost'), ['::1', '127.0.0.1']);
@@ -218,12 +218,12 @@ t.test('short names are completed as resolv.conf says', async (t) => {
   t.equal(scene.nameServer.countOf('nobody.two.example'), 2);
 });
 
-t.test('name servers of resolv.conf are asked, and others when it changes', async (t) => {
+t.test('the name servers of resolv.conf are used, also after it changes', async (t) => {
   const scene = await start(t, {}, { nameServers: undefined });
   scene.writeSettings('nameserver 127.0.0.1\n');
   const other = await start(t, { 'a.test': { addresses: ['127.0.0.1'] } });
   t.same(await other.lookUp('a.test'), ['127.0.0.1']);
-  // On ports other than 53 resolv.conf has no word for, so only who is asked can be told: nobody there.
+  // resolv.conf cannot give a port, and nothing listens on port 53: only the failed query shows which server was asked.
   scene.pass(limits.nameFileCheckMs);
   t.equal(await scene.lookUp('a.test'), 'not-answered');
   t.equal(scene.nameServer.queries.length, 0);

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { candidatesOf, parseResolverSettings } from '../../src/names/resolver-settings.js';
 
-t.test('reads what resolv.conf(5) says', async (t) => {
+t.test('reads what resolv.conf(5) describes', async (t) => {
   t.same(parseResolverSettings(''), { nameServers: ['127.0.0.1'], searchDomains: [], dotsMin: 1 });
   const text = [
     '# comment',
@@ -25,7 +25,7 @@ t.test('reads what resolv.conf(5) says', async (t) => {
   t.equal(parseResolverSettings('search a b c d e f g h i').searchDomains.length, 6);
 });
 
-t.test('completes names by their dots', async (t) => {
+t.test('search domains are tried before or after the name itself, depending on its dots', async (t) => {
   const settings = { nameServers: [], searchDomains: ['one', 'two'], dotsMin: 1 };
   t.same(candidatesOf('a', settings), ['a.one', 'a.two', 'a']);
   t.same(candidatesOf('a.b', settings), ['a.b', 'a.b.one', 'a.b.two']);

@@ -9,7 +9,7 @@ function isError(json: string): boolean {
 
 const large = `"${'x'.repeat(limits.readAtOnceBytesMax)}"`;
 
-t.test('a result says that its tool has failed in a member of its own', async (t) => {
+t.test('a failed tool is recognised by isError as a member of the result itself', async (t) => {
   t.ok(isError('{"content":[],"isError":true}'));
   t.ok(isError('{"isError" :\n\ttrue}'));
   t.notOk(isError('{"isError":false,"content":[]}'));
@@ -17,7 +17,7 @@ t.test('a result says that its tool has failed in a member of its own', async (t
   t.notOk(isError('{"content":["isError","isError" ,true]}'), 'nor as a text');
 });
 
-t.test('of a large one the beginning and the end are looked at', async (t) => {
+t.test('of a large result only the beginning and the end are searched for isError', async (t) => {
   t.ok(isError(`{"isError":true,"content":[${large}]}`));
   t.ok(isError(`{"content":[${large}],"isError":true}`));
   t.notOk(isError(`{"content":[${large}],"isError":false}`));
@@ -26,13 +26,13 @@ t.test('of a large one the beginning and the end are looked at', async (t) => {
   t.ok(isToolError(small, 10, 10 + '{"isError":true}'.length), 'a small result beside much else');
 });
 
-t.test('a result that is full of the word is not looked at for long', async (t) => {
+t.test('the search for isError ends after a bounded number of candidates', async (t) => {
   const words = (count: number): string => Array.from({ length: count }, () => '"isError"').join();
   t.ok(isError(`{"x":[${words(limits.toolErrorLooksMax - 1)}],"isError":true}`));
   t.notOk(isError(`{"x":[${words(limits.toolErrorLooksMax)}],"isError":true}`));
 });
 
-t.test('nor are all of its places visited', async (t) => {
+t.test('the search for isError visits a bounded number of candidates', async (t) => {
   const dense = Buffer.from(`{"x":["isError"${',"isError"'.repeat(10_000)}]}`);
   const bare = dense.subarray();
   t.ok(dense.length <= limits.readAtOnceBytesMax);

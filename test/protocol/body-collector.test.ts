@@ -5,7 +5,7 @@ import { Random } from '../support/random.js';
 
 const BYTES_MAX = 64 * 1024 * 1024;
 
-t.test('nothing, and one piece', async (t) => {
+t.test('an empty body, and a body of one piece', async (t) => {
   const collector = new BodyCollector(BYTES_MAX, false);
   t.equal(collector.length, 0);
   t.equal(collector.bytes.length, 0);
@@ -20,7 +20,7 @@ t.test('nothing, and one piece', async (t) => {
   t.equal(collector.bytes.length, 0);
 });
 
-t.test('whatever was said of the length, and however the body is cut', async (t) => {
+t.test('a body is collected whole, whatever length was stated and however it is cut', async (t) => {
   const random = new Random(5);
   for (let round = 0; round < 2_000; round += 1) {
     const body = Buffer.from(Array.from({ length: 1 + random.below(300) }, () => random.below(256)));
@@ -32,7 +32,7 @@ t.test('whatever was said of the length, and however the body is cut', async (t)
   }
 });
 
-t.test('no more is reserved than a bound, whatever is stated', async (t) => {
+t.test('the memory reserved in advance is bounded, whatever length is stated', async (t) => {
   const collector = new BodyCollector(BYTES_MAX, false);
   const parts = Array.from({ length: 3 }, (_, index) => Buffer.alloc(limits.bodyReservedBytesMax / 2, index));
   for (const part of parts) collector.add(part, 100 * limits.bodyReservedBytesMax);
@@ -42,7 +42,7 @@ t.test('no more is reserved than a bound, whatever is stated', async (t) => {
   t.ok(started.bytes.buffer.byteLength <= limits.bodyReservedBytesMax);
 });
 
-t.test('a body of the stated length stays where it was collected', async (t) => {
+t.test('a body of the stated length is never moved while it is collected', async (t) => {
   const collector = new BodyCollector(BYTES_MAX, false);
   collector.add(Buffer.from('ab'), 4);
   const early = collector.bytes;
@@ -73,7 +73,7 @@ t.test('a large body of an unknown length is never copied as a whole', async (t)
   }
 });
 
-t.test('a body that is kept shares its memory with no other; one that passes does', async (t) => {
+t.test('a kept body has memory of its own; a passing one shares memory with others', async (t) => {
   const memoryOf = (isPassing: boolean): ArrayBufferLike => {
     const collector = new BodyCollector(BYTES_MAX, isPassing);
     collector.add(Buffer.alloc(5_000), 5_000);

@@ -1,8 +1,8 @@
-// However small the pieces of a body are, what is kept of them is little more than their bytes.
+// However small the pieces of a body are, keeping them takes little more memory than their bytes.
 import t from 'tap';
 import { addPiece } from '../../src/protocol/byte-pieces.js';
 
-/** Bytes that differ from their neighbours, so that none can be lost, doubled or moved unnoticed. */
+/** Bytes that differ from their neighbours, so that losing, repeating or moving any of them shows. */
 function body(bytes: number): Buffer {
   return Buffer.from(Array.from({ length: bytes }, (_, index) => (index * 31 + (index >> 8)) & 0xff));
 }
@@ -17,7 +17,7 @@ function gather(bytes: Buffer, sizeOf: (index: number) => number): Buffer[] {
   return pieces;
 }
 
-t.test('pieces are copies, and one stays one', async (t) => {
+t.test('pieces are copied, and a single piece stays one piece', async (t) => {
   const sent = Buffer.from('abc');
   const pieces: Buffer[] = [];
   addPiece(pieces, sent);

@@ -1,4 +1,4 @@
-// Where the members of a batch stand in its bytes: of so many as it may have, and one more, which tells that there are more.
+// Where the members of a batch are in its bytes: up to the maximum, and one more, which shows that the batch is too long.
 import t from 'tap';
 import { clientBatchIn } from '../../src/protocol/client-batch.js';
 import { JsonScanner } from '../../src/protocol/json-scanner.js';
@@ -13,13 +13,13 @@ function membersOf(text: string): string[] {
   return members.map(({ start, end }) => bytes.toString('utf8', start, end));
 }
 
-t.test('members of every kind, in order, without what is between them', (t) => {
+t.test('members of every kind are found, in order, without the bytes between them', (t) => {
   t.same(membersOf('[]'), []);
   t.same(membersOf(' [ {"a":[1,{}]} ,7,"é" ,[ ],null\n]'), ['{"a":[1,{}]}', '7', '"é"', '[ ]', 'null']);
   t.end();
 });
 
-t.test('one more than a batch may have, and none beyond', (t) => {
+t.test('at most one member more than the limit of a batch is returned', (t) => {
   const many = (count: number): number => membersOf(`[${Array.from({ length: count }, () => '{}').join()}]`).length;
   const { batchMembersMax } = limits;
   t.equal(many(batchMembersMax), batchMembersMax);

@@ -41,7 +41,7 @@ function parse(pieces: readonly Buffer[]): Outcome {
   return { events, retryMs: parser.retryMs };
 }
 
-/** The reference, brought to our terms: an id lasts until the next (WHATWG), empty data is not dispatched (C15). */
+/** The reference, adapted: ids are left out, since they last until the next one (WHATWG); empty data is not dispatched (C15). */
 function parseByReference(stream: string): Outcome {
   const events: SeenEvent[] = [];
   let retryMs: number | undefined;
@@ -52,7 +52,7 @@ function parseByReference(stream: string): Outcome {
     onRetry: (ms) => (retryMs = ms),
   });
   parser.feed(stream.replace(/^\ufeff/, ''));
-  // It waits for a LF after a CR that ends the stream; the line is over either way.
+  // The reference waits for a LF after a CR that ends the stream, though the line has ended.
   if (stream.endsWith('\r')) parser.feed('\n');
   return { events, retryMs };
 }
@@ -60,7 +60,7 @@ function parseByReference(stream: string): Outcome {
 const stream = (text: string): Outcome => parse([Buffer.from(text)]);
 const data = (text: string): string[] => stream(text).events.map((event) => event.data);
 
-void t.test('line ends of every kind', async (t) => {
+void t.test('line ends of every kind are read', async (t) => {
   for (const end of ['\n', '\r\n', '\r']) {
     t.same(data(`data: a${end}${end}data: b${end}data:c${end}${end}`), ['a', 'b\nc'], printable(end));
   }
@@ -75,7 +75,7 @@ void t.test('CR LF cut in two is one line end', async (t) => {
   t.same(pieces('data: a\r', '', '\n\n'), ['a']);
 });
 
-void t.test('fields', async (t) => {
+void t.test('the fields of an event are read as WHATWG says', async (t) => {
   t.same(stream('event: x\ndata: 1\n\ndata: 2\n\nevent: message\ndata: 3\n\n').events, [
     { data: '1', event: 'x', id: '' },
     { data: '2', event: '', id: '' },
@@ -86,7 +86,7 @@ void t.test('fields', async (t) => {
   t.same(data(': comment\nDATA: a\n data: b\ndata : c\nfoo: d\ndataa: e\ndata: f\n\n'), ['f']);
 });
 
-void t.test('an id lasts until the next, and one with NUL is none', async (t) => {
+void t.test('an id lasts until the next, and an id with a NUL is ignored', async (t) => {
   const { events } = stream('id: 1\ndata: a\n\ndata: b\n\nid: x\0y\ndata: c\n\nid: 2\n\ndata: d\n\nid\ndata: e\n\n');
   t.same(
     events.map(({ id }) => id),
@@ -99,25 +99,25 @@ void t.test('events without data are not dispatched', async (t) => {
   t.equal(stream('event: x\n\ndata: a\n\n').events[0]?.event, '', 'and their name does not stay');
 });
 
-void t.test('an event that the end of the stream cuts is dropped', async (t) => {
+void t.test('an event that is cut off by the end of the stream is dropped', async (t) => {
   t.same(data('data: a\n\ndata: b\n'), ['a']);
   t.same(data('data: a\n\ndata: b'), ['a']);
 });
 
-void t.test('a byte order mark counts at the beginning only', async (t) => {
+void t.test('a byte order mark is skipped at the beginning only', async (t) => {
   t.same(data('\ufeffdata: a\n\n\ufeffdata: b\n\n'), ['a']);
   const bytes = Buffer.from('\ufeffdata: a\n\n');
   t.same(parse(Array.from(bytes, (byte) => Buffer.from([byte]))).events.length, 1);
   t.same(parse([Buffer.from([0xef, 0xbb]), Buffer.from('data: a\n\ndata: b\n\n')]).events.length, 1);
 });
 
-void t.test('retry', async (t) => {
+void t.test('retry is read when it is a whole number', async (t) => {
   t.equal(stream('retry: 1500\n').retryMs, 1500);
   t.equal(stream('retry: 10\nretry: 1.5\nretry: -1\nretry:\nretry: 1e3\n').retryMs, 10);
   t.equal(stream('data: a\n\n').retryMs, undefined);
 });
 
-void t.test('ids, names and `retry` are not decoded at any length', async (t) => {
+void t.test('ids, names and `retry` are decoded only up to a bounded length', async (t) => {
   const { eventFieldBytesMax } = limits;
   const long = '1'.repeat(eventFieldBytesMax);
   for (const pieceBytes of [700, UNBOUNDED]) {
@@ -143,7 +143,7 @@ void t.test('ids, names and `retry` are not decoded at any length', async (t) =>
   }
 });
 
-void t.test('an event that is too large is gone on behind, when its id has come', async (t) => {
+void t.test('after an event that is too large the id of that event counts, if it came before the bound', async (t) => {
   for (const [text, lastEventId] of [
     [`id: 1\ndata: a\n\nid: 2\ndata: ${'a'.repeat(20)}`, '2'],
     [`id: 1\ndata: a\n\ndata: ${'a'.repeat(20)}\nid: 2\n\n`, '1'],
@@ -155,7 +155,7 @@ void t.test('an event that is too large is gone on behind, when its id has come'
   }
 });
 
-void t.test('data goes out without a copy when its event lies in one chunk', async (t) => {
+void t.test('data is passed on without a copy when its event lies in one chunk', async (t) => {
   const chunk = Buffer.from('event: message\ndata: abc\n\n');
   let seen: Buffer | undefined;
   new EventStreamParser((data) => (seen = data), UNBOUNDED).push(chunk);
@@ -163,7 +163,7 @@ void t.test('data goes out without a copy when its event lies in one chunk', asy
   t.equal(seen?.toString(), 'xyz');
 });
 
-void t.test('the size of an event is bounded, however it comes', async (t) => {
+void t.test('the size of an event is bounded, in whatever pieces it comes', async (t) => {
   const isTaken = (text: string, pieceBytes: number): boolean => {
     const parser = new EventStreamParser(() => {}, 20);
     const bytes = Buffer.from(text);
@@ -181,7 +181,7 @@ void t.test('the size of an event is bounded, however it comes', async (t) => {
   }
 });
 
-/** Data of all events, those that were taken marked with a `*`; a line is offered from ten bytes on. */
+/** Data of all events, with a `*` before those that were taken in pieces; lines of ten bytes or more are offered to the taker. */
 function parseWithTaker(pieces: readonly Buffer[], takes: (beginning: string) => boolean): string[] {
   const seen: string[] = [];
   let taken: Buffer[] = [];
@@ -227,7 +227,7 @@ void t.test('a large event can be taken in pieces', async (t) => {
   );
 });
 
-void t.test('the size of an event that is taken is bounded too', async (t) => {
+void t.test('the size of an event that is taken in pieces is bounded too', async (t) => {
   const taker = { fromBytes: 10, takes: () => true, onPiece: () => {}, onEnd: () => {} };
   for (const [text, isTaken] of [
     [`data: ${'a'.repeat(14)}\n\n`, true],
@@ -299,7 +299,7 @@ void t.test('fuzz: agrees with eventsource-parser, in any pieces', async (t) => 
   t.ok(taken > 500, `${taken} taken`);
 });
 
-void t.test('fuzz: an encoded event is read back, its line breaks as LF', async (t) => {
+void t.test('fuzz: an encoded event is read back with its line breaks as LF', async (t) => {
   const random = new Random(8);
   for (let round = 0; round < 300; round++) {
     let text = random.chance(0.5) ? '{"a":' : '';
@@ -314,14 +314,14 @@ void t.test('fuzz: an encoded event is read back, its line breaks as LF', async 
   }
 });
 
-void t.test('what is written', async (t) => {
+void t.test('encoded events and comments have the documented form', async (t) => {
   t.equal(encodeEvent(Buffer.from('{}')).toString(), 'event: message\ndata: {}\n\n');
   t.equal(encodeEvent(Buffer.from('{\r\n}')).toString(), 'event: message\ndata: {\ndata: }\n\n');
   t.same(parse([keepAliveComment]).events, []);
   t.match(keepAliveComment.toString(), /^:.*\n\n$/);
 });
 
-void t.test('a numbered event has its id, and the first of a stream one without data before it', async (t) => {
+void t.test('a numbered event carries its id; before the first of a stream comes an id without data', async (t) => {
   for (const [stream, position] of [
     [1_000_000_000, 1],
     [1_999_999_999, 9],

@@ -1,4 +1,4 @@
-// What is read of a backend's result of `initialize`: the members that count, wherever they stand and however written.
+// What is read from a backend's result of `initialize`: the members that matter, wherever they are and however they are written.
 import t from 'tap';
 import { capability } from '../../src/protocol/capabilities.js';
 import { readInitializeResult } from '../../src/protocol/initialize-result.js';
@@ -10,7 +10,7 @@ function read(result: string): ReturnType<typeof readInitializeResult> {
 
 const VERSION = '"protocolVersion":"2025-06-18"';
 
-t.test('the members that count, between others', async (t) => {
+t.test('the members that matter are found among others', async (t) => {
   const result = `{"serverInfo":{"tools":{},"a":[1]},${VERSION},"capabilities":{"x":[],"t\\u006fols":{"y":1}},"instructions":"a\\nb"}`;
   t.same(read(result), {
     protocolVersion: '2025-06-18',
@@ -20,13 +20,13 @@ t.test('the members that count, between others', async (t) => {
   });
 });
 
-t.test('tools are declared by an object in an object', async (t) => {
+t.test('tools are declared only by an object inside the capabilities object', async (t) => {
   for (const capabilities of ['{}', '{"tools":null}', '{"tools":true}', '{"x":{"tools":{}}}', '[{"tools":{}}]', 'null'])
     t.equal(read(`{${VERSION},"capabilities":${capabilities}}`)?.capabilities, 0, capabilities);
   t.equal(read(`{${VERSION}}`)?.capabilities, 0);
 });
 
-t.test('without one version, or with two, it is no result', async (t) => {
+t.test('a result without exactly one version is refused', async (t) => {
   const wrong = [
     '[]',
     'null',
@@ -39,7 +39,7 @@ t.test('without one version, or with two, it is no result', async (t) => {
     t.equal(read(result), undefined, result);
 });
 
-t.test('instructions count as characters; longer ones are left out, and so are two', async (t) => {
+t.test('instructions are bounded in characters; those that are too long or occur twice are left out', async (t) => {
   const longest = 'ä'.repeat(limits.instructionsCharsMax);
   t.equal(read(`{${VERSION},"instructions":"${longest}"}`)?.instructions, longest);
   t.equal(
@@ -51,7 +51,7 @@ t.test('instructions count as characters; longer ones are left out, and so are t
   t.equal(read(`{${VERSION},"instructions":7}`)?.instructions, undefined);
 });
 
-t.test('what is experimental: objects by their names, as they stand there, as many as fit', async (t) => {
+t.test('experimental capabilities are kept as written, by name, as many as fit', async (t) => {
   const declared = (experimental: string): unknown =>
     read(`{${VERSION},"capabilities":{"experimental":${experimental}}}`)?.experimental;
   t.same(declared('{"a\\u002fb": { "c":[{"d":[1.0]}] } ,"__proto__":{},"e":{}}'), [
@@ -70,6 +70,6 @@ t.test('what is experimental: objects by their names, as they stand there, as ma
   t.equal(read(`{${VERSION},"capabilities":{"experimental":{${'"a":{},'.repeat(100_000)}"b":{}}}}`)?.capabilities, 0);
 });
 
-t.test('a version as long as an answer is none that is known', async (t) => {
+t.test('a version that is too long to be a known one is read as empty', async (t) => {
   t.equal(read(`{"protocolVersion":"${'2'.repeat(900_000)}"}`)?.protocolVersion, '');
 });

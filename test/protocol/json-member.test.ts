@@ -46,14 +46,14 @@ void t.test('a key that another parser could take for the name makes it ambiguou
   t.equal(find('{"NAME":1,"x":0,"name":2}', 'name'), AMBIGUOUS);
   t.equal(find('{"name":1,"\\u004Eame":2}', 'name'), AMBIGUOUS);
   t.equal(find('{"name":1,"name ":2,"_name":3}', 'name'), 1);
-  // A name that is only there in another spelling: absent for us, present for who reads without regard to case.
+  // The name occurs only with other capitals: absent for this parser, but present for a parser that ignores case.
   t.equal(find('{"Method":1}', 'method'), AMBIGUOUS);
-  // Not letters, though they differ in the same bit as a letter and its capital.
+  // These characters are not letters, though they differ in the same bit as a small letter and its capital.
   t.equal(find('{"@eta":1}', '`eta'), ABSENT);
   t.equal(find('{"tools[":1}', 'tools{'), ABSENT);
 });
 
-void t.test('letters outside ASCII that fold to ASCII count as another case', async (t) => {
+void t.test('characters outside ASCII that fold to ASCII letters count as those letters in another case', async (t) => {
   t.equal(find('{"param\u017f":1}', 'params'), AMBIGUOUS);
   t.equal(find('{"param\\u017f":1}', 'params'), AMBIGUOUS);
   t.equal(find('{"progressTo\u212aen":1}', 'progressToken'), AMBIGUOUS);
@@ -87,7 +87,7 @@ void t.test('fuzz: agrees with a search through the parsed members', async (t) =
   t.equal(answers.size, 3, 'each answer was given');
 });
 
-void t.test('fuzz: several names at once are found as each alone', async (t) => {
+void t.test('fuzz: several names searched at once are found as each alone', async (t) => {
   const random = new Random(5);
   const keys = ['name', 'Name', 'nonce', 'id', 'ID', 'param\u017f', 'params', '_meta', '\u212aey', 'key', 'é', ''];
   const names = new MemberNames('name', 'nonce', 'id', 'params', '_meta', 'key');

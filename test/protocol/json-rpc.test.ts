@@ -12,10 +12,10 @@ import { printable } from '../support/printable.js';
 import { Random } from '../support/random.js';
 import { escapedToken, randomJson } from '../support/random-json.js';
 
-/** Shown when they are true. */
+/** Flags, which `texts` shows only when they are true. */
 const FLAGS: ReadonlySet<string> = new Set(['isUri', 'asksForTask']);
 
-/** Every span of a message as its text, `''` where absent. */
+/** Every span of a message as its text; absent spans are left out. */
 function texts(text: string, message: ClientReading | BackendMessage | undefined): unknown {
   if (typeof message !== 'object') return message;
   if (message.kind === 'batch') return message.members.map(({ start, end }) => text.slice(start, end));
@@ -39,7 +39,7 @@ function texts(text: string, message: ClientReading | BackendMessage | undefined
 }
 
 const client = (text: string): unknown => texts(text, readClientMessage(Buffer.from(text)));
-/** Read in both ways, which differ in that one tells of URIs. */
+/** Reads the message with both readers, which must agree on everything but `uris`. */
 function backend(text: string): unknown {
   const bytes = Buffer.from(text);
   const message = texts(text, readBackendMessage(bytes));
@@ -52,7 +52,7 @@ function backend(text: string): unknown {
   return message;
 }
 
-/** Where it is an object, with a member that names a URI and stands nowhere near a place of one. */
+/** Adds to an object a member that looks like a URI, in a place where MCP has none. */
 function withUri(text: string): string {
   return text.startsWith('{"') ? `{"other":{"uri":"a:b"},${text.slice(1)}` : text;
 }
@@ -72,7 +72,7 @@ void t.test('client: a call with everything', async (t) => {
   });
 });
 
-void t.test('client: what has to do with tasks', async (t) => {
+void t.test('client: the members that concern tasks', async (t) => {
   const related = '{"taskId":"a-t"}';
   const meta = `"_meta":{"io.modelcontextprotocol\\/related-task":${related}}`;
   t.same(client(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","task":{"ttl":1},${meta}}}`), {
@@ -116,7 +116,7 @@ void t.test('client: the kinds of messages', async (t) => {
   });
 });
 
-void t.test('client: what is of the wrong kind within params is left to the method', async (t) => {
+void t.test('client: a param of the wrong type is left for its method to judge', async (t) => {
   const request = (params: string): unknown => client(`{"jsonrpc":"2.0","id":1,"method":"m","params":${params}}`);
   const base = { kind: 'request', method: 'm', id: '1' };
   t.same(request('{}'), { ...base, params: '{}' });
@@ -152,7 +152,7 @@ void t.test('client: JSON, but not a message', async (t) => {
     ...['null', 'true', '{}', '[1]'].map((id) => `{"jsonrpc":"2.0","id":${id},"method":"m"}`),
     ...['null', '1', '{}', '["m"]'].map((method) => `{"jsonrpc":"2.0","id":1,"method":${method}}`),
     ...['null', '[]', '"a"', '1'].map((params) => `{"jsonrpc":"2.0","id":1,"method":"m","params":${params}}`),
-    // Neither call nor response, or both.
+    // Neither request nor response, or both.
     '{"jsonrpc":"2.0","id":1}',
     '{"jsonrpc":"2.0","result":{}}',
     '{"jsonrpc":"2.0","id":null,"error":{}}',
@@ -164,7 +164,7 @@ void t.test('client: JSON, but not a message', async (t) => {
   for (const text of refused) t.equal(client(text), 'not-json-rpc', text);
 });
 
-void t.test('client: a batch, whatever its members are', async (t) => {
+void t.test('client: a batch is split into its members, whatever they are', async (t) => {
   const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
   t.same(client('[]'), []);
   t.same(client(` [ ${ping} ,7,"a",[${ping}],{"x":[{}]}, ${ping}] `), [
@@ -180,7 +180,7 @@ void t.test('client: a batch, whatever its members are', async (t) => {
   t.equal(many.length, limits.batchMembersMax + 1, 'one more than may be, and no more');
 });
 
-void t.test('client: whatever two parsers could read differently is refused', async (t) => {
+void t.test('client: a message that two parsers could read differently is refused', async (t) => {
   const members = { jsonrpc: '"2.0"', id: '1', method: '"m"', params: '{}' };
   const message = Object.entries(members).map(([name, value]) => `"${name}":${value}`);
   t.not(client(`{${message.join(',')}}`), 'not-json-rpc');
@@ -198,7 +198,7 @@ void t.test('client: whatever two parsers could read differently is refused', as
   for (const double of doubles) {
     t.equal(client(`{"jsonrpc":"2.0","id":1,"method":"m","params":{${double}}}`), 'not-json-rpc', double);
   }
-  // A "response" that a backend without regard to case would run as a call.
+  // A "response" that a backend whose parser ignores case would run as a call.
   const smuggled = '{"jsonrpc":"2.0","id":1,"result":{},"Method":"tools/call","Params":{"name":"forbidden"}}';
   t.equal(client(smuggled), 'not-json-rpc');
 });
@@ -236,7 +236,7 @@ void t.test('backend: the kinds of messages', async (t) => {
   });
 });
 
-void t.test('backend: nonsense', async (t) => {
+void t.test('backend: invalid messages are refused', async (t) => {
   const nonsense = [
     ...['', '{', '[]', 'null', '{}', '{"jsonrpc":"2.0"}', '{"jsonrpc":"2.0","id":1}', '{"id":1,"result":{}}'],
     '{"jsonrpc":"2.0","id":1,"result":{},"error":{}}',
@@ -261,7 +261,7 @@ void t.test('one message does not leak into the next', async (t) => {
   t.same(client('{"jsonrpc":"2.0","method":"x"}'), { kind: 'notification', method: 'x' });
 });
 
-void t.test('method names: known ones, unknown ones, and unknown ones of a known length', async (t) => {
+void t.test('known method names, unknown ones, and unknown ones of a known length are decoded', async (t) => {
   for (const method of [
     'initialize',
     'tools/list',
@@ -304,7 +304,7 @@ void t.test('fuzz: agrees with the parsed message', async (t) => {
   }
 });
 
-void t.test('ids are one when they are the same value of the same type', async (t) => {
+void t.test('two ids are the same when their values and types are', async (t) => {
   const tokens = [
     '1',
     '1.0',
@@ -324,7 +324,7 @@ void t.test('ids are one when they are the same value of the same type', async (
   for (const a of tokens) {
     for (const b of tokens) {
       const expected = JSON.parse(a) === JSON.parse(b);
-      // Offsets that are not zero, so that none can be forgotten.
+      // Offsets other than zero, so that a forgotten offset shows.
       const inA = Buffer.from(`[${a}]`);
       const inB = Buffer.from(`[ ${b}]`);
       t.equal(sameId(inA, 1, inA.length - 1, inB, 2, inB.length - 1), expected, `${a} and ${b}`);
@@ -333,7 +333,7 @@ void t.test('ids are one when they are the same value of the same type', async (
   }
 });
 
-void t.test('client: what a request is about, by its method', async (t) => {
+void t.test('client: which name or URI a request is about depends on its method', async (t) => {
   const about = (method: string, params: string): unknown => {
     const text = `{"jsonrpc":"2.0","id":1,"method":"${method}","params":${params}}`;
     const message = readClientMessage(Buffer.from(text));

@@ -23,7 +23,7 @@ function scanPieces(pieces: readonly Buffer[], depthMax: number): boolean {
   return pieces.every((piece) => scanner.push(piece)) && scanner.finish();
 }
 
-/** Everything on the tape, as one comparable value. */
+/** The whole tape as one comparable value. */
 function tape(): number[][] {
   return Array.from({ length: scanner.count }, (_, node) => [
     scanner.kind(node),
@@ -155,7 +155,7 @@ void t.test('accepts what JSON.parse accepts, and nothing else', async (t) => {
   }
 });
 
-void t.test('long strings: whatever stands in them, wherever, and wherever they lie in memory', async (t) => {
+void t.test('long strings are judged as by JSON.parse, whatever they hold, wherever they are in memory', async (t) => {
   const insertions = [
     '',
     '"',
@@ -195,7 +195,7 @@ void t.test('refuses what is not UTF-8', async (t) => {
   t.equal(scanner.scan(Buffer.from('"é"'), 0), true);
 });
 
-void t.test('refuses what is not UTF-8 wherever it is in a text of any length', async (t) => {
+void t.test('refuses invalid UTF-8 at any place in a text of any length', async (t) => {
   for (const length of [10, 70, 200, 500]) {
     for (let at = 1; at <= length - 3; at += 1) {
       const text = Buffer.from(`"${'a'.repeat(length - 2)}"`);
@@ -207,7 +207,7 @@ void t.test('refuses what is not UTF-8 wherever it is in a text of any length', 
   }
 });
 
-void t.test('says false from the faulty piece on', async (t) => {
+void t.test('returns false from the first faulty piece on', async (t) => {
   scanner.begin(0);
   t.equal(scanner.push(Buffer.from('[1,')), true);
   t.equal(scanner.push(Buffer.from(']')), false);
@@ -223,7 +223,7 @@ void t.test('bounds the nesting', async (t) => {
   t.equal(scanner.scan(Buffer.alloc(1_000_000, '{"a":'), 0), false);
 });
 
-void t.test('bounds the tape, but not what is not recorded', async (t) => {
+void t.test('bounds the number of recorded values, and not of others', async (t) => {
   const list = (items: number): Buffer => Buffer.from(`[${'1,'.repeat(items - 1)}1]`);
   t.equal(scanner.scan(list(limits.jsonNodesMax - 1), 1), true);
   t.equal(scanner.count, limits.jsonNodesMax);
@@ -232,7 +232,7 @@ void t.test('bounds the tape, but not what is not recorded', async (t) => {
   t.equal(scanner.count, 1);
 });
 
-void t.test('records places, keys and the shape of the tree', async (t) => {
+void t.test('records spans, keys and the shape of the tree', async (t) => {
   const text = ' {"a":[1,{"b":2}],"c\\n":"d"} ';
   t.equal(scanner.scan(Buffer.from(text), 2), true);
   t.same(tape(), [
@@ -244,7 +244,7 @@ void t.test('records places, keys and the shape of the tree', async (t) => {
   ]);
 });
 
-/** The value that the tape describes below a node, children put together from their own spans. */
+/** The value that the tape describes below a node, with children assembled from their own spans. */
 function rebuild(text: Buffer, node: number, depthMax: number): unknown {
   const whole: unknown = JSON.parse(text.toString('utf8', scanner.start(node), scanner.end(node)));
   const kind = scanner.kind(node);
@@ -269,7 +269,7 @@ function kindOf(value: unknown): number {
   return jsonKind[typeof value as 'object' | 'string' | 'number' | 'boolean'];
 }
 
-void t.test('fuzz: every span is the value at its place, in any pieces', async (t) => {
+void t.test('fuzz: every span is the value at its place, for a text in any pieces', async (t) => {
   const random = new Random(1);
   for (let round = 0; round < 1_500; round++) {
     const text = randomJson(random, 5);
@@ -315,7 +315,7 @@ void t.test('fuzz: damaged documents are refused exactly when JSON.parse refuses
   while (accepted + refused < 20_000) {
     const bytes = mutate(random, Buffer.from(randomJson(random, 3)));
     if (!isUtf8(bytes)) continue;
-    // Buffer.toString keeps a byte order mark, as JSON.parse then sees it.
+    // Buffer.toString keeps a byte order mark, so JSON.parse sees it too.
     const text = bytes.toString();
     const isValid = parses(text);
     if (scanner.scan(bytes, 2) !== isValid) t.fail(`whole: ${printable(text)} is ${isValid}`);

@@ -23,7 +23,7 @@ interface PageTexts {
   readonly nextCursor: string | undefined;
 }
 
-/** What the spans of a page cover; `undefined` for what is no page. */
+/** The texts of a page's spans; `undefined` when the answer is not a page. */
 function textsOf(answer: ListAnswer): PageTexts | undefined {
   if (answer.kind !== 'page') return undefined;
   const { page, nextCursor } = answer;
@@ -50,14 +50,14 @@ void t.test('reads tools and cursor', async (t) => {
   });
 });
 
-void t.test('an empty page, and the last one', async (t) => {
+void t.test('an empty page is read, and a missing or null cursor means the last page', async (t) => {
   const empty = { tools: [], nameTokens: [] };
   t.same(textsOf(read('{"tools":[]}')), { ...empty, nextCursor: undefined });
   t.same(textsOf(read('{"tools":[],"nextCursor":null}')), { ...empty, nextCursor: undefined });
   t.same(textsOf(read('{"tools":[],"nextCursor":""}')), { ...empty, nextCursor: '' });
 });
 
-void t.test('a tool whose name nobody could call is left out; a cursor as long as an answer is invalid', async (t) => {
+void t.test('a tool with a name too long to call is left out; a cursor that is too long is invalid', async (t) => {
   const longest = `"${'n'.repeat(limits.toolNameBytesMax)}"`;
   const tools = `[{"name":"a"},{"name":"n${longest.slice(1)}},{"name":${longest}}]`;
   t.same(textsOf(read(`{"tools":${tools}}`))?.nameTokens, ['"a"', longest]);
@@ -66,7 +66,7 @@ void t.test('a tool whose name nobody could call is left out; a cursor as long a
   t.equal(read(`{"tools":[],"nextCursor":"${cursor}c"}`).kind, 'invalid');
 });
 
-void t.test('an error is told by its code', async (t) => {
+void t.test('an error is reported by its code', async (t) => {
   const read = (error: string): ListAnswer =>
     readListAnswer(Buffer.from(`{"jsonrpc":"2.0","id":"list","error":${error}}`), ID, listKinds.tools);
   t.same(read('{"code":-32601,"message":"no"}'), { kind: 'error', code: -32601 });
@@ -74,7 +74,7 @@ void t.test('an error is told by its code', async (t) => {
   t.same(read('"no"'), { kind: 'invalid' });
 });
 
-void t.test('what does not answer the request', async (t) => {
+void t.test('a message that does not answer the request is invalid', async (t) => {
   const answer = answerWith('{"tools":[]}').toString();
   t.equal(
     readListAnswer(Buffer.from(answer.replace('"list"', '"l\\u0069st"')), ID, listKinds.tools).kind,
@@ -98,7 +98,7 @@ void t.test('what does not answer the request', async (t) => {
   for (const text of others) t.same(readListAnswer(Buffer.from(text), ID, listKinds.tools), { kind: 'invalid' }, text);
 });
 
-void t.test('nonsense', async (t) => {
+void t.test('an invalid page is refused', async (t) => {
   const nonsense = [
     ...[
       'null',
@@ -171,7 +171,7 @@ void t.test('fuzz: a damaged answer is a page only when it is a result', async (
   t.ok((kinds.get('page') ?? 0) > 100 && (kinds.get('invalid') ?? 0) > 100, JSON.stringify([...kinds]));
 });
 
-t.test('how long a page may be kept is a number of milliseconds', async (t) => {
+t.test('the ttlMs of a page is read as whole milliseconds, up to an hour', async (t) => {
   for (const [text, ttlMs] of [
     ['5000', 5_000],
     ['1.5e3', 1_500],

@@ -34,7 +34,7 @@ function texts(body: string, message: ClientReading): unknown {
 
 const read = (body: string): unknown => texts(body, readClientMessage(Buffer.from(body)));
 
-void t.test('a message that names its version has an envelope, with what is there', async (t) => {
+void t.test('a message that names its version has an envelope of the members that are there', async (t) => {
   t.same(read(call(`"_meta":{${VERSION}}`)), { protocolVersion: '"2026-07-28"' });
   const meta = `"_meta":{"progressToken":7, ${INFO},${LEVEL} , ${CAPABILITIES},${VERSION}}`;
   t.same(read(call(`"requestState":"s\\u0041", ${meta}, "inputResponses" : {"a":{}}`)), {
@@ -53,7 +53,7 @@ void t.test('a message that names its version has an envelope, with what is ther
   );
 });
 
-void t.test('other messages have none', async (t) => {
+void t.test('other messages have no envelope', async (t) => {
   for (const params of ['"arguments":{}', '"_meta":{}', '"_meta":[1]', `"_meta":{${CAPABILITIES},${INFO}}`])
     t.equal(read(call(params)), 'none', params);
   t.equal(read(call(`"arguments":{"_meta":{${VERSION}}}`)), 'none', 'in arguments it says nothing');
@@ -61,7 +61,7 @@ void t.test('other messages have none', async (t) => {
   t.equal(read('{"jsonrpc":"2.0","id":1,"method":"ping"}'), 'none');
 });
 
-void t.test('what parsers read differently is no message', async (t) => {
+void t.test('a message that two parsers could read differently is refused', async (t) => {
   for (const twice of [VERSION, CAPABILITIES, INFO, LEVEL])
     t.equal(read(call(`"_meta":{${VERSION},${twice},${twice}}`)), 'not-json-rpc', twice);
   t.equal(read(call(`"_meta":{${VERSION},${LEVEL.replace('logLevel', 'loglevel')}}`)), 'not-json-rpc', 'by case alone');
@@ -71,7 +71,7 @@ void t.test('what parsers read differently is no message', async (t) => {
   }
 });
 
-void t.test('the same of a large message', async (t) => {
+void t.test('the envelope of a large message is read too', async (t) => {
   const padding = `"arguments":{"text":"${'x'.repeat(limits.readAtOnceBytesMax)}"}`;
   const body = call(`"_meta":{${CAPABILITIES},${VERSION}},${padding},"requestState":"s"`);
   const message = await new Promise<ClientReading>((resolve) => {

@@ -1,4 +1,4 @@
-// The end of plain text is found wherever it is: at every place of a step of the search, and of a stretch that is loaded.
+// The end of plain text is found at every position of a search step, and of a stretch that is loaded for the search.
 import t from 'tap';
 import { PlainText } from '../../src/protocol/plain-text.js';
 import { SEARCHED_BYTES_MAX } from '../../src/protocol/text-search.js';
@@ -6,7 +6,7 @@ import { Random } from '../support/random.js';
 
 const PLAIN = 0x61;
 
-/** Looked at byte by byte. */
+/** The reference: looks at every byte. */
 function endOf(bytes: Uint8Array, from: number): number {
   for (let at = from; at < bytes.length; at += 1) {
     const byte = bytes[at]!;
@@ -21,7 +21,7 @@ function endFoundIn(bytes: Uint8Array, from: number): number {
   return text.end(bytes, from);
 }
 
-t.test('every byte is plain or not, wherever it stands', async (t) => {
+t.test('every byte value is recognised as plain or not, at any position', async (t) => {
   const bytes = new Uint8Array(400).fill(PLAIN);
   for (let byte = 0; byte < 256; byte += 1) {
     for (const at of [0, 1, 63, 64, 65, 127, 128, 150, 255, 256, 257, 399]) {
@@ -33,7 +33,7 @@ t.test('every byte is plain or not, wherever it stands', async (t) => {
   t.equal(endFoundIn(bytes, 0), 400, 'plain to its end');
 });
 
-t.test('in texts of any length, from anywhere on', async (t) => {
+t.test('the end is found in texts of any length, from any start', async (t) => {
   const random = new Random(11);
   const text = new PlainText();
   for (let each = 0; each < 2_000; each += 1) {
@@ -42,7 +42,7 @@ t.test('in texts of any length, from anywhere on', async (t) => {
     const special = [0x00, 0x1f, 0x22, 0x5c];
     for (let some = random.below(4); some > 0; some -= 1) bytes[random.below(bytes.length)] = special[some]!;
     text.begin();
-    // As the scanner does: on from behind what was found, or from a little further.
+    // As the scanner does: continues right after the found byte, or a little further.
     for (let at = random.below(10); at < bytes.length; at += 1 + random.below(3)) {
       const end = text.end(bytes, at);
       if (end !== endOf(bytes, at)) t.fail(`${end} in text ${each} from ${at}`);
@@ -51,7 +51,7 @@ t.test('in texts of any length, from anywhere on', async (t) => {
   }
 });
 
-t.test('around the end of a stretch', async (t) => {
+t.test('the end is found around the end of a loaded stretch', async (t) => {
   for (let near = -70; near <= 70; near += 1) {
     const bytes = new Uint8Array(2 * SEARCHED_BYTES_MAX + 200).fill(PLAIN);
     const at = SEARCHED_BYTES_MAX + 64 + near;
@@ -61,7 +61,7 @@ t.test('around the end of a stretch', async (t) => {
   }
 });
 
-t.test('a text that is looked through after a longer one ends where it ends', async (t) => {
+t.test('a shorter text after a longer one ends at its own end', async (t) => {
   const text = new PlainText();
   const long = new Uint8Array(1_000).fill(PLAIN);
   text.begin();
@@ -73,7 +73,7 @@ t.test('a text that is looked through after a longer one ends where it ends', as
   t.equal(text.end(other, 401), 500);
 });
 
-t.test('a text is ASCII unless there is a byte in it that is not, wherever that is', async (t) => {
+t.test('a text is ASCII unless any byte in it is not', async (t) => {
   const text = new PlainText();
   for (const length of [1, 20, 64, 65, 192, 193, 450, SEARCHED_BYTES_MAX + 100]) {
     const bytes = new Uint8Array(length).fill(PLAIN);
@@ -82,7 +82,7 @@ t.test('a text is ASCII unless there is a byte in it that is not, wherever that 
       text.end(bytes, 0);
       return text.isAscii;
     };
-    // Not what the longest text left behind, nor what this one had before.
+    // Neither the longer text before nor an earlier state of this one may show.
     if (!isAscii()) t.fail(`${length} bytes of ASCII`);
     for (let at = 0; at < length; at += length < 500 ? 1 : 997) {
       bytes[at] = 0x80 + (at % 128);

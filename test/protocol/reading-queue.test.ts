@@ -1,4 +1,4 @@
-// Large texts read in slices come to what they come to when read at once, and none is held up by the others.
+// Large texts that are read in slices give the same result as texts read at once, and no text blocks the others.
 import t from 'tap';
 import { JsonScanner } from '../../src/protocol/json-scanner.js';
 import { ReadingQueue, type Reading } from '../../src/protocol/reading-queue.js';
@@ -9,7 +9,7 @@ import { until } from '../support/until.js';
 
 interface Outcome {
   readonly isSound: boolean;
-  /** Of every recorded value: where it begins and ends. */
+  /** Of every recorded value: its start, its end, and the next value's index. */
   readonly places: readonly number[];
 }
 
@@ -23,7 +23,7 @@ function readInSlices(queue: ReadingQueue, bytes: Buffer, depth: number): Promis
   return new Promise((resolve) => queue.read('alice', bytes, depth, (tape) => resolve(outcomeOf(tape))));
 }
 
-/** The whole of it at once. */
+/** Reads the whole text at once, as the reference. */
 function readAtOnce(bytes: Buffer, depth: number): Outcome {
   const scanner = new JsonScanner();
   return outcomeOf(scanner.scan(bytes, depth) ? scanner : undefined);
@@ -31,7 +31,7 @@ function readAtOnce(bytes: Buffer, depth: number): Outcome {
 
 const SLICE = limits.readingSliceBytes;
 
-t.test('any text, cut anywhere, is read as at once', async (t) => {
+t.test('any text, wherever it is cut, gives the same result in slices as when read at once', async (t) => {
   const random = new Random(3);
   const queue = new ReadingQueue();
   const texts: Buffer[] = [];
@@ -40,7 +40,7 @@ t.test('any text, cut anywhere, is read as at once', async (t) => {
     for (let bytes = 0; bytes < SLICE * 2.2; bytes += Buffer.byteLength(parts.at(-1) ?? ''))
       parts.push(randomJson(random, 4));
     const text = Buffer.from(`{"pad":"${'ü'.repeat(random.below(200))}","x":[${parts.join(',')}]}`);
-    // Half of them are broken somewhere.
+    // About half of the texts get one random byte.
     if (random.below(2) === 0) text[random.below(text.length)] = random.below(256);
     texts.push(text);
   }
@@ -48,7 +48,7 @@ t.test('any text, cut anywhere, is read as at once', async (t) => {
   for (const [index, text] of texts.entries()) t.same(outcomes[index], readAtOnce(text, 3), `text ${index}`);
 });
 
-t.test('characters of every length across the end of a slice', async (t) => {
+t.test('characters of every length may cross the end of a slice', async (t) => {
   const queue = new ReadingQueue();
   for (const character of ['ü', '€', '😀']) {
     for (let shift = 0; shift < 5; shift += 1) {
@@ -67,7 +67,7 @@ t.test('characters of every length across the end of a slice', async (t) => {
   t.notOk((await readInSlices(queue, endless, 1)).isSound, 'bytes that begin no character');
 });
 
-t.test('what is cancelled is not told, and the others are', async (t) => {
+t.test('a cancelled reading is not called back, and the others are', async (t) => {
   const queue = new ReadingQueue();
   const text = Buffer.from(`[${'1,'.repeat(SLICE)}1]`);
   const told: string[] = [];
@@ -86,7 +86,7 @@ t.test('what is cancelled is not told, and the others are', async (t) => {
   t.same(told, ['second', 'fourth']);
 });
 
-t.test('a small text overtakes a giant, and the giant is read while small ones keep coming', async (t) => {
+t.test('a small text overtakes a giant one, which is still read while small ones keep coming', async (t) => {
   const queue = new ReadingQueue();
   const giant = Buffer.from(`[${'{},'.repeat(SLICE * 20)}1]`);
   const small = Buffer.from(`[${'{},'.repeat(SLICE)}1]`);
@@ -106,7 +106,7 @@ t.test('a small text overtakes a giant, and the giant is read while small ones k
   t.ok(smallCount > 0);
 });
 
-t.test('more texts than may be begun at once are read all the same', async (t) => {
+t.test('more texts than may be begun at once are all read', async (t) => {
   const queue = new ReadingQueue();
   const count = limits.readingsStartedMax * 4;
   const texts = Array.from({ length: count }, (_, index) => Buffer.from(`[${'[],'.repeat(SLICE)}${index}]`));
@@ -114,7 +114,7 @@ t.test('more texts than may be begun at once are read all the same', async (t) =
   t.equal(outcomes.filter(({ isSound }) => isSound).length, count);
 });
 
-t.test('others have their turn between the slices', async (t) => {
+t.test('the event loop runs other work between slices', async (t) => {
   const queue = new ReadingQueue();
   let isRead = false;
   void readInSlices(queue, Buffer.from(`[${'{},'.repeat(SLICE * 40)}1]`), 0).then(() => (isRead = true));
@@ -123,11 +123,11 @@ t.test('others have their turn between the slices', async (t) => {
     await new Promise(setImmediate);
     turns += 1;
   }
-  // 7.5 MiB, whose bytes are tokens: more than a tenth of a second.
+  // 7.5 MiB in which every byte is a token: more than a tenth of a second of reading.
   t.ok(turns > 5, `${turns} turns`);
 });
 
-t.test('what is to be read now is told from within while the turn has time, and later when it has not', async (t) => {
+t.test('readNow calls back synchronously while the turn has time left, and later otherwise', async (t) => {
   const queue = new ReadingQueue();
   const small = Buffer.from(`[${'{},'.repeat(SLICE / 64)}1]`);
   let toldCount = 0;
@@ -145,7 +145,7 @@ t.test('what is to be read now is told from within while the turn has time, and 
   t.ok(isTold, 'the next turn has its own time');
 });
 
-t.test('what is to be read now waits behind what is being read', async (t) => {
+t.test('readNow waits while another text is being read', async (t) => {
   const queue = new ReadingQueue();
   const told: string[] = [];
   queue.readNow('alice', Buffer.from(`[${'{},'.repeat(SLICE * 20)}1]`), 0, () => told.push('giant'));
@@ -155,7 +155,7 @@ t.test('what is to be read now waits behind what is being read', async (t) => {
   t.same(told, ['small', 'giant']);
 });
 
-t.test('what is asked for while something is told comes behind it', async (t) => {
+t.test('a readNow inside a callback is called back after it', async (t) => {
   const queue = new ReadingQueue();
   const told: string[] = [];
   queue.readNow('alice', Buffer.from('[1]'), 0, (outer) => {
@@ -166,20 +166,20 @@ t.test('what is asked for while something is told comes behind it', async (t) =>
   t.same(told, ['outer of 1', 'inner'], 'the tape is its own until it is told');
 });
 
-t.test('who has one text read does not wait behind another who has many', async (t) => {
+t.test('a subject with one text does not wait for all texts of another subject', async (t) => {
   const queue = new ReadingQueue();
   const text = (slices: number): Buffer => Buffer.from(`[${'"xxxxx",'.repeat((slices * SLICE) / 8)}1]`);
   let toldCount = 0;
   for (let each = 0; each < 20; each += 1) queue.read('attacker', text(10), 0, () => (toldCount += 1));
   let toldBefore = -1;
-  // Larger than the others, so that it is not chosen for what it has left.
+  // Larger than the others, so that it is not preferred for having the least left to read.
   queue.read('victim', text(11), 0, () => (toldBefore = toldCount));
   await until(() => toldBefore !== -1, 'the one');
   t.ok(toldBefore <= 3, `${toldBefore} others were read before it`);
   await until(() => toldCount === 20, 'all others');
 });
 
-t.test('who has begun as many texts as he may keeps nobody else from beginning one', async (t) => {
+t.test('a subject that has begun its maximum of texts does not keep another subject from beginning one', async (t) => {
   const queue = new ReadingQueue();
   const text = (slices: number): Buffer => Buffer.from(`[${'{},'.repeat((slices * SLICE) / 3)}1]`);
   let toldCount = 0;
@@ -187,7 +187,7 @@ t.test('who has begun as many texts as he may keeps nobody else from beginning o
   t.teardown(() => begun.forEach((reading) => reading.cancel()));
   let sliceCount = 0;
   const extras = { onSlice: () => void (sliceCount += 1) };
-  // Each is by far the smallest, so that it is begun within a few slices.
+  // Each text is by far the smallest at that moment, so that it is begun within a few slices.
   for (let number = limits.readingsStartedMax; number > 0; number -= 1) {
     begun.push(queue.read('attacker', text(20 + 20 * number), 0, () => (toldCount += 1), extras));
     for (const before = sliceCount; sliceCount < before + 4;) await new Promise(setImmediate);

@@ -22,7 +22,7 @@ const identity = {
   introduction: OWN_INTRODUCTION,
 };
 
-/** Its body's memory is used for another as soon as it may be. */
+/** Overwrites its body as soon as it is released. */
 class Forgetful extends RecordedExchange {
   override releaseBody(): void {
     this.request.body.fill(0);
@@ -58,7 +58,7 @@ function run(t: Test, count: number, shares: Partial<ShareOptions> = {}): Run {
   return { accounts, exchange, parts };
 }
 
-t.test('a member has its own memory, and that of the batch is let go', (t) => {
+t.test('each member has memory of its own, and that of the batch is released', (t) => {
   const { exchange, parts } = run(t, 2);
   t.ok(
     exchange.request.body.every((byte) => byte === 0),
@@ -71,7 +71,7 @@ t.test('a member has its own memory, and that of the batch is let go', (t) => {
   t.end();
 });
 
-t.test('an answer that breaks half-way cuts the batch: the others hear it, and what they say then is not kept', (t) => {
+t.test('an answer that breaks cuts the batch: other members are aborted, and their answers are not kept', (t) => {
   const { accounts, exchange, parts } = run(t, 3);
   const [broken, streaming, other] = parts;
   const told: string[] = [];
@@ -91,7 +91,7 @@ t.test('an answer that breaks half-way cuts the batch: the others hear it, and w
   t.end();
 });
 
-t.test('who answers after the cut holds no room', (t) => {
+t.test('a member that answers after the cut holds no room', (t) => {
   const { accounts, exchange, parts } = run(t, 2);
   parts[0]?.openBody('application/json', 100);
   parts[0]?.reset();

@@ -1,5 +1,5 @@
-// Random curated configs with random lists and calls, held byte for byte against the texts that they were made of, and against a
-// walk over what `JSON.parse` makes of them.
+// Random curated configs with random lists and calls, compared byte for byte with the texts that they were made of, and with a walk
+// over what `JSON.parse` makes of them.
 import t from 'tap';
 import { listKinds, type ListKindName } from '../../src/protocol/list-kinds.js';
 import { readListAnswer } from '../../src/protocol/list-page.js';
@@ -50,13 +50,13 @@ function targetOf(backends: Backends, text: string, method: TargetMethod = 'tool
   return readTarget(method, hostOf(backends), body, readClientMessage(body) as ClientMessage).target;
 }
 
-/** What reaches the backend, or the error's message. */
+/** What the backend gets, or the message of the error. */
 function sent(backends: Backends, text: string, method?: TargetMethod): string {
   const target = targetOf(backends, text, method);
   return 'error' in target ? target.error.message : sentText(target.outgoing);
 }
 
-/** The same for a message that is not read at once. */
+/** The target of a message that is too large to be read at once. */
 async function largeTarget(backends: Backends, text: string, method: TargetMethod): Promise<Target | NoTarget> {
   const body = Buffer.from(text);
   return new Promise((resolve) => {
@@ -85,7 +85,7 @@ function listed(backends: Backends, lists: Readonly<Record<string, readonly stri
   return { text: text.slice(text.indexOf('[') + 1, text.lastIndexOf(']')), unreachable };
 }
 
-t.test('a fixed argument is put into the bytes of the call, whatever form they have', async (t) => {
+t.test('a fixed argument is put into the bytes of the call, whatever their form', async (t) => {
   const backends = { b: { tools: { echo: { name: 'say', fixed_arguments: { v: 7, w: 'ü"' } } } } };
   const fixed = '"v":7,"w":"ü\\""';
   for (const [params, expected] of [
@@ -101,7 +101,7 @@ t.test('a fixed argument is put into the bytes of the call, whatever form they h
     t.equal(sent(backends, call(params)), call(expected), params);
 });
 
-t.test('name, arguments and the related task change together, in whatever order they stand', async (t) => {
+t.test('name, arguments and related task change together, in any order', async (t) => {
   const backends = { docs: { tools: { read: { fixed_arguments: { root: '/h' } } } } };
   const task = (id: string): string => `"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"${id}"}}`;
   for (const [given, before, behind] of [
@@ -126,7 +126,7 @@ t.test('name, arguments and the related task change together, in whatever order 
   }
 });
 
-t.test('an argument that is fixed or hidden is refused, in whatever spelling', async (t) => {
+t.test('an argument that is fixed or hidden is refused, in any spelling', async (t) => {
   const tools = { echo: { fixed_arguments: { task: 1 }, hidden_arguments: ['É'] } };
   const given = (args: string): string => sent({ b: { tools } }, call(`{"name":"b-echo","arguments":${args}}`));
   for (const name of ['task', 'Task', 'TASK', 'ta\\u0073k', 'taſk', 'tas\u212a', 'É', 'é'])
@@ -141,7 +141,7 @@ t.test('an argument that is fixed or hidden is refused, in whatever spelling', a
   );
 });
 
-t.test('prompts and their completions likewise', async (t) => {
+t.test('fixed and hidden arguments apply to prompts and their completions as well', async (t) => {
   const backends = { b: { prompts: { greet: { name: 'hello', fixed_arguments: { lang: 'de' } } } } };
   const get = '{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"b-hello"}}';
   t.equal(
@@ -155,7 +155,7 @@ t.test('prompts and their completions likewise', async (t) => {
   t.match(sent(backends, complete('b-greet', 'who'), 'completion/complete'), 'Unknown prompt: b-greet');
 });
 
-t.test('other arguments that a completion goes by are held against the config too', async (t) => {
+t.test('the other arguments that a completion mentions are checked against the config too', async (t) => {
   const greet = { name: 'hello', fixed_arguments: { lang: 'de' }, hidden_arguments: ['mood'] };
   const backends = { b: { prompts: { greet, closed: { hidden_arguments: ['mood'] } } } };
   const complete = (name: string, before: string, behind: string): string =>
@@ -197,7 +197,7 @@ t.test('other arguments that a completion goes by are held against the config to
   t.match(target, { error: { message: /^Invalid context of completion\/complete: .* 128 KiB/ } });
 });
 
-t.test('a large call is read as a small one is, and little of it is copied', async (t) => {
+t.test('a large call is treated like a small one, and little of it is copied', async (t) => {
   const backends = { b: { tools: { echo: { fixed_arguments: { v: 7 } } } } };
   const filler = `"f":"${'x'.repeat(3 * 1024 * 1024)}"`;
   for (const [params, expected] of [
@@ -215,7 +215,7 @@ t.test('a large call is read as a small one is, and little of it is copied', asy
   }
 });
 
-t.test('a listed tool keeps every byte that the config says nothing of', async (t) => {
+t.test('a listed tool keeps every byte that the config does not change', async (t) => {
   const echo = {
     name: 'say',
     title: 'Say "it"',
@@ -240,7 +240,7 @@ t.test('a listed tool keeps every byte that the config says nothing of', async (
   t.equal(listed(backends, { b: [before, other] }).text, `${other.replace('"\\u006f', '"p-\\u006f')},${after}`);
 });
 
-t.test('of what cannot be shown the name is told', async (t) => {
+t.test('a tool that cannot be shown is reported by name', async (t) => {
   const tool = (name: string): string => `{"name":"${name}"}`;
   const backends = { b: { prefix: '', tools: { a: { name: 'z' }, h: { hidden: true } } }, c: {} };
   const { text, unreachable } = listed(backends, { b: ['a', 'z', 'h', 'H', 'c-x', 'ok'].map(tool), c: [tool('x')] });
@@ -252,7 +252,7 @@ t.test('of what cannot be shown the name is told', async (t) => {
   );
 });
 
-t.test('arguments of prompts', async (t) => {
+t.test('hidden arguments of prompts are not listed', async (t) => {
   const backends = { b: { prompts: { greet: { hidden_arguments: ['lang'], description: 'New' } } } };
   const prompt = '{"name":"greet","arguments":[{"name":"lang","required":true}, {"name":"who"} ]}';
   t.equal(
@@ -261,7 +261,7 @@ t.test('arguments of prompts', async (t) => {
   );
 });
 
-/** A config, and what it means read literally. */
+/** A random config, with a literal reading of its rules. */
 class Scene {
   readonly backends: Backends = {};
   readonly #random: Random;
@@ -278,7 +278,7 @@ class Scene {
     }
   }
 
-  /** As the rules have it: `undefined` where there is no such tool. */
+  /** Where the rules lead a name; `undefined` when there is no such tool. */
   route(fullName: string): { readonly backend: string; readonly bareName: string; readonly entry?: Entry } | undefined {
     const fitting = Object.keys(this.backends)
       .map((backend) => ({ backend, prefix: this.prefixOf(backend) }))
@@ -297,7 +297,7 @@ class Scene {
     return { backend: found.backend, bareName, ...(renamed && { entry: renamed[1] }) };
   }
 
-  /** The name that callers have for a tool; it need not lead there. */
+  /** The name that callers would use for a tool; it need not lead to that tool. */
   fullName(backend: string, bareName: string): string {
     return this.prefixOf(backend) + (this.backends[backend]!.tools?.[bareName]?.name ?? bareName);
   }
@@ -335,12 +335,12 @@ function isClosed(entry: Entry | undefined, name: string): boolean {
   return closed.some((each) => each.toLowerCase() === name.toLowerCase());
 }
 
-/** A string's text written in some way. */
+/** A JSON string of the text, plain or with escapes. */
 function token(random: Random, text: string): string {
   return random.chance(0.8) ? JSON.stringify(text) : escapedToken(random, text);
 }
 
-/** The members of a call's params, as texts; the arguments as what stands in their braces, or in their place. */
+/** The members of a call's params, as JSON; `given` and `fixed` without the braces of the arguments. */
 interface CallMembers {
   readonly name: string;
   readonly form: 'object' | 'null' | 'absent';
@@ -349,7 +349,7 @@ interface CallMembers {
   readonly task: string | undefined;
 }
 
-/** @param order in which they stand. */
+/** @param order of the members. */
 function paramsText(order: readonly string[], { name, form, given, fixed, task }: CallMembers): string {
   const isNameBehind = order.indexOf('arguments') < order.indexOf('name');
   const inside = (isNameBehind ? [given, fixed] : [fixed, given]).filter((text) => text !== '').join();
@@ -363,17 +363,17 @@ function paramsText(order: readonly string[], { name, form, given, fixed, task }
   return `{${members.join(' , ')}}`;
 }
 
-/** What the backend of this name gets as the id of a task. */
+/** The task id that a backend of this name gets. */
 function bareTask(task: string, backend: string): string {
   const id = JSON.parse(task) as string;
   if (!id.startsWith(`${backend}-`)) return task;
-  // What is written plainly keeps the form of its rest.
+  // A prefix without escapes is cut off, and the rest keeps its form.
   return task.startsWith(`"${backend}-`)
     ? `"${task.slice(backend.length + 2)}`
     : JSON.stringify(id.slice(backend.length + 1));
 }
 
-t.test('random calls', async (t) => {
+t.test('random calls are sent as the rules say', async (t) => {
   const random = new Random(1311);
   const counts = { unknown: 0, refused: 0, fixed: 0, 'fixed, with a task': 0, plain: 0 };
   for (let round = 0; round < INPUTS; round += 1) {
@@ -420,7 +420,7 @@ t.test('random calls', async (t) => {
   for (const [what, count] of Object.entries(counts)) t.ok(count > INPUTS / 30, `${count} ${what}`);
 });
 
-t.test('random lists', async (t) => {
+t.test('random lists are shown as the rules say', async (t) => {
   const random = new Random(1312);
   let shownCount = 0;
   let changedCount = 0;

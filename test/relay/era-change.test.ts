@@ -1,5 +1,5 @@
-// A backend that speaks one era of MCP, and then only the other, in the middle of a client's session or lease: its era is found out
-// again, and the request that it refused goes there once more where it was certainly not carried out. The backend counts.
+// A backend that changes from one era of MCP to the other, in the middle of a client's session or lease: its era is found out again, and
+// the request that it refused is sent once more, if it was certainly not carried out. The backend counts what it carries out.
 import t, { type Test } from 'tap';
 import { readEvents } from '../support/event-stream.js';
 import { startRawBackend, type RawBackend, type ReceivedRequest } from '../support/raw-backend.js';
@@ -11,7 +11,7 @@ type Era = 'legacy' | 'modern';
 
 interface Refusal {
   readonly status: number;
-  /** Text as it is, or a JSON-RPC error, with the request's own id unless it says another one. */
+  /** A text as it is, or a JSON-RPC error, with the request's own id unless it states another. */
   readonly body: string | { readonly id?: unknown; readonly error: object };
 }
 
@@ -31,14 +31,14 @@ const NO_SESSION: Refusal = {
   body: { id: null, error: { code: -32_000, message: 'Bad Request: No valid session ID provided' } },
 };
 
-/** A server that speaks one era at a time, and refuses the other as it is told to. */
+/** A server that speaks one era at a time, and refuses the other with `refusal`. */
 class ChangingBackend {
   era: Era;
   refusal: Refusal = NO_SESSION;
   readonly raw: RawBackend;
-  /** Calls that were carried out, by the era that they came in. */
+  /** The era of each call that was carried out. */
   readonly executed: Era[] = [];
-  /** What a call is answered in place of a result. */
+  /** Called for each call; returns true if it has answered in place of the usual result. */
   onCall: ((request: ReceivedRequest, message: Message) => boolean) | undefined;
   readonly #hasSessions: boolean;
   readonly #sessions = new Set<string>();
@@ -61,12 +61,12 @@ class ChangingBackend {
     return this.raw.url;
   }
 
-  /** Of everything that it was asked, the methods. */
+  /** The methods of all requests that it got. */
   get methods(): string[] {
     return this.raw.requests.map(({ text, method }) => (text === '' ? method : (JSON.parse(text) as Message).method));
   }
 
-  /** From here on it speaks the other one alone, and knows nothing of before. */
+  /** From now on it speaks the other era only, and has no sessions of before. */
   change(refusal: Refusal): void {
     this.era = this.era === 'legacy' ? 'modern' : 'legacy';
     this.refusal = refusal;
@@ -76,7 +76,7 @@ class ChangingBackend {
   #onRequest(request: ReceivedRequest): void {
     if (request.text === '') return this.#onGet(request);
     const message = JSON.parse(request.text) as Message;
-    // A legacy server takes no notice of an envelope, and to a modern one the header must say the same.
+    // A legacy server ignores an envelope, and a modern one needs the header to say the same.
     const asked = request.headers['mcp-protocol-version'] === '2026-07-28' ? 'modern' : 'legacy';
     if (asked !== this.era) this.#refuse(request, message);
     else if (this.era === 'modern') this.#onModern(request, message);
@@ -84,7 +84,7 @@ class ChangingBackend {
   }
 
   #refuse(request: ReceivedRequest, message: Message): void {
-    // However it refuses others: what it speaks it says when it is asked.
+    // An `initialize` is refused with the supported versions, whatever the refusal of other requests is.
     const refusal = message.method === 'initialize' ? MODERN_ALONE : this.refusal;
     const { status, body } = refusal;
     if (typeof body === 'string') request.json(body, { status, headers: { 'content-type': 'text/plain' } });
@@ -137,7 +137,7 @@ class ChangingBackend {
   }
 }
 
-/** Somebody who calls: with a session, or without. */
+/** A client that calls: with a session, or without. */
 interface Caller {
   call(): Promise<RpcAnswer>;
   list(): Promise<RpcAnswer>;
@@ -156,7 +156,7 @@ async function callerOf(wired: WiredCaller, era: Era): Promise<Caller> {
 
 const text = (era: Era): object => ({ result: { content: [{ text: era }] } });
 
-/** How servers that have become legacy refuse what has no session. */
+/** How servers that have become legacy refuse requests without a session. */
 const LEGACY_REFUSALS: Readonly<Record<string, Refusal>> = {
   'no session, and no id': NO_SESSION,
   'a foreign id': {
@@ -171,7 +171,7 @@ const LEGACY_REFUSALS: Readonly<Record<string, Refusal>> = {
   },
 };
 
-/** How servers that have become modern refuse what has no envelope. */
+/** How servers that have become modern refuse requests without an envelope. */
 const MODERN_REFUSALS: Readonly<Record<string, Refusal>> = {
   'only modern versions': MODERN_ALONE,
   'the same, and no id': {
@@ -216,7 +216,7 @@ for (const { from, to, refusals } of DIRECTIONS) {
   }
 }
 
-t.test('a backend that gives no sessions is found again, too', async (t) => {
+t.test('the era of a backend that gives no session ids is found out again, too', async (t) => {
   for (const client of ['legacy', 'modern'] as const) {
     const backend = await ChangingBackend.start(t, 'legacy', false);
     const caller = await callerOf(new WiredRelay(t).caller({ one: backend.url }), client);
@@ -227,7 +227,7 @@ t.test('a backend that gives no sessions is found again, too', async (t) => {
   }
 });
 
-t.test('many requests that are refused at once find it out once', async (t) => {
+t.test('the era is found out once for many requests that are refused at once', async (t) => {
   const backend = await ChangingBackend.start(t, 'legacy');
   const caller = await callerOf(new WiredRelay(t).caller({ one: backend.url }), 'modern');
   await caller.call();
@@ -240,7 +240,7 @@ t.test('many requests that are refused at once find it out once', async (t) => {
   t.same(openings, ['server/discover']);
 });
 
-t.test('who refuses for the era and speaks it after all is not asked a second time', async (t) => {
+t.test('a backend that refuses for the era but still speaks it is not asked a second time', async (t) => {
   const rows: readonly [Era, Refusal][] = [
     ['modern', LEGACY_REFUSALS['words about the version']!],
     ['modern', { status: 404, body: 'not found' }],
@@ -265,7 +265,7 @@ t.test('who refuses for the era and speaks it after all is not asked a second ti
   }
 });
 
-t.test('what may have been carried out, or says nothing of the era, is no evidence', async (t) => {
+t.test('a refusal of what may have been carried out, or without a word on the era, is no evidence', async (t) => {
   const rows: readonly [Era, Refusal][] = [
     ['modern', { status: 400, body: { id: null, error: { code: -32_603, message: 'failed' } } }],
     ['modern', { status: 400, body: { error: { code: -32_000, message: 'no session of this user' } } }],
@@ -296,7 +296,7 @@ t.test('what may have been carried out, or says nothing of the era, is no eviden
   }
 });
 
-t.test('an answer is read in the era that its call went out in, whatever was found out meanwhile', async (t) => {
+t.test('an answer is read in the era of its call, whatever was found out since', async (t) => {
   const inputRequired = { resultType: 'input_required', requestState: 's' };
   const rows = [
     { from: 'modern', refusal: NO_SESSION, answer: { result: inputRequired }, told: { result: inputRequired } },
@@ -326,7 +326,7 @@ t.test('an answer is read in the era that its call went out in, whatever was fou
   }
 });
 
-t.test('a call that its backend has begun with is not begun anew in the other era', async (t) => {
+t.test('a call that its backend has begun is not begun again in the other era', async (t) => {
   const backend = await ChangingBackend.start(t, 'modern');
   const wired = new WiredRelay(t).caller({ one: backend.url });
   await wired.open({ elicitation: {} });
@@ -358,7 +358,7 @@ t.test('a call that its backend has begun with is not begun anew in the other er
   t.same(again.executed, [], 'nor where its client makes it again');
 });
 
-t.test('a call that a backend with sessions holds is not begun anew where it has none any more', async (t) => {
+t.test('a call that a legacy backend holds is not begun again when that becomes modern', async (t) => {
   const backend = await ChangingBackend.start(t, 'legacy');
   let begun = 0;
   backend.onCall = (request) => {

@@ -1,5 +1,5 @@
-// docs/errors.md and the relay say the same of the JSON-RPC errors that the relay makes, and of the ways in which a
-// backend fails, both ways.
+// docs/errors.md and the relay agree on the JSON-RPC errors that the relay makes, and on the ways in which a backend fails, in both
+// directions.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -22,7 +22,7 @@ function rowsOf(title: string): string[][] {
   );
 }
 
-/** A message's text with `<>` for each thing that differs. */
+/** A message with `<>` in place of each variable part. */
 function shapeOf(message: string): string {
   return message.replace(/<[^>]*>|\$\{[^}]*(?:\([^)]*\))?\}/g, '<>');
 }
@@ -34,7 +34,7 @@ t.test('every JSON-RPC error that the relay makes has a row, and every row an er
   );
   const source = files.map((file) => readFileSync(join(folder, file), 'utf8')).join('\n');
   const codes: Readonly<Record<string, number>> = rpcCodes;
-  // In the sources an error of our own is always written `code: rpcCodes.…, message: …`.
+  // In the sources an error of the gateway is always written `code: rpcCodes.…, message: …`.
   const made = [...source.matchAll(/code: rpcCodes\.(\w+),\s+message: (['`])(.*?)\2/g)].map(
     ([, code = '', , message = '']) => `${codes[code]} ${shapeOf(message)}`,
   );
@@ -47,7 +47,7 @@ t.test('every JSON-RPC error that the relay makes has a row, and every row an er
   t.equal(uses, made.length, 'no error is written in another way');
 });
 
-/** The compiler sees to it that no kind is missing. */
+/** The compiler checks that no kind is missing. */
 const kinds = {
   'connection-refused': true,
   'connect-timeout': true,
@@ -101,7 +101,7 @@ const kinds = {
   'session-ended': true,
 } as const satisfies Readonly<Record<UpstreamFaultKind, true>>;
 
-/** What stands for the words that are added to some. */
+/** Placeholders for the details that some reasons include. */
 const DETAILS: Partial<Readonly<Record<UpstreamFaultKind, string>>> = {
   'http-status': '<status>',
   redirected: '<place>',
@@ -109,7 +109,7 @@ const DETAILS: Partial<Readonly<Record<UpstreamFaultKind, string>>> = {
   'stream-not-resumed': '<status>',
 };
 
-t.test('every way in which a backend fails has a row with its words, and every row is such a way', async (t) => {
+t.test('every way in which a backend fails has a row with its reason, and every row is such a way', async (t) => {
   const reasons = (Object.keys(kinds) as UpstreamFaultKind[]).map((kind) => {
     const detail = DETAILS[kind];
     return [`\`${kind}\``, `\`${faultReason({ kind, isUnsent: false, ...(detail !== undefined && { detail }) })}\``];

@@ -1,5 +1,5 @@
-// The cost of a turn while something large goes another way than a call and its answer: batches, what backends ask and clients
-// answer, streams of their own, what is kept for broken connections, records of sessions, many at once. See event-loop.test.ts.
+// The cost of a turn for large things other than a call and its answer: batches, questions of backends and the clients' answers, backends'
+// own streams, events kept for broken connections, records of sessions, and many messages at once. See event-loop.test.ts.
 import t, { type Test } from 'tap';
 import { limits } from '../../src/shared/limits.js';
 import { SessionDirectory } from '../../src/session-directory/session-directory.js';
@@ -27,7 +27,7 @@ import {
 } from './turn-scene.js';
 import { virtualHostOf } from './virtual-host.js';
 
-/** A batch of so many calls, as large as it may be. */
+/** A batch of this many calls, as large as a batch may be. */
 function batchOf(count: number, bulk: (bytes: number) => string): Buffer {
   const each = Math.floor(limits.batchBytesMax / count) - 120;
   const calls = Array.from({ length: count }, (_, id) => {
@@ -65,7 +65,7 @@ t.test('a batch', async (t) => {
   }
 });
 
-/** A call in which the backend may ask, and the event stream of its answer. */
+/** Begins a call in which the backend may ask, and the event stream of its answer. */
 function beginCall(scene: RelayScene) {
   const exchange = new RecordedExchange({ sessionId: SESSION_ID, body: callBody('{}') });
   handle(scene, exchange);
@@ -100,7 +100,7 @@ t.test('what a backend asks of the client, and what the client answers', async (
           ),
         );
       }
-      // Of a client's message so many values are refused.
+      // A client's message with this many values is refused.
       const isTaken = value.split(',', limits.jsonNodesMax).length < limits.jsonNodesMax;
       t.equal(scene.http.calls.length, sent + (isTaken ? 1 : 0), 'the one that was asked for has reached the backend');
     });
@@ -161,7 +161,7 @@ t.test('an answer full of URIs', async (t) => {
   }
 });
 
-t.test('what was kept of a stream, and is said again', async (t) => {
+t.test('what was kept of a stream, and is sent again', async (t) => {
   const kept = 4 * MIB;
   for (const [what, eventBytes] of Object.entries({ 'large events': 256 * KIB, 'small ones': 64 })) {
     await t.test(what, async (t) => {
@@ -270,7 +270,7 @@ t.test('several large messages at once', async (t) => {
   }
 });
 
-/** Of a large call, without reading all of it. */
+/** The id of a large call, without decoding all of it. */
 function idOf(body: Buffer | undefined): string {
   return /"id":(\d+)/.exec(body?.toString('latin1', 0, 100) ?? '')?.[1] ?? '';
 }

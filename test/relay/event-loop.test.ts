@@ -1,5 +1,5 @@
-// However large a message is and whatever is in it, the relay never holds the event loop for long. Each kind of large
-// message goes through a real relay, as large as the limits let it be, while the cost of each turn of the loop is taken.
+// However large a message is and whatever is in it, the relay never holds the event loop for long. Each kind of large message goes
+// through a real relay, as large as the limits let it be, while the cost of each turn of the loop is measured.
 import t from 'tap';
 import { listKinds } from '../../src/protocol/list-kinds.js';
 import { limits } from '../../src/shared/limits.js';
@@ -22,13 +22,13 @@ import {
 } from './turn-scene.js';
 import { virtualHostOf } from './virtual-host.js';
 
-/** In which forms a bulk is as large as an answer may be. */
+/** The forms in which a bulk makes an answer as large as it may be; in all others it is smaller. */
 const largest: Readonly<Record<string, readonly string[]>> = {
   'empty objects': ['as JSON'],
   'plain text': ['as JSON, its id in other digits', 'as an event', 'as JSON, for a caller of events'],
 };
 
-/** What callers may send. */
+/** Messages that callers may send. */
 function callerMessages(): Record<string, Buffer> {
   const messages: Record<string, Buffer> = {};
   for (const [what, bulk] of Object.entries(bulks)) {
@@ -78,7 +78,7 @@ t.test('a message of a caller', async (t) => {
   }
 });
 
-/** Ways in which an answer to a call may come; `event` makes its body of the message and of the bulk in it. */
+/** Ways in which an answer to a call may come; `encode` makes the body from the message and the bulk in it. */
 const answerForms = {
   'as JSON': { type: 'application/json', forms: 'both', id: '7', encode: asJson },
   'as JSON, its id in other digits': { type: 'application/json', forms: 'both', id: '7.0', encode: asJson },
@@ -92,7 +92,7 @@ function behindProgress(message: string, bulk: string): Buffer[] {
   return [...asEvent(`{"jsonrpc":"2.0","method":"notifications/progress","params":${params}}`), ...asEvent(message)];
 }
 
-/** Sends a call and gives its answer. */
+/** Sends a call, gives its answer, and returns the cost of the dearest turn, in ms. */
 async function answerCall(
   scene: RelayScene,
   exchange: ThrownAway,
@@ -190,7 +190,7 @@ t.test('a list of tools', async (t) => {
     'small ones, in the thread': small(40_000),
     'one large one': `[{"name":"x","description":"${'é'.repeat(8 * MIB)}"}]`,
   };
-  // The result comes late, so that nobody knows what it is before all of it is there.
+  // With the result late, the relay knows only at the end what the answer is.
   const forms = { first: '', late: `"x":"${'x'.repeat(1_000)}",` };
   for (const [what, value] of Object.entries(tools)) {
     for (const [form, before] of Object.entries(forms)) {

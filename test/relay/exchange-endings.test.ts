@@ -1,5 +1,5 @@
-// What every exchange promises of its end: `onDone` comes once, with what the caller has of the answer. Walked over each
-// implementation, the ones of servers over real sockets.
+// What every exchange promises about its end: `onDone` is called once, with how much of the answer the caller got. Checked for each
+// implementation, those of servers over real sockets.
 import { connect } from 'node:net';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -19,7 +19,7 @@ import { startHopPair } from '../worker/hop/pair.js';
 
 interface Served {
   readonly exchange: Exchange;
-  /** The caller goes away, and the exchange knows when this returns. */
+  /** Makes the caller go away, and resolves once the exchange knows. */
   readonly leave: () => Promise<void>;
 }
 
@@ -149,7 +149,7 @@ const endings: Record<string, [end: (served: Served) => unknown, told: readonly 
   ],
 };
 
-/** What the relay does for a caller that has gone before there was an answer. */
+/** What the relay may do for a caller that went away before there was an answer. */
 const unheard: Record<string, [answer: (exchange: Exchange) => void, told: readonly unknown[]]> = {
   'is answered': [(exchange) => exchange.respond(404, 'application/json', '{}'), [404, 0, 'unheard']],
   'is streamed to': [(exchange) => exchange.openStream(), [200, 0, 'unheard']],
@@ -157,7 +157,7 @@ const unheard: Record<string, [answer: (exchange: Exchange) => void, told: reado
   'is given up': [(exchange) => exchange.reset(), [0, 0, 'unheard']],
 };
 
-/** Everything that may still be called, and must not be told of. */
+/** Calls everything that may still be called, none of which may call `onDone` again. */
 function callAll(exchange: Exchange): void {
   exchange.respond(500, 'application/json', '{}');
   exchange.openStream();

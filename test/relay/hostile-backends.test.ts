@@ -1,5 +1,5 @@
-// One backend of each hostile kind beside one that is well, in the sessions of two callers: whatever the hostile one does to
-// its own calls, a session begins, the well one's calls are answered each with its own answer, and the list has its tools.
+// One backend of each hostile kind beside a good one, in the sessions of two callers: whatever the hostile one does to its own calls,
+// sessions begin, each call of the good one gets its own answer, and the list has its tools.
 import t from 'tap';
 import { limits } from '../../src/shared/limits.js';
 import { backendFor } from '../support/deployment.js';
@@ -14,7 +14,7 @@ function idOf(request: ReceivedRequest): unknown {
   return (JSON.parse(request.text) as { id?: unknown }).id;
 }
 
-/** Takes part in the handshake as a backend should, so that what follows is hostile. */
+/** Answers the handshake as a backend should, so that only what follows is hostile. */
 function greets(request: ReceivedRequest): boolean {
   if (request.text.includes('"initialize"')) {
     const result = { protocolVersion: '2025-11-25', capabilities: { tools: {} } };
@@ -102,7 +102,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   },
 };
 
-// Most of the time of each goes by in waiting for what never comes.
+// Each test spends most of its time waiting for what never comes.
 t.jobs = 4;
 
 for (const [what, { does, options }] of Object.entries(kinds)) {
@@ -133,7 +133,7 @@ for (const [what, { does, options }] of Object.entries(kinds)) {
   });
 }
 
-/** Some at once, each with an answer of its own. */
+/** Makes several calls at once, each of which must get its own answer. */
 async function callInTurn(
   t: { strictSame(one: unknown, other: unknown): unknown },
   caller: WiredCaller,

@@ -1,4 +1,4 @@
-// Large lists through the relay: what comes in pieces from the backends goes out as one list, and what breaks half-way
+// Large lists through the relay: what backends send in pieces goes out as one list, and an answer that breaks half-way
 // costs its own backend alone.
 import type { Worker } from 'node:worker_threads';
 import t, { type Test } from 'tap';
@@ -11,7 +11,7 @@ import { RelayScene } from './relay-scene.js';
 import { REQUEST_ID, type ScriptedCall } from '../upstream/scripted-upstream.js';
 import { virtualHostOf } from './virtual-host.js';
 
-/** Makes an answer large. */
+/** Makes an answer too large to be merged on the event loop. */
 const BULK = 'x'.repeat(2 * limits.listBytesInlineMax);
 const PIECE_CHARS = 50_000;
 
@@ -24,7 +24,7 @@ function answerWith(tools: readonly string[], cursor?: string): string {
   return `{"jsonrpc":"2.0","id":"${REQUEST_ID}","result":{"tools":[${tools.join()}]${more}}}`;
 }
 
-/** The text in pieces, so that the relay does not get it at once. */
+/** Sends the text in pieces, so that the relay does not get it at once. */
 function feed(call: ScriptedCall, text: string): ScriptedCall {
   for (let at = 0; at < text.length; at += PIECE_CHARS) call.data(text.slice(at, at + PIECE_CHARS));
   return call;
@@ -39,7 +39,7 @@ async function listOf(exchange: RecordedExchange): Promise<string> {
 interface Asked {
   readonly scene: RelayScene;
   readonly exchange: RecordedExchange;
-  /** What the backends were asked, in their order. */
+  /** The requests to the backends, in the order of the backends. */
   readonly calls: readonly ScriptedCall[];
 }
 
@@ -52,7 +52,7 @@ function ask(t: Test, ...names: readonly string[]): Asked {
   return { scene, exchange, calls: scene.http.calls.slice(sentBefore) };
 }
 
-/** The backends never answer to their DELETE. */
+/** Stops the relay; the backends never answer its DELETE. */
 async function stop({ relay, context }: RelayScene): Promise<void> {
   const stopped = relay.stop();
   context.advance(limits.noticeMsMax + 100);
@@ -65,7 +65,7 @@ function at(calls: readonly ScriptedCall[], index: number): ScriptedCall {
   return call;
 }
 
-t.test('answers in pieces, as JSON and as events, page by page, are one list', async (t) => {
+t.test('answers in pieces, as JSON and as events, page by page, become one list', async (t) => {
   const { scene, exchange, calls } = ask(t, 'json', 'events', 'small');
   feed(at(calls, 0).head(200, 'application/json'), answerWith([tool('z')], 'more')).end();
   feed(at(calls, 1).head(200, 'text/event-stream'), `data: ${answerWith([tool('e')])}\n\n`).end();
@@ -79,7 +79,7 @@ t.test('answers in pieces, as JSON and as events, page by page, are one list', a
   t.equal(exchange.body?.bodyBytes, exchange.writtenBytes);
 });
 
-t.test('--list-cache keeps large lists, for as long as nothing is different for their caller', async (t) => {
+t.test('--list-cache keeps large lists while nothing is different for their caller', async (t) => {
   const threads: Worker[] = [];
   const onWorker = (thread: Worker): void => void threads.push(thread);
   process.on('worker', onWorker);
@@ -98,7 +98,7 @@ t.test('--list-cache keeps large lists, for as long as nothing is different for 
   };
   const answer = (call: ScriptedCall, name: string): void =>
     void feed(call.head(200, 'application/json'), answerWith([tool(name), tool(`${name}2`)])).end();
-  /** How many backends were asked, and the list. */
+  /** Requests a list; returns how many backends were asked, and the list. */
   const list = async (name: string, parts?: Partial<ExchangeRequest>): Promise<readonly [number, string]> => {
     const { exchange, calls } = begin(parts);
     for (const call of calls) answer(call, name);
@@ -152,7 +152,7 @@ t.test('--list-cache keeps large lists, for as long as nothing is different for 
   t.match(await list('seven'), [2, new RegExp(says('b-seven', 'c-seven'), 's')], 'too old');
 });
 
-t.test('a large message before the list is not taken for it', async (t) => {
+t.test('a large message before the list is not mistaken for it', async (t) => {
   const { scene, exchange, calls } = ask(t, 'b');
   const call = at(calls, 0).head(200, 'text/event-stream');
   const sentBefore = scene.http.calls.length;
@@ -191,7 +191,7 @@ for (const [what, text] of Object.entries(nonsense)) {
   });
 }
 
-t.test('a backend that is lost in the middle of a large answer is missing as a whole', async (t) => {
+t.test('a backend that is lost in the middle of a large answer is missing completely', async (t) => {
   const { scene, exchange, calls } = ask(t, 'lost', 'good');
   feed(at(calls, 0).head(200, 'application/json'), answerWith([tool('x')], 'more')).end();
   feed(at(calls, 1).head(200, 'application/json'), answerWith([tool('x')])).end();
@@ -290,11 +290,11 @@ t.test('a list that is not merged in time is an error', async (t) => {
   t.match(JSON.parse(await listOf(exchange)), { id: 7, error: { code: -32603 } });
 });
 
-t.test('a session that ends while its list is read answers once', async (t) => {
+t.test('a session that ends while its list is read answers it once', async (t) => {
   const { scene, exchange, calls } = ask(t, 'b');
   feed(at(calls, 0).head(200, 'application/json'), answerWith([tool('x')])).end();
   scene.request({ method: 'DELETE', body: Buffer.alloc(0) });
   t.match(JSON.parse(await listOf(exchange)), { id: 7, error: { code: -32603 } });
-  // The end of the thread ends the reading; the exchange would throw at a second answer.
+  // Stopping ends the list thread and so the reading; the exchange would throw at a second answer.
   await stop(scene);
 });

@@ -1,11 +1,11 @@
-// Large messages of a caller, which are read in slices: what happens to their session meanwhile.
+// Large messages of a caller, which are read in slices: what happens to their session while they are read.
 import t, { type Test } from 'tap';
 import { limits } from '../../src/shared/limits.js';
 import { until } from '../support/until.js';
 import { RelayScene } from './relay-scene.js';
 import { virtualHostOf } from './virtual-host.js';
 
-/** More than one turn of the event loop has time to read: every byte is a token. The character is more than a byte. */
+/** Takes more than one turn of the event loop to read, since every byte is a token. The character has more than one byte. */
 const BULK = ['ü', [[Array.from({ length: 2 ** 20 }, () => [])]]];
 const BULK_TEXT = JSON.stringify(BULK);
 
@@ -13,12 +13,12 @@ function open(t: Test): RelayScene {
   return new RelayScene(t, virtualHostOf({ b: {}, c: {} })).open();
 }
 
-/** What the backends were sent since the count was that. */
+/** What the backends were sent after the first `count` requests. */
 function sentSince(scene: RelayScene, count: number): string[] {
   return scene.http.summary.slice(count);
 }
 
-t.test('a large call is read in slices and goes out byte for byte; others overtake it', async (t) => {
+t.test('a large call is read in slices and sent byte for byte, and other calls overtake it', async (t) => {
   const scene = open(t);
   const sentCount = scene.http.calls.length;
   const call = scene.post('tools/call', { name: 'b-x', arguments: { bulk: BULK } }, 7);
@@ -31,7 +31,7 @@ t.test('a large call is read in slices and goes out byte for byte; others overta
   t.equal(call.answer?.body.toString(), '{"jsonrpc":"2.0","id":7,"result":{}}');
 });
 
-t.test('what is no message is refused as such', async (t) => {
+t.test('a large body that is no message is refused with the code that fits', async (t) => {
   const scene = open(t);
   const notJson = scene.request({ body: Buffer.from(`{"jsonrpc":"2.0","x":${BULK_TEXT}`) });
   const notRpc = scene.request({ body: Buffer.from(`{"x":${BULK_TEXT}}`) });
@@ -40,7 +40,7 @@ t.test('what is no message is refused as such', async (t) => {
   t.match(notRpc.answer, { status: 400, body: /-32600/ });
 });
 
-t.test('a cancellation that overtakes its large call is heard once that is read', async (t) => {
+t.test('a cancellation that overtakes its large call takes effect once the call is read', async (t) => {
   const scene = open(t);
   const sentCount = scene.http.calls.length;
   const call = scene.post('tools/call', { name: 'b-x', arguments: { bulk: BULK } }, 7);
@@ -49,19 +49,19 @@ t.test('a cancellation that overtakes its large call is heard once that is read'
   const later = scene.post('ping', { bulk: 'x'.repeat(limits.readAtOnceBytesMax) }, 9);
   t.equal(notice.answer?.status, 202);
   await until(() => scene.http.calls.length === sentCount + 3, 'both calls and the notice');
-  // What comes later is neither waited for nor meant, even where it is read first.
+  // The later ping is neither waited for nor cancelled, even when it is read first.
   t.same(sentSince(scene, sentCount).toSorted(), ['notifications/cancelled', 'tools/call', 'tools/call']);
   scene.context.advance(limits.cancelledAnswerMsMax + 100);
   t.match(call.answer?.body.toString(), /"id":7,.*Request cancelled/);
   t.equal(other.answer, undefined);
   t.ok(later.answer);
-  // The id is free again, and a notice from before is not about its next use.
+  // The id is free again, and the earlier cancellation is not about its next use.
   scene.post('tools/call', { name: 'b-x' }, 7);
   t.same(sentSince(scene, sentCount).length, 4);
   t.equal(scene.http.last.summary, 'tools/call');
 });
 
-t.test('a session that is ended meanwhile is unknown to its large message', async (t) => {
+t.test('a large message whose session ended while it was read is answered 404', async (t) => {
   const scene = open(t);
   const call = scene.post('tools/call', { name: 'b-x', arguments: { bulk: BULK } }, 7);
   scene.request({ method: 'DELETE', body: Buffer.alloc(0) });
@@ -79,7 +79,7 @@ t.test('a session with a large message that is not read yet is busy', async (t) 
   t.equal(call.answer, undefined);
 });
 
-t.test('a config that changed meanwhile is obeyed by the large message too', async (t) => {
+t.test('a large message obeys a config that changed while it was read', async (t) => {
   const scene = open(t);
   const call = scene.post('tools/call', { name: 'b-x', arguments: { bulk: BULK } }, 7);
   const narrower = new RelayScene(t, virtualHostOf({ b: { allowed_tool_names: ['y'] }, c: {} }));
@@ -92,7 +92,7 @@ t.test('a config that changed meanwhile is obeyed by the large message too', asy
 });
 
 t.test(
-  'a caller that went away meanwhile has not cancelled: its call is sent, and not waited for without end',
+  'a caller that went away while its call was read has not cancelled it: the call is sent, and ends at a bound',
   async (t) => {
     const scene = open(t);
     const call = scene.post('tools/call', { name: 'b-x', arguments: { bulk: BULK } }, 7);

@@ -1,5 +1,5 @@
-// docs/mcp.md says of each method of MCP whether it passes, and the relay does so: every method is sent through it, from
-// the side that sends it, with all that either side can declare.
+// docs/mcp.md says of each method of MCP whether it passes, and the relay agrees: every method is sent through it, from the
+// side that sends it, with all that either side can declare.
 import { readFileSync } from 'node:fs';
 import {
   ClientNotificationSchema,
@@ -21,7 +21,7 @@ import { answerOf, WiredRelay, type WiredCaller } from './wired-relay.js';
 
 const documentation = readFileSync(new URL('../../../docs/mcp.md', import.meta.url), 'utf8');
 
-/** Whether each method of a section's table passes, as the page says. */
+/** Whether each method of a section's table passes, according to the page. */
 function documented(title: string): Map<string, boolean> {
   const section = documentation.split(/^## /m).find((text) => text.startsWith(`${title}\n`)) ?? '';
   const rows = [...section.matchAll(/^\| `([^`]+)` +\| (yes|no) +\|/gm)];
@@ -29,7 +29,7 @@ function documented(title: string): Map<string, boolean> {
   return new Map(rows.map(([, method = '', passes]) => [method, passes === 'yes']));
 }
 
-/** The methods of the SDK's union of messages. */
+/** The methods in a union of message schemas of the SDK. */
 function methodsOf(union: { readonly options: readonly unknown[] }): string[] {
   const schemas = union.options as readonly { readonly shape: { readonly method: { readonly value: string } } }[];
   return schemas.map(({ shape }) => shape.method.value);
@@ -58,7 +58,7 @@ const INTRODUCTION = {
   capabilities: CLIENT,
   clientInfo: { name: 'c', version: '1' },
 };
-/** Params with which a request has somewhere to go. */
+/** Params that lead a request to the backend. */
 const PARAMS: Readonly<Record<string, unknown>> = {
   initialize: INTRODUCTION,
   'tools/call': { name: 'one-echo', arguments: {} },
@@ -83,7 +83,7 @@ const ANSWERS = Object.fromEntries(
   Object.keys(PARAMS).map((method) => [method, (): unknown => ({ contents: [], messages: [] })]),
 );
 for (const [method, member] of Object.entries(LISTS)) ANSWERS[method] = () => ({ [member]: [] });
-/** Answered by the gateway itself. */
+/** Requests that the gateway answers itself. */
 const OURS = new Set(['initialize', 'ping']);
 
 async function openSession(relay: WiredRelay, url: string): Promise<WiredCaller> {
@@ -97,7 +97,7 @@ async function openSession(relay: WiredRelay, url: string): Promise<WiredCaller>
 const notice = (method: string, params: unknown = {}): Buffer =>
   Buffer.from(JSON.stringify({ jsonrpc: '2.0', method, params }));
 
-t.test('requests of clients', async (t) => {
+t.test('requests of clients pass as the page says', async (t) => {
   const methods = documented('Requests of clients');
   t.same(
     methodsOf(ClientRequestSchema).filter((method) => !methods.has(method)),
@@ -115,7 +115,7 @@ t.test('requests of clients', async (t) => {
   for (const [method, passes] of methods) {
     t.equal(isClientMethod(method), passes, method);
     const before = backend.requestsOf(method).length;
-    // Another one is refused in a session, and is no test of the method.
+    // A second `initialize` is refused in a session, which says nothing of the method.
     if (method === 'initialize') continue;
     const answer = await answerOf(caller.post(method, PARAMS[method] ?? {}, 7));
     if (passes) t.ok('result' in answer, `${method}: ${JSON.stringify(answer)}`);
@@ -128,7 +128,7 @@ t.test('requests of clients', async (t) => {
   }
 });
 
-t.test('requests of clients of 2026-07-28', async (t) => {
+t.test('requests of clients of 2026-07-28 pass as the page says', async (t) => {
   const methods = documented('Requests of clients of 2026-07-28');
   const missing = modernMethods.filter((method) => !methods.has(method));
   t.same(missing, [], 'every method that is served is on the page');
@@ -140,21 +140,21 @@ t.test('requests of clients of 2026-07-28', async (t) => {
     const params = PARAMS[method] as Record<string, unknown> | undefined;
     const exchange = post(caller, method, params === undefined ? {} : { params });
     const answer = await answerOf(exchange);
-    // Of an extension, which passes where both sides declare it (modern/tasks.test.ts).
+    // Tasks are an extension, which passes where both sides declare it (modern/tasks.test.ts).
     if (passes && method.startsWith('tasks/')) {
       t.match([exchange.answer?.status, answer], [400, { error: { code: -32021 } }], method);
       continue;
     }
     if (passes) t.match(answer, { result: { resultType: 'complete' } }, method);
     else t.match([exchange.answer?.status, answer], [404, { error: { code: -32601 } }], method);
-    // Each backend is asked what it is, in a request of ours.
+    // Each backend is asked what it is anyway, in a request of the gateway's own.
     if (method === 'server/discover') continue;
     const isOurs = method === 'subscriptions/listen';
     t.equal(backend.requestsOf(method).length - before, passes && !isOurs ? 1 : 0, `${method} at the backend`);
   }
 });
 
-t.test('notifications of clients', async (t) => {
+t.test('notifications of clients pass as the page says', async (t) => {
   const methods = documented('Notifications of clients');
   t.same(
     methodsOf(ClientNotificationSchema).filter((method) => !methods.has(method)),
@@ -202,7 +202,7 @@ t.test('notifications of clients', async (t) => {
   isOver = true;
 });
 
-t.test('requests and notifications of backends', async (t) => {
+t.test('requests and notifications of backends pass as the page says', async (t) => {
   const requests = documented('Requests of backends');
   const notifications = documented('Notifications of backends');
   t.same(
@@ -235,7 +235,7 @@ t.test('requests and notifications of backends', async (t) => {
       let id = 0;
       for (const method of requests.keys()) await ask(call, (id += 1), method, paramsOf[method] ?? {});
       for (const method of notifications.keys()) {
-        // Of a request that the client has been asked.
+        // A cancellation is for a request that the client has been asked.
         await call.notify(method, method === 'notifications/cancelled' ? { requestId: 2 } : (paramsOf[method] ?? {}));
       }
       return new JsonText('{"content":[]}');

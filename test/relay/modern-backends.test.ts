@@ -1,4 +1,4 @@
-// Clients that have a session, and backends of MCP 2026-07-28 that have none: real servers of the SDK, and scripted ones for the bytes.
+// Clients with a session, and backends of MCP 2026-07-28, which have none: real servers of the SDK, and scripted ones where bytes matter.
 import t, { type Test } from 'tap';
 import { z } from 'zod';
 import { Failure } from '../support/mcp-backend.js';
@@ -32,7 +32,7 @@ interface Message {
   readonly params: Readonly<Record<string, unknown>>;
 }
 
-/** A backend without sessions. @param answer to what is not the opening: the value of `result`, or `undefined` where it has answered. */
+/** A backend without sessions. @param answer gives the `result` of all requests but the opening, or `undefined` if it answered itself. */
 async function rawModern(
   t: Test,
   answer: (message: Message, request: ReceivedRequest) => unknown,
@@ -67,7 +67,7 @@ function askModern(caller: WiredCaller, method: string, params: object): Recorde
   });
 }
 
-t.test('a session of a client begins with a backend that has none, and lists what it has', async (t) => {
+t.test('the session of a client begins with a backend that has none, and lists its tools', async (t) => {
   const server = await sdkServer(t);
   const caller = new WiredRelay(t, { initializePatienceMs: 10_000 }).caller({ one: server.url });
   const { result } = await caller.open();
@@ -78,7 +78,7 @@ t.test('a session of a client begins with a backend that has none, and lists wha
   const [, list] = server.requests;
   t.match(list?.headers, { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/list' });
   t.notOk(list?.headers['mcp-session-id'] ?? list?.headers['mcp-name']);
-  // What other lists say of themselves is not said of ours.
+  // For a client with a session, a list has no members of the modern era.
   t.same(Object.keys((await caller.list()).result ?? {}), ['tools']);
 });
 
@@ -102,7 +102,7 @@ function speakingBackend(t: Test, options: ModernBackendOptions = {}): Promise<M
   return modernBackendFor(t, { capabilities: SPEAKING, onRequest, ...options, methods });
 }
 
-/** The client's own stream. */
+/** Opens the client's own stream. */
 function hear(caller: WiredCaller): RecordedExchange {
   return caller.request({ method: 'GET', body: Buffer.alloc(0), answerForms: 'event-stream' });
 }
@@ -111,12 +111,12 @@ function heardOn(exchange: RecordedExchange): Message[] {
   return readEvents(exchange.written).flatMap((text) => (text === '' ? [] : [JSON.parse(text) as Message]));
 }
 
-/** What is wanted of the backend, of each `subscriptions/listen` in turn. */
+/** The filter of each `subscriptions/listen` that the backend got, in order. */
 function filtersAt(backend: ModernBackend): unknown[] {
   return backend.requestsOf('subscriptions/listen').map(({ params }) => params['notifications']);
 }
 
-t.test('a client with a session hears what such a backend says unasked, and of its own resources alone', async (t) => {
+t.test('a client with a session hears notifications of such a backend, and of its own resources only', async (t) => {
   const [one, two] = [await speakingBackend(t), await speakingBackend(t)];
   const caller = new WiredRelay(t).caller({ one: one.url, two: two.url });
   const { result } = await caller.open();
@@ -156,7 +156,7 @@ t.test('a client with a session hears what such a backend says unasked, and of i
   await until(() => one.openListens === 0 && two.openListens === 0, 'nobody is listened to any more');
 });
 
-t.test('a stream that such a backend ends is opened again, one that it has not is not', async (t) => {
+t.test('a listening stream that such a backend ends is opened again, and one that it refuses is not', async (t) => {
   const backend = await speakingBackend(t);
   const refused = new Set<string>();
   const silent = await speakingBackend(t, {
@@ -181,7 +181,7 @@ t.test('a stream that such a backend ends is opened again, one that it has not i
   own.abort();
 });
 
-t.test('a resource of a backend that does not tell of any cannot be subscribed to', async (t) => {
+t.test('a resource of a backend that declares no subscriptions cannot be subscribed to', async (t) => {
   const backend = await speakingBackend(t, { capabilities: { resources: {} } });
   const caller = new WiredRelay(t).caller({ one: backend.url });
   t.strictSame((await caller.open()).result?.['capabilities'], { resources: {} });
@@ -190,7 +190,7 @@ t.test('a resource of a backend that does not tell of any cannot be subscribed t
   t.same(backend.refusals, [], 'it is not asked');
 });
 
-t.test('who listens without a session hears such backends, and their resources, under its own id', async (t) => {
+t.test('a listener without a session hears such backends, and their resources, under its own id', async (t) => {
   const [one, two] = [await speakingBackend(t), await speakingBackend(t, { capabilities: { tools: {} } })];
   const caller = new WiredRelay(t).caller({ one: one.url, two: two.url });
   const notifications = {
@@ -228,7 +228,7 @@ t.test('who listens without a session hears such backends, and their resources, 
   await until(() => one.openListens === 0, 'its end ends it there');
 });
 
-t.test('who listens is told what at least one backend honours, and no more', async (t) => {
+t.test('a listener is told what at least one backend honours, and no more', async (t) => {
   const capabilities = { ...SPEAKING, prompts: { listChanged: true } };
   const [one, two] = [
     await speakingBackend(t, {
@@ -257,7 +257,7 @@ t.test('who listens is told what at least one backend honours, and no more', asy
   await until(() => refused.outcome === 'ended', 'of nobody there is anything to hear');
   t.strictSame(heardOn(refused)[0]?.params['notifications'], {});
 
-  // One that does not say what it honours may tell of all.
+  // A backend that does not say what it honours may send anything that was asked for.
   const silent = await speakingBackend(t, {
     methods: {
       'subscriptions/listen': async (request) => {
@@ -289,7 +289,7 @@ t.test('a real server is listened to', async (t) => {
   own.abort();
 });
 
-t.test('all pages of such a backend are read: an empty cursor is one (N10)', async (t) => {
+t.test('all pages of such a backend are read, and an empty cursor counts as one (N10)', async (t) => {
   const pages: Readonly<Record<string, object>> = {
     none: { tools: [{ name: 'a', inputSchema: {} }], nextCursor: '', resultType: 'complete' },
     '': { tools: [{ name: 'b', inputSchema: {} }], nextCursor: 'c', resultType: 'complete' },
@@ -308,7 +308,7 @@ t.test('all pages of such a backend are read: an empty cursor is one (N10)', asy
     });
 });
 
-t.test('a list of a type that nobody knows is invalid (N06)', async (t) => {
+t.test('a list of an unknown type is invalid (N06)', async (t) => {
   for (const resultType of ['partial', 'input_required', 7]) {
     const backend = await rawModern(t, () => ({ tools: [], resultType }));
     const caller = new WiredRelay(t).caller({ one: backend.url });
@@ -320,7 +320,7 @@ t.test('a list of a type that nobody knows is invalid (N06)', async (t) => {
   }
 });
 
-t.test('calls, reads, prompts and completions go there with what a session would know', async (t) => {
+t.test('calls, reads and prompts are sent with their method and name in headers', async (t) => {
   const server = await sdkServer(t);
   const caller = new WiredRelay(t).caller({ one: server.url });
   await caller.open();
@@ -341,7 +341,7 @@ t.test('calls, reads, prompts and completions go there with what a session would
   ]);
 });
 
-t.test('nothing of a call is changed but its name and its envelope', async (t) => {
+t.test('only the name and the envelope of a call are changed', async (t) => {
   const capabilities = { tools: {}, logging: {} };
   const backend = await rawModern(t, () => ({ content: [], resultType: 'complete' }), capabilities);
   const caller = new WiredRelay(t).caller({ one: backend.url });
@@ -384,7 +384,7 @@ t.test('nothing of a call is changed but its name and its envelope', async (t) =
   t.ok(backend.requests.at(-1)?.text.includes(`"_meta":{${meta(level)}}`), 'the level goes along');
 });
 
-t.test('what the gateway says for a session cannot be said twice', async (t) => {
+t.test('a call that repeats what the gateway adds for a session is refused', async (t) => {
   const backend = await rawModern(t, () => ({ content: [], resultType: 'complete' }));
   const caller = new WiredRelay(t).caller({ one: backend.url });
   await caller.open();
@@ -403,7 +403,7 @@ t.test('what the gateway says for a session cannot be said twice', async (t) => 
   t.equal(backend.requests.length, count, 'the backend has got none of them');
 });
 
-t.test('a name that no head can have is written in base64', async (t) => {
+t.test('a name that no header can hold is sent in base64', async (t) => {
   const backend = await rawModern(t, () => ({ content: [] }));
   const caller = new WiredRelay(t).caller({ one: backend.url });
   await caller.open();
@@ -415,7 +415,7 @@ t.test('a name that no head can have is written in base64', async (t) => {
   t.equal(backend.requests.at(-1)?.headers['mcp-name'], 'a b');
 });
 
-t.test('a result of a type that nobody knows is invalid, one that has none is complete (N06)', async (t) => {
+t.test('a result of an unknown type is invalid, and one without a type is complete (N06)', async (t) => {
   const results: Readonly<Record<string, object>> = {
     none: { content: [] },
     partial: { content: [], resultType: 'partial' },
@@ -437,7 +437,7 @@ interface Question {
   readonly params: unknown;
 }
 
-/** What the client was asked on the stream of a call. */
+/** The questions that the client got on the stream of a call. */
 async function questionsOn(exchange: RecordedExchange, count: number): Promise<readonly Question[]> {
   await until(() => readEvents(exchange.written).length >= count, `${count} questions`);
   return readEvents(exchange.written).map((data) => JSON.parse(data) as Question);
@@ -454,7 +454,7 @@ const ASKED = {
 };
 
 t.test(
-  'what a backend wants to know is asked of the client, and the call is made again with its answers',
+  'what a backend asks for is asked of the client, and the call is sent again with the client’s answers',
   async (t) => {
     const backend = await rawModern(t, ({ params }) =>
       params['inputResponses'] === undefined ? ASKED : { content: [], resultType: 'complete' },
@@ -476,7 +476,7 @@ t.test(
   },
 );
 
-t.test('a client that cannot be asked is told what was wanted, and nothing is sent again', async (t) => {
+t.test('a client that cannot be asked is told what was wanted, and the call is not sent again', async (t) => {
   const backend = await rawModern(t, () => ASKED);
   const caller = new WiredRelay(t).caller({ one: backend.url });
   await caller.open();
@@ -497,7 +497,7 @@ t.test('a client that cannot be asked is told what was wanted, and nothing is se
   t.equal(backend.requests.length, sentCount + 2);
 });
 
-t.test('a backend that asks without end is asked no more', async (t) => {
+t.test('a backend that asks without end is given up after a number of rounds', async (t) => {
   const backend = await rawModern(t, () => ASKED);
   const caller = new WiredRelay(t).caller({ one: backend.url });
   await caller.open({ elicitation: {} });
@@ -520,7 +520,7 @@ t.test('a backend that asks without end is asked no more', async (t) => {
   }
 });
 
-t.test('several questions go out at once; a call that ends takes them back', async (t) => {
+t.test('several questions are asked at once, and the end of the call withdraws them', async (t) => {
   const params = { messages: [], maxTokens: 1 };
   const backend = await rawModern(t, () => ({
     resultType: 'input_required',
@@ -546,7 +546,7 @@ t.test('several questions go out at once; a call that ends takes them back', asy
   t.equal(backend.requests.length, sentCount, 'a backend without sessions is told nothing');
 });
 
-t.test('a cancelled call is hung up on, and a broken stream is not sent again', async (t) => {
+t.test('a cancelled call is aborted, and one whose stream broke is not sent again', async (t) => {
   const backend = await rawModern(t, ({ params }, request) => {
     request.head({}, { 'content-type': 'text/event-stream', 'transfer-encoding': 'chunked' });
     if (params['name'] === 'break') request.connection.end('e\r\nid: 1\ndata: \n\n\r\n');

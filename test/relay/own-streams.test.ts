@@ -1,5 +1,5 @@
-// What backends say of a call on streams of their own, as some servers do: those that answer calls with JSON, and those whose
-// tools do not say which call a message belongs to.
+// What backends say about a call on their own streams, as some servers do: those that answer calls with JSON, and those whose tools
+// do not say which call a message belongs to.
 import t, { type Test } from 'tap';
 import { limits } from '../../src/shared/limits.js';
 import { readEvents } from '../support/event-stream.js';
@@ -12,7 +12,7 @@ import { virtualHostOf } from './virtual-host.js';
 const ANSWER = '{"jsonrpc":"2.0","id":7,"result":{"content":[]}}';
 const ROOTS = (id: number): string => `data: {"jsonrpc":"2.0","id":${id},"method":"roots/list"}\n\n`;
 
-/** A session of two backends that both listen to the client's own stream. */
+/** A session with the client's own stream, for which the own streams of two backends are open. */
 class Scene extends RelayScene {
   readonly own: RecordedExchange;
   readonly #streams: Record<string, ScriptedCall> = {};
@@ -30,7 +30,7 @@ class Scene extends RelayScene {
     this.post('notifications/initialized', {});
   }
 
-  /** A message of the backend on its own stream. */
+  /** Sends a message on the backend's own stream. */
   says(backend: string, event: string): void {
     this.#streams[backend]!.data(event);
   }
@@ -45,7 +45,7 @@ function progress(token: unknown, count: number): string {
   return `data: ${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress', params })}\n\n`;
 }
 
-/** What a client has got of progress: tokens with counts. */
+/** The progress that a client got: tokens with counts. */
 function heard(exchange: RecordedExchange): unknown[] {
   const messages = readEvents(exchange.written).map((text) => JSON.parse(text) as { method?: string; params?: object });
   return messages
@@ -53,12 +53,12 @@ function heard(exchange: RecordedExchange): unknown[] {
     .map(({ params }) => Object.values<unknown>(params as Record<string, unknown>));
 }
 
-/** Whether the client has its answer. */
+/** Whether the client got its answer. */
 function isOver({ outcome }: RecordedExchange): boolean {
   return outcome === 'responded' || outcome === 'ended';
 }
 
-t.test('progress that comes on the stream of its backend goes on that of its call', async (t) => {
+t.test('progress on a backend’s own stream is sent on the stream of its call', async (t) => {
   const scene = new Scene(t);
   const one = scene.call('b', 7, 'x');
   const oneCall = scene.http.last;
@@ -77,7 +77,7 @@ t.test('progress that comes on the stream of its backend goes on that of its cal
   t.same(readEvents(one.written).at(-1), ANSWER);
 });
 
-t.test('such progress is a sign of life', async (t) => {
+t.test('progress on a backend’s own stream is a sign of life of its call', async (t) => {
   const scene = new Scene(t);
   const exchange = scene.call('b', 7, 'x');
   const { callIdleTimeoutMs } = scene.context.options;
@@ -90,7 +90,7 @@ t.test('such progress is a sign of life', async (t) => {
   t.equal(exchange.outcome, 'ended');
 });
 
-t.test('a caller that takes nothing misses some of it, and nothing waits', async (t) => {
+t.test('a caller that reads nothing misses some progress, and nothing waits for it', async (t) => {
   const scene = new Scene(t);
   const exchange = scene.exchange({
     body: Buffer.from(
@@ -112,7 +112,7 @@ t.test('a caller that takes nothing misses some of it, and nothing waits', async
   ]);
 });
 
-t.test('a call that begins while its backend asks on its own stream is excused as well', async (t) => {
+t.test('a call that begins while its backend asks on its own stream does not time out either', async (t) => {
   const scene = new Scene(t);
   const { callIdleTimeoutMs } = scene.context.options;
   scene.says('b', ROOTS(1));
@@ -127,7 +127,7 @@ t.test('a call that begins while its backend asks on its own stream is excused a
   t.ok(isOver(exchange), 'then its silence counts');
 });
 
-t.test('what a backend asked in a session that it has lost since excuses nothing', async (t) => {
+t.test('a question from a session that was lost since does not hold back the timeout of a call', async (t) => {
   const scene = new Scene(t);
   const { callIdleTimeoutMs } = scene.context.options;
   const exchange = scene.call('b', 7);
@@ -142,7 +142,7 @@ t.test('what a backend asked in a session that it has lost since excuses nothing
   t.ok(isOver(exchange));
 });
 
-t.test('while a backend asks on its own stream its silence does not count in calls; then it does again', async (t) => {
+t.test('calls do not time out while their backend asks on its own stream; afterwards they do', async (t) => {
   const scene = new Scene(t);
   const { callIdleTimeoutMs } = scene.context.options;
   const exchanges = [scene.call('b', 7)];
@@ -167,7 +167,7 @@ t.test('while a backend asks on its own stream its silence does not count in cal
 });
 
 t.test(
-  'a client that only listens is held against the config, and may come back to a virtual host that does',
+  'a client that only listens is checked against the config, and may listen again when its virtual host is back',
   async (t) => {
     const scene = new Scene(t);
     const look = (): void => scene.context.advance(limits.listenConfigMs + 200);

@@ -1,5 +1,5 @@
-// A backend that is slow, silent or gone beside one that is well: whom it holds up, for how long, and how it comes back.
-// The backends are scripts, the clock goes on by hand.
+// A backend that is slow, silent or gone beside a good one: whom it delays, for how long, and how it comes back.
+// The backends are scripts, and the test moves the clock.
 import t, { type Test } from 'tap';
 import { limits } from '../../src/shared/limits.js';
 import type { RecordedExchange } from '../support/recorded-exchange.js';
@@ -28,7 +28,7 @@ class Scene extends RelayScene {
     return exchange;
   }
 
-  /** The latest request to a backend that waits for its answer. */
+  /** The latest request that a backend was sent. */
   latest(backend: string): ScriptedCall {
     const call = this.http.calls.findLast(({ request }) => request.target.origin === `https://${backend}.example`);
     if (call === undefined) throw new Error(`nothing was sent to ${backend}`);
@@ -71,7 +71,7 @@ function unavailable(exchange: RecordedExchange): unknown {
   return read(exchange).result?._meta?.['switchyard/unavailable'];
 }
 
-t.test('initialize waits for a silent backend as long as the patience lasts, and no longer', async (t) => {
+t.test('initialize waits for a silent backend as long as the patience, and no longer', async (t) => {
   const scene = new Scene(t);
   const session = scene.begin();
   scene.pass(scene.patienceMs - 2 * TICK_MS);
@@ -81,7 +81,7 @@ t.test('initialize waits for a silent backend as long as the patience lasts, and
   t.notOk(scene.latest('sick').isAborted, 'its opening goes on');
 });
 
-t.test('when all backends have answered, the patience is not waited for', async (t) => {
+t.test('when all backends have answered, initialize does not wait for the rest of the patience', async (t) => {
   const scene = new Scene(t);
   const session = scene.begin();
   scene.greet('sick');
@@ -90,7 +90,7 @@ t.test('when all backends have answered, the patience is not waited for', async 
   scene.pass(2 * scene.patienceMs);
 });
 
-t.test('a call waits for an opening that goes on behind the back of the session', async (t) => {
+t.test('a call waits for an opening that goes on after initialize was answered', async (t) => {
   const scene = new Scene(t);
   const session = scene.begin();
   scene.pass(scene.patienceMs + TICK_MS);
@@ -104,7 +104,7 @@ t.test('a call waits for an opening that goes on behind the back of the session'
   t.same(read(call).result, {});
 });
 
-t.test('a list waits for it too, some times the patience, and then names it', async (t) => {
+t.test('a list waits for an opening for some times the patience, and then names the backend', async (t) => {
   const scene = new Scene(t);
   const session = scene.begin();
   scene.pass(scene.patienceMs + TICK_MS);
@@ -124,7 +124,7 @@ t.test('a list waits for it too, some times the patience, and then names it', as
   t.equal(read(later).result?.tools?.length, 2);
 });
 
-t.test('a list that an opening comes in time for is whole', async (t) => {
+t.test('a list is complete when an opening finishes in time', async (t) => {
   const scene = new Scene(t);
   const session = scene.begin();
   scene.pass(scene.patienceMs + TICK_MS);
@@ -137,7 +137,7 @@ t.test('a list that an opening comes in time for is whole', async (t) => {
   t.equal(read(list).result?.tools?.length, 2, 'the patience was for the opening alone');
 });
 
-t.test('what one session found unreachable is not waited for by any other, until a probe has reached it', async (t) => {
+t.test('an origin that one session found unreachable is not waited for until a probe has reached it', async (t) => {
   const scene = new Scene(t);
   const first = scene.begin('alice');
   scene.latest('sick').fault('connect-timeout');
@@ -161,7 +161,7 @@ t.test('what one session found unreachable is not waited for by any other, until
   t.same(read(healed).result, {}, 'the session that was there before has it back');
 });
 
-t.test('as long as somebody asks for it, an origin that is gone is known to be gone', async (t) => {
+t.test('an origin that is gone stays known as gone as long as anybody asks for it', async (t) => {
   const scene = new Scene(t);
   const session = scene.begin();
   scene.latest('sick').fault('connection-refused');
@@ -195,7 +195,7 @@ t.test('a call of an open session to an origin that is gone fails at once', asyn
   t.same(read(healed).result, {});
 });
 
-t.test('a backend that is silent for the whole timeout is waited for by few', async (t) => {
+t.test('a backend that was silent for the whole timeout is tried by few sessions', async (t) => {
   const scene = new Scene(t);
   scene.begin();
   scene.pass(scene.context.options.initializeTimeoutMs + TICK_MS);
@@ -231,7 +231,7 @@ t.test("one subject's silence costs another subject nothing", async (t) => {
   t.equal(unavailable(session), undefined);
 });
 
-t.test('a session whose trial is under way and that ends makes room for the next trial', async (t) => {
+t.test('a session that ends during its trial makes room for the next trial', async (t) => {
   const scene = new Scene(t);
   scene.begin();
   scene.pass(scene.context.options.initializeTimeoutMs + limits.probeDelayMsMin + 4 * TICK_MS);
@@ -242,7 +242,7 @@ t.test('a session whose trial is under way and that ends makes room for the next
   t.equal(scene.countOf('sick'), sentCount + 1);
 });
 
-t.test('what a backend answered to one caller is no fault of its origin', async (t) => {
+t.test('an HTTP status that a backend gave one caller does not count against its origin', async (t) => {
   const scene = new Scene(t);
   for (const status of [401, 404, 500]) {
     const session = scene.begin('mallory');

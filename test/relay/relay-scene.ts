@@ -1,4 +1,4 @@
-// A real relay between a test that is the caller and scripted backends, with one session open.
+// A real relay between scripted backends and a test that plays the caller, with one session open.
 import type { ExchangeRequest } from '../../src/relay/exchange/exchange.js';
 import type { ShareOptions, UpstreamOptions } from '../../src/config/dataplane-options.js';
 import type { Accounts } from '../../src/shared/accounts.js';
@@ -21,7 +21,7 @@ export class RelayScene {
   readonly relay: Relay;
   readonly virtualHost: CompiledVirtualHost;
   readonly accounts: Accounts;
-  /** What the store would say of it now. */
+  /** What the store currently says of the virtual host. */
   hostNow: CurrentHost;
   #mintedCount = 0;
 
@@ -73,7 +73,7 @@ export class RelayScene {
     return this.request({ body: Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method, params })) });
   }
 
-  /** Opens the session of a client with these capabilities; every backend of the virtual host is there. */
+  /** Opens the session of a client with these capabilities; every backend of the virtual host answers. */
   open(
     capabilities: object = {},
     answer = initializeResult,

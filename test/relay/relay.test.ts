@@ -1,4 +1,4 @@
-// Where a request goes first: to the session that it names, to a new one, or nowhere; and what becomes of all that when the process ends.
+// Where a request goes first: to the session that it names, to a new one, or nowhere; and what becomes of sessions when the process ends.
 import t from 'tap';
 import { RelayScene } from './relay-scene.js';
 import { virtualHostOf } from './virtual-host.js';
@@ -9,7 +9,7 @@ function open(t: { teardown(end: () => void): unknown }): RelayScene {
   return new RelayScene(t, virtualHostOf({ a: {} })).open();
 }
 
-t.test('without the name of a session nothing but a message is taken', async (t) => {
+t.test('without a session id GET, DELETE and requests other than initialize are refused', async (t) => {
   const scene = open(t);
   for (const method of ['GET', 'DELETE'] as const)
     t.equal(scene.request({ method, sessionId: '', body: NOTHING }).answer?.status, 400, method);
@@ -18,7 +18,7 @@ t.test('without the name of a session nothing but a message is taken', async (t)
   t.equal(scene.relay.sessionCount, 1, 'none was made, and none ended');
 });
 
-t.test('the session of another is not there, and lives on', async (t) => {
+t.test('the session of another subject is answered as unknown, and lives on', async (t) => {
   const scene = open(t);
   for (const method of ['GET', 'DELETE'] as const)
     t.equal(scene.requestAs('bob', { method, body: NOTHING }).answer?.status, 404, method);
@@ -35,7 +35,7 @@ t.test('DELETE ends a session once, and its backends are told', async (t) => {
   t.equal(scene.request({ method: 'DELETE', body: NOTHING }).answer?.status, 404);
 });
 
-t.test('a process that drains ends streams that no request ends, opens none, and serves requests', async (t) => {
+t.test('a process that drains ends GET streams, opens no new ones, and still serves requests', async (t) => {
   const scene = open(t);
   const before = scene.request({ method: 'GET', body: NOTHING, answerForms: 'event-stream' });
   scene.relay.drain();
@@ -47,7 +47,7 @@ t.test('a process that drains ends streams that no request ends, opens none, and
   t.equal(call.answer?.status, 200);
 });
 
-t.test('a process that stops answers what is in flight, and tells the backends', async (t) => {
+t.test('a process that stops answers what is in flight, and ends the sessions at its backends', async (t) => {
   const scene = open(t);
   const call = scene.post('tools/call', { name: 'a-x' }, 7);
   const stopped = scene.relay.stop();

@@ -1,4 +1,4 @@
-// What a backend asks during calls is answered although the calls have taken every connection that their subject may have.
+// A backend's questions during calls are answered, although the calls use every connection that their subject may have.
 import t from 'tap';
 import { memberText } from '../support/json-text.js';
 import { startMcpBackend, type McpBackend } from '../support/mcp-backend.js';
@@ -8,7 +8,7 @@ import { answerOf, WiredRelay } from './wired-relay.js';
 
 const CALLS = 3;
 
-t.test('answers, cancellations and refusals do not wait for the calls that wait for them', async (t) => {
+t.test('answers, cancellations and refusals do not wait for the calls that depend on them', async (t) => {
   const answered = (): string[] =>
     backend.raw.requests.map(({ text }) => text).filter((text) => text.includes('"result"'));
   const backend: McpBackend = await startMcpBackend({

@@ -1,6 +1,6 @@
-// URIs of resources in random messages, down to the caller and up again: what the caller gets is held against the text that
-// it was made of, byte for byte, and against a walk over the parsed message; what comes of its URIs when it sends them back
-// is the backend's own.
+// URIs of resources in random messages, down to the caller and up again: what the caller gets is compared, byte for byte, with the
+// text that it was made of, and with a walk over the parsed message; its URIs, when the caller sends them back, must become the
+// backend's own again.
 import t from 'tap';
 import {
   readBackendAnswer,
@@ -36,7 +36,7 @@ const NAMES = Object.keys(URI_NAMES);
 const HOST = virtualHostOf(Object.fromEntries(NAMES.map((name) => [name, {}])));
 const ID = { bytes: Buffer.from('7'), start: 0, end: 1 };
 
-/** What is in the messages besides. */
+/** What else is in the messages. */
 class Noise {
   readonly random: Random;
 
@@ -57,7 +57,7 @@ class Noise {
     return `[${Array.from({ length: this.random.below(4) }, make).join()}]`;
   }
 
-  /** A member with a URI that is the backend's, and known to be. */
+  /** A member with a URI of the backend, marked. */
   uri(): string {
     return `"uri":${markedToken(this.random, randomUri(this.random))}`;
   }
@@ -66,7 +66,7 @@ class Noise {
 type Edit = (uri: string) => string;
 type Value = Record<string, unknown>;
 
-/** The walk: puts another URI in each place. */
+/** The walk: replaces the URI in each place. */
 function editUris(message: unknown, places: number, edit: Edit): void {
   const owner = (value: unknown): void => {
     const { uri } = (value ?? {}) as Value;
@@ -105,7 +105,7 @@ function written(bytes: Buffer, message: BackendMessage | undefined, places: num
   return Buffer.concat(parts).toString();
 }
 
-/** The backend's own URI of one that its caller sends. */
+/** The backend's own URI for one that its caller sends. */
 function bareUriOf(name: string, uri: string): string {
   const route = routeUri(HOST, uri);
   if (route?.backend.name !== name) throw new Error(`${uri} leads to ${route?.backend.name}, not to ${name}`);
@@ -117,7 +117,7 @@ function sentText({ body, leftOut, putIn = Buffer.alloc(0) }: OutgoingMessage): 
   return Buffer.concat([body.subarray(0, start), putIn, body.subarray(end)]).toString();
 }
 
-t.test('answers: down byte for byte and as a walk has it, and up again the original', async (t) => {
+t.test('answers go down byte for byte and as the walk says, and come up again unchanged', async (t) => {
   const random = new Random(97);
   const noise = new Noise(random);
   const link = (): string => {
@@ -171,7 +171,7 @@ t.test('answers: down byte for byte and as a walk has it, and up again the origi
   t.ok(uriCount > INPUTS / 2, `${uriCount} URIs`);
 });
 
-t.test('requests: up byte for byte, but for a URI with escapes, which means the same', async (t) => {
+t.test('requests go up byte for byte, except that a URI with escapes keeps only its meaning', async (t) => {
   const random = new Random(31);
   const noise = new Noise(random);
   const methods = ['resources/read', 'resources/subscribe', 'resources/unsubscribe', 'completion/complete'] as const;
@@ -202,7 +202,7 @@ t.test('requests: up byte for byte, but for a URI with escapes, which means the 
   t.ok(escapedCount > INPUTS / 20 && escapedCount < INPUTS, `${escapedCount} with escapes`);
 });
 
-t.test('updates of resources: down byte for byte, and up again the original', async (t) => {
+t.test('updates of resources go down byte for byte, and come up again unchanged', async (t) => {
   const random = new Random(53);
   const noise = new Noise(random);
   const session: HearingSession = { madeSubscriptions: undefined, taskForm: () => undefined };

@@ -1,4 +1,4 @@
-// A session that ends while its tools are listed: the caller is answered at once, and no backend is asked any more.
+// A session that ends while its tools are listed or its stream begins: callers are answered at once, and no further backend is asked.
 import { setImmediate as turn } from 'node:timers/promises';
 import t from 'tap';
 import { RelayScene } from './relay-scene.js';
@@ -20,7 +20,7 @@ t.test('DELETE answers a list that is under way, and its next page is not asked 
   t.equal(scene.http.calls.length, sentCount, 'no further page');
 });
 
-t.test('a session that ends while its GET stream begins opens no backend any more', async (t) => {
+t.test('a session that ends while its GET stream begins opens no more backends', async (t) => {
   const backends = Object.fromEntries(Array.from({ length: 100 }, (_, number) => [`b${number}`, {}]));
   const scene = new RelayScene(t, virtualHostOf(backends));
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } };

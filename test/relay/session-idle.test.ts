@@ -1,4 +1,4 @@
-// How long a session lives that nobody uses: the time is counted from the end of what was under way in it last.
+// How long an unused session lives: the time is counted from the end of the last request or stream in it.
 import t, { type Test } from 'tap';
 import type { RecordedExchange } from '../support/recorded-exchange.js';
 import { RelayScene } from './relay-scene.js';
@@ -11,7 +11,7 @@ function open(t: Test): RelayScene {
   return new RelayScene(t, virtualHostOf({ b: {} })).open();
 }
 
-/** Lets so much time pass as the event loop would. */
+/** Advances the clock in small steps, as the event loop would. */
 function wait(scene: RelayScene, ms: number): void {
   for (let passed = 0; passed < ms; passed += 100) scene.context.advance(100);
 }
@@ -24,8 +24,8 @@ function isThere(scene: RelayScene): boolean {
   return scene.accounts.held('sessions') === 1;
 }
 
-t.test('after a long call a session has all of its idle time', async (t) => {
-  // Less than the idle time, and more.
+t.test('after a long call a session has its full idle time', async (t) => {
+  // One call is shorter than the idle time, and one is longer.
   for (const callMs of [IDLE_MS - 2_000, 2 * IDLE_MS - 2_000]) {
     const scene = open(t);
     const exchange = call(scene);
@@ -39,7 +39,7 @@ t.test('after a long call a session has all of its idle time', async (t) => {
   }
 });
 
-t.test('quick calls give it no more than that', async (t) => {
+t.test('after quick calls a session has no more than its idle time', async (t) => {
   const scene = open(t);
   const exchange = call(scene);
   scene.http.last.json(RESULT);
@@ -48,7 +48,7 @@ t.test('quick calls give it no more than that', async (t) => {
   t.equal(isThere(scene), false);
 });
 
-t.test('one that was ended under a long call stays ended', async (t) => {
+t.test('a session that was ended during a long call stays ended', async (t) => {
   const scene = open(t);
   call(scene);
   wait(scene, IDLE_MS / 2);
@@ -58,7 +58,7 @@ t.test('one that was ended under a long call stays ended', async (t) => {
   t.equal(isThere(scene), false);
 });
 
-t.test('after a client has listened its session has all of its idle time', async (t) => {
+t.test('after its client has listened a session has its full idle time', async (t) => {
   for (const listenedMs of [IDLE_MS - 2_000, 2 * IDLE_MS - 2_000]) {
     const scene = open(t);
     const exchange = scene.request({ method: 'GET', answerForms: 'event-stream', body: Buffer.alloc(0) });

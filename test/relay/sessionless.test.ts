@@ -1,4 +1,4 @@
-// Requests without a session, where the relay serves them: each in a session of its own, which ends with it.
+// Requests without a session, where the relay accepts them: each runs in a session of its own, which ends with it.
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import { NO_MIRROR, type Exchange, type ExchangeRequest } from '../../src/relay/exchange/exchange.js';
@@ -19,7 +19,7 @@ import { ERAS } from '../support/eras.js';
 import { answerOptions } from '../support/answer-options.js';
 import { upstreamOptions } from '../support/upstream-options.js';
 
-/** Takes one answer; once the caller is gone it takes nothing, as the contract of `Exchange` has it. */
+/** Takes one answer, and nothing once the caller is gone, as the contract of `Exchange` says. */
 class KeptExchange extends ExchangeHooks implements Exchange {
   readonly request: ExchangeRequest;
   readonly isPart = false;
@@ -47,7 +47,7 @@ class KeptExchange extends ExchangeHooks implements Exchange {
     this.request = { ...head, body: Buffer.from(body) };
   }
 
-  /** The answer, whichever way it came. */
+  /** The answer, in whichever form it came. */
   get message(): unknown {
     const body = Buffer.concat(this.#chunks);
     const text = this.contentType === 'text/event-stream' ? (readEvents(body).at(-1) ?? '') : body.toString();
@@ -234,7 +234,7 @@ t.test('a caller that goes away ends its session, whatever it waits for', async 
   t.equal(backend.sessions.size, 0);
 });
 
-t.test('a relay that stops ends them', async (t) => {
+t.test('a relay that stops ends the sessions of such requests', async (t) => {
   let isHeld = false;
   const backend = await backendFor(t, {
     withSessions: true,
@@ -252,7 +252,7 @@ t.test('a relay that stops ends them', async (t) => {
   t.equal(backend.deletedSessions.length, 1);
 });
 
-t.test('everything but requests needs a session, and without the option requests do, too', async (t) => {
+t.test('notifications and responses need a session, and without the option requests do, too', async (t) => {
   const backend = await backendFor(t);
   const notice = '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}';
   const response = '{"jsonrpc":"2.0","id":1,"result":{}}';

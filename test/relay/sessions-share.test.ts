@@ -1,5 +1,5 @@
-// The shares of sessions, of their memory and of requests in flight, as a caller of the relay meets them: which is full is
-// said, what is given back can be had again, and one subject's being full is nobody else's concern.
+// The shares of sessions, of their memory and of requests in flight, as a caller meets them: a refusal names the share that is full,
+// what is given back can be used again, and a subject with a full share affects no other.
 import t, { type Test } from 'tap';
 import type { ShareOptions } from '../../src/config/dataplane-options.js';
 import { refusals, type Refusal } from '../../src/shared/refusals.js';
@@ -26,7 +26,7 @@ class Scene extends RelayScene {
     super(t, virtualHostOf({ one: {} }), shares);
   }
 
-  /** Asks for a session; its one backend answers when there is a handshake. */
+  /** Asks for a session, and lets its backend answer the handshake, if there is one. */
   openAs(subject: string, clientInfo: object = CLIENT_INFO, capabilities: object = {}): RecordedExchange {
     const exchange = this.initializeAs(subject, clientInfo, capabilities);
     this.finishOpening();
@@ -57,7 +57,7 @@ function refusedWith(t: Test, exchange: RecordedExchange, refusal: Refusal, why:
   t.same(exchange.answer?.headers, refusal.headers, `${why}: when to try again`);
 }
 
-t.test('a subject with all its sessions gets 429, another one gets a session', async (t) => {
+t.test('a subject that has all its sessions gets 429, and another one gets a session', async (t) => {
   const scene = new Scene(t, { subjectSessionsMax: 2 });
   t.equal(scene.openAs('ada').answer?.status, 200);
   const second = scene.openAs('ada');
@@ -68,7 +68,7 @@ t.test('a subject with all its sessions gets 429, another one gets a session', a
   t.equal(scene.openAs('ada').answer?.status, 200, 'an ended one makes room');
 });
 
-t.test('all subjects together get 503', async (t) => {
+t.test('when all subjects together have all sessions, a further one gets 503', async (t) => {
   const scene = new Scene(t, { sessionsMax: 2 });
   scene.openAs('ada');
   scene.openAs('bob');
@@ -76,9 +76,9 @@ t.test('all subjects together get 503', async (t) => {
   t.equal(scene.accounts.held('sessions'), 2);
 });
 
-t.test('the memory of sessions counts backends and what the client says of itself', async (t) => {
+t.test('the memory of sessions counts backends, clientInfo and capabilities', async (t) => {
   const each = limits.sessionBytesEach + limits.upstreamSessionBytesEach;
-  // The last eighth is for who holds less than any session takes here.
+  // The last eighth is for subjects that hold less than any session takes here.
   const sessionBytesMax = Math.ceil(((3 * each + 500) * 8) / 7);
   const scene = new Scene(t, { subjectSessionBytesMax: 2 * each + 5_000, sessionBytesMax });
   t.equal(scene.openAs('ada').answer?.status, 200);
@@ -91,7 +91,7 @@ t.test('the memory of sessions counts backends and what the client says of itsel
   refusedWith(t, scene.openAs('cem'), refusals.sessionBytesFull, 'the fourth');
 });
 
-t.test('nothing is left when all sessions are over', async (t) => {
+t.test('nothing is counted any more when all sessions are over', async (t) => {
   const scene = new Scene(t, {});
   for (const subject of ['ada', 'bob', 'ada']) {
     const sessionId = sessionOf(scene.openAs(subject));
@@ -107,7 +107,7 @@ t.test('nothing is left when all sessions are over', async (t) => {
 });
 
 t.test(
-  'requests in flight: initialize, calls and lists count, and are refused before a backend sees them',
+  'initialize, calls and lists count as requests in flight, and are refused before a backend sees them',
   async (t) => {
     const scene = new Scene(t, { subjectRequestsInFlightMax: 2, requestsInFlightMax: 3 });
     const sessionId = sessionOf(scene.openAs('ada'));

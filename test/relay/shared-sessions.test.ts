@@ -1,4 +1,4 @@
-// Sessions that two machines share: which of them ends one that idles, and what one does while it learns of the other's changes.
+// Sessions that two machines share: which one ends an idle session, and what a machine does while it learns of the other's changes.
 import t, { type Test } from 'tap';
 import { SessionDirectory } from '../../src/session-directory/session-directory.js';
 import { limits } from '../../src/shared/limits.js';
@@ -74,7 +74,7 @@ function deletedCount(...machines: Machine[]): number {
   return machines.flatMap(({ scene }) => scene.http.summary).filter((each) => each === 'DELETE').length;
 }
 
-t.test('a session that both have used, and nobody uses any more, is ended at its backends once', async (t) => {
+t.test('a session that both machines used is ended at its backends once when nobody uses it any more', async (t) => {
   const machines = new Machines();
   const one = await machines.begun(t);
   const other = machines.machine(t);
@@ -90,7 +90,7 @@ t.test('a session that both have used, and nobody uses any more, is ended at its
   t.equal(one.scene.accounts.held('sessions') + other.scene.accounts.held('sessions'), 0);
 });
 
-t.test('one that Redis has said nothing certain of is ended at its backends', async (t) => {
+t.test('an idle session of which Redis says nothing certain is ended at its backends', async (t) => {
   const machines = new Machines();
   const one = await machines.begun(t);
   one.view.onChanged?.(undefined);
@@ -98,11 +98,11 @@ t.test('one that Redis has said nothing certain of is ended at its backends', as
   t.equal(deletedCount(one), 1);
 });
 
-t.test('one that idles here is not ended while it is used there', async (t) => {
+t.test('a session that idles at one machine is not ended while it is used at another', async (t) => {
   const machines = new Machines();
   const one = await machines.begun(t);
   const other = machines.machine(t);
-  // Taken up at the last moment.
+  // The other machine adopts the session at the last moment.
   await machines.advance(IDLE_TIMEOUT_MS - 1_000);
   t.equal(await ping(other), 200);
   await machines.advance(IDLE_TIMEOUT_MS - 2_000);
@@ -113,7 +113,7 @@ t.test('one that idles here is not ended while it is used there', async (t) => {
   t.equal(deletedCount(one, other), 0);
 });
 
-t.test('one that is used again after a while is not ended by the other', async (t) => {
+t.test('a session that is used again after a while is not ended by the other machine', async (t) => {
   const machines = new Machines();
   const one = await machines.begun(t);
   const other = machines.machine(t);
@@ -129,7 +129,7 @@ t.test('one that is used again after a while is not ended by the other', async (
   t.equal(deletedCount(one, other), 0);
 });
 
-t.test('requests wait in their order while it is read what another machine has changed', async (t) => {
+t.test('requests wait in their order while a change made by another machine is read', async (t) => {
   const machines = new Machines();
   const one = await machines.begun(t);
   const other = machines.machine(t);
@@ -147,7 +147,7 @@ t.test('requests wait in their order while it is read what another machine has c
 });
 
 t.test(
-  'with a session that another machine has ended those upstream sessions end of which only this one knows',
+  'of a session that another machine has ended, the upstream sessions that only this machine knows are ended here',
   async (t) => {
     const machines = new Machines();
     const one = await machines.begun(t);
@@ -176,7 +176,7 @@ t.test(
   },
 );
 
-t.test('of two upstream sessions that were opened at once the one that nobody goes on with is ended', async (t) => {
+t.test('of two upstream sessions opened at once, the one that was recorded second is ended', async (t) => {
   const machines = new Machines();
   const one = await machines.begun(t);
   const other = machines.machine(t);
@@ -200,7 +200,7 @@ t.test('of two upstream sessions that were opened at once the one that nobody go
   t.equal(ended?.header('mcp-session-id'), 'anew-1', 'it was written down second');
 });
 
-t.test('what is changed while a session is being adopted is read with its next request', async (t) => {
+t.test('a change during an adoption is read with the next request of the session', async (t) => {
   const machines = new Machines();
   const one = await machines.begun(t);
   const other = machines.machine(t);
@@ -216,14 +216,14 @@ t.test('what is changed while a session is being adopted is read with its next r
   t.equal(await ping(other), 404);
 });
 
-t.test('DELETE at one is answered once the other has heard of it, and then that one answers 404', async (t) => {
+t.test('DELETE is answered once the other machine has heard of it, and then that one answers 404', async (t) => {
   const machines = new Machines();
   const one = await machines.begun(t);
   const other = machines.machine(t);
   t.equal(await ping(other), 200);
   await settled();
   t.equal(await ping(one), 200);
-  // Of what changes it hears too late; of the end it hears in time.
+  // The other machine hears too late of changes, but in time of the end.
   other.view.isLate = true;
   let hear: () => void = () => undefined;
   other.view.peers.gate = new Promise((resolve) => (hear = resolve));
@@ -238,7 +238,7 @@ t.test('DELETE at one is answered once the other has heard of it, and then that 
   t.equal(deletedCount(one, other), 1, 'its backend is told once');
 });
 
-t.test('DELETE at one that has not heard yet that another one has the session waits for that one, too', async (t) => {
+t.test('DELETE also waits for a machine that adopted the session without the first one knowing it yet', async (t) => {
   const machines = new Machines();
   const one = await machines.begun(t);
   const other = machines.machine(t);
@@ -249,7 +249,7 @@ t.test('DELETE at one that has not heard yet that another one has the session wa
   t.equal(await ping(other), 404);
 });
 
-t.test('nobody waits for a machine that never answers longer than the bound', async (t) => {
+t.test('DELETE waits for a machine that never answers up to a bound', async (t) => {
   const machines = new Machines();
   const one = await machines.begun(t);
   const other = machines.machine(t);
@@ -263,7 +263,7 @@ t.test('nobody waits for a machine that never answers longer than the bound', as
   t.equal(deletion.answer?.status, 200);
 });
 
-t.test('what is being written while the session is ended does not let DELETE be answered too early', async (t) => {
+t.test('a write during the end of a session does not let DELETE be answered too early', async (t) => {
   const machines = new Machines();
   const one = await machines.begun(t);
   const other = machines.machine(t);
@@ -283,7 +283,7 @@ t.test('what is being written while the session is ended does not let DELETE be 
   t.equal(await ping(other), 404);
 });
 
-t.test('machines that go on with a session at once are all told of its end', async (t) => {
+t.test('machines that adopt a session at the same time are all told of its end', async (t) => {
   const machines = new Machines();
   const one = await machines.begun(t);
   const others = [machines.machine(t), machines.machine(t), machines.machine(t)];
@@ -294,7 +294,7 @@ t.test('machines that go on with a session at once are all told of its end', asy
   t.same(await Promise.all(others.map(ping)), [404, 404, 404]);
 });
 
-t.test('one that hears of the end while it is about to go on with the session does not', async (t) => {
+t.test('a machine that hears of the end while it is adopting the session does not adopt it', async (t) => {
   const machines = new Machines();
   const one = await machines.begun(t);
   const other = machines.machine(t);
@@ -323,7 +323,7 @@ t.test('a cancellation reaches the machine that runs the call, with its headers'
   t.notOk(other.scene.http.summary.includes('notifications/cancelled'));
 });
 
-t.test('of two streams at two machines the newer one stays open', async (t) => {
+t.test('of two GET streams at two machines the newer one stays open', async (t) => {
   const machines = new Machines();
   const one = await machines.begun(t);
   const other = machines.machine(t);
@@ -338,7 +338,7 @@ t.test('of two streams at two machines the newer one stays open', async (t) => {
   await until(() => newer.outcome !== 'streaming', 'the one before to end');
 });
 
-t.test('what is passed on by somebody who cannot seal it is nothing', async (t) => {
+t.test('a message from a machine that cannot seal it is ignored', async (t) => {
   const machines = new Machines();
   const one = await machines.begun(t);
   const stream = one.scene.request({ method: 'GET' });
@@ -347,7 +347,7 @@ t.test('what is passed on by somebody who cannot seal it is nothing', async (t) 
   t.equal(stream.outcome, 'streaming');
 });
 
-t.test('what a backend has asked at one machine is settled there when the client answers at another', async (t) => {
+t.test('a question asked at one machine is settled there when the client answers at another', async (t) => {
   const machines = new Machines();
   const one = await machines.begun(t, { roots: {} });
   const other = machines.machine(t);

@@ -1,5 +1,5 @@
-// What a caller hears of an answer that takes long: the head of an event stream, in time, and then the answer as its event; and
-// what quick answers look like all the same.
+// What a caller gets of a slow answer: the head of an event stream in time, and then the answer as its event; and that a quick answer
+// is not affected.
 import t, { type Test } from 'tap';
 import type { AnswerForms } from '../../src/relay/exchange/exchange.js';
 import { readEvents } from '../support/event-stream.js';
@@ -18,12 +18,12 @@ function call(scene: RelayScene, answerForms: AnswerForms = 'both'): RecordedExc
   return scene.request({ body, answerForms });
 }
 
-/** Lets so much time pass as the event loop would: a tick at a time. */
+/** Advances the clock a tick at a time, as the event loop would. */
 function wait(scene: RelayScene, ms: number): void {
   for (let passed = 0; passed < ms; passed += 50) scene.context.advance(50);
 }
 
-t.test('a slow answer is the event of a stream whose head went ahead; a quick one is plain JSON', async (t) => {
+t.test('a slow answer is an event on a stream that began before; a quick one is plain JSON', async (t) => {
   const scene = open(t);
   const { slowAnswerMs } = scene.context.answers;
   const quick = call(scene);
@@ -44,7 +44,7 @@ t.test('a slow answer is the event of a stream whose head went ahead; a quick on
   t.equal(slow.outcome, 'ended');
 });
 
-t.test('who takes only JSON waits for it; who takes only events gets one', async (t) => {
+t.test('a caller that takes only JSON waits for it; one that takes only events gets one', async (t) => {
   const scene = open(t);
   const { slowAnswerMs } = scene.context.answers;
   const json = call(scene, 'json');
@@ -58,7 +58,7 @@ t.test('who takes only JSON waits for it; who takes only events gets one', async
   t.same(readEvents(events.written), [RESULT]);
 });
 
-t.test('what fails late, is cancelled late or loses its session late is an error as an event', async (t) => {
+t.test('a late failure, or a late end of the session, is an error sent as an event', async (t) => {
   const ends: [string, (scene: RelayScene) => void, number][] = [
     ['a fault', (scene) => scene.http.last.fault('connection-lost'), -32603],
     ['a status', (scene) => scene.http.last.empty(500), -32603],
@@ -75,11 +75,11 @@ t.test('what fails late, is cancelled late or loses its session late is an error
   }
 });
 
-t.test('a caller that is gone is told nothing', async (t) => {
+t.test('a caller that is gone is sent nothing', async (t) => {
   const scene = open(t);
   const exchange = call(scene);
   exchange.abort();
-  // The exchange throws when anything is said to it now.
+  // Any further call would make the exchange throw.
   wait(scene, 2 * scene.context.answers.slowAnswerMs);
   t.equal(exchange.outcome, 'none');
 });
@@ -100,7 +100,7 @@ t.test('a slow list is an event as well, whole or failed', async (t) => {
   t.match(JSON.parse(readEvents(ended.written)[0] ?? '{}'), { id: 6, error: { code: -32603 } });
 });
 
-t.test('each call has its own time, however many begin one after the other', async (t) => {
+t.test('each call has its own time, however many begin one after another', async (t) => {
   const scene = open(t);
   const { slowAnswerMs } = scene.context.answers;
   const calls: RecordedExchange[] = [];
@@ -108,14 +108,14 @@ t.test('each call has its own time, however many begin one after the other', asy
     calls.push(call(scene));
     wait(scene, slowAnswerMs / 2);
   }
-  // The last began half of the time ago, the one before it the whole.
+  // The last call began half the time ago, and the one before it the whole time ago.
   t.same(
     calls.map(({ outcome }) => outcome),
     [...Array<string>(8).fill('streaming'), calls[8]?.outcome, 'none'],
   );
 });
 
-t.test('nothing turns while nothing is in flight', async (t) => {
+t.test('a call that begins after an idle time has its full time', async (t) => {
   const scene = open(t);
   call(scene);
   scene.http.last.json(RESULT);
@@ -127,7 +127,7 @@ t.test('nothing turns while nothing is in flight', async (t) => {
   t.equal(late.outcome, 'streaming');
 });
 
-t.test('a GET behind the answer is told that nothing follows, however often it comes', async (t) => {
+t.test('a GET after the answer is told that nothing follows, however often it comes', async (t) => {
   const scene = open(t);
   const slow = call(scene, 'event-stream');
   scene.http.last.head(200, 'text/event-stream').data(`data: ${RESULT}\n\n`).end();

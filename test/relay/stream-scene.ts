@@ -1,4 +1,4 @@
-// Streams of calls as a session keeps them, each with the exchange of its caller: for tests of what is kept and of what passes.
+// Streams of calls as a session keeps them, each with the exchange of its caller: for tests of what is kept and what is sent.
 import { answerOptions } from '../support/answer-options.js';
 import type { Test } from 'tap';
 import { CallerStream, type StreamOwner } from '../../src/relay/stream/caller-stream.js';
@@ -10,7 +10,7 @@ import { RecordedExchange } from '../support/recorded-exchange.js';
 
 export const KIB = 1024;
 export const RESUMPTION_MS = 100_000;
-/** Of the request that a stream's last event answers. */
+/** The id of the request that a stream's last event answers. */
 export const ID = { bytes: Buffer.from('{"id":7}'), start: 6, end: 7 };
 
 export class StreamScene {
@@ -46,7 +46,7 @@ export class StreamScene {
   }
 }
 
-/** A stream and the call that it is of. */
+/** A stream, and the call that owns it. */
 export class Streamed implements StreamOwner {
   readonly exchange = new RecordedExchange();
   readonly stream: CallerStream;
@@ -83,7 +83,7 @@ export class Streamed implements StreamOwner {
   }
 }
 
-/** An event's data of so many bytes, each stream's own. */
+/** The data of an event of about this many bytes, different for each number. */
 export function text(number: number, bytes = KIB): string {
   return JSON.stringify({ number, pad: 'x'.repeat(bytes) });
 }

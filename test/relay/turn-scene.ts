@@ -1,5 +1,5 @@
-// What each test of the cost of a turn is made of: messages that are slow to read or large to copy, callers that take everything and
-// keep nothing, and the bound of a turn.
+// The parts of tests of the cost of a turn: messages that are slow to read or large to copy, callers that accept everything and keep
+// nothing, and the bound of a turn.
 import type { Test } from 'tap';
 import type { ExchangeRequest } from '../../src/relay/exchange/exchange.js';
 import { limits } from '../../src/shared/limits.js';
@@ -10,14 +10,14 @@ import { RelayScene, SESSION_ID } from './relay-scene.js';
 import { virtualHostOf } from './virtual-host.js';
 
 export const MIB = 1024 * 1024;
-/** What `--max-body-bytes` is unless it is set. */
+/** The default of `--max-body-bytes`. */
 export const BODY_BYTES = 4 * MIB;
-/** What takes long to read is no larger where it has been as large as may be once already. */
+/** The size of bulks that are slow to read, where another test already uses the largest possible size. */
 export const SLOW_BULK_BYTES = 4 * MIB;
-/** No turn may cost more, ms of CPU time on a machine like that of the limits. */
+/** The bound on a turn, in ms of CPU time on a machine like the one that the limits are for. */
 const TURN_MS_MAX = 50;
 
-/** JSON values of so many bytes that are slow to read, each in its way, or many bytes to copy. */
+/** JSON values of about this many bytes, each slow to read in its own way or large to copy. */
 export const bulks: Readonly<Record<string, (bytes: number) => string>> = {
   'a token a byte': (bytes) => `[${'1,'.repeat(bytes / 2)}1]`,
   'empty objects': (bytes) => `[${'{},'.repeat(bytes / 3)}{}]`,
@@ -26,13 +26,13 @@ export const bulks: Readonly<Record<string, (bytes: number) => string>> = {
   'plain text': (bytes) => `"${'ä'.repeat(bytes / 2)}"`,
 };
 
-/** So many members that hardly one more can be written down, all but the names that are looked for. */
+/** Almost as many members as can be recorded, each with a name that is nearly the one searched for. */
 export function members(name: string, bytes: number): string {
   const member = `"${name.slice(0, -1)}":0,`;
   return member.repeat(Math.min(limits.jsonNodesMax - 1_000, Math.floor(bytes / member.length)));
 }
 
-/** Takes everything and keeps nothing. */
+/** Accepts everything and keeps nothing. */
 export class ThrownAway extends RecordedExchange {
   bytes = 0;
   isOver = false;
@@ -86,7 +86,7 @@ export function check(t: Test, dearestMs: number): void {
 }
 
 /**
- * Gives the bytes as they would come: in chunks, few of them in a turn, and none while nobody reads.
+ * Gives the bytes as a connection would: in chunks, a few of them per turn, and none while the relay does not read.
  * @param isWhole whether the answer ends with them.
  */
 export function feed(call: ScriptedCall, bytes: Buffer, isWhole = true): void {
@@ -102,7 +102,7 @@ export function feed(call: ScriptedCall, bytes: Buffer, isWhole = true): void {
   next();
 }
 
-/** The name is written in escapes, so that it cannot only be left out of. */
+/** The name has escapes, so that removing its prefix takes more than leaving bytes out. */
 export function callBody(args: string, more = ''): Buffer {
   const params = `{"_meta":{"progressToken":1},"name":"b-\\u0078","arguments":${args}${more}}`;
   return Buffer.from(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":${params}}`);

@@ -1,4 +1,4 @@
-// A virtual host as the relay gets it: from a config's text, through the real decoder and compiler.
+// A virtual host as the relay gets it: from the text of a config, through the real decoder and compiler.
 import { compileUserConfig } from '../../src/user-config/compile-config.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../../src/user-config/compiled-config.js';
 import { decodeUserConfig, type BackendConfig } from '../../src/user-config/user-config-schema.js';

@@ -1,4 +1,4 @@
-// A relay on real connections to real backends, in this process; the test is the caller.
+// A relay on real connections to real backends, in this process; the test plays the caller.
 import type { UpstreamOptions } from '../../src/config/dataplane-options.js';
 import type { ExchangeRequest } from '../../src/relay/exchange/exchange.js';
 import type { RelayOptions } from '../../src/relay/relay-options.js';
@@ -66,8 +66,8 @@ export class WiredRelay {
   }
 
   /**
-   * @param backends URLs by name, or all that a config says; one virtual host is made of them, always the same one.
-   * @param host what else the config says of the virtual host, and its `id` where that is not `vh`.
+   * @param backends URLs by name, or their configs; equal arguments give the same virtual host.
+   * @param host other members of the virtual host's config, and its `id` if that is not `vh`.
    */
   caller(backends: WiredBackends, subject = 'alice', host: object = {}): WiredCaller {
     const key = JSON.stringify([backends, host]);
@@ -100,7 +100,7 @@ export class WiredCaller {
     return this.request({ body: Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method, params })) });
   }
 
-  /** The answer to `initialize`; the session is kept. */
+  /** Sends `initialize`, and keeps the session. */
   async open(capabilities: object = {}): Promise<RpcAnswer> {
     const params = { protocolVersion: '2025-11-25', capabilities, clientInfo: { name: 'c', version: '1' } };
     const exchange = this.post('initialize', params, 0);
@@ -118,11 +118,11 @@ export class WiredCaller {
   }
 }
 
-/** What an answer says, as soon as it is there. */
+/** The answer of an exchange, as soon as it is there. */
 export async function answerOf(exchange: RecordedExchange): Promise<RpcAnswer> {
   await until(() => ['responded', 'ended'].includes(exchange.outcome), 'an answer');
   const { answer, body, written } = exchange;
-  // One that took long comes as the event of a stream.
+  // A slow answer comes as the event of a stream.
   const isStream = answer === undefined && body === undefined;
   const text = isStream ? readEvents(written).at(-1) : (answer?.body ?? written).toString();
   return JSON.parse(text ?? '') as RpcAnswer;

@@ -8,7 +8,7 @@ const KEYS = sessionKeys(ID);
 const OWNER = { subject: 'alice', virtualHostId: 'vh' };
 const BYTES = Buffer.from('what the gateway knows of a session');
 
-t.test('its id and its owner open a record, and nothing else does', async (t) => {
+t.test('a record is opened by its session id and its owner, and by nothing else', async (t) => {
   const sealed = seal(KEYS, OWNER, BYTES);
   t.same(unseal(KEYS, OWNER, sealed), BYTES);
   t.equal(unseal(sessionKeys(`${ID}x`), OWNER, sealed), undefined, 'another session');
@@ -28,7 +28,7 @@ t.test('its id and its owner open a record, and nothing else does', async (t) =>
     t.equal(unseal(KEYS, OWNER, sealed.subarray(0, length)), undefined);
 });
 
-t.test('a record shows nothing of what is in it, and is never sealed twice alike', async (t) => {
+t.test('a sealed record reveals nothing of its content, and no two seals are alike', async (t) => {
   const sealed = seal(KEYS, OWNER, BYTES);
   for (const text of [ID, OWNER.subject, BYTES.toString()]) t.notOk(sealed.includes(text), text);
   t.notOk(sealed.includes(KEYS.place) || sealed.includes(KEYS.cipher));
@@ -37,7 +37,7 @@ t.test('a record shows nothing of what is in it, and is never sealed twice alike
   t.notSame(seal(KEYS, OWNER, BYTES), sealed, 'a fresh nonce each time');
 });
 
-t.test('what an earlier version has sealed is opened', async (t) => {
+t.test('a record that an earlier version sealed can be opened', async (t) => {
   const sealed = Buffer.from('3L1rLOidjWWMYRSl7GmfczmkJtreZ1TE+eP9/az8r+SdiKbG', 'base64');
   const opened = unseal(sessionKeys('id'), { subject: 'alicé', virtualHostId: 'vh' }, sealed);
   t.equal(opened?.toString(), 'a record');
@@ -63,13 +63,13 @@ const RECORD = {
   allowLists: {},
 };
 
-t.test('every byte of a record comes back', async (t) => {
+t.test('a record is decoded byte for byte', async (t) => {
   t.same(decodeSessionRecord(encodeSessionRecord(RECORD)), RECORD);
   const small = { ...RECORD, logLevel: undefined, upstreams: [], subscriptions: {} };
   t.same(decodeSessionRecord(encodeSessionRecord(small)), small);
 });
 
-t.test('a record that would be too long has no subscriptions', async (t) => {
+t.test('a record that would be too long is written without its subscriptions', async (t) => {
   const subscriptions = { one: ['x:'.padEnd(limits.sessionRecordBytesMax, 'x')] };
   const decoded = decodeSessionRecord(encodeSessionRecord({ ...RECORD, subscriptions }));
   t.same(decoded, { ...RECORD, subscriptions: {} });

@@ -1,4 +1,4 @@
-// Look-ups of sessions that nobody here knows: bounded, in turns of subjects, and cheap for what cannot be a session.
+// Look-ups of sessions that this process does not know: bounded, in turns by subject, and cheap for ids that cannot exist.
 import t from 'tap';
 import { SessionDirectory, type LookUp } from '../../src/session-directory/session-directory.js';
 import { limits } from '../../src/shared/limits.js';
@@ -7,7 +7,7 @@ import { logInto } from '../support/log-lines.js';
 import { MemorySessions } from '../support/memory-sessions.js';
 import { until } from '../support/until.js';
 
-/** Answers when the test says so. */
+/** Answers a read when the test says so. */
 class SlowSessions extends MemorySessions {
   readonly pending: ((read: SealedRead) => void)[] = [];
 
@@ -42,7 +42,7 @@ const RECORD = {
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-t.test('who makes up ids waits behind himself, and has no more than his share of the waiting', async (t) => {
+t.test('a subject that invents session ids fills its own queue of look-ups, and no other', async (t) => {
   const sessions = new SlowSessions();
   const directory = directoryOf(sessions);
   const outcomes: LookUp[] = [];
@@ -69,13 +69,13 @@ t.test('who makes up ids waits behind himself, and has no more than his share of
   t.equal(sessions.readsCount, limits.sessionLookUpsMax + waitingMax + 1, 'all come to an end');
 });
 
-t.test('what cannot be an id is not looked for', async (t) => {
+t.test('an impossible session id is not looked up', async (t) => {
   const sessions = new MemorySessions();
   t.equal(directoryOf(sessions).find('impossible', ownedBy('alice')), 'unknown');
   t.equal(sessions.readsCount, 0);
 });
 
-t.test('what fails is counted, and logged once in a while', async (t) => {
+t.test('failures are counted, and logged once in a while', async (t) => {
   const sessions = new MemorySessions();
   sessions.mood = 'broken';
   const lines: string[] = [];
@@ -100,7 +100,7 @@ t.test('a record that is too long is not written', async (t) => {
 });
 
 t.test(
-  'whose sessions are written without end takes a part of what a slow place can take, and others are written',
+  'a subject with endless writes takes only its share of the writes to a slow store, and others can still write',
   async (t) => {
     const sessions = new MemorySessions();
     sessions.mood = 'silent';
@@ -118,7 +118,7 @@ t.test(
   },
 );
 
-t.test('what is written, or failed, makes room for the next', async (t) => {
+t.test('a write that succeeded or failed makes room for the next', async (t) => {
   const sessions = new MemorySessions();
   const directory = directoryOf(sessions);
   for (const [mood, outcome] of [
@@ -136,7 +136,7 @@ t.test('what is written, or failed, makes room for the next', async (t) => {
 });
 
 t.test(
-  'a session that ended while its place could not be reached is found by nobody, and removed when it is back',
+  'a session that ended during an outage of the store cannot be found, and is removed when the store is back',
   async (t) => {
     const sessions = new MemorySessions();
     sessions.isShared = true;
@@ -156,7 +156,7 @@ t.test(
   },
 );
 
-t.test('so it is with the next session that can be removed, where nobody tells that the place is back', async () => {
+t.test('the next successful removal also removes the sessions that failed before it', async () => {
   const sessions = new MemorySessions();
   const directory = directoryOf(sessions);
   const owner = ownedBy('alice');
@@ -169,7 +169,7 @@ t.test('so it is with the next session that can be removed, where nobody tells t
   await until(() => sessions.records.size === 0, 'both to be removed');
 });
 
-t.test('of more of them than are kept the oldest is forgotten', async (t) => {
+t.test('the number of remembered failed removals is bounded, and the oldest is forgotten', async (t) => {
   const sessions = new MemorySessions();
   const directory = directoryOf(sessions);
   const owner = ownedBy('alice');

@@ -1,5 +1,5 @@
-// Ids that are put to a client for backends' requests. Another process of the same session reads them; what the client changes
-// of one, or makes up, means nothing to it.
+// The ids under which clients are asked for backends: another process of the same session can read them, and an id that the client
+// changes or invents means nothing to it.
 import { createHmac } from 'node:crypto';
 import t, { type Test } from 'tap';
 import { AskedIds } from '../../../src/relay/asking/asked-ids.js';
@@ -13,7 +13,7 @@ const ANSWER_TIMEOUT_MS = 600_000;
 const VIRTUAL_HOST = virtualHostOf({ one: {}, two: {} });
 const INTRODUCTION = { clientInfo: Buffer.from('{}'), capabilities: Buffer.from('{}') };
 
-/** Open, as a process has it that goes on with another's. */
+/** An upstream session restored from a record, as in a process that adopts the session. */
 function upstreamOf(t: Test, name: string, sessionId: string): UpstreamSession {
   const backend = backendOf(VIRTUAL_HOST, name);
   const memory = { tryKeepText: () => 0, drop: () => undefined };
@@ -45,7 +45,7 @@ function taken(upstreams: readonly UpstreamSession[], text: string, ids = idsOf(
   return `${asked.upstream.backend.name} ${asked.backendId.toString()}${asked.asksForTask ? ' task' : ''}`;
 }
 
-t.test('another process finds whom an answer is for, and what was asked', async (t) => {
+t.test('another process finds which backend an answer is for, and what it asked', async (t) => {
   const upstreams = [upstreamOf(t, 'one', 'S-1'), upstreamOf(t, 'two', 'S-2')] as const;
   const ids = idsOf();
   for (const [upstream, backendId, asksForTask, expected] of [
@@ -59,7 +59,7 @@ t.test('another process finds whom an answer is for, and what was asked', async 
   }
 });
 
-t.test('whatever a client changes of an id breaks its seal', async (t) => {
+t.test('any change that a client makes to an id breaks its seal', async (t) => {
   const one = upstreamOf(t, 'one', 'S-1');
   const upstreams = [one, upstreamOf(t, 'two', 'S-1')];
   const id = textOf(idsOf().next({ upstream: one, backendId: Buffer.from('12'), asksForTask: false }));
@@ -90,7 +90,7 @@ t.test('whatever a client changes of an id breaks its seal', async (t) => {
   for (const text of ['', 'x', ':one:12', '1.AAAA']) t.equal(taken(upstreams, text), undefined, text);
 });
 
-t.test('a client has no key: neither its own session nor a session without a name is one', async (t) => {
+t.test('a client cannot forge an id: neither its session id nor an empty upstream session id is a key', async (t) => {
   const forged = (key: string, rest: string): string => {
     const seal = createHmac('sha256', key).update(`${SESSION_ID} 1.AAAA${rest}`).digest();
     return `1.AAAA${seal.toString('base64url', 0, 12)}${rest}`;
@@ -103,7 +103,7 @@ t.test('a client has no key: neither its own session nor a session without a nam
   }
 });
 
-t.test('an id is taken once, and so many are remembered', async (t) => {
+t.test('an id is taken once; the number of remembered ids is bounded, and the oldest is forgotten', async (t) => {
   const one = upstreamOf(t, 'one', 'S-1');
   const [asking, answering] = [idsOf(), idsOf()];
   const ids = Array.from({ length: limits.answeredIdsKeptMax + 1 }, (_, number) =>
@@ -117,7 +117,7 @@ t.test('an id is taken once, and so many are remembered', async (t) => {
 });
 
 t.test(
-  'what a backend without sessions has asked is sealed with the secret of ours, and answered in time',
+  'an id for a backend without sessions is sealed with the secret of the session, and expires with the answer timeout',
   async (t) => {
     const one = upstreamOf(t, 'one', '');
     const upstreams = [one, upstreamOf(t, 'two', '')];

@@ -1,4 +1,4 @@
-// Requests of backends to the client: what the clock, a lost session and a slow caller make of them; how they pass is in
+// Requests of backends to the client: timeouts, lost sessions and slow callers. How the requests are passed on is in
 // test/spec/backend-requests.rows.ts.
 import t, { type Test } from 'tap';
 import type { ShareOptions } from '../../../src/config/dataplane-options.js';
@@ -52,7 +52,7 @@ t.test("while the client is asked the backend's silence does not count; then it 
   t.match(messages(begun).at(-1), { id: 7, error: { code: -32603, message: /no response in time/ } });
 });
 
-t.test('a client that never answers: both sides are told, and silence counts from then on', async (t) => {
+t.test('when a client never answers, both sides are told, and the backend’s silence counts again', async (t) => {
   const begun = begin(t);
   const { scene, exchange, call } = begun;
   call.data(ROOTS);
@@ -68,7 +68,7 @@ t.test('a client that never answers: both sides are told, and silence counts fro
   t.equal(exchange.outcome, 'ended');
 });
 
-t.test('an answer never goes into the successor of the upstream session that asked', async (t) => {
+t.test('an answer is never sent to the successor of the upstream session that asked', async (t) => {
   const begun = begin(t);
   const { scene, call } = begun;
   call.data(ROOTS);
@@ -89,7 +89,7 @@ t.test('a caller that is gone is not asked', async (t) => {
   t.match(JSON.parse(begun.scene.http.last.text), { id: 1, error: { code: -32603, message: /disconnected/ } });
 });
 
-t.test('the answer of a caller whose stream broke after it was asked still counts', async (t) => {
+t.test('an answer still counts after the stream on which it was asked for broke', async (t) => {
   const begun = begin(t);
   begun.call.data(ROOTS);
   const [asked] = messages(begun);
@@ -98,7 +98,7 @@ t.test('the answer of a caller whose stream broke after it was asked still count
   t.match(JSON.parse(begun.scene.http.last.text), { id: 1, result: { roots: [] } });
 });
 
-t.test('a backend is asked no more of than the client can keep up with', async (t) => {
+t.test('a backend is paused when the client reads its questions too slowly', async (t) => {
   const { exchange, call } = begin(t);
   exchange.isSlow = true;
   call.data(ROOTS);
@@ -108,7 +108,7 @@ t.test('a backend is asked no more of than the client can keep up with', async (
   t.notOk(call.isPaused);
 });
 
-t.test('a large request goes in pieces, a large answer counts until its backend has it', async (t) => {
+t.test('a large request is sent in pieces, and a large answer counts until its backend has taken it', async (t) => {
   const begun = begin(t);
   const { scene, exchange, call } = begun;
   const text = 'x'.repeat(2 * limits.readAtOnceBytesMax);
@@ -126,7 +126,7 @@ t.test('a large request goes in pieces, a large answer counts until its backend 
 });
 
 t.test(
-  'what the client has not answered counts in the share of its subject, and is refused without room',
+  'a request that the client has not answered counts in its subject’s share, and is refused without room',
   async (t) => {
     const begun = begin(t);
     const before = begun.scene.accounts.held('sessionBytes');
@@ -148,7 +148,7 @@ t.test(
   },
 );
 
-/** What the backends were answered, in order. */
+/** The gateway's answers to the backends' requests, in order. */
 function answers({ scene }: Begun): { id?: unknown; result?: unknown; error?: { code: number; message: string } }[] {
   const texts = scene.http.calls.map(({ text }) => text).filter((text) => text !== '' && !text.includes('"method"'));
   return texts.map((text) => JSON.parse(text) as object);
@@ -158,7 +158,7 @@ function ask(id: unknown, method: string, params: object = {}): string {
   return `data: ${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n\n`;
 }
 
-t.test('only what the client offers is asked', async (t) => {
+t.test('a client is asked only for what it declared', async (t) => {
   const begun = begin(t, { elicitation: { form: {} } });
   const asked: [method: string, params: object, code: number | undefined][] = [
     ['roots/list', {}, -32601],
@@ -175,7 +175,7 @@ t.test('only what the client offers is asked', async (t) => {
   for (const [id, [method, , code]] of asked.entries()) t.equal(codes.get(id), code, `${id} ${method}`);
 });
 
-t.test('a task that a client does not run for this backend cannot be asked for', async (t) => {
+t.test('a backend may ask about a client’s task only if the client runs it for that backend', async (t) => {
   const begun = begin(t, { tasks: { cancel: {}, requests: { sampling: { createMessage: {} } } }, sampling: {} });
   begun.call.data(ask(1, 'tasks/get', { taskId: 'x' }) + ask(2, 'tasks/cancel', { taskId: 'x' }));
   t.match(answers(begun), [
@@ -188,14 +188,14 @@ t.test('a task that a client does not run for this backend cannot be asked for',
   t.match(messages(begun).at(-1), { method: 'tasks/get', params: { taskId: 'x' } });
 });
 
-t.test('a ping is answered here', async (t) => {
+t.test('a ping of a backend is answered by the gateway', async (t) => {
   const begun = begin(t, {});
   begun.call.data(ask('p', 'ping'));
   t.same(answers(begun), [{ jsonrpc: '2.0', id: 'p', result: {} }]);
   t.same(messages(begun), []);
 });
 
-t.test('what a backend withdraws is withdrawn under the id that the client knows', async (t) => {
+t.test('a request that a backend withdraws is withdrawn under the id that the client knows', async (t) => {
   const begun = begin(t);
   begun.call.data(ROOTS + ask(2, 'roots/list'));
   const [first, second] = messages(begun);
@@ -210,7 +210,7 @@ t.test('what a backend withdraws is withdrawn under the id that the client knows
   t.equal(answers(begun).length, 1, 'nor does a second one');
 });
 
-t.test('two backends may ask under one id, and withdraw each its own', async (t) => {
+t.test('two backends may ask under the same id, and each withdraws its own request', async (t) => {
   const scene = new RelayScene(t, virtualHostOf({ b: {}, c: {} })).open(CAPABILITIES);
   const begun = (name: string, id: number): Begun => {
     const exchange = scene.post('tools/call', { name: `${name}-x` }, id);
@@ -250,7 +250,7 @@ t.test('the end of a call withdraws what was asked on its stream, and nothing el
   t.equal(answers(begun).length, 1);
 });
 
-t.test('the calls that an agent makes at once may all ask', async (t) => {
+t.test('all of an agent’s concurrent calls may ask', async (t) => {
   const { scene } = begin(t);
   const exchanges = Array.from({ length: 48 }, (_, index) => {
     const exchange = scene.post('tools/call', { name: 'b-x' }, 100 + index);
@@ -260,7 +260,7 @@ t.test('the calls that an agent makes at once may all ask', async (t) => {
   for (const { written } of exchanges) t.match(JSON.parse(readEvents(written)[0] ?? '{}'), { method: 'roots/list' });
 });
 
-t.test('requests and their ids have bounds', async (t) => {
+t.test('the number of open requests and the length of their ids are bounded', async (t) => {
   const begun = begin(t);
   const longest = 'x'.repeat(limits.backendRequestIdBytesMax - 2);
   begun.call.data(ask(longest, 'roots/list') + ask(`${longest}x`, 'roots/list'));
@@ -271,7 +271,7 @@ t.test('requests and their ids have bounds', async (t) => {
   t.match(answers(begun).at(-1), { id: limits.backendRequestsOpenMax, error: { message: /Too many/ } });
 });
 
-t.test('progress of the client goes to the backend whose token it names, if it is one', async (t) => {
+t.test('progress of the client goes to the one backend whose token it names', async (t) => {
   const begun = begin(t);
   const token = (progressToken: unknown): object => ({ _meta: { progressToken } });
   begun.call.data(
@@ -290,7 +290,7 @@ t.test('progress of the client goes to the backend whose token it names, if it i
   t.equal(progress('c'), 0);
 });
 
-t.test('nothing is left when the session ends', async (t) => {
+t.test('nothing is counted any more when the session ends', async (t) => {
   const begun = begin(t);
   begun.call.data(ROOTS);
   begun.scene.request({ method: 'DELETE' });

@@ -1,15 +1,15 @@
-// Which backend was given which of the client's tasks: one may not look at what the client does for another, and a client
-// that makes up ids without end takes no more than its share.
+// Which backend each of the client's tasks belongs to: a backend cannot look at what the client does for another, and a client
+// that invents ids without end takes no more than its share.
 import t from 'tap';
 import { ClientTasks } from '../../../src/relay/asking/client-tasks.js';
 import { limits } from '../../../src/shared/limits.js';
 import type { UpstreamSession } from '../../../src/upstream/session/upstream-session.js';
 import { BoundedShare } from '../../support/bounded-share.js';
 
-/** Told apart by what they are, and by nothing that they do. */
+/** Stand-ins that are compared by identity; nothing is called on them. */
 const [one, two] = [{}, {}] as [UpstreamSession, UpstreamSession];
 
-t.test('a task is of the backend that it was given to, and of no other', (t) => {
+t.test('a task belongs to the backend that it was created for, and to no other', (t) => {
   const tasks = new ClientTasks(new BoundedShare(Infinity));
   tasks.note('a', one, undefined);
   t.ok(tasks.isOf(one, 'a'));
@@ -20,7 +20,7 @@ t.test('a task is of the backend that it was given to, and of no other', (t) => 
   t.end();
 });
 
-t.test('an id that the client gives out again is of the latter, and weighs once', (t) => {
+t.test('an id that the client reuses belongs to the later backend, and counts once', (t) => {
   const share = new BoundedShare(Infinity);
   const tasks = new ClientTasks(share);
   tasks.note('a', one, undefined);
@@ -32,7 +32,7 @@ t.test('an id that the client gives out again is of the latter, and weighs once'
   t.end();
 });
 
-t.test('of too many the oldest is forgotten', (t) => {
+t.test('when there are too many tasks, the oldest is forgotten', (t) => {
   const share = new BoundedShare(Infinity);
   const tasks = new ClientTasks(share);
   for (let number = 0; number < limits.clientTasksMax; number += 1) tasks.note(`t${1_000 + number}`, one, undefined);
@@ -45,7 +45,7 @@ t.test('of too many the oldest is forgotten', (t) => {
   t.end();
 });
 
-t.test('what has no room is not kept', (t) => {
+t.test('a task without room is not kept', (t) => {
   const share = new BoundedShare(1_000);
   const tasks = new ClientTasks(share);
   tasks.note('x'.repeat(500), one, undefined);
@@ -56,7 +56,7 @@ t.test('what has no room is not kept', (t) => {
   t.end();
 });
 
-t.test('a token is of the one task that has it', (t) => {
+t.test('a progress token belongs to the one task that has it', (t) => {
   const tasks = new ClientTasks(new BoundedShare(Infinity));
   tasks.note('a', one, '7');
   tasks.note('b', two, '8');

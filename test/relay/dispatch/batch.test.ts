@@ -1,5 +1,5 @@
-// Batches from within: each member counts in the shares, and a caller that goes away, or an answer that breaks, is each
-// member's affair.
+// Batches in detail: each member counts in the shares, and a caller that goes away, or an answer that breaks, is handled
+// member by member.
 import t from 'tap';
 import { readEvents } from '../../support/event-stream.js';
 import type { RpcMessage } from '../../support/mcp-caller.js';
@@ -12,7 +12,7 @@ import { RelayScene } from '../relay-scene.js';
 import { REQUEST_ID } from '../../upstream/scripted-upstream.js';
 import { virtualHostOf } from '../virtual-host.js';
 
-/** Takes nothing any more once it is gone. */
+/** Ignores responses after the caller is gone. */
 class Leaving extends RecordedExchange {
   override respond(...answer: Parameters<RecordedExchange['respond']>): void {
     if (!this.isAborted) super.respond(...answer);
@@ -44,7 +44,7 @@ function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-t.test('each member counts as a request; who has no room is told so under its own id', async (t) => {
+t.test('each member counts as a request; one without room is refused under its own id', async (t) => {
   const scene = start(t, { subjectRequestsInFlightMax: 2 });
   const before = scene.http.calls.length;
   const exchange = post(scene, [call(1), call('two'), call(3), { jsonrpc: '2.0', id: 4, method: 'ping' }]);
@@ -66,7 +66,7 @@ t.test('each member counts as a request; who has no room is told so under its ow
   t.equal(scene.accounts.held('requests'), 0);
 });
 
-t.test('a caller that goes away ends nothing; what comes then is dropped, and counts no more', async (t) => {
+t.test('a caller that goes away cancels nothing; later answers are dropped and no longer count', async (t) => {
   const scene = start(t);
   const before = scene.http.calls.length;
   const exchange = new Leaving(scene.exchange({ body: Buffer.from(JSON.stringify([call(1), call(2)])) }).request);
@@ -94,7 +94,7 @@ t.test('the end of the session answers every member', async (t) => {
 });
 
 t.test(
-  'a stream: what was answered comes first, a slow reader holds back who streams, events stay whole',
+  'on a stream, earlier answers come first, a slow reader pauses the backends that stream, and events stay whole',
   async (t) => {
     const scene = start(t);
     const before = scene.http.calls.length;
@@ -129,7 +129,7 @@ t.test(
 );
 
 t.test(
-  'members that take long to read have turns of their own, in their order; a cancellation waits for them',
+  'members that take long to read are read in order over several turns; a cancellation is handled after them',
   async (t) => {
     const scene = start(t);
     const before = scene.http.calls.length;
@@ -159,7 +159,7 @@ t.test('a large member that is refused keeps its id', async (t) => {
   const bulk = 'x'.repeat(2 * limits.readAtOnceBytesMax);
   const exchange = post(scene, [call(1), call('large', { arguments: { bulk } })]);
   await until(() => scene.http.calls.length > before, 'the first');
-  // The other is read, and finds the first in flight.
+  // Time for the other member to be read, and to find the first one in flight.
   for (let turns = 0; turns < 50; turns += 1) await turn();
   const [one] = scene.http.calls.slice(before);
   one?.json(`{"jsonrpc":"2.0","id":1,"result":${JSON.stringify('x'.repeat(limits.batchAnswerBytesMax))}}`);

@@ -1,4 +1,4 @@
-// What a message of a session is taken for, and what is asked of nobody for it. How the methods are served is in their own tests.
+// How the dispatcher classifies a message of a session, and what it answers without a backend. The methods have tests of their own.
 import t from 'tap';
 import { limits } from '../../../src/shared/limits.js';
 import type { RecordedExchange } from '../../support/recorded-exchange.js';
@@ -17,7 +17,7 @@ function said({ answer }: RecordedExchange): string {
   return `${answer?.status} ${error?.code ?? (result === undefined ? '' : JSON.stringify(result))}`.trim();
 }
 
-t.test('what the gateway can say by itself is asked of no backend', async (t) => {
+t.test('what the gateway can answer by itself is sent to no backend', async (t) => {
   const scene = open(t);
   const sentCount = scene.http.calls.length;
   t.equal(said(scene.post('ping', {}, 1)), '200 {}');
@@ -30,7 +30,7 @@ t.test('what the gateway can say by itself is asked of no backend', async (t) =>
   t.equal(scene.http.calls.length, sentCount);
 });
 
-t.test('a request for one backend is asked of that, a list of all', async (t) => {
+t.test('a request for one backend is sent to that backend, a list request to all', async (t) => {
   const scene = open(t);
   const sentCount = scene.http.calls.length;
   scene.post('tools/call', { name: 'b-x' }, 1);
@@ -40,7 +40,7 @@ t.test('a request for one backend is asked of that, a list of all', async (t) =>
   t.same(scene.http.summary.slice(sentCount + 1), ['tools/list', 'tools/list']);
 });
 
-t.test('a session that has too much in flight has room for what asks nobody', async (t) => {
+t.test('a session with too much in flight still answers what needs no backend', async (t) => {
   const scene = open(t);
   for (let id = 1; id <= limits.sessionRequestsInFlightMax; id += 1) scene.post('tools/call', { name: 'a-x' }, id);
   const sentCount = scene.http.calls.length;
@@ -51,10 +51,10 @@ t.test('a session that has too much in flight has room for what asks nobody', as
   t.equal(scene.http.calls.length, sentCount);
 });
 
-t.test('a session that ends while a large message of it is read knows it no more', async (t) => {
+t.test('a large message whose session ended while it was read is answered 404', async (t) => {
   const scene = open(t);
   const large = { x: 'x'.repeat(limits.readAtOnceBytesMax) };
-  // Reading this takes longer than there is time for in one turn of the event loop; the other waits behind it.
+  // Reading this message takes longer than one turn of the event loop allows, and the next message waits behind it.
   scene.post('tools/call', { name: 'a-x', arguments: { x: Array.from({ length: 4_000_000 }, () => 0) } }, 1);
   const exchange = scene.post('tools/call', { name: 'a-x', arguments: large }, 2);
   scene.request({ method: 'DELETE', body: Buffer.alloc(0) });
@@ -64,7 +64,7 @@ t.test('a session that ends while a large message of it is read knows it no more
   t.equal(scene.http.calls.length, sentCount, 'it was asked of nobody');
 });
 
-t.test('a body that is no message is refused for what it is', async (t) => {
+t.test('an invalid body is refused with the code that fits', async (t) => {
   const scene = open(t);
   t.equal(said(scene.request({ body: Buffer.from('{') })), '400 -32700');
   t.equal(said(scene.request({ body: Buffer.from('{}') })), '400 -32600');

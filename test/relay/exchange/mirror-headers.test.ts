@@ -3,7 +3,7 @@ import { NO_MIRROR } from '../../../src/relay/exchange/exchange.js';
 import { mirrorIn, mirrorOfVersion } from '../../../src/relay/exchange/mirror-headers.js';
 import { limits } from '../../../src/shared/limits.js';
 
-t.test('a head with a version alone has the same mirror as others with it', async (t) => {
+t.test('heads with only a protocol version share one mirror per version', async (t) => {
   t.equal(mirrorOfVersion(''), NO_MIRROR);
   const mirror = mirrorOfVersion('2025-11-25');
   t.same(mirror, { ...NO_MIRROR, protocolVersion: '2025-11-25' });
@@ -11,7 +11,7 @@ t.test('a head with a version alone has the same mirror as others with it', asyn
   t.equal(mirrorOfVersion('2025-06-18').protocolVersion, '2025-06-18');
 });
 
-t.test('values come without the space around them, and parameters in their order', async (t) => {
+t.test('values are trimmed, and parameters keep their order', async (t) => {
   const headers = ['accept', '*/*', 'mcp-method', ' tools/call\t', 'mcp-name', 'b-t', 'mcp-other', 'x'];
   t.same(mirrorIn([...headers, 'mcp-param-z', ' a b ', 'mcp-param-a', ''], '2026-07-28'), {
     protocolVersion: '2026-07-28',
@@ -22,7 +22,7 @@ t.test('values come without the space around them, and parameters in their order
   t.same(mirrorIn(['accept', '*/*'], ''), NO_MIRROR);
 });
 
-t.test('a header that comes twice with different values agrees with neither', async (t) => {
+t.test('a header that comes twice with different values matches neither of them', async (t) => {
   const headers = [
     'mcp-method',
     'a',
@@ -40,7 +40,7 @@ t.test('a header that comes twice with different values agrees with neither', as
   t.same(mirrorIn(headers, ''), { protocolVersion: '', method: 'a, b', name: 'n', params: ['mcp-param-x', '1, 2'] });
 });
 
-t.test('parameters are bounded, by their number and by their bytes', async (t) => {
+t.test('mirrored parameters are bounded in number and in bytes', async (t) => {
   const many = (count: number): string[] => Array.from({ length: count }, (_, i) => [`mcp-param-${i}`, 'v']).flat();
   t.equal(mirrorIn(many(limits.mirroredParamsMax), '')?.params.length, 2 * limits.mirroredParamsMax);
   t.equal(mirrorIn(many(limits.mirroredParamsMax + 1), ''), undefined);

@@ -31,7 +31,7 @@ function headersFor(name: string, passthroughHeaders: readonly string[]): readon
   return metadataFor(backendOf(virtualHost, name), requestWith(passthroughHeaders)).headers;
 }
 
-t.test('each backend gets the headers that it lists, in the order received, repeated ones too', async (t) => {
+t.test('each backend gets the headers that it lists, in the order received, including repeated ones', async (t) => {
   const offered = ['x-trace', '1', 'authorization', 'Bearer b', 'x-tenant', '7', 'x-trace', '2', 'x-tenant', ''];
   t.same(headersFor('one', offered), ['authorization', 'Bearer b', 'x-tenant', '7', 'x-tenant', '']);
   t.same(headersFor('two', offered), ['x-trace', '1', 'x-tenant', '7', 'x-trace', '2', 'x-tenant', '']);
@@ -41,7 +41,7 @@ t.test('a value that looks like a listed name is not taken for one', async (t) =
   t.same(headersFor('two', ['x-other', 'x-trace', 'x-tenant', 'x-other']), ['x-tenant', 'x-other']);
 });
 
-t.test('nothing listed, nothing offered, nothing copied', async (t) => {
+t.test('a backend gets no header that it does not list', async (t) => {
   t.same(headersFor('none', ['x-tenant', '7']), []);
   t.same(headersFor('one', []), []);
   t.same(headersFor('one', ['x-unlisted', '1']), []);
@@ -51,7 +51,7 @@ t.test("the gateway's own headers are never copied, listed or not", async (t) =>
   t.same(headersFor('refused', ['host', 'a', 'mcp-session-id', 'b', 'content-type', 'c']), []);
 });
 
-t.test('the id of the request goes along, unless the caller says its own to this backend', async (t) => {
+t.test('the request id is passed on, unless the caller sends its own to this backend', async (t) => {
   const request = { ...requestWith(['x-request-id', 'mine', 'x-tenant', '7']), requestId: 'made', callerToken: '' };
   t.same(metadataFor(backendOf(virtualHost, 'none'), request), { headers: [], requestId: 'made', callerToken: '' });
   t.same(metadataFor(backendOf(virtualHost, 'one'), request), {

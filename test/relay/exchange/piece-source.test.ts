@@ -1,4 +1,4 @@
-// Large answers in pieces come to the same bytes as at once.
+// A large answer that is sent in pieces has the same bytes as one that is sent at once.
 import t from 'tap';
 import { encodeEvent } from '../../../src/protocol/event-stream.js';
 import { EventPieces, PartPieces, type PieceSource } from '../../../src/relay/exchange/piece-source.js';
@@ -16,13 +16,13 @@ function all(source: PieceSource): Buffer {
 
 const PIECE = limits.sentPieceBytes;
 
-t.test('events, with line breaks of every kind anywhere', async (t) => {
+t.test('an event in pieces equals the whole event, with line breaks of every kind anywhere', async (t) => {
   const random = new Random(9);
   for (let round = 0; round < 200; round += 1) {
     const length = random.pick([0, 1, 2, PIECE - 1, PIECE, PIECE + 1, 2 * PIECE, 2 * PIECE + 5]);
     const data = Buffer.alloc(length, 'x');
     for (let count = random.below(20); count > 0 && length > 0; count -= 1) {
-      // Often about the place where a piece ends.
+      // Often near the end of a piece.
       const at = random.pick([random.below(length), PIECE - 2 + random.below(4), 2 * PIECE - 2 + random.below(4)]);
       if (at < length) data[at] = random.pick([0x0a, 0x0d]);
     }
@@ -33,7 +33,7 @@ t.test('events, with line breaks of every kind anywhere', async (t) => {
   }
 });
 
-t.test('a stream and a body, to callers who read fast and slowly', async (t) => {
+t.test('a large body is sent over several turns, to fast and to slow callers', async (t) => {
   const parts = [Buffer.alloc(10, 'a'), Buffer.alloc(3 * limits.sentPerTurnBytes, 'b'), Buffer.alloc(10, 'c')];
   const whole = Buffer.concat(parts);
   for (const isSlow of [false, true]) {
@@ -52,7 +52,7 @@ t.test('a stream and a body, to callers who read fast and slowly', async (t) => 
   }
 });
 
-t.test('who is idle hears so; what is added meanwhile comes behind', async (t) => {
+t.test('the idle callback runs once everything is sent; sources that are added before follow in order', async (t) => {
   const exchange = new RecordedExchange();
   exchange.isSlow = true;
   exchange.openStream();
@@ -71,7 +71,7 @@ t.test('who is idle hears so; what is added meanwhile comes behind', async (t) =
   t.throws(() => sending.end(), { message: /after the abort/ }, 'the exchange of a caller that is gone is ended, too');
 });
 
-t.test('what is cancelled reads no more of its message, whether its turn or its caller is waited for', async (t) => {
+t.test('a cancelled sending reads no more of its message, in its queue or behind a slow caller', async (t) => {
   for (const isSlow of [false, true]) {
     const exchange = new RecordedExchange();
     exchange.isSlow = isSlow;
@@ -91,7 +91,7 @@ t.test('what is cancelled reads no more of its message, whether its turn or its 
     t.ok(countBefore > 0);
     sending.cancel();
     exchange.drain();
-    // Behind the turn that may be due.
+    // Waits past the turn that may be due.
     await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
     t.equal(pieceCount, countBefore);
     t.equal(exchange.outcome, 'streaming', 'its end is another’s to say');

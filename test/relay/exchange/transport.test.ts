@@ -40,7 +40,7 @@ t.test('accept is read liberally', async (t) => {
   for (const [accept, forms] of rows) t.equal(readAccept(accept), forms, accept);
 });
 
-t.test('accept is read right when more different ones were seen than are remembered', async (t) => {
+t.test('accept is read correctly after more different headers than are remembered', async (t) => {
   for (let seen = 0; seen <= limits.acceptHeadersMax; seen += 1) {
     checkTransport('POST', { ...plain, accept: `application/json, text/x-${seen}` });
   }
@@ -49,12 +49,12 @@ t.test('accept is read right when more different ones were seen than are remembe
   t.equal(checkTransport('POST', { ...plain, accept: 'text/x-0' }), refusals.notAcceptable, 'remembered as well');
 });
 
-t.test('a head with too much of what its body says again is refused', async (t) => {
+t.test('a head with too large a mirror is refused', async (t) => {
   t.equal(checkTransport('POST', { ...plain, isMirrorTooLarge: true }), refusals.mirrorTooLarge);
   t.equal(refusals.mirrorTooLarge.status, 431);
 });
 
-t.test('a POST says what it carries and takes', async (t) => {
+t.test('a POST is checked for its content type, what it accepts, and ambiguous heads', async (t) => {
   t.equal(checkTransport('POST', plain), 'both');
   t.equal(checkTransport('POST', { ...plain, accept: 'application/json' }), 'json');
   t.equal(checkTransport('POST', { ...plain, accept: 'text/html' }), refusals.notAcceptable);
@@ -67,12 +67,12 @@ t.test('a POST says what it carries and takes', async (t) => {
   t.equal(checkTransport('POST', { ...plain, isAmbiguous: true }), refusals.headAmbiguous);
 });
 
-t.test('a DELETE has no content, and an answer without any', async (t) => {
+t.test('a DELETE needs no content type, and may accept anything', async (t) => {
   t.equal(checkTransport('DELETE', { ...plain, accept: 'text/html', contentType: '' }), 'json');
   t.equal(checkTransport('DELETE', { ...plain, isAmbiguous: true }), refusals.headAmbiguous);
 });
 
-t.test('a protocol version counts within a session', async (t) => {
+t.test('a protocol version is checked only within a session', async (t) => {
   const future = { ...plain, protocolVersion: '2099-01-01' };
   t.equal(checkTransport('POST', future), 'both');
   t.equal(checkTransport('POST', { ...future, sessionId: 's' }), refusals.protocolVersionUnsupported);
@@ -85,7 +85,7 @@ t.test('a protocol version counts within a session', async (t) => {
   }
 });
 
-t.test('a long accept header is read, and not remembered', async (t) => {
+t.test('a long accept header is read but not remembered', async (t) => {
   const keptBytes = keptHeapBytes(() => {
     for (let n = 0; n < 30; n += 1) {
       const accept = `application/json, ${'x'.repeat(LONG_TEXT_CHARS)}/${n}`;

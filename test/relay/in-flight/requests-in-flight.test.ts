@@ -1,4 +1,4 @@
-// Requests in flight that end others while they are told something: nobody is left out, told twice or told for ever.
+// Callbacks of requests in flight that finish other requests: each request is still called once, none is skipped, and the loop ends.
 import t from 'tap';
 import { RequestInFlight } from '../../../src/relay/in-flight/request-in-flight.js';
 import { RequestsInFlight } from '../../../src/relay/in-flight/requests-in-flight.js';
@@ -28,7 +28,7 @@ class Scene {
     return new RequestsInFlight(this.account, this.slow);
   }
 
-  /** So long that each request is told once. */
+  /** Advances the clock until the slow requests have been called, once each. */
   waitUntilSlow(): void {
     while (this.told.length === 0) {
       this.#nowMs += 10;
@@ -90,7 +90,7 @@ function begun(scene: Scene, requests: RequestsInFlight, ...names: string[]): Wo
   });
 }
 
-t.test('one that is slow ends the next one, or itself and all others', async (t) => {
+t.test('the callback of a slow request may finish the next request, or itself and all others', async (t) => {
   for (const [ended, told] of [
     [[1], ['a', 'c']],
     [
@@ -113,7 +113,7 @@ t.test('one that is slow ends the next one, or itself and all others', async (t)
   }
 });
 
-t.test('one that is slow ends what other sessions have in flight, and begins something', async (t) => {
+t.test('the callback of a slow request may finish requests of other sessions, and begin one', async (t) => {
   const scene = new Scene(t);
   const sessions = [scene.session(), scene.session(), scene.session()] as const;
   const [a, b] = sessions.map((session, index) => begun(scene, session, 'abc'[index]!)[0]!);
@@ -129,7 +129,7 @@ t.test('one that is slow ends what other sessions have in flight, and begins som
   t.same(scene.told, ['c'], 'again with the next turn');
 });
 
-t.test('the end of a session: at once what has to be, and of the others the first', async (t) => {
+t.test('the end of a session ends at once what cannot wait and the first of the rest, and then the rest', async (t) => {
   const { requestsEndedAtOnceMax: atOnce } = limits;
   const scene = new Scene(t);
   const requests = scene.session();
@@ -139,14 +139,14 @@ t.test('the end of a session: at once what has to be, and of the others the firs
   requests.endAll('ada');
   t.same(scene.told, ['list', ...names.slice(0, atOnce)]);
   t.equal(requests.count, 50, 'the others count until they have ended');
-  // As if its backend had answered.
+  // As if the backend of this request had answered.
   requests.finish(works[atOnce + 5]!);
   await until(() => requests.isEmpty, 'the others');
   t.same(scene.told, ['list', ...names.filter((_, n) => n !== atOnce + 5)]);
   t.equal(scene.account.requests.held, 0);
 });
 
-t.test('the end of a process: all at once', async (t) => {
+t.test('the end of a process ends all requests at once', async (t) => {
   const scene = new Scene(t);
   const requests = scene.session();
   const names = Array.from({ length: limits.requestsEndedAtOnceMax + 50 }, (_, n) => `w${n}`);

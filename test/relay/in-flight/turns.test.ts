@@ -13,7 +13,7 @@ function backendsOf(count: number): ReadonlyMap<string, CompiledBackend> {
   return virtualHostOf(Object.fromEntries(members)).backends;
 }
 
-/** Says who is visited, and who is not for want of room. */
+/** Records which backends are visited, and which are refused for want of room. */
 function scene(nowMs?: () => number) {
   const turns = new Turns<CompiledBackend>({ ...backendTurnRules, waiting: ROOM }, nowMs);
   const visited: string[] = [];
@@ -43,7 +43,7 @@ t.test('the first backends are visited at once, the others soon and in order', a
 
 t.test('a turn ends when its time is over', async (t) => {
   let nowMs = 0;
-  // Each look at the clock is a millisecond later: a step takes one.
+  // Each look at the clock advances it by a millisecond, so that a step takes one.
   const { visitAll, visited } = scene(() => nowMs++);
   const stepsPerTurn = limits.backendTurnMs;
   visitAll('many', backendsAtOnceMax + 10 * stepsPerTurn * limits.backendsPerStep);
@@ -54,7 +54,7 @@ t.test('a turn ends when its time is over', async (t) => {
   }
 });
 
-t.test('subjects have turns', async (t) => {
+t.test('subjects take turns, so that one with many backends does not delay another', async (t) => {
   const { visitAll, visited } = scene();
   visitAll('attacker', 1_000);
   visitAll('attacker', 1_000);
@@ -66,7 +66,7 @@ t.test('subjects have turns', async (t) => {
   await until(() => visited.length === 2_000 + backendsAtOnceMax + 20, 'all visits');
 });
 
-t.test('for whom there is no room, is told so at once', async (t) => {
+t.test('a backend for which there is no room to wait is refused at once', async (t) => {
   const { visitAll, visited, refused } = scene();
   for (let round = 0; round < 3; round++) visitAll('attacker', backendsAtOnceMax + 2);
   t.same(refused, [`attacker b${backendsAtOnceMax}`, `attacker b${backendsAtOnceMax + 1}`]);

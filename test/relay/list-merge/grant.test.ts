@@ -1,4 +1,4 @@
-// What an allow-list of resources lets through, and how much work may be asked of it.
+// What an allow-list of resources lets through, and how much work a check may cost.
 import t from 'tap';
 import { listKinds } from '../../../src/protocol/list-kinds.js';
 import { span, SPAN_LENGTH } from '../../../src/protocol/list-page.js';
@@ -12,7 +12,7 @@ const backendWith = (allowed: readonly string[], exposes?: readonly 'tools'[]) =
     'b',
   );
 
-t.test('entries grant their URIs and what their templates make; others may be names', async (t) => {
+t.test('an entry grants its own URI and what its template makes; other entries may be names', async (t) => {
   const backend = backendWith(['a:b', 'c:{x}', 'a name']);
   t.equal(grantByEntries(backend, 'a:b'), 'granted');
   t.equal(grantByEntries(backend, 'c:1'), 'granted');
@@ -21,7 +21,7 @@ t.test('entries grant their URIs and what their templates make; others may be na
   t.equal(grantByEntries(backendWith([], ['tools']), 'a:b'), 'refused', 'where nothing is given nothing is asked for');
 });
 
-t.test('a URI is held against so many templates, and no more', async (t) => {
+t.test('a URI is matched against a bounded number of templates', async (t) => {
   const others = Array.from({ length: limits.templatesTriedMax }, (_, index) => `${index}:{x}`);
   t.equal(grantByEntries(backendWith([...others.slice(1), 'c:{x}']), 'c:1'), 'granted');
   t.equal(grantByEntries(backendWith([...others, 'c:{x}']), 'c:1'), 'unknown');
@@ -30,7 +30,7 @@ t.test('a URI is held against so many templates, and no more', async (t) => {
   t.equal(isGrantedBy([...others, 'c:{x}', 'c:1']), true, 'what needs no search is found all the same');
 });
 
-/** A backend's list of templates, all of the allowed name. */
+/** Whether a backend's list of these templates, all of the allowed name, grants `c:1`. */
 function isGrantedBy(templates: readonly string[]): boolean {
   const spans = new Int32Array(templates.length * SPAN_LENGTH).fill(-1);
   let text = '"allowed"';

@@ -1,4 +1,4 @@
-// What is kept of lists: for how long, for whom, and how much of it.
+// What the list cache keeps: for how long, for whom, and how much.
 import t, { type Test } from 'tap';
 import type { ListKindName } from '../../../src/protocol/list-kinds.js';
 import type { ListPage } from '../../../src/protocol/list-page.js';
@@ -30,7 +30,7 @@ function page(text: string): ListPage {
   return { bytes: Buffer.from(text), spans: Int32Array.of(1, 2) };
 }
 
-/** Of small pages nothing is lent. */
+/** Small pages are never lent. */
 const NEVER = (): never => {
   throw new Error('lent');
 };
@@ -42,7 +42,7 @@ function textIn(cache: ListCache, of: ListIdentity): string | undefined {
     .join();
 }
 
-t.test('a list is found by who asked, the config, the kind, and what was shown; and by nothing less', async (t) => {
+t.test('a list is found only for the same subject, config, kind, and what the backend was shown', async (t) => {
   const { cache } = scene(t);
   const original = page('list');
   cache.begin(identity()).keep([original], NEVER);
@@ -55,7 +55,7 @@ t.test('a list is found by who asked, the config, the kind, and what was shown; 
   }
 });
 
-t.test('a list is too old at the moment that was said, and goes then, asked for or not', async (t) => {
+t.test('a list expires at its age, and is removed then, whether it is asked for or not', async (t) => {
   const { cache, context } = scene(t);
   cache.begin(identity()).keep([page('a')], NEVER);
   context.advance(AGE_MS / 2);
@@ -69,7 +69,7 @@ t.test('a list is too old at the moment that was said, and goes then, asked for 
   t.equal(cache.bytes, 0, 'nobody has asked');
 });
 
-t.test('a change at a backend drops what is kept for everybody, and what is being read', async (t) => {
+t.test('a change at a backend drops its lists for all subjects, and those that are being read', async (t) => {
   const kinds: readonly ListKindName[] = ['tools', 'prompts', 'resources', 'templates'];
   const rows: readonly (readonly [string, readonly ListKindName[]])[] = [
     ['notifications/tools/list_changed', ['prompts', 'resources', 'templates']],
@@ -105,7 +105,7 @@ t.test('a change at a backend drops what is kept for everybody, and what is bein
   t.equal(cache.bytes, 0, 'any list may be another');
 });
 
-t.test('a subject has a share: its own oldest lists go, and what is larger than all of it is not kept', async (t) => {
+t.test('in a subject’s share the oldest lists make room, and a list larger than the share is not kept', async (t) => {
   const { cache } = scene(t);
   const each = limits.listCacheBytesPerSubjectMax / 4;
   const keep = (shown: string, bytes = each - limits.listCacheEntryBytes - 8, subject = 'alice'): void =>
@@ -131,7 +131,7 @@ t.test('a subject has a share: its own oldest lists go, and what is larger than 
   t.same(found('small'), ['1', '2']);
 });
 
-t.test('a large list is lent, and goes when it is dropped and nobody uses it any more', async (t) => {
+t.test('a large list is lent, and freed once it is dropped and nobody uses it any more', async (t) => {
   const events: string[] = [];
   const lend = (page: KeptPage): LentPage =>
     new LentPage(page, {
@@ -165,7 +165,7 @@ t.test('a large list is lent, and goes when it is dropped and nobody uses it any
 });
 
 t.test(
-  'catalogues: a share for each subject and for all, a shorter time for what is not complete, and whoever goes is told of',
+  'catalogues have shares per subject and in all, incomplete ones expire sooner, and each that is dropped is reported',
   (t) => {
     const context = new ScriptedContext(t);
     const dropped: string[] = [];

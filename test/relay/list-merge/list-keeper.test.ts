@@ -1,4 +1,4 @@
-// What the thread keeps, task by task, without the thread.
+// What the list thread keeps, task by task, tested without the thread.
 import t from 'tap';
 import { limits } from '../../../src/shared/limits.js';
 import { ListKeeper } from '../../../src/relay/list-merge/list-keeper.js';
@@ -16,7 +16,7 @@ function answer(...names: readonly string[]): string {
   return JSON.stringify({ jsonrpc: '2.0', id: 7, result: { tools, nextCursor: 'c' } });
 }
 
-/** All that is left of a list, in parts of three bytes. */
+/** The rest of a list, taken in parts of three bytes. */
 function takeAll(keeper: ListKeeper, key: number, bytes: number): string {
   const parts: Uint8Array[] = [];
   for (let at = 0; at < bytes;) {
@@ -27,7 +27,7 @@ function takeAll(keeper: ListKeeper, key: number, bytes: number): string {
   return Buffer.concat(parts).toString();
 }
 
-t.test('an answer in pieces becomes a page, pages a list, the list its parts', async (t) => {
+t.test('an answer in pieces becomes a page, pages become a list, and the list is given in parts', async (t) => {
   const keeper = new ListKeeper(() => {});
   const text = answer('y', 'x');
   keeper.append({ key: 1, pieces: pieces(text.slice(0, 4)) });
@@ -42,7 +42,7 @@ t.test('an answer in pieces becomes a page, pages a list, the list its parts', a
   t.throws(() => keeper.merge({ key: 3, kind: 'tools', rules, parts, unavailable: [], frame: FRAME }), 'nor the page');
 });
 
-t.test('an answer of which pieces were lost is not read', async (t) => {
+t.test('an answer whose pieces were lost is not read', async (t) => {
   const keeper = new ListKeeper(() => {});
   const text = answer('x');
   t.throws(() => keeper.read({ key: 1, pieces: pieces(text), bytes: text.length + 1, id: ID, kind: 'tools' }), /lost/);
@@ -53,7 +53,7 @@ t.test('an answer of which pieces were lost is not read', async (t) => {
   );
 });
 
-t.test('what is no page leaves nothing', async (t) => {
+t.test('an answer that is not a page leaves nothing behind', async (t) => {
   const keeper = new ListKeeper(() => {});
   t.same(keeper.read({ key: 1, pieces: pieces('{}'), bytes: 2, id: ID, kind: 'tools' }), { kind: 'invalid' });
   const error = '{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":""}}';
@@ -63,7 +63,7 @@ t.test('what is no page leaves nothing', async (t) => {
   t.throws(() => keeper.merge({ key: 2, kind: 'tools', rules, parts, unavailable: [], frame: FRAME }), /lost/);
 });
 
-t.test('what is dropped is lost: pieces, pages, lists', async (t) => {
+t.test('dropped pieces, pages and lists are gone', async (t) => {
   const keeper = new ListKeeper(() => {});
   const text = answer('x');
   keeper.append({ key: 1, pieces: pieces(text) });
@@ -76,7 +76,7 @@ t.test('what is dropped is lost: pieces, pages, lists', async (t) => {
   t.throws(() => keeper.next({ key: 3, memory: new Uint8Array(3) }), /lost/);
 });
 
-t.test('garbage is collected whenever enough of it is there, whatever it was', async (t) => {
+t.test('garbage is collected whenever there is enough of it, whatever produced it', async (t) => {
   const SIZE = 8 * 1024 * 1024;
   const text = Buffer.from(answer('x'));
   const large = Buffer.concat([text.subarray(0, -1), Buffer.alloc(SIZE - text.length, ' '), text.subarray(-1)]);

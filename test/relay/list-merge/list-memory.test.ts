@@ -1,4 +1,4 @@
-// Who finds no room for a large list waits for what is on its way back, in turns by subject, and no longer than that can help.
+// A request for list memory that finds no room waits for memory that is being returned, in turns by subject, while that can help.
 import t from 'tap';
 import { ListMemory } from '../../../src/relay/list-merge/list-memory.js';
 import { createListAccounts } from '../../support/shares.js';
@@ -15,7 +15,7 @@ function start(bounds = BOUNDS) {
   return { accounts, memory, told, take };
 }
 
-t.test('without anything on its way back, room or none is known at once', (t) => {
+t.test('when no memory is being returned, a request is answered at once: room or none', (t) => {
   const { accounts, told, take } = start();
   take(ADA, 80);
   take(ADA, 1);
@@ -26,7 +26,7 @@ t.test('without anything on its way back, room or none is known at once', (t) =>
   t.end();
 });
 
-t.test('what is on its way back is waited for, and taken when it is there', (t) => {
+t.test('memory that is being returned is waited for, and taken when it arrives', (t) => {
   const { accounts, memory, told, take } = start();
   take(ADA, 80);
   const give = memory.returning(ADA, 80);
@@ -40,7 +40,7 @@ t.test('what is on its way back is waited for, and taken when it is there', (t) 
   t.end();
 });
 
-t.test('no more wait than what is on its way back is enough for', (t) => {
+t.test('no more requests wait than the returning memory is enough for', (t) => {
   const { memory, told, take } = start();
   take(ADA, 60);
   take(BOB, 40);
@@ -53,7 +53,7 @@ t.test('no more wait than what is on its way back is enough for', (t) => {
   t.end();
 });
 
-t.test('what others give back helps nobody who has all of the own share', (t) => {
+t.test('a subject that has used its own share does not wait for the memory of others', (t) => {
   const { memory, told, take } = start();
   take(ADA, 80);
   take(BOB, 20);
@@ -63,7 +63,7 @@ t.test('what others give back helps nobody who has all of the own share', (t) =>
   t.end();
 });
 
-t.test('who waits hears it when there will be no room after all', (t) => {
+t.test('a waiting request is told when there will be no room after all', (t) => {
   const { memory, told, take } = start();
   take(ADA, 80);
   const give = memory.returning(ADA, 80);
@@ -74,7 +74,7 @@ t.test('who waits hears it when there will be no room after all', (t) => {
   t.end();
 });
 
-t.test('subjects have turns, each its first', (t) => {
+t.test('subjects take turns, one request each', (t) => {
   const { memory, told, take } = start();
   take(CLEO, 60);
   take(BOB, 40);
@@ -88,7 +88,7 @@ t.test('subjects have turns, each its first', (t) => {
   t.end();
 });
 
-t.test('one for whom there is no room yet holds up none who need less', (t) => {
+t.test('a request that does not fit yet does not hold up smaller ones', (t) => {
   const { memory, told, take } = start();
   take(CLEO, 70);
   take(BOB, 30);
@@ -102,7 +102,7 @@ t.test('one for whom there is no room yet holds up none who need less', (t) => {
   t.end();
 });
 
-t.test('what is given back at once is as good as what was on its way', (t) => {
+t.test('memory that is given back at once also serves those who wait', (t) => {
   const { memory, told, take } = start();
   take(ADA, 60);
   take(BOB, 40);
@@ -113,7 +113,7 @@ t.test('what is given back at once is as good as what was on its way', (t) => {
   t.end();
 });
 
-t.test('who leaves takes nothing, and makes room for others to wait', (t) => {
+t.test('a request that stops waiting takes nothing, and makes room for others to wait', (t) => {
   const { accounts, memory, told, take } = start();
   take(ADA, 80);
   const give = memory.returning(ADA, 80);

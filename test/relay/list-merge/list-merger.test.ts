@@ -1,4 +1,4 @@
-// What becomes of lists: at once on the event loop, or in the thread, part by part; and what is left when nobody wants them.
+// How lists are read and merged: at once on the event loop, or part by part in the thread; and what is left when nobody wants them.
 import type { Worker } from 'node:worker_threads';
 import t, { type Test } from 'tap';
 import { listKinds } from '../../../src/protocol/list-kinds.js';
@@ -35,7 +35,7 @@ function startMerger(t: Test, accounts: Accounts = createAccounts(), cache?: Lis
   return merger;
 }
 
-/** An answer of about so many bytes. */
+/** An answer of about this many bytes. */
 function answerOf(bytes: number, name = 'tool'): Buffer {
   const count = Math.max(1, Math.round(bytes / 1_000));
   const tools = Array.from({ length: count }, (_, index) => ({
@@ -45,7 +45,7 @@ function answerOf(bytes: number, name = 'tool'): Buffer {
   return Buffer.from(`{"jsonrpc":"2.0","id":${LIST_ID},"result":${JSON.stringify({ tools })}}`);
 }
 
-/** Reads an answer in pieces of random size, as it would come. */
+/** Reads an answer in pieces of random size, as from a connection. */
 async function read(reading: AnswerReading, answer: Buffer): Promise<ReadAnswer | ReadFailure> {
   const pieces = new Random(3).pieces(answer, limits.upstreamReadBytes).map((piece) => Buffer.from(piece));
   let held: Buffer[] = [];
@@ -74,7 +74,7 @@ async function merge(merger: ListMerger, job: MergeJob<ReadPage>, subject: strin
   return list;
 }
 
-/** What merging on the event loop gives. */
+/** The bytes that merging on the event loop gives. */
 async function expectedBytes(rules: CompiledVirtualHost, answers: readonly Buffer[], frame = MESSAGE): Promise<Buffer> {
   const parts = [{ backend: backendOf(rules, 'b'), answers }];
   return (await onLoop({ rules, parts, unavailable: [], frame })).bytes;
@@ -97,7 +97,7 @@ async function mergeAnswers(
   });
 }
 
-t.test('a small list is read and merged from within the calls, without a thread', async (t) => {
+t.test('a small list is read and merged synchronously, without a thread', async (t) => {
   const threads: Worker[] = [];
   const onWorker = (thread: Worker): void => void threads.push(thread);
   process.on('worker', onWorker);
@@ -143,7 +143,7 @@ for (const [what, pageBytes] of Object.entries(sizes)) {
   });
 }
 
-t.test('for a caller of event streams it is an event', async (t) => {
+t.test('a caller of event streams gets the list as an event', async (t) => {
   const merger = startMerger(t);
   const rules = virtualHostOf({ b: {} });
   const answers = [answerOf(3 * limits.listBytesInlineMax)];
@@ -179,8 +179,8 @@ t.test('a slow caller is given a part at a time', async (t) => {
   t.ok(exchange.written.equals(await expectedBytes(rules, answers)));
 });
 
-t.test('what a slow caller has not taken yet stays as it is, whoever is given a list meanwhile', async (t) => {
-  /** Keeps what was written without a copy, as an exchange may that has no room. */
+t.test('bytes that a slow caller has not taken are not overwritten by lists for others', async (t) => {
+  /** Keeps the written bytes without a copy, as an exchange may do whose connection takes nothing more. */
   class KeepingExchange extends RecordedExchange {
     kept: Uint8Array | undefined;
 
@@ -244,12 +244,12 @@ t.test('a caller is cut off when the thread dies in the middle of its list', asy
   await until(() => later.outcome === 'ended', 'a later list');
 });
 
-/** An answer of more than `listBytesInlineMax`, all of whose bytes are counted. */
+/** An answer larger than `listBytesInlineMax`, all of whose bytes are counted. */
 const LARGE = answerOf(2 * limits.listBytesInlineMax);
-/** What the page of it counts for: its tools count, too. */
+/** What its page counts for: its bytes, and its tools. */
 const PAGE_BYTES = LARGE.length + Math.round((2 * limits.listBytesInlineMax) / 1_000) * limits.listToolBytesEach;
 
-t.test('answers are read as long as their subject’s share has room, and all together', async (t) => {
+t.test('answers are read while there is room in their subject’s share, and in all', async (t) => {
   const accounts = createListAccounts({ subjectMax: 1.5 * PAGE_BYTES, totalMax: 2.5 * PAGE_BYTES });
   const merger = startMerger(t, accounts);
   const first = await readPage(merger, LARGE, ADA);
@@ -268,7 +268,7 @@ t.test('answers are read as long as their subject’s share has room, and all to
   t.match(await read(merger.startReading(CLEO, listKinds.tools), LARGE), { kind: 'page' });
 });
 
-t.test('an answer for whose rest there is no room gives back its beginning at once', async (t) => {
+t.test('an answer that runs out of room gives back its beginning at once', async (t) => {
   const accounts = createListAccounts({ subjectMax: 1.5 * PAGE_BYTES, totalMax: 9 * LARGE.length });
   const merger = startMerger(t, accounts);
   const tooLarge = merger.startReading(ADA, listKinds.tools);
@@ -286,20 +286,20 @@ t.test('an answer for whose rest there is no room gives back its beginning at on
   t.equal(accounts.held('listBytes'), PAGE_BYTES, 'nothing is given back twice');
 });
 
-/** A part of an answer, in memory of its own. */
+/** Part `at` of `count` of an answer, in memory of its own. */
 function part(answer: Buffer, at: number, count: number): Buffer {
   const bytes = Math.ceil(answer.length / count);
   return Buffer.from(answer.subarray(at * bytes, (at + 1) * bytes));
 }
 
-t.test('of many large lists that come side by side, some are whole: what one gives up serves another', async (t) => {
+t.test('of many large lists at once, some are read whole: memory that one gives up serves another', async (t) => {
   const COUNT = 32;
   const PARTS = 8;
   const room = 6 * PAGE_BYTES;
   const accounts = createListAccounts({ subjectMax: room, totalMax: room });
   const merger = startMerger(t, accounts);
   const readings = Array.from({ length: COUNT }, (_, n) => merger.startReading(`${n % 8}`, listKinds.tools));
-  // Each part of all of them, before the next of any.
+  // Every reading gets a part before any reading gets the next.
   for (let at = 0; at < PARTS - 1; at += 1)
     await Promise.all(
       readings.map((reading) => new Promise<void>((resolve) => reading.push([part(LARGE, at, PARTS)], resolve))),
@@ -318,7 +318,7 @@ t.test('of many large lists that come side by side, some are whole: what one giv
   await until(() => accounts.held('listBytes') === whole.length * PAGE_BYTES, 'all else back');
 });
 
-t.test('a part that waits for memory comes before the end, and a reading that is dropped takes none', async (t) => {
+t.test('a part that waits for memory is taken before the end, and a dropped reading takes none', async (t) => {
   const accounts = createListAccounts({ subjectMax: 9 * PAGE_BYTES, totalMax: PAGE_BYTES + LARGE.length / 8 });
   const merger = startMerger(t, accounts);
   const first = await readPage(merger, LARGE, ADA);
@@ -338,7 +338,7 @@ t.test('a part that waits for memory comes before the end, and a reading that is
   await until(() => accounts.held('listBytes') === PAGE_BYTES, 'the one list');
 });
 
-t.test('an answer of very many small tools counts for what they take in memory', async (t) => {
+t.test('an answer of very many small tools counts for the memory that they take', async (t) => {
   const count = 30_000;
   const tools = Array.from({ length: count }, () => '{"name":"x"}').join();
   const answer = Buffer.from(`{"jsonrpc":"2.0","id":${LIST_ID},"result":{"tools":[${tools}]}}`);
@@ -354,7 +354,7 @@ t.test('an answer of very many small tools counts for what they take in memory',
   await until(() => accounts.held('listBytes') === 0, 'all of it back');
 });
 
-t.test('what is no list leaves room', async (t) => {
+t.test('an answer that is not a list leaves its room free', async (t) => {
   const accounts = createAccounts();
   const merger = startMerger(t, accounts);
   const nonsense = Buffer.alloc(2 * limits.listBytesInlineMax, ' ');
@@ -387,7 +387,7 @@ t.test('a merged list counts until its caller has read it or is gone', async (t)
   t.equal(accounts.size, 0);
 });
 
-t.test('pages that are lent serve lists and catalogues, again and again, until they are dropped', async (t) => {
+t.test('lent pages serve lists and catalogues repeatedly, until they are dropped', async (t) => {
   const accounts = createAccounts();
   const deadlines = new DeadlineWheel();
   const cache = new ListCache(WITHIN_MS, deadlines, () => 0);
@@ -426,7 +426,7 @@ t.test('pages that are lent serve lists and catalogues, again and again, until t
   await until(() => accounts.size === 0, 'its end');
 });
 
-t.test('a list that outlives all else of its subject counts with what the subject does next', async (t) => {
+t.test('a list that outlives all else of its subject counts in the account that the subject uses next', async (t) => {
   const accounts = createAccounts();
   const merger = startMerger(t, accounts);
   const rules = virtualHostOf({ b: {} });

@@ -1,4 +1,4 @@
-// The list thread from the outside: order, deadlines, a thread that dies or is stuck, the end.
+// The list thread seen from outside: order, deadlines, a thread that dies or is stuck, and the end.
 import type { Worker } from 'node:worker_threads';
 import t, { type Test } from 'tap';
 import { ListPool, type ThreadFailure } from '../../../src/relay/list-merge/list-pool.js';
@@ -42,7 +42,7 @@ function longAnswer(): Buffer {
   return Buffer.concat([EMPTY_PAGE.subarray(0, -1), Buffer.alloc(48 * 1024 * 1024, ' '), EMPTY_PAGE.subarray(-1)]);
 }
 
-t.test('one thread, started when it is first needed', async (t) => {
+t.test('one thread is started, when it is first needed', async (t) => {
   const threads = watchThreads(t);
   const pool = startPool(t);
   t.equal(threads.length, 0);
@@ -51,7 +51,7 @@ t.test('one thread, started when it is first needed', async (t) => {
   t.equal(threads.length, 1);
 });
 
-t.test('memory is handed over, and comes back', async (t) => {
+t.test('memory is handed over to the thread without a copy', async (t) => {
   const pool = startPool(t);
   const piece = Uint8Array.from(EMPTY_PAGE);
   const task = { key: pool.mintKey(), pieces: [piece], bytes: piece.length, id: LIST_ID, kind: 'tools' } as const;
@@ -80,7 +80,7 @@ t.test('tasks are done in their order', async (t) => {
   t.same(order, [...pieces.keys()]);
 });
 
-t.test('tasks of a kind that the thread has not done yet keep their place', async (t) => {
+t.test('the first task of a new kind keeps its place in the order', async (t) => {
   const pool = startPool(t);
   await readPage(pool);
   const key = pool.mintKey();
@@ -92,7 +92,7 @@ t.test('tasks of a kind that the thread has not done yet keep their place', asyn
   t.match(outcome, { kind: 'page' });
 });
 
-t.test('a task that fails costs no other', async (t) => {
+t.test('a task that fails does not affect any other', async (t) => {
   const threads = watchThreads(t);
   const lines: string[] = [];
   const pool = startPool(t, lines);
@@ -126,7 +126,7 @@ t.test('a thread that dies fails what it was keeping, and is replaced', async (t
   await t.rejects(run(pool, 'next', handOver({ key, memory: new Uint8Array(10) })), { message: 'failed' });
 });
 
-t.test('what the thread has when it dies is told, and what waits for it is done by the next', async (t) => {
+t.test('when the thread dies, its tasks fail, and those that wait are done by the next thread', async (t) => {
   const threads = watchThreads(t);
   const pool = startPool(t);
   await readPage(pool);
@@ -142,7 +142,7 @@ t.test('what the thread has when it dies is told, and what waits for it is done 
   t.equal((await readPage(pool)).kind, 'page');
 });
 
-t.test('an overdue task is told at once, and the thread goes on', async (t) => {
+t.test('an overdue task fails at once, and the thread goes on', async (t) => {
   const threads = watchThreads(t);
   const { pool, advance } = startTimedPool(t);
   const long = readPage(pool, longAnswer());
@@ -154,7 +154,7 @@ t.test('an overdue task is told at once, and the thread goes on', async (t) => {
   t.equal(threads.length, 1);
 });
 
-t.test('a subject with many tasks makes others wait for few of them', async (t) => {
+t.test('a subject with many tasks delays others by only a few of them', async (t) => {
   const pool = startPool(t);
   await readPage(pool);
   const order: string[] = [];
@@ -208,7 +208,7 @@ function startTimedPool(t: Test): { readonly pool: ListPool; readonly advance: (
 
 t.test('a task that is overdue before its turn is not done', async (t) => {
   const { pool, advance } = startTimedPool(t);
-  // However short: none of them is seen to be over before the turn in which all of this is asked for has ended.
+  // Short tasks suffice: none is seen to be done before the current turn of the event loop ends, and all of this is asked for within it.
   const busy = Array.from({ length: limits.listTasksInThreadMax }, () => readPage(pool));
   const key = pool.mintKey();
   const piece = Uint8Array.from(EMPTY_PAGE);
@@ -228,7 +228,7 @@ t.test('a task that is overdue before its turn is not done', async (t) => {
   await lost;
 });
 
-t.test('what is dropped while it waits is there before it is gone, and then no more', async (t) => {
+t.test('a drop comes after the tasks that wait before it, and leaves nothing', async (t) => {
   const pool = startPool(t);
   const busy = Array.from({ length: limits.listTasksInThreadMax }, () => readPage(pool));
   const key = pool.mintKey();
@@ -257,7 +257,7 @@ t.test('a thread that is stuck is replaced', async (t) => {
   t.equal(threads.length, 2);
 });
 
-t.test('the end: what is pending fails, what comes later fails at once, no thread is left', async (t) => {
+t.test('at the end pending tasks fail, later ones fail at once, and no thread is left', async (t) => {
   const threads = watchThreads(t);
   const lines: string[] = [];
   const pool = startPool(t, lines);

@@ -1,6 +1,6 @@
-// Random lists of resources, of templates and of tools with links to their user interface, merged in both ways and held
-// against the texts that they were made of, byte for byte, and against a walk over the parsed lists; each URI leads back to
-// the backend and to what it has.
+// Random lists of resources, of templates, and of tools with links to their user interface, merged in both ways and compared,
+// byte for byte, with the texts that they were made of, and with a walk over the parsed lists; each URI leads back to its
+// backend and to the original URI.
 import t from 'tap';
 import { isDeepStrictEqual } from 'node:util';
 import type { ListKindName } from '../../../src/protocol/list-kinds.js';
@@ -34,14 +34,14 @@ const ITEM_NAMES = ['One', 'Two', 'a:1'];
 type Kind = keyof typeof KINDS;
 type Value = Record<string, unknown>;
 
-/** One item, with its marks. */
+/** One item, whose text has marks at its URIs. */
 interface Item {
   readonly text: string;
   readonly key: string;
   readonly name: string | undefined;
 }
 
-/** What each backend lists, in pages, and what of it is allowed; `undefined` for all. */
+/** What each backend lists, in pages, and what of it is allowed; `allowed` is absent when all is. */
 interface Lists {
   readonly kind: Kind;
   readonly backends: ReadonlyMap<string, { readonly pages: readonly (readonly Item[])[]; readonly allowed?: string[] }>;
@@ -55,7 +55,7 @@ function members(random: Random, ...own: string[]): string {
 
 function randomItem(random: Random, kind: Kind): Item {
   if (kind === 'tools') {
-    // A mark before the name would be that of a URI: the prefix of a name is set in where lists are expected.
+    // Names get no mark, since marks stand for prefixes of URIs; `expectedItems` inserts the prefixes of names.
     const name = random.pick(['x', 'y', 'z-é', '🚂']);
     const link = (member: string): string => `"${member}":${markedToken(random, randomUri(random))}`;
     const ui = random.chance(0.6) ? [`"ui":${members(random, link('resourceUri'), '"uri":"a:1"')}`] : [];
@@ -104,7 +104,7 @@ function answersOf({ kind, backends }: Lists): { readonly host: CompiledVirtualH
   return { host, answers: { kind, rules: host, parts, unavailable: [], frame: { head: HEAD, form: 'message' } } };
 }
 
-/** The first of each key that a backend allows, under the key that callers know it by. */
+/** The first item of each key that a backend allows, with the key that callers know it by. */
 function* listed({
   kind,
   backends,
@@ -136,7 +136,7 @@ function expectedItems(lists: Lists): { readonly texts: string[]; readonly value
   return { texts, values };
 }
 
-/** Of a tool. */
+/** Edits the links of a tool to its user interface. */
 function editLinks({ _meta: meta }: Value, edit: (uri: string) => string): void {
   const visit = (owner: unknown, member: string): void => {
     const uri = (owner as Value | undefined)?.[member];
@@ -146,7 +146,7 @@ function editLinks({ _meta: meta }: Value, edit: (uri: string) => string): void 
   visit(meta, 'ui/resourceUri');
 }
 
-/** The URIs of a merged item lead back to what its backend has written. */
+/** Checks that the URIs of a merged item lead back to what its backend has written. */
 function checkUp(host: CompiledVirtualHost, kind: Kind, value: Value, backend: string, text: string): void {
   const original = JSON.parse(backendsText(text)) as Value;
   const up = (uri: string): string => {
@@ -160,7 +160,7 @@ function checkUp(host: CompiledVirtualHost, kind: Kind, value: Value, backend: s
   if (!isDeepStrictEqual(value, original)) throw new Error(`up again: ${JSON.stringify(value)}, not ${text}`);
 }
 
-t.test('lists: merged byte for byte and as a walk has it, in both ways, and up again the original', async (t) => {
+t.test('merged lists equal their texts and the walk, in both ways, and URIs lead back to the originals', async (t) => {
   const random = new Random(71);
   const ways = [onLoop, inThread(startPool(t))];
   let uriCount = 0;

@@ -1,4 +1,4 @@
-// The two ways in which lists are read and merged, for tests that hold both to one table.
+// The two ways in which lists are read and merged, for tests that run the same table against both.
 import type { Test } from 'tap';
 import { listKinds, type ListKindName } from '../../../src/protocol/list-kinds.js';
 import { readListAnswer } from '../../../src/protocol/list-page.js';
@@ -11,7 +11,7 @@ import type { UnavailableBackend } from '../../../src/relay/message/unavailable.
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
 import { logInto } from '../../support/log-lines.js';
 
-/** What comes from the backends. */
+/** The answers of backends to a list request, and how to merge them. */
 export interface Answers {
   readonly kind?: ListKindName;
   readonly rules: ListRules;
@@ -22,11 +22,11 @@ export interface Answers {
 
 export type MergeWay = (answers: Answers) => Promise<MergeResult>;
 
-/** Of the requests that are answered, as JSON. */
+/** The id of the list requests, as JSON. */
 export const LIST_ID = '"é"';
 
 const WITHIN_MS = 60_000;
-/** Odd, so that parts end anywhere. */
+/** An odd size, so that parts end at any place. */
 const PART_BYTES = 997;
 
 /** Runs the tests in `body` once for each way. */
@@ -69,7 +69,7 @@ export function inThread(pool: ListPool): MergeWay {
   };
 }
 
-/** All of a list that the thread keeps. */
+/** A whole list that the thread keeps, taken part by part. */
 export async function takeList(pool: ListPool, key: number, bytes: number): Promise<Buffer> {
   const list = Buffer.alloc(bytes);
   let memory = new Uint8Array(PART_BYTES);
@@ -82,7 +82,7 @@ export async function takeList(pool: ListPool, key: number, bytes: number): Prom
   return list;
 }
 
-/** Rejects with an error whose message is the failure. */
+/** Runs a task in the thread; rejects with an error whose message is the failure. */
 export function run<Name extends keyof ThreadTasks>(
   pool: ListPool,
   name: Name,

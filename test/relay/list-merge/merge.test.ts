@@ -35,7 +35,7 @@ function merge(way: MergeWay, { backends, lists, unavailable = [], frame = FRAME
   return way({ rules, parts, unavailable, frame });
 }
 
-/** As backends write lists: what is between two tools is theirs, and one comma in the merged list. */
+/** As backends write lists, with various separators between the tools; a merged list has single commas. */
 function separated(tools: readonly string[]): string {
   const separators = [',', ' , ', ',\n', ' ,', ','];
   return tools.map((tool, at) => (at === 0 ? tool : `${separators[at % separators.length]}${tool}`)).join('');
@@ -51,7 +51,7 @@ function namesOf(list: MergeResult): string[] {
   return tools.map((tool) => tool.name);
 }
 
-t.test('a list of tens of KiB is in memory that the next one has once its answer was taken', async (t) => {
+t.test('the memory of a list of tens of KiB is reused once its answer was given back', async (t) => {
   const tools = Array.from({ length: 100 }, (_, n) => `{"name":"x${n}","description":"${'d'.repeat(1_000)}"}`);
   const merging: Merging = { backends: { b: {} }, lists: { b: [tools] } };
   const first = await merge(onLoop, merging);
@@ -65,7 +65,7 @@ t.test('a list of tens of KiB is in memory that the next one has once its answer
   t.equal(next.bytes.toString(), text);
 });
 
-t.test('how many backends there are costs a list of many tools nothing', async (t) => {
+t.test('the number of backends does not slow down a list of many tools', async (t) => {
   const names = Array.from({ length: 200 }, (_, number) => `backend-${number}`);
   const { backendsByNameLength } = virtualHostOf(Object.fromEntries(names.map((name) => [name, {}])));
   let readCount = 0;
@@ -106,7 +106,7 @@ async function rules(t: Test, way: MergeWay): Promise<void> {
     }
   });
 
-  await t.test('a prefix of any length, before names that stand anywhere', async (t) => {
+  await t.test('a prefix of any length is put before names at any place', async (t) => {
     for (let length = 1; length < 150; length += 1) {
       const name = 'b'.repeat(length);
       const list = await merge(way, {
@@ -117,7 +117,7 @@ async function rules(t: Test, way: MergeWay): Promise<void> {
     }
   });
 
-  await t.test('sorted by name over all backends and pages, whatever order they come in', async (t) => {
+  await t.test('tools are sorted by name over all backends and pages, whatever order they come in', async (t) => {
     const backends = { b: {}, a: {}, 'a-b': {} };
     const lists = {
       b: [['{"name":"z"}', '{"name":"a"}'], ['{"name":"Z"}']],
@@ -130,7 +130,7 @@ async function rules(t: Test, way: MergeWay): Promise<void> {
     t.equal(resultOf(await merge(way, { backends, lists: reversed })), resultOf(list));
   });
 
-  await t.test('no tools: none configured, none listed, none allowed', async (t) => {
+  await t.test('without tools configured, listed or allowed the list is empty', async (t) => {
     const allowed = { b: { allowed_tool_names: ['y'] } };
     const mergings: Merging[] = [
       { backends: {}, lists: {} },
@@ -141,14 +141,14 @@ async function rules(t: Test, way: MergeWay): Promise<void> {
     for (const merging of mergings) t.equal(resultOf(await merge(way, merging)), '{"tools":[]}');
   });
 
-  await t.test('an allow-list is of bare names', async (t) => {
+  await t.test('an allow-list holds bare names', async (t) => {
     const backends = { b: { allowed_tool_names: ['x', 'b-y'] }, c: {} };
     const tools = ['{"name":"x"}', '{"name":"\\u0078y"}', '{"name":"b-y"}', '{"name":"y"}'];
     const list = await merge(way, { backends, lists: { b: [tools], c: [tools] } });
     t.same(namesOf(list), ['b-b-y', 'b-x', 'c-b-y', 'c-x', 'c-xy', 'c-y']);
   });
 
-  await t.test('of two tools with one name the first counts, over pages and in other escapes too', async (t) => {
+  await t.test('of two tools with one name the first counts, also on other pages and in other escapes', async (t) => {
     const pages = [
       ['{"name":"x","n":1}', '{"name":"x","n":2}'],
       ['{"name":"\\u0078","n":3}', '{"name":"y"}'],
@@ -185,7 +185,7 @@ async function rules(t: Test, way: MergeWay): Promise<void> {
     t.same(unavailable[0]?.backend, 'c', 'the list that was given stays as it was');
   });
 
-  await t.test('for callers who take event streams only the answer is an event', async (t) => {
+  await t.test('a caller that takes only event streams gets the list as an event', async (t) => {
     const lists = { b: [['{"name":"x",\n"n":"é"}']] };
     const frame = { head: FRAME.head, form: 'event' } as const;
     const { bytes } = await merge(way, { backends: { b: {} }, lists, frame });
@@ -193,7 +193,7 @@ async function rules(t: Test, way: MergeWay): Promise<void> {
     t.equal(bytes.toString(), `event: message\n${lines.map((line) => `data: ${line}\n`).join('')}\n`);
   });
 
-  await t.test('agrees with merging by JSON.parse, on random lists', async (t) => {
+  await t.test('random lists are merged as by JSON.parse', async (t) => {
     const random = new Random(31);
     const letters = ['a', 'b', '-', 'é', '🚂', '"', '\\'];
     const name = (lengthMax: number): string =>
@@ -231,7 +231,7 @@ async function rules(t: Test, way: MergeWay): Promise<void> {
 
 inBothWays(t, 'rules', rules);
 
-/** A random virtual host with random lists; some names meet, some are taken by longer backend names. */
+/** A random virtual host with random lists; some names collide, and some belong to a backend with a longer name. */
 function randomMerging(random: Random): Merging {
   const names = random.chance(0.5) ? ['a', 'a-b', 'a-b-é'] : ['x"', '🚂', 'x"-\\'];
   const toolNames = ['b', 'b-c', 'b-é-c', '\\-d', 'd', 'é', '🚂', 'x'];

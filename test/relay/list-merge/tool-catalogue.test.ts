@@ -1,4 +1,4 @@
-// What `find_tools` looks through of a tool, however its bytes are written; that words are found in texts that are joined; and what is kept.
+// What `find_tools` searches in a tool, however its bytes are written; the search for words in joined texts; and what a catalogue keeps.
 import t from 'tap';
 import { ToolCatalogue } from '../../../src/relay/list-merge/tool-catalogue.js';
 import { JoinedTexts } from '../../../src/relay/list-merge/joined-texts.js';
@@ -12,7 +12,7 @@ import { createAccounts } from '../../support/shares.js';
 
 const LONG = 'x'.repeat(600);
 
-t.test('title and description are found wherever they stand, and nothing else is', async (t) => {
+t.test('title and description are found wherever they are, and nothing else is', async (t) => {
   const rows: readonly (readonly [string, string])[] = [
     ['{"name":"n","description":"Opens A"}', ' opens a'],
     ['{"name":"n","title":"T","description":"d","inputSchema":{"title":"S","description":"s"}}', 't d'],
@@ -50,7 +50,7 @@ t.test('title and description are found wherever they stand, and nothing else is
   }
 });
 
-t.test('a word is found once in each text that has it, and in no two of them together', async (t) => {
+t.test('a word is found once in each text that has it, and never across two texts', async (t) => {
   const texts = new JoinedTexts(['', 'one one', 'tw', 'o', 'none', '', 'two\none', '']);
   const found = (word: string): number[] => {
     const indexes: number[] = [];
@@ -76,7 +76,7 @@ function itemsOn(page: Buffer, tools: readonly string[]): MergedItem[] {
   });
 }
 
-t.test('what is found is as in a list, and of a page of which little is wanted that little is kept', async (t) => {
+t.test('a found tool is written as in a list, and of a page with few wanted tools only these are kept', async (t) => {
   const tools = ['read', 'write', 'list'].map((name) => `{ "name":"${name}","description":"Does ${name}" ,"x":1.0}`);
   const padding = `{"name":"padding","description":"${LONG}"}`;
   for (const [page, isKept] of [
@@ -92,7 +92,7 @@ t.test('what is found is as in a list, and of a page of which little is wanted t
   }
 });
 
-t.test('of more tools than are ranked those with most of the words are, in whatever order they came', async (t) => {
+t.test('when more tools match than are ranked, those with most of the words are ranked', async (t) => {
   const count = 3 * limits.toolCandidatesMax;
   const tools = Array.from({ length: count }, (_, number) => {
     const description = number === count - 1 ? 'opens a red door' : number % 2 === 0 ? 'opens' : 'door';
@@ -107,7 +107,7 @@ t.test('of more tools than are ranked those with most of the words are, in whate
   t.same(one.find(all.join(' '), 1), [0], 'as many words as are looked for');
 });
 
-t.test('the thread gets ready without a fault, and keeps nothing of it', async (t) => {
+t.test('preparing the thread for catalogues causes no fault, and leaves nothing behind', async (t) => {
   const lines: string[] = [];
   const deadlines = new DeadlineWheel();
   const merger = new ListMerger(deadlines, createAccounts(), logInto(lines));
@@ -116,7 +116,7 @@ t.test('the thread gets ready without a fault, and keeps nothing of it', async (
     deadlines.stop();
   });
   merger.prepareCatalogues('alice');
-  // Behind it, as tasks of one subject are. A key that was never given out.
+  // Comes after the preparation, since tasks of one subject stay in order. The key was never given out.
   const frame = { head: '', form: 'message' } as const;
   const found = await new Promise((resolve) =>
     merger.find('alice', { key: 1, query: 'create', count: 1, frame }, resolve),

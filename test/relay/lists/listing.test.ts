@@ -1,4 +1,4 @@
-// A list as its backends lose their sessions, answer in pages, or do not end; and what becomes of it when its session ends.
+// Lists whose backends lose their sessions, answer in pages without end, or refuse; whose own session ends; and lists that are cached.
 // The backends are scripts.
 import t, { type Test } from 'tap';
 import { limits } from '../../../src/shared/limits.js';
@@ -28,7 +28,7 @@ function unavailable(reason: string): unknown {
   return { 'switchyard/unavailable': [{ backend: 'b', reason }] };
 }
 
-/** The backend that was asked last has lost the session, and takes a new one. */
+/** The backend that was asked last answers that its session is lost, and accepts a new one. */
 function loseAndReopen(scene: RelayScene, sessionId: string): void {
   scene.http.last.empty(404);
   scene.http.last.json(initializeResult, sessionId);
@@ -36,7 +36,7 @@ function loseAndReopen(scene: RelayScene, sessionId: string): void {
 }
 
 t.test(
-  'a session that is lost in the middle of the pages: all of them are read again, from the first on',
+  'when a session is lost in the middle of the pages, all pages are read again, from the first one, in a new session',
   async (t) => {
     const scene = open(t, 'b');
     const list = scene.post('tools/list', {}, 7);
@@ -50,7 +50,7 @@ t.test(
   },
 );
 
-t.test('a session that is lost again in one list: the backend is missing, and asked no more', async (t) => {
+t.test('a backend that loses its session twice during one list is missing from it, and asked no more', async (t) => {
   const scene = open(t, 'b');
   const list = scene.post('tools/list', {}, 7);
   loseAndReopen(scene, 'second');
@@ -66,7 +66,7 @@ t.test('a session that is lost again in one list: the backend is missing, and as
   t.same(read(next).result?.tools, [{ name: 'b-x' }]);
 });
 
-t.test('pages that never end are given up', async (t) => {
+t.test('a backend whose pages never end is given up', async (t) => {
   const endless = open(t, 'b');
   const list = endless.post('tools/list', {}, 7);
   for (let count = 0; count <= limits.listPagesMax; count += 1) {
@@ -107,7 +107,7 @@ t.test(
   },
 );
 
-t.test('whichever list is refused is named', async (t) => {
+t.test('the reason of an unavailable backend names the list that it refused', async (t) => {
   const capabilities = { tools: {}, prompts: {}, resources: {}, tasks: { list: {} } };
   const introduction = { protocolVersion: '2025-11-25', capabilities };
   const scene = new RelayScene(t, virtualHostOf({ b: {} }));
@@ -119,7 +119,7 @@ t.test('whichever list is refused is named', async (t) => {
   }
 });
 
-t.test('the deadline of a list counts all its pages together', async (t) => {
+t.test('the deadline of a list covers all its pages together', async (t) => {
   const scene = open(t, 'b');
   const list = scene.post('tools/list', {}, 7);
   const { listTimeoutMs } = scene.context.options;
@@ -133,7 +133,7 @@ t.test('the deadline of a list counts all its pages together', async (t) => {
   t.ok(scene.http.last.isAborted);
 });
 
-t.test('the end of a session frees what its list holds at each backend, at once', async (t) => {
+t.test('the end of a session aborts the requests of its list at once, at each backend', async (t) => {
   for (const when of ['asked', 'in the middle', 'between pages'] as const) {
     const scene = open(t, 'a', 'b');
     const list = scene.post('tools/list', {}, 7);
@@ -154,7 +154,7 @@ t.test('the end of a session frees what its list holds at each backend, at once'
   }
 });
 
-/** A scene whose lists are kept for a minute; two sessions of one subject, and one of another. */
+/** A scene whose lists are kept for a minute: two sessions of clients that declare nothing, and one whose client has roots. */
 function cachingScene(t: Test): RelayScene {
   const scene = new RelayScene(t, virtualHostOf({ b: { passthrough_headers: ['x-tenant'] } }), {}, undefined, {
     listCacheMs: 60_000,
@@ -167,11 +167,11 @@ function cachingScene(t: Test): RelayScene {
   return scene.open({}, answer).open({}, answer).open({ roots: {} }, answer);
 }
 
-t.test('--list-cache: a list is asked for once while nothing is different for its caller', async (t) => {
+t.test('with --list-cache a list is asked for once while nothing is different for its caller', async (t) => {
   const scene = cachingScene(t);
   let id = 10;
   const lists = (): number => scene.http.calls.filter(({ summary }) => summary.endsWith('/list')).length;
-  /** Lists, and answers the backend if it is asked. */
+  /** Requests a list, which the backend answers if it is asked; returns how often it was asked, and the items. */
   const list = (name: string, parts: Partial<ExchangeRequest> = {}, method = 'tools/list'): string => {
     const before = lists();
     id += 1;
@@ -214,7 +214,7 @@ t.test('--list-cache: a list is asked for once while nothing is different for it
   t.same(read(exchange).result?.tools, [{ name: 'b-other' }]);
 });
 
-t.test('without --list-cache each list is asked for', async (t) => {
+t.test('without --list-cache every list is asked for', async (t) => {
   const scene = open(t, 'b');
   for (const name of ['one', 'two']) {
     const list = scene.post('tools/list', {}, name);

@@ -6,7 +6,7 @@ import { printable } from '../../support/printable.js';
 import { Random } from '../../support/random.js';
 import { virtualHostOf } from '../virtual-host.js';
 
-/** What goes to the backend when a caller sends this text. */
+/** What the backend is sent when a caller sends this text. */
 function relayed(text: string, backendName: string): string {
   const body = Buffer.from(text);
   const message = readClientMessage(body) as ClientMessage;
@@ -40,14 +40,14 @@ t.test('a bare name may be empty, begin with a hyphen, or hold the prefix again'
   t.equal(relayed(call('"a-b-x"'), 'a-b'), call('"x"'));
 });
 
-t.test('names of several bytes a character lose whole characters', async (t) => {
+t.test('names with several bytes per character lose whole characters only', async (t) => {
   t.equal(relayed(call('"é-ß"'), 'é'), call('"ß"'));
   t.equal(relayed(call('"日本-語"'), '日本'), call('"語"'));
   t.equal(relayed(call('"🚂🚃-🚋"'), '🚂🚃'), call('"🚋"'));
   t.equal(relayed(call('"\u2028-\u2029"'), '\u2028'), call('"\u2029"'));
 });
 
-t.test('a name with escapes means what it says, in the prefix and behind it', async (t) => {
+t.test('escapes in a name are understood, in the prefix and after it', async (t) => {
   const meanings: Record<string, string> = {
     '"\\u0062-x"': 'x',
     '"b\\u002dx"': 'x',
@@ -56,7 +56,7 @@ t.test('a name with escapes means what it says, in the prefix and behind it', as
     '"b-\\n\\u0000"': '\n\u0000',
     '"b-\\u00e9\\ud83d\\ude82"': 'é🚂',
     '"b-é\\u00e9"': 'éé',
-    // Half of a pair has no bytes of its own: it stays an escape.
+    // Half of a surrogate pair has no bytes of its own, so it stays an escape.
     '"b-\\ud83d"': '\ud83d',
   };
   for (const [token, meaning] of Object.entries(meanings)) {
@@ -65,7 +65,7 @@ t.test('a name with escapes means what it says, in the prefix and behind it', as
   }
 });
 
-t.test('an escape elsewhere does not matter', async (t) => {
+t.test('escapes elsewhere in the message do not matter', async (t) => {
   t.equal(relayed(call('"b-x"', '{"a":"\\u0062-x"}'), 'b'), call('"x"', '{"a":"\\u0062-x"}'));
   const before = '"x":"\\\\",';
   t.equal(relayed(call('"b-x"', '{}', before), 'b'), call('"x"', '{}', before));
@@ -76,7 +76,7 @@ t.test('agrees with JSON.parse on random names', async (t) => {
   const pieces = ['a', '-', 'é', '🚂', '"', '\\', '\n', '\u0001', '/', '語'];
   const text = (lengthMax: number): string =>
     Array.from({ length: random.below(lengthMax + 1) }, () => random.pick(pieces)).join('');
-  /** A JSON string that may say each character in either way. */
+  /** A JSON string in which each character is plain or escaped, at random. */
   const token = (value: string): string => {
     const escaped = Array.from(value, (character) => {
       const plain = JSON.stringify(character).slice(1, -1);
@@ -91,7 +91,7 @@ t.test('agrees with JSON.parse on random names', async (t) => {
     const backendName = `n${text(3)}`;
     const bareName = text(5);
     const sent = call(token(`${backendName}-${bareName}`), '{"n":1.0}');
-    // There is one backend, so everything behind its prefix is the tool.
+    // There is only one backend, so everything after its prefix is the name of the tool.
     const result = JSON.parse(relayed(sent, backendName)) as { params: { name: string } };
     if (result.params.name !== bareName) t.equal(result.params.name, bareName, printable(sent));
   }

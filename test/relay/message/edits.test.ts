@@ -1,4 +1,4 @@
-// Edits of a message: what is put in, and every other byte where it was.
+// Edits of a message: new bytes are put in, and every other byte stays as it was.
 import t from 'tap';
 import { insertion, partsOf, type Edit } from '../../../src/relay/message/edits.js';
 import { Random } from '../../support/random.js';
@@ -11,7 +11,7 @@ function edit(start: number, end: number, text: string): Edit {
   return { start, end, putIn: Buffer.from(text, 'latin1') };
 }
 
-t.test('in any order, at the ends, beside each other', (t) => {
+t.test('edits apply in any order, at the ends, and next to each other', (t) => {
   t.equal(edited('abcdef', []), 'abcdef');
   t.equal(edited('abcdef', [edit(4, 5, 'XX'), edit(1, 2, '')]), 'acdXXf');
   t.equal(edited('abcdef', [edit(0, 1, 'X'), edit(6, 6, 'Y')]), 'XbcdefY');
@@ -21,8 +21,8 @@ t.test('in any order, at the ends, beside each other', (t) => {
   t.end();
 });
 
-t.test('bytes that stay are not copied, and the edits stay in the order in which they were given', (t) => {
-  // Memory of its own: small copies share theirs.
+t.test('bytes that stay are not copied, and the given array of edits keeps its order', (t) => {
+  // `Buffer.alloc` gives memory of its own, while small copies share a pool: so a copy shows.
   const bytes = Buffer.alloc(6, 'abcdef');
   const edits = [edit(4, 5, 'X'), edit(1, 2, 'Y')];
   for (const part of partsOf(bytes, edits)) {
@@ -35,7 +35,7 @@ t.test('bytes that stay are not copied, and the edits stay in the order in which
   t.end();
 });
 
-t.test('random edits', (t) => {
+t.test('random edits give the expected text', (t) => {
   const random = new Random(20251125);
   for (let round = 0; round < 500; round += 1) {
     const edits: Edit[] = [];

@@ -1,5 +1,5 @@
-// Parameters of tools that calls say again in headers: learnt from the lists of backends of MCP 2026-07-28, written for clients with a session,
-// and held against the body for those without one.
+// Parameters of tools that calls repeat in headers: learnt from the lists of backends of MCP 2026-07-28, written for clients with a
+// session, and compared with the body for clients without one.
 import t, { type Test } from 'tap';
 import type { ToolMirrors } from '../../../src/protocol/tool-mirrors.js';
 import { limits } from '../../../src/shared/limits.js';
@@ -29,12 +29,12 @@ const ROUTE = {
   },
 };
 
-/** Its tool can be called once the backend lists this schema. */
+/** A backend with the tool `route`, whose calls must have the headers that its schema names. */
 function routing(t: Test, options: ModernBackendOptions = {}): Promise<ModernBackend> {
   return modernBackendFor(t, { tools: [ROUTE, 'echo'], ...options });
 }
 
-/** Behind another digit: a number that is longer than any that a head says. */
+/** After another digit, these make a number too long for any header. */
 const ZEROS = '0'.repeat(70);
 
 const VALUES: readonly (readonly [string, string | undefined])[] = [
@@ -46,7 +46,7 @@ const VALUES: readonly (readonly [string, string | undefined])[] = [
   ['{}', undefined],
 ];
 
-t.test('arguments of a client with a session are said again in headers (N03)', async (t) => {
+t.test('arguments of a client with a session are repeated in headers (N03)', async (t) => {
   const backend = await routing(t);
   const caller = new WiredRelay(t).caller({ b: backend.url });
   await caller.open();
@@ -81,7 +81,7 @@ t.test('arguments of a client with a session are said again in headers (N03)', a
   t.equal(backend.calls.length, called, 'no head says a part of a number');
 });
 
-t.test('a refused header has the list read again, and the call goes out once more (N04)', async (t) => {
+t.test('after a refused header the list is read again, and the call is sent once more (N04)', async (t) => {
   const backend = await routing(t);
   const caller = new WiredRelay(t).caller({ b: backend.url });
   await caller.open();
@@ -91,7 +91,7 @@ t.test('a refused header has the list read again, and the call goes out once mor
   t.same([backend.refusals.length, backend.requestsOf('tools/list').length, backend.calls.length], [1, 1, 2]);
 });
 
-t.test('it goes out once more only where that helps, and where it was not carried out', async (t) => {
+t.test('a call is sent once more only where that helps, and where it was not carried out', async (t) => {
   const mismatch = { code: -32_020, message: 'Header mismatch' };
   const stubborn = await routing(t, { onCall: () => new RefusedWith({ status: 400, ...mismatch }) });
   const failing = await routing(t, { onCall: () => new Failure(mismatch) });
@@ -107,7 +107,7 @@ t.test('it goes out once more only where that helps, and where it was not carrie
   }
 });
 
-t.test('tools whose headers make no sense are not listed, and the log says which (N03)', async (t) => {
+t.test('tools with invalid header annotations are not listed, and the log names them (N03)', async (t) => {
   const property = (said: unknown): object => ({ type: 'string', 'x-mcp-header': said });
   const schema = (properties: object): object => ({ type: 'object', properties });
   const invalid: Readonly<Record<string, object>> = {
@@ -156,7 +156,7 @@ t.test('tools whose headers make no sense are not listed, and the log says which
 });
 
 t.test(
-  'headers of a client without a session are held against the arguments of tools that name them (M13)',
+  'headers of a client without a session are compared with the arguments that tools map to them (M13)',
   async (t) => {
     const legacy = await backendFor(t, { tools: [ROUTE] });
     const modern = await routing(t);
@@ -205,7 +205,7 @@ t.test(
   },
 );
 
-t.test('arguments that the config fixes are said again too, whatever the client has said', async (t) => {
+t.test('arguments that the config fixes are repeated in headers too, whatever the client sent', async (t) => {
   const backend = await routing(t);
   const config = { url: backend.url, tools: { route: { fixed_arguments: { region: 'eu' } } } };
   const caller = new WiredRelay(t).caller({ b: config });
@@ -222,10 +222,10 @@ t.test('arguments that the config fixes are said again too, whatever the client 
   t.same(backend.refusals, []);
 });
 
-/** More than is read at once. */
+/** Makes a call larger than is read at once. */
 const PAD = 'ü"\\\n'.repeat(limits.readAtOnceBytesMax / 4);
 
-t.test('so are those of a call that is too large to be read at once, for clients of both eras', async (t) => {
+t.test('calls that are too large to be read at once get headers as well, for clients of both eras', async (t) => {
   const backend = await routing(t);
   const config = { url: backend.url, tools: { route: { fixed_arguments: { isDry: true } } } };
   const wired = new WiredRelay(t);
@@ -286,7 +286,7 @@ t.test('so are those of a call that is too large to be read at once, for clients
   t.equal(backend.calls.length - called, 2, 'it has not gone out');
 });
 
-t.test('tools are read for it however large they are, and a call of one that is not is told so', async (t) => {
+t.test('headers of large tools are learnt too, and a call of a tool that is too large is refused', async (t) => {
   const wide = { ...ROUTE, name: 'wide', description: 'x'.repeat(200 * 1024) };
   const giant = { ...ROUTE, name: 'giant', description: 'x'.repeat(limits.mirroredToolBytesMax) };
   const properties = Object.fromEntries(
@@ -320,7 +320,7 @@ t.test('tools are read for it however large they are, and a call of one that is 
   );
 });
 
-t.test('what is kept of such tools, read of them and said of them has bounds', async (t) => {
+t.test('what is kept, read and logged of such tools is bounded', async (t) => {
   const kept: number[] = [];
   const memory = {
     tryKeepText: ({ length }: string): number | undefined =>
@@ -367,7 +367,7 @@ t.test('what is kept of such tools, read of them and said of them has bounds', a
   t.equal((JSON.parse(line) as { tools: string[] }).tools.length, limits.invalidMirrorsLoggedMax);
 });
 
-t.test('a name that is too long for a head is told so', async (t) => {
+t.test('a name that is too long for a header is refused with a message', async (t) => {
   const modern = await modernBackendFor(t, {
     capabilities: { resources: {} },
     methods: { 'resources/read': () => ({ contents: [] }) },

@@ -1,5 +1,5 @@
-// URIs of resources in answers: in the caller's form at the places that MCP names, and every other byte as it came. Random
-// ones are in `rewriting-fuzz.test.ts`.
+// URIs of resources in answers: rewritten to the caller's form at the places that MCP names, with every other byte as it came.
+// Random messages are in `rewriting-fuzz.test.ts`.
 import t from 'tap';
 import { readBackendAnswer, readBackendMessage, type BackendMessage } from '../../../src/protocol/json-rpc.js';
 import { readLargeBackendMessage } from '../../../src/protocol/large-backend-message.js';
@@ -20,11 +20,11 @@ function written(bytes: Buffer, message: BackendMessage | undefined, places: num
   return Buffer.concat(parts).toString();
 }
 
-/** What the caller gets of an answer with this body, read in each way. */
+/** What the caller gets for an answer with this body, which must be the same in all three ways of reading. */
 async function rewrite(body: string, places: number, uriName = 'b'): Promise<string> {
   const bytes = Buffer.from(`{"jsonrpc":"2.0","id":7,${body}}`);
   const atOnce = written(bytes, readBackendAnswer(bytes), places, uriName);
-  // As a message that comes on a stream.
+  // As for a message on a stream.
   const asEvent = written(bytes, readBackendMessage(bytes), places, uriName);
   const inSlices = await new Promise<string>((resolve) => {
     readLargeBackendMessage('alice', bytes, (message) => resolve(written(bytes, message, places, uriName)));
@@ -33,7 +33,7 @@ async function rewrite(body: string, places: number, uriName = 'b'): Promise<str
   return atOnce.slice('{"jsonrpc":"2.0","id":7,'.length, -1);
 }
 
-t.test('the places, and their neighbours', async (t) => {
+t.test('URIs are rewritten at the places that MCP names, and nowhere else', async (t) => {
   const rows: [places: number, body: string, expected?: string][] = [
     [
       TOOL,
@@ -109,19 +109,19 @@ t.test("an answer without URIs gets the caller's id", async (t) => {
   t.equal(written(bytes, readBackendMessage(bytes), TOOL, 'b'), bytes.toString().replace('7.0', '7'));
 });
 
-t.test('an answer without any is what has come', async (t) => {
+t.test('an answer without URIs is passed on as it came', async (t) => {
   const bytes = Buffer.from('{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"uri"}]}}');
   t.equal(callersParts(bytes, readBackendMessage(bytes)!, ID, 'b', TOOL), undefined);
 });
 
-t.test('a large answer of more values than are written down, beside its URIs', async (t) => {
+t.test('a large answer may have more values beside its URIs than can be recorded', async (t) => {
   const rows = Array.from({ length: limits.jsonNodesMax }, () => '{"uri":1}').join();
   const links = '{"type":"resource_link","uri":"a:1"}';
   const body = `"result":{"structuredContent":{"content":[${rows}]},"content":[${links}],"_meta":{"x":[${rows}]}}`;
   t.equal(await rewrite(body, TOOL), body.replace(links, links.replace('a:1', 'b+a:1')));
 });
 
-t.test('a large answer without URIs and tasks says so: nobody looks for them again', async (t) => {
+t.test('a large answer without URIs and task ids says so, so that it is not searched again', async (t) => {
   const bytes = Buffer.from(`{"jsonrpc":"2.0","id":7,"result":{"content":[],"x":"${'y'.repeat(300_000)}"}}`);
   for (const hasTasks of [true, false]) {
     const message = await new Promise<BackendMessage | undefined>((resolve) => {
@@ -131,7 +131,7 @@ t.test('a large answer without URIs and tasks says so: nobody looks for them aga
   }
 });
 
-t.test('a large answer with more on the way to URIs than is gone through at once is invalid', async (t) => {
+t.test('a large answer with more nodes on the way to URIs than the limit is invalid', async (t) => {
   const read = (count: number): Promise<unknown> => {
     const links = Array.from({ length: count }, () => '{"type":"resource_link","uri":"a:1"}').join();
     const bytes = Buffer.from(`{"jsonrpc":"2.0","id":7,"result":{"content":[${links}]}}`);

@@ -1,5 +1,5 @@
-// Ids of tasks in messages of backends and of callers: with the backend's name at the places that MCP names, and every other
-// byte as it came; what goes down and comes up again is what it was.
+// Ids of tasks in messages of backends and of callers: prefixed with the backend's name at the places that MCP names, with every
+// other byte as it came; what goes down and comes up again is unchanged.
 import t from 'tap';
 import { readBackendMessage, readClientMessage, type BackendMessage } from '../../../src/protocol/json-rpc.js';
 import { readLargeBackendMessage } from '../../../src/protocol/large-backend-message.js';
@@ -16,7 +16,7 @@ import { virtualHostOf } from '../virtual-host.js';
 const { created, own, related } = taskPlace;
 const KEY = 'io.modelcontextprotocol/related-task';
 const NAME = 'x"ü-1';
-/** Of the client's own tasks one is called as if it were the backend's. */
+/** The client's own tasks; the id of one looks as if it were a task of the backend. */
 const CLIENTS: readonly string[] = ['client', `${NAME}-clients`];
 const FORM: TaskForm = {
   backendName: NAME,
@@ -32,7 +32,7 @@ function down(bytes: Buffer, message: BackendMessage | undefined, places: number
   return edits === undefined ? 'unreachable' : Buffer.concat(partsOf(bytes, edits)).toString();
 }
 
-/** What the caller gets of a message, read in both ways. */
+/** What the caller gets for a message, which must be the same in both ways of reading. */
 async function rewrite(text: string, places: number): Promise<string> {
   const bytes = Buffer.from(text);
   const atOnce = down(bytes, readBackendMessage(bytes), places);
@@ -43,7 +43,7 @@ async function rewrite(text: string, places: number): Promise<string> {
   return atOnce;
 }
 
-/** What the backend gets of a caller's message. */
+/** What the backend gets for a caller's message. */
 function up(text: string): string {
   const body = Buffer.from(text);
   const message = readClientMessage(body);
@@ -53,7 +53,7 @@ function up(text: string): string {
   return Buffer.concat([body.subarray(0, leftOut.start), putIn, body.subarray(leftOut.end)]).toString();
 }
 
-t.test('the places, and their neighbours', async (t) => {
+t.test('task ids are prefixed at the places that MCP names, and nowhere else', async (t) => {
   const rows: [places: number, text: string, isRewritten: boolean][] = [
     [created, '"id":1,"result":{"task":{"taskId":"@t"}}', true],
     [own | related, '"id":1,"result":{"task":{"taskId":"t"}}', false],
@@ -79,7 +79,7 @@ t.test('the places, and their neighbours', async (t) => {
   }
 });
 
-t.test('a task whose id another backend’s name would take is told nowhere', async (t) => {
+t.test('a task whose prefixed id would lead to another backend is not passed on', async (t) => {
   const rows: [place: number, members: string][] = [
     [created, '"id":1,"result":{"task":{"taskId":"y\\u002d1"}}'],
     [own, '"id":1,"result":{"taskId":"y-1"}'],
@@ -93,7 +93,7 @@ t.test('a task whose id another backend’s name would take is told nowhere', as
   }
 });
 
-t.test('a message says which task it belongs to, or does not', async (t) => {
+t.test('a message says whether it belongs to a task', async (t) => {
   const says = (params: string): boolean => {
     const bytes = Buffer.from(`{"jsonrpc":"2.0","method":"m","params":${params}}`);
     return belongsToTask(bytes, readBackendMessage(bytes)!);
@@ -103,7 +103,7 @@ t.test('a message says which task it belongs to, or does not', async (t) => {
     t.notOk(says(params), params);
 });
 
-t.test('a large message, with more values beside its task than are written down', async (t) => {
+t.test('a large message may have more values beside its task than can be recorded', async (t) => {
   const rows = Array.from({ length: limits.jsonNodesMax }, () => '{"taskId":1}').join();
   const text = `{"jsonrpc":"2.0","id":1,"result":{"structuredContent":[${rows}],"_meta":{"${KEY}":{"taskId":"@t"}}}}`;
   const bytes = Buffer.from(text.replace('@', ''));
@@ -117,7 +117,7 @@ t.test('a large message, with more values beside its task than are written down'
   t.same(untold, [], 'of a backend without tasks they are not looked for');
 });
 
-t.test('up: the backend’s own ids, of its own tasks', async (t) => {
+t.test('up: only the ids of the backend’s own tasks lose their prefix', async (t) => {
   const text = (id: string): string => `{"jsonrpc":"2.0","method":"m","params":{"_meta":{"${KEY}":{"taskId":${id}}}}}`;
   t.equal(up(text(`"${PREFIX}t"`)), text('"t"'));
   t.equal(up(text('"\\u0078\\"\\u00fc-1-t\\u0041"')), text('"tA"'), 'the name as escapes');
@@ -127,7 +127,7 @@ t.test('up: the backend’s own ids, of its own tasks', async (t) => {
     t.equal(up(text(id)), text(id), id);
 });
 
-t.test('random messages: down as marked, and up again the original', async (t) => {
+t.test('random messages go down as marked, and come up again unchanged', async (t) => {
   const random = new Random(41);
   const id = (): string => random.pick(['t', '', 'x-1', '\\u0041', 'a\\"é🚂', `${PREFIX}t`, '786512e2-9e0d']);
   const noise = (): string =>
@@ -140,7 +140,7 @@ t.test('random messages: down as marked, and up again the original', async (t) =
     const all = [...own, ...Array.from({ length: random.below(3) }, noise)];
     return `{${all.sort(() => (random.chance(0.5) ? 1 : -1)).join(random.pick([',', ' , ']))}}`;
   };
-  /** Here no noise may be of the same name. */
+  /** Without the random noise, which could add a second `taskId`. */
   const task = (): string => `{"a":${randomJson(random, 2)},"taskId":"\u0001${id()}"}`;
   let count = 0;
   for (let round = 0; round < 3_000; round += 1) {
@@ -155,7 +155,7 @@ t.test('random messages: down as marked, and up again the original', async (t) =
     const expected = marked.replace('\u0001', PREFIX);
     const told = await rewrite(original, related);
     if (told !== expected) t.equal(told, expected, printable(original));
-    // What readers could take for two is refused, or says nothing.
+    // A message in which a parser could find two such members is refused, so it cannot come up again.
     if (readClientMessage(Buffer.from(told)) === 'not-json-rpc') continue;
     const back = up(told);
     if (back !== original) t.equal(back, original, printable(told));

@@ -24,7 +24,7 @@ t.test('variables stand for unreserved characters and percent-escapes', async (t
   }
 });
 
-t.test('templates of higher levels, and what is none, match nothing', async (t) => {
+t.test('templates of higher levels and invalid templates match nothing', async (t) => {
   for (const template of [
     'a{+x}',
     'a{/x}',
@@ -56,13 +56,13 @@ t.test('agrees with a regular expression on random texts', async (t) => {
   t.ok(matchCount > 300, `${matchCount} matched`);
 });
 
-t.test('a template that fits in very many ways takes no longer for it', async (t) => {
+t.test('a template that can match in very many ways takes no longer', async (t) => {
   const template = `${'{x}a'.repeat(2_000)}!`;
   t.notOk(matchesTemplate('a'.repeat(16_000), template));
   t.ok(matchesTemplate(`${'a'.repeat(16_000)}!`, template));
 });
 
-t.test('a step to another place is nothing that a template makes', async (t) => {
+t.test('a URI with a dot segment matches no template', async (t) => {
   for (const step of ['..', '.', '%2e%2E', '.%2e', '%2E']) {
     for (const uri of [`a://b/${step}/c`, `a://b/c/${step}`, `a://b/${step}?c`, `a://b/x\\${step}`]) {
       t.notOk(matchesTemplate(uri, 'a://b/{x}/{y}'), uri);
@@ -72,7 +72,7 @@ t.test('a step to another place is nothing that a template makes', async (t) => 
   t.ok(matchesTemplate('a://b/..c/d..', 'a://b/{x}/{y}'));
 });
 
-t.test('a long text between variables is not searched for', async (t) => {
+t.test('a text between variables that is longer than the limit is not searched for', async (t) => {
   const long = 'a'.repeat(limits.templateTextCharsMax + 1);
   t.notOk(matchesTemplate(`1${long}2`, `{x}${long}{y}`));
   t.ok(matchesTemplate(`1${long.slice(1)}2`, `{x}${long.slice(1)}{y}`));

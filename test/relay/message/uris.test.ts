@@ -1,4 +1,4 @@
-// URIs of resources as callers see them, and back: no two are alike, and none is lost.
+// URIs of resources as callers see them, and back: no two coincide, and none is lost.
 import t from 'tap';
 import { readClientMessage, type ClientMessage } from '../../../src/protocol/json-rpc.js';
 import { bareUriBody } from '../../../src/relay/message/bare-body.js';
@@ -8,7 +8,7 @@ import { printable } from '../../support/printable.js';
 import { Random } from '../../support/random.js';
 import { virtualHostOf } from '../virtual-host.js';
 
-/** The text as a string token, some of it written as escapes. */
+/** The text as a JSON string, some of it written as escapes. */
 function inEscapes(random: Random, text: string): string {
   const units = Array.from({ length: text.length }, (_, at) => text.charCodeAt(at));
   const all = units.map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`);
@@ -17,7 +17,7 @@ function inEscapes(random: Random, text: string): string {
   return `"${written.join('')}"`;
 }
 
-t.test('names in URIs', async (t) => {
+t.test('names are encoded for URIs', async (t) => {
   const names = {
     a: 'a',
     'A-1': 'A-1',
@@ -35,7 +35,7 @@ t.test('names in URIs', async (t) => {
   for (const [name, expected] of Object.entries(names)) t.equal(uriName(name), expected, name);
 });
 
-t.test('no two names come out the same, and each is a scheme with its plus', async (t) => {
+t.test('no two names are encoded alike, and each encoded name is a valid scheme', async (t) => {
   const random = new Random(3);
   const pieces = ['a', 'x', 'Z', '0', '5f', '-', '.', '_', '+', '/', 'é', '🚂', ' '];
   const byUriName = new Map<string, string>();
@@ -50,7 +50,7 @@ t.test('no two names come out the same, and each is a scheme with its plus', asy
   t.ok(byUriName.size > 5_000, `${byUriName.size} names`);
 });
 
-t.test('the forms of a URI', async (t) => {
+t.test('a caller’s URI has the backend’s name in front, or after ui://', async (t) => {
   t.equal(callersUri('b', 'file:///x'), 'b+file:///x');
   t.equal(callersUri('b', 'https://x/y'), 'b+https://x/y');
   t.equal(callersUri('b', 'ui://x/y'), 'ui://b/x/y');
@@ -60,7 +60,7 @@ t.test('the forms of a URI', async (t) => {
   t.equal(callersUri('b', ''), 'b+');
 });
 
-t.test('what a template makes goes back to its backend, whatever it begins with', async (t) => {
+t.test('a URI made from a template goes back to its backend, whatever its scheme', async (t) => {
   const virtualHost = virtualHostOf({ b: {} });
   const expanded = callersUri('b', '{scheme}://x/{name}').replace('{name}', '1');
   for (const uri of ['ui://x/1', 'a://x/1']) {
@@ -70,7 +70,7 @@ t.test('what a template makes goes back to its backend, whatever it begins with'
   }
 });
 
-t.test('what is no form of a URI has no backend', async (t) => {
+t.test('a URI in neither form has no backend', async (t) => {
   const host = virtualHostOf({ b: {} });
   t.match(routeUri(host, 'b+file:///x'), { bareUri: 'file:///x', cutStart: 0, cutEnd: 2 });
   t.match(routeUri(host, 'ui://b/x'), { bareUri: 'ui://x', cutStart: 5, cutEnd: 7 });
@@ -79,17 +79,17 @@ t.test('what is no form of a URI has no backend', async (t) => {
   }
 });
 
-t.test('a name in other letters is found, if it is the only one', async (t) => {
+t.test('a name in other capitals is found, if it is the only one', async (t) => {
   const backendOf = (virtualHost: ReturnType<typeof virtualHostOf>, uri: string): string | undefined =>
     routeUri(virtualHost, uri)?.backend.name;
   const one = virtualHostOf({ Files: {}, mail: {} });
   t.equal(backendOf(one, 'files+x:y'), 'Files');
   t.equal(backendOf(one, 'ui://FILES/x'), 'Files');
-  // The Kelvin sign is a k when it is made small, and three bytes instead of one.
+  // The Kelvin sign becomes a k in lower case, but takes three bytes instead of one.
   t.equal(backendOf(virtualHostOf({ k: {} }), '\u212a+x:y'), undefined);
 });
 
-t.test('names that differ in capitals alone cannot meet, whatever a client does to their letters', async (t) => {
+t.test('names that differ in capitals alone stay apart, whatever a client does to their case', async (t) => {
   const both = virtualHostOf({ Files: {}, files: {}, FILES: {}, Mail: {} });
   const written = Object.fromEntries([...both.backends.values()].map(({ name, uriName }) => [name, uriName]));
   t.same(written, { Files: 'x.-.46iles', files: 'files', FILES: 'x.-.46.49.4c.45.53', Mail: 'Mail' });
@@ -100,12 +100,12 @@ t.test('names that differ in capitals alone cannot meet, whatever a client does 
       t.equal(routeUri(both, small)?.backend.name, name, `${name}, made small`);
     }
   }
-  // What was given out before the other one was configured belongs to nobody now.
+  // URIs that were given out before the other names were configured lead to no backend now.
   for (const uri of ['Files+x:y', 'FILES+x:y', 'fILES+x:y', 'ui://Files/x'])
     t.equal(routeUri(both, uri), undefined, uri);
 });
 
-t.test('down and up again is the original, byte for byte where nothing is escaped', async (t) => {
+t.test('a URI goes down and comes up unchanged, byte for byte where nothing is escaped', async (t) => {
   const random = new Random(11);
   const pieces = ['ui://', 'ui:/', '+', '/', 'a', ':', 'é', '🚂', '"', '\\', '\n', 'b+', 'https://', '%2b'];
   const names = ['b', 'a_b', 'é', '1', 'ui', 'B-2'];

@@ -1,5 +1,5 @@
-// Tools that are searched for. What `find_tools` finds is kept for who may have it. Calls through `call_tool` count as calls do, and a backend of MCP 2026-07-28 is told in headers what its tool wants there, which the
-// client cannot have said, since its own call is that of another tool.
+// Tools behind a search. A catalogue of `find_tools` is kept for those who may see it, and calls through `call_tool` count as calls do.
+// A backend of MCP 2026-07-28 gets the headers that its tool wants, which the client cannot have sent: its own call is to another tool.
 import t, { type Test } from 'tap';
 import type { Caller } from '../../../src/relay/exchange/caller.js';
 import type { Exchange } from '../../../src/relay/exchange/exchange.js';
@@ -39,7 +39,7 @@ async function routing(t: Test, onCall?: () => unknown): Promise<ModernBackend> 
 
 const wrapped = (name: string, args: unknown): object => ({ name: 'call_tool', arguments: { name, arguments: args } });
 
-/** Each kind of client, by how it calls. */
+/** How each kind of client calls a tool. */
 const clients: Readonly<Record<string, (caller: WiredCaller, name: string, args: unknown) => Promise<RpcAnswer>>> = {
   'with a session': async (caller, name, args) => {
     if (caller.sessionId === '') await caller.open();
@@ -80,7 +80,7 @@ for (const [kind, call] of Object.entries(clients)) {
   });
 }
 
-t.test('what is no call of one tool is told in words, and neither tool is called', async (t) => {
+t.test('an invalid call of find_tools or call_tool is answered in words, and no tool is called', async (t) => {
   const backend = await backendFor(t, { tools: ['echo', 'other'] });
   const caller = new WiredRelay(t).caller({ b: backend.url }, 'alice', SEARCH);
   await caller.open();
@@ -101,7 +101,7 @@ t.test('what is no call of one tool is told in words, and neither tool is called
   t.equal(backend.calls.length, 0);
 });
 
-t.test('who shows a backend something else finds what the backend lists for that', async (t) => {
+t.test('a client that shows a backend another credential finds what the backend lists for it', async (t) => {
   const tools: string[] = [];
   const backend = await backendFor(t, {
     tools,
@@ -121,7 +121,7 @@ t.test('who shows a backend something else finds what the backend lists for that
   t.equal(backend.requestsOf('tools/list').length, 2, 'each is read once');
 });
 
-t.test('headers that a client has put to call_tool itself go nowhere', async (t) => {
+t.test('headers that a client sent for call_tool itself are not passed on', async (t) => {
   const backend = await routing(t);
   const caller = new WiredRelay(t).caller({ b: backend.url }, 'alice', SEARCH);
   const headers = { params: ['mcp-param-region', 'us', 'mcp-param-other', 'x'] };
@@ -132,7 +132,7 @@ t.test('headers that a client has put to call_tool itself go nowhere', async (t)
   t.notOk('mcp-param-other' in sent);
 });
 
-t.test('what asks for more passes to a client without a session, and so does its retry', async (t) => {
+t.test('a request for input passes to a client without a session, and so does its retry', async (t) => {
   const asked = { resultType: 'input_required', inputRequests: {}, requestState: 'state-1' };
   const backend = await modernBackendFor(t, {
     tools: [ROUTE],
@@ -146,7 +146,7 @@ t.test('what asks for more passes to a client without a session, and so does its
   t.equal(backend.calls.length, 2);
 });
 
-t.test('they count in their subject’s share while they are under way, and are refused as others are', async (t) => {
+t.test('calls through call_tool count in their subject’s share, and are refused like others', async (t) => {
   const waiting: (() => void)[] = [];
   const backend = await backendFor(t, { onCall: () => new Promise<void>((resolve) => waiting.push(resolve)) });
   const accounts = createAccounts({ subjectRequestsInFlightMax: 2 });
@@ -173,7 +173,7 @@ t.test('they count in their subject’s share while they are under way, and are 
   t.equal(backend.calls.length, 3, 'what was refused has reached nobody');
 });
 
-/** Asks for tools, of a client with a session. */
+/** Calls `find_tools`, for a client with a session. */
 function search(caller: WiredCaller): RecordedExchange {
   return caller.post('tools/call', { name: 'find_tools', arguments: { query: 'look' } }, 7);
 }
@@ -183,7 +183,7 @@ async function foundBy(caller: WiredCaller): Promise<string[]> {
   return (result?.['structuredContent'] as { tools: { name: string }[] }).tools.map(({ name }) => name);
 }
 
-/** A relay whose time goes on when the test says so. */
+/** A relay whose clock the test moves. */
 function timed(t: Test): { readonly wired: WiredRelay; readonly advance: (ms: number) => void } {
   let nowMs = 0;
   const deadlines = new DeadlineWheel(10, () => nowMs);
@@ -195,7 +195,7 @@ function timed(t: Test): { readonly wired: WiredRelay; readonly advance: (ms: nu
   return { wired: new WiredRelay(t, {}, {}, { deadlines }), advance };
 }
 
-t.test('what lacks a server’s tools is read again soon, and what is whole is kept for longer', async (t) => {
+t.test('a catalogue that lacks a server’s tools is read again soon, and a complete one is kept longer', async (t) => {
   const [whole, partial] = [await backendFor(t, { tools: ['look'] }), await backendFor(t, { tools: ['look'] })];
   const { wired, advance } = timed(t);
   const callers = [
@@ -218,7 +218,7 @@ t.test('what lacks a server’s tools is read again soon, and what is whole is k
   t.same(await find(), [1, 2]);
 });
 
-t.test('a client finds what a backend lists for such clients, whatever it lists for others of its user', async (t) => {
+t.test('a client finds what a backend lists for its capabilities, not for others of its user', async (t) => {
   const tools: string[] = [];
   const backend = await backendFor(t, {
     tools,
@@ -244,7 +244,7 @@ t.test('a client finds what a backend lists for such clients, whatever it lists 
   t.equal(backend.requestsOf('tools/list').length, 2, 'each is read once');
 });
 
-t.test('tools that may be others by now are read again, and what was made of them is kept nowhere', async (t) => {
+t.test('tools that may have changed are read again, and a catalogue made of them is not kept', async (t) => {
   let onList = (): void => {};
   const backend = await backendFor(t, {
     tools: ['look'],
@@ -270,7 +270,7 @@ t.test('tools that may be others by now are read again, and what was made of the
   t.equal(reads(), 3);
 });
 
-t.test('who has waited for long is answered on the stream that has begun', async (t) => {
+t.test('a search that takes long is answered on the stream that has begun', async (t) => {
   let release = (): void => {};
   const backend = await backendFor(t, {
     tools: ['look', 'find_tools'],
@@ -280,7 +280,7 @@ t.test('who has waited for long is answered on the stream that has begun', async
     },
   });
   const { wired, advance } = timed(t);
-  // The thread starts in real time. It must be there before the clock is moved, or it is taken for stuck.
+  // The thread starts in real time, and must run before the clock is moved, or it is taken for stuck.
   const other = wired.caller({ b: (await backendFor(t, { tools: ['look'] })).url }, 'bob', SEARCH);
   await other.open();
   t.same(await foundBy(other), ['b-look']);
@@ -299,7 +299,7 @@ t.test('who has waited for long is answered on the stream that has begun', async
   t.match(wired.logLines.join('\n'), /find_tools/, 'a tool that nobody can call is told of');
 });
 
-t.test('a retry that belongs to another worker is there what it was made to be here', async (t) => {
+t.test('a wrapped retry at another worker is passed on to the worker that holds the call', async (t) => {
   const question = { message: 'A', requestedSchema: { type: 'object', properties: {} } };
   const backend = await backendFor(t, {
     framing: 'chunked',

@@ -1,4 +1,4 @@
-// Calls that are held while a client answers what their backend asks; the backend and its session are played by the test.
+// Calls that are held while a client answers what their backend asks; the test plays the backend and its session.
 import { randomBytes } from 'node:crypto';
 import t, { type Test } from 'tap';
 import { readClientMessage, type ClientMessage } from '../../../src/protocol/json-rpc.js';
@@ -37,17 +37,17 @@ function answerOf({ answer }: RecordedExchange): Answered {
   return JSON.parse(answer?.body.toString() ?? '{}') as Answered;
 }
 
-/** One worker, with one call. */
+/** One worker that holds calls; the one that began last is the current one. */
 class Scene {
   readonly accounts = createAccounts();
   readonly calls: HeldCalls;
   readonly passedOn: { readonly slot: number; readonly onGone: () => void }[] = [];
-  /** What the backend was answered. */
+  /** The client's answers, as the backend gets them. */
   readonly passed: string[] = [];
   gaveUp = 0;
-  /** Why the caller may not have it any more. */
+  /** Why the caller may not continue the call any more, if so. */
   obstacle: RpcError | undefined;
-  /** Who hears what the call says. */
+  /** Where the call's answer goes at present. */
   exchange: Exchange;
   #nowMs = 0;
   readonly #deadlines = new DeadlineWheel(10, () => this.#nowMs);
@@ -97,7 +97,7 @@ class Scene {
     });
   }
 
-  /** Makes the request again. */
+  /** Sends the request again. */
   retry(body: Buffer, subject = 'alice'): RecordedExchange | undefined {
     const exchange = new RecordedExchange({ body });
     const message = readClientMessage(body) as ClientMessage;
@@ -121,7 +121,7 @@ function question(id: string, method = 'elicitation/create', params = '{"message
   return [Buffer.from(json), Buffer.from(`{"jsonrpc":"2.0","id":${json},"method":"${method}","params":${params}}`)];
 }
 
-/** The call's first round. */
+/** Asks the questions, and returns the result that the client gets for the round. */
 async function roundOf(scene: Scene, call: HeldCall | undefined, ...asked: [Buffer, Buffer][]): Promise<AnswerMessage> {
   const exchange = scene.exchange as RecordedExchange;
   for (const each of asked) if (call?.ask(...each) !== undefined) throw new Error('not asked');
@@ -129,7 +129,7 @@ async function roundOf(scene: Scene, call: HeldCall | undefined, ...asked: [Buff
   return answerOf(exchange).result ?? {};
 }
 
-t.test('what a backend asks at once is one round, and the retry goes on with the call', async (t) => {
+t.test('questions asked at once are one round, and the retry continues the call', async (t) => {
   const scene = new Scene(t);
   const call = scene.begin();
   const first = scene.exchange as RecordedExchange;
@@ -158,7 +158,7 @@ t.test('what a backend asks at once is one round, and the retry goes on with the
   t.equal(scene.accounts.size, 0, 'nothing is counted for it any more');
 });
 
-t.test('a state is used once', async (t) => {
+t.test('a state can be used once', async (t) => {
   const scene = new Scene(t);
   const call = scene.begin();
   const { requestState } = await roundOf(scene, call, question('x1'));
@@ -176,7 +176,7 @@ t.test('a state is used once', async (t) => {
   t.equal(scene.passed.length, 2);
 });
 
-t.test('of two retries that are read at the same time one goes on with the call', async (t) => {
+t.test('of two retries that are read at the same time, one continues the call', async (t) => {
   const scene = new Scene(t);
   const { requestState } = await roundOf(scene, scene.begin(), question('x1'));
   const large = `{"1":{"x":[${'0,'.repeat(4 * 1024 * 1024)}0]}}`;
@@ -189,7 +189,7 @@ t.test('of two retries that are read at the same time one goes on with the call'
   t.match(retries[1] && answerOf(retries[1]), { error: { code: -32602, message: /call again without/ } });
 });
 
-t.test('a client is asked so often in one request, and no more', async (t) => {
+t.test('the number of rounds in one request is bounded', async (t) => {
   const scene = new Scene(t);
   const call = scene.begin();
   for (let round = 1; round <= limits.heldCallRoundsMax; round += 1) {
@@ -201,7 +201,7 @@ t.test('a client is asked so often in one request, and no more', async (t) => {
 });
 
 t.test(
-  'what is kept of a large call, and an answer that waits, are in the share of the subject until its end',
+  'what is kept of a large call, and an answer that waits, count in the share of the subject until the end',
   async (t) => {
     const scene = new Scene(t);
     const held = (): number => scene.accounts.held('requestBytes');
@@ -218,7 +218,7 @@ t.test(
   },
 );
 
-t.test('the state opens for its own request alone; what else comes is not ours', async (t) => {
+t.test('a state opens for its own request alone; any other state is left to the backend', async (t) => {
   const scene = new Scene(t);
   const { requestState } = await roundOf(scene, scene.begin(), question('x1'));
   t.equal(scene.retry(retryOf(2, requestState), 'bob'), undefined, 'of another subject');
@@ -230,7 +230,7 @@ t.test('the state opens for its own request alone; what else comes is not ours',
   t.ok(scene.retry(retryOf(2, requestState)), 'the call is held still');
 });
 
-t.test('answers that are none use nothing up, and questions without an answer are asked again', async (t) => {
+t.test('invalid answers use nothing up, and questions without an answer are asked again', async (t) => {
   const scene = new Scene(t);
   const call = scene.begin();
   const round = await roundOf(scene, call, question('x1'), question('x2'));
@@ -254,7 +254,7 @@ t.test('answers that are none use nothing up, and questions without an answer ar
   t.equal(scene.passed.length, 1);
 });
 
-t.test('an answer that does not wait for the client is given to the retry, under its id', async (t) => {
+t.test('an answer that comes before the client’s is given to the retry, under its id', async (t) => {
   const scene = new Scene(t);
   const call = scene.begin();
   const { requestState } = await roundOf(scene, call, question('x1'));
@@ -267,7 +267,7 @@ t.test('an answer that does not wait for the client is given to the retry, under
   t.equal(scene.calls.count, 0);
 });
 
-t.test('one that is too large to be kept leaves an error', async (t) => {
+t.test('an answer that is too large to be kept is replaced by an error', async (t) => {
   for (const isInParts of [false, true]) {
     const scene = new Scene(t);
     const call = scene.begin();
@@ -286,7 +286,7 @@ t.test('one that is too large to be kept leaves an error', async (t) => {
   }
 });
 
-t.test('a question that is withdrawn is not asked', async (t) => {
+t.test('a withdrawn question is not asked', async (t) => {
   const scene = new Scene(t);
   const call = scene.begin();
   const first = scene.exchange as RecordedExchange;
@@ -297,7 +297,7 @@ t.test('a question that is withdrawn is not asked', async (t) => {
   t.strictSame(Object.keys(round.inputRequests ?? {}), ['2']);
 });
 
-t.test('what no client of this era can be asked, and more than there is room for, the backend is told', async (t) => {
+t.test('a backend is told when its question cannot be asked: unknown, too large, or after the end', async (t) => {
   const scene = new Scene(t);
   const call = scene.begin();
   t.match(call?.ask(...question('x1', 'tasks/get')), { code: -32603 });
@@ -308,7 +308,7 @@ t.test('what no client of this era can be asked, and more than there is room for
   t.match(call?.ask(...question('x4')), { code: -32603 }, 'of a call that is over');
 });
 
-t.test('calls are bounded, each subject for itself', async (t) => {
+t.test('the number of held calls of each subject is bounded', async (t) => {
   const scene = new Scene(t);
   const calls = Array.from({ length: limits.heldCallsPerSubjectMax }, () => scene.begin());
   t.notOk(calls.includes(undefined));
@@ -318,7 +318,7 @@ t.test('calls are bounded, each subject for itself', async (t) => {
   t.ok(scene.begin());
 });
 
-t.test('a client that does not come back has its call given up', async (t) => {
+t.test('a call whose client does not come back is given up', async (t) => {
   const scene = new Scene(t);
   const { requestState } = await roundOf(scene, scene.begin(), question('x1'));
   scene.advance(limits.heldCallMsMax + 100);
@@ -329,7 +329,7 @@ t.test('a client that does not come back has its call given up', async (t) => {
 });
 
 t.test(
-  'a process that ends gives up what is held: to begin again then carries nothing out twice at once',
+  'a process that ends gives up its held calls, so that beginning again never carries a call out twice at once',
   async (t) => {
     const scene = new Scene(t);
     const { requestState } = await roundOf(scene, scene.begin(), question('x1'));
@@ -346,7 +346,7 @@ t.test(
   },
 );
 
-t.test('nobody goes on with what the config does not have any more', async (t) => {
+t.test('a call that the config no longer allows is not continued', async (t) => {
   const scene = new Scene(t);
   const { requestState } = await roundOf(scene, scene.begin(), question('x1'));
   scene.obstacle = { code: -32602, message: 'Unknown tool: b-t' };
@@ -355,7 +355,7 @@ t.test('nobody goes on with what the config does not have any more', async (t) =
   t.same([scene.passed.length, scene.gaveUp, scene.calls.count], [0, 1, 0], 'its backend is told that nobody waits');
 });
 
-t.test('a retry goes to the worker that holds the call', async (t) => {
+t.test('a retry is passed on to the worker that holds the call', async (t) => {
   const secret = randomBytes(32);
   const [one, other] = [new Scene(t, 1, secret), new Scene(t, 2, secret)];
   const { requestState } = await roundOf(one, one.begin(), question('x1'));
@@ -370,7 +370,7 @@ t.test('a retry goes to the worker that holds the call', async (t) => {
   t.equal(one.passed.length, 1);
 });
 
-t.test('who waits for an answer that nobody hears is told once, however it ends', (t) => {
+t.test('the end of an answer that nobody hears is reported once, however it ends', (t) => {
   const { request } = new RecordedExchange();
   const rows: readonly (readonly [string, (exchange: HeldAnswer) => void, readonly [number, string | undefined]])[] = [
     ['broken off', (exchange) => exchange.reset(), [502, undefined]],

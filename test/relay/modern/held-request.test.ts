@@ -1,4 +1,4 @@
-// Requests of modern clients whose legacy backend asks in the middle, through a real relay; the backend is scripted.
+// Requests of modern clients whose legacy backend asks before it answers, through a real relay; the backend is scripted.
 import t, { type Test } from 'tap';
 import type { RpcError } from '../../../src/relay/exchange/answers.js';
 import type { ExchangeRequest } from '../../../src/relay/exchange/exchange.js';
@@ -29,9 +29,9 @@ interface Message {
 
 class HeldScene {
   readonly scene: RelayScene;
-  /** The backend's own stream, which most have not. */
+  /** The backend's own stream, if it has one. */
   own: ScriptedCall | undefined;
-  /** As the config is now. */
+  /** The current config. */
   virtualHost = virtualHostOf({ b: {} });
 
   constructor(t: Test) {
@@ -64,7 +64,7 @@ class HeldScene {
   /** Opens the upstream session, and begins the answer to the call. @param hasOwn whether the backend has a stream of its own. */
   begin(capabilities?: object, hasOwn = false): { readonly exchange: RecordedExchange; readonly call: ScriptedCall } {
     const exchange = this.post(1, {}, {}, capabilities);
-    // It is asked first in the era of the client, and is of the other.
+    // The gateway tries the era of the client first; the backend speaks the other.
     this.scene.http.last.json('{"jsonrpc":"2.0","error":{"code":-32000,"message":"No session"}}', '', 400);
     this.scene.http.last.json(initializeResult, 'upstream-session');
     this.scene.http.last.empty();
@@ -84,7 +84,7 @@ function messagesOf({ answer, written }: RecordedExchange): Message[] {
   return texts.map((text) => JSON.parse(text) as Message);
 }
 
-/** As the backend knows the call. */
+/** The id by which the backend knows the call. */
 function sentId(call: ScriptedCall): unknown {
   return (JSON.parse(call.text) as Message).id;
 }
@@ -122,7 +122,7 @@ t.test('a question becomes the answer, and the retry gets what comes next', asyn
   t.equal(calls.length, 1, 'the tool was called once');
 });
 
-t.test('what a backend asks on a stream of its own belongs to the one call that is in flight there', async (t) => {
+t.test('a question on a backend’s own stream belongs to the only call in flight there', async (t) => {
   const held = new HeldScene(t);
   const { exchange, call } = held.begin(CAPABILITIES, true);
   t.equal(call.summary, 'tools/call', 'which waits until its backend is listened to');
@@ -158,7 +158,7 @@ t.test('what a backend asks on a stream of its own belongs to the one call that 
   held.scene.http.last.empty();
 });
 
-t.test('what the client cannot be asked at all is not listened to', async (t) => {
+t.test('a backend’s own stream is not opened for a client that can be asked nothing', async (t) => {
   const held = new HeldScene(t);
   held.post(1, {}, {}, {});
   held.scene.http.last.json('{"jsonrpc":"2.0","error":{"code":-32000,"message":"No session"}}', '', 400);
@@ -168,7 +168,7 @@ t.test('what the client cannot be asked at all is not listened to', async (t) =>
 });
 
 t.test(
-  'what is asked in a session that was lost since is asked of nobody: the answer would be another one’s',
+  'a question from a session that was lost since is asked of nobody: the answer would reach another session',
   async (t) => {
     const held = new HeldScene(t);
     const { exchange, call } = held.begin();
@@ -187,7 +187,7 @@ t.test(
   },
 );
 
-t.test('a retry obeys the config as it is then', async (t) => {
+t.test('a retry obeys the current config', async (t) => {
   for (const backends of [{ b: { allowed_tool_names: ['y'] } }, { other: {} }]) {
     const held = new HeldScene(t);
     const { exchange, call } = held.begin();
@@ -202,7 +202,7 @@ t.test('a retry obeys the config as it is then', async (t) => {
   }
 });
 
-t.test('a read that is made again obeys the allow-list of resources as it is then', async (t) => {
+t.test('a repeated read obeys the current allow-list of resources', async (t) => {
   const read = { name: undefined, arguments: undefined, uri: 'b+x:1' };
   const refused = { code: -32602, message: 'Resource not found', data: { uri: 'b+x:1' } };
   const begunAnew = { code: -32602, message: /allow-list has changed meanwhile: call again without requestState/ };
@@ -211,7 +211,7 @@ t.test('a read that is made again obeys the allow-list of resources as it is the
     [{ allowed_resource_names: ['x:{rest}'] }, undefined],
     [{}, undefined],
     [{ exposes: ['tools'] }, refused],
-    // A name, perhaps, of what is read.
+    // The entry may be the name of what is read.
     [{ allowed_resource_names: ['y:1'] }, begunAnew],
   ] as const) {
     const held = new HeldScene(t);
@@ -235,7 +235,7 @@ t.test('a read that is made again obeys the allow-list of resources as it is the
   }
 });
 
-t.test('a state that belongs to nothing is not carried out', async (t) => {
+t.test('a request whose state does not fit it is not carried out', async (t) => {
   const held = new HeldScene(t);
   const { exchange, call } = held.begin();
   call.data(ASKED);
@@ -252,7 +252,7 @@ t.test('a state that belongs to nothing is not carried out', async (t) => {
   t.equal(held.scene.http.calls.length, sentCount, 'the backend hears of none of them');
 });
 
-t.test('a backend that asks without end is asked no more, and its call was begun once', async (t) => {
+t.test('a backend that asks without end is refused, and its call was begun once', async (t) => {
   const held = new HeldScene(t);
   let { exchange } = held.begin();
   const call = held.scene.http.last;
@@ -273,14 +273,14 @@ t.test('a backend that asks without end is asked no more, and its call was begun
   t.notOk(sent.some(({ method }) => method === 'tools/call'));
 });
 
-t.test('what the client has not declared is not asked of it, and it is told what it lacks', async (t) => {
+t.test('a client is not asked for what it has not declared, and is told what it lacks', async (t) => {
   const ends = [
     [
       '"result":{"isError":true,"content":[]}',
       { error: { code: -32021, data: { requiredCapabilities: { roots: {} } } } },
     ],
     ['"error":{"code":-32603,"message":"no roots"}', { error: { code: -32021 } }],
-    // It can do without.
+    // The backend can do without the answer.
     ['"result":{"content":[]}', { result: { resultType: 'complete', content: [] } }],
   ] as const;
   for (const [end, told] of ends) {
@@ -302,7 +302,7 @@ t.test('what the client has not declared is not asked of it, and it is told what
   t.strictSame(error?.data, { requiredCapabilities: { roots: {}, elicitation: { url: {} } } }, 'all of it');
 });
 
-t.test('a caller that goes away ends its call, but not by having had its answer', async (t) => {
+t.test('a caller that goes away ends its call, but not once it has received its answer', async (t) => {
   const held = new HeldScene(t);
   const { exchange, call } = held.begin();
   call.data(ASKED);
@@ -319,7 +319,7 @@ t.test('a caller that goes away ends its call, but not by having had its answer'
   });
 });
 
-t.test('a client that does not come back has its call cancelled', async (t) => {
+t.test('a call whose client does not come back is cancelled', async (t) => {
   const held = new HeldScene(t);
   const { exchange, call } = held.begin();
   call.data(ASKED);

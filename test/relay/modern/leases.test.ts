@@ -1,5 +1,5 @@
-// The leases in which requests without a session are served: which config they obey, how much of a subject's room one of them takes,
-// which of them end, and that what is under way in others goes on.
+// The leases that serve requests without a session: which config they obey, how much of a subject's room one of them may take,
+// which of them end, and that requests under way in others go on.
 import t from 'tap';
 import { limits } from '../../../src/shared/limits.js';
 import { backendFor } from '../../support/deployment.js';
@@ -25,7 +25,7 @@ function call(caller: WiredCaller, { key, capabilities = {} }: CallKind = {}): R
   });
 }
 
-/** The code of the refusal, `served`, or what has failed. */
+/** The status and detail of a refusal, `served`, or the message of an error. */
 async function outcomeOf(exchange: RecordedExchange): Promise<string> {
   await until(() => exchange.outcome === 'responded' || exchange.outcome === 'ended', 'an answer');
   const { status = 200, body = '' } = exchange.answer ?? {};
@@ -34,7 +34,7 @@ async function outcomeOf(exchange: RecordedExchange): Promise<string> {
   return error === undefined ? 'served' : error.message;
 }
 
-t.test('a request that was long under way does not bring back the config that it came with', async (t) => {
+t.test('a request that was under way for long does not bring back the config that it came with', async (t) => {
   const [old, added] = await Promise.all(
     ['a', 'b'].map((tool) => backendFor(t, { tools: [tool], withSessions: true })),
   );
@@ -52,7 +52,7 @@ t.test('a request that was long under way does not bring back the config that it
   t.strictSame(await list(before, { params }), ['added-b', 'old-a'], 'also for what is long to read');
   t.equal(added!.sessions.size, 1, 'what the newer config has stays open');
   t.equal(added!.requestsOf('initialize').length, 1);
-  // The same of a session.
+  // The same holds for a session.
   await before.open();
   after.sessionId = before.sessionId;
   t.match((await after.list()).result, { tools: { length: 2 } });
@@ -61,7 +61,7 @@ t.test('a request that was long under way does not bring back the config that it
   t.strictSame(await list(removed), ['added-b'], 'the next one counts');
 });
 
-t.test('a discover is in flight in its lease, and told of its end', async (t) => {
+t.test('a discover counts as in flight in its lease, and is answered when the lease ends', async (t) => {
   const backend = await backendFor(t, { onRequest: ({ text }) => text.includes('initialize') });
   const wired = new WiredRelay(t, { initializePatienceMs: 60_000 });
   const exchange = post(wired.caller({ b: backend.url }), 'server/discover', { id: 'd' });
@@ -87,7 +87,7 @@ t.test('one program’s calls leave room for another program of the same subject
   t.equal(other.answer, undefined);
 });
 
-t.test('requests share a lease that come with the same capabilities and headers, and no others do', async (t) => {
+t.test('requests with the same capabilities and headers share a lease, and no others do', async (t) => {
   const backend = await backendFor(t, { tools: ['echo'], withSessions: true });
   const caller = new WiredRelay(t).caller({ b: backend.url });
   const kinds: CallKind[] = [{}, { capabilities: { roots: {} } }, { key: 'one' }, {}, { key: 'two' }, { key: 'one' }];
@@ -114,7 +114,7 @@ t.test('a subject’s virtual hosts have leases of their own', async (t) => {
   t.same([one!.sessions.size, other!.sessions.size], [2, 2]);
 });
 
-t.test('a lease that gave way to others is begun anew', async (t) => {
+t.test('a lease that gave way to others is opened anew', async (t) => {
   const backend = await backendFor(t, { tools: ['echo'], withSessions: true });
   const accounts = createAccounts({ subjectSessionsMax: 2 });
   const caller = new WiredRelay(t, {}, {}, { accounts }).caller({ b: backend.url });
@@ -125,7 +125,7 @@ t.test('a lease that gave way to others is begun anew', async (t) => {
   await until(() => backend.sessions.size === 2, 'the other two to be ended at the backend, too');
 });
 
-t.test('leases of one program leave room for those of another, and idle ones give way', async (t) => {
+t.test('leases of one program leave room for another program, and idle leases give way', async (t) => {
   const isHung = (text: string): boolean => text.includes('tools/call') && text.includes('"hang"');
   const backend = await backendFor(t, { tools: ['echo'], withSessions: true, onRequest: ({ text }) => isHung(text) });
   const accounts = createAccounts({ subjectSessionsMax: 8 });
@@ -157,7 +157,7 @@ t.test('leases of a thousand subjects are bounded, end when idle, and leave othe
   const backend = await backendFor(t, { tools: ['echo'], withSessions: true });
   const accounts = createAccounts({ sessionsMax: 600, subjectSessionsMax: 4 });
   const eras = { served: 'both' as const, leaseIdleTimeoutMs: 2_000 };
-  // Gateway, backend and callers are one process here, and a slow machine has its time.
+  // Gateway, backend and callers share this process, so a slow machine is given time.
   const wired = new WiredRelay(t, { initializeTimeoutMs: 120_000, callIdleTimeoutMs: 120_000 }, {}, { accounts, eras });
   const victim = wired.caller({ b: backend.url }, 'victim');
   t.equal(await outcomeOf(call(victim)), 'served');
@@ -175,13 +175,13 @@ t.test('leases of a thousand subjects are bounded, end when idle, and leave othe
     'what was served was carried out once, and nothing of what was refused',
   );
   await until(() => {
-    // It is in use, and stays.
+    // Keeps the victim's lease in use, so that it stays.
     call(victim);
     return wired.relay.sessionCount === 1;
   }, 'the idle ones to end');
   t.ok(backend.sessions.has(own), 'the victim’s is the one that it had');
   t.match([...wired.relay.sessions][0]?.identity, { subject: 'victim' });
-  // Not every backend can be told of so many ends at once.
+  // With so many ends at once, not every session can be ended at the backend.
   t.ok(backend.sessions.size < 600, `${backend.sessions.size}`);
   t.equal(await outcomeOf(call(wired.caller({ b: backend.url }, 'subject-1'))), 'served', 'and there is room again');
 });

@@ -1,4 +1,4 @@
-// What of a request without a session a backend with sessions is sent: every byte but the id, the token and the envelope.
+// What a backend with sessions is sent of a request without a session: every byte except the id, the token and the envelope.
 import t from 'tap';
 import { readClientMessage, type ClientMessage } from '../../../src/protocol/json-rpc.js';
 import { withEdit } from '../../../src/relay/message/bare-body.js';
@@ -24,7 +24,7 @@ function sent(text: string, change = (outgoing: OutgoingMessage): OutgoingMessag
   return outgoing && textOf(outgoing);
 }
 
-t.test('the envelope is left out, wherever it stands, and nothing else', (t) => {
+t.test('the envelope is left out, wherever it is, and nothing else', (t) => {
   const forms: readonly (readonly [string, string])[] = [
     [`{${VERSION},${CAPABILITIES}}`, '{}'],
     [`{ ${VERSION} ,\n${CAPABILITIES} }`, '{  }'],
@@ -44,7 +44,7 @@ t.test('the envelope is left out, wherever it stands, and nothing else', (t) => 
   t.end();
 });
 
-t.test('in any order, with anything beside it, what is left is what was there', (t) => {
+t.test('in any order, with anything beside it, only the envelope is left out', (t) => {
   const random = new Random(20260728);
   for (let round = 0; round < 300; round += 1) {
     const others = Array.from(
@@ -64,7 +64,7 @@ t.test('in any order, with anything beside it, what is left is what was there', 
   t.end();
 });
 
-t.test('around what was changed already, and within it where it can be read again', (t) => {
+t.test('the envelope is left out of an edited message too, unless that is too large to be read again', (t) => {
   const message = (fill: string): string =>
     `{"jsonrpc":"2.0","method":"tools/call","params":{"name":"b-x","_meta":{${VERSION},${CAPABILITIES}},"arguments":{"fill":"${fill}"}},"id":1}`;
   const change = (outgoing: OutgoingMessage): OutgoingMessage => {

@@ -1,4 +1,4 @@
-// `subscriptions/listen` in front of legacy backends, through a real relay; the backends are scripted.
+// `subscriptions/listen` with legacy backends, through a real relay; the backends are scripted.
 import t, { type Test } from 'tap';
 import type { ShareOptions } from '../../../src/config/dataplane-options.js';
 import type { RpcError } from '../../../src/relay/exchange/answers.js';
@@ -34,7 +34,7 @@ function initialized(capabilities: object): string {
 
 const SPEAKING = { tools: { listChanged: true }, resources: { subscribe: true } };
 
-/** Two backends: `b` tells of changes and of resources, `c` of nothing. */
+/** Two backends: `b` announces changes and has resources, `c` announces nothing. */
 class Scene extends RelayScene {
   constructor(t: Test, shares: Partial<ShareOptions> = {}) {
     super(t, virtualHostOf({ b: {}, c: {} }), shares);
@@ -58,7 +58,7 @@ class Scene extends RelayScene {
     );
   }
 
-  /** The backend's session is opened: it knows of none without. */
+  /** The backend refuses `server/discover`, and opens a session. */
   greet(backend: string, capabilities: object = SPEAKING): void {
     const discovery = this.sent(backend, 'server/discover').at(-1);
     const { id } = JSON.parse(discovery?.text ?? '{}') as Message;
@@ -69,14 +69,14 @@ class Scene extends RelayScene {
     this.sent(backend, 'notifications/initialized').at(-1)?.empty();
   }
 
-  /** Its own stream begins. */
+  /** The backend's own stream begins. */
   begin(backend: string): ScriptedCall {
     const stream = this.sent(backend, 'GET').at(-1);
     if (stream === undefined) throw new Error('not listened to');
     return stream.head(200, 'text/event-stream');
   }
 
-  /** What it was asked for it takes, or not. */
+  /** The backend accepts the last subscription, or refuses it. */
   take(backend: string, isTaken = true): void {
     const call = this.sent(backend, 'resources/subscribe').at(-1);
     const { id } = JSON.parse(call?.text ?? '{}') as Message;
@@ -98,7 +98,7 @@ function messages(exchange: RecordedExchange): Message[] {
 const changed = (what: string, params = ''): string =>
   `data: {"jsonrpc":"2.0","method":"notifications/${what}"${params}}\n\n`;
 
-t.test('who listens hears what was asked for and is there, under its own id', async (t) => {
+t.test('a listener hears what it asked for where that is there, under its own id', async (t) => {
   const scene = new Scene(t);
   const exchange = scene.listen({
     toolsListChanged: true,
@@ -146,7 +146,7 @@ t.test('who listens hears what was asked for and is there, under its own id', as
         method: 'notifications/resources/updated',
         params: { uri: 'b+x:2', _meta: { [TAG]: 'l', a: 1 } },
       },
-      // It was asked for, though nobody said that there would be any.
+      // It was asked for, though no backend declared such notifications.
       { jsonrpc: '2.0', method: 'notifications/prompts/list_changed', params: { _meta: { [TAG]: 'l' } } },
     ],
     'and nothing else',
@@ -154,7 +154,7 @@ t.test('who listens hears what was asked for and is there, under its own id', as
   t.match(JSON.parse(scene.http.last.text), { id: 1, error: { code: -32601 } }, 'nobody is asked anything there');
 });
 
-t.test('its caller ends it, and with it the sessions at backends', async (t) => {
+t.test('a listener that goes away ends the sessions at its backends', async (t) => {
   const scene = new Scene(t);
   const exchange = scene.listen({ toolsListChanged: true }, 7);
   scene.greet('b');
@@ -172,7 +172,7 @@ t.test('its caller ends it, and with it the sessions at backends', async (t) => 
   t.equal(scene.accounts.size, 0, 'nothing is counted for it any more');
 });
 
-t.test('a drain ends it with a result', async (t) => {
+t.test('a drain ends a listening request with a result', async (t) => {
   const scene = new Scene(t);
   const exchange = scene.listen({ toolsListChanged: true }, 7);
   t.equal(exchange.isBodyReleased, true, 'it may be open for hours');
@@ -187,7 +187,7 @@ t.test('a drain ends it with a result', async (t) => {
   t.match(messages(scene.listen({ toolsListChanged: true })), [{ error: { code: -32603 } }], 'and there are no more');
 });
 
-t.test('under another config it ends, so that its client listens again', async (t) => {
+t.test('a changed config ends a listening request, so that its client listens again', async (t) => {
   for (const next of ['gone', virtualHostOf({ b: {} })] as const) {
     const scene = new Scene(t);
     const exchange = scene.listen({ toolsListChanged: true }, 7);
@@ -195,7 +195,7 @@ t.test('under another config it ends, so that its client listens again', async (
     scene.greet('c');
     scene.begin('b');
     scene.begin('c');
-    // What cannot be read says nothing.
+    // A config that cannot be read changes nothing.
     for (const same of [scene.virtualHost, 'unknown'] as const) {
       scene.hostNow = same;
       scene.context.advance(limits.listenConfigMs + 200);
@@ -211,7 +211,7 @@ t.test('under another config it ends, so that its client listens again', async (
   }
 });
 
-t.test('a backend that takes long is not waited for, and heard all the same', async (t) => {
+t.test('a slow backend is not waited for, and is heard once it is there', async (t) => {
   const scene = new Scene(t);
   const exchange = scene.listen({ toolsListChanged: true });
   scene.greet('c', {});
@@ -224,7 +224,7 @@ t.test('a backend that takes long is not waited for, and heard all the same', as
   t.match(messages(exchange)[1], { method: 'notifications/tools/list_changed' });
 });
 
-t.test('where there is nothing to hear, it ends at once', async (t) => {
+t.test('a listening request with nothing to hear ends at once', async (t) => {
   const scene = new Scene(t);
   const exchange = scene.listen({ promptsListChanged: true });
   scene.greet('b');
@@ -234,7 +234,7 @@ t.test('where there is nothing to hear, it ends at once', async (t) => {
   t.equal(scene.relay.sessionCount, 0);
 });
 
-t.test('what is no filter is refused', async (t) => {
+t.test('an invalid filter is refused', async (t) => {
   const scene = new Scene(t);
   const tooMany = Array.from({ length: limits.subscriptionsMax + 1 }, (_, i) => `b+x:${i}`);
   for (const filter of [
@@ -252,7 +252,7 @@ t.test('what is no filter is refused', async (t) => {
   t.equal(scene.relay.sessionCount, 0);
 });
 
-t.test('streams are bounded, each subject for itself', async (t) => {
+t.test('the number of listening requests of each subject is bounded', async (t) => {
   const scene = new Scene(t);
   const first = scene.listen({ toolsListChanged: true });
   for (let count = 1; count < limits.listensPerSubjectMax; count += 1) scene.listen({ toolsListChanged: true }, count);
@@ -263,8 +263,8 @@ t.test('streams are bounded, each subject for itself', async (t) => {
   t.same(messages(next), [], 'in the place of one that is over');
 });
 
-t.test('whose sessions take too much memory listens to nothing, and nothing is held for it', (t) => {
-  // Room for the session with all of its backends, which is a little less than its stream needs beside it.
+t.test('a listening request without room for its session is refused, and nothing is held for it', (t) => {
+  // Room for the session with all of its backends, but not for its stream beside it.
   const sessionBytes = sessionBytesOf(virtualHostOf({ b: {}, c: {} }), OWN_INTRODUCTION);
   const rows: readonly (readonly [shares: Partial<ShareOptions>, refusal: Refusal])[] = [
     [{ subjectSessionBytesMax: sessionBytes - 1 }, refusals.subjectSessionBytesFull],
@@ -274,7 +274,7 @@ t.test('whose sessions take too much memory listens to nothing, and nothing is h
   ];
   for (const [shares, refusal] of rows) {
     const scene = new Scene(t, shares);
-    // More often than one subject may listen at once.
+    // More often than one subject may listen at once, so that a leaked place shows.
     for (let count = 0; count <= limits.listensPerSubjectMax; count += 1) {
       const { answer } = scene.listen({ toolsListChanged: true, resourceSubscriptions: ['b+x:1'] }, count);
       t.match(answer, { status: refusal.status, body: Buffer.from(refusal.body) }, JSON.stringify(shares));
@@ -284,7 +284,7 @@ t.test('whose sessions take too much memory listens to nothing, and nothing is h
   t.end();
 });
 
-t.test('what is said before the acknowledgement comes behind it', async (t) => {
+t.test('what is said before the acknowledgement is sent after it', async (t) => {
   const scene = new Scene(t);
   const exchange = scene.listen({ toolsListChanged: true });
   scene.greet('b');
@@ -298,7 +298,7 @@ t.test('what is said before the acknowledgement comes behind it', async (t) => {
   ]);
 });
 
-t.test('who declares no tasks hears of none', async (t) => {
+t.test('a client that declares no tasks cannot listen to tasks', async (t) => {
   const scene = new Scene(t);
   t.match(messages(scene.listen({ taskIds: ['b-t'] })), [{ error: { code: -32_021 } }]);
   t.equal(scene.relay.sessionCount, 0);

@@ -1,5 +1,5 @@
-// The door for requests without a session: what is refused there, in which order and with which status, and that what passes is
-// served by legacy backends.
+// The door for requests without a session: what it refuses, in which order and with which status, and that requests which pass
+// are served by legacy backends.
 import t from 'tap';
 import { backendFor } from '../../support/deployment.js';
 import { eraOfMessage, wantedBy } from '../../../src/relay/exchange/era.js';
@@ -15,7 +15,7 @@ const LOG_LEVEL = 'io.modelcontextprotocol/logLevel';
 const CLAIM = 'io.modelcontextprotocol/protocolVersion';
 const OWN_META = { 'io.modelcontextprotocol/serverInfo': { name: 'switchyard' } };
 
-t.test('what a request says of itself is checked in order, before any backend is asked', async (t) => {
+t.test('envelope and mirror of a request are checked in order, before any backend is asked', async (t) => {
   const backend = await backendFor(t);
   const caller = new WiredRelay(t).caller({ b: backend.url });
   const call = { params: { name: 'b-echo', arguments: {} } };
@@ -88,7 +88,7 @@ t.test('what a request says of itself is checked in order, before any backend is
   t.equal(backend.raw.requests.length, 0);
 });
 
-t.test('where headers and body disagree, in whatever pair, nothing is carried out: the backends count', async (t) => {
+t.test('when headers and body disagree, in whatever pair, nothing is carried out', async (t) => {
   const modern = await modernBackendFor(t, { capabilities: { tools: {}, prompts: {}, resources: {} } });
   const legacy = await backendFor(t, { tools: ['echo'], withSessions: true });
   const caller = new WiredRelay(t).caller({ m: modern.url, l: legacy.url });
@@ -133,7 +133,7 @@ t.test('where headers and body disagree, in whatever pair, nothing is carried ou
   t.same([modern.calls.length, legacy.calls.length], [1, 1]);
 });
 
-t.test('a header alone makes nothing modern, and no header is one', async (t) => {
+t.test('headers alone make no request modern, and a modern notification needs none', async (t) => {
   const caller = new WiredRelay(t).caller({});
   const plain = '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}';
   const mirror = { protocolVersion: VERSION, method: 'tools/list', name: '', params: [] };
@@ -149,7 +149,7 @@ t.test('a header alone makes nothing modern, and no header is one', async (t) =>
   t.equal(send(bodyOf('notifications/cancelled', { id: null })).answer?.status, 202, 'notifications have no mirror');
 });
 
-t.test('what was let in as a request without a session opens none', async (t) => {
+t.test('a request that was let in as one without a session opens none', async (t) => {
   const caller = new WiredRelay(t).caller({});
   const modern = { protocolVersion: VERSION, method: 'tools/list', name: '', params: [] };
   const wanted = (sessionId: string, mirror: Partial<typeof modern>): string =>
@@ -169,7 +169,7 @@ t.test('what was let in as a request without a session opens none', async (t) =>
   t.equal(eraOfMessage('not-json', '', 'tools/list'), 'legacy');
 });
 
-t.test('a session id on it counts for nothing, be it known or not', async (t) => {
+t.test('a session id on a modern request is ignored, whether it is known or not', async (t) => {
   const backend = await backendFor(t, { tools: ['a'] });
   const caller = new WiredRelay(t).caller({ b: backend.url });
   await caller.open();
@@ -185,7 +185,7 @@ t.test('a session id on it counts for nothing, be it known or not', async (t) =>
   t.match([odd.answer?.status, await answerOf(odd)], [400, { id: 1, error: { message: /mcp-protocol-version/ } }]);
 });
 
-t.test('lists say what they are, and whose', async (t) => {
+t.test('lists state their type, how they may be cached, and which backends are unavailable', async (t) => {
   const backend = await backendFor(t, { tools: ['a'] });
   const caller = new WiredRelay(t).caller({ b: backend.url, gone: 'http://127.0.0.1:1/mcp' });
   const exchange = post(caller, 'tools/list');
@@ -203,7 +203,7 @@ t.test('lists say what they are, and whose', async (t) => {
   t.equal(undeclared.answer?.status, 404);
 });
 
-t.test('a list may be kept for as long as each of its parts', async (t) => {
+t.test('a list may be kept no longer than each of its parts', async (t) => {
   const modern = (ttlMs: number): Promise<{ readonly url: string }> =>
     modernBackendFor(t, { tools: ['a'], cache: { ttlMs, cacheScope: 'public' } });
   const [short, long, endless, negative, silent, legacy] = await Promise.all([
@@ -228,7 +228,7 @@ t.test('a list may be kept for as long as each of its parts', async (t) => {
   }
 });
 
-t.test('a legacy backend is initialized once, and told ids of ours', async (t) => {
+t.test('a legacy backend is initialized once per lease, and sent ids of the gateway’s own', async (t) => {
   const backend = await backendFor(t, { tools: ['echo'], withSessions: true });
   const caller = new WiredRelay(t).caller({ b: backend.url });
   const call = (id: unknown, meta?: Record<string, unknown>, passthroughHeaders: string[] = []): Promise<RpcAnswer> => {
@@ -248,17 +248,17 @@ t.test('a legacy backend is initialized once, and told ids of ours', async (t) =
   const ids = backend.calls.map(({ request }) => (JSON.parse(request.text) as { id: unknown }).id);
   t.equal(new Set(ids).size, 4, 'no two are the same');
   t.notOk(ids.some((id) => [1, '1', 0].includes(id as string)));
-  // There are servers with sessions that refuse whoever speaks of the other era.
+  // Some servers with sessions refuse requests that contain anything of the other era.
   for (const { request } of backend.calls) t.notMatch(request.text, 'io.modelcontextprotocol/');
-  // Other capabilities are another client’s.
+  // Other capabilities mean another lease.
   await call(2, { [CAPABILITIES]: { roots: {} } });
   t.equal(backend.requestsOf('initialize').length, 2);
-  // So are other credentials.
+  // So do other credentials.
   for (const key of ['one', 'other', 'one']) await call(3, undefined, ['x-api-key', key]);
   t.equal(backend.requestsOf('initialize').length, 4);
 });
 
-t.test('progress comes under the caller’s token, logs only to who asks for them', async (t) => {
+t.test('progress comes under the caller’s token, and log messages only to callers that ask for them', async (t) => {
   const backend = await backendFor(t, {
     tools: ['echo'],
     onCall: async (received) => {
@@ -286,7 +286,7 @@ t.test('progress comes under the caller’s token, logs only to who asks for the
   t.equal(told.length, 3);
 });
 
-t.test('whoever goes away has cancelled', async (t) => {
+t.test('a caller that goes away has cancelled its request', async (t) => {
   const backend = await backendFor(t, {
     tools: ['echo'],
     withSessions: true,
@@ -308,7 +308,7 @@ t.test('whoever goes away has cancelled', async (t) => {
   t.equal(backend.sessions.size, 1, 'the lease stays for the next request');
 });
 
-t.test('an error of a modern backend goes out with the status that its code has', async (t) => {
+t.test('an error of a modern backend is sent with the status that belongs to its code', async (t) => {
   const backend = await modernBackendFor(t, {
     onCall: ({ params }) => {
       const { code } = params['arguments'] as { code: number };
@@ -332,7 +332,7 @@ t.test('an error of a modern backend goes out with the status that its code has'
   t.equal(backend.calls.length, 8);
 });
 
-t.test('server/discover tells what is there', async (t) => {
+t.test('server/discover states what the backends offer', async (t) => {
   const backend = await backendFor(t, {
     tools: ['a'],
     capabilities: { tools: { listChanged: true }, prompts: {}, tasks: { list: {} }, logging: {} },
@@ -353,7 +353,7 @@ t.test('server/discover tells what is there', async (t) => {
   );
 });
 
-t.test('an era that is not served is refused', async (t) => {
+t.test('a request of an era that is not served is refused', async (t) => {
   const backend = await backendFor(t, { tools: ['a'] });
   const legacy = new WiredRelay(t, {}, {}, { eras: { served: 'legacy', leaseIdleTimeoutMs: 1_000 } });
   const old = legacy.caller({ b: backend.url });

@@ -1,4 +1,4 @@
-// Requests of MCP 2026-07-28, whole and with parts of them wrong.
+// Requests of MCP 2026-07-28, valid ones and ones with wrong parts.
 import type { ExchangeRequest } from '../../../src/relay/exchange/exchange.js';
 import type { RecordedExchange } from '../../support/recorded-exchange.js';
 import type { WiredCaller } from '../wired-relay.js';
@@ -6,18 +6,18 @@ import type { WiredCaller } from '../wired-relay.js';
 export const VERSION = '2026-07-28';
 const META = 'io.modelcontextprotocol/';
 
-/** What of a request is not as it should be, or not as usual. */
+/** What differs from a usual, valid request. */
 export interface ModernRequest {
   readonly id?: unknown;
   readonly params?: Readonly<Record<string, unknown>>;
-  /** In place of the members of `_meta` that must be there, or beside them; `undefined` leaves one out. */
+  /** Replaces required members of `_meta`, or adds others; `undefined` leaves one out. */
   readonly meta?: Readonly<Record<string, unknown>>;
-  /** In place of what the body says. */
+  /** Replaces the headers that repeat the body. */
   readonly headers?: Partial<ExchangeRequest['mirror']>;
   readonly sessionId?: string;
   readonly answerForms?: ExchangeRequest['answerForms'];
   readonly passthroughHeaders?: readonly string[];
-  /** In place of all of it. */
+  /** Replaces the whole body. */
   readonly body?: string;
 }
 

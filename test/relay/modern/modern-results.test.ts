@@ -1,4 +1,4 @@
-// What results say of themselves when they leave for a client of MCP 2026-07-28: those of legacy backends, and those of modern ones.
+// How results are completed for clients of MCP 2026-07-28: those of legacy backends, and those of modern ones.
 import t from 'tap';
 import { limits } from '../../../src/shared/limits.js';
 import { backendFor } from '../../support/deployment.js';
@@ -7,7 +7,7 @@ import { modernBackendFor } from '../../support/modern-backend.js';
 import { answerOf, WiredRelay, type RpcAnswer } from '../wired-relay.js';
 import { post } from './modern-request.js';
 
-t.test('codes and members of before are put into those of now', async (t) => {
+t.test('results and error codes of legacy backends become those of the modern era', async (t) => {
   const results: unknown[] = [{}, { resultType: 'complete', content: [] }, { text: '"resultType"' }];
   const backend = await backendFor(t, {
     tools: ['echo'],
@@ -33,7 +33,7 @@ t.test('codes and members of before are put into those of now', async (t) => {
   t.match(JSON.parse(texts[3] ?? ''), { error: { code: -32602, message: 'no -32002', data: { uri: 'u' } } });
 });
 
-t.test('a backend of before cannot ask for a retry by what it calls its result', async (t) => {
+t.test('a legacy backend cannot ask for a retry through its resultType', async (t) => {
   const own = '"structuredContent":{"resultType":"mine"}';
   const rows: readonly (readonly [members: string, says?: object])[] = [
     [`"resultType":"input_required",${own}`, { structuredContent: { resultType: 'mine' } }],
@@ -60,7 +60,7 @@ t.test('a backend of before cannot ask for a retry by what it calls its result',
   }
 });
 
-t.test('what was read may not be kept, unless its backend says otherwise, and by nobody else', async (t) => {
+t.test('what was read may not be cached unless its backend says so, and never for others', async (t) => {
   const dress = { resultType: 'complete', ttlMs: 0, cacheScope: 'private' };
   const contents = [{ uri: 'x://y', text: '"ttlMs"' }];
   const results: object[] = [{ contents }, { ttlMs: 5, contents, cacheScope: 'public' }, { contents, ttlMs: 7 }];
@@ -111,7 +111,7 @@ t.test('a modern backend’s result without a type is complete, and nothing else
   }
 });
 
-t.test('what a modern backend lets anybody keep may be kept by its reader alone', async (t) => {
+t.test('a result that a modern backend declares public is passed on as private', async (t) => {
   const text = 'x'.repeat(limits.readAtOnceBytesMax);
   const rows: readonly (readonly [string, string])[] = [
     ['"ttlMs":5,"cacheScope":"public"', '"ttlMs":5,"cacheScope":"private"'],

@@ -22,7 +22,7 @@ t.test('a state tells every worker of the gateway where its call is held', async
   t.not(newCallKey(), newCallKey());
 });
 
-t.test('it opens for its own request alone', async (t) => {
+t.test('a state opens for its own request alone', async (t) => {
   const states = new RequestStates(secret);
   const state = states.seal(origin, { slot: 1, call: newCallKey(), round: 1 });
   const others: Partial<StateOrigin>[] = [
@@ -39,7 +39,7 @@ t.test('it opens for its own request alone', async (t) => {
   t.ok(states.open(origin, state), 'and for that one it does');
 });
 
-t.test('what was forged, or is of another gateway, is no state of ours', async (t) => {
+t.test('a forged state, or one of another gateway, does not open', async (t) => {
   const states = new RequestStates(secret);
   const state = states.seal(origin, { slot: 1, call: newCallKey(), round: 1 });
   t.equal(new RequestStates(randomBytes(32)).open(origin, state), undefined, 'another key');
@@ -68,7 +68,7 @@ t.test('what was forged, or is of another gateway, is no state of ours', async (
   );
 });
 
-t.test('it is worth nothing once its time is over', async (t) => {
+t.test('a state expires, which only its own request learns', async (t) => {
   let nowMs = 1_900_000_000_000;
   const states = new RequestStates(secret, () => nowMs);
   const state = states.seal(origin, { slot: 1, call: newCallKey(), round: 1 });
@@ -79,7 +79,7 @@ t.test('it is worth nothing once its time is over', async (t) => {
   t.equal(states.open({ ...origin, subject: 'bob' }, state), undefined, 'of which nobody else learns');
 });
 
-t.test('a state of an earlier version is opened', async (t) => {
+t.test('a state of an earlier version opens', async (t) => {
   const states = new RequestStates(Buffer.alloc(32, 3), () => 1_800_000_000_000);
   const sealed = 'Yjf5GItQxm-Gyh2qDpLMdvY2YYqw-m-B7kV2jynd6lA8cwQGO0-yGdBAdVFmvqvw';
   const place = states.open({ ...origin, name: 'tool', argsHash: 'a', headersHash: 'h' }, sealed);

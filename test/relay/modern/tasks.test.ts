@@ -1,5 +1,5 @@
-// Tasks as MCP 2026-07-28 has them, the extension `io.modelcontextprotocol/tasks`: between a modern client and modern backends written
-// by hand, which refuse what has a wrong header, and what becomes of them where one side does not know them.
+// Tasks of MCP 2026-07-28, the extension `io.modelcontextprotocol/tasks`: between a modern client and scripted modern backends, which
+// refuse wrong headers; and what happens when one side does not know tasks.
 import t, { type Test } from 'tap';
 import { backendFor } from '../../support/deployment.js';
 import { Failure } from '../../support/mcp-backend.js';
@@ -19,7 +19,7 @@ const CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities';
 const DECLARED = { [CAPABILITIES]: EXTENSIONS };
 const TIMES = { createdAt: '2026-08-01T10:00:00Z', lastUpdatedAt: '2026-08-01T10:00:00Z', ttlMs: null };
 
-/** A backend whose tool `slow` becomes the task `t-1`, whose result names a resource; `odd` has a result that looks like one. */
+/** A backend whose tool `slow` becomes the task `t-1`, whose result names a resource; the result of `odd` only looks like a task. */
 function taskBackend(t: Test, options: ModernBackendOptions = {}): Promise<ModernBackend> {
   const task = (status: string, more: object = {}): object => ({ taskId: 't-1', status, ...TIMES, ...more });
   const link = { type: 'resource_link', uri: 'x:1', name: 'x' };
@@ -53,7 +53,7 @@ function sentTo(backend: ModernBackend, method: string): ReceivedModern[] {
   return backend.requestsOf(method);
 }
 
-t.test('a call becomes a task, which its backend is asked about', async (t) => {
+t.test('a call becomes a task, and requests about it go to its backend', async (t) => {
   const [one, two] = [await taskBackend(t), await taskBackend(t)];
   const caller = new WiredRelay(t).caller({ one: one.url, two: two.url });
   t.match((await answerOf(ask(caller, 'server/discover', {}))).result?.['capabilities'], EXTENSIONS);
@@ -78,7 +78,7 @@ t.test('a call becomes a task, which its backend is asked about', async (t) => {
   t.same([...one.refusals, ...two.refusals], []);
 });
 
-t.test('what only looks like a task stays as it is', async (t) => {
+t.test('a result that only looks like a task stays as it is', async (t) => {
   const one = await taskBackend(t);
   const caller = new WiredRelay(t).caller({ one: one.url });
   const params = { name: 'one-odd', arguments: {}, task: { ttl: 1 } };
@@ -86,7 +86,7 @@ t.test('what only looks like a task stays as it is', async (t) => {
   t.match(result, { taskId: 'mine', task: { taskId: 'mine' } });
 });
 
-t.test('who does not declare them has none, and is told what to declare', async (t) => {
+t.test('a client that does not declare tasks gets none, and is told what to declare', async (t) => {
   const one = await taskBackend(t, {
     onCall: ({ capabilities }) =>
       'extensions' in capabilities
@@ -113,7 +113,7 @@ t.test('who does not declare them has none, and is told what to declare', async 
   );
 });
 
-t.test('where no backend has them there are none', async (t) => {
+t.test('when no backend has tasks, the gateway has none', async (t) => {
   const one = await modernBackendFor(t, {});
   const caller = new WiredRelay(t).caller({ one: one.url });
   const discovered = await answerOf(ask(caller, 'server/discover', {}));
@@ -132,7 +132,7 @@ t.test('where no backend has them there are none', async (t) => {
   t.same(one.calls, []);
 });
 
-t.test('the header must name the task of the body, where it is there', async (t) => {
+t.test('the name header, if present, must match the task id in the body', async (t) => {
   const one = await taskBackend(t);
   const caller = new WiredRelay(t).caller({ one: one.url });
   const wrong = ask(caller, 'tasks/cancel', { taskId: 'one-t-1' }, { headers: { name: 'one-t-2' } });
@@ -141,7 +141,7 @@ t.test('the header must name the task of the body, where it is there', async (t)
   t.ok((await answerOf(ask(caller, 'tasks/cancel', { taskId: 'one-t-1' }, { headers: { name: '' } }))).result);
 });
 
-t.test('a client with a session has none of them, and backends are not told that it has', async (t) => {
+t.test('a client with a session has no such tasks, and backends are not told that it declares them', async (t) => {
   const one = await taskBackend(t, {
     onRequest: (request) => {
       if (!request.text.includes('"initialize"')) return false;
@@ -164,7 +164,7 @@ t.test('a client with a session has none of them, and backends are not told that
     t.match((await answerOf(caller.post(method, { taskId: 'one-t-1' }, 2))).error, { code: -32_601 }, method);
 });
 
-t.test('tasks of a backend with sessions are none of them', async (t) => {
+t.test('tasks of a backend with sessions cannot be reached by a modern client', async (t) => {
   const old = await backendFor(t, {});
   const one = await taskBackend(t);
   const caller = new WiredRelay(t).caller({ old: old.url, one: one.url });

@@ -1,4 +1,4 @@
-// A backend with sessions whose user has to go somewhere in a browser first, and clients of MCP 2026-07-28; through a real relay.
+// A backend with sessions whose user must visit a URL first, and clients of MCP 2026-07-28; through a real relay.
 import t, { type Test } from 'tap';
 import { startRawBackend, type RawBackend } from '../../support/raw-backend.js';
 import { answerOf, WiredRelay, type RpcAnswer, type WiredCaller } from '../wired-relay.js';
@@ -13,7 +13,7 @@ interface Call {
   readonly params: Readonly<Record<string, unknown>>;
 }
 
-/** Lets in whoever has been there. */
+/** Accepts calls once the user has visited the URL. */
 class Backend {
   readonly calls: Call[] = [];
   isOpen = false;
@@ -47,7 +47,7 @@ function call(caller: WiredCaller, more: object = {}, capabilities: object = BY_
   return answerOf(post(caller, 'tools/call', { params, meta: { [CAPABILITIES]: capabilities } }));
 }
 
-t.test('its user is asked to go there, and then it is called anew', async (t) => {
+t.test('the client is asked to open the URL, and then the call is made again', async (t) => {
   const backend = await Backend.start(t);
   const relay = new WiredRelay(t);
   const caller = relay.caller({ b: backend.raw.url });
@@ -74,7 +74,7 @@ t.test('its user is asked to go there, and then it is called anew', async (t) =>
   t.strictSame(backend.calls.at(-1)?.params, { name: 'x', arguments: { a: 1 }, _meta: {} }, 'which sees nothing of it');
 });
 
-t.test('who opens no addresses is told so, and nobody hears of the code', async (t) => {
+t.test('a client that opens no URLs is told what it lacks, and never gets the code of the error', async (t) => {
   const backend = await Backend.start(t);
   const caller = new WiredRelay(t).caller({ b: backend.raw.url });
   for (const capabilities of [{}, { elicitation: {} }]) {

@@ -1,4 +1,4 @@
-// An allow-list of resources that only the backend's own lists can answer for: without them nothing is let through.
+// An allow-list of resource names, which only the backend's own lists can match to URIs: without the lists nothing is let through.
 import t from 'tap';
 import { RelayScene } from '../relay-scene.js';
 import { REQUEST_ID } from '../../upstream/scripted-upstream.js';
@@ -7,7 +7,7 @@ import { virtualHostOf } from '../virtual-host.js';
 const result = { protocolVersion: '2025-11-25', capabilities: { resources: {} } };
 const INTRODUCTION = JSON.stringify({ jsonrpc: '2.0', id: REQUEST_ID, result });
 
-t.test('a list that cannot be read lets nothing through', async (t) => {
+t.test('when a backend’s list cannot be read, nothing is let through', async (t) => {
   const virtualHost = virtualHostOf({ b: { allowed_resource_names: ['One'] } });
   const scene = new RelayScene(t, virtualHost).open({}, INTRODUCTION);
   const exchange = scene.post('resources/read', { uri: 'b+x:1' }, 7);

@@ -1,4 +1,4 @@
-// Requests of a method that nobody is known to have, while there are backends of which nothing is known.
+// Requests of a method that no backend is known to have, while there are backends that have not been opened.
 import t, { type Test } from 'tap';
 import { REQUEST_ID } from '../../upstream/scripted-upstream.js';
 import { RelayScene } from '../relay-scene.js';
@@ -9,20 +9,20 @@ function initialized(experimental: object): string {
   return JSON.stringify({ jsonrpc: '2.0', id: REQUEST_ID, result });
 }
 
-/** A session with two backends, neither of which was there. */
+/** A session with two backends, neither of which could be reached when the session began. */
 function unopened(t: Test, backends: Readonly<Record<string, object>> = { a: {}, b: {} }): RelayScene {
   const scene = new RelayScene(t, virtualHostOf(backends));
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } };
   const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params }));
   scene.request({ body, sessionId: '' });
   for (const call of [...scene.http.calls]) call.fault('connection-lost');
-  // So that either may be tried again.
+  // Long enough that both may be tried again.
   scene.context.advance(30_000);
   scene.http.calls.length = 0;
   return scene;
 }
 
-/** Both are asked who they are, and answer. */
+/** Each backend is asked for `initialize`, and answers. */
 function answerAll(scene: RelayScene, answers: readonly string[]): void {
   for (const [index, call] of [...scene.http.calls].entries()) {
     call.json(answers[index] ?? '', `upstream-${index}`);
@@ -30,7 +30,7 @@ function answerAll(scene: RelayScene, answers: readonly string[]): void {
   }
 }
 
-t.test('the request goes to the one that turns out to have the method, or to nobody', (t) => {
+t.test('the request goes to the one backend that turns out to declare the method, or to none', (t) => {
   for (const [declared, receiver] of [
     [[{ 'acme/x': {} }, {}], 'https://61.example'],
     [[{}, { 'acme/x': {} }], 'https://62.example'],
@@ -55,7 +55,7 @@ t.test('the request goes to the one that turns out to have the method, or to nob
   t.end();
 });
 
-t.test('a backend that says nothing is waited for a little while only, one that fails not at all', (t) => {
+t.test('a silent backend is waited for briefly, a failing one not at all', (t) => {
   for (const isSilent of [true, false]) {
     const scene = unopened(t);
     const exchange = scene.post('acme/x', {}, 7);
@@ -74,7 +74,7 @@ t.test('a backend that says nothing is waited for a little while only, one that 
   t.end();
 });
 
-t.test('meanwhile it can be cancelled, and the end of the session ends it', (t) => {
+t.test('a request can be cancelled during the search, and the end of the session ends it', (t) => {
   for (const isCancelled of [true, false]) {
     const scene = unopened(t);
     const exchange = scene.post('acme/x', {}, 7);
@@ -88,7 +88,7 @@ t.test('meanwhile it can be cancelled, and the end of the session ends it', (t) 
   t.end();
 });
 
-t.test('backends of which a list says what passes are not opened for it', (t) => {
+t.test('a backend with an allow-list is not opened for an unknown method', (t) => {
   const scene = unopened(t, { a: { allowed_tool_names: ['x'] } });
   t.match(scene.post('acme/x', {}, 7).answer?.body.toString(), '-32601');
   t.same(scene.http.summary, []);

@@ -1,4 +1,4 @@
-// What becomes of a call when its cancellation meets something else; the rest of a call's life is in test/spec.
+// Edge cases of a call: cancellations, lost sessions, slow or absent callers, oversized input. The rest of a call's life is in test/spec.
 import t, { type Test } from 'tap';
 import { limits } from '../../../src/shared/limits.js';
 import { readEvents } from '../../support/event-stream.js';
@@ -25,7 +25,7 @@ t.test('a call whose session is lost is sent once more', async (t) => {
   t.equal(exchange.outcome, 'none');
 });
 
-t.test('a call that was cancelled is not sent once more', async (t) => {
+t.test('a cancelled call is not sent again', async (t) => {
   const scene = open(t);
   const exchange = scene.post('tools/call', { name: 'b-x' }, 7);
   const call = scene.http.last;
@@ -37,7 +37,7 @@ t.test('a call that was cancelled is not sent once more', async (t) => {
   t.match(JSON.parse(exchange.answer?.body.toString() ?? ''), { id: 7, error: { code: -32603 } });
 });
 
-t.test('a call that is cancelled before it was sent never is', async (t) => {
+t.test('a call that is cancelled before it was sent is never sent', async (t) => {
   const scene = open(t);
   scene.post('tools/call', { name: 'b-x' }, 1);
   scene.http.last.empty(404);
@@ -54,7 +54,7 @@ t.test('a call that is cancelled before it was sent never is', async (t) => {
   );
 });
 
-t.test('a backend that does not answer what was cancelled is not waited for', async (t) => {
+t.test('a backend that does not answer a cancelled call is given up after a while', async (t) => {
   const scene = open(t);
   const exchange = scene.post('tools/call', { name: 'b-x' }, 7);
   const call = scene.http.last;
@@ -66,7 +66,7 @@ t.test('a backend that does not answer what was cancelled is not waited for', as
   t.ok(call.isAborted);
 });
 
-t.test('a backend without sessions is hung up on, as it cannot tell whose request a notice means', async (t) => {
+t.test('a cancelled call is aborted at a backend without sessions, which cannot match the notification', async (t) => {
   const scene = new RelayScene(t, virtualHostOf({ b: {} }));
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } };
   const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params }));
@@ -82,7 +82,7 @@ t.test('a backend without sessions is hung up on, as it cannot tell whose reques
   t.equal(exchange.answer?.body.toString(), CANCELLED);
 });
 
-t.test('a call whose caller is gone goes on, but not for ever', async (t) => {
+t.test('a call whose caller is gone goes on, up to a bound', async (t) => {
   const scene = open(t);
   const exchange = scene.post('tools/call', { name: 'b-x' }, 7);
   const call = scene.http.last;
@@ -96,7 +96,7 @@ t.test('a call whose caller is gone goes on, but not for ever', async (t) => {
   t.equal(scene.http.last.summary, 'notifications/cancelled');
 });
 
-t.test('a backend that asks without end is answered a few times at once', async (t) => {
+t.test('a backend that asks without end has only a few answers under way at once', async (t) => {
   const scene = open(t);
   scene.post('tools/call', { name: 'b-x' }, 7);
   const call = scene.http.last.head(200, 'text/event-stream');
@@ -109,7 +109,7 @@ t.test('a backend that asks without end is answered a few times at once', async 
   t.equal(scene.http.calls.length - sentCount, limits.backendRequestsUnderWayMax + 1, 'one more, once one is taken');
 });
 
-t.test('params of initialize as long as a body are refused in words, and nothing is opened', async (t) => {
+t.test('oversized params of initialize are refused with a message, and no backend is asked', async (t) => {
   const scene = open(t);
   const sentCount = scene.http.calls.length;
   const clientInfo = { name: 'c', version: '1' };
@@ -130,7 +130,7 @@ t.test('params of initialize as long as a body are refused in words, and nothing
   t.equal(scene.http.calls.length, sentCount);
 });
 
-t.test('names and ids as long as a body are told from known ones without being read', async (t) => {
+t.test('oversized names and ids are answered with short errors, and no backend is asked', async (t) => {
   const scene = open(t);
   const sentCount = scene.http.calls.length;
   const long = 'x'.repeat(1_000_000);
@@ -150,7 +150,7 @@ t.test('names and ids as long as a body are told from known ones without being r
   t.equal(scene.http.calls.length, sentCount);
 });
 
-t.test('a clientInfo and capabilities that no session should keep are refused', async (t) => {
+t.test('oversized clientInfo and capabilities are refused', async (t) => {
   const scene = open(t);
   const introductions = {
     clientInfo: { clientInfo: { name: 'c'.repeat(limits.clientInfoBytesMax), version: '1' } },
@@ -193,7 +193,7 @@ t.test('a backend is read no faster than the caller takes its progress', async (
   t.equal(exchange.outcome, 'ended');
 });
 
-t.test('a paused backend is not taken for a silent one, and a resumed one is', async (t) => {
+t.test('the silence of a paused backend does not count, and that of a resumed one does', async (t) => {
   const { scene, exchange, call } = beginStream(t);
   exchange.isSlow = true;
   call.data(PROGRESS);
@@ -206,7 +206,7 @@ t.test('a paused backend is not taken for a silent one, and a resumed one is', a
   t.match(exchange.written.toString(), /"id":7,"error":.*no response in time/);
 });
 
-t.test('a backend that waits for a caller who goes away is read on', async (t) => {
+t.test('a backend that was paused for a slow caller is read on when the caller goes away', async (t) => {
   const { exchange, call } = beginStream(t);
   exchange.isSlow = true;
   call.data(PROGRESS);
@@ -217,7 +217,7 @@ t.test('a backend that waits for a caller who goes away is read on', async (t) =
   t.notOk(call.isPaused);
 });
 
-t.test('what nobody hears is read a slice at a time, and a caller that is back is waited for no longer', async (t) => {
+t.test('a call that nobody hears is read a slice at a time, until its caller is back', async (t) => {
   const { scene, exchange, call } = beginStream(t);
   const slice = PROGRESS.repeat(Math.ceil(limits.unheardReadBytes / PROGRESS.length));
   call.data(slice);
@@ -286,7 +286,7 @@ t.test("the answer has the bytes of the caller's id, whatever the backend makes 
   }
 });
 
-t.test('an answer that is read where it lies is the caller’s, whatever becomes of that memory', async (t) => {
+t.test('an answer that is read in place reaches the caller intact, whatever becomes of that memory', async (t) => {
   const scene = new RelayScene(t, virtualHostOf({ b: {} })).open(
     {},
     initializeResult.replace('"tools"', '"resources"'),
@@ -316,7 +316,7 @@ t.test('an answer that is read where it lies is the caller’s, whatever becomes
   }
 });
 
-t.test('a session that is lost again fails the call: it is sent twice at most', async (t) => {
+t.test('a call whose session is lost again fails: it is sent twice at most', async (t) => {
   const scene = open(t);
   const exchange = scene.post('tools/call', { name: 'b-x' }, 7);
   scene.http.last.empty(404);
@@ -330,7 +330,7 @@ t.test('a session that is lost again fails the call: it is sent twice at most', 
   t.equal(scene.http.calls.filter(({ summary }) => summary === 'tools/call').length, 2);
 });
 
-t.test('who waits for a task again takes the place of those that are gone, and of no others', async (t) => {
+t.test('a repeated tasks/result replaces the waits of callers that are gone, and no others', async (t) => {
   const result = { protocolVersion: '2025-11-25', capabilities: { tools: {}, tasks: {} } };
   const answer = JSON.stringify({ jsonrpc: '2.0', id: REQUEST_ID, result });
   const scene = new RelayScene(t, virtualHostOf({ b: {} })).open({}, answer);
@@ -347,7 +347,7 @@ t.test('who waits for a task again takes the place of those that are gone, and o
   const [, heardCall] = wait('b-t', 3);
   for (const exchange of [gone, otherGone]) {
     exchange.abort();
-    // What is answered to a caller that is gone goes nowhere.
+    // The relay also answers the callers that are gone; these answers are ignored.
     Object.assign(exchange, { respond: () => undefined });
   }
   t.same(cancelled(), [], 'going away is no cancellation');

@@ -1,4 +1,4 @@
-// What a request is for: the backend, the bytes that go there, what must hold before, and where in the answer its URIs are.
+// What `readTarget` makes of a request: the backend, the bytes to send, what must hold first, and where URIs are in the answer.
 import t from 'tap';
 import { capability } from '../../../src/protocol/capabilities.js';
 import { readClientMessage, type ClientMessage } from '../../../src/protocol/json-rpc.js';
@@ -45,7 +45,7 @@ function errorOf(method: TargetMethod, params: string): RpcError {
   return target.error;
 }
 
-t.test('each method: what must be declared, what the gate asks for, where the URIs of the answer are', async (t) => {
+t.test('each method has its needed capability, the URI for the gate, and the URI places of its answer', async (t) => {
   const uri = '{"uri":"b+x:1"}';
   const rows: readonly (readonly [TargetMethod, string, number, string | undefined, number])[] = [
     ['prompts/get', '{"name":"b-p"}', capability.prompts, undefined, uriPlace.messages | uriPlace.error],
@@ -81,7 +81,7 @@ t.test('each method: what must be declared, what the gate asks for, where the UR
   t.ok(call.text.includes('{"name":"t","arguments":{"uri":"b+x:1"}}'));
 });
 
-t.test('what is not there: in words, and with what would have to be declared', async (t) => {
+t.test('a missing target gives an error in words, and the capability that it would need', async (t) => {
   t.match(errorOf('tools/call', '{"name":"c-t"}'), { code: -32602, message: 'Unknown tool: c-t' });
   t.match(errorOf('prompts/get', '{"name":"c-p"}'), { code: -32602, message: /prompt.*c-p/i });
   for (const method of ['resources/read', 'resources/subscribe', 'resources/unsubscribe'] as const)
@@ -99,15 +99,15 @@ t.test('what is not there: in words, and with what would have to be declared', a
   }
 });
 
-t.test('allow-lists of names: of prompts for prompts, of tools for tools', async (t) => {
+t.test('allow-lists of prompts apply to prompts, those of tools to tools', async (t) => {
   t.equal(found('prompts/get', '{"name":"tight-p"}').backend.name, 'tight');
   t.match(errorOf('prompts/get', '{"name":"tight-t"}'), { code: -32602 });
   t.equal(found('tools/call', '{"name":"tight-t"}').backend.name, 'tight');
   t.match(errorOf('tools/call', '{"name":"tight-p"}'), { code: -32602 });
 });
 
-t.test('URIs and names have bounds of their own', async (t) => {
-  // As in lists, where they have no prefix.
+t.test('the length of URIs and of names is bounded', async (t) => {
+  // The bound is on the URI without its prefix, as in lists.
   const uriOf = (length: number): string => `b+${'x'.repeat(length)}`;
   const longest = uriOf(limits.uriBytesMax);
   t.equal(found('resources/read', `{"uri":"${longest}"}`).gate?.uri, longest.slice(2));
@@ -117,7 +117,7 @@ t.test('URIs and names have bounds of their own', async (t) => {
 });
 
 interface Row {
-  /** Of these params: what it is about. */
+  /** The member of `EVERYTHING` that the method is about. */
   readonly about: string;
   readonly eras: 'both' | 'legacy' | 'modern';
   readonly nameInHead: 'must' | 'may' | 'no';
@@ -129,7 +129,7 @@ interface Row {
 const EVERYTHING = '{"uri":"b+x:1","name":"b-p","taskId":"b-t","ref":{"type":"ref/prompt","name":"b-r"}}';
 
 t.test(
-  'what is said of each method: a new one has a row here, and what it is about in protocol/request-subject.ts',
+  'every method has a row here, and the member that it is about is named in protocol/request-subject.ts',
   async (t) => {
     const unnamed = { loggedAs: '', mayAskForInput: false, isOfTask: false } as const;
     const ofTask = { ...unnamed, about: '"b-t"', isOfTask: true, eras: 'both', nameInHead: 'may' } as const;
@@ -179,7 +179,7 @@ t.test(
   },
 );
 
-t.test('every method is among the names that cost no decoding, and has a label of its own', async (t) => {
+t.test('every method has a known name that costs no decoding, and a label of its own in the metrics', async (t) => {
   const [known, labels]: readonly (readonly string[])[] = [KNOWN_NAMES, METHODS];
   for (const method of [...targetMethods, ...modernMethods]) {
     t.ok(known?.includes(method), `${method} in protocol/method-name.ts`);

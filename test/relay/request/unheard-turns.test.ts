@@ -3,7 +3,7 @@ import { UnheardTurns } from '../../../src/relay/request/unheard-turns.js';
 import { limits } from '../../../src/shared/limits.js';
 import { until } from '../../support/until.js';
 
-t.test('subjects have their turns, one slice at a time, and who is over waits for none', async (t) => {
+t.test('subjects take turns, one slice at a time, and a call that has ended leaves the queue', async (t) => {
   const turns = new UnheardTurns();
   const read: string[] = [];
   let atOnce = 0;
@@ -23,7 +23,7 @@ t.test('subjects have their turns, one slice at a time, and who is over waits fo
   t.same(read, ['a0', 'b1', 'a1', 'a2', 'a3', 'a4']);
 });
 
-t.test('a slice that took long is followed by a long rest, which has an end', async (t) => {
+t.test('a slow slice is followed by a longer rest, up to a bound', async (t) => {
   let nowMs = 0;
   const turns = new UnheardTurns(() => nowMs);
   const atMs: number[] = [];
@@ -36,14 +36,14 @@ t.test('a slice that took long is followed by a long rest, which has an end', as
   }
   await until(() => atMs.length === sliceMs.length, 'all slices');
   const restsMs = atMs.slice(1).map((ms, index) => ms - atMs[index]!);
-  // A timer may come a millisecond early.
+  // A timer may fire a millisecond early.
   const leastMs = [1, 4, limits.unheardRestMsMax / limits.unheardRestFactor].map(
     (ms) => ms * limits.unheardRestFactor - 1,
   );
   for (const [index, ms] of leastMs.entries()) t.ok(restsMs[index]! >= ms, `${restsMs[index]} ms, ${ms} at least`);
 });
 
-t.test('what is read beyond its turn counts as well', async (t) => {
+t.test('time that is spent beyond the turn counts as well', async (t) => {
   const turns = new UnheardTurns();
   let first = 0;
   let second = 0;

@@ -1,4 +1,4 @@
-// A relay goes on with the sessions of another: what it knows of them, and what becomes of what the other had begun.
+// A relay adopts the sessions of another: what it knows of them, and what becomes of what the other had begun.
 import t, { type Test } from 'tap';
 import { SessionDirectory } from '../../../src/session-directory/session-directory.js';
 import { refusals } from '../../../src/shared/refusals.js';
@@ -39,14 +39,14 @@ class Place {
     return new RelayScene(t, virtualHost, {}, this.directory());
   }
 
-  /** A relay with one session, and that is written down. */
+  /** A relay with one session, whose record is written. */
   async begun(t: Test, capabilities: object = {}, upstreamId?: string): Promise<RelayScene> {
     const scene = this.relay(t).open(capabilities, INITIALIZED, undefined, upstreamId);
     await until(() => this.sessions.records.size === 1, 'the record');
     return scene;
   }
 
-  /** The record becomes one of an earlier version. */
+  /** Removes the secret from the record, as in one of an earlier version. */
   async forgetSecret(): Promise<void> {
     const owner = { subject: 'alice', virtualHostId: VIRTUAL_HOST.id };
     const found = await this.directory().find(SESSION_ID, owner);
@@ -61,7 +61,7 @@ function messages(exchange: RecordedExchange): { id?: unknown; method?: string }
   return readEvents(exchange.written).map((text) => JSON.parse(text) as object);
 }
 
-t.test('a call goes on in the upstream session as it was, and the backend hears nothing else', async (t) => {
+t.test('a call continues in the same upstream session, and the backend is sent nothing else', async (t) => {
   const place = new Place();
   const before = await place.begun(t);
   const version = before.http.last.header('mcp-protocol-version');
@@ -76,7 +76,7 @@ t.test('a call goes on in the upstream session as it was, and the backend hears 
   t.equal(place.sessions.readsCount, 1, 'looked for once');
 });
 
-t.test('who is not its owner learns nothing, of a session that is written down as of one that is here', async (t) => {
+t.test('another subject learns nothing of a session, whether it is only recorded or held here', async (t) => {
   const place = new Place();
   const before = await place.begun(t);
   const next = place.relay(t);
@@ -89,14 +89,14 @@ t.test('who is not its owner learns nothing, of a session that is written down a
   t.equal(next.post('ping', {}, 1).answer?.status, 200, 'its owner goes on');
 });
 
-t.test('the level and the subscriptions are told to an upstream session that is opened again', async (t) => {
+t.test('an upstream session that is opened again is sent the level and the subscriptions', async (t) => {
   const place = new Place();
   const before = await place.begun(t);
   before.post('logging/setLevel', { level: 'error' }, 2);
   before.http.last.json(`{"jsonrpc":"2.0","id":"${REQUEST_ID}","result":{}}`);
   before.post('resources/subscribe', { uri: 'b+file:///a' }, 3);
   before.http.last.json('{"jsonrpc":"2.0","id":3,"result":{}}');
-  // What changes while a write is under way is in the next one.
+  // A change during a write goes into the next write.
   await until(() => place.sessions.records.values().next().value?.version === 3, 'both to be written down');
   const next = place.relay(t);
   next.post('tools/call', { name: 'b-x' }, 4);
@@ -107,7 +107,7 @@ t.test('the level and the subscriptions are told to an upstream session that is 
   t.same(next.http.summary.slice(3).toSorted(), ['logging/setLevel', 'resources/subscribe', 'tools/call']);
 });
 
-t.test('a method of the backend that is not of MCP finds it there too', async (t) => {
+t.test('a method that is not of MCP still finds its backend after adoption', async (t) => {
   const place = new Place();
   await place.begun(t);
   const next = place.relay(t);
@@ -117,7 +117,7 @@ t.test('a method of the backend that is not of MCP finds it there too', async (t
   t.match(next.post('acme/y', {}, 8).answer?.body.toString(), '-32601');
 });
 
-t.test('so it does where the backend was lost before, and is opened for it', async (t) => {
+t.test('a method that is not of MCP finds its backend even if that was lost before the adoption', async (t) => {
   const place = new Place();
   const before = await place.begun(t);
   before.post('acme/x', {}, 7);
@@ -138,7 +138,7 @@ t.test('so it does where the backend was lost before, and is opened for it', asy
   t.equal(next.http.calls.length, 4, 'what is known now is not asked for again');
 });
 
-t.test('what the config has elsewhere or no more is ended where it was opened', async (t) => {
+t.test('an upstream session whose backend was moved or removed is ended where it was opened', async (t) => {
   for (const backends of [{ b: { url: 'https://elsewhere.example/mcp' } }, { c: {} }]) {
     const place = new Place();
     const before = await place.begun(t);
@@ -151,7 +151,7 @@ t.test('what the config has elsewhere or no more is ended where it was opened', 
   }
 });
 
-t.test('what the config has in plain text now is ended, as far as it may be, and not gone on with', async (t) => {
+t.test('an upstream session that would now use plain text is ended if possible, and not continued', async (t) => {
   const place = new Place();
   await place.begun(t);
   const backends = new Map([['b', { ...backendOf(VIRTUAL_HOST, 'b'), obstacle: 'plain-text-refused' as const }]]);
@@ -160,7 +160,7 @@ t.test('what the config has in plain text now is ended, as far as it may be, and
   t.same(next.http.summary, ['DELETE']);
 });
 
-t.test('going on with a session writes nothing', async (t) => {
+t.test('adopting a session writes nothing', async (t) => {
   const place = new Place();
   const before = await place.begun(t);
   before.post('resources/subscribe', { uri: 'b+file:///a' }, 3);
@@ -172,7 +172,7 @@ t.test('going on with a session writes nothing', async (t) => {
   t.equal(place.sessions.writesCount, writesCount);
 });
 
-t.test('subscriptions that the allow-list has no more end where a session is gone on with', async (t) => {
+t.test('subscriptions that the allow-list no longer has are ended on adoption', async (t) => {
   for (const [resources, isKept] of [
     [['file:///a', 'file:///b'], true],
     [['file:///b'], false],
@@ -191,12 +191,12 @@ t.test('subscriptions that the allow-list has no more end where a session is gon
   }
 });
 
-t.test('what is over is adopted by nobody while its record is still there', async (t) => {
+t.test('an ended session is not adopted while its record is still there', async (t) => {
   for (const isWriting of [false, true]) {
     const place = new Place();
     const scene = await place.begun(t);
     place.sessions.mood = 'silent';
-    // The level is being written.
+    // The level is still being written.
     if (isWriting) scene.post('logging/setLevel', { level: 'error' }, 2);
     if (isWriting) scene.http.last.json(`{"jsonrpc":"2.0","id":"${REQUEST_ID}","result":{}}`);
     t.equal(scene.request({ method: 'DELETE' }).answer?.status, 200);
@@ -206,7 +206,7 @@ t.test('what is over is adopted by nobody while its record is still there', asyn
   }
 });
 
-t.test('DELETE ends it, and its record', async (t) => {
+t.test('DELETE ends an adopted session, and removes its record', async (t) => {
   const place = new Place();
   await place.begun(t);
   const next = place.relay(t);
@@ -216,7 +216,7 @@ t.test('DELETE ends it, and its record', async (t) => {
   t.equal(place.relay(t).post('ping', {}, 1).answer?.status, 404);
 });
 
-t.test('an answer to what another has asked goes to the backend, if that is in the same session still', async (t) => {
+t.test('an answer to what another process asked reaches the backend, if its session is still the same', async (t) => {
   const place = new Place();
   const before = await place.begun(t, { roots: {} });
   const asking = before.post('tools/call', { name: 'b-x' }, 7);
@@ -251,7 +251,7 @@ t.test('an answer to what another has asked goes to the backend, if that is in t
   t.equal(before.http.summary.filter((each) => each === 'response').length, 1, 'who has asked takes one answer');
 });
 
-t.test('so does one to a backend without sessions, and none from a record of before', async (t) => {
+t.test('an answer also reaches a backend without sessions, but not from a record without a secret', async (t) => {
   for (const hasSecret of [true, false]) {
     const place = new Place();
     const before = await place.begun(t, { roots: {} }, '');
@@ -276,7 +276,7 @@ t.test('so does one to a backend without sessions, and none from a record of bef
   }
 });
 
-t.test('a GET goes on with the stream of the session, and hears that one of a call is gone', async (t) => {
+t.test('a GET resumes the stream of an adopted session, and learns that the stream of a call is gone', async (t) => {
   const place = new Place();
   const before = await place.begun(t);
   const call = before.post('tools/call', { name: 'b-x' }, 7);
@@ -314,7 +314,7 @@ t.test('requests of one session share a look-up and are served in their order', 
   t.equal(next.accounts.held('requests'), 0);
 });
 
-t.test('a directory that cannot say is not one that has nothing', async (t) => {
+t.test('a directory that fails is not mistaken for one that has no record', async (t) => {
   const place = new Place();
   await place.begun(t);
   place.sessions.mood = 'broken';
@@ -324,7 +324,7 @@ t.test('a directory that cannot say is not one that has nothing', async (t) => {
   t.equal(next.post('ping', {}, 1).answer?.status, 200);
 });
 
-t.test('a directory that takes nothing costs durability alone', async (t) => {
+t.test('a directory that accepts no writes costs durability alone', async (t) => {
   for (const mood of ['silent', 'broken'] as const) {
     const place = new Place();
     place.sessions.mood = mood;
@@ -343,7 +343,7 @@ t.test('a directory that takes nothing costs durability alone', async (t) => {
   }
 });
 
-t.test('the record of a session in use is renewed, and comes back when it was lost', async (t) => {
+t.test('the record of a session in use is renewed, and written again after it was lost', async (t) => {
   const place = new Place();
   const scene = await place.begun(t);
   const expiry = (): number => place.sessions.records.values().next().value?.expiresAtMs ?? 0;

@@ -1,4 +1,4 @@
-// What notifications of backends become on their way to the client.
+// What becomes of notifications of backends on their way to the client.
 import t, { type Test } from 'tap';
 import { readBackendMessage } from '../../../src/protocol/json-rpc.js';
 import { clientsNotification } from '../../../src/relay/session/backend-notifications.js';
@@ -24,7 +24,7 @@ const INTRODUCTION = JSON.stringify({
 
 type Backends = Readonly<Record<string, Partial<BackendConfig>>>;
 
-/** What the client of a session hears of what a backend with tasks says; `undefined` for nothing. */
+/** What the client of a session hears of a notification of a backend with tasks; `undefined` for nothing. */
 function hearing(t: Test, backends: Backends): (name: string, method: string, params: string) => string | undefined {
   const context = new ScriptedContext(t);
   const { deadlines, answers } = context;
@@ -59,7 +59,7 @@ function hearing(t: Test, backends: Backends): (name: string, method: string, pa
   };
 }
 
-t.test('an updated resource: its URI and the task that it belongs to, wherever they stand', async (t) => {
+t.test('the URI and the task id of an updated resource are rewritten, in either order', async (t) => {
   const hear = hearing(t, { b: {} });
   const told = RELATED.replace('"t"', '"b-t"');
   t.equal(hear('b', 'resources/updated', `"uri":"x:1",${RELATED}`), `"uri":"b+x:1",${told}`);
@@ -67,20 +67,20 @@ t.test('an updated resource: its URI and the task that it belongs to, wherever t
   t.equal(hear('b', 'resources/updated', '"uri":"x:1"'), '"uri":"b+x:1"');
 });
 
-t.test('an updated resource whose URI is longer than any in a list is not told', async (t) => {
+t.test('an update with a URI longer than any in a list is dropped', async (t) => {
   const hear = hearing(t, { b: {} });
   const uri = (length: number): string => `"uri":"${'x'.repeat(length)}"`;
   t.type(hear('b', 'resources/updated', uri(limits.uriBytesMax)), 'string');
   t.equal(hear('b', 'resources/updated', uri(limits.uriBytesMax + 1)), undefined);
 });
 
-t.test('a backend of which no tool is exposed has no tasks: nothing of them is heard', async (t) => {
+t.test('a backend that exposes no tools has no tasks, and its task notifications are dropped', async (t) => {
   const hear = hearing(t, { b: { exposes: ['resources'] }, c: {} });
   t.equal(hear('b', 'tasks/status', '"taskId":"t"'), undefined);
   t.equal(hear('c', 'tasks/status', '"taskId":"t"'), '"taskId":"c-t"');
 });
 
-t.test('what is about a task that would be taken for another backend’s goes nowhere', async (t) => {
+t.test('a notification about a task that would lead to another backend is dropped', async (t) => {
   const hear = hearing(t, { a: {}, 'a-b': {} });
   t.equal(hear('a', 'tasks/status', '"taskId":"b-1"'), undefined);
   t.equal(hear('a', 'resources/updated', `"uri":"x:1",${RELATED.replace('"t"', '"b-1"')}`), undefined);
@@ -88,7 +88,7 @@ t.test('what is about a task that would be taken for another backend’s goes no
   t.equal(hear('a-b', 'tasks/status', '"taskId":"b-1"'), '"taskId":"a-b-b-1"');
 });
 
-t.test('a call that becomes such a task is answered with an error', async (t) => {
+t.test('a call that creates such a task is answered with an error', async (t) => {
   const scene = new RelayScene(t, virtualHostOf({ a: {}, 'a-b': {} })).open({}, INTRODUCTION);
   for (const [id, said] of [
     ['b-1', /"Backend \\"a\\" failed: ambiguous task id/],
@@ -100,7 +100,7 @@ t.test('a call that becomes such a task is answered with an error', async (t) =>
   }
 });
 
-t.test('what it declares of tasks is not told to clients', async (t) => {
+t.test('the tasks capability of a backend that exposes no tools is hidden from clients', async (t) => {
   for (const [exposes, tasks] of [
     [['resources'], undefined],
     [['tools'], { list: {} }],

@@ -1,4 +1,4 @@
-// Sessions whose clients only listen: when they are held against the config, how many at once, and what becomes of them.
+// Sessions whose clients only listen: when they are checked against the config, how many at once, and what becomes of them.
 import t, { type Test } from 'tap';
 import { ConfigRounds } from '../../../src/relay/session/config-rounds.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
@@ -46,14 +46,14 @@ class Scene {
     return exchange;
   }
 
-  /** As long as it takes until all are looked at. */
+  /** Advances the clock by a whole round, in which every session is checked. */
   goRound(): void {
     this.#nowMs += limits.listenConfigMs + 200;
     this.#deadlines.tick();
   }
 }
 
-t.test('every stream is looked at in a round, and again in the next', async (t) => {
+t.test('every stream is checked in a round, and again in the next', async (t) => {
   const scene = new Scene(t);
   scene.open('ada');
   scene.open('bob');
@@ -67,7 +67,7 @@ t.test('every stream is looked at in a round, and again in the next', async (t) 
   }, 'another round');
 });
 
-t.test('a session obeys what is there; what cannot be read says nothing', async (t) => {
+t.test('a session obeys the config that was read; a config that cannot be read changes nothing', async (t) => {
   const scene = new Scene(t);
   const host = virtualHostOf({ b: {} });
   scene.open('ada');
@@ -85,7 +85,7 @@ t.test('a session obeys what is there; what cannot be read says nothing', async 
   t.same(new Set(scene.told), new Set([host, 'stream ended']));
 });
 
-t.test('who has closed its stream is not asked for, and told nothing that was read meanwhile', async (t) => {
+t.test('a closed stream is not checked, and hears nothing of a read that was under way', async (t) => {
   const scene = new Scene(t);
   scene.open('ada').end();
   let settle: (host: CurrentHost) => void = () => undefined;
@@ -108,7 +108,7 @@ t.test('who has closed its stream is not asked for, and told nothing that was re
   }, 'a look at who comes after');
 });
 
-t.test('a thousand are read a few at a time, in turns', async (t) => {
+t.test('a thousand sessions are read a few at a time, over many turns', async (t) => {
   const scene = new Scene(t);
   let [readingCount, readingMax, turnCount] = [0, 0, 0];
   scene.read = async (): Promise<CurrentHost> => {
@@ -123,7 +123,7 @@ t.test('a thousand are read a few at a time, in turns', async (t) => {
   await until(() => scene.asked.length === 1_000, 'all of them');
   t.equal(readingMax, limits.listenConfigsAtOnceMax);
   await until(() => readingCount === 0, 'the last');
-  // Those that need no wait give others their turn, too.
+  // Reads that answer at once must let others have their turn, too.
   scene.read = () => {
     const endMs = performance.now() + 1;
     while (performance.now() < endMs);

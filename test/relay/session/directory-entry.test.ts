@@ -1,5 +1,5 @@
-// A place of records that contradicts itself: somebody was first, it says to each write, and to each read that there is nothing. What is
-// written down of a session is then tried a few times, and again with its next change; nobody writes and reads without a pause.
+// A store that contradicts itself: it tells each write that another was first, and each read that there is no record. The record of a
+// session is then written a few times, and again with its next change; it is never written and read in an endless loop.
 import t from 'tap';
 import { SessionDirectory } from '../../../src/session-directory/session-directory.js';
 import { logInto } from '../../support/log-lines.js';
@@ -9,9 +9,9 @@ import { REQUEST_ID } from '../../upstream/scripted-upstream.js';
 import { RelayScene, SESSION_ID } from '../relay-scene.js';
 import { virtualHostOf } from '../virtual-host.js';
 
-/** Behind so many it gives in, so that a test that fails ends. */
+/** After this many writes the store accepts one, so that a failing test ends. */
 const WRITES_MAX = 1_000;
-/** More than it takes to find out, and far less than without end. */
+/** More writes than it takes to give up, and far fewer than an endless loop would make. */
 const TRIES_MAX = 16;
 
 class Contradiction extends MemorySessions {

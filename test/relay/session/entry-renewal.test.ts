@@ -1,4 +1,4 @@
-// When the entries of sessions are renewed: each that is used once a round, however many there are, come or go.
+// When the records of sessions are renewed: each session in use once per round, however many there are, come or go.
 import t, { type Test } from 'tap';
 import { EntryRenewal, type RenewedSession } from '../../../src/relay/session/entry-renewal.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
@@ -33,7 +33,7 @@ class Scene {
   }
 }
 
-t.test('one that is used has its turn in each round while others come without end', async (t) => {
+t.test('a session in use is renewed in each round while others come without end', async (t) => {
   const scene = new Scene(t);
   scene.add('long');
   for (let round = 1; round <= 4; round++) {
@@ -47,7 +47,7 @@ t.test('one that is used has its turn in each round while others come without en
   }
 });
 
-t.test('many have their turns a few at a time, and all within a round', async (t) => {
+t.test('many sessions are renewed a few at a time, and all within a round', async (t) => {
   const scene = new Scene(t);
   for (let number = 0; number < 10_000; number++) scene.add(String(number));
   let most = 0;
@@ -63,7 +63,7 @@ t.test('many have their turns a few at a time, and all within a round', async (t
   t.ok(scene.renewed.length <= 10_500, 'nor is a pause made up for at once');
 });
 
-t.test('one that nobody used has none', async (t) => {
+t.test('a session that nobody used is not renewed', async (t) => {
   const scene = new Scene(t);
   scene.add('idle', false);
   for (let step = 0; step < 300; step++) scene.advance(limits.sessionRenewalStepMs);

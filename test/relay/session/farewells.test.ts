@@ -1,5 +1,5 @@
-// The end of very many sessions at once: every backend that answers is told of all of its own, whatever the others do, and
-// what could not be told is counted.
+// The end of very many sessions at once: every backend that answers is told of all of its sessions, whatever the others do, and
+// the sessions whose end could not be told are counted.
 import t, { type Test } from 'tap';
 import { OWN_INTRODUCTION } from '../../../src/upstream/session/client-introduction.js';
 import { Farewells, type FarewellCount } from '../../../src/relay/session/farewells.js';
@@ -30,7 +30,7 @@ class Scene {
     this.context = new ScriptedContext(t);
   }
 
-  /** Open sessions with one backend; their ids count on. */
+  /** Opens sessions with one backend, whose ids count up. */
   open(name: string, count: number, sessionId = (index: number) => `${name}-${index}`): this {
     const backend = backendOf(virtualHostOf({ [name]: { url: `https://${name}.example/mcp` } }), name);
     for (let index = 0; index < count; index += 1) {
@@ -56,7 +56,7 @@ class Scene {
     return this.count;
   }
 
-  /** What was sent to a backend, in order. */
+  /** The requests that a backend was sent, in order. */
   sentTo(name: string): ScriptedCall[] {
     return this.context.http.calls.filter(({ request }) => request.target.origin === `https://${name}.example`);
   }
@@ -69,7 +69,7 @@ t.test('a backend is told of all its sessions, oldest first, more at once the lo
   let underWayMax = 0;
   for (; answered < scene.sentTo('a').length; answered += 1) {
     underWayMax = Math.max(underWayMax, scene.sentTo('a').length - answered);
-    // A refusal is an answer.
+    // A refusal counts as an answer.
     scene.sentTo('a')[answered]?.empty(answered % 2 === 0 ? 200 : 404);
   }
   t.same(await scene.over(), { told: 2_000, untold: 0 });
@@ -82,7 +82,7 @@ t.test('a backend is told of all its sessions, oldest first, more at once the lo
   t.ok(scene.sentTo('a').every(({ request }) => request.method === 'DELETE'));
 });
 
-t.test('a silent backend costs the others nothing, and is asked less and less', async (t) => {
+t.test('a silent backend does not delay the others, and is told of fewer sessions at once', async (t) => {
   const scene = new Scene(t).open('silent', 500).open('good', 500).say();
   t.equal(scene.sentTo('good').length, limits.farewellsPerOriginFirst, 'both have begun');
   for (let answered = 0; answered < scene.sentTo('good').length; answered += 1) {
@@ -101,7 +101,7 @@ t.test('a silent backend costs the others nothing, and is asked less and less', 
   t.equal(scene.context.http.calls.length, sentCount, 'after its time nothing is sent');
 });
 
-t.test('a backend that cannot be reached is counted, and soon over', async (t) => {
+t.test('sessions of an unreachable backend are counted as untold, without a wait', async (t) => {
   const scene = new Scene(t).open('gone', 300).say();
   for (let failed = 0; failed < scene.sentTo('gone').length; failed += 1) {
     scene.sentTo('gone')[failed]?.fault('connection-refused');
@@ -109,7 +109,7 @@ t.test('a backend that cannot be reached is counted, and soon over', async (t) =
   t.same(await scene.over(), { told: 0, untold: 300 });
 });
 
-t.test('one that answers again has more at once again', async (t) => {
+t.test('a backend that answers again is told of more sessions at once again', async (t) => {
   const scene = new Scene(t).open('a', 300).say();
   scene.context.advance(limits.noticeMsMax + 100);
   let answered = limits.farewellsPerOriginFirst;
@@ -130,14 +130,14 @@ t.test('of very many backends some are told at once, and all in turn', async (t)
   t.same(await scene.over(), { told: names.length * limits.farewellsPerOriginFirst, untold: 0 });
 });
 
-t.test('sessions without an id, and none at all, need no word', async (t) => {
+t.test('sessions without an id need no farewell, and neither does an empty set', async (t) => {
   const scene = new Scene(t).open('stateless', 3, () => '').say();
   t.same(await scene.over(), { told: 0, untold: 0 });
   t.equal(scene.context.http.calls.length, 0);
   t.same(await new Scene(t).say().over(), { told: 0, untold: 0 });
 });
 
-t.test('a relay that stops: thousands of sessions, backends that take their time, one that takes none', async (t) => {
+t.test('a relay that stops ends thousands of sessions at a slow backend, while another stays silent', async (t) => {
   const SESSIONS = 1_000;
   const DELETE_MS = 250;
   const isDelete = ({ method }: { method: string }): boolean => method === 'DELETE';
@@ -155,7 +155,7 @@ t.test('a relay that stops: thousands of sessions, backends that take their time
     },
   });
   const silent = await backendFor(t, { withSessions: true, onRequest: isDelete });
-  // As long as a busy machine takes: each session is to be open at both.
+  // Timeouts for a busy machine, since every session has to be open at both backends.
   const wired = new WiredRelay(t, { initializePatienceMs: 60_000, initializeTimeoutMs: 60_000 });
   const callers = Array.from({ length: SESSIONS }, (_, index) =>
     wired.caller({ slow: slow.url, silent: silent.url }, `subject ${index}`),

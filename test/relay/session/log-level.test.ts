@@ -1,4 +1,4 @@
-// What the clock and a client in a hurry make of log levels and changed roots; how they pass is in test/spec/logging.rows.ts.
+// Log levels and changed roots with slow backends, ended sessions and hasty clients; how they pass is in test/spec/logging.rows.ts.
 import t, { type Test } from 'tap';
 import { limits } from '../../../src/shared/limits.js';
 import { RelayScene } from '../relay-scene.js';
@@ -12,7 +12,7 @@ function open(t: Test): RelayScene {
   return new RelayScene(t, virtualHostOf({ a: {}, b: {} })).open({ roots: {} }, answer);
 }
 
-t.test('a backend that does not take the level is waited for only so long', async (t) => {
+t.test('a backend that does not answer the level delays the client up to a bound', async (t) => {
   const scene = open(t);
   const exchange = scene.post('logging/setLevel', { level: 'debug' }, 7);
   const [one, two] = [scene.http.call(-2), scene.http.call(-1)];
@@ -23,7 +23,7 @@ t.test('a backend that does not take the level is waited for only so long', asyn
   t.equal(exchange.answer?.body.toString(), '{"jsonrpc":"2.0","id":7,"result":{}}');
 });
 
-t.test('a level that is being set when the session ends is answered', async (t) => {
+t.test('a level that is being set when the session ends is answered with an error', async (t) => {
   const scene = open(t);
   const exchange = scene.post('logging/setLevel', { level: 'debug' }, 7);
   scene.request({ method: 'DELETE' });
@@ -32,7 +32,7 @@ t.test('a level that is being set when the session ends is answered', async (t) 
   t.equal(scene.accounts.size, 0);
 });
 
-t.test('roots that change faster than a backend takes it are told once more', async (t) => {
+t.test('roots that change faster than a backend accepts it are announced once more', async (t) => {
   const scene = open(t);
   const sent = (): number => scene.http.summary.filter((text) => text === 'notifications/roots/list_changed').length;
   for (let count = 0; count < 100; count += 1) scene.post('notifications/roots/list_changed', undefined);

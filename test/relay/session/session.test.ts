@@ -1,4 +1,4 @@
-// What a downstream session keeps: whose it is, its upstream sessions as the config changes, its calls in flight.
+// What a downstream session keeps: its owner, its upstream sessions as the config changes, and its requests in flight.
 import t, { type Test } from 'tap';
 import { NO_MIRROR, type ExchangeRequest } from '../../../src/relay/exchange/exchange.js';
 import { RequestInFlight } from '../../../src/relay/in-flight/request-in-flight.js';
@@ -61,7 +61,7 @@ function open(
   return upstream;
 }
 
-/** A request as far as a session is concerned. */
+/** A request, as far as a session sees it. */
 class CountedRequest extends RequestInFlight {
   readonly id: IdSpan;
   readonly isCancellable: boolean;
@@ -74,7 +74,7 @@ class CountedRequest extends RequestInFlight {
   }
 
   cancel(): void {
-    // Nobody cancels here.
+    // Nothing here cancels a request.
   }
 
   endWithSession(): void {
@@ -82,7 +82,7 @@ class CountedRequest extends RequestInFlight {
   }
 }
 
-t.test('belongs to one subject at one virtual host', async (t) => {
+t.test('a session belongs to one subject at one virtual host', async (t) => {
   const { session } = start(t);
   t.ok(session.belongsTo('alice', 'vh'));
   t.notOk(session.belongsTo('bob', 'vh'));
@@ -90,7 +90,7 @@ t.test('belongs to one subject at one virtual host', async (t) => {
   t.notOk(session.belongsTo('Alice', 'vh'));
 });
 
-t.test('one upstream session a backend, made on first use and not yet opened', async (t) => {
+t.test('there is one upstream session per backend, created on first use and not yet opened', async (t) => {
   const { context, session } = start(t);
   const virtualHost = virtualHostOf({ a: {}, b: {} });
   session.applyConfig(virtualHost, REQUEST);
@@ -101,7 +101,7 @@ t.test('one upstream session a backend, made on first use and not yet opened', a
   t.same(context.http.summary, []);
 });
 
-t.test('obey: what was removed is closed, with the headers of the request that found it out', async (t) => {
+t.test('a removed backend is closed, with the headers of the request that brought the new config', async (t) => {
   const { context, session } = start(t);
   const before = virtualHostOf({ a: { passthrough_headers: ['x-tenant'] }, b: {} });
   session.applyConfig(before, REQUEST);
@@ -119,7 +119,7 @@ t.test('obey: what was removed is closed, with the headers of the request that f
   t.equal(session.upstream(backendOf(after, 'b')), b);
 });
 
-t.test('obey: what has moved is closed, and opened anew at its new place when needed', async (t) => {
+t.test('a moved backend is closed, and opened at its new place when it is needed', async (t) => {
   const url = 'https://b.example/mcp';
   const moves: Record<string, Parameters<typeof virtualHostOf>[0]> = {
     'another host': { b: { url: 'https://c.example/mcp' } },
@@ -146,7 +146,7 @@ t.test('obey: what has moved is closed, and opened anew at its new place when ne
   }
 });
 
-t.test('obey: a change of lists alone keeps the session, and counts from now on', async (t) => {
+t.test('a change of lists alone keeps the upstream session, and counts from now on', async (t) => {
   const { context, session } = start(t);
   const url = 'https://b.example/mcp';
   const before = virtualHostOf({ b: { url } });
@@ -161,7 +161,7 @@ t.test('obey: a change of lists alone keeps the session, and counts from now on'
   t.equal(context.http.calls.length, sentCount, 'nothing is sent');
 });
 
-t.test('obey: a new backend is not opened before it is needed; one that comes back is a new one', async (t) => {
+t.test('a new backend is not opened before it is needed, and one that comes back is a new one', async (t) => {
   const { context, session } = start(t);
   const one = virtualHostOf({ a: {} });
   session.applyConfig(one, REQUEST);
@@ -176,14 +176,14 @@ t.test('obey: a new backend is not opened before it is needed; one that comes ba
   t.not(session.upstream(backendOf(both, 'a')), a);
 });
 
-t.test('end: every upstream session is closed, every call is ended, once', async (t) => {
+t.test('the end closes every upstream session and ends every call, once', async (t) => {
   for (const request of [REQUEST, undefined]) {
     const { context, session } = start(t);
     const virtualHost = virtualHostOf({ a: { passthrough_headers: ['x-tenant'] }, b: {} });
     session.applyConfig(virtualHost, REQUEST);
     const upstreams = ['a', 'b'].map((name) => open(context, session, virtualHost, name));
     const calls = [new CountedRequest('1'), new CountedRequest('1')];
-    // Under one id, which a caller should not do: both are ended all the same.
+    // Both calls have one id, which a caller should not do; both are ended all the same.
     for (const call of calls) session.begin(call);
     const sentCount = context.http.calls.length;
     session.end(request);
@@ -224,7 +224,7 @@ t.test('requests are counted and found by their id, up to the limit', async (t) 
   t.notOk(session.isBusy);
 });
 
-t.test('a session is busy while a backend is being opened: it does not idle out', async (t) => {
+t.test('a session does not idle out while a backend is being opened', async (t) => {
   const { context, session } = start(t);
   const virtualHost = virtualHostOf({ a: {}, b: {} });
   session.applyConfig(virtualHost, REQUEST);
@@ -236,7 +236,7 @@ t.test('a session is busy while a backend is being opened: it does not idle out'
   t.notOk(session.isBusy);
 });
 
-t.test('an id that is used twice at once finds the later request, until that one is over', async (t) => {
+t.test('of two requests with one id the later one is found, until that is over', async (t) => {
   const { session } = start(t);
   const [earlier, later] = [new CountedRequest('1'), new CountedRequest('1')];
   session.begin(earlier);
@@ -249,7 +249,7 @@ t.test('an id that is used twice at once finds the later request, until that one
   t.notOk(session.isBusy);
 });
 
-t.test('what cannot be cancelled does not hide what can', async (t) => {
+t.test('a request that cannot be cancelled does not hide one that can', async (t) => {
   const { session } = start(t);
   const [call, list] = [new CountedRequest('1'), new CountedRequest('1', false)];
   session.begin(call);

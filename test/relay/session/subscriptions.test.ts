@@ -1,4 +1,4 @@
-// What a session keeps of its subscriptions, and for how long; that they reach backends is in test/spec/streams.rows.ts.
+// What a session keeps of its subscriptions, and for how long; how they reach backends is in test/spec/streams.rows.ts.
 import t from 'tap';
 import { Subscriptions } from '../../../src/relay/session/subscriptions.js';
 import { limits } from '../../../src/shared/limits.js';
@@ -10,7 +10,7 @@ import { BoundedShare } from '../../support/bounded-share.js';
 import { until } from '../../support/until.js';
 import { virtualHostOf } from '../virtual-host.js';
 
-t.test('there is a bound for their number and one for their bytes', async (t) => {
+t.test('the number and the bytes of subscriptions are bounded', async (t) => {
   const many = new Subscriptions(new BoundedShare(Infinity));
   for (let number = 0; number < limits.subscriptionsMax; number += 1) many.add('b', `a:${number}`);
   t.notOk(many.hasRoomFor('a:b'));
@@ -22,7 +22,7 @@ t.test('there is a bound for their number and one for their bytes', async (t) =>
   t.ok(few.hasRoomFor('x'.repeat(1_000)));
 });
 
-t.test('those that are too long for a record are not in it, until they are fewer', async (t) => {
+t.test('subscriptions that are too long for a record are not in it, until they are fewer', async (t) => {
   const subscriptions = new Subscriptions(new BoundedShare(Infinity));
   const uris = Array.from({ length: 17 }, (_, number) => `${number}:${'x'.repeat(16_000)}`);
   for (const uri of uris) subscriptions.add('b', uri);
@@ -31,7 +31,7 @@ t.test('those that are too long for a record are not in it, until they are fewer
   t.equal(subscriptions.recorded()['b']?.length, 16);
 });
 
-t.test('those of a backend that has gone weigh nothing', async (t) => {
+t.test('subscriptions at a backend that was removed take no room', async (t) => {
   const memory = new BoundedShare(10_000);
   const subscriptions = new Subscriptions(memory);
   for (const uri of ['a:b', 'a:c']) subscriptions.add('one', uri);
@@ -43,7 +43,7 @@ t.test('those of a backend that has gone weigh nothing', async (t) => {
   t.equal(memory.heldBytes, 0);
 });
 
-t.test('one is one, however often it is made, and none when it has ended', async (t) => {
+t.test('a subscription counts once, however often it is made, and not at all once it has ended', async (t) => {
   const memory = new BoundedShare(Infinity);
   const subscriptions = new Subscriptions(memory);
   subscriptions.add('b', 'a:b');
@@ -69,7 +69,7 @@ function introduction(resources: object | undefined): string {
 
 const DONE = JSON.stringify({ jsonrpc: '2.0', id: REQUEST_ID, result: {} });
 
-t.test('a backend that has lost its session is told again, if it still takes subscriptions', async (t) => {
+t.test('a backend that has lost its session is subscribed to again, if it still has resources', async (t) => {
   for (const [resources, expected] of [
     [{ subscribe: true }, ['x:1', 'x:3']],
     [{}, ['x:1', 'x:3']],
@@ -102,7 +102,7 @@ t.test('a backend that has lost its session is told again, if it still takes sub
   }
 });
 
-/** The URIs that the backends were asked for with a method, in order. */
+/** The URIs of all requests of one method to the backends, in order. */
 function asked({ http }: RelayScene, method: string): string[] {
   const texts = http.calls.map(({ text }) => text).filter((text) => text.includes(`"resources/${method}"`));
   return texts.map((text) => (JSON.parse(text) as { params: { uri: string } }).params.uri);
@@ -114,7 +114,7 @@ function answerLast({ http }: RelayScene, id: number): void {
 
 const TAKES = introduction({ subscribe: true });
 
-t.test('those that are asked for take their room at once, and give it back when refused', async (t) => {
+t.test('a subscription takes its room when it is requested, and gives it back when refused', async (t) => {
   const scene = new RelayScene(t, virtualHostOf({ b: {} })).open({}, TAKES);
   const { http } = scene;
   const subscribe = (uri: string, id: number) => scene.post('resources/subscribe', { uri }, id);
@@ -129,7 +129,7 @@ t.test('those that are asked for take their room at once, and give it back when 
   t.equal(subscribe('b+a:x', 10).answer, undefined, 'there is room again');
 });
 
-t.test('one that is settled when the allow-list has become narrower is ended again', async (t) => {
+t.test('a subscription accepted after the allow-list became narrower is ended again', async (t) => {
   const scene = new RelayScene(t, virtualHostOf({ b: {} })).open({}, TAKES);
   scene.post('resources/subscribe', { uri: 'b+a:1' }, 7);
   const call = scene.http.last;
@@ -141,7 +141,7 @@ t.test('one that is settled when the allow-list has become narrower is ended aga
   t.same(asked(scene, 'unsubscribe'), ['a:1']);
 });
 
-t.test('one that is settled when its backend has moved is not taken to the new place', async (t) => {
+t.test('a subscription accepted after its backend has moved is not repeated at the new place', async (t) => {
   const scene = new RelayScene(t, virtualHostOf({ b: {} })).open({}, TAKES);
   scene.post('resources/subscribe', { uri: 'b+a:1' }, 7);
   const call = scene.http.last;
@@ -157,7 +157,7 @@ t.test('one that is settled when its backend has moved is not taken to the new p
   t.same(asked(scene, 'subscribe'), ['a:1'], 'the first alone');
 });
 
-t.test('one is ended without a look into the lists that its resource may have left', async (t) => {
+t.test('a subscription is ended without asking whether lists still have its resource', async (t) => {
   const virtualHost = virtualHostOf({ b: { allowed_resource_names: ['named'] } });
   const scene = new RelayScene(t, virtualHost).open({}, TAKES);
   const { http } = scene;
@@ -174,7 +174,7 @@ t.test('one is ended without a look into the lists that its resource may have le
   t.equal(http.last.summary, 'resources/list', 'it is held no more');
 });
 
-t.test('a backend takes subscriptions that says it does not, and is listened to from then on', async (t) => {
+t.test('a backend that does not declare subscriptions may take them, and is listened to from then on', async (t) => {
   const scene = new RelayScene(t, virtualHostOf({ b: {}, c: {} })).open({}, introduction({ subscribe: false }));
   const { http } = scene;
   const get = (): RecordedExchange =>
@@ -199,7 +199,7 @@ t.test('a backend takes subscriptions that says it does not, and is listened to 
 });
 
 t.test(
-  'one is ended when the allow-list has another entry in the place of its own, and nothing more is heard of it',
+  'a subscription is ended when another entry takes the place of its own in the allow-list, and nothing more is heard of it',
   (t) => {
     const resources = (...names: string[]) => virtualHostOf({ b: { allowed_resource_names: names } });
     const scene = new RelayScene(t, resources('a:1', 'a:2')).open({}, TAKES);
@@ -221,7 +221,7 @@ t.test(
   },
 );
 
-t.test('one that a name allows goes on when the allow-list says the same in another order', (t) => {
+t.test('a subscription allowed by name goes on when the allow-list changes only its order', (t) => {
   const resources = (...names: string[]) => virtualHostOf({ b: { allowed_resource_names: names } });
   const scene = new RelayScene(t, resources('named', 'a:2')).open({}, TAKES);
   const { http } = scene;
@@ -241,7 +241,7 @@ t.test('one that a name allows goes on when the allow-list says the same in anot
   t.end();
 });
 
-t.test('one that a name allows is told again in a new session too; one that nothing may allow any more is not', (t) => {
+t.test('a subscription allowed by name is renewed in a new session; one that is no longer allowed is not', (t) => {
   const resources = (...names: string[]) => virtualHostOf({ b: { allowed_resource_names: names } });
   const scene = new RelayScene(t, resources('named', 'a:2')).open({}, TAKES);
   const { http } = scene;
@@ -266,7 +266,7 @@ t.test('one that a name allows is told again in a new session too; one that noth
   t.end();
 });
 
-t.test('many against many templates: others have their turns in between', async (t) => {
+t.test('many subscriptions are matched against many templates over several turns', async (t) => {
   const count = 64;
   const scene = new RelayScene(t, virtualHostOf({ b: {} })).open({}, TAKES);
   const uris = Array.from({ length: count }, (_, number) => `x:${'y'.repeat(4_000)}${number}`);

@@ -1,4 +1,4 @@
-// Which backends of a session are listened to, and how long: what they say then is in the tests of its stream.
+// Which backends of a session are listened to, and for how long; what they say is in the tests of the session's stream.
 import t, { type Test } from 'tap';
 import { limits } from '../../../src/shared/limits.js';
 import type { RecordedExchange } from '../../support/recorded-exchange.js';
@@ -8,7 +8,7 @@ import { virtualHostOf } from '../virtual-host.js';
 
 const SPEAKING = { logging: {} };
 
-/** A session whose backends are `a`, which has something to say, and `b`, as the test has it. */
+/** A session with two backends, which can send notifications unless the test declares otherwise. */
 class Scene extends RelayScene {
   constructor(t: Test, capabilities: Readonly<Record<'a' | 'b', object>> = { a: SPEAKING, b: SPEAKING }) {
     super(t, virtualHostOf({ a: {}, b: {} }));
@@ -28,7 +28,7 @@ class Scene extends RelayScene {
     return this.request({ method: 'GET', body: Buffer.alloc(0), answerForms: 'event-stream' });
   }
 
-  /** Streams that are open, or asked for. */
+  /** The backends whose streams are open or being opened. */
   get heard(): ('a' | 'b')[] {
     return this.streams
       .filter(({ isAborted }) => !isAborted)
@@ -52,7 +52,7 @@ t.test('a backend that can have nothing to say is not listened to', async (t) =>
   t.same(scene.heard, ['a']);
 });
 
-t.test('a newer GET finds the streams of the older', async (t) => {
+t.test('a newer GET reuses the backend streams of the older one', async (t) => {
   const scene = new Scene(t);
   scene.listen();
   for (const stream of scene.streams) stream.head(200, 'text/event-stream');
@@ -80,7 +80,7 @@ t.test('a client that comes back in time finds the streams open', async (t) => {
   t.equal(scene.streams.length, 2);
 });
 
-t.test('a backend that lost its session is opened again for who only listens, after a delay', async (t) => {
+t.test('a backend that lost its session is reopened for a client that only listens, after a delay', async (t) => {
   const scene = new Scene(t);
   scene.listen();
   for (const stream of scene.streams) stream.head(200, 'text/event-stream');
@@ -94,7 +94,7 @@ t.test('a backend that lost its session is opened again for who only listens, af
   t.same(scene.http.summary.slice(sentCount), ['GET', 'initialize']);
 });
 
-t.test('a process that drains listens to nobody any more, and sessions go on', async (t) => {
+t.test('a process that drains no longer listens to backends, and sessions go on', async (t) => {
   const scene = new Scene(t);
   const stream = scene.listen();
   scene.relay.drain();
@@ -103,7 +103,7 @@ t.test('a process that drains listens to nobody any more, and sessions go on', a
   t.equal(scene.post('ping', {}, 1).answer?.status, 200);
 });
 
-t.test('with the session all of it ends', async (t) => {
+t.test('the end of the session ends all its streams', async (t) => {
   const scene = new Scene(t);
   const stream = scene.listen();
   scene.request({ method: 'DELETE', body: Buffer.alloc(0) });

@@ -1,5 +1,5 @@
-// What is kept of a call's stream for a client whose connection broke, and what goes first when there is no room; how it passes is in
-// test/spec/resumption.rows.ts.
+// What is kept of a call's stream for a client whose connection broke, and what is dropped first when there is no room; how clients
+// resume is in test/spec/resumption.rows.ts.
 import { setImmediate as turn } from 'node:timers/promises';
 import t from 'tap';
 import { parseEventId, StreamKeeper } from '../../../src/relay/stream/stream-keeper.js';
@@ -12,7 +12,7 @@ import { ID, KIB, RESUMPTION_MS, Streamed, StreamScene, text } from '../stream-s
 const LOST_ANSWER =
   '{"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"The response came while the connection was lost, and is too large to be kept"}}';
 
-t.test('ids name the stream and the event, each once; what was never given out is none', async (t) => {
+t.test('an event id names the stream and the event, and a malformed id is none', async (t) => {
   const scene = new StreamScene(t);
   const streams = [scene.stream(), scene.stream()];
   for (const streamed of streams) streamed.say('1', '2');
@@ -27,7 +27,7 @@ t.test('ids name the stream and the event, each once; what was never given out i
   }
 });
 
-t.test('of what was written the last is kept, of what was not all, oldest first when there is no room', async (t) => {
+t.test('recent written events and all others are kept, and the oldest go when there is no room', async (t) => {
   const scene = new StreamScene(t, 32 * KIB);
   const streamed = scene.stream();
   for (let number = 1; number <= 200; number += 1) streamed.say(text(number));
@@ -47,7 +47,7 @@ t.test('of what was written the last is kept, of what was not all, oldest first 
   );
 });
 
-t.test('a window of what was written, and no more', async (t) => {
+t.test('written events are kept up to a bound', async (t) => {
   const scene = new StreamScene(t, 64 * KIB * KIB);
   const streamed = scene.stream();
   for (let number = 1; number <= 200; number += 1) streamed.say(text(number));
@@ -58,7 +58,7 @@ t.test('a window of what was written, and no more', async (t) => {
   t.equal(streamed.exchange.outcome, 'ended', 'the older connection');
 });
 
-t.test('an answer that is too large to be kept leaves a word, one that is not is there', async (t) => {
+t.test('an answer that is too large to be kept is replaced by an error, and any other is kept', async (t) => {
   const scene = new StreamScene(t, 256 * KIB);
   const large = scene.stream().say('1');
   large.exchange.abort();
@@ -73,7 +73,7 @@ t.test('an answer that is too large to be kept leaves a word, one that is not is
   t.equal(exchange.outcome, 'ended');
 });
 
-t.test('a connection that breaks within a large event has it again, whole', async (t) => {
+t.test('a client whose connection breaks within a large event gets it again, whole', async (t) => {
   const scene = new StreamScene(t, 64 * KIB * KIB);
   const streamed = scene.stream(true).say('1');
   t.ok(streamed.stream.isBlocked);
@@ -88,7 +88,7 @@ t.test('a connection that breaks within a large event has it again, whole', asyn
   t.same(readEvents(streamed.goOn(1).written), [parts[0]!.toString()], 'is left for one that does');
 });
 
-t.test('streams of which nothing was fetched go oldest first; those whose answer went out before them', async (t) => {
+t.test('streams that nobody resumed go oldest first, and delivered ones go before them', async (t) => {
   const scene = new StreamScene(t, 40 * KIB);
   const delivered = scene.stream().say(text(0));
   delivered.stream.finish([Buffer.from(text(0))], ID);
@@ -104,7 +104,7 @@ t.test('streams of which nothing was fetched go oldest first; those whose answer
   t.ok(scene.heldBytes <= 40 * KIB);
 });
 
-t.test('a few streams whose answer went out are kept, for a while; the others until their time', async (t) => {
+t.test('a few delivered streams are kept for a while, and the others until their time', async (t) => {
   const scene = new StreamScene(t);
   const delivered = Array.from({ length: 10 }, () => {
     const streamed = scene.stream().say('1');
@@ -126,7 +126,7 @@ t.test('a few streams whose answer went out are kept, for a while; the others un
   t.equal(scene.heldBytes, 0);
 });
 
-t.test('a large event is no longer written to a connection that a newer one replaces', async (t) => {
+t.test('a large event is no longer written to a connection that a newer one has replaced', async (t) => {
   const scene = new StreamScene(t, 64 * KIB * KIB);
   const streamed = scene.stream().say('1');
   const first = streamed.exchange;
@@ -138,7 +138,7 @@ t.test('a large event is no longer written to a connection that a newer one repl
   t.equal(first.writtenBytes, writtenBytes);
 });
 
-t.test('an answer that went out counts as such, however large it is and however long that took', async (t) => {
+t.test('a delivered answer counts as such, however large it is and however long that took', async (t) => {
   const scene = new StreamScene(t, 8 * KIB * KIB);
   const large = Array.from({ length: limits.deliveredStreamsKept }, (_, number) => {
     const streamed = scene.stream().say('1');
@@ -159,7 +159,7 @@ t.test('an answer that went out counts as such, however large it is and however 
 });
 
 t.test(
-  'the error in place of an answer that cannot be kept has the id as it was sent, whose memory is used again',
+  'the error in place of an answer that cannot be kept has the id as it was sent, although its memory is used again',
   async (t) => {
     const scene = new StreamScene(t);
     const body = Buffer.from(`{"id":"${'i'.repeat(100)}"}`);
@@ -172,7 +172,7 @@ t.test(
   },
 );
 
-t.test('where not even that error can be kept nobody can go on', async (t) => {
+t.test('when not even that error can be kept, the stream cannot be resumed', async (t) => {
   const scene = new StreamScene(t);
   const id = { bytes: Buffer.alloc(limits.keptIdBytesMax + 1, '1'), start: 0, end: limits.keptIdBytesMax + 1 };
   const streamed = scene.stream().say('1');
@@ -194,7 +194,7 @@ t.test('where not even that error can be kept nobody can go on', async (t) => {
   t.equal(small.heldBytes, 0);
 });
 
-t.test('what a client that cannot come back will not get is told to who said it', async (t) => {
+t.test('what a client that cannot resume will not get is reported to its sender', async (t) => {
   const streamed = new Streamed(undefined, true);
   let lostCount = 0;
   for (let count = 0; count < 3; count += 1) streamed.stream.say(Buffer.from('1'), () => (lostCount += 1));
@@ -202,7 +202,7 @@ t.test('what a client that cannot come back will not get is told to who said it'
   t.equal(lostCount, 2, 'the first was written');
 });
 
-t.test('what is kept never takes the room of sessions, and the end of one gives all of it back', async (t) => {
+t.test('kept events never take the room of sessions, and the end of a session gives all of it back', async (t) => {
   const shareBytes = 64 * KIB;
   const scene = new StreamScene(t, 64 * KIB * KIB, shareBytes);
   const streams = Array.from({ length: 20 }, () => scene.stream().say(text(0, 5 * KIB)));
@@ -217,7 +217,7 @@ t.test('what is kept never takes the room of sessions, and the end of one gives 
   t.equal(scene.keeper.find(streams[19]!.stream.number), undefined);
 });
 
-t.test('random breaks, and every event arrives once and in order', async (t) => {
+t.test('after random breaks every event arrives once and in order', async (t) => {
   const scene = new StreamScene(t, 64 * KIB * KIB);
   let seed = 4_711;
   const chance = (of: number): boolean => {
@@ -232,7 +232,7 @@ t.test('random breaks, and every event arrives once and in order', async (t) => 
     const said: string[] = [];
     const breakOff = (): void => {
       const events = readEvents(exchange.written);
-      // The last of them may have been lost on the way.
+      // The last event may have been lost on the way.
       const lostCount = events.length > 0 && chance(2) ? 1 : 0;
       seen.push(...events.slice(0, events.length - lostCount));
       arrived += events.length - lostCount;
@@ -256,7 +256,7 @@ t.test('random breaks, and every event arrives once and in order', async (t) => 
   }
 });
 
-t.test('without ids nothing outlives the connection', async (t) => {
+t.test('without event ids nothing outlives the connection', async (t) => {
   const streamed = new Streamed(undefined);
   streamed.say('1');
   t.equal(streamed.exchange.written.toString(), 'event: message\ndata: 1\n\n');
@@ -273,7 +273,7 @@ t.test('without ids nothing outlives the connection', async (t) => {
   t.equal(slow.exchange.outcome, 'ended');
 });
 
-t.test('what many subjects have kept leaves half of the share of all to their sessions', async (t) => {
+t.test('what many subjects have kept leaves half of the total to their sessions', async (t) => {
   const totalBytes = 1024 * KIB;
   const accounts = createAccounts({ sessionBytesMax: totalBytes, subjectSessionBytesMax: totalBytes / 8 });
   const deadlines = new DeadlineWheel();
@@ -289,7 +289,7 @@ t.test('what many subjects have kept leaves half of the share of all to their se
     t.ok(account.sessionBytes.held <= totalBytes / 16 + KIB, `subject ${subject}: half of its own`);
   }
   const held = accounts.held('sessionBytes');
-  // A stream that has no room at all keeps a word of that.
+  // A stream without any room still keeps the notice of what was lost.
   t.ok(held <= totalBytes / 2 + 32 * KIB, `${held} bytes of all`);
   t.ok(held > totalBytes / 2 - 32 * KIB, `${held} bytes of all: they may be used`);
 });

@@ -1,4 +1,4 @@
-// The stream of a session: what waits for a slow reader, and what becomes of it; how it passes is in test/spec/streams.rows.ts.
+// The stream of a session: what waits for a slow reader, and what becomes of it; how messages pass is in test/spec/streams.rows.ts.
 import { answerOptions } from '../../support/answer-options.js';
 import t, { type Test } from 'tap';
 import type { AnswerOptions } from '../../../src/config/dataplane-options.js';
@@ -19,7 +19,7 @@ class Scene {
   #nowMs = 0;
   isReady = true;
 
-  /** @param answers of a client that can go on with streams. */
+  /** @param answers for a client that can resume streams. */
   constructor(t: Test, answers?: AnswerOptions) {
     this.#deadlines = new DeadlineWheel(10, () => this.#nowMs);
     t.teardown(() => this.#deadlines.stop());
@@ -38,7 +38,7 @@ class Scene {
     return exchange;
   }
 
-  /** @param lost gets what is lost. */
+  /** @param lost collects the texts that are lost. */
   tell(text: string, lost: string[] = []): void {
     this.stream.tell([Buffer.from(text)], () => lost.push(text));
   }
@@ -53,7 +53,7 @@ class Scene {
   }
 }
 
-t.test('what the client is asked waits until it is ready, and what is said behind it; not for ever', async (t) => {
+t.test('questions wait until the client is ready, with what is said after them, up to a bound', async (t) => {
   for (const isReadyInTime of [true, false]) {
     const scene = new Scene(t);
     scene.isReady = false;
@@ -90,7 +90,7 @@ t.test('what the client is asked waits until it is ready, and what is said behin
   }
 });
 
-t.test('a stream that ends before the client is ready takes the questions with it', async (t) => {
+t.test('a stream that ends before the client is ready loses its questions', async (t) => {
   const scene = new Scene(t);
   scene.isReady = false;
   const lost: string[] = [];
@@ -103,7 +103,7 @@ t.test('a stream that ends before the client is ready takes the questions with i
   t.equal(scene.waitingBytes, 0);
 });
 
-t.test('what is said before the client opens its stream waits for it, where that is expected', async (t) => {
+t.test('what is said before an expected client opens its stream waits for it', async (t) => {
   const scene = new Scene(t);
   const lost: string[] = [];
   scene.tell('1', lost);
@@ -121,7 +121,7 @@ t.test('what is said before the client opens its stream waits for it, where that
   t.same(readEvents(exchange.written), ['2', '3', '4'], 'it has come');
 });
 
-t.test('a client that is expected and does not come loses what was said', async (t) => {
+t.test('what is said to an expected client that does not come is lost', async (t) => {
   const scene = new Scene(t);
   const lost: string[] = [];
   scene.stream.expect();
@@ -145,7 +145,7 @@ t.test('a slow reader gets everything in order when it reads on', async (t) => {
   t.equal(scene.waitingBytes, 0);
 });
 
-t.test('too many events lose the oldest, and the client is told how many', async (t) => {
+t.test('when too many events wait the oldest are lost, and the client is told how many', async (t) => {
   const scene = new Scene(t);
   const exchange = scene.open(true);
   const lost: string[] = [];
@@ -162,7 +162,7 @@ t.test('too many events lose the oldest, and the client is told how many', async
   t.equal(others.length, limits.sessionStreamWaitingMax - 1);
 });
 
-t.test('too many bytes do the same, and so does a share that is used up', async (t) => {
+t.test('too many waiting bytes, or a share that is used up, lose events as well', async (t) => {
   const scene = new Scene(t);
   scene.open(true);
   const lost: string[] = [];
@@ -184,7 +184,7 @@ t.test('too many bytes do the same, and so does a share that is used up', async 
   t.equal(scene.waitingBytes, 0);
 });
 
-t.test('a newer GET gets what an older one that does not read was waited for', async (t) => {
+t.test('a newer GET gets what waited for an older one that does not read', async (t) => {
   const scene = new Scene(t);
   const older = scene.open(true);
   scene.tell('1');
@@ -201,7 +201,7 @@ t.test('a newer GET gets what an older one that does not read was waited for', a
   t.notOk(scene.stream.isOpen);
 });
 
-t.test('without a reader nothing waits, and nobody can be asked', async (t) => {
+t.test('without a reader nothing waits, and the client cannot be asked', async (t) => {
   const scene = new Scene(t);
   const lost: string[] = [];
   scene.tell('1', lost);
@@ -215,7 +215,7 @@ t.test('without a reader nothing waits, and nobody can be asked', async (t) => {
   t.equal(scene.waitingBytes, 0);
 });
 
-t.test('changes of one moment are one notification; one alone keeps its bytes', async (t) => {
+t.test('list changes of one moment become one notification, and a single one keeps its bytes', async (t) => {
   const scene = new Scene(t);
   const exchange = scene.open();
   const tools = 'notifications/tools/list_changed';
@@ -231,7 +231,7 @@ t.test('changes of one moment are one notification; one alone keeps its bytes', 
   t.same(readEvents(exchange.written).slice(1), [`{"jsonrpc":"2.0","method":"${tools}"}`, '{"p":1}']);
 });
 
-t.test('a long word of a change says the same as a short one, and mutes no other', async (t) => {
+t.test('a long notification of a change has the effect of a short one, and suppresses no other', async (t) => {
   const scene = new Scene(t);
   const exchange = scene.open();
   const long = `{"jsonrpc":"2.0","method":"a/list_changed","params":{"x":"${'x'.repeat(limits.countedFromBytes)}"}}`;
@@ -245,7 +245,7 @@ t.test('a long word of a change says the same as a short one, and mutes no other
   }
 });
 
-t.test('a stream has its time; the next GET is let in or not as things are then', async (t) => {
+t.test('each stream ends after its maximum time', async (t) => {
   const scene = new Scene(t);
   const first = scene.open();
   scene.advance(limits.sessionStreamMsMax - 1_000);
@@ -259,7 +259,7 @@ t.test('a stream has its time; the next GET is let in or not as things are then'
 
 const ANSWERS = { ...answerOptions, resumptionTimeMs: 60_000 };
 
-t.test('a client that can go on with it gets ids, and what was said while it was away', async (t) => {
+t.test('a client that can resume gets ids, and what was said while it was away', async (t) => {
   const scene = new Scene(t, ANSWERS);
   const first = scene.open();
   for (const text of ['1', '2', '3']) scene.tell(text);
@@ -278,7 +278,7 @@ t.test('a client that can go on with it gets ids, and what was said while it was
   t.same(lost, []);
 });
 
-t.test('what nobody comes for in time is lost, and nothing of it counts any more', async (t) => {
+t.test('what nobody comes for in time is lost, and no longer counts', async (t) => {
   const scene = new Scene(t, ANSWERS);
   const lost: string[] = [];
   scene.open().abort();
@@ -293,7 +293,7 @@ t.test('what nobody comes for in time is lost, and nothing of it counts any more
   scene.stream.end();
 });
 
-t.test('who comes from further back than what is kept is told how much is missing', async (t) => {
+t.test('a client that resumes from before the kept events is told how many are missing', async (t) => {
   const scene = new Scene(t, ANSWERS);
   const first = scene.open();
   const text = 'x'.repeat(limits.writtenBytesKept / 4);

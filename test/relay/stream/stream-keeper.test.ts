@@ -1,11 +1,11 @@
-// How a call's stream outlives its connections, step by step: what its owner hears, what makes room for what, and what is told of
-// a loss. The larger scenes are in caller-stream.test.ts.
+// How a call's stream outlives its connections, step by step: what its owner hears, what makes room for what, and how a loss is
+// reported. The larger scenes are in caller-stream.test.ts.
 import t from 'tap';
 import { limits } from '../../../src/shared/limits.js';
 import { readEvents } from '../../support/event-stream.js';
 import { ID, KIB, StreamScene, text, type Streamed } from '../stream-scene.js';
 
-t.test('an event is there once it was said, and the last one once it is the answer', async (t) => {
+t.test('a stream knows its events once they were said, and is complete once it has its answer', async (t) => {
   const { stream } = new StreamScene(t).stream().say('1');
   t.same([stream.hasSaid(0), stream.hasSaid(1), stream.hasSaid(2)], [true, true, false]);
   t.notOk(stream.isCompleteAt(1));
@@ -13,7 +13,7 @@ t.test('an event is there once it was said, and the last one once it is the answ
   t.same([stream.isCompleteAt(1), stream.isCompleteAt(2)], [false, true]);
 });
 
-t.test('a stream begins once', async (t) => {
+t.test('a stream sends its opening event once', async (t) => {
   const { stream, exchange } = new StreamScene(t).stream();
   stream.prime();
   stream.prime();
@@ -21,7 +21,7 @@ t.test('a stream begins once', async (t) => {
   t.equal(exchange.written.toString().match(/^id: \d+_0\nretry: 1000\ndata: $/gm)?.length, 1);
 });
 
-t.test('the owner hears what becomes of the connection, and that there is room again', async (t) => {
+t.test('the owner hears of connections that break and come back, and that there is room again', async (t) => {
   const streamed = new StreamScene(t).stream(true).say('1');
   t.same(streamed.heard, []);
   streamed.exchange.isSlow = false;
@@ -32,7 +32,7 @@ t.test('the owner hears what becomes of the connection, and that there is room a
   t.same(streamed.heard, ['room', 'detached', 'attached', 'room']);
 });
 
-t.test('each who comes back is told of what is lost for it, once', async (t) => {
+t.test('each client that comes back is told once of what was lost for it', async (t) => {
   const streamed = new StreamScene(t).stream().say('1');
   streamed.exchange.abort();
   streamed.say(text(2, 300 * KIB));
@@ -44,7 +44,7 @@ t.test('each who comes back is told of what is lost for it, once', async (t) => 
   t.same(events, ['3', '4']);
 });
 
-t.test('who said what is dropped is told', async (t) => {
+t.test('the sender of a dropped event is told', async (t) => {
   const streamed = new StreamScene(t, 32 * KIB).stream().say('1');
   streamed.exchange.abort();
   let lostCount = 0;
@@ -56,7 +56,7 @@ t.test('who said what is dropped is told', async (t) => {
   t.equal(lostCount + events.length, 100);
 });
 
-t.test('what stays for long keeps every byte', async (t) => {
+t.test('an event that is kept for long keeps every byte', async (t) => {
   const scene = new StreamScene(t);
   const streamed = scene.stream().say('1');
   streamed.exchange.abort();
@@ -65,7 +65,7 @@ t.test('what stays for long keeps every byte', async (t) => {
   t.same(readEvents(streamed.goOn(1).written), ['"é🚂\u0000"']);
 });
 
-t.test('what waits for a slow connection is handed over, whatever becomes of what is kept', async (t) => {
+t.test('what waits for a slow connection is still sent after the end of the keeper', async (t) => {
   const scene = new StreamScene(t);
   const streamed = scene.stream(true).say('1', '2', '3');
   scene.keeper.end();
@@ -73,7 +73,7 @@ t.test('what waits for a slow connection is handed over, whatever becomes of wha
   t.same(readEvents(streamed.exchange.written), ['1', '2', '3']);
 });
 
-t.test('the very last event that was written is kept, however large, while others wait', async (t) => {
+t.test('the last written event is kept, however large, while others wait', async (t) => {
   const scene = new StreamScene(t, 64 * KIB * KIB);
   const streamed = scene.stream(true).say('1');
   const events = [text(2, limits.writtenBytesKept + KIB), '3'];
@@ -84,7 +84,7 @@ t.test('the very last event that was written is kept, however large, while other
   t.same(readEvents(streamed.goOn(1).written), events);
 });
 
-t.test('an answer takes the room of older ones, never its own; what is no answer does not', async (t) => {
+t.test('an answer takes the room of older ones, never its own; an event that is no answer does not', async (t) => {
   const scene = new StreamScene(t, 40 * KIB);
   const isThere = ({ stream }: Streamed): boolean => scene.keeper.find(stream.number) !== undefined;
   const answered = Array.from({ length: 5 }, (_, number) => {
@@ -101,7 +101,7 @@ t.test('an answer takes the room of older ones, never its own; what is no answer
   t.same(readEvents(answered[4]!.goOn(0).written), [text(4, 10 * KIB)]);
 });
 
-t.test('a slow connection that breaks behind its answer makes others go', async (t) => {
+t.test('a slow connection that breaks after its answer makes other streams go', async (t) => {
   const scene = new StreamScene(t, 16 * KIB);
   const slow = scene.stream(true).say('1');
   slow.stream.finish([Buffer.from(text(2, 10 * KIB))], ID);
@@ -114,7 +114,7 @@ t.test('a slow connection that breaks behind its answer makes others go', async 
   t.same(readEvents(slow.goOn(1).written), [text(2, 10 * KIB)]);
 });
 
-t.test('an answer that is fetched again and again counts once', async (t) => {
+t.test('an answer that is fetched repeatedly counts once', async (t) => {
   const scene = new StreamScene(t);
   const delivered = Array.from({ length: limits.deliveredStreamsKept }, () => {
     const streamed = scene.stream().say('1');
@@ -125,7 +125,7 @@ t.test('an answer that is fetched again and again counts once', async (t) => {
   for (const { stream } of delivered) t.ok(scene.keeper.find(stream.number) !== undefined);
 });
 
-t.test('streams are looked through again after there was none', async (t) => {
+t.test('expired streams are removed again after there were none for a time', async (t) => {
   const scene = new StreamScene(t);
   for (let round = 0; round < 3; round += 1) {
     scene
@@ -138,7 +138,7 @@ t.test('streams are looked through again after there was none', async (t) => {
   }
 });
 
-t.test('nothing is kept, and nothing counts, once the session is over', async (t) => {
+t.test('after the end of the session nothing is kept, and nothing counts', async (t) => {
   const scene = new StreamScene(t);
   scene.keeper.take(100);
   scene.keeper.end();
