@@ -1,4 +1,4 @@
-// What is on every page: who is signed in, where one can go, and the page that the address names.
+// The frame of every page: who is signed in, the navigation, and the page that the address names.
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { Link, Route, Router, Switch, useLocation } from 'wouter-preact';
@@ -40,7 +40,7 @@ function Frame(): JSX.Element {
   const main = useRef<HTMLElement>(null);
   const isMaker = mayMake(useCaller());
   const [path] = useLocation();
-  // Who reads with the ear or goes by keys stands at the beginning of the new page.
+  // The title names the page: screen readers announce it.
   useEffect(() => {
     document.title = `${PLACES.find(([place]) => isWithin(path, place))?.[1] ?? 'Console'} · Switchyard`;
   }, [path]);

@@ -1,4 +1,4 @@
-// The console's first step: its style, and the page on the screen.
+// Entry point of the console: loads its styles and renders the page.
 import { render } from 'preact';
 import { comeBack } from './api/sign-in.js';
 import { App } from './app.js';

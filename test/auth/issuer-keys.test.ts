@@ -14,7 +14,7 @@ import { until } from '../support/until.js';
 import { tokenOptions } from './token-options.js';
 
 const SUBJECT = { kind: 'subject', subject: 'alice' };
-/** Nothing is fetched again unless a test brings it about. */
+/** With these limits nothing is fetched again unless a test causes it. */
 const NEVER = { keyRefreshMs: 1e9, keyFetchCooldownMs: 1e9, keyFetchRetryMs: 1e9, keyFetchWaitersMax: 10 };
 
 interface Stage {
@@ -66,7 +66,7 @@ t.test('a token is verified with the keys of its own issuer, which are fetched o
   t.strictSame(obstacles, ['', ''], 'both came');
 });
 
-t.test('a key that nobody knows yet is asked for once in a while', async (t) => {
+t.test('an unknown key is asked for only once in a while', async (t) => {
   const issuer = await Issuer.start(t);
   const { reasonOf } = await stage(t, [sourceOf(issuer)], { keyFetchCooldownMs: 0 });
   t.equal(await reasonOf(await issuer.token('alice')), 'alice');
@@ -85,7 +85,7 @@ t.test('a key that nobody knows yet is asked for once in a while', async (t) => 
   t.equal(issuer.fetchCount, before, 'not within the cooldown');
 });
 
-t.test('a key that the issuer takes back verifies no more, nor what was verified with it', async (t) => {
+t.test('a key that the issuer withdraws verifies no more, nor do remembered tokens of it', async (t) => {
   const issuer = await Issuer.start(t);
   const { verifier, reasonOf } = await stage(t, [sourceOf(issuer)], { keyRefreshMs: 20 });
   const token = await issuer.token('alice');
@@ -96,7 +96,7 @@ t.test('a key that the issuer takes back verifies no more, nor what was verified
   t.equal(await reasonOf(await issuer.token('bob')), 'bob');
 });
 
-t.test('an issuer that takes back its last key has none from then on, and no grace counts', async (t) => {
+t.test('an issuer that withdraws its last key has none from then on, without a grace', async (t) => {
   const issuer = await Issuer.start(t);
   const { verifier, reasonOf, obstacles, lines } = await stage(t, [sourceOf(issuer)], { keyRefreshMs: 20 });
   const token = await issuer.token('alice');
@@ -126,7 +126,7 @@ t.test('an issuer that never had a key is known to have none', async (t) => {
   t.equal(lines.filter((line) => line.includes('publishes no key')).length, 1);
 });
 
-t.test('an issuer that is down: what was never fetched is unavailable, and comes when it comes', async (t) => {
+t.test('keys of an issuer that is down are unavailable if never fetched, and arrive when it is back', async (t) => {
   const issuer = await Issuer.start(t);
   const token = await issuer.token('alice');
   await issuer.stop();
@@ -157,7 +157,7 @@ const oddities: Readonly<Record<string, readonly [reason: RegExp, answer: (respo
   'half an answer': [/it took too long/, (response) => void response.writeHead(200).write('{"keys":')],
 };
 
-t.test('what an issuer may answer instead', async (t) => {
+t.test('each invalid answer of an issuer is refused with its reason', async (t) => {
   const issuer = await Issuer.start(t);
   for (const [what, [reason, answer]] of Object.entries(oddities)) {
     issuer.answer = (_request, response) => answer(response);
@@ -165,7 +165,7 @@ t.test('what an issuer may answer instead', async (t) => {
   }
 });
 
-t.test('an issuer says itself where its keys are', async (t) => {
+t.test('an issuer’s metadata says where its keys are', async (t) => {
   const issuer = await Issuer.start(t);
   const jwks = JSON.stringify({ keys: [{ ...createIssuerKey('x').publicKey.export({ format: 'jwk' }), kid: 'x' }] });
   const publish = (path: string, document: object): void => {
@@ -193,7 +193,7 @@ t.test('an issuer says itself where its keys are', async (t) => {
   await t.rejects(idsOf(), { message: /it answered 404/ });
 });
 
-t.test('while the issuer is down its keys are used for a time', async (t) => {
+t.test('while an issuer is down its fetched keys are used for a limited time', async (t) => {
   let nowMs = 1_000;
   let answer: () => readonly VerificationKey[] = () => {
     throw new Error('down');
@@ -258,7 +258,7 @@ t.test('while the issuer is down its keys are used for a time', async (t) => {
   t.equal(keys.keys.size, 1, 'nothing is fetched any more');
 });
 
-t.test('so many wait for a fetch, and no more', async (t) => {
+t.test('the number of requests that wait for a fetch is bounded', async (t) => {
   let onFetched: (keys: readonly VerificationKey[]) => void = () => {};
   const parts = { graceMs: 0, onChange: () => {}, onStanding: () => {}, bounds: { ...NEVER, keyFetchWaitersMax: 2 } };
   const keys = new IssuerKeys(

@@ -23,12 +23,12 @@ interface Stage {
   readonly path: string;
   readonly verifier: TokenVerifier;
   readonly logger: Logger;
-  /** Of the log, with this level and more. */
+  /** Lines of the log at this level or above. */
   readonly linesOf: (level: number) => readonly Record<string, unknown>[];
   readonly kindOf: (key: KeyObject) => Promise<string>;
 }
 
-/** A verifier whose options were read from a file that holds the first key. */
+/** A verifier whose options were read from a file; unless a test says otherwise, it holds the first key. */
 function stage(t: Test, atStart = pem(first.publicKey)): Stage {
   const path = join(createScratchDirectory(t), 'keys.pem');
   writeFileSync(path, atStart);
@@ -43,7 +43,7 @@ function stage(t: Test, atStart = pem(first.publicKey)): Stage {
   return { path, verifier, logger: logInto(lines), linesOf, kindOf };
 }
 
-t.test('a key is renewed while tokens of the old one are still good, and then is the old one', async (t) => {
+t.test('a new key is accepted while the old one is still valid, and then replaces it', async (t) => {
   const { path, verifier, logger, linesOf, kindOf } = stage(t);
   await verifier.watchKeys(logger);
   const remembered = await tokenOf(first.privateKey);
@@ -54,7 +54,7 @@ t.test('a key is renewed while tokens of the old one are still good, and then is
   await until(async () => (await kindOf(second.privateKey)) === 'subject', 'the second key');
   t.notOk(verifier.verify(remembered) instanceof Promise, 'a key more costs nobody a verification');
 
-  // As careful people do it: written aside, then put into its place.
+  // As careful operators do it: written to another file, which then replaces the first by a rename.
   writeFileSync(`${path}.new`, pem(second.publicKey));
   renameSync(`${path}.new`, path);
   await until(async () => (await kindOf(first.privateKey)) === 'refused', 'the end of the first key');
@@ -66,7 +66,7 @@ t.test('a key is renewed while tokens of the old one are still good, and then is
   ]);
 });
 
-t.test('a file that is broken, gone or huge leaves the keys of before, and says so once', async (t) => {
+t.test('a broken, missing or huge file leaves the former keys in use, and is reported once', async (t) => {
   const { path, verifier, logger, linesOf, kindOf } = stage(t);
   await verifier.watchKeys(logger);
   const complaints = (): readonly unknown[] => linesOf(50);
@@ -90,7 +90,7 @@ t.test('a file that is broken, gone or huge leaves the keys of before, and says 
   t.equal(complaints().length, broken.length, 'once each');
 });
 
-/** Of the file, from now on: one more than may be opened, as the system has it, so many times. @returns how many are left. */
+/** Makes so many reads of the file fail with EMFILE, as when too many files are open. @returns how many failures are left. */
 function failReads(t: Test, path: string, times: number): () => number {
   const { readFileSync } = fs;
   const restore = (): void => {
@@ -108,7 +108,7 @@ function failReads(t: Test, path: string, times: number): () => number {
   return () => left;
 }
 
-t.test('a file that cannot be read for a moment is read at a later look, and that is said once', async (t) => {
+t.test('a file that cannot be read for a moment is read at a later check, and reported once', async (t) => {
   const { path, verifier, logger, linesOf, kindOf } = stage(t);
   await verifier.watchKeys(logger);
   const left = failReads(t, path, 2);
@@ -121,14 +121,14 @@ t.test('a file that cannot be read for a moment is read at a later look, and tha
   t.equal(linesOf(50).length, 1);
 });
 
-t.test('what has changed since the options were read counts from the start on', async (t) => {
+t.test('a change since the options were read counts from the start on', async (t) => {
   const { verifier, logger, kindOf } = stage(t, pem(second.publicKey));
   await verifier.watchKeys(logger);
   t.equal(await kindOf(second.privateKey), 'subject');
   t.equal(await kindOf(first.privateKey), 'refused');
 });
 
-t.test('a link that is turned round is a change', async (t) => {
+t.test('a symbolic link that is redirected counts as a change', async (t) => {
   const { path, verifier, logger, kindOf } = stage(t);
   const [one, two] = [`${path}.1`, `${path}.2`];
   writeFileSync(one, pem(first.publicKey));

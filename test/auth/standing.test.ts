@@ -1,4 +1,4 @@
-// What a token's claims say of its bearer: rows of claims, of every type that JSON has.
+// What a token's claims say about its bearer: rows of claims, with values of every JSON type.
 import t from 'tap';
 import { standingOf } from '../../src/auth/standing.js';
 import { TokenVerifier } from '../../src/auth/token-verifier.js';
@@ -15,7 +15,7 @@ function roleOf(claim: string, payload: object, names = ''): Role | undefined {
 
 const many = (count: number): string[] => Array.from({ length: count }, (_, index) => `t${index}`);
 
-t.test('a role is a text or one of a list, wherever the claim stands', async (t) => {
+t.test('a role is a string or one of a list, wherever the claim is', async (t) => {
   const rows: [string, object, Role | undefined][] = [
     ['roles', { roles: 'editor' }, 'editor'],
     ['roles', { roles: ['offline_access', 'reader'] }, 'reader'],
@@ -33,7 +33,7 @@ t.test('a role is a text or one of a list, wherever the claim stands', async (t)
   for (const [claim, payload, role] of rows) t.equal(roleOf(claim, payload), role, JSON.stringify([claim, payload]));
 });
 
-t.test('what is no text makes nobody anything', async (t) => {
+t.test('a value that is no string gives no role', async (t) => {
   const forged: unknown[] = [
     ...[1, 2, 0, true, null, {}, { admin: true }, { 0: 'admin', length: 1 }, [['admin']], [{ name: 'admin' }]],
     ...[['admin', 1], ['admin', null], ['admin', ['reader']], ['admin', ''], '', ' admin', 'Admin', 'admin,reader'],
@@ -48,7 +48,7 @@ t.test('what is no text makes nobody anything', async (t) => {
     'admin',
     'as many as there may be',
   );
-  // What every object and array has is no claim.
+  // Inherited members and array elements are no claims.
   for (const claim of ['constructor.name', '__proto__', 'toString', 'roles.0', 'roles.length', 'a.length']) {
     t.equal(
       roleOf(claim, { roles: ['admin'], a: 'admin' }, 'admin=Object,admin=admin,admin=1,admin=5'),
@@ -58,7 +58,7 @@ t.test('what is no text makes nobody anything', async (t) => {
   }
 });
 
-t.test('values stand for roles in place of their names', async (t) => {
+t.test('configured values stand for roles in place of their names', async (t) => {
   const names = 'admin=platform, editor = mcp editors,editor=b=c';
   t.equal(roleOf('groups', { groups: ['platform'] }, names), 'admin');
   t.equal(roleOf('groups', { groups: ['mcp editors'] }, names), 'editor');
@@ -71,7 +71,7 @@ t.test('values stand for roles in place of their names', async (t) => {
   for (const text of ['', '.', 'a..b', '.a', 'x'.repeat(257)]) t.throws(() => parseClaimPath(text), text);
 });
 
-t.test('teams are those of a token that is verified, all of them or none', async (t) => {
+t.test('a user’s teams come from a verified token, all of them or none', async (t) => {
   const secret = Buffer.alloc(32, 7);
   const standing = { role: ['roles'], teams: ['org', 'teams'], roleNames: OWN_ROLE_NAMES };
   const verifier = new TokenVerifier({ ...tokenOptions({ secret }), standing });

@@ -36,6 +36,6 @@ t.test('two tokens for one subject differ', async (t) => {
   t.not(await minter?.mint('alice', 60_000), await minter?.mint('alice', 60_000));
 });
 
-t.test('there is no minter without a private key', async (t) => {
+t.test('without a private key there is no minter', async (t) => {
   t.equal(TokenMinter.create(tokenOptions()), undefined);
 });

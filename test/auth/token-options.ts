@@ -1,4 +1,4 @@
-// Token options of the tests in this folder: everything absent but what a test names.
+// Token options for the tests in this folder: everything is absent except what a test sets.
 import type { TokenOptions } from '../../src/config/dataplane-options.js';
 
 export function tokenOptions(given: Partial<TokenOptions> = {}): TokenOptions {

@@ -18,7 +18,7 @@ const p521 = generateKeyPairSync('ec', { namedCurve: 'P-521' });
 const ed25519 = generateKeyPairSync('ed25519');
 const p256Options = tokenOptions({ publicKey: spki(p256.publicKey) });
 
-/** A header with a token that is right for `p256Options`, but for what a test changes. */
+/** An authorization header with a token that is valid for `p256Options`, except for what a test changes. */
 async function bearer(request: Partial<TokenRequest> = {}): Promise<string> {
   return `Bearer ${await mint({ sub: 'alice', algorithm: 'ES256', key: p256.privateKey, ...request })}`;
 }
@@ -60,7 +60,7 @@ t.test('a public key in PKCS#1 verifies too', async (t) => {
   t.match(await verifier.verify(await bearer({ algorithm: 'RS256', key: rsa.privateKey })), { subject: 'alice' });
 });
 
-t.test('a secret serves the algorithms that it is long enough for', async (t) => {
+t.test('a secret serves the algorithms for which it is long enough', async (t) => {
   for (const [length, accepted] of [
     [32, ['HS256']],
     [47, ['HS256']],
@@ -82,7 +82,7 @@ t.test('a secret that is too short for all of them is refused', async (t) => {
   t.throws(() => new TokenVerifier(tokenOptions({ secret: Buffer.alloc(31, 7) })), { message: /too short/ });
 });
 
-t.test('any of several issuers is taken, each exactly', async (t) => {
+t.test('any of several issuers is accepted, each spelled exactly', async (t) => {
   const verifier = new TokenVerifier({ ...p256Options, issuers: ['one', 'two'] });
   for (const iss of ['one', 'two']) t.match(await verifier.verify(await bearer({ iss })), { subject: 'alice' }, iss);
   for (const iss of ['mcpgateway', 'one,two', 'ONE', '', null]) {
@@ -91,7 +91,7 @@ t.test('any of several issuers is taken, each exactly', async (t) => {
   t.match(await verifier.verify(await bearer({ claims: { iss: ['one'] } })), INVALID, 'a list');
 });
 
-t.test('of several keys of one kind each verifies', async (t) => {
+t.test('each of several keys of one kind verifies', async (t) => {
   const next = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const pem = spki(p256.publicKey) + spki(rsa.publicKey) + spki(next.publicKey);
   const verifier = new TokenVerifier(tokenOptions({ publicKey: pem }));
@@ -103,7 +103,7 @@ t.test('of several keys of one kind each verifies', async (t) => {
   t.strictSame(await verifier.verify(await bearer({ expiresInSeconds: -1, key: next.privateKey })), EXPIRED);
 });
 
-t.test('a token that names its key is verified with that one, or with one that has no name', async (t) => {
+t.test('a token that names its key is verified with that one, or with an unnamed one', async (t) => {
   const [one, two] = [p256, generateKeyPairSync('ec', { namedCurve: 'P-256' })];
   const jwk = ({ publicKey }: typeof one, kid: string): object => ({ ...publicKey.export({ format: 'jwk' }), kid });
   const jwks = JSON.stringify({ keys: [jwk(one, 'one'), jwk(two, 'two')] });
@@ -124,7 +124,7 @@ t.test('a token that names its key is verified with that one, or with one that h
   t.equal(await kindOf(unnamed, 'three'), 'subject');
 });
 
-t.test('with a key and a secret, the algorithm says which', async (t) => {
+t.test('with a key and a secret, the algorithm decides between them', async (t) => {
   const secret = Buffer.alloc(32, 7);
   const verifier = new TokenVerifier({ ...p256Options, secret });
   t.match(await verifier.verify(await bearer()), { subject: 'alice' });
@@ -147,7 +147,7 @@ t.test('a public key is never taken for a secret', async (t) => {
   }
 });
 
-t.test('an unsigned token is refused, whatever it calls that', async (t) => {
+t.test('an unsigned token is refused, whatever its algorithm is called', async (t) => {
   const verifier = new TokenVerifier({ ...p256Options, secret: Buffer.alloc(64, 7) });
   const payload = mintUnsigned(claims()).split('.')[1];
   for (const algorithm of ['none', 'None', 'NONE', '', null, 0, 'ES256', 'HS256', 'constructor', '__proto__']) {
@@ -156,7 +156,7 @@ t.test('an unsigned token is refused, whatever it calls that', async (t) => {
   }
 });
 
-t.test('a key that travels in the token itself is not used', async (t) => {
+t.test('a key inside the token itself is not used', async (t) => {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const { SignJWT } = await import('jose');
   const token = await new SignJWT(claims())
@@ -207,7 +207,7 @@ t.test('invalid: each check by itself', async (t) => {
   t.match(await verifier.verify(await bearer({ claims: { nbf: nowSeconds - 1 } })), { subject: 'alice' });
 });
 
-t.test('what is wrong with an invalid token is told for the log', async (t) => {
+t.test('the log is told what is wrong with an invalid token', async (t) => {
   const nowSeconds = Math.floor(Date.now() / 1_000);
   const other = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const verifier = new TokenVerifier(p256Options);
@@ -254,13 +254,13 @@ t.test('damaged tokens are invalid and never throw', async (t) => {
   for (const text of damaged) t.match(await verifier.verify(`Bearer ${text}`), INVALID, text.slice(0, 40));
 });
 
-t.test('without key and secret every token is invalid, and none is still missing', async (t) => {
+t.test('without key and secret every token is invalid, and an absent one is still missing', async (t) => {
   const verifier = new TokenVerifier(tokenOptions());
   t.match(verifier.verify(await bearer()), INVALID);
   t.strictSame(verifier.verify(''), MISSING);
 });
 
-t.test('subjects are taken exactly', async (t) => {
+t.test('subjects are taken exactly as they are', async (t) => {
   const verifier = new TokenVerifier(p256Options);
   for (const subject of [' alice ', 'a/b?c#d', 'Ünïcödé', '\u0000', '__proto__', '\ud800', 'x'.repeat(3_000)]) {
     t.strictSame(await verifier.verify(await bearer({ sub: subject })), { kind: 'subject', subject });
@@ -278,7 +278,7 @@ t.test('a remembered token is answered without a promise, with the same frozen o
   t.equal(verifier.verify(header), verified);
 });
 
-t.test('another payload before a remembered signature is refused, and the remembered token stays', async (t) => {
+t.test('another payload with a remembered signature is refused, and the remembered token stays', async (t) => {
   const verifier = new TokenVerifier(p256Options);
   const alice = await bearer({ sub: 'alice' });
   const remembered = await verifier.verify(alice);
@@ -338,7 +338,7 @@ t.test('a header that is too long to remember is verified each time', async (t) 
   t.ok(verifier.verify(header) instanceof Promise);
 });
 
-t.test('when too many verifications are under way, each is by itself', async (t) => {
+t.test('when too many verifications are in flight, each is done by itself', async (t) => {
   const verifier = new TokenVerifier(p256Options, Date.now, { ...limits, tokenVerificationsSharedMax: 1 });
   const [shared, alone] = [await bearer(), await bearer({ sub: 'bob' })];
   const first = verifier.verify(shared);
@@ -348,7 +348,7 @@ t.test('when too many verifications are under way, each is by itself', async (t)
   t.match(await Promise.all([first, second, third]), [{ subject: 'alice' }, { subject: 'bob' }, { subject: 'bob' }]);
 });
 
-t.test('what is remembered is bounded: of the tokens that are not used the oldest goes', async (t) => {
+t.test('the number of remembered tokens is bounded: the one unused for longest is dropped', async (t) => {
   const secret = Buffer.alloc(32, 7);
   const bounds = { ...limits, tokenCacheEntriesMax: 4 };
   const verifier = new TokenVerifier(tokenOptions({ secret }), Date.now, bounds);
@@ -366,7 +366,7 @@ t.test('what is remembered is bounded: of the tokens that are not used the oldes
   t.match(await again, { subject: 'unused' });
 });
 
-t.test('what is remembered is bounded in bytes', async (t) => {
+t.test('the bytes of remembered tokens are bounded', async (t) => {
   const secret = Buffer.alloc(32, 7);
   const verifier = new TokenVerifier(tokenOptions({ secret }), Date.now, { ...limits, tokenCacheBytesMax: 20_000 });
   const filler = 'x'.repeat(3_000);
@@ -385,7 +385,7 @@ t.test('a token has one spelling: another is invalid, and not remembered', async
   const signatureAt = header.lastIndexOf('.') + 1;
   const last = header.at(-1) ?? '';
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
-  // Four bits of the last character of 86 mean nothing.
+  // The signature has 86 characters, and the last one has four bits without meaning.
   const sameBits = alphabet[alphabet.indexOf(last) ^ 1] ?? '';
   const spellings = {
     'a space in the signature': `${header.slice(0, signatureAt + 5)} ${header.slice(signatureAt + 5)}`,

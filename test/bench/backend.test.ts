@@ -1,4 +1,4 @@
-// The backends' process over a real socket: what it answers, however its requests are cut into pieces.
+// The backends' process over a real socket: how it responds, however its requests are split.
 import { fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -34,7 +34,7 @@ function call(id: string, params = '{"name":"add","arguments":{"a":3,"b":4}}'): 
   return `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":${params}}`;
 }
 
-/** Writes the pieces one after the other and answers what came back once it is as long as `expected`, or ended. */
+/** Writes the pieces one after another; returns the response once it has `bytesExpected` bytes or the connection ends. */
 async function exchange(pieces: readonly string[], bytesExpected: number): Promise<string> {
   const socket = connect({ port: ports[0] ?? 0, host: '127.0.0.1', noDelay: true });
   socket.setEncoding('latin1');
@@ -86,7 +86,7 @@ t.test('initialize opens a session, notifications are accepted, DELETE ends', as
   t.match(await exchange([request('/alpha/json', '', '', 'DELETE')], 1), /^HTTP\/1.1 200 /);
 });
 
-t.test('calls that were damaged on the way are refused', async (t) => {
+t.test('damaged calls are refused', async (t) => {
   const damaged = [
     request('/alpha/json', call('1'), ''),
     request('/alpha/json', call('1', '{"name":"alpha-add","arguments":{"a":3,"b":4}}')),
@@ -96,7 +96,7 @@ t.test('calls that were damaged on the way are refused', async (t) => {
   for (const each of damaged) t.match(await exchange([each], 1), /^HTTP\/1.1 4\d\d /);
 });
 
-t.test('a mebibyte is taken in pieces and given back whole', async (t) => {
+t.test('a mebibyte is received in pieces and returned whole', async (t) => {
   const stored = jsonAnswer(toolAnswer('alpha', '6', storeTool));
   const body = call('6', `{"name":"store","arguments":${storeTool.arguments}}`);
   t.ok(body.length > 1024 * 1024);
@@ -119,7 +119,7 @@ t.test('a list has as many tools as its path says, about a kilobyte each', async
   t.ok(expected.length > 250 * 900 && expected.length < 250 * 2_000, `${expected.length} bytes`);
 });
 
-t.test('a resource is given to who asks for it by its URI', async (t) => {
+t.test('a resource is returned for its URI', async (t) => {
   const body = (uri: string): string => `{"jsonrpc":"2.0","id":9,"method":"resources/read","params":{"uri":"${uri}"}}`;
   const expected = jsonAnswer(resourceAnswer('beta', '9', resourceUri));
   t.equal(await exchange([request('/beta/json/1/resources', body(resourceUri))], expected.length), expected);
@@ -127,7 +127,7 @@ t.test('a resource is given to who asks for it by its URI', async (t) => {
   t.match(await exchange([other], 1), /^HTTP\/1.1 422 /);
 });
 
-t.test('a call that asks something first ends when it was answered, on whatever connection', async (t) => {
+t.test('a call that asks first ends once it was answered, on whatever connection', async (t) => {
   const asking = connect({ port: ports[0] ?? 0, host: '127.0.0.1', noDelay: true });
   asking.setEncoding('latin1');
   t.teardown(() => asking.destroy());
@@ -145,14 +145,14 @@ t.test('a call that asks something first ends when it was answered, on whatever 
   t.ok(received.includes(asEventStream(toolAnswer('alpha', '3', confirmTool))));
 });
 
-t.test('a GET stream is there where it says so, and declared', async (t) => {
+t.test('a GET stream is available where the path says so, and declared', async (t) => {
   t.match(await exchange([request('/alpha/json/1/changes', '', '', 'GET')], 1), /^HTTP\/1.1 200 .*text\/event-stream/s);
   t.match(await exchange([request('/alpha/json/1/none', '', '', 'GET')], 1), /^HTTP\/1.1 405 /);
   const initialize = '{"jsonrpc":"2.0","id":1,"method":"initialize"}';
   t.match(await exchange([request('/alpha/json/1/changes', initialize, '')], 1), /"tools":{"listChanged":true}/);
 });
 
-t.test('started by hand, as for another gateway, they listen and answer', async (t) => {
+t.test('started by hand, as for another gateway, the backends listen and answer', async (t) => {
   const port = await freePort();
   const backend = spawn(process.execPath, [program, String(port)], { stdio: 'inherit' });
   killWithProcess(backend);
@@ -165,7 +165,7 @@ t.test('started by hand, as for another gateway, they listen and answer', async 
   t.same(await answer.json(), { jsonrpc: '2.0', id: 7, result: {} });
 });
 
-t.test('one of 2026-07-28 speaks nothing else', async (t) => {
+t.test('a backend of 2026-07-28 speaks nothing else', async (t) => {
   const path = '/alpha/json/1/modern';
   const head = { 'mcp-protocol-version': '2026-07-28' };
   const words = Object.entries(head)

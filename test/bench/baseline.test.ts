@@ -3,7 +3,7 @@ import { comparisonTable, compareWithBaseline, createBaseline, isWithinBounds } 
 import type { Run } from '../../bench/results.js';
 import { results, run } from './results-fixture.js';
 
-/** Rounds whose ratios to nginx are these. */
+/** Rounds with these ratios to nginx. */
 function callRuns(ratios: readonly number[], connections = 16): Run[] {
   return ratios.flatMap((ratio, round) => [
     run(round, 'gateway', ratio * 20, { connections }),
@@ -26,7 +26,7 @@ function verdicts(runs: readonly Run[]): string[] {
   return compareWithBaseline(results(runs), baseline).map(({ verdict }) => verdict);
 }
 
-t.test('a baseline is the medians, and says where they are from', async (t) => {
+t.test('a baseline consists of medians, and says what it was made from', async (t) => {
   t.same(baseline, {
     startedAt: '2026-01-02T03:04:05.000Z',
     commit: 'abcdef0',
@@ -39,7 +39,7 @@ t.test('a baseline is the medians, and says where they are from', async (t) => {
   });
 });
 
-t.test('a ratio may be 0.85 to 1.2 of what it was, the bounds included', async (t) => {
+t.test('a ratio may be 0.85 to 1.2 of the baseline’s, bounds included', async (t) => {
   for (const [ratio, verdict] of [
     [1.69, 'faster'],
     [1.7, 'ok'],
@@ -56,7 +56,7 @@ t.test('one bad round of several does not move the median', async (t) => {
   t.same(verdicts(callRuns([2, 9, 9])), ['slower']);
 });
 
-t.test('a slower machine is no slower gateway', async (t) => {
+t.test('a slower machine does not make the gateway look slower', async (t) => {
   const slowMachine = [run(1, 'gateway', 400), run(1, 'nginx', 200)];
   t.same(verdicts(slowMachine), ['ok']);
 });
@@ -74,13 +74,13 @@ t.test('a figure out of bounds on either side fails, a new one does not', async 
   t.equal(isGood(callRuns([1])), false);
 });
 
-t.test('nothing to compare is no success', async (t) => {
+t.test('a comparison without figures fails', async (t) => {
   t.equal(isWithinBounds([]), false);
   t.equal(isWithinBounds(compareWithBaseline(results(callRuns([2], 64)), baseline)), false);
   t.same(verdicts([run(1, 'gateway', 40)]), [], 'without its yardstick a figure has no ratio');
 });
 
-t.test('the comparison is told line by line', async (t) => {
+t.test('the comparison is printed line by line', async (t) => {
   const [, , line, added] = comparisonTable(
     compareWithBaseline(results([...callRuns([3]), ...callRuns([3], 64)]), baseline),
   ).split('\n');

@@ -3,7 +3,7 @@ import { canBeHeldAgainstBefore, heldAgainstBefore } from '../../bench/before.js
 import { pointsOf } from '../../bench/points.js';
 import { scenarios } from '../../bench/scenarios.js';
 
-t.test('the figure is taken of both builds, in the same situation', async (t) => {
+t.test('the figure is measured for both builds, in the same situation', async (t) => {
   for (const scenario of Object.values(scenarios).filter(canBeHeldAgainstBefore)) {
     const { measures, yardstick } = heldAgainstBefore(scenario);
     t.equal(yardstick, 'before', scenario.name);
@@ -16,11 +16,11 @@ t.test('the figure is taken of both builds, in the same situation', async (t) =>
   }
 });
 
-t.test('idle sessions are weighed in a gateway of their own, and are not compared', async (t) => {
+t.test('idle sessions are measured in a separate gateway, and are not compared', async (t) => {
   t.notOk(canBeHeldAgainstBefore(scenarios.idle));
 });
 
-t.test('points are held against an earlier build only where one is named', async (t) => {
+t.test('points are compared with an earlier build only where one is named', async (t) => {
   const [plain] = pointsOf({ scenarios: ['hop'], mode: 'quick', programBefore: undefined, peers: [] });
   const [against] = pointsOf({ scenarios: ['hop'], mode: 'quick', programBefore: '/before/dist/main.js', peers: [] });
   t.equal(plain?.scenario.yardstick, 'at home');

@@ -6,7 +6,7 @@ function bench(day: string, gateway: number, nginx: number): ReturnType<typeof r
   return results([run(1, 'gateway', gateway), run(1, 'nginx', nginx)], `2026-01-${day}T00:00:00.000Z`);
 }
 
-/** Vertical places of the points of a line, from left to right. */
+/** The vertical positions of a line's points, from left to right. */
 function heights(svg: string, className: string): number[] {
   const points = new RegExp(`<polyline points="([^"]*)" class="${className}"/>`).exec(svg)?.[1] ?? '';
   return points.split(' ').map((point) => Number(point.split(',')[1]));
@@ -42,7 +42,7 @@ t.test('all points are inside of the plot, whatever the values', async (t) => {
   for (const y of [...heights(svg, 'gateway'), ...heights(svg, 'nginx')]) t.ok(y >= 50 && y <= 320, String(y));
 });
 
-t.test('dates are thinned out before they overlap', async (t) => {
+t.test('dates are left out before they overlap', async (t) => {
   const days = Array.from({ length: 28 }, (_, day) => bench(String(day + 1).padStart(2, '0'), 40, 20));
   const dates = renderLatencyChart(days).match(/2026-01-\d\d abcdef0/g) ?? [];
   t.ok(dates.length > 3 && dates.length <= 8, `${dates.length} dates`);

@@ -1,4 +1,4 @@
-// Whatever ends a bench, nothing that it started stays.
+// However a bench ends, nothing that it started keeps running.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { until } from '../support/until.js';
 
 const program = fileURLToPath(new URL('stand-in-bench.js', import.meta.url));
 
-/** Who has ended and was not waited for is gone as well. */
+/** A zombie counts as ended, too. */
 function lives(pid: number): boolean {
   try {
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
@@ -39,7 +39,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 }
 
 t.test(
-  'npm, ended by a signal, hands it to what it runs and not to a shell, which would keep it to itself',
+  'npm passes a signal on to the program that it runs, because no shell in between keeps it to itself',
   async (t) => {
     const { scripts } = JSON.parse(readFileSync(join(projectRoot, 'package.json'), 'utf8')) as {
       scripts: Readonly<Record<string, string>>;

@@ -20,7 +20,7 @@ const profile: CpuProfile = {
   timeDeltas: [50, 1_000, 100, 200, 150, 300, 10],
 };
 
-t.test('a function is one, wherever it was called from, and the longest is first', async (t) => {
+t.test('a function is one entry, wherever it was called from, and the longest is first', async (t) => {
   t.same(selfTimes(profile, 0), [
     { name: 'scan', place: '/app/scan.js:1', us: 500 },
     { name: 'relay', place: '/app/relay.js:10', us: 250 },
@@ -28,13 +28,13 @@ t.test('a function is one, wherever it was called from, and the longest is first
   ]);
 });
 
-t.test('shares are of the time that was worked', async (t) => {
+t.test('shares are relative to the busy time', async (t) => {
   const lines = selfTimeTable(selfTimes(profile, 0), 2).split('\n');
   t.equal(lines.length, 4, 'a head, a rule and the lines that were asked for');
   t.match(lines[2], /65\.8 .* scan .* \/app\/scan\.js:1/);
 });
 
-t.test('what was before the load is left out', async (t) => {
+t.test('samples from before the load are left out', async (t) => {
   // The first two samples end at 11,050, the third at 11,150.
   const names = selfTimes(profile, 11_151).map(({ name, us }) => `${name} ${us}`);
   t.same(names, ['scan 500', 'relay 150', '(garbage collector) 10']);

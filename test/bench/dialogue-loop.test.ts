@@ -1,4 +1,4 @@
-// Calls within which the caller is asked something, against a server that answers as it is told to.
+// Calls during which the server asks the caller something, against a scripted server.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t from 'tap';
@@ -42,7 +42,7 @@ async function runAgainst(server: Server): Promise<Measurement> {
   }
 }
 
-/** @param onCall for a call; all else are answers, which go to `onReply`. */
+/** @param onCall handles a call; any other request is a reply, and goes to `onReply`. */
 function serverOf(
   onCall: (response: ServerResponse) => void,
   onReply: (body: string, response: ServerResponse, request: IncomingMessage) => void,
@@ -63,7 +63,7 @@ function tell(response: ServerResponse, message: string): void {
   setImmediate(() => response.write(`ta: ${message}\n\n`));
 }
 
-t.test('what is asked is answered on another connection, and then the call ends', async (t) => {
+t.test('a question is answered on another connection, and then the call ends', async (t) => {
   const waiting: ServerResponse[] = [];
   const replies = new Set<string>();
   const server = serverOf(
@@ -98,7 +98,7 @@ t.test('a wrong end and a refused answer are faults', async (t) => {
   t.ok(faults.sample);
 });
 
-t.test('an answer that asks nothing and is no stream is compared as it is', async (t) => {
+t.test('an answer without a question or a stream is compared as it is', async (t) => {
   const good = await runAgainst(
     serverOf(
       (response) => void response.end(ANSWER),

@@ -5,7 +5,7 @@ import type { Step } from '../../bench/load-plan.js';
 const step: Step = { method: 'POST', path: '/x', body: '{}', session: 'carries', expectedBody: 'right' };
 const clean = { errors: 0, non2xx: 0, connections: 2, requests: { sent: 2 } };
 
-t.test('right answers are no faults, and neither is one request under way on each connection', async (t) => {
+t.test('right answers are no faults, nor is one request in flight on each connection', async (t) => {
   const faults = new FaultCounter();
   faults.onAnswer();
   faults.checkAnswer(step, 200, 'right');
@@ -15,7 +15,7 @@ t.test('right answers are no faults, and neither is one request under way on eac
   t.equal(count.sample, undefined);
 });
 
-t.test('a wrong body is a fault, and the first one is told', async (t) => {
+t.test('a wrong body is a fault, and the first one is reported', async (t) => {
   const faults = new FaultCounter();
   faults.checkAnswer(step, 200, 'wrong');
   faults.checkAnswer(step, 200, 'worse');
@@ -51,7 +51,7 @@ t.test('connection errors count, with the first message', async (t) => {
   t.equal(count.sample, 'refused');
 });
 
-t.test('where a part is expected, any answer that holds it is right', async (t) => {
+t.test('where a part is expected, any answer that contains it is right', async (t) => {
   const faults = new FaultCounter();
   const partStep: Step = { ...step, expectedBody: undefined, expectedPart: 'ight' };
   faults.checkAnswer(partStep, 200, 'bright');
@@ -60,7 +60,7 @@ t.test('where a part is expected, any answer that holds it is right', async (t) 
   t.match(faults.count(clean), { wrongBodies: 1, sample: 'POST /x was answered 200 with wrong, not ight' });
 });
 
-t.test('of a long body only the beginning and the end are told', async (t) => {
+t.test('only the beginning and the end of a long body are reported', async (t) => {
   const faults = new FaultCounter();
   faults.checkAnswer(step, 200, `${'x'.repeat(500_000)}${'y'.repeat(500_000)}`);
   t.match(faults.count(clean).sample, /x{300} … y{300} \(1000000 characters\), not right$/);

@@ -1,4 +1,4 @@
-// The first calls of sessions, at the gateway where these were opened and at another one.
+// The first calls of sessions, at the gateway that opened them and at another one.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
@@ -7,7 +7,7 @@ import type { Step } from '../../bench/load-plan.js';
 
 const SESSIONS = 50;
 
-/** Writes down what each session is asked here, and answers calls with `answer`. */
+/** A server that records the requests of each session, and responds to calls with `answer`. */
 async function machine(t: Test, answer = 'right') {
   const seen: string[] = [];
   let underWay = 0;
@@ -44,7 +44,7 @@ function run(origin: string, opensAt: string) {
   return runFirstCalls(plan, { opensAt, sessions: SESSIONS, atOnce: 4 });
 }
 
-t.test('each session is opened at one, called once at the other and ended there', async (t) => {
+t.test('each session is opened at one gateway, called once at the other and ended there', async (t) => {
   const [one, other] = [await machine(t), await machine(t)];
   const { requests, faults, latency, targetCpuUs } = await run(other.origin, one.origin);
   t.equal(requests, SESSIONS);

@@ -12,7 +12,7 @@ const withFaults = results([
   { ...faulty, measurement: { ...measurement, faults: { ...measurement.faults, lost: 1 } } },
 ]);
 
-t.test('the history is what was measured without faults, oldest first', async (t) => {
+t.test('the history has the results without faults, oldest first', async (t) => {
   const directory = t.testdir({
     'b.json': renderJson(first),
     'a.json': renderJson(second),
@@ -25,7 +25,7 @@ t.test('the history is what was measured without faults, oldest first', async (t
   );
 });
 
-t.test('a file of something else is refused', async (t) => {
+t.test('a file with other content is refused', async (t) => {
   const directory = t.testdir({});
   for (const text of ['{}', 'null', '{"startedAt":"x"}', '[]']) {
     const path = join(directory, 'x.json');

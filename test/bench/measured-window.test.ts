@@ -1,7 +1,7 @@
 import t from 'tap';
 import { MeasuredWindow } from '../../bench/measured-window.js';
 
-t.test('what was due before the window or after it does not count, whenever it is told', async (t) => {
+t.test('requests due before or after the window do not count, whenever they are reported', async (t) => {
   const window = new MeasuredWindow({ targetPids: [process.pid], backendPids: [] });
   window.record(1);
   window.open();

@@ -1,4 +1,4 @@
-// The open loop against a server that answers as it is told to.
+// The open loop against a scripted server.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t from 'tap';
@@ -32,7 +32,7 @@ async function runAgainst(server: Server, requestsPerSecond: number): Promise<Me
   }
 }
 
-t.test('requests are sent at the rate that was asked for, whole, in their session', async (t) => {
+t.test('requests are sent at the requested rate, whole, in their session', async (t) => {
   const seen = new Set<string>();
   const server = createServer((request, response) => {
     let body = '';
@@ -45,19 +45,19 @@ t.test('requests are sent at the rate that was asked for, whole, in their sessio
   });
   const { requests, elapsedMs, faults } = await runAgainst(server, 200);
   t.same([...seen], ['POST /x Bearer t s {"a":1}']);
-  // On a busy machine the window closes late, and what was due at its very end is not sent any more.
+  // On a busy machine the window closes late, and requests due at its very end are no longer sent.
   const [least, most] = [MEASURE_MS, elapsedMs].map((ms) => (ms / 1_000) * 200) as [number, number];
   t.ok(requests >= least - 3 && requests <= most + 3, `${requests}, from ${least} to ${most}`);
   t.match(faults, { errors: 0, non2xx: 0, lost: 0, wrongBodies: 0 });
 });
 
-t.test('waiting for a slow target counts, and so does all that was due while it was slow', async (t) => {
+t.test('waiting for a slow target counts, and so do all requests that were due meanwhile', async (t) => {
   const slowMs = 100;
   const server = createServer((request, response) => {
     request.resume();
     setTimeout(() => response.end('right'), slowMs);
   });
-  // 3 connections can take 30 a second.
+  // Three connections can carry 30 requests a second.
   const { requests, latency } = await runAgainst(server, 100);
   t.ok(requests >= 25, `${requests} were due`);
   t.ok(latency.p99Us > 3 * slowMs * 1_000, `the last one waited for others: ${latency.p99Us} µs`);
@@ -75,7 +75,7 @@ t.test('wrong answers and refusals are faults', async (t) => {
   t.match(faults, { errors: 0, non2xx: 1, wrongBodies: 1 });
 });
 
-t.test('closed connections are faults, and the others go on', async (t) => {
+t.test('closed connections are faults, and the others continue', async (t) => {
   let count = 0;
   const server = createServer((request, response) => {
     request.resume();

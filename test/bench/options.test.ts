@@ -2,7 +2,7 @@ import t from 'tap';
 import { parseOptions } from '../../bench/options.js';
 import { scenarioNames } from '../../bench/scenario.js';
 
-t.test('without words everything runs, in 5 rounds', async (t) => {
+t.test('without arguments everything runs, in 5 rounds', async (t) => {
   t.match(parseOptions([]), { scenarios: scenarioNames, mode: 'full', rounds: 5 });
 });
 
@@ -19,7 +19,7 @@ t.test('scenarios are named, each once; rounds are given', async (t) => {
   t.equal(options.rounds, 7);
 });
 
-t.test('what is not understood is refused', async (t) => {
+t.test('unknown arguments are refused', async (t) => {
   t.throws(() => parseOptions(['calls']), { message: 'unknown scenario: calls' });
   t.throws(() => parseOptions(['--fast']));
   for (const rounds of ['0', '-1', '1.5', '101', 'many', '']) {
@@ -27,7 +27,7 @@ t.test('what is not understood is refused', async (t) => {
   }
 });
 
-t.test('what becomes of the results is said once', async (t) => {
+t.test('the results are checked or saved as a baseline, not both', async (t) => {
   t.equal(parseOptions([]).then, 'report');
   t.equal(parseOptions(['--check']).then, 'report and check');
   t.match(parseOptions(['--check', '--results', 'a.json']), { keptResultsPath: 'a.json' });
@@ -35,7 +35,7 @@ t.test('what becomes of the results is said once', async (t) => {
   t.throws(() => parseOptions(['--check', '--save-baseline']), /not both/);
 });
 
-t.test('an earlier build takes the place of the yardsticks, where there is a figure of both', async (t) => {
+t.test('an earlier build replaces the yardsticks, where both have a figure', async (t) => {
   const { programBefore, scenarios } = parseOptions(['--against', '/before']);
   t.equal(programBefore, '/before/dist/main.js');
   t.ok(scenarios.includes('call') && scenarios.includes('hop'));
@@ -47,7 +47,7 @@ t.test('an earlier build takes the place of the yardsticks, where there is a fig
   }
 });
 
-t.test('other gateways are loaded beside ours, with what they can take', async (t) => {
+t.test('other gateways are loaded beside this one, with what they support', async (t) => {
   const one = ['--peer', 'one=http://127.0.0.1:9/mcp?x=1,secret'];
   const { peers, scenarios, firstBackendPort } = parseOptions([
     ...one,

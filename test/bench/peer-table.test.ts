@@ -11,7 +11,7 @@ function rowOf(table: string, target: string): string[] {
   return (row ?? '').split('|').map((cell) => cell.trim());
 }
 
-t.test('a peer has its figure, its ratio to ours of the same round, and its latencies', async (t) => {
+t.test('a peer has its figure, its ratio to the gateway’s of the same round, and its latencies', async (t) => {
   const runs = [1, 2, 3].flatMap((round) => [
     run(round, 'gateway', 20 * round),
     run(round, 'nginx', 10 * round),
@@ -39,12 +39,12 @@ t.test('a peer that answers wrongly has faults and no figure, however fast it wa
   t.match(rowOf(peerTable(results(runs)), 'peer quick').slice(4, 9), ['void', 'void', 'void', 'void', '9']);
 });
 
-t.test('a peer whose process is not known has no CPU time', async (t) => {
+t.test('a peer whose process is unknown has no CPU time', async (t) => {
   const table = peerTable(results([run(1, 'gateway', 20), run(1, 'peer hidden', 0)]));
   t.match(rowOf(table, 'peer hidden').slice(4, 7), ['–', '–', '1.00']);
 });
 
-t.test('peers run in every round of a scenario, with no more connections than make no queue', async (t) => {
+t.test('peers run in every round of a scenario, with few enough connections to avoid a queue', async (t) => {
   const peers = [parsePeer('a=http://h:1'), parsePeer('b=http://h:2')];
   const points = pointsOf({ scenarios: ['call', 'session'], mode: 'full', programBefore: undefined, peers });
   t.same(

@@ -14,7 +14,7 @@ t.test('user and system time of a process and of its ended children are added up
   t.same(parseStat(statText('node', [100, 20, 3, 4])), { parentPid: 17, cpuUs: 1_270_000 });
 });
 
-t.test('a program name may hold brackets and spaces', async (t) => {
+t.test('a program name may contain brackets and spaces', async (t) => {
   t.same(parseStat(statText('a) R 1 (b', [1, 0, 0, 0])), { parentPid: 17, cpuUs: 10_000 });
 });
 
@@ -23,11 +23,11 @@ t.test('other text is refused', async (t) => {
   t.throws(() => parseStat('4242 (node) S 17 4242'), /not the text of a \/proc stat file/);
 });
 
-t.test('time that this process uses is seen', async (t) => {
+t.test('CPU time that this process uses is measured', async (t) => {
   const beforeUs = cpuUsOf([process.pid]);
   const { user, system } = process.cpuUsage();
   const ownBeforeUs = user + system;
-  // Two ticks at least; how long that takes depends on who else runs.
+  // At least two ticks of CPU time; how long that takes depends on the machine's load.
   while (process.cpuUsage().user + process.cpuUsage().system < ownBeforeUs + 40_000);
   t.ok(cpuUsOf([process.pid]) - beforeUs >= 20_000);
 });
@@ -37,7 +37,7 @@ t.test('resident memory is that of the process', async (t) => {
   t.ok(bytes > 0.5 * process.memoryUsage.rss() && bytes < 2 * process.memoryUsage.rss(), `${bytes} bytes`);
 });
 
-t.test('a tree is a process and its descendants, until they end', async (t) => {
+t.test('a tree consists of a process and its descendants, until they end', async (t) => {
   const child = fork(backend, ['0']);
   t.teardown(() => child.kill('SIGKILL'));
   await once(child, 'message');

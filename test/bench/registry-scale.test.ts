@@ -1,4 +1,4 @@
-// The measurement of the control plane's store works, with counts that cost nothing. How long things take is not judged.
+// The measurement of the control plane's store works, with small counts. The times are not judged.
 import t from 'tap';
 import { measureScale } from '../../bench/registry-scale.js';
 import { startRedis } from '../support/redis.js';

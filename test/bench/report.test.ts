@@ -4,7 +4,7 @@ import { renderJson } from '../../bench/results.js';
 import { renderTable } from '../../bench/table.js';
 import { results, run } from './results-fixture.js';
 
-/** Cells of each line, without the head and the rule. */
+/** The cells of each row, without the table's head and rule. */
 function cells(table: string): string[][] {
   const lines = table.split('\n').slice(2);
   return lines.map((line) =>
@@ -21,7 +21,7 @@ const threeRounds = [
   ...[run(3, 'gateway', 30), run(3, 'nginx', 25), run(3, 'direct', 0)],
 ];
 
-t.test('the figure is told as a spread of rounds, its ratio round by round', async (t) => {
+t.test('the figure is shown as a spread of rounds, its ratio round by round', async (t) => {
   t.same(cells(figureTable(results(threeRounds))), [
     [
       'call',
@@ -66,7 +66,7 @@ t.test('a session costs what all of its requests cost', async (t) => {
   t.same(row?.slice(3, 7), ['832.0 / 832.0 / 832.0', 'nginx', '416.0 / 416.0 / 416.0', '2.00 / 2.00 / 2.00']);
 });
 
-t.test('a yardstick may be two figures of one round, added', async (t) => {
+t.test('a yardstick may be the sum of two figures of one round', async (t) => {
   const adopt = { scenario: 'adopt' } as const;
   const runs = [
     ...[run(1, 'gateway', 60, adopt), run(1, 'at home', 30, adopt), run(1, 'a read', 10, adopt)],
@@ -77,7 +77,7 @@ t.test('a yardstick may be two figures of one round, added', async (t) => {
   t.same(row?.slice(4), ['at home + a read', '40.0 / 40.0 / 40.0', '1.30 / 1.40 / 1.50', '**missed:** ≤ 1.30']);
 });
 
-t.test('a latency is held against its yardstick, and memory stands for itself', async (t) => {
+t.test('a latency is compared with its yardstick, and memory stands by itself', async (t) => {
   const mixed = [run(1, 'gateway', 30, { scenario: 'mixed' }), run(1, 'alone', 20, { scenario: 'mixed' })];
   const idle = run(1, 'gateway', 1, { scenario: 'idle', unit: 'session', connections: 10_000 });
   const rows = cells(figureTable(results([...mixed, idle])));
@@ -92,7 +92,7 @@ t.test('a latency is held against its yardstick, and memory stands for itself', 
   t.same(rows[1]?.slice(2), ['memory per session, KiB', '51.2 / 51.2 / 51.2', 'none', '–', '–', '**missed:** ≤ 6.0']);
 });
 
-t.test('every target has its row of medians; what was not run has none', async (t) => {
+t.test('every target has its row of medians; targets that did not run have none', async (t) => {
   const rows = cells(latencyTable(results(threeRounds)));
   t.same(rows[0], ['call', '16', 'gateway', '2000', '1.00', '2.00', '4.00', '9.00', '8', '–', '5', '50.0', '0']);
   t.same(
@@ -102,7 +102,7 @@ t.test('every target has its row of medians; what was not run has none', async (
   t.equal(cells(latencyTable(results([run(1, 'nginx', 20)]))).length, 1);
 });
 
-t.test('what a target takes while nothing is asked has a column', async (t) => {
+t.test('a target’s usage without load has a column', async (t) => {
   const { measurement, ...facts } = run(1, 'gateway', 1, { scenario: 'streams', unit: 'session', connections: 2_000 });
   const quiet = { elapsedMs: 10_000, targetCpuUs: 30_000 };
   const [row] = cells(latencyTable(results([{ ...facts, measurement: { ...measurement, quiet } }])));
@@ -115,14 +115,14 @@ t.test('faults of every kind are summed', async (t) => {
   t.equal(faultsOf([first, { ...first, measurement: { ...first.measurement, faults } }]), 10);
 });
 
-t.test('the report says on what it was measured', async (t) => {
+t.test('the report says on what machine it was measured', async (t) => {
   const text = renderReport(results(threeRounds));
   for (const fact of ['2026-01-02', 'Some Processor', '2 cores', 'Node v20.0.0', 'nginx 1.22.1', 'commit abcdef0']) {
     t.ok(text.includes(fact), fact);
   }
 });
 
-t.test('kept results read back as they were', async (t) => {
+t.test('stored results are read back unchanged', async (t) => {
   for (const runs of [threeRounds, []]) {
     const kept = JSON.parse(renderJson(results(runs))) as unknown;
     t.same(kept, JSON.parse(JSON.stringify(results(runs))));

@@ -1,4 +1,4 @@
-// Results of a bench that never ran, for the tests of what is made of results.
+// Made-up results of a bench, for tests of the code that processes results.
 import type { Measurement } from '../../bench/load-plan.js';
 import type { BenchResults, Run } from '../../bench/results.js';
 import type { TargetName } from '../../bench/targets.js';

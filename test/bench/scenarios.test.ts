@@ -22,7 +22,7 @@ t.test('a session is 13 requests to a gateway, and the 16 plain hops that it mak
   t.equal(called.length, 10);
 });
 
-t.test('a session opens with what opens it, and ends', async (t) => {
+t.test('a session starts with its opening requests, and ends', async (t) => {
   for (const hop of [gateway, plain]) {
     const { loop } = scenarios.session.createScript(hop, 0);
     t.match(loop[0], { session: 'opens', body: /"method":"initialize"/ });
@@ -30,7 +30,7 @@ t.test('a session opens with what opens it, and ends', async (t) => {
   }
 });
 
-t.test('calls of one connection carry its number, and neighbours call different backends', async (t) => {
+t.test('calls of one connection have its number, and neighbours call different backends', async (t) => {
   const { createScript } = scenarios.call;
   const bodies = [4, 5].map((connection) => createScript(gateway, connection).loop[0]?.body ?? '');
   t.match(bodies[0], /"id":4,.*"name":"alpha-add"/);
@@ -38,7 +38,7 @@ t.test('calls of one connection carry its number, and neighbours call different 
   t.equal(createScript(plain, 5).loop[0]?.path, '/beta/json/1/none');
 });
 
-t.test('event streams pass a plain hop as they are, and become one object in the gateway', async (t) => {
+t.test('event streams pass a plain hop unchanged, and become one object in the gateway', async (t) => {
   const { createScript } = scenarios['call-sse'];
   const [toGateway, hop] = [gateway, plain].map((each) => createScript(each, 1).loop[0]?.expectedBody);
   t.match(toGateway, /^{"jsonrpc":"2.0","id":1,"result"/);
@@ -58,7 +58,7 @@ t.test('every scenario measures the gateway first, and its yardstick', async (t)
   }
 });
 
-t.test('a list is one request to a gateway, and one to each backend without it', async (t) => {
+t.test('a list is one request to a gateway, and without it one to each backend', async (t) => {
   const { createScript } = scenarios.list;
   const [merged] = createScript(gateway, 1).loop;
   const tools = (JSON.parse(merged?.expectedBody ?? '') as { result: { tools: { name: string }[] } }).result.tools;
@@ -73,7 +73,7 @@ t.test('a list is one request to a gateway, and one to each backend without it',
   t.equal(longListScript(plain, 0).loop.length, 10);
 });
 
-t.test("what is read through a gateway has the caller's URI, and 4 KiB of text", async (t) => {
+t.test("a read through a gateway has the caller's URI, and 4 KiB of text", async (t) => {
   const { createScript } = scenarios.read;
   const [through, without] = [gateway, plain].map((hop) => createScript(hop, 1).loop[0]);
   t.match(through?.body, /"method":"resources\/read","params":{"uri":"beta\+bench:/);
@@ -84,7 +84,7 @@ t.test("what is read through a gateway has the caller's URI, and 4 KiB of text",
   t.equal(result.contents[0]?.text.length, 4_096);
 });
 
-t.test('who is asked something says beforehand that it can be', async (t) => {
+t.test('a caller that can be asked something declares that beforehand', async (t) => {
   for (const hop of [gateway, plain]) {
     const { opening, loop } = scenarios.elicit.createScript(hop, 0);
     t.match(opening[0]?.body, /"capabilities":{"elicitation":{}}/);
@@ -94,13 +94,13 @@ t.test('who is asked something says beforehand that it can be', async (t) => {
   }
 });
 
-t.test('a gateway that answers in its own way is asked for the text alone', async (t) => {
+t.test('a gateway that answers in its own way is checked for the text alone', async (t) => {
   const [step] = scenarios.call.createScript({ ...gateway, answers: 'own' }, 0).loop;
   t.equal(step?.expectedBody, undefined);
   t.match(step?.expectedPart, /^Backend alpha was asked/);
 });
 
-t.test('what needs no session opens none, and says of itself what it is', async (t) => {
+t.test('a scenario that needs no session opens none, and its requests identify themselves', async (t) => {
   for (const [name, virtualHost] of [
     ['call-modern', 'modern'],
     ['bridge-to-legacy', 'calls'],
@@ -118,7 +118,7 @@ t.test('what needs no session opens none, and says of itself what it is', async 
   t.match(scenarios.listen.createScript(gateway, 0).loop, [{ body: /subscriptions.listen/ }]);
 });
 
-t.test('what a session directory costs is held against the same sessions without one, all else alike', async (t) => {
+t.test('the cost of a session directory is compared with the same sessions without one', async (t) => {
   for (const name of ['session-process', 'session-store'] as const) {
     const { measures, createScript, yardstick } = scenarios[name];
     t.equal(yardstick, 'no directory', name);
@@ -128,7 +128,7 @@ t.test('what a session directory costs is held against the same sessions without
   }
 });
 
-t.test('a session is adopted by another gateway than it was opened at', async (t) => {
+t.test('a session is adopted by another gateway than the one that opened it', async (t) => {
   const [adopted, home] = scenarios.adopt.measures;
   if (adopted?.kind !== 'first-call' || home?.kind !== 'first-call') throw new Error('no first calls');
   t.not(adopted.opensAt, adopted.place);
@@ -136,7 +136,7 @@ t.test('a session is adopted by another gateway than it was opened at', async (t
   t.equal(home.place, adopted.place, 'the same gateway is called');
 });
 
-t.test('a bridge is held against the same calls without it', async (t) => {
+t.test('a bridge is compared with the same calls without it', async (t) => {
   for (const name of ['bridge-to-legacy', 'bridge-to-modern'] as const) {
     const { measures, createScript } = scenarios[name];
     const [bridged, unbridged] = measures;

@@ -1,4 +1,4 @@
-// A bench that has started a process with a child of its own, tells the two and waits to be ended: for child-processes.test.ts.
+// A bench that starts a process with a child, prints both ids and waits to be ended: for child-processes.test.ts.
 import { ChildProcesses } from '../../bench/child-processes.js';
 import { processTree } from '../../bench/process-usage.js';
 import { runProgram } from '../../bench/program.js';
@@ -11,7 +11,7 @@ await runProgram(
   async () => {
     const directory = scratchDirectory();
     const children = new ChildProcesses(directory);
-    // Writes all the time, as a gateway does: a directory that is written into cannot be removed.
+    // The process writes all the time, as a gateway does: a directory that is being written to cannot be removed.
     const words = ['-c', 'sleep 600 & while :; do i=$((i + 1)); : >"$0/$i"; done', directory];
     const { pid } = await children.start({ name: 'stand-in', core: 'load', command: 'sh', words });
     await until(() => processTree(pid).length === 2, 'its child');

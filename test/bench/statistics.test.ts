@@ -14,11 +14,11 @@ t.test('taking a median leaves the values in their order', async (t) => {
   t.same(values, [3, 1, 2]);
 });
 
-t.test('no values have no median', async (t) => {
+t.test('there is no median of no values', async (t) => {
   t.throws(() => median([]), { message: 'no values to take a median of' });
 });
 
-t.test('a spread names the ends and the middle', async (t) => {
+t.test('a spread consists of the ends and the middle', async (t) => {
   t.same(spread([5, 1, 9, 2, 3]), { minimum: 1, median: 3, maximum: 9 });
 });
 

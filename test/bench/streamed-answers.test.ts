@@ -1,4 +1,4 @@
-// Answers as event streams, however their bytes are cut.
+// Responses as event streams, however their bytes are split.
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import t from 'tap';
@@ -6,7 +6,7 @@ import { StreamedAnswers } from '../../bench/streamed-answers.js';
 
 const HEAD = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n';
 
-/** What is read of these pieces, each of them a packet of its own. */
+/** What the reader makes of these pieces, each of them sent as a separate packet. */
 async function read(pieces: readonly string[]): Promise<string[]> {
   const server = createServer({ noDelay: true }, (socket) => {
     void (async () => {
@@ -31,7 +31,7 @@ async function read(pieces: readonly string[]): Promise<string[]> {
   return seen;
 }
 
-t.test('whole, in single bytes, and two in a row', async (t) => {
+t.test('events are read whole, in single bytes, and two in a row', async (t) => {
   const answer = `${HEAD}9\r\ndata: a\n\n\r\n12\r\nid: 1\ndata: b\n: c\n\n\r\n0\r\n\r\n`;
   const expected = ['a', 'b', '200 '];
   t.same(await read([answer]), expected);
@@ -43,11 +43,11 @@ t.test("a chunk's line end may come with the next chunk", async (t) => {
   t.same(await read([`${HEAD}9\r\ndata: a\n\n`, '\r\n9\r\ndata: b\n\n', '\r\n0\r\n\r\n']), ['a', 'b', '200 ']);
 });
 
-t.test('an event is told as soon as its line is there', async (t) => {
+t.test('an event is reported as soon as its line is complete', async (t) => {
   t.same(await read([`${HEAD}8\r\ndata: a\n`, '\r\n3\r\nda']), ['a']);
 });
 
-t.test('answers with a length, and with none that can be known', async (t) => {
+t.test('answers with a content-length, and with an unknown length, are read', async (t) => {
   t.same(await read(['HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n', HEAD, '0\r\n\r\n']), ['202 ', '200 ']);
   t.same(await read(['HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nno', 'ne']), ['404 none']);
   t.same(await read(['HTTP/1.1 200 OK\r\n\r\nabc']), ['an answer of unknown length']);

@@ -50,7 +50,7 @@ function createBench(t: Test, given: Partial<BootstrapContext> = {}): Bench {
   };
 }
 
-t.test('mints a token that verifies, for the decoded subject, for an hour', async (t) => {
+t.test('the endpoint mints a token that verifies, for the decoded subject, for an hour', async (t) => {
   const { mint } = createBench(t);
   for (const subject of ['alice@example.com', 'a/b c%', 'Ünï']) {
     const answer = await mint({ parameter: encodeURIComponent(subject) });
@@ -63,12 +63,12 @@ t.test('mints a token that verifies, for the decoded subject, for an hour', asyn
   }
 });
 
-t.test('without a private key it says that there is none', async (t) => {
+t.test('without a private key the endpoint says that there is none', async (t) => {
   const { mint } = createBench(t, { token: tokenOptions() });
   t.match(await mint({ parameter: 'alice' }), { status: 500, body: /--token-verification-private-key/ });
 });
 
-t.test('writes the bytes as they came, announces them, and answers Added', async (t) => {
+t.test('the endpoint writes the bytes unchanged, announces them, and answers Added', async (t) => {
   const { write, store, announced } = createBench(t);
   const body = Buffer.from(` ${JSON.stringify(config, undefined, 2)}\n`);
   t.strictSame(await write({ parameter: 'a%2Fb', body }), { status: 202, contentType: 'text/plain', body: 'Added' });
@@ -79,7 +79,7 @@ t.test('writes the bytes as they came, announces them, and answers Added', async
   }
 });
 
-t.test('answers only when every worker has heard', async (t) => {
+t.test('the endpoint answers only once every worker has heard of the write', async (t) => {
   let release = (): void => undefined;
   let onAnnounced = (): void => undefined;
   const heard = new Promise<void>((resolve) => (release = resolve));
@@ -103,7 +103,7 @@ t.test('answers only when every worker has heard', async (t) => {
   t.equal((await answer).status, 202);
 });
 
-t.test('a subject that is empty or badly encoded is refused by both', async (t) => {
+t.test('a subject that is empty or wrongly encoded is refused by both endpoints', async (t) => {
   const { mint, write, announced } = createBench(t);
   for (const parameter of ['', '%', '%2', '%zz', 'a%ff', '%ED%A0%80']) {
     t.match(await mint({ parameter }), { status: 400, contentType: 'text/plain', body: /subject/ }, parameter);
@@ -112,7 +112,7 @@ t.test('a subject that is empty or badly encoded is refused by both', async (t) 
   t.strictSame(announced, []);
 });
 
-t.test('a body that is no user config is refused, naming what is wrong', async (t) => {
+t.test('a body that is no user config is refused, and the fault is named', async (t) => {
   const { write, store, announced } = createBench(t);
   const cases: readonly (readonly [Partial<EndpointRequest>, number, RegExp])[] = [
     [{ contentType: '' }, 415, /application\/json/],
@@ -136,14 +136,14 @@ t.test('a body that is no user config is refused, naming what is wrong', async (
   t.strictSame(announced, []);
 });
 
-t.test('a failure of the store is answered 500', async (t) => {
+t.test('a failure of the store is answered with 500', async (t) => {
   const { write, announced } = createBench(t);
   const answer = await write({ parameter: 'x'.repeat(5_000) });
   t.match(answer, { status: 500, body: /could not be stored/ }, 'a subject that the store cannot encode');
   t.strictSame(announced, []);
 });
 
-t.test('a config that could not be announced is answered 500', async (t) => {
+t.test('a config that could not be announced is answered with 500', async (t) => {
   const { write, store } = createBench(t, { announceWritten: () => Promise.reject(new Error('the primary is gone')) });
   t.match(await write({}), { status: 500, body: /stored, but .*the primary is gone/ });
   t.equal(store.read('alice').kind, 'found');

@@ -1,4 +1,4 @@
-// What the commands that ask a dataplane print of its answers, whatever clients and backends have put into these.
+// What the commands that query a dataplane print of its answers, whatever clients and backends have put into these.
 import t from 'tap';
 import { performAdmin } from '../../src/cli/admin-commands.js';
 
@@ -18,7 +18,7 @@ const session = {
   backends: [{ name: HOSTILE, state: 'unavailable', reason: 'connection refused' }],
 };
 
-/** An admin listener that has these pages. */
+/** An admin listener that serves these pages. */
 function adminWith(pages: Readonly<Record<string, unknown>>) {
   const asked: string[] = [];
   return {
@@ -29,7 +29,7 @@ function adminWith(pages: Readonly<Record<string, unknown>>) {
   };
 }
 
-t.test('sessions of all pages, a line each, and nothing that a terminal obeys', async (t) => {
+t.test('sessions of all pages are printed, a line each, without control sequences', async (t) => {
   const admin = adminWith({
     '/sessions?cursor=0.0&subject=a+b': { sessions: [session], total: 2, next: '1.1', silent: [] },
     '/sessions?cursor=1.1&subject=a+b': { sessions: [{ ...session, client: '' }], total: 2, silent: [3] },
@@ -43,7 +43,7 @@ t.test('sessions of all pages, a line each, and nothing that a terminal obeys', 
   t.notMatch(String(text), /[\u001b\u202e]/);
 });
 
-t.test('an id is that of a request, or else of a session, or of nothing', async (t) => {
+t.test('an id is looked up as that of a request, then of a session', async (t) => {
   const request = {
     ...{ slot: 0, requestId: 'r', subject: 's', virtualHost: 'vh', method: 'tools/call', backend: 'b', tool: HOSTILE },
     ...{ outcome: 'fault', detail: 'answer-timeout', status: 200, durationMs: 12, backendMs: 10, endedAt: 'then' },

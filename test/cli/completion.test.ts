@@ -1,4 +1,4 @@
-// What shells offer: the words that fit, by the real program, and what real shells make of them; zsh and fish where they are installed.
+// Shell completion: the words that the real program offers, and what real shells do with them; zsh and fish where they are installed.
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,20 +8,20 @@ import { createScratchDirectory } from '../support/scratch-directory.js';
 
 const NO_FILES = ':4';
 const FILES = ':0';
-/** Only a shell that offers nothing takes so long. */
+/** Only a shell that offers nothing takes this long. */
 const LINE_MS_MAX = 60_000;
 
 function run(...words: string[]) {
   return spawnSync(process.execPath, [programPath('production'), ...words], { encoding: 'utf8' });
 }
 
-/** The words that fit, without what they mean, and whether files do. */
+/** The words that fit, without their descriptions, and whether file names fit. */
 function offered(...words: string[]): string[] {
   const { stdout } = run('complete', '--', ...words);
   return stdout.split('\n').flatMap((line) => (line === '' ? [] : [line.split('\t', 1)[0] ?? '']));
 }
 
-t.test('what fits in the place of the last word', async (t) => {
+t.test('words that fit in the place of the last word are offered', async (t) => {
   t.strictSame(offered('serv'), ['servers', NO_FILES]);
   t.match(offered('servers', ''), ['list', 'add', 'show']);
   t.strictSame(offered('servers', 'up'), ['update', NO_FILES]);
@@ -31,19 +31,19 @@ t.test('what fits in the place of the last word', async (t) => {
   t.strictSame(offered('--access-l'), ['--access-log', NO_FILES], 'without a command, of the dataplane');
 });
 
-t.test('files fit where no words are known', async (t) => {
+t.test('files are offered where no words are known', async (t) => {
   t.strictSame(offered('dataplane', '--server-private-key', ''), [FILES]);
   t.strictSame(offered('config', 'put', 'alice', ''), [FILES]);
 });
 
-t.test('what makes no sense fits nothing, and ends with status 0', async (t) => {
+t.test('a senseless line gets no offers, and ends with status 0', async (t) => {
   for (const words of [['nonsense', ''], ['x"; echo no'], ['--', ''], ['\u001b['], ['servers', 'toString', '']]) {
     t.strictSame(offered(...words), [NO_FILES], JSON.stringify(words));
     t.equal(run('complete', '--', ...words).status, 0);
   }
 });
 
-t.test('a script for each shell, and none for others', async (t) => {
+t.test('there is a script for each supported shell, and none for others', async (t) => {
   for (const shell of ['bash', 'zsh', 'fish']) {
     const { status, stdout } = run('completion', shell);
     t.equal(status, 0, shell);
@@ -56,7 +56,7 @@ t.test('a script for each shell, and none for others', async (t) => {
 
 t.test('bash completes with the script', async (t) => {
   const directory = createScratchDirectory(t);
-  // Of the package bash-completion, which need not be here: the words of the line and the one that is completed.
+  // Replaces the helper of the package bash-completion, which may not be installed: it sets the line's words and the current one.
   const helper =
     '_get_comp_words_by_ref() { words=("${COMP_WORDS[@]}"); cword=$COMP_CWORD; cur=${COMP_WORDS[COMP_CWORD]}; prev=${COMP_WORDS[COMP_CWORD-1]}; }';
   const script = join(directory, 'completion.bash');
@@ -73,7 +73,7 @@ t.test('bash completes with the script', async (t) => {
   t.match(stdout.trim(), /^enable\b/, stderr);
 });
 
-/** A folder with the program under its name, and the script of a shell. */
+/** A folder with the program under its name, and a shell's completion script. */
 function installed(t: Test, shell: string): { directory: string; script: string } {
   const directory = createScratchDirectory(t);
   const program = join(directory, 'switchyard');
@@ -109,7 +109,7 @@ t.test('fish completes with the script', { skip: reasonToSkip('fish') }, async (
 
 t.test('zsh completes with the script', { skip: reasonToSkip('zsh') }, async (t) => {
   const { directory, script } = installed(t, 'zsh');
-  // In a terminal of its own, as zsh completes nowhere else; it is read until what fits stands there.
+  // Runs in a pseudoterminal, because zsh completes nowhere else; reads until the completed line appears.
   const complete = (line: string, rest: string): string => {
     const session = `
       zmodload zsh/zpty

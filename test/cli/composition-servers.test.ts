@@ -6,7 +6,7 @@ const servers = [
   { id: '2', name: 'git', tools: ['log'] },
 ];
 
-t.test('of what is answered, what may be sent back', async (t) => {
+t.test('only the members that may be sent back are taken from an answer', async (t) => {
   t.strictSame(saidOfServers(servers), [
     { name: 'Files', tools: ['read'], prompts: ['p'] },
     { name: 'git', tools: ['log'] },
@@ -14,7 +14,7 @@ t.test('of what is answered, what may be sent back', async (t) => {
   t.strictSame(saidOfServers('x'), []);
 });
 
-t.test('other tools leave the rest of a server as it is', async (t) => {
+t.test('new tools leave the rest of a server as it is', async (t) => {
   t.strictSame(withTools(servers, [{ name: 'files', tools: ['write'] }]), [
     { name: 'Files', tools: ['write'], prompts: ['p'] },
   ]);

@@ -1,4 +1,4 @@
-// Files of clients, row by row: what is registered, what is bridged, what is refused, and that no secret goes on.
+// Clients' configuration files, row by row: what is registered, what is bridged, what is refused, and that no secret is passed on.
 import t from 'tap';
 import { readMcpFile, type ImportWay } from '../../src/cli/mcp-file.js';
 import { exportServers, importServers } from '../../src/cli/server-files.js';
@@ -12,7 +12,7 @@ const TERMINAL = { columns: undefined };
 
 const read = (servers: object, way = WAY) => readMcpFile(JSON.stringify({ mcpServers: servers }), way);
 
-t.test('each form of file, with comments and trailing commas', async (t) => {
+t.test('each format of file is read, with comments and trailing commas', async (t) => {
   const server = '{"a": {"type": "http", "url": "https://a.example/mcp"}}';
   for (const text of [
     `{"mcpServers": ${server}}`,
@@ -27,7 +27,7 @@ t.test('each form of file, with comments and trailing commas', async (t) => {
   }
 });
 
-t.test('a file that is no JSON: where, and never a piece of it', async (t) => {
+t.test('a fault in JSON is reported by its position, without any of the text', async (t) => {
   const faults: Readonly<Record<string, string>> = {
     '{"servers": {"a": 1 "b": 2}}': 'line 1, column 21 a comma is missing',
     '{\r\n// mine\r\n"servers": {"a"}}': 'line 3, column 16 a colon is missing',
@@ -49,7 +49,7 @@ t.test('a file that is no JSON: where, and never a piece of it', async (t) => {
   }
 });
 
-t.test('headers become names of secrets, and their values go nowhere', async (t) => {
+t.test('headers become names of secrets, and their values are not passed on', async (t) => {
   const headers = { Authorization: `Bearer ${SECRET}`, 'X-Api-Key': '${input:key}' };
   const [server] = read({ 'My Git': { url: 'https://git.example/mcp', headers } });
   t.strictSame(server?.kind === 'remote' && server.body, {
@@ -76,7 +76,7 @@ t.test('headers become names of secrets, and their values go nowhere', async (t)
   t.match(filed, [{ body: { auth: { headers: { k: { file: 'a-k' } } } } }]);
 });
 
-t.test('what cannot be registered is refused in words, without its secret', async (t) => {
+t.test('an entry that cannot be registered is refused with the reason, without its secret', async (t) => {
   for (const [said, why] of [
     [{ url: `https://u:${SECRET}@a.example/mcp` }, /user or password/],
     [{ url: `https://a.example/mcp?api_key=${SECRET}` }, /looks like a secret/],
@@ -99,7 +99,7 @@ t.test('what cannot be registered is refused in words, without its secret', asyn
   t.match(read({ a: { url: 'https://a.example/mcp?region=eu', disabled: true } }), [{ body: { enabled: false } }]);
 });
 
-t.test('servers on standard input and output come with the command that gives them a URL', async (t) => {
+t.test('a server on standard input and output is listed with the command that gives it a URL', async (t) => {
   const files = { command: 'npx', args: ['-y', '@scope/files', "/it's here"], env: { TOKEN: SECRET }, cwd: '/srv/a b' };
   const [one, two] = read({ files, other: { command: 'uvx', args: ['x'] } });
   t.strictSame(one, {
@@ -111,7 +111,7 @@ t.test('servers on standard input and output come with the command that gives th
   t.match(proxied, { command: "npx -y mcp-proxy --host 127.0.0.1 --server stream --port 8100 -- uvx 'x y'" });
 });
 
-t.test('an import says of each what became of it, and an export is what an import reads', async (t) => {
+t.test('an import reports the outcome of each server, and can read what an export writes', async (t) => {
   const file = join(createScratchDirectory(t), 'mcp.json');
   const headers = { authorization: `Bearer ${SECRET}` };
   const text = { git: { url: 'https://git.example/mcp', headers }, sh: { command: 'sh' }, no: { url: 'x' } };

@@ -1,4 +1,4 @@
-// A copy of an embedded store is whole whatever is written meanwhile, and opens as the store does.
+// A copy of an embedded store is complete whatever is written meanwhile, and opens like the store itself.
 import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -10,7 +10,7 @@ import { createScratchDirectory } from '../support/scratch-directory.js';
 
 const USERS = 400;
 
-t.test('while it is written to: every user has one of the values that were written, as a whole', async (t) => {
+t.test('in a copy made during writes every user has one of the written values, as a whole', async (t) => {
   const [from, to] = [join(createScratchDirectory(t), 'store'), join(createScratchDirectory(t), 'copy')];
   const store = new EmbeddedStore(from);
   t.teardown(() => store.close());
@@ -43,7 +43,7 @@ t.test('while it is written to: every user has one of the values that were writt
   t.equal(copied.read('user-0').kind, 'found');
 });
 
-t.test('what cannot be copied, or not there, is said', async (t) => {
+t.test('a store that is missing or cannot be copied is reported', async (t) => {
   const directory = createScratchDirectory(t);
   const refusal = async (from: string, to: string): Promise<CliFault> => {
     const fault: unknown = await copy(from, to).catch((error: unknown) => error);

@@ -15,7 +15,7 @@ t.test('columns are as wide as their widest cell', async (t) => {
   );
 });
 
-t.test('characters beyond the first plane count once', async (t) => {
+t.test('characters outside the basic plane count once', async (t) => {
   t.equal(textTable(['A', 'B'], [['😀', 'x']], undefined), 'A  B\n😀  x\n');
 });
 
@@ -24,7 +24,7 @@ t.test('a terminal gets no line that it would wrap', async (t) => {
   t.equal(textTable(['AB', 'C'], [], 5), 'AB  C\n');
 });
 
-t.test('lines of a name and a value', async (t) => {
+t.test('names and values are printed in lines', async (t) => {
   t.equal(
     textLines([
       ['a', '1'],
@@ -35,7 +35,7 @@ t.test('lines of a name and a value', async (t) => {
   );
 });
 
-t.test('nothing that is printed is a command to the terminal', async (t) => {
+t.test('nothing that is printed can control the terminal', async (t) => {
   t.equal(printable('a\u001b[31m\u0007b\u009bc\u202ed\r\n\te'), 'a\u{FFFD}[31m\u{FFFD}b\u{FFFD}c\u{FFFD}d e');
   t.equal(printable('naïve 日本 😀'), 'naïve 日本 😀');
 });

@@ -1,4 +1,4 @@
-// What `switchyard top` makes of two readings of a dataplane's figures.
+// What `switchyard top` computes from two readings of a dataplane's figures.
 import t from 'tap';
 import { watchDataplane } from '../../src/cli/top.js';
 import type { TopAnswer } from '../../src/shared/dataplane-load.js';
@@ -11,7 +11,7 @@ const bucket = (le: string, value: number): Value => {
   return { metricName: 'switchyard_backend_seconds_bucket', labels: { backend: 'b', le }, value };
 };
 
-t.test('a quantile lies on the straight line through its bucket', async (t) => {
+t.test('a quantile is interpolated linearly within its bucket', async (t) => {
   const reading = (atMs: number, ...counts: number[]): Figures => {
     const values = ['0.1', '0.2', '+Inf'].map((le, place) => bucket(le, counts[place] ?? 0));
     return new Figures([{ name: 'switchyard_backend_seconds', values }], atMs);
@@ -29,7 +29,7 @@ t.test('a quantile lies on the straight line through its bucket', async (t) => {
   );
 });
 
-/** An admin listener whose figures grow by each reading. */
+/** An admin listener that returns the next figures at each reading. */
 function adminOf(readings: readonly (readonly { name: string; values: Value[] }[] | undefined)[]) {
   let at = 0;
   const workers = [
@@ -63,7 +63,7 @@ const gauges = [
   { name: 'switchyard_sessions', values: [{ labels: {}, value: 3 }] },
 ];
 
-t.test('rates are of the interval, and of what was idle there is no row', async (t) => {
+t.test('rates are those of the interval, and idle backends have no row', async (t) => {
   const admin = adminOf([
     [...gauges, requests(10, 0)],
     [...gauges, requests(110, 50)],
@@ -96,7 +96,7 @@ t.test('rates are of the interval, and of what was idle there is no row', async 
   t.match(second.value.answer, { requestsPerSecond: 0, backends: [] }, 'and each is of its own interval');
 });
 
-t.test('a dataplane that was started again has no rates below zero', async (t) => {
+t.test('a dataplane that was restarted has no rates below zero', async (t) => {
   const watch = watchDataplane(
     adminOf([
       [...gauges, requests(1_000, 0)],
@@ -108,7 +108,7 @@ t.test('a dataplane that was started again has no rates below zero', async (t) =
   t.match((await watch.next()).value.answer, { requestsPerSecond: 0, methods: [] });
 });
 
-t.test('one without figures, and one of another kind, are told', async (t) => {
+t.test('a dataplane without figures, and one of another version, are reported', async (t) => {
   await t.rejects(watchDataplane(adminOf([undefined]), 1, undefined).next(), {
     exitStatus: 66,
     message: /collects no metrics/,

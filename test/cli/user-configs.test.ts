@@ -1,4 +1,4 @@
-// What the commands about user configs do in each store, without a program around them.
+// What the commands about user configs do in each store, called without the program around them.
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ import { createScratchDirectory } from '../support/scratch-directory.js';
 
 const url = 'https://b.example/mcp/hunter2?key=hunter2';
 
-/** What the store's list of changes says, the newest first. */
+/** The store's list of changes, newest first. */
 async function changesIn(options: StoreOptions): Promise<readonly AuditEntry[]> {
   const records = await openRecordStore(options, logInto([]));
   const query = { record: '', limit: 100, cursor: undefined };
@@ -96,7 +96,7 @@ for (const [kind, start] of Object.entries(stores)) {
   });
 }
 
-t.test('where there is no embedded store, none is looked into', async (t) => {
+t.test('where there is no embedded store, none is created to look into', async (t) => {
   const store: StoreOptions = { kind: 'embedded', path: join(createScratchDirectory(t), 'store') };
   await t.rejects(perform({ command: 'config list', store }), {
     exitStatus: 66,
@@ -105,7 +105,7 @@ t.test('where there is no embedded store, none is looked into', async (t) => {
 });
 
 t.test(
-  'of a Redis user who may write user configs alone, the change is made, and that it is not listed is said',
+  'the change of a Redis user who may only write user configs is made, and reported as missing in the list',
   async (t) => {
     const redis = await startRedis(t, {
       users: ['writer on >password resetkeys %RW~alice +get +set +eval +ping +client'],

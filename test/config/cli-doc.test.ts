@@ -1,4 +1,4 @@
-// docs/cli.md says of the commands for people what their declarations and exit statuses say, both ways.
+// docs/cli.md and the declarations and exit statuses of the commands for people agree, both ways.
 import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { commands } from '../../src/commands.js';
@@ -13,7 +13,7 @@ const cliCommands = Object.entries<CommandDeclaration>(commands).filter(
   ([name]) => !['dataplane', 'control-plane', 'token'].includes(name) && !isOfSecrets(name),
 );
 
-/** The cells of the table's rows in a section. */
+/** The cells of the rows of a section's table. */
 function rowsOf(title: string): string[][] {
   const section = documentation.split(/^## /m).find((text) => text.startsWith(`${title}\n`)) ?? '';
   const [, , ...rows] = section.split('\n').filter((line) => line.startsWith('|'));
@@ -78,14 +78,14 @@ function optionRows(options: OptionTable): string[][] {
   ]);
 }
 
-/** Those of the store are the dataplane's, on the page of its options. */
+/** The options without those of the store, which are documented with the dataplane's options. */
 function withoutStore(options: OptionTable): OptionTable {
   const hasStore = Object.keys(storeOptions).every((name) => Object.hasOwn(options, name));
   if (!hasStore) return options;
   return Object.fromEntries(Object.entries(options).filter(([name]) => !Object.hasOwn(storeOptions, name)));
 }
 
-/** A group whose every command takes it stands for them. */
+/** The commands that take an option; a group stands for its commands when all of them take it. */
 function takersInWords(names: readonly string[]): string {
   const groups = new Map<string, string[]>();
   for (const [name] of cliCommands) groups.set(groupOf(name), [...(groups.get(groupOf(name)) ?? []), name]);

@@ -22,7 +22,7 @@ function faults(line: string, environment?: NodeJS.ProcessEnv): readonly string[
   return [];
 }
 
-t.test('each command with what it asks for', async (t) => {
+t.test('each command becomes its request', async (t) => {
   for (const [line, action] of [
     ['servers list', { tags: [], status: undefined }],
     ['servers list --tags a,b --status active', { tags: ['a', 'b'], status: 'active' }],
@@ -94,7 +94,7 @@ t.test('each command with what it asks for', async (t) => {
   }
 });
 
-t.test('tools are gathered by server, in order; a tool may have a colon in its name', async (t) => {
+t.test('tools are grouped by server, in order; a tool may have a colon in its name', async (t) => {
   const { action } = load('compositions create c s:a t:b s:c:d --subjects x,y');
   t.strictSame(action, {
     name: 'c',
@@ -110,7 +110,7 @@ t.test('tools are gathered by server, in order; a tool may have a colon in its n
   t.match(faults('compositions create c s t: :u'), [/^s: is not a tool/, /^t:: is not a tool/, /^:u: is not a tool/]);
 });
 
-t.test('where the control plane is, and how the answer is wanted', async (t) => {
+t.test('the control plane’s address and the output format are read', async (t) => {
   t.match(load('servers list'), { controlPlaneUrl: 'http://127.0.0.1:4444', isJson: false, token: 'x.y.z' });
   const request = load('servers list --json --control-plane-url https://a.example/gateway/');
   t.match(request, { controlPlaneUrl: 'https://a.example/gateway', isJson: true });
@@ -152,7 +152,7 @@ t.test('an update needs something to change', async (t) => {
   t.match(faults('compositions update c --tools x'), [/^--tools: x: is not a tool of a server/]);
 });
 
-t.test('auth of a server is its type and what belongs to that', async (t) => {
+t.test('auth of a server consists of its type and that type’s members', async (t) => {
   const header = { type: 'headers', headers: { authorization: { secret: 'gh' }, 'x-key': { file: 'k' } } };
   const client = '--auth-token-endpoint https://as.example/token --auth-client-id me --auth-client-secret secret:s';
   const credentials = {

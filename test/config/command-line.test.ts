@@ -27,7 +27,7 @@ t.test('no command means dataplane', async (t) => {
   t.equal(words('token').command, 'token');
 });
 
-t.test('options are taken as given, both ways of writing, the last one wins', async (t) => {
+t.test('options are taken as given in both notations, and the last one wins', async (t) => {
   const { given, faults } = words('dataplane', '--address', '[::1]:0', '--log-level=debug', '--log-level', 'warn');
   t.strictSame(
     [...given],
@@ -67,11 +67,11 @@ t.test('everything that fits nowhere is reported together, and only names are re
   t.strictSame([...given], [['log-level', 'debug']], 'what follows an unknown option is still read');
 });
 
-t.test('the words after -- are no options', async (t) => {
+t.test('words after -- are not options', async (t) => {
   t.strictSame(words('dataplane', '--', 'x', 'y').faults, ['unexpected arguments: 2; the command takes options only']);
 });
 
-t.test('the option that was probably meant is named', async (t) => {
+t.test('an unknown option is reported with the one that was probably meant', async (t) => {
   const faultOf = (word: string): string | undefined => words('dataplane', word, '1').faults[0];
   t.equal(faultOf('--redis-adress'), '--redis-adress: unknown option; correct it to --redis-address, or remove it');
   t.equal(faultOf('--adress'), '--adress: unknown option; correct it to --address, or remove it');
@@ -124,7 +124,7 @@ t.test('operands are counted', async (t) => {
   );
 });
 
-t.test('help and version are answered whatever else is said', async (t) => {
+t.test('help and version are answered whatever else is given', async (t) => {
   t.equal(answer('--version'), `${PROGRAM_VERSION}\n`);
   t.equal(answer('-V'), `${PROGRAM_VERSION}\n`);
   for (const help of [answer('--help'), answer('-h'), answer('help')]) {

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { deepFreeze } from '../../src/config/deep-freeze.js';
 
-t.test('objects and lists are frozen all the way down, bytes are left', async (t) => {
+t.test('objects and lists are frozen at every level, bytes are not', async (t) => {
   const bytes = new Uint8Array([1]);
   const value = deepFreeze({ a: { b: [{ c: 1 }] }, bytes, none: null, absent: undefined });
   t.ok(Object.isFrozen(value));
@@ -11,7 +11,7 @@ t.test('objects and lists are frozen all the way down, bytes are left', async (t
   t.equal(value.bytes, bytes);
 });
 
-t.test('a plain value is itself', async (t) => {
+t.test('a primitive value is returned as it is', async (t) => {
   t.equal(deepFreeze('x'), 'x');
   t.equal(deepFreeze(null), null);
 });

@@ -1,11 +1,11 @@
-// Where nothing is set, nothing is silent for as long as a proxy in front waits that gives up after 20 s.
+// By default, no response is silent for as long as a proxy in front waits that gives up after 20 s.
 import t from 'tap';
 import { loadControlPlaneOptions } from '../../src/config/load-control-plane-options.js';
 import { loadDataplaneOptions } from '../../src/config/load-dataplane-options.js';
 import { optionLoader } from './option-loader.js';
 
 const PROXY_MS = 20_000;
-/** The head of a slow answer may go as much later than it is due. */
+/** The head of a slow response may be late by this factor. */
 const LATE_TIMES = 1.25;
 
 for (const { load } of [

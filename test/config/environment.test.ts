@@ -2,7 +2,7 @@ import t from 'tap';
 import { serviceManager, workerEnvironment } from '../../src/config/environment.js';
 import { limits } from '../../src/shared/limits.js';
 
-t.test('a worker gets the environment without what is only for the primary', async (t) => {
+t.test('a worker gets the environment without the variables that are only for the primary', async (t) => {
   const environment = { PATH: '/bin', NOTIFY_SOCKET: '/run/notify', WATCHDOG_USEC: '1', SWITCHYARD_TOKEN: 's' };
   t.strictSame(workerEnvironment(environment), {
     PATH: '/bin',
@@ -11,21 +11,21 @@ t.test('a worker gets the environment without what is only for the primary', asy
   });
 });
 
-t.test('the header limit is ours, whatever the environment said', async (t) => {
+t.test('the header limit is the gateway’s, whatever the environment says', async (t) => {
   t.equal(workerEnvironment({ UWS_HTTP_MAX_HEADERS_SIZE: '1' })['UWS_HTTP_MAX_HEADERS_SIZE'], '32768');
 });
 
-t.test('from how many bytes on memory is given back, an operator may say', async (t) => {
+t.test('an operator may set from how many bytes on memory is given back', async (t) => {
   t.equal(workerEnvironment({ MALLOC_MMAP_THRESHOLD_: '65536' })['MALLOC_MMAP_THRESHOLD_'], '65536');
 });
 
-t.test('the notify socket is absent, or a path', async (t) => {
+t.test('the notify socket is absent or a path', async (t) => {
   t.equal(serviceManager({}).notifySocket, undefined);
   t.equal(serviceManager({ NOTIFY_SOCKET: '' }).notifySocket, undefined);
   t.equal(serviceManager({ NOTIFY_SOCKET: '/run/notify' }).notifySocket, '/run/notify');
 });
 
-t.test('the watchdog is ours unless the environment names another process', async (t) => {
+t.test('the watchdog is this process’s unless the environment names another one', async (t) => {
   const pid = String(process.pid);
   t.equal(serviceManager({ WATCHDOG_USEC: '30000000' }).watchdogMs, 30_000);
   t.equal(serviceManager({ WATCHDOG_USEC: '30000000', WATCHDOG_PID: pid }).watchdogMs, 30_000);

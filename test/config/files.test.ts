@@ -7,7 +7,7 @@ import { InvalidValue } from '../../src/config/faults.js';
 import * as files from '../../src/config/files.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 
-/** Writes files into a directory of the test's own and answers with their paths. */
+/** Returns a function that writes a file into the test's scratch directory and returns its path. */
 function fileWriter(t: Test): (name: string, content: string | Buffer) => string {
   const directory = createScratchDirectory(t);
   return (name, content) => {
@@ -62,7 +62,7 @@ t.test('token keys of other kinds are refused', async (t) => {
   }
 });
 
-t.test('a key of the wrong half, encrypted, damaged or absent is refused', async (t) => {
+t.test('a key of the wrong half, or an encrypted, damaged or absent one, is refused', async (t) => {
   const write = fileWriter(t);
   const publicPath = write('public', publicPem(rsa.publicKey));
   const privatePath = write('private', privatePem(rsa.privateKey));
@@ -77,7 +77,7 @@ t.test('a key of the wrong half, encrypted, damaged or absent is refused', async
   t.throws(() => files.readTokenPublicKey(createScratchDirectory(t)), { message: /cannot be read \(EISDIR\)/ });
 });
 
-t.test('a file with several keys is refused, since OpenSSL would take the first one without a word', async (t) => {
+t.test('a file with several keys is refused, because OpenSSL would silently take the first one', async (t) => {
   const write = fileWriter(t);
   const [one, other] = [privatePem(rsa.privateKey), privatePem(p256.privateKey, 'sec1')];
   for (const read of [files.readTokenPrivateKey, files.readTlsPrivateKey]) {
@@ -127,7 +127,7 @@ t.test('certificates', async (t) => {
   t.notOk(files.isPair(certificate, files.readTlsPrivateKey(write('other', privatePem(rsa.privateKey)))));
 });
 
-t.test('no message repeats what stands in a file, or its path', async (t) => {
+t.test('no message repeats a file’s contents, or its path', async (t) => {
   const write = fileWriter(t);
   const secret = 'correct-horse-battery';
   const path = write('secret-path-name', secret);

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { isKeyUrl, parseIssuerKeySources } from '../../src/config/issuer-key-sources.js';
 
-t.test('issuers with the addresses of their keys, or alone', async (t) => {
+t.test('issuers are read with the addresses of their keys, or alone', async (t) => {
   t.strictSame(parseIssuerKeySources('us=https://a.example/jwks?x=1 , https://b.example/realms/c'), [
     { issuer: 'us', url: 'https://a.example/jwks?x=1' },
     { issuer: 'https://b.example/realms/c', url: undefined },
@@ -9,7 +9,7 @@ t.test('issuers with the addresses of their keys, or alone', async (t) => {
   t.strictSame(parseIssuerKeySources('a=http://[::1]:1/,b=http://localhost/,c=http://127.0.0.9:1/').length, 3);
 });
 
-t.test('what is no such list is refused, without a word of it', async (t) => {
+t.test('a text that is no such list is refused, and not repeated', async (t) => {
   const cases: Readonly<Record<string, RegExp>> = {
     '': /entry 1 names no issuer/,
     '=https://a.example': /entry 1 names no issuer/,
@@ -28,7 +28,7 @@ t.test('what is no such list is refused, without a word of it', async (t) => {
   }
 });
 
-t.test('http is for loopback addresses, where it is allowed', async (t) => {
+t.test('http is accepted for loopback addresses, where it is allowed', async (t) => {
   t.ok(isKeyUrl('https://a.example/', false));
   t.ok(isKeyUrl('http://127.0.0.1/', true));
   t.notOk(isKeyUrl('http://127.0.0.1/', false));

@@ -1,4 +1,4 @@
-// What is the dataplane's too is tested with it; here is what the control plane has of its own.
+// Options shared with the dataplane are tested there; these tests cover the control plane's own.
 import t from 'tap';
 import { defaultWorkerMemoryBytes } from '../../src/config/machine-memory.js';
 import { loadControlPlaneOptions } from '../../src/config/load-control-plane-options.js';
@@ -34,7 +34,7 @@ t.test('the defaults are those of the decisions', async (t) => {
   t.ok(Object.isFrozen(options.store));
 });
 
-t.test('options of its own, from the line and the environment', async (t) => {
+t.test('the control plane’s own options are read from the command line and the environment', async (t) => {
   const args = ['--health-check-interval', '5s', '--rate-limit=0', '--upstream-connection-mode', 'tls-only'];
   t.match(load([]), { requestIds: 'make', auditSubjects: 'hash' });
   t.match(load(['--request-ids=trust', '--audit-subjects', 'plain']), { requestIds: 'trust', auditSubjects: 'plain' });
@@ -47,7 +47,7 @@ t.test('options of its own, from the line and the environment', async (t) => {
   });
 });
 
-t.test('where a dataplane is asked is a place to connect to', async (t) => {
+t.test('the address of the dataplane is one to connect to', async (t) => {
   const named = load(['--dataplane-admin-address', '[::1]:8002']);
   t.strictSame(named.dataplaneAdmin, { host: '::1', port: 8002 });
   for (const wrong of ['8002', '127.0.0.1:0', 'off', 'http://127.0.0.1:8002']) {
@@ -55,7 +55,7 @@ t.test('where a dataplane is asked is a place to connect to', async (t) => {
   }
 });
 
-t.test('signing in by OpenID Connect is whole, or refused at the start', async (t) => {
+t.test('a configuration for signing in by OpenID Connect is complete, or refused at the start', async (t) => {
   const issuer = 'https://idp.example/realms/one';
   const whole = {
     ...{ '--sign-in-issuer': issuer, '--sign-in-client-id': 'console' },
@@ -97,7 +97,7 @@ t.test('the store is checked as the dataplane checks it', async (t) => {
   t.match(store, { kind: 'redis', place: { host: 'r', port: 6379 }, tls: { mode: 'plain-text' } });
 });
 
-t.test('options of the dataplane alone are unknown, and every fault is told', async (t) => {
+t.test('options that only the dataplane has are unknown, and every fault is reported', async (t) => {
   const told = faults(['--number-of-cpus', '2', '--path-prefix', '/x', '--rate-limit', '1.5'], {
     SWITCHYARD_HEALTH_CHECK_INTERVAL: '60',
   });
@@ -110,7 +110,7 @@ t.test('options of the dataplane alone are unknown, and every fault is told', as
   }
 });
 
-t.test('roles come from a claim where one is named, and nothing of them is meant without', async (t) => {
+t.test('roles come from a claim where one is configured, and otherwise have no effect', async (t) => {
   t.notOk(load([]).token.standing);
   const claim = ['--token-roles-claim', 'realm_access.roles'];
   const own = { reader: ['reader'], editor: ['editor'], admin: ['admin'] };

@@ -46,7 +46,7 @@ t.test('the defaults are those of the decisions', async (t) => {
   });
 });
 
-/** Option, text, and what of the options it must change to what. */
+/** The option, its text, the member of the options that it changes, and the value that this must have. */
 const plainOptions: readonly (readonly [string, string, (options: DataplaneOptions) => unknown, unknown])[] = [
   ['address', '[::1]:0', (options) => options.address, { host: '::1', port: 0 }],
   ['admin-address', '[::1]:0', (options) => options.adminAddress, { host: '::1', port: 0 }],
@@ -237,7 +237,7 @@ t.test('options that contradict each other', async (t) => {
   t.strictSame(faults([...redis, '--store-path', 'x']), [], 'a store path beside Redis is only not used');
 });
 
-t.test('every fault comes in one message, with where it came from and without any value', async (t) => {
+t.test('every fault is in one message, with its source and without any value', async (t) => {
   const error = t.throws(() =>
     load(
       ['--address', 'hunter2', '--nonsense=hunter2', '--token-verification-public-key', '/hunter2', 'hunter2', '-x'],
@@ -270,14 +270,14 @@ t.test('every fault comes in one message, with where it came from and without an
   t.notMatch(error.message, /hunter2/);
 });
 
-t.test('a fault in one value brings no false contradictions with it', async (t) => {
+t.test('a fault in one value causes no false contradictions', async (t) => {
   const { certificate } = createCertificate(t);
   const args = ['--redis-address', 'redis', '--redis-mode', 'nonsense', '--redis-tls-client-certificate', certificate];
   t.match(faults(args), [/^--redis-mode: expects one of plain-text, tls, mtls/]);
   t.equal(faults(args).length, 1);
 });
 
-t.test('the options are frozen all the way down', async (t) => {
+t.test('the options are frozen at every level', async (t) => {
   const options = load(['--redis-address', 'redis', '--allowed-hosts', 'a.example']);
   for (const part of [options, options.address, options.store, options.token, options.allowedHosts]) {
     t.ok(Object.isFrozen(part));
@@ -285,7 +285,7 @@ t.test('the options are frozen all the way down', async (t) => {
   if (options.store.kind === 'redis') t.ok(Object.isFrozen(options.store.tls));
 });
 
-t.test('the options cross to a worker as they are', async (t) => {
+t.test('the options reach a worker unchanged', async (t) => {
   const options = load([]);
   t.strictSame(structuredClone(options), options);
 });
@@ -312,7 +312,7 @@ t.test('a share of look-ups is a sixteenth unless it is given, and no more than 
   });
 });
 
-t.test('the shares of lists are a part of the memory unless they are given', async (t) => {
+t.test('the shares of lists are a part of the memory unless they are set', async (t) => {
   const memory = ['--worker-memory', '1GiB'];
   t.match(load(memory).shares, { listBytesMax: 128 * MIB, subjectListBytesMax: 64 * MIB });
   const all = [...memory, '--max-list-bytes', '512MiB'];

@@ -30,7 +30,7 @@ t.test('a token may live longer than a timer can run', async (t) => {
   t.throws(() => load([...args, '87601h']), { message: /--expires-in: expects a duration/ });
 });
 
-t.test('what is required and missing is reported together', async (t) => {
+t.test('missing required options are reported together', async (t) => {
   const error = t.throws(() => load(['--expires-in', 'soon']));
   if (!(error instanceof OptionFaults)) throw new Error('not the faults of the options');
   t.match(error.faults, [

@@ -1,5 +1,5 @@
-// What the tests of both commands' options share: options as a line and an environment make them, or their faults; and the
-// defaults that both commands have.
+// Shared by the option tests of both commands: the options that a command line and an environment yield, or their faults; and the defaults
+// that both commands have.
 import { commands } from '../../src/commands.js';
 import { readCommandLine } from '../../src/config/command-line.js';
 import type { CommandWords } from '../../src/config/command.js';
@@ -33,7 +33,7 @@ export function optionLoader<Options>(
   return { load, faults };
 }
 
-/** Of both commands, with what a process has of memory; the mode of connections to backends is each command's own. */
+/** Defaults of both commands for a process with this memory; only the mode of backend connections differs between them. */
 export function commonDefaults(memoryBytes: number, mode: 'tls-only' | 'plain-text-or-tls') {
   const eighthBytes = Math.floor(memoryBytes / 8);
   const sessionBytesMax = Math.min(eighthBytes, 1024 * MIB);

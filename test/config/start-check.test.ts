@@ -16,7 +16,7 @@ function wordsOf(...args: string[]): CommandWords {
   return words;
 }
 
-t.test('it is asked for on the command line, or by a variable', async (t) => {
+t.test('the check is requested on the command line, or by a variable', async (t) => {
   t.equal(isCheckAlone(wordsOf(), {}), false);
   t.equal(isCheckAlone(wordsOf('--check'), {}), true);
   t.equal(isCheckAlone(wordsOf('--check=false'), { SWITCHYARD_CHECK: 'true' }), false);
@@ -24,7 +24,7 @@ t.test('it is asked for on the command line, or by a variable', async (t) => {
   t.equal(isCheckAlone(wordsOf(), { SWITCHYARD_CHECK: '' }), false);
 });
 
-t.test('what would be, and where each option comes from', async (t) => {
+t.test('the check shows what would start, and where each option comes from', async (t) => {
   const path = join(createScratchDirectory(t), 'store');
   const words = wordsOf('--check', '--store-path', path);
   const environment = { SWITCHYARD_LOG_LEVEL: 'debug' };
@@ -48,9 +48,9 @@ t.test('what would be, and where each option comes from', async (t) => {
   t.match(said(false), `the embedded store in ${path}\n  tokens          no key or secret is configured`);
 });
 
-t.test('the program ends, with nothing opened', async (t) => {
+t.test('the program ends without opening anything', async (t) => {
   const directory = createScratchDirectory(t);
-  // An address that nobody can have, on a machine without it, is no fault of the command line.
+  // An address of another machine is a valid address: the check does not bind it.
   const checked = await runProgram(['control-plane', '--check', '--address', '192.0.2.1:1'], { directory });
   t.match(checked, { code: 0, errorOutput: '', output: /^The control-plane would start:\n {2}HTTP +192\.0\.2\.1:1\n/ });
   const faulty = await runProgram(['--check', '--drain-timeout', 'x', '--redis-port', '1'], { directory });

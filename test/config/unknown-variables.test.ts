@@ -3,7 +3,7 @@ import { loadDataplaneOptions } from '../../src/config/load-dataplane-options.js
 import { unknownVariableFaults } from '../../src/config/unknown-variables.js';
 import { optionLoader } from './option-loader.js';
 
-t.test('a variable with the prefix that nothing reads is a fault, like an unknown option', async (t) => {
+t.test('an unknown variable with the prefix is a fault, like an unknown option', async (t) => {
   const { faults } = optionLoader('dataplane', loadDataplaneOptions);
   const environment = { SWITCHYARD_REDIS_ADRESS: 'hunter2', SWITCHYARD_BANANA: 'hunter2', SWITCHYARD_LOG_LEVEL: 'x' };
   const told = faults(['--no-such'], environment);
@@ -16,7 +16,7 @@ t.test('a variable with the prefix that nothing reads is a fault, like an unknow
   t.notMatch(told.join(), 'hunter2', 'a value may be a secret');
 });
 
-t.test('what any command reads, what is empty and what is of others is left alone', async (t) => {
+t.test('variables that any command reads, empty ones and those of others are left alone', async (t) => {
   const environment = {
     SWITCHYARD_TOKEN: 'x',
     SWITCHYARD_RATE_LIMIT: '7',
@@ -29,7 +29,7 @@ t.test('what any command reads, what is empty and what is of others is left alon
   t.same(unknownVariableFaults(environment), []);
 });
 
-t.test('what Kubernetes says of services named after the program is no fault', async (t) => {
+t.test('variables that Kubernetes sets for services named after the program are no fault', async (t) => {
   const environment = {
     SWITCHYARD_SERVICE_HOST: '10.0.0.1',
     SWITCHYARD_SERVICE_PORT: '8001',

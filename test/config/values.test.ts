@@ -16,7 +16,7 @@ import {
   wholeNumber,
 } from '../../src/config/values.js';
 
-/** Texts and what they must be read as; `undefined`: they must be refused. */
+/** Texts and the values that they must be parsed to; `undefined`: the text must be refused. */
 function checkAll(t: Test, parse: (text: string) => unknown, cases: readonly (readonly [string, unknown])[]): void {
   for (const [text, expected] of cases) {
     if (expected === undefined) {
@@ -102,7 +102,7 @@ t.test('listen addresses', async (t) => {
   ]);
 });
 
-t.test('hosts without a port', async (t) => {
+t.test('hosts without a port are parsed', async (t) => {
   checkAll(t, parseHost, [
     ['redis.internal', 'redis.internal'],
     ['10.0.0.1', '10.0.0.1'],
@@ -196,7 +196,7 @@ t.test('networks', async (t) => {
   ]);
 });
 
-t.test('switches, choices, numbers and texts', async (t) => {
+t.test('switches, choices, numbers and texts are parsed', async (t) => {
   checkAll(t, parseSwitch, [
     ['true', true],
     ['ON', true],

@@ -28,7 +28,7 @@ t.test('every block of a PEM file is a key', async (t) => {
   t.ok(keys.every(({ id }) => id === undefined));
 });
 
-t.test('a PEM file is refused for any one of its keys, by its number', async (t) => {
+t.test('a PEM file is refused for any invalid key, by its number', async (t) => {
   const short = generateKeyPairSync('rsa', { modulusLength: 1024 });
   const garbled = '-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n';
   refuses(
@@ -45,7 +45,7 @@ t.test('a PEM file is refused for any one of its keys, by its number', async (t)
   refuses(t, 'of wax', /is not a public key in PEM/, keysOfPem);
 });
 
-t.test('a certificate counts as its key, with its chain it is refused', async (t) => {
+t.test('a certificate counts as its key; with its chain it is refused', async (t) => {
   const directory = createScratchDirectory(t);
   const openssl = (...args: string[]): void => void execFileSync('openssl', args, { cwd: directory, stdio: 'pipe' });
   const request = ['req', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
@@ -72,7 +72,7 @@ t.test('a certificate counts as its key, with its chain it is refused', async (t
   refuses(t, read('chain.pem'), /with its chain/, keysOfPem);
 });
 
-t.test('a JWK set: kinds, kid, use, key_ops and alg', async (t) => {
+t.test('a JWK set is read by kind, kid, use, key_ops and alg', async (t) => {
   const keys = keysOfJwks(
     setOf(
       jwk(rsa.publicKey, { kid: 'r', use: 'sig', alg: 'RS256' }),
@@ -121,7 +121,7 @@ t.test('an operator is told what is wrong with a JWK set', async (t) => {
   refuses(t, setOf(...many), /64 is the maximum/);
 });
 
-t.test("what is of no use in an issuer's set is left out, and so are secrets, which everybody can fetch", async (t) => {
+t.test("useless keys in an issuer's set are left out, and so are secrets, which everybody can fetch", async (t) => {
   const set = setOf(
     7,
     secret,

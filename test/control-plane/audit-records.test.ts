@@ -1,4 +1,4 @@
-// The list of changes on both stores: bounded, newest first, of several writers, and whole after the store was away.
+// The list of changes on both stores: bounded, newest first, written by several writers, and complete again after an outage of the store.
 import t, { type Test } from 'tap';
 import { AuditRecords, type AuditBounds, type AuditEntry } from '../../src/store/audit-records.js';
 import { maySee } from '../../src/control-plane/http/routes/audit-routes.js';
@@ -33,7 +33,7 @@ async function namesOf(changes: AuditRecords, record = ''): Promise<string[]> {
   return names;
 }
 
-/** The store, some of whose methods do otherwise. */
+/** The store, with some of its methods replaced. */
 function storeLike(records: RecordStore, others: Partial<RecordStore>): RecordStore {
   return {
     kind: records.kind,
@@ -61,7 +61,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       return changes;
     };
 
-    await t.test('of several writers none loses anything, and all see the newest first', async (t) => {
+    await t.test('several writers lose no entry, and all see the newest first', async (t) => {
       t.same((await listOf(t).list({ record: '', limit: 5, cursor: undefined }, () => true)).items, []);
       const writers = [listOf(t), listOf(t), listOf(t)];
       for (const name of named(40)) for (const [n, writer] of writers.entries()) writer.append(entryOf(`${n}${name}`));
@@ -76,7 +76,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       t.same(await namesOf(writers[2]!, 'id-1n7'), ['1n7']);
     });
 
-    await t.test('a page stays where it is while others come, and shows what its reader may see', async (t) => {
+    await t.test('a page stays in place while entries are added, and shows what its reader may see', async (t) => {
       const changes = listOf(t);
       const { items, cursor } = await changes.list({ record: '', limit: 3, cursor: undefined }, () => true);
       changes.append(entryOf('late'));
@@ -93,7 +93,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       );
     });
 
-    await t.test('the oldest go, by number and by bytes, and nothing is left of them', async (t) => {
+    await t.test('the oldest entries are dropped, by number and by bytes, and leave nothing behind', async (t) => {
       const few = listOf(t, { entriesKept: 10 });
       few.append(entryOf('last'));
       await until(async () => (await namesOf(few)).length === 10, 'the older ones are gone');
@@ -107,7 +107,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       t.ok(bytes <= 5_000 && bytes > 4_500, `${bytes} bytes`);
     });
 
-    await t.test('what is written though its answer was lost is there once', async (t) => {
+    await t.test('an entry that was written although the response got lost is listed once', async (t) => {
       let isLost = false;
       const swap: RecordStore['swap'] = async (asked) => {
         const isDone = await records.swap(asked);
@@ -128,7 +128,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
   });
 }
 
-t.test('while the store is away a bounded number waits, and what is lost is said', async (t) => {
+t.test('during an outage of the store a bounded number of entries waits, and losses are reported', async (t) => {
   const lines: string[] = [];
   const records = await openRecordStore(await stores['embedded']!(t), logInto([]));
   t.teardown(() => records.close());
@@ -149,7 +149,7 @@ t.test('while the store is away a bounded number waits, and what is lost is said
   t.match(JSON.parse(lines[1]!), { lost: 1 }, 'who stops does not wait for it');
 });
 
-t.test('an entry is as long as it may be', async (t) => {
+t.test('the length of an entry is bounded', async (t) => {
   const records = await openRecordStore(await stores['embedded']!(t), logInto([]));
   t.teardown(() => records.close());
   const changes = new AuditRecords(records, logInto([]));
@@ -160,7 +160,7 @@ t.test('an entry is as long as it may be', async (t) => {
   t.match(items, [{ name: 'large', after: { leftOut: 'description, tags' } }]);
 });
 
-t.test('admins see all, editors their own changes and those of what they may change', async (t) => {
+t.test('admins see all changes, editors their own and those of records that they may change', async (t) => {
   const editor = { subject: 'ed', role: 'editor', teams: ['pay'] } as const;
   for (const [more, isSeen] of [
     [{ subject: 'ed', owner: 'other' }, true],

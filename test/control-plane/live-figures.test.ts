@@ -1,4 +1,4 @@
-// What people who watch a dataplane are told: its admin listener is a stand-in, asked in quick turns.
+// What watchers of a dataplane receive: its admin listener is a stand-in, asked at short intervals.
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Readable } from 'node:stream';
 import t, { type Test } from 'tap';
@@ -42,7 +42,7 @@ function liveOf(t: Test, ask: Ask, bounds: Partial<LiveBounds> = {}): LiveFigure
   return live;
 }
 
-/** Everything that comes of it. */
+/** Collects every event of the stream. */
 function eventsOf(stream: Readable): { readonly events: ServerEvent[]; readonly text: () => string } {
   const events: ServerEvent[] = [];
   const reader = new EventReader();
@@ -54,7 +54,7 @@ function eventsOf(stream: Readable): { readonly events: ServerEvent[]; readonly 
   return { events, text: () => text };
 }
 
-t.test('admins are told all, others no names and no addresses', async (t) => {
+t.test('admins get everything, others no names and no addresses', async (t) => {
   const { ask } = dataplane();
   const live = liveOf(t, ask);
   const admin = eventsOf(live.open('ann', true)!);
@@ -78,7 +78,7 @@ t.test('admins are told all, others no names and no addresses', async (t) => {
   t.notMatch(admin.text(), 'unheardOf');
 });
 
-t.test('a listener that is lost is told, to whom it may be, and found again', async (t) => {
+t.test('a lost listener is reported, with details for admins alone, and found again', async (t) => {
   const { ask } = dataplane();
   let isLost = true;
   const live = liveOf(t, (path) => {
@@ -95,7 +95,7 @@ t.test('a listener that is lost is told, to whom it may be, and found again', as
   await until(() => reader.events.at(-1)?.event === 'load', 'it is back');
 });
 
-t.test('a dataplane without figures says so; one that says nothing is heard of all the same', async (t) => {
+t.test('a dataplane without figures says so; while one is silent the stream is kept alive', async (t) => {
   const { ask } = dataplane();
   const blind = liveOf(t, async (path) => (path === '/metrics' ? { status: 404, value: {} } : ask(path)));
   const { events } = eventsOf(blind.open('ann', true)!);
@@ -106,7 +106,7 @@ t.test('a dataplane without figures says so; one that says nothing is heard of a
   t.same(silent.events, []);
 });
 
-t.test('nobody is asked while nobody watches', async (t) => {
+t.test('the dataplane is not asked while nobody watches', async (t) => {
   const watched = dataplane();
   const other = dataplane();
   const live = liveOf(t, watched.ask);
@@ -121,7 +121,7 @@ t.test('nobody is asked while nobody watches', async (t) => {
   t.ok(watched.asked() <= asked + 1, 'but for a look that was under way');
 });
 
-t.test('so many watch, and so many of one subject', async (t) => {
+t.test('the number of watchers is bounded, in all and per subject', async (t) => {
   const live = liveOf(t, dataplane().ask);
   const own = Array.from({ length: limits.liveStreamsPerSubjectMax }, () => live.open('ann', true));
   t.equal(live.open('ann', true), undefined);
@@ -136,7 +136,7 @@ t.test('so many watch, and so many of one subject', async (t) => {
   t.equal(live.count, 0);
 });
 
-t.test('who does not read is cut off, and each stream ends in time', async (t) => {
+t.test('a watcher that does not read is cut off, and each stream ends in time', async (t) => {
   const live = liveOf(t, dataplane().ask, { intervalMs: 1 });
   const stalled = live.open('ann', true)!;
   const read = eventsOf(live.open('ann', true)!);

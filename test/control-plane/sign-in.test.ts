@@ -1,5 +1,5 @@
-// Signing in at an issuer: what browsers keep of it is good once and not for long, and how much of it there may be at once. The whole
-// of it is tried in a browser (`test/ui/signing-in.test.ts`).
+// Signing in at an issuer: what browsers keep of it is valid once and for a short time, and how much of it there may be at once. The whole
+// of it is tested in a browser (`test/ui/signing-in.test.ts`).
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -19,7 +19,7 @@ function begunWith(state: string, untilMs = NOW_MS + limits.signInMs): BegunSign
 }
 
 t.test(
-  'what a browser keeps is good once, in time, for its own state, and under the keys that sealed it',
+  'a browser’s sign-in cookie is valid once, in time, for its own state, and under the keys that sealed it',
   async (t) => {
     const key = randomBytes(32).toString('base64');
     const [one, other, stranger] = [new BegunSignIns([key]), new BegunSignIns([key]), new BegunSignIns([])];
@@ -41,7 +41,7 @@ t.test(
   },
 );
 
-t.test('those that have ended are remembered until they are too old, and so many of them', async (t) => {
+t.test('finished sign-ins are remembered until they are too old, and their number is bounded', async (t) => {
   const begun = new BegunSignIns([]);
   const take = (state: string): BegunSignIn => begun.take(begun.seal(begunWith(state)), state, NOW_MS);
   take('first');
@@ -52,7 +52,7 @@ t.test('those that have ended are remembered until they are too old, and so many
   t.equal(take('first').state, 'first', 'the oldest was forgotten');
 });
 
-t.test('so many are under way at once, and so many of them from one address', async (t) => {
+t.test('the number of sign-ins in progress is bounded, in all and per address', async (t) => {
   const silent = createServer(() => {});
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
   const issuer = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
@@ -90,17 +90,17 @@ t.test('so many are under way at once, and so many of them from one address', as
 
 interface FakeIssuer {
   readonly url: string;
-  /** Of its metadata. */
+  /** The token endpoint's auth methods in the issuer's metadata. */
   methods: readonly string[];
-  /** In place of what the ID token should say; `null`: there is none. */
+  /** Claims that replace those of the ID token; `null`: there is no ID token. */
   claims: Readonly<Record<string, unknown>> | null;
-  /** In place of tokens. */
+  /** An OAuth error that replaces the tokens. */
   refusal: string | undefined;
   nonce: string;
   readonly asked: { readonly headers: IncomingHttpHeaders; readonly body: URLSearchParams }[];
 }
 
-/** One that says what a real one would not. */
+/** An issuer that can send what no real one would. */
 async function startIssuer(t: Test): Promise<FakeIssuer> {
   const server = createServer((request, response) => void answer(request, response));
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -131,7 +131,7 @@ async function startIssuer(t: Test): Promise<FakeIssuer> {
   return issuer;
 }
 
-t.test('what the issuer gives is held against what was asked, and told in words', async (t) => {
+t.test('the issuer’s response is checked against the request, and faults are explained', async (t) => {
   const issuer = await startIssuer(t);
   let verified: Verified = { kind: 'subject', subject: 'alice' };
   const signInWith = (clientSecret: string | undefined): SignIn =>

@@ -1,4 +1,4 @@
-// A control plane without HTTP: registry and compositions on one store, as another process would have them, too.
+// A control plane without HTTP: registry and compositions on one store, which another process could also have open.
 import { pino } from 'pino';
 import type { Test } from 'tap';
 import type { StoreOptions } from '../../src/config/dataplane-options.js';
@@ -30,7 +30,7 @@ export interface Stage {
 export interface StageSettings {
   readonly repairIntervalMs?: number;
   readonly healthIntervalMs?: number;
-  /** Used in place of a store of its own. */
+  /** Replaces the stage's own store. */
   readonly records?: RecordStore;
 }
 

@@ -1,5 +1,5 @@
-// The manifests for Kubernetes and the image: they are what a cluster takes, every variable in them is an option with a value that
-// is right, and they agree with the program and with each other.
+// The Kubernetes manifests and the image: a cluster accepts them, every variable in them is an option with a valid value, and they agree
+// with the program and with each other.
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -20,7 +20,7 @@ import { createScratchDirectory } from '../support/scratch-directory.js';
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const MOUNTED = '/etc/switchyard/';
 
-/** Each checks itself against the schema of its kind. */
+/** Each class checks its instances against the schema of their kind. */
 const kinds = { ConfigMap, Deployment, NetworkPolicy, PodDisruptionBudget, Service };
 type Kind = keyof typeof kinds;
 
@@ -49,7 +49,7 @@ function podOf(manifests: readonly Manifest[]) {
   return { pod, container };
 }
 
-/** The variables as they are in the pod, with files that are really there in place of those that are mounted. */
+/** The pod's environment variables, with existing files in place of mounted ones. */
 function environmentOf(t: Test, manifests: readonly Manifest[]): NodeJS.ProcessEnv {
   const folder = createScratchDirectory(t);
   const contents: Readonly<Record<string, string>> = {
@@ -72,7 +72,7 @@ const planes = [
   { file: 'control-plane.yaml', command: 'control-plane', ...optionLoader('control-plane', loadControlPlaneOptions) },
 ] as const;
 
-t.test('every manifest is one that a cluster takes', async (t) => {
+t.test('every manifest is accepted by a cluster', async (t) => {
   t.same(readdirSync(join(root, 'deploy', 'kubernetes')).sort(), planes.map(({ file }) => file).sort());
   for (const { file } of planes) {
     for (const manifest of manifestsOf(file)) {
@@ -123,7 +123,7 @@ for (const { file, command, faults, load } of planes) {
 
 const containerfile = readFileSync(join(root, 'deploy', 'container', 'Containerfile'), 'utf8');
 
-t.test('the image is built from what is there, and runs as the user of the manifests', async (t) => {
+t.test('the image is built from existing files, and runs as the user of the manifests', async (t) => {
   const copied = [...containerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, words = '']) =>
     words.split(' '),
   );

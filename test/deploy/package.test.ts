@@ -1,4 +1,4 @@
-// What `npm pack` makes of a build: the program and what people need to run it, nothing else; and it runs elsewhere.
+// The package that `npm pack` makes from a build: the program and what its users need, nothing else; and it runs elsewhere.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { builtinModules } from 'node:module';
@@ -16,7 +16,7 @@ interface Manifest {
 
 const manifest = JSON.parse(readFileSync(join(projectRoot, 'package.json'), 'utf8')) as Manifest;
 const directory = createScratchDirectory(t);
-// It is built already, and building it anew would take it from under the other tests.
+// The build exists already, and building again would remove it under the other tests.
 execFileSync('npm', ['pack', '--ignore-scripts', '--pack-destination', directory], { cwd: projectRoot, stdio: 'pipe' });
 const [archive = ''] = readdirSync(directory);
 execFileSync('tar', ['-xzf', join(directory, archive), '-C', directory]);
@@ -25,7 +25,7 @@ const files = readdirSync(unpacked, { recursive: true, withFileTypes: true })
   .filter((entry) => entry.isFile())
   .map((entry) => join(entry.parentPath, entry.name).slice(unpacked.length + 1));
 
-t.test('the program and its documents are in it, and nothing of its development', async (t) => {
+t.test('the package has the program and its documents, and nothing of its development', async (t) => {
   const belongs =
     /^(?:dist\/|deploy\/|docs\/[^/]+\.(?:md|json)$|(?:README|CHANGELOG|SECURITY)\.md$|LICENSE$|package\.json$)/;
   t.strictSame(
@@ -41,7 +41,7 @@ t.test('the program and its documents are in it, and nothing of its development'
   );
 });
 
-t.test('it asks for every package that it imports', async (t) => {
+t.test('the package depends on every package that it imports', async (t) => {
   const asked = new Set(Object.keys(manifest.dependencies));
   const missing = files
     .filter((file) => file.endsWith('.js') && !file.startsWith('dist/ui/'))
@@ -53,10 +53,10 @@ t.test('it asks for every package that it imports', async (t) => {
   t.strictSame([...new Set(missing)], []);
 });
 
-t.test('it runs where it was unpacked, under the name of its command', async (t) => {
+t.test('the package runs where it was unpacked, under the name of its command', async (t) => {
   t.strictSame(manifest.bin, { switchyard: 'dist/main.js' });
   t.match(manifest.name, /^@/, 'the bare name is taken');
-  // As `npm install --omit=dev` puts them beside it.
+  // As `npm install --omit=dev` would install them beside the program.
   mkdirSync(join(unpacked, 'node_modules'));
   for (const name of readdirSync(join(projectRoot, 'node_modules'))) {
     symlinkSync(join(projectRoot, 'node_modules', name), join(unpacked, 'node_modules', name));

@@ -1,5 +1,5 @@
-// The dashboard and the alert rules ask for what the gateway tells: metrics and labels by their names, label values where
-// they are ours. promtool judges the rules where it is installed.
+// The dashboard and the alert rules use what the gateway exports: metrics and labels by their names, and the label values that the gateway
+// defines. promtool checks the rules where it is installed.
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -13,7 +13,7 @@ const deployed = fileURLToPath(new URL('../../../deploy/', import.meta.url));
 const dashboard = readFileSync(`${deployed}grafana/switchyard.json`, 'utf8');
 const rules = readFileSync(`${deployed}prometheus/alerts.yml`, 'utf8');
 
-/** What Prometheus adds to each series, and to the buckets of histograms. */
+/** Labels that Prometheus adds to each series, and to the buckets of histograms. */
 const TARGET_LABELS = ['job', 'instance', 'le'];
 
 const families: Readonly<Record<string, MetricFamily>> = metricFamilies;
@@ -43,7 +43,7 @@ function expressions(): readonly (readonly [string, string])[] {
   ];
 }
 
-/** Names without a family, labels that it does not have, values that ours never are. */
+/** Unknown metric names, labels that their metrics do not have, and values that the gateway never exports. */
 function strangers(expr: string): string[] {
   const found: string[] = [];
   for (const [, name = '', selector = ''] of expr.matchAll(/\b(switchyard_\w+)(?:\{([^}]*)\})?/g)) {
@@ -61,7 +61,7 @@ function strangers(expr: string): string[] {
   return found;
 }
 
-t.test('every expression asks for what there is', async (t) => {
+t.test('every expression uses existing metrics, labels and values', async (t) => {
   const all = expressions();
   t.ok(all.length > 30, 'the expressions were found');
   for (const [where, expr] of all) {
@@ -76,7 +76,7 @@ t.test('every expression asks for what there is', async (t) => {
   ]);
 });
 
-t.test('every label that is grouped by or shown is one of the metric', async (t) => {
+t.test('every label in a grouping or a legend belongs to the metric', async (t) => {
   for (const [where, expr] of expressions()) {
     const names = [...expr.matchAll(/\b(switchyard_\w+?)(?:_bucket)?(?=[{[ )])/g)].map(([, name = '']) => name);
     const labels = new Set([...TARGET_LABELS, ...names.flatMap((name) => families[name]?.labels ?? [])]);
@@ -93,7 +93,7 @@ t.test('every metric is on the dashboard or in a rule', async (t) => {
   );
 });
 
-t.test('promtool takes the rules', async (t) => {
+t.test('promtool accepts the rules', async (t) => {
   const { error, status, stdout, stderr } = spawnSync(
     'promtool',
     ['check', 'rules', `${deployed}prometheus/alerts.yml`],

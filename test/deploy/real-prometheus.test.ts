@@ -1,5 +1,5 @@
-// A real Prometheus scrapes a running gateway with the shipped configuration, loads the shipped rules and answers what the dashboard
-// asks. Where Prometheus is not installed there is nothing to show: Debian has it in the package prometheus.
+// A real Prometheus scrapes a running gateway with the shipped configuration, loads the shipped rules and answers the dashboard's queries.
+// Skipped where Prometheus is not installed: Debian has it in the package prometheus.
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ import { until } from '../support/until.js';
 const deployed = fileURLToPath(new URL('../../../deploy/', import.meta.url));
 const isInstalled = spawnSync('prometheus', ['--version']).error === undefined;
 
-/** Prometheus has the other core to itself then. */
+/** The pauses leave the processor to Prometheus. */
 const LOOK_EVERY_MS = 50;
 
 const answerShape = z.object({
@@ -27,7 +27,7 @@ const dashboardShape = z.object({
   panels: z.array(z.object({ title: z.string(), targets: z.array(z.object({ expr: z.string() })) })),
 });
 
-t.test('what the dashboard asks is answered', { skip: !isInstalled && 'prometheus is not installed' }, async (t) => {
+t.test('the dashboard’s queries are answered', { skip: !isInstalled && 'prometheus is not installed' }, async (t) => {
   const [adminPort, port] = [await findFreePort(), await findFreePort()];
   const backend = await backendFor(t, { tools: ['add'] });
   const deployment = await startDeployment(t, {
@@ -80,7 +80,7 @@ t.test('what the dashboard asks is answered', { skip: !isInstalled && 'prometheu
   const { panels } = dashboardShape.parse(JSON.parse(readFileSync(join(deployed, 'grafana/switchyard.json'), 'utf8')));
   const exprOf = (title: string, place = 0): string =>
     panels.find((panel) => panel.title === title)?.targets[place]?.expr ?? '';
-  // A rate needs two readings between which something was counted.
+  // A rate needs two readings with a counted event in between.
   await until(async () => {
     await sleep(LOOK_EVERY_MS);
     await session.call('calc-add');

@@ -1,5 +1,5 @@
-// The unit files by systemd's own judgement, and the notice of readiness through the real systemd-notify. `verify` wants
-// the program of ExecStart= to exist, so it judges a copy that starts this Node.js with a file of this repository.
+// The unit files as systemd checks them, and readiness notices through the real systemd-notify. `verify` requires the program of ExecStart=
+// to exist, so it checks a copy that starts this Node.js with a file of this repository.
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -20,11 +20,11 @@ import { createScratchDirectory } from '../support/scratch-directory.js';
 const deployed = fileURLToPath(new URL('../../../deploy/systemd/', import.meta.url));
 
 interface Unit {
-  /** File name without its ending. */
+  /** File name without its extension. */
   readonly name: string;
   readonly command: 'dataplane' | 'control-plane';
   readonly options: typeof dataplaneOptionTable | typeof controlPlaneOptionTable;
-  /** What the program may take to be ready, and after its drain to be gone. */
+  /** How long the program may take to be ready; below, how long to exit after its drain. */
   readonly startMsMax: number;
   readonly stopMsMax: number;
 }
@@ -111,7 +111,7 @@ for (const { name, command, options, startMsMax, stopMsMax } of units) {
   });
 }
 
-t.test('on one machine both planes have one user, one folder of state, and one store', async (t) => {
+t.test('on one machine both planes have one user, one state folder, and one store', async (t) => {
   for (const name of ['User', 'Group', 'StateDirectory', 'WorkingDirectory']) {
     const [dataplane, controlPlane] = units.map((unit) => directive(read(`${unit.name}.service`), name));
     t.equal(controlPlane, dataplane, name);
@@ -135,12 +135,12 @@ interface Notices {
   readonly notices: () => readonly string[];
   readonly statuses: () => readonly string[];
   readonly reloadTimesUs: () => readonly bigint[];
-  /** Signs of life. */
+  /** Watchdog notices. */
   readonly signs: () => number;
 }
 
 async function listenForNotices(t: Test): Promise<Notices> {
-  const directory = mkdtempSync(join(tmpdir(), 'notify-')); // a socket's path has to be short
+  const directory = mkdtempSync(join(tmpdir(), 'notify-')); // the path of a socket has to be short
   removeWithProcess(directory);
   t.teardown(() => removeNow(directory));
   const socket = join(directory, 'socket');
@@ -150,7 +150,7 @@ async function listenForNotices(t: Test): Promise<Notices> {
   const lines: string[] = [];
   createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
   await until('the listener has bound its socket', () => lines.includes('bound'));
-  // systemd-notify also asks with BARRIER=1 whether its notice has been read.
+  // systemd-notify also sends BARRIER=1, to learn whether its notice has been read.
   return {
     socket,
     notices: () => lines.flatMap((line) => /\b(?:READY|RELOADING|STOPPING)=1/.exec(line)?.[0] ?? []),
@@ -165,7 +165,7 @@ async function listenForNotices(t: Test): Promise<Notices> {
 
 const skip = reasonToSkip('systemd-notify', 'perl');
 
-t.test('systemd hears READY=1 when the last worker listens, and STOPPING=1 at the drain', { skip }, async (t) => {
+t.test('systemd gets READY=1 when the last worker listens, and STOPPING=1 at the drain', { skip }, async (t) => {
   const { socket, notices } = await listenForNotices(t);
   const gate = `${socket}.gate`;
   const primary = startPrimary(t, stubOptions(), [{}, { gate }], { notifySocket: socket });
@@ -182,7 +182,7 @@ t.test('systemd hears READY=1 when the last worker listens, and STOPPING=1 at th
   t.equal(await primary.ended, 0);
 });
 
-t.test('systemd is told what is missing, hears READY=1 when it is there, and signs of life', { skip }, async (t) => {
+t.test('systemd is told what is missing, gets READY=1 once it is there, and watchdog notices', { skip }, async (t) => {
   const { socket, notices, statuses, signs } = await listenForNotices(t);
   const gate = `${socket}.gate`;
   const stub = { storeObstacle: 'the store is on fire', storeGate: gate };
@@ -199,7 +199,7 @@ t.test('systemd is told what is missing, hears READY=1 when it is there, and sig
   await primary.logged('ready');
 });
 
-t.test('systemd hears when a reload begins, and when it is over, and what has failed', { skip }, async (t) => {
+t.test('systemd is told when a reload begins, when it is over, and what has failed', { skip }, async (t) => {
   const { socket, notices, statuses, reloadTimesUs } = await listenForNotices(t);
   const obstacle = `${socket}.obstacle`;
   const primary = startPrimary(t, stubOptions({ workerCount: 1 }), [{ obstacle }], { notifySocket: socket });
@@ -216,7 +216,7 @@ t.test('systemd hears when a reload begins, and when it is over, and what has fa
   t.match(statuses().at(-1), /^ready: .*; the last reload failed: slot 0: the certificate is of wax$/);
 });
 
-t.test('systemd never hears READY=1 when one worker does not listen', { skip }, async (t) => {
+t.test('systemd never gets READY=1 when one worker does not listen', { skip }, async (t) => {
   const { socket, notices } = await listenForNotices(t);
   const primary = startPrimary(t, stubOptions(), [{}, { start: 'hang' }], { notifySocket: socket });
   await until('the first worker listens', () =>
@@ -227,11 +227,11 @@ t.test('systemd never hears READY=1 when one worker does not listen', { skip }, 
   t.same(notices(), ['STOPPING=1']);
 });
 
-t.test('systemd hears READY=1 when the control plane can serve, signs of life, and STOPPING=1', { skip }, async (t) => {
+t.test('systemd gets READY=1 when the control plane can serve, WATCHDOG=1, and STOPPING=1', { skip }, async (t) => {
   const { socket, notices, statuses, signs } = await listenForNotices(t);
   const store = ['--store-path', createScratchDirectory(t)];
   const words = ['control-plane', '--address', '127.0.0.1:0', ...store, ...verifyWith(createKeyPair(t))];
-  // As systemd has it of `WatchdogSec=`, in microseconds.
+  // As systemd sets it for `WatchdogSec=`, in microseconds.
   const environment = { NOTIFY_SOCKET: socket, WATCHDOG_USEC: '200000' };
   const program = await startProgram(t, words, { environment });
   await until('READY=1 comes', () => notices().length > 0);
@@ -243,7 +243,7 @@ t.test('systemd hears READY=1 when the control plane can serve, signs of life, a
   t.same(await program.exit, { code: 0, signal: null });
 });
 
-t.test('systemd is told what the control plane lacks, and READY=1 when its Redis comes', { skip }, async (t) => {
+t.test('systemd is told what the control plane lacks, and READY=1 when its Redis is there', { skip }, async (t) => {
   const { socket, notices, statuses, signs } = await listenForNotices(t);
   const redis = await startRedis(t);
   await redis.kill();
@@ -267,7 +267,7 @@ t.test('systemd is told what the control plane lacks, and READY=1 when its Redis
   t.equal(statuses().at(-1), 'not ready: the redis store cannot be reached');
 });
 
-t.test('systemd never hears READY=1 of a control plane that has no key for tokens', { skip }, async (t) => {
+t.test('systemd never gets READY=1 from a control plane without a key for tokens', { skip }, async (t) => {
   const { socket, notices, statuses } = await listenForNotices(t);
   const words = ['control-plane', '--address', '127.0.0.1:0', '--store-path', createScratchDirectory(t)];
   const program = await startProgram(t, words, { environment: { NOTIFY_SOCKET: socket } });

@@ -62,14 +62,14 @@ const strays = [
   { kind: '__proto__' },
 ];
 
-t.test('each message is of its own set alone', (t) => {
+t.test('each message belongs to its own set alone', (t) => {
   for (const message of toWorker) t.same([isToWorker(message), isFromWorker(message)], [true, false], message.kind);
   for (const message of fromWorker) t.same([isToWorker(message), isFromWorker(message)], [false, true], message.kind);
   for (const stray of strays) t.same([isToWorker(stray), isFromWorker(stray)], [false, false], JSON.stringify(stray));
   t.end();
 });
 
-t.test('a message with a member of the wrong type is none', (t) => {
+t.test('a message with a member of the wrong type is not recognized', (t) => {
   for (const message of [...toWorker, ...fromWorker]) {
     for (const name of Object.keys(message)) {
       const broken = { ...message, [name]: Symbol('wrong') };
@@ -79,7 +79,7 @@ t.test('a message with a member of the wrong type is none', (t) => {
   t.end();
 });
 
-t.test('there and back through a real process', async (t) => {
+t.test('a message passes through a real process and back', async (t) => {
   const worker = forkEcho(t);
   const received = new Promise<FromWorker>((resolve) =>
     receiveFromWorker(worker, resolve, () => t.fail('nothing stray was sent')),
@@ -96,29 +96,29 @@ t.test('a stray message ends the worker', async (t) => {
   t.equal(status, 1);
 });
 
-t.test('to a channel that is closed nothing is sent, and nothing fails', async (t) => {
+t.test('on a closed channel nothing is sent, and nothing fails', async (t) => {
   const worker = forkEcho(t);
   worker.once('error', (error) => t.fail(error.message));
   sendToWorker(worker, { kind: 'stop', withinMs: 5_000, farewellsMs: 4_000 });
-  await once(worker, 'message'); // it has come up
+  await once(worker, 'message'); // the worker is up
   worker.disconnect();
   sendToWorker(worker, { kind: 'drain' });
   const [status] = (await once(worker, 'exit')) as [number];
   t.equal(status, 7, 'the worker has sent into the closed channel too, and heard of the disconnect twice');
 });
 
-t.test('to a worker that has just been killed nothing fails', async (t) => {
+t.test('sending to a worker that has just been killed does not fail', async (t) => {
   const worker = forkEcho(t);
   worker.once('error', (error) => t.fail(error.message));
   await once(worker, 'spawn');
   worker.kill('SIGKILL');
-  // Long before this process hears of the exit: far more than the socket holds goes into a closing channel.
+  // Long before this process learns of the exit, far more than the socket can buffer is written to a closing channel.
   for (let ticket = 0; ticket < 1_000; ticket++) sendToWorker(worker, { kind: 'all-forgotten', ticket });
   await once(worker, 'close');
   t.pass();
 });
 
-t.test('a worker that lets go of the channel at a message that was held back ends in order', async (t) => {
+t.test('a worker that closes the channel on a delayed message ends in order', async (t) => {
   const worker = fork(new URL('echo-worker.js', import.meta.url), {
     serialization: 'advanced',
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],

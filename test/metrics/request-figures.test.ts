@@ -25,7 +25,7 @@ function histogram(series: readonly Series[], name: string, label = ''): Series 
   return series.find((item) => item.name === name && (item.labels[0] ?? '') === label);
 }
 
-t.test('a request is counted by what it was and how it came out', async (t) => {
+t.test('a request is counted by its kind and its outcome', async (t) => {
   const figures = new RequestFigures();
   figures.record(call);
   figures.record(call);
@@ -42,7 +42,7 @@ t.test('a request is counted by what it was and how it came out', async (t) => {
   });
 });
 
-t.test('times go where they belong: all of it, the backend, our own share', async (t) => {
+t.test('times are recorded separately: the total, the backend’s, and the gateway’s own', async (t) => {
   const figures = new RequestFigures();
   figures.record(call);
   figures.record({ ...call, method: 'tools/list', backend: '', totalMs: 400, backendMs: -1 });
@@ -57,7 +57,7 @@ t.test('times go where they belong: all of it, the backend, our own share', asyn
   t.equal(own?.counts?.length, bounds.length + 1);
 });
 
-t.test('what callers and configs make up does not grow', async (t) => {
+t.test('names that callers and configs make up do not add series', async (t) => {
   const figures = new RequestFigures();
   for (let n = 0; n < 3 * limits.metricBackendsMax; n++) {
     figures.record({ ...call, backend: `b${n}`, method: `made/up${n}` });
@@ -73,7 +73,7 @@ t.test('what callers and configs make up does not grow', async (t) => {
   t.equal(total, 3 * limits.metricBackendsMax, 'and nothing is lost');
 });
 
-t.test('a report looks at no cell that was never counted in', async (t) => {
+t.test('a report reads no cell that was never counted in', async (t) => {
   const figures = new RequestFigures();
   for (let n = 0; n < limits.metricBackendsMax; n++) figures.record({ ...call, backend: `b${n}` });
   const walks = t.capture(Float64Array.prototype, 'entries', Float64Array.prototype.entries.bind(new Float64Array()));
@@ -81,7 +81,7 @@ t.test('a report looks at no cell that was never counted in', async (t) => {
   t.equal(walks().length, 0);
 });
 
-t.test('every request that the relay knows has a method of its own', async (t) => {
+t.test('every request that the relay knows has its own method', async (t) => {
   const messages = [...ClientRequestSchema.options, ...ClientNotificationSchema.options];
   const relayed = messages.map(({ shape }) => shape.method.value).filter(isClientMethod);
   t.ok(relayed.length >= 15, relayed.join());

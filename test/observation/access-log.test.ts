@@ -1,5 +1,4 @@
-// The access log, written through a real relay to scripted backends: one line a request, and nothing in it that is
-// somebody's secret.
+// The access log, written by a real relay with scripted backends: one line per request, without anybody's secrets.
 import t, { type Test } from 'tap';
 import type { AnswerForms, ExchangeRequest } from '../../src/relay/exchange/exchange.js';
 import { Relay } from '../../src/relay/relay.js';
@@ -49,7 +48,7 @@ class Scene {
     });
   }
 
-  /** Hands a request to the relay, as the pipeline does. */
+  /** Passes a request to the relay, as the pipeline does. */
   request(request: Partial<ExchangeRequest>): RecordedExchange {
     const exchange = new RecordedExchange({
       sessionId: SESSION_ID,
@@ -67,7 +66,7 @@ class Scene {
     return this.request({ body, answerForms });
   }
 
-  /** @param meanwhile happens before the backend has answered. */
+  /** @param meanwhile runs before the backend responds. */
   initialize(meanwhile?: (exchange: RecordedExchange) => void): RecordedExchange {
     const clientInfo = { name: 'the-client', version: '1' };
     const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo };
@@ -80,7 +79,7 @@ class Scene {
     return exchange;
   }
 
-  /** A scene with an open session, and no lines yet. */
+  /** A scene with an open session, and no log lines yet. */
   static inSession(t: Test, isOfAll = true): Scene {
     const scene = new Scene(t, isOfAll);
     scene.initialize();
@@ -88,7 +87,7 @@ class Scene {
     return scene;
   }
 
-  /** The only line there is; it holds no secret. */
+  /** Returns the only line, and checks that it contains no secret. */
   only(t: Test): Line {
     t.equal(this.lines.length, 1, 'one line');
     for (const secret of SECRETS) t.notOk(this.lines[0]?.includes(secret), `without ${secret}`);
@@ -99,7 +98,7 @@ class Scene {
 const WHO = { subject: subjectHash(SUBJECT), virtualHost: 'vh' };
 const RESULT = '{"jsonrpc":"2.0","id":1,"result":{"content":"the-result"}}';
 
-t.test('a call: who, what, where to and how it went', async (t) => {
+t.test('the line of a call says who called, what, where, and the outcome', async (t) => {
   const scene = Scene.inSession(t);
   const exchange = scene.post('tools/call', { name: 'b-add', arguments: { secret: 'the-argument' } });
   t.same(scene.lines, [], 'not before it is answered');
@@ -112,7 +111,7 @@ t.test('a call: who, what, where to and how it went', async (t) => {
   t.ok(Number(line['durationMs']) >= 0);
 });
 
-t.test('a call that is streamed has one line, at its end', async (t) => {
+t.test('a streamed call has one line, at its end', async (t) => {
   const scene = Scene.inSession(t);
   scene.post('tools/call', { name: 'b-add', arguments: {}, _meta: { progressToken: 't' } });
   const progress = { jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: 't', progress: 1 } };
@@ -122,7 +121,7 @@ t.test('a call that is streamed has one line, at its end', async (t) => {
   t.match(scene.only(t), { method: 'tools/call', tool: 'add', status: 200 });
 });
 
-t.test('a caller that went away is said to be gone, once its call is over', async (t) => {
+t.test('a caller that went away is logged as gone, once its call is over', async (t) => {
   const scene = Scene.inSession(t);
   const exchange = scene.post('tools/call', { name: 'b-add' });
   exchange.isForgiving = true;
@@ -152,7 +151,7 @@ t.test('every method has its line', async (t) => {
   }
 });
 
-t.test('initialize, a notification and a DELETE', async (t) => {
+t.test('initialize, a notification and a DELETE have lines', async (t) => {
   const scene = new Scene(t);
   scene.initialize();
   t.match(scene.only(t), { ...WHO, method: 'initialize', status: 200 });
@@ -175,12 +174,12 @@ t.test('an initialize whose caller went away has a line, and leaves no session',
   t.equal(scene.http.last.request.method, 'DELETE', 'the upstream session is ended');
 });
 
-t.test("a caller's own words are cut to a bound", async (t) => {
+t.test("a caller's own texts are cut to a maximum", async (t) => {
   const words = 'x'.repeat(limits.accessLogNameCharsMax + 1);
   const bounded = words.slice(1);
   const called = Scene.inSession(t);
   called.post('tools/call', { name: words });
-  // Compared, not matched: a longer text matches, too.
+  // Compared instead of matched: a longer text would match, too.
   t.equal(called.only(t)['tool'], bounded);
   const unknown = Scene.inSession(t);
   unknown.post(words);
@@ -191,7 +190,7 @@ t.test("a caller's own words are cut to a bound", async (t) => {
   t.equal((JSON.parse(lines[0] ?? '{}') as Line)['virtualHost'], bounded);
 });
 
-t.test('what the relay refuses has a line with the status', async (t) => {
+t.test('a request that the relay refuses has a line with the status', async (t) => {
   const rows: [request: Partial<ExchangeRequest>, status: number][] = [
     [{ sessionId: 'another-session-the-argument' }, 404],
     [{ sessionId: '', body: Buffer.from('{"jsonrpc":"2.0","id":1,"method":"ping"}') }, 400],
@@ -204,7 +203,7 @@ t.test('what the relay refuses has a line with the status', async (t) => {
   }
 });
 
-t.test('what never reaches the relay has a line with the code of the refusal', async (t) => {
+t.test('a request that never reaches the relay has a line with the code of the refusal', async (t) => {
   const lines: string[] = [];
   const watch = new RequestWatch(new AccessLog(logInto(lines), true), undefined);
   const { request } = new RecordedExchange({ requestId: 'r-1' });
@@ -218,7 +217,7 @@ t.test('what never reaches the relay has a line with the code of the refusal', a
   t.match(config, { ...common, status: 400, refusal: 'config-missing', subject: WHO.subject });
 });
 
-/** An exchange that is watched, and what is logged of it. */
+/** A watched exchange, and what is logged of it. */
 function watched(): { exchange: RecordedExchange; told: () => Line[] } {
   const lines: string[] = [];
   const exchange = new RecordedExchange();
@@ -227,7 +226,7 @@ function watched(): { exchange: RecordedExchange; told: () => Line[] } {
   return { exchange, told: () => lines.map((line) => JSON.parse(line) as Line) };
 }
 
-t.test('the line says how much of the answer the caller has', async (t) => {
+t.test('the line says how much of the answer the caller received', async (t) => {
   for (const [ending, end] of Object.entries({
     whole: (exchange: RecordedExchange) => exchange.end(),
     cut: (exchange: RecordedExchange) => exchange.reset(),
@@ -245,14 +244,14 @@ t.test('the line says how much of the answer the caller has', async (t) => {
   }
 });
 
-t.test('what is cut before there is an answer has a line without a status', async (t) => {
+t.test('a request cut before there is an answer has a line without a status', async (t) => {
   const { exchange, told } = watched();
   exchange.reset();
   t.match(told(), [{ cut: true, bytes: 0 }]);
   t.notOk('status' in (told()[0] ?? {}));
 });
 
-t.test('of a caller that is gone the line is written when what it asked for is over', async (t) => {
+t.test('the line of a caller that is gone is written when its request is over', async (t) => {
   const { exchange, told } = watched();
   exchange.isForgiving = true;
   exchange.abort();
@@ -293,7 +292,7 @@ t.test('a call has the outcome that its answer has, whatever its HTTP status', a
   }
 });
 
-t.test('a fault of the backend, an error of ours and a refusal say what they are', async (t) => {
+t.test('a fault of the backend, an error of the gateway and a refusal say what they are', async (t) => {
   const faulty = Scene.inSession(t);
   faulty.post('tools/call', { name: 'b-add' });
   faulty.http.last.head(503, 'text/plain').end();
@@ -306,7 +305,7 @@ t.test('a fault of the backend, an error of ours and a refusal say what they are
   t.match(refused.only(t), { outcome: 'refused', refusal: 'not-json', status: 400 });
 });
 
-t.test('without the option faults and refusals alone have lines, the first of a kind', async (t) => {
+t.test('without the option only faults and refusals have lines, the first of a kind', async (t) => {
   const scene = Scene.inSession(t, false);
   scene.post('tools/call', { name: 'b-add' });
   scene.http.last.json(RESULT);
@@ -319,7 +318,7 @@ t.test('without the option faults and refusals alone have lines, the first of a 
   t.match(scene.only(t), { msg: 'request not served', outcome: 'fault', fault: 'http-status', backend: 'b', ...WHO });
 });
 
-t.test('who is refused a thousand times leaves lines for the others, and nobody fills the log', async (t) => {
+t.test('a subject refused a thousand times leaves lines for others, and cannot fill the log', async (t) => {
   const lines: string[] = [];
   let nowMs = 0;
   const watch = new RequestWatch(new AccessLog(logInto(lines), false, () => nowMs), undefined);

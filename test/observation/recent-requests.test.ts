@@ -8,7 +8,7 @@ function keep(recent: RecentRequests, id: string, tool = 'a', subject = 'alice',
   recent.keep(id, subject, host, 'tools/call', 'b', tool, 'fault', 'answer-timeout', 200, 12.5, 10);
 }
 
-t.test('a request is found by its id until the ring has gone round', async (t) => {
+t.test('a request is found by its id until the ring has overwritten it', async (t) => {
   const recent = new RecentRequests(3);
   t.strictSame(recent.find(''), []);
   for (const id of ['1', '2', '3']) keep(recent, id);
@@ -37,7 +37,7 @@ t.test('a request is found by its id until the ring has gone round', async (t) =
   );
 });
 
-t.test('what a caller made up is kept when it is short', async (t) => {
+t.test('a text that a caller made up is kept when it is short', async (t) => {
   const recent = new RecentRequests(3);
   keep(recent, '1', 'x'.repeat(limits.accessLogNameCharsMax + 1));
   t.match(recent.find('1'), [{ tool: '' }]);
@@ -48,7 +48,7 @@ t.test('what a caller made up is kept when it is short', async (t) => {
   t.match(recent.find('3'), [{ subject: '', virtualHost: '' }]);
 });
 
-t.test('who has no good token pushes nobody out', async (t) => {
+t.test('a caller without a valid token displaces nobody’s requests', async (t) => {
   const recent = new RecentRequests(3);
   const watch = new RequestWatch(undefined, undefined, recent);
   const refuse = (requestId: string, subject?: string): void => {

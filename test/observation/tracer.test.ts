@@ -1,5 +1,5 @@
-// Spans of requests, through a real relay to scripted backends and a real collector over HTTP: what it gets, what the backend is
-// told, and that nothing waits for it.
+// Spans of requests, through a real relay to scripted backends and a real collector over HTTP: what the collector gets, what the backend is
+// told, and that no request waits for it.
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
@@ -27,7 +27,7 @@ const UNSAMPLED = `00-${TRACE_ID}-00f067aa0ba902b7-00`;
 const ID = { bytes: Buffer.from('7'), start: 0, end: 1 };
 const VIRTUAL_HOST = virtualHostOf({ b: { url: 'https://b.example/mcp' } });
 
-t.test('a trace parent is read as W3C has it', async (t) => {
+t.test('a trace parent is read as W3C defines it', async (t) => {
   t.same(readTraceParent(PARENT), { traceId: TRACE_ID, spanId: '00f067aa0ba902b7', isSampled: true });
   t.equal(readTraceParent(UNSAMPLED)?.isSampled, false);
   t.equal(readTraceParent(`${PARENT.replace('00-', '01-')}-more`)?.traceId, TRACE_ID, 'a later version may have more');
@@ -99,7 +99,7 @@ class Scene {
   }
 }
 
-t.test("a call is a span of its client's trace, with one below it that the backend is told of", async (t) => {
+t.test("a call is a span of its client's trace, with one below it that the backend is told", async (t) => {
   const scene = new Scene(t, 0);
   const traceparent = { traceparent: PARENT, tracestate: 'vendor=1' };
   scene.post('tools/call', { name: 'b-add', arguments: { secret: 'the-argument' } }, traceparent);
@@ -130,7 +130,7 @@ t.test("a call is a span of its client's trace, with one below it that the backe
     t.notOk(JSON.stringify(scene.spans).includes(secret), `without ${secret}`);
 });
 
-t.test('a prompt has its bare name, and so has the span', async (t) => {
+t.test('a prompt is requested by its bare name, which its span has, too', async (t) => {
   const scene = new Scene(t, 1);
   scene.post('prompts/get', { name: 'b-sum', arguments: { secret: 'the-argument' } });
   scene.answer({ result: { messages: [] } });
@@ -153,7 +153,7 @@ t.test('a prompt has its bare name, and so has the span', async (t) => {
   t.equal(completion.spans[0]?.attributes['gen_ai.prompt.name'], undefined);
 });
 
-t.test('what failed says how', async (t) => {
+t.test('a failed span says how', async (t) => {
   const rows: readonly (readonly [outcome: object, type: string, isError: boolean])[] = [
     [{ result: { content: [], isError: true } }, 'tool_error', true],
     [{ error: { code: -32042, message: 'm' } }, '-32042', true],
@@ -175,7 +175,7 @@ t.test('what failed says how', async (t) => {
   t.equal(unknown.spans.length, 1, 'no backend was asked');
 });
 
-t.test('a parent in the message is answered for in the message, and no other byte of it changes', async (t) => {
+t.test('a parent in the message is replaced there, and no other byte changes', async (t) => {
   const scene = new Scene(t, 0);
   const meta = { progressToken: 1, traceparent: PARENT, tracestate: 'a=b' };
   scene.post('tools/call', { name: 'b-add', arguments: { traceparent: PARENT }, _meta: meta });
@@ -191,7 +191,7 @@ t.test('a parent in the message is answered for in the message, and no other byt
   t.equal(readTraceParent(trace?.traceparent ?? '')?.traceId, TRACE_ID);
 });
 
-t.test('what nobody records is passed on as it is, and leaves no spans', async (t) => {
+t.test('an unrecorded trace is passed on unchanged, and leaves no spans', async (t) => {
   const scene = new Scene(t, 1);
   scene.post('tools/call', { name: 'b-add', _meta: { traceparent: UNSAMPLED } });
   t.equal(scene.context.http.last.request.trace?.traceparent, UNSAMPLED);
@@ -239,7 +239,7 @@ async function startCollector(t: Test, onRequest?: (request: IncomingMessage) =>
   });
 }
 
-t.test('a collector gets spans as OTLP has them in JSON', async (t) => {
+t.test('a collector gets spans in OTLP’s JSON format', async (t) => {
   const paths: string[] = [];
   const collector = await startCollector(t, ({ method, url, headers }) => {
     paths.push(`${method} ${url} ${headers['content-type']}`);
@@ -279,7 +279,7 @@ t.test('a collector gets spans as OTLP has them in JSON', async (t) => {
   ]);
 });
 
-t.test('spans go in bundles, and none is lost that has room', async (t) => {
+t.test('spans are sent in batches, and none for which there is room is lost', async (t) => {
   const collector = await startCollector(t);
   const exporter = new SpanExporter(collector.url, RESOURCE, logInto([]));
   const count = 2 * limits.traceSpansAtOnceMax + 1;
@@ -290,7 +290,7 @@ t.test('spans go in bundles, and none is lost that has room', async (t) => {
   await exporter.close(5_000);
 });
 
-t.test('a collector that takes nothing costs spans, which are counted, and nothing else', async (t) => {
+t.test('a collector that accepts nothing costs spans, which are counted, and nothing else', async (t) => {
   const collector = await startCollector(t, () => false);
   const lines: string[] = [];
   const exporter = new SpanExporter(collector.url, RESOURCE, logInto(lines));

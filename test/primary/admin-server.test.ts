@@ -1,4 +1,4 @@
-// The admin listener by itself, and in the primary with workers that only say how they are.
+// The admin listener by itself, and in the primary with workers that only report their state.
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -39,7 +39,7 @@ t.test('pages are answered by their path, GET and HEAD alone', async (t) => {
   t.match(await send(origin, { method: 'GET', path: '/broken', headers: [] }), { status: 500, text: /out of order/ });
 });
 
-t.test('a page in a browser that has rebound a name, or of another origin, reads nothing', async (t) => {
+t.test('a web page of another origin, or behind a rebound name, reads nothing', async (t) => {
   const origin = await startServer(t);
   const statusWith = async (host: string, from?: string): Promise<number> => {
     const headers = [['host', host] as const, ...(from === undefined ? [] : [['origin', from] as const])];
@@ -50,7 +50,7 @@ t.test('a page in a browser that has rebound a name, or of another origin, reads
   t.equal(await statusWith('localhost:8002', 'https://evil.example'), 403);
 });
 
-t.test('elsewhere than on loopback addresses are let in, and names that are configured', async (t) => {
+t.test('beyond loopback, addresses and configured names are admitted', async (t) => {
   const everywhere = { host: '0.0.0.0', port: 0 };
   const server = await AdminServer.listen(everywhere, { ...options, allowedHosts: ['gateway.example'] });
   t.teardown(() => server.close());
@@ -67,7 +67,7 @@ t.test('elsewhere than on loopback addresses are let in, and names that are conf
   }
 });
 
-t.test('what goes wrong with a connection that comes is told, and ends nothing', async (t) => {
+t.test('a fault of an incoming connection is reported, and ends nothing', async (t) => {
   const faults: Error[] = [];
   const server = createAdminServer('127.0.0.1', { ...options, onFault: (error) => faults.push(error) });
   server.listen({ host: '127.0.0.1', port: 0 });
@@ -77,7 +77,7 @@ t.test('what goes wrong with a connection that comes is told, and ends nothing',
   t.match(faults, [{ message: 'accept EMFILE' }]);
 });
 
-t.test('a connection that says nothing, or never all of it, gives its place to others', async (t) => {
+t.test('a connection that sends nothing, or never a whole request, gives its place to others', async (t) => {
   const server = await AdminServer.listen(anyPort, { ...options, requestMsMax: 100 });
   t.teardown(() => server.close());
   for (const part of ['', 'GET /live HTTP/1.1\r\nhost: localhost\r\nx: ']) {
@@ -118,7 +118,7 @@ async function ready(origin: string): Promise<readonly [number, Ready]> {
   return [status, JSON.parse(text) as Ready];
 }
 
-t.test('/ready says what is missing: workers, the store, and nothing in the end', async (t) => {
+t.test('/ready says what is missing: first workers, then the store, and finally nothing', async (t) => {
   const folder = createScratchDirectory(t);
   const [gate, storeGate] = [join(folder, 'gate'), join(folder, 'store-gate')];
   const stubs = [{ storeObstacle: 'no Redis', storeGate }, { gate }];
@@ -166,7 +166,7 @@ t.test('/ready says what is missing: workers, the store, and nothing in the end'
   t.equal(await primary.ended, 0);
 });
 
-t.test('/ready without a key says so, and workers are told to serve', async (t) => {
+t.test('/ready reports a missing key, and workers are told to serve', async (t) => {
   const token = tokenOptions();
   const primary = startPrimary(t, stubOptions({ workerCount: 1, adminAddress: anyPort, token }));
   await primary.logged('listening');

@@ -27,7 +27,7 @@ function valueOf(series: readonly Series[], name: string): number | undefined {
   return series.find((item) => item.name === name)?.value;
 }
 
-t.test('what workers say is added up, once for all who ask at the time', async (t) => {
+t.test('the workers’ figures are added up, once for all who ask at the time', async (t) => {
   const { figures, asked } = scene();
   const [one, two] = [worker(), worker()];
   const gathered = [figures.gather(() => [one, two]), figures.gather(() => [one, two])];
@@ -64,7 +64,7 @@ t.test('a counter does not fall when a worker dies, a gauge does', async (t) => 
 });
 
 t.test(
-  'of a worker that says nothing in time the last figures are told; one that dies is not waited for',
+  'a worker that does not answer in time is shown with its last figures; one that dies is not waited for',
   async (t) => {
     const { figures, asked } = scene(20);
     const [one, mute] = [worker(), worker()];
@@ -85,7 +85,7 @@ t.test(
   },
 );
 
-t.test('who asks soon after another hears the same, and no worker is asked again', async (t) => {
+t.test('a request soon after another gets the same figures, and no worker is asked again', async (t) => {
   const { figures, asked } = scene(60_000, 60_000);
   const one = worker();
   const first = figures.gather(() => [one]);

@@ -1,4 +1,4 @@
-// The fleet in this process with real stub workers, for what needs shorter bounds than the program has.
+// The fleet in this process with real stub workers, for tests that need shorter limits than the program has.
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -62,7 +62,7 @@ t.test('few workers start at once', async (t) => {
   t.same(startsBeforeListening.slice(0, 4), ['start', 'start', 'start', 'listening'], 'no fourth one began before');
 });
 
-t.test('stopping has what the drain leaves of its timeout', async (t) => {
+t.test('stopping gets the time that the drain leaves of its timeout', async (t) => {
   const { fleet, journal } = createFleet(t, [{}], { workerStopMs: 100 });
   fleet.start();
   await fleet.ready;
@@ -74,7 +74,7 @@ t.test('stopping has what the drain leaves of its timeout', async (t) => {
 t.test(
   'a worker stops telling backends a tenth of the drain timeout before it is killed, a second at least',
   async (t) => {
-    // The drain timeout, what is left of it when the drain has ended, and what is then kept.
+    // The drain timeout, the time left of it when the drain has ended, and the time that is then reserved.
     for (const [timeoutMs, stub, keptMs] of [
       [60_000, {}, 6_000],
       [5_000, {}, 1_000],
@@ -91,7 +91,7 @@ t.test(
   },
 );
 
-t.test('a worker that has little time left has half of it to tell backends', async (t) => {
+t.test('a worker with little time left uses half of it to tell backends', async (t) => {
   const { fleet, journal } = createFleet(t, [{ drain: 'ignore' }], { workerStopMs: 1_000 });
   fleet.start();
   await fleet.ready;
@@ -100,7 +100,7 @@ t.test('a worker that has little time left has half of it to tell backends', asy
   t.match(message, { withinMs: 1_000, farewellsMs: 500 });
 });
 
-t.test('a start that fails on and on is tried more and more seldom, but always again', (t) => {
+t.test('a start that keeps failing is tried less and less often, but always again', (t) => {
   const longest = Array.from({ length: 13 }, (_, failed) => startRetryDelayMs(failed + 1, limits, 0));
   t.same(longest, [50, 100, 200, 400, 800, 1_600, 3_200, 6_400, 12_800, 25_600, 30_000, 30_000, 30_000]);
   t.equal(startRetryDelayMs(5_000, limits, 1), 15_000, 'however long it goes on; slots do not try in step');
@@ -166,7 +166,7 @@ t.test('a worker that hangs is killed and replaced, and the others are left alon
   t.ok(isAlive(other));
 });
 
-t.test('a reload replaces one worker after the other, each when its successor listens', async (t) => {
+t.test('a reload replaces one worker after another, each once its successor listens', async (t) => {
   const { fleet, journal } = createFleet(t, [{}, {}]);
   fleet.start();
   await fleet.ready;
@@ -193,7 +193,7 @@ t.test('a reload replaces one worker after the other, each when its successor li
   t.equal(journal.entries('drain').length, 2, 'the new ones are drained in the end');
 });
 
-t.test('a successor that cannot start leaves its predecessor serving, and those after it', async (t) => {
+t.test('a successor that cannot start leaves its predecessor, and the workers after it, serving', async (t) => {
   const obstacle = join(createScratchDirectory(t), 'obstacle');
   const { fleet, journal } = createFleet(t, [{}, { obstacle }, {}]);
   fleet.start();
@@ -226,7 +226,7 @@ t.test('a successor that dies later is replaced like any other', async (t) => {
   await journal.entry('listening', 0, 3);
 });
 
-t.test('a worker that was replaced has its time to finish, and no third one starts beside it', async (t) => {
+t.test('a replaced worker gets its time to finish, and no third one starts beside it', async (t) => {
   const { fleet, journal } = createFleet(t, [{ drain: 'ignore' }]);
   fleet.start();
   await fleet.ready;
@@ -239,7 +239,7 @@ t.test('a worker that was replaced has its time to finish, and no third one star
   t.equal(journal.entries('start', 0).length, 3);
 });
 
-t.test('a drain ends a reload, whatever it is about', async (t) => {
+t.test('a drain ends a reload in any of its steps', async (t) => {
   const gate = join(createScratchDirectory(t), 'gate');
   writeFileSync(gate, '');
   const { fleet, journal } = createFleet(t, [{ drain: 'ignore' }, { gate }]);
@@ -256,7 +256,7 @@ t.test('a drain ends a reload, whatever it is about', async (t) => {
   );
 });
 
-t.test('a hang timeout of 0 is none', async (t) => {
+t.test('a hang timeout of 0 disables the watch', async (t) => {
   const { fleet, journal } = createFleet(t, [{}, {}], {}, undefined, stubOptions({ workerHangTimeoutMs: 0 }));
   fleet.start();
   await fleet.ready;
@@ -278,7 +278,7 @@ t.test('kill ends a drain under way', async (t) => {
   for (const { pid } of journal.entries('start')) t.notOk(isAlive(pid));
 });
 
-t.test('a worker that is killed in the middle of a round of forgetting does not hold it up', async (t) => {
+t.test('a worker that is killed in the middle of a forget round does not delay it', async (t) => {
   const { fleet, journal } = createFleet(t, [{}, { forget: 'ignore' }], { forgetRoundMsMax: 60_000 });
   fleet.start();
   await fleet.ready;
@@ -290,7 +290,7 @@ t.test('a worker that is killed in the middle of a round of forgetting does not 
 });
 
 t.test(
-  'after a worker was killed by a file that was cut short, the next one waits until the store is whole',
+  'after a truncated file has killed a worker, the next worker waits until the store is complete again',
   async (t) => {
     let checks = 0;
     const { fleet, journal } = createFleet(t, [{}, {}], { workerStartRetryMsMax: 60 }, async () => {
@@ -310,7 +310,7 @@ t.test(
   },
 );
 
-t.test('a slot that waits for its store to be mended does not hold up a drain', async (t) => {
+t.test('a slot that waits for its store to be repaired does not delay a drain', async (t) => {
   let isChecked = false;
   const { fleet, journal } = createFleet(t, [{}], {}, async () => {
     isChecked = true;
@@ -324,7 +324,7 @@ t.test('a slot that waits for its store to be mended does not hold up a drain', 
   t.equal(journal.entries('start', 0).length, 1);
 });
 
-t.test('a crash loop is slowed down, but never to a second', (t) => {
+t.test('a crash loop is slowed down, but never to a whole second', (t) => {
   const delays = Array.from({ length: 8 }, (_, restarts) => restartDelayMs(restarts, limits));
   t.same(delays, [0, 50, 100, 200, 400, 800, 800, 800]);
   t.ok(limits.workerRestartDelayMsMax < 1_000);

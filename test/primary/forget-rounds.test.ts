@@ -38,7 +38,7 @@ t.test('the announcer is answered, with its own ticket, after the last worker ha
   t.end();
 });
 
-t.test('equal tickets of two announcers are two rounds', (t) => {
+t.test('equal tickets of two announcers belong to two rounds', (t) => {
   const { rounds, sent } = createRounds();
   rounds.begin('a', 1, 'alice', ['a', 'b']);
   rounds.begin('b', 1, 'bob', ['a', 'b']);
@@ -52,7 +52,7 @@ t.test('equal tickets of two announcers are two rounds', (t) => {
   t.end();
 });
 
-t.test('a worker that dies meanwhile has forgotten', (t) => {
+t.test('a worker that dies meanwhile counts as having forgotten', (t) => {
   const { rounds, sent } = createRounds();
   rounds.begin('a', 1, 'alice', ['a', 'b']);
   rounds.forgotten('a', ticketOf(sent, 0));
@@ -64,7 +64,7 @@ t.test('a worker that dies meanwhile has forgotten', (t) => {
   t.end();
 });
 
-t.test('a silent worker holds the answer up for a bounded time', async (t) => {
+t.test('a silent worker delays the answer for a bounded time', async (t) => {
   const roundMsMax = 50;
   const { rounds, sent } = createRounds(roundMsMax);
   const begunAtMs = performance.now();
@@ -77,7 +77,7 @@ t.test('a silent worker holds the answer up for a bounded time', async (t) => {
   t.ok(performance.now() - begunAtMs >= roundMsMax - 5);
 });
 
-t.test('one round more than the bound ends the oldest', (t) => {
+t.test('one round beyond the limit ends the oldest', (t) => {
   const { rounds, sent } = createRounds();
   for (let ticket = 1; ticket <= limits.forgetRoundsMax; ticket++) rounds.begin('a', ticket, 'alice', ['a']);
   sent.length = 0;

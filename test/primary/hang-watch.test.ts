@@ -5,7 +5,7 @@ import { HangWatch } from '../../src/primary/hang-watch.js';
 const HANG_TIMEOUT_MS = 10_000;
 const PERIOD_MS = 2_500;
 
-/** A watch whose clock a test turns. */
+/** A watch whose clock the test sets. */
 class Watched {
   nowMs = 0;
   readonly hung: string[] = [];
@@ -20,7 +20,7 @@ class Watched {
     });
   }
 
-  /** Lets time pass as it does for a primary that is awake; those named are heard in each period. */
+  /** Lets time pass as for a primary that is awake; the named workers send a heartbeat in each period. */
   pass(ms: number, ...speaking: readonly string[]): void {
     for (let leftMs = ms; leftMs > 0; leftMs -= PERIOD_MS) {
       this.nowMs += PERIOD_MS;
@@ -30,7 +30,7 @@ class Watched {
   }
 }
 
-t.test('who is silent for the time hangs, and is told once', async (t) => {
+t.test('a worker that is silent for the timeout hangs, and is reported once', async (t) => {
   const watched = new Watched();
   for (const worker of ['silent', 'speaking']) watched.watch.watch(worker);
   watched.pass(HANG_TIMEOUT_MS - PERIOD_MS, 'speaking');
@@ -64,7 +64,7 @@ t.test('workers are given up a few at a time', async (t) => {
   t.same(watched.hung, ['a', 'b', 'd', 'e'], 'who speaks again meanwhile is spared');
 });
 
-t.test('who has left is not waited for, and cannot come back by a late message', async (t) => {
+t.test('a worker that has left is not waited for, and no late message brings it back', async (t) => {
   const watched = new Watched();
   watched.watch.watch('gone');
   watched.watch.leave('gone');
@@ -73,6 +73,6 @@ t.test('who has left is not waited for, and cannot come back by a late message',
   t.same(watched.hung, []);
 });
 
-t.test('heartbeats come several times in the timeout, and never at a pace that costs', async (t) => {
+t.test('heartbeats come several times within the timeout, and never at a costly rate', async (t) => {
   t.same([10_000, 3_600_000, 1_000, 1].map(heartbeatPeriodMs), [2_500, 2_500, 250, 1]);
 });

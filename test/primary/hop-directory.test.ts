@@ -11,7 +11,7 @@ import { until } from '../support/until.js';
 
 const logger = createLogger('silent', {});
 
-/** os.tmpdir() reads TMPDIR at each call. */
+/** Sets TMPDIR, which os.tmpdir() reads at each call. */
 function setTmpdir(test: Test, path: string): string {
   const before = process.env.TMPDIR;
   process.env.TMPDIR = path;
@@ -28,7 +28,7 @@ async function makeHopDirectory(t: Test, slotCount: number): Promise<HopDirector
   return directory;
 }
 
-/** What a primary leaves that is killed: libuv removes a socket's file when it is closed, so it is put back by a rename. */
+/** Leaves what a killed primary leaves: libuv removes a socket's file when the socket is closed, so a rename keeps it. */
 async function leaveBehind(parent: string, name: string): Promise<string> {
   const path = join(parent, name);
   mkdirSync(path, { mode: 0o700 });
@@ -40,7 +40,7 @@ async function leaveBehind(parent: string, name: string): Promise<string> {
   return path;
 }
 
-t.test('it is private, and removed with what is in it', async (t) => {
+t.test('the directory is private, and removed with its contents', async (t) => {
   setTmpdir(t, createScratchDirectory(t));
   const directory = await makeHopDirectory(t, 2);
   t.equal(statSync(directory.path).mode & 0o777, 0o700);
@@ -50,7 +50,7 @@ t.test('it is private, and removed with what is in it', async (t) => {
 });
 
 t.test('a socket path that does not fit is refused, and nothing is left behind', async (t) => {
-  // In a short place, since the path has to end exactly at the limit.
+  // In a short directory, because the path has to end exactly at the limit.
   const probe = await makeHopDirectory(t, 1);
   const randomPart = '/switchyard-XXXXXX/slot-99.sock.4194304'.length;
   const parent = probe.path + '/'.padEnd(limits.unixSocketPathBytesMax - probe.path.length - randomPart, 'd');
@@ -61,13 +61,13 @@ t.test('a socket path that does not fit is refused, and nothing is left behind',
   t.same(readdirSync(parent), []);
 });
 
-t.test('a place that does not exist is refused', async (t) => {
+t.test('a parent directory that does not exist is refused', async (t) => {
   setTmpdir(t, '/nowhere/at/all');
   const message = /cannot make a directory in \/nowhere.*TMPDIR/;
   await t.rejects(HopDirectory.make(1, logger), { exitStatus: 73, message });
 });
 
-t.test('what killed primaries have left is removed; what is in use, in doubt or of others stays', async (t) => {
+t.test('leftovers of killed primaries are removed; directories in use, in doubt or of others stay', async (t) => {
   const parent = setTmpdir(t, createScratchDirectory(t));
   const inUse = await makeHopDirectory(t, 1);
   const dead = [await leaveBehind(parent, 'switchyard-dead01'), await leaveBehind(parent, 'switchyard-dead02')];
@@ -88,7 +88,7 @@ t.test('what killed primaries have left is removed; what is in use, in doubt or 
   for (const path of [...stays, made.path]) t.ok(existsSync(path), path);
 });
 
-t.test('a directory that is removed while it is in use is made again, and still held', async (t) => {
+t.test('a directory that is removed while in use is made again, and still held', async (t) => {
   const directory = await makeHopDirectory(t, 1);
   rmSync(directory.path, { recursive: true });
   await until(() => existsSync(join(directory.path, 'primary.sock')), 'the directory is back');

@@ -15,7 +15,7 @@ async function claim(t: Test, options: DataplaneOptions = stubOptions()): Promis
   return claimed;
 }
 
-t.test('port 0 becomes a real port, which can be bound again, and the rest of the options stays', async (t) => {
+t.test('port 0 becomes a real port, which can be bound again, and the other options stay', async (t) => {
   const options = stubOptions({ tls: { address: { host: '127.0.0.1', port: 0 }, ...files } });
   const { options: claimed } = await claim(t, options);
   const ports = [claimed.address.port, claimed.tls?.address.port ?? 0];
@@ -28,7 +28,7 @@ t.test('port 0 becomes a real port, which can be bound again, and the rest of th
   }
 });
 
-t.test('no outgoing connection is given a port that was chosen, before the workers listen on it', async (t) => {
+t.test('no outgoing connection gets a chosen port before the workers listen on it', async (t) => {
   const [first = 0, last = 0] = readFileSync('/proc/sys/net/ipv4/ip_local_port_range', 'latin1')
     .split(/\s+/)
     .map(Number);
@@ -38,7 +38,7 @@ t.test('no outgoing connection is given a port that was chosen, before the worke
   }
 });
 
-t.test('a taken address is refused with its name and what to do', async (t) => {
+t.test('an address in use is refused by its name, with what to do', async (t) => {
   const holder = createServer().listen(0, '127.0.0.1');
   await once(holder, 'listening');
   t.teardown(() => holder.close());
@@ -74,7 +74,7 @@ t.test(
   },
 );
 
-t.test('a claim that fails with its second address lets go of the first', async (t) => {
+t.test('a claim that fails at its second address releases the first', async (t) => {
   const taken = (await claim(t)).options.address;
   const free = await claim(t);
   free.release();
@@ -83,7 +83,7 @@ t.test('a claim that fails with its second address lets go of the first', async 
   t.equal((await claim(t, stubOptions({ address }))).options.address.port, address.port);
 });
 
-t.test('of many that claim one address at the same moment one has it', async (t) => {
+t.test('of many that claim one address at the same moment exactly one gets it', async (t) => {
   const { options, release } = await claimAddresses(stubOptions());
   release();
   const results = await Promise.allSettled(
@@ -94,12 +94,12 @@ t.test('of many that claim one address at the same moment one has it', async (t)
   for (const winner of winners) winner.release();
 });
 
-t.test('a caller that connects during the claim does not hold it up', async (t) => {
+t.test('a caller that connects during the claim does not delay it', async (t) => {
   const { options, release } = await claimAddresses(stubOptions());
   release();
   const { host, port } = options.address;
   const claiming = claimAddresses(stubOptions({ address: { host, port } }));
-  // The bind has happened by now, or happens with what is queued; callers are at the door until it is over.
+  // The bind has happened by now, or happens in the queued work; the callers are connecting until the claim is over.
   const callers = Array.from({ length: 50 }, () => connect({ host, port }).on('error', () => {}));
   t.teardown(() => callers.forEach((caller) => caller.destroy()));
   (await claiming).release();
@@ -130,7 +130,7 @@ t.test('the two listeners cannot have one address', async (t) => {
   });
 });
 
-t.test('an address of another machine and a name of none', async (t) => {
+t.test('an address of another machine and an unknown name are refused', async (t) => {
   await t.rejects(claimAddresses(stubOptions({ address: { host: '192.0.2.1', port: 0 } })), {
     exitStatus: 69,
     message: /no interface of this machine/,

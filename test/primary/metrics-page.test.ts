@@ -14,7 +14,7 @@ const own: Series = {
   counts: metricFamilies.switchyard_gateway_seconds.boundsS.map(() => 1).concat(2),
 };
 
-t.test('the text that Prometheus reads', async (t) => {
+t.test('the page is text that Prometheus reads', async (t) => {
   const page = await new MetricsPage().write([requests('a"\n', 2), requests('a"\n', 3), own], '*/*');
   t.match(page.contentType, /^text\/plain; version=0\.0\.4/);
   const lines = page.body.split('\n');
@@ -30,7 +30,7 @@ t.test('the text that Prometheus reads', async (t) => {
   }
 });
 
-t.test('the same in OpenMetrics, for who asks for it', async (t) => {
+t.test('the page is in OpenMetrics for a client that asks for it', async (t) => {
   const accept = 'application/openmetrics-text;version=1.0.0;q=0.8,text/plain;q=0.5';
   const page = await new MetricsPage().write([requests('a', 2), own], accept);
   t.match(page.contentType, /^application\/openmetrics-text; version=1\.0\.0/);
@@ -41,7 +41,7 @@ t.test('the same in OpenMetrics, for who asks for it', async (t) => {
   t.same(lines.slice(-2), ['# EOF', '']);
 });
 
-t.test('all workers together have no more backends than one may', async (t) => {
+t.test('all workers together have no more backends than one worker may have', async (t) => {
   const page = new MetricsPage();
   const series = Array.from({ length: limits.metricBackendsMax + 5 }, (_, n) => requests(`b${n}`, 1));
   for (const order of [series, series.toReversed()]) {
@@ -51,7 +51,7 @@ t.test('all workers together have no more backends than one may', async (t) => {
   }
 });
 
-t.test('the same as JSON, for who takes nothing else', async (t) => {
+t.test('the page is JSON for a client that takes nothing else', async (t) => {
   const page = await new MetricsPage().write([requests('a', 2), own], 'application/json');
   t.equal(page.contentType, 'application/json');
   const families = JSON.parse(page.body) as { name: string; values: { metricName?: string; value: number }[] }[];

@@ -1,4 +1,4 @@
-// runPrimary as a program of its own, for tests that need its log, its exit status, or to send it signals.
+// runPrimary as a separate program, for tests that need its log or its exit status, or send it signals.
 import { readFileSync } from 'node:fs';
 import { runPrimary } from '../../src/primary/run-primary.js';
 import type { DataplaneOptions } from '../../src/config/dataplane-options.js';
@@ -11,12 +11,12 @@ export interface ProgramPlan {
   readonly bootstrapModule?: string;
   readonly notifySocket?: string;
   readonly watchdogMs?: number;
-  /** The PATH to look for programs in. */
+  /** The PATH in which programs are looked up. */
   readonly path?: string;
-  /** A file with the options that a reload reads; those of the start when it is not there. */
+  /** A file with the options that a reload reads; without it, a reload reads the initial options again. */
   readonly nextOptions?: string;
   readonly isOnTerminal?: boolean;
-  /** What is wrong with the store. */
+  /** The damage that the check of the store reports. */
   readonly storeDamage?: string;
 }
 

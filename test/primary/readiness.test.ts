@@ -19,7 +19,7 @@ function readinessOf(slots: readonly Partial<SlotStanding>[], hasKeys = true): R
   return new Readiness({ hasKeys, slots: () => standings }, silent, () => {});
 }
 
-/** Codes with their slots. */
+/** Each obstacle's code with its slots. */
 function codesOf(obstacles: readonly { readonly code: string; readonly slots?: readonly number[] }[]): string[] {
   return obstacles.map(({ code, slots }) => [code, ...(slots ?? [])].join(' '));
 }
@@ -72,7 +72,7 @@ for (const [what, slots, hasKeys, obstacles, degraded, serving] of rows) {
   });
 }
 
-t.test('a worker that has listened and is gone is in the way when no other listens', async (t) => {
+t.test('a worker that has listened and is gone is an obstacle when no other listens', async (t) => {
   let slots: readonly Partial<SlotStanding>[] = [{}, absent];
   const standings = (): SlotStanding[] =>
     slots.map((changes, slot) => ({
@@ -99,7 +99,7 @@ t.test('a worker that has listened and is gone is in the way when no other liste
   t.same(stand(absent, absent), ['worker-absent 0 1']);
 });
 
-t.test('keys that no worker can fetch are in the way where there are no others', async (t) => {
+t.test('keys that no worker can fetch are an obstacle where there are no others', async (t) => {
   const keyless = { keysObstacle: 'no keys', isKeyless: true };
   const all = readinessOf([keyless, keyless]).report;
   t.same(all.obstacles, [{ code: 'keys-unreachable', message: 'no keys', slots: [0, 1] }]);
@@ -114,14 +114,14 @@ t.test('keys that no worker can fetch are in the way where there are no others',
   t.same(codesOf(some.degraded), ['keys-unreachable 0 1']);
 });
 
-t.test('while draining that alone is told', async (t) => {
+t.test('while draining nothing else is reported', async (t) => {
   const readiness = readinessOf([absent, storeless], false);
   readiness.drain();
   t.same(codesOf(readiness.report.obstacles), ['draining']);
   t.notOk(readiness.report.isReady);
 });
 
-t.test('a change is told once, and logged when something else is in the way', async (t) => {
+t.test('a change is reported once, and logged when the obstacle is another', async (t) => {
   const lines: string[] = [];
   const note = (level: string) => (fields: unknown, message?: string) =>
     void lines.push(`${level} ${message ?? String(fields)}`);
@@ -151,7 +151,7 @@ t.test('a change is told once, and logged when something else is in the way', as
   t.same(lines, ['warn not ready', 'info ready']);
 });
 
-t.test('what is said of absent workers is a sentence, of one and of several', async (t) => {
+t.test('the message about absent workers is a sentence, for one and for several', async (t) => {
   const messages = (...slots: Partial<SlotStanding>[]): string[] => {
     const { obstacles, degraded } = readinessOf(slots).report;
     return [...obstacles, ...degraded].map(({ message }) => message);

@@ -2,7 +2,7 @@ import t from 'tap';
 import { Reloads } from '../../src/primary/reloads.js';
 import { until } from '../support/until.js';
 
-/** Reloads that go on until they are let go. */
+/** Reloads that each run until the test finishes them. */
 class Held {
   readonly #waiting: (() => void)[] = [];
   begun = 0;
@@ -17,7 +17,7 @@ class Held {
   }
 }
 
-t.test('whoever asks while one runs has one more after it, and only one', async (t) => {
+t.test('requests during a reload cause one more reload after it, and only one', async (t) => {
   const held = new Held();
   held.reloads.ask();
   t.equal(held.begun, 1);
@@ -32,7 +32,7 @@ t.test('whoever asks while one runs has one more after it, and only one', async 
   t.equal(held.begun, 3);
 });
 
-t.test('none begins when the program ends', async (t) => {
+t.test('no reload begins when the program ends', async (t) => {
   const held = new Held();
   held.reloads.ask();
   held.reloads.ask();

@@ -13,10 +13,10 @@ import { createScratchDirectory } from '../support/scratch-directory.js';
 import { isAlive, startPrimary, stubOptions, until } from './stub-fleet.js';
 import { announceSignal, stubSubject, stubTicket } from './stub-worker.js';
 
-// Each of them waits for processes to start, most of the time.
+// These tests mostly wait for processes to start.
 t.jobs = 2;
 
-void t.test('one line says that all listen; SIGTERM drains all, then stops all', async (t) => {
+void t.test('one log line says that all listen; SIGTERM drains all, then stops all', async (t) => {
   const primary = startPrimary(t, stubOptions({ workerCount: 3 }));
   const line = await primary.logged('listening');
   t.match(line, { role: 'primary', level: 30, workers: 3, address: /^127\.0\.0\.1:[1-9]\d*$/ });
@@ -56,7 +56,7 @@ void t.test(
       process.kill(before.pid, 'SIGKILL');
       const after = await primary.journal.entry('listening', 1, round + 1);
       const replacedMs = performance.now() - killedAtMs;
-      // Of a start that is as long as the first one; on a busy machine the next may be longer.
+      // Relative to the first start; on a busy machine the next may take longer.
       t.ok(replacedMs < 1_000 + 3 * startMs, `${replacedMs} ms, where the first start of all took ${startMs} ms`);
       t.not(after.pid, before.pid);
     }
@@ -137,7 +137,7 @@ void t.test('a second signal kills the workers, but not one that comes with the 
   await primary.journal.entry('drain', 0);
   const impatience = setInterval(() => primary.process.kill('SIGINT'), 100);
   t.match(await primary.logged('second signal: killing the workers'), { signal: 'SIGINT' });
-  // One that meets Node.js at its own end would take the exit status with it.
+  // Another SIGINT during Node.js's own exit would replace the exit status.
   clearInterval(impatience);
   t.ok(performance.now() - signalledAtMs > limits.stopSignalRepeatMsMax);
   t.equal(await primary.ended, 130);
@@ -156,11 +156,11 @@ void t.test('a port in use ends the program before any worker starts', async (t)
   t.same(primary.journal.entries(), []);
 });
 
-void t.test('of two gateways that start on one port at the same moment one stays', async (t) => {
+void t.test('of two gateways that start on one port at the same moment exactly one stays', async (t) => {
   const { options, release } = await claimAddresses(stubOptions());
   release();
   for (let round = 1; round <= 10; round++) {
-    // The workers listen on nothing, so nothing but the claim keeps the second gateway away.
+    // The workers do not listen on anything, so only the claim keeps the second gateway away.
     const two = [0, 1].map(() => startPrimary(t, { ...options, workerCount: 1 }));
     const [loserExit, loser] = await Promise.race(two.map(async (primary) => [await primary.ended, primary] as const));
     t.equal(loserExit, 69, `round ${round}`);
@@ -173,7 +173,7 @@ void t.test('of two gateways that start on one port at the same moment one stays
   }
 });
 
-void t.test('an address stays claimed while no worker listens on it, until the primary is gone', async (t) => {
+void t.test('an address stays claimed while no worker listens on it, until the primary has exited', async (t) => {
   const first = startPrimary(t, stubOptions({ workerCount: 1 }));
   const [, port] = String((await first.logged('listening')).address).split(':');
   const address = { host: '0.0.0.0', port: Number(port) };
@@ -195,7 +195,7 @@ for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const) {
   });
 }
 
-void t.test('SIGHUP has every worker replaced, with the options as they are now', async (t) => {
+void t.test('SIGHUP replaces every worker, with the options as they are now', async (t) => {
   const nextOptions = join(createScratchDirectory(t), 'options');
   const options = stubOptions();
   writeFileSync(nextOptions, JSON.stringify({ ...options, bodyBytesMax: 2_048, workerCount: 7 }));
@@ -227,7 +227,7 @@ void t.test('options that cannot be read leave everything as it is, and the log 
   t.equal(primary.journal.entries('start').length, 2);
 });
 
-void t.test('a signal that comes while the workers start ends the program in order', async (t) => {
+void t.test('a signal during the start of the workers ends the program in order', async (t) => {
   const primary = startPrimary(t, stubOptions(), [{}, { start: 'hang' }]);
   await primary.journal.entry('start', 1);
   primary.process.kill('SIGTERM');
@@ -243,7 +243,7 @@ void t.test('a damaged store ends the program before any worker starts', async (
   t.same(primary.journal.entries(), []);
 });
 
-void t.test('a worker that starts again and again leaves nothing behind in the primary', async (t) => {
+void t.test('a worker that restarts again and again leaves nothing behind in the primary', async (t) => {
   const primary = startPrimary(t, stubOptions());
   await primary.logged('listening');
   const openFiles = (): number => readdirSync(`/proc/${primary.process.pid}/fd`).length;
@@ -262,7 +262,7 @@ void t.test('a signal in the first moments of the program ends it in order, or a
   const temporary = createScratchDirectory(t);
   for (const delayMs of [0, 50, 100, 200, 400]) {
     const primary = startPrimary(t, stubOptions(), [], { environment: { TMPDIR: temporary } });
-    await sleep(delayMs); // not a wait for something: the moment is what is varied
+    await sleep(delayMs); // deliberate: the test varies the moment of the signal
     primary.process.kill('SIGTERM');
     const ending = await primary.ended;
     t.ok(ending === 0 || ending === 'SIGTERM', `after ${delayMs} ms: ${ending}`);
@@ -270,13 +270,13 @@ void t.test('a signal in the first moments of the program ends it in order, or a
   t.same(readdirSync(temporary), [], 'no directory is left behind');
 });
 
-void t.test('a hop directory that cannot be made ends the program', async (t) => {
+void t.test('a hop directory that cannot be created ends the program', async (t) => {
   const primary = startPrimary(t, stubOptions(), [], { environment: { TMPDIR: '/nowhere/at/all' } });
   t.equal(await primary.ended, 73);
   t.match(primary.log, [{ level: 60, msg: /TMPDIR/ }]);
 });
 
-void t.test('a written subject is forgotten by every worker before its announcer hears so', async (t) => {
+void t.test('a written subject is forgotten by every worker before the one that wrote it is told so', async (t) => {
   const primary = startPrimary(t, stubOptions({ workerCount: 3 }));
   await primary.logged('listening');
   const announcer = await primary.journal.entry('listening', 1);
@@ -313,7 +313,7 @@ void t.test('the log warns of helper endpoints and of a missing key, and keeps s
   );
 });
 
-void t.test('a change of the log level is in the log, whatever the level was and will be', async (t) => {
+void t.test('a change of the log level is logged, whatever the old and the new level are', async (t) => {
   const primary = startPrimary(t, stubOptions({ adminAddress: { host: '127.0.0.1', port: 0 } }));
   const { address } = await primary.logged('admin listener');
   const put = async (level: string): Promise<number> => {
@@ -340,7 +340,7 @@ void t.test('a change of the log level is in the log, whatever the level was and
   );
 });
 
-void t.test('workers of a killed primary hear that it is gone', async (t) => {
+void t.test('workers of a killed primary notice that it is gone', async (t) => {
   const primary = startPrimary(t, stubOptions());
   await primary.logged('listening');
   primary.process.kill('SIGKILL');
@@ -348,7 +348,7 @@ void t.test('workers of a killed primary hear that it is gone', async (t) => {
   await primary.journal.entry('disconnected', 1);
 });
 
-void t.test('a worker that sends a message of no known kind is not believed, and lives on', async (t) => {
+void t.test('a message of an unknown kind from a worker is ignored, and the worker lives on', async (t) => {
   const primary = startPrimary(t, stubOptions({ workerCount: 1 }), [{ start: 'send-stray-first' }]);
   await primary.logged('listening');
   t.match(await primary.logged('the worker sent an unknown message, which is ignored'), { slot: 0 });

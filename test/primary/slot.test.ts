@@ -1,4 +1,4 @@
-// One slot with real stub workers: what it says of itself, and what it tells its worker. How slots go together is in fleet.test.ts.
+// One slot with real stub workers: what it reports, and what it tells its worker. How slots work together is in fleet.test.ts.
 import t, { type Test } from 'tap';
 import { Slot, type FleetBounds } from '../../src/primary/slot.js';
 import { StartTurns, type StartEnding } from '../../src/primary/start-turns.js';
@@ -7,7 +7,7 @@ import { createLogger } from '../../src/shared/logger.js';
 import { isAlive, Journal, stubOptions, until } from './stub-fleet.js';
 import { stubEnvironment, stubModule, type StubPlan } from './stub-worker.js';
 
-/** Gives every turn at once, and keeps how starts ended. */
+/** Grants every turn at once, and records how starts ended. */
 class KeptTurns extends StartTurns {
   readonly endings: StartEnding[] = [];
 
@@ -56,7 +56,7 @@ class Scene {
   }
 }
 
-t.test('a worker that listens is told of readiness, of each change once; another one anew', async (t) => {
+t.test('a listening worker is told readiness and each change once; a new worker is told again', async (t) => {
   const scene = new Scene(t, {});
   scene.slot.tellReadiness(true);
   await scene.listening();
@@ -71,7 +71,7 @@ t.test('a worker that listens is told of readiness, of each change once; another
   t.match(told, [{ isReady: true }, { isReady: false }, { isReady: false }]);
 });
 
-t.test('what a worker said of the store is forgotten with it', async (t) => {
+t.test('a worker’s report about the store is forgotten with the worker', async (t) => {
   const scene = await new Scene(
     t,
     { storeObstacle: 'Redis is on strike' },
@@ -87,7 +87,7 @@ t.test('what a worker said of the store is forgotten with it', async (t) => {
   t.equal(scene.slot.asked.worker, undefined, 'one that starts cannot');
 });
 
-t.test('a worker that retires has left when it says so, and is told to drain only once', async (t) => {
+t.test('a retiring worker has left when it says so, and is told to drain only once', async (t) => {
   const scene = await new Scene(t, { drain: 'ignore' }).listening();
   t.ok(scene.slot.hasLeft, 'there is nobody to wait for');
   scene.slot.retire();
@@ -99,7 +99,7 @@ t.test('a worker that retires has left when it says so, and is told to drain onl
   t.equal(scene.journal.entries('retire', 0).length, 1);
 });
 
-t.test('a slot whose worker cannot start says why, and tries on', async (t) => {
+t.test('a slot whose worker cannot start reports why, and keeps trying', async (t) => {
   const bounds = { workerStartTriesMax: 2, workerStartRetryMsMax: 1 };
   const scene = new Scene(t, { start: 'report-failure' }, bounds);
   scene.slot.start();
@@ -110,7 +110,7 @@ t.test('a slot whose worker cannot start says why, and tries on', async (t) => {
   await until('it tries on', () => scene.turns.endings.length > 2);
 });
 
-t.test('a slot that was killed starts nothing any more', async (t) => {
+t.test('a killed slot starts nothing any more', async (t) => {
   const scene = await new Scene(t, {}).listening();
   const { pid } = await scene.journal.entry('listening', 0);
   scene.slot.kill();

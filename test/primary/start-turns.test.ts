@@ -1,7 +1,7 @@
 import t from 'tap';
 import { StartTurns } from '../../src/primary/start-turns.js';
 
-/** Turns whose starts only note that they began. */
+/** Turns whose starts only record that they began. */
 function createTurns(turnsMax: number, failuresMax: number) {
   const begun: string[] = [];
   const givenUp: string[] = [];
@@ -14,7 +14,7 @@ function createTurns(turnsMax: number, failuresMax: number) {
   return { turns, begun, givenUp, ask };
 }
 
-t.test('so many start at once, the others in the order in which they asked', (t) => {
+t.test('a limited number start at once, the others in the order in which they asked', (t) => {
   const { turns, begun, ask } = createTurns(2, 100);
   for (const name of ['a', 'b', 'c', 'd']) ask(name);
   t.same(begun, ['a', 'b']);
@@ -29,7 +29,7 @@ t.test('so many start at once, the others in the order in which they asked', (t)
   t.end();
 });
 
-t.test('a slot that wants its turn no more passes it on', (t) => {
+t.test('a slot that no longer wants its turn passes it on', (t) => {
   const { begun, ask, turns } = createTurns(1, 100);
   ask('a');
   ask('b', false);
@@ -39,7 +39,7 @@ t.test('a slot that wants its turn no more passes it on', (t) => {
   t.end();
 });
 
-t.test('it is given up when the tries are used up, once, with the last reason', (t) => {
+t.test('starting is given up once, when the tries are used up, with the last reason', (t) => {
   const { turns, begun, givenUp, ask } = createTurns(1, 2);
   for (const name of ['a', 'b', 'c']) ask(name);
   turns.end({ kind: 'failed', reason: 'wax' });
@@ -50,7 +50,7 @@ t.test('it is given up when the tries are used up, once, with the last reason', 
   t.end();
 });
 
-t.test('a start under way is waited for before it is given up', (t) => {
+t.test('a start in progress is awaited before starting is given up', (t) => {
   const { turns, begun, givenUp, ask } = createTurns(2, 2);
   ask('slow');
   for (const name of ['b', 'c', 'd']) ask(name);
@@ -64,7 +64,7 @@ t.test('a start under way is waited for before it is given up', (t) => {
   t.end();
 });
 
-t.test('a start that is stopped while the tries are used up gives up nothing: the program ends already', (t) => {
+t.test('a start stopped when the tries are used up gives up nothing: the program is ending anyway', (t) => {
   const { turns, givenUp, ask } = createTurns(2, 1);
   ask('a');
   ask('b');
@@ -87,7 +87,7 @@ t.test('nothing is given up once a worker has listened, however many fail after 
   t.end();
 });
 
-t.test('a start that was stopped is no failure: the tries are all still there', (t) => {
+t.test('a stopped start is no failure: no try is used up', (t) => {
   const { turns, begun, givenUp, ask } = createTurns(1, 2);
   for (const name of ['a', 'b', 'c', 'd']) ask(name);
   turns.end({ kind: 'stopped' });

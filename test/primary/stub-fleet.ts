@@ -1,4 +1,4 @@
-// What tests of the primary share: options, a journal of the stub workers, and the primary as a real process.
+// Shared by the tests of the primary: options, a journal of the stub workers, and the primary as a real process.
 import { tokenOptions } from '../auth/token-options.js';
 import { answerOptions } from '../support/answer-options.js';
 import { spawn, type ChildProcess } from 'node:child_process';
@@ -20,7 +20,7 @@ import { upstreamOptions } from '../support/upstream-options.js';
 /** A busy machine takes seconds to start a process. */
 const patienceMs = 60_000;
 
-/** Waits until `condition` answers something; fails the test loudly when it never does. */
+/** Waits until `condition` returns a value; throws an error that says what was awaited if it never does. */
 export async function until<Value>(what: string, condition: () => Value | undefined | false): Promise<Value> {
   const deadline = performance.now() + patienceMs;
   for (;;) {
@@ -75,7 +75,7 @@ export class Journal {
   readonly path: string;
 
   constructor(t: Test) {
-    // A test may start several primaries, each with a journal of its own.
+    // A test may start several primaries, each with its own journal.
     this.path = join(createScratchDirectory(t), 'journal');
   }
 
@@ -87,7 +87,7 @@ export class Journal {
       .filter((entry) => (event ?? entry.event) === entry.event && (slot ?? entry.slot) === entry.slot);
   }
 
-  /** The `nth` (from 1) entry of that kind, when it has been written. */
+  /** Waits for the `nth` (from 1) entry of that kind. */
   async entry(event: JournalEntry['event'], slot: number, nth = 1): Promise<JournalEntry> {
     return until(`slot ${slot} notes "${event}" (${nth})`, () => this.entries(event, slot)[nth - 1]);
   }
@@ -103,11 +103,11 @@ export interface Primary {
   readonly process: ChildProcess;
   readonly journal: Journal;
   readonly log: readonly LogLine[];
-  /** The first line with this message, when it has been logged. */
+  /** Waits for the first log line with this message. */
   logged(msg: string): Promise<LogLine>;
-  /** The line that says why the program ended. It may stand before the last but one: pino writes it at once. */
+  /** The line that says why the program ended. It may come before the last but one: pino writes it synchronously. */
   fatal(): LogLine | undefined;
-  /** The exit status, or the signal that killed it; when its workers are gone too. */
+  /** Resolves to the exit status, or to the signal that killed the primary, once its workers are gone too. */
   readonly ended: Promise<number | NodeJS.Signals | null>;
 }
 
@@ -123,10 +123,10 @@ export function startPrimary(
   const program = fileURLToPath(new URL('primary-program.js', import.meta.url));
   const child = spawn(process.execPath, [program, JSON.stringify(plan)], {
     stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, NODE_OPTIONS: '', ...environment }, // the test runner's hooks would slow every start down
+    env: { ...process.env, NODE_OPTIONS: '', ...environment }, // without the test runner's hooks, which slow every start down
   });
   killWithProcess(child);
-  // The workers hold the pipe of the log too, so the primary's `close` is also the end of the last one of them.
+  // The workers hold the log's pipe too, so the primary's `close` event comes only after the last of them has ended.
   const ended = new Promise<number | NodeJS.Signals | null>((resolve) =>
     child.once('close', (status, signal) => resolve(status ?? signal)),
   );

@@ -1,5 +1,5 @@
-// A worker that serves nothing and behaves as its plan says. It writes what happens to it into a journal file, which
-// tests read for its process id and for the order of events among workers.
+// A worker that serves nothing and behaves as its plan says. It records what happens to it in a journal file, from which tests read its
+// process id and the order of events among workers.
 import { appendFileSync, existsSync } from 'node:fs';
 import { connectToPrimary } from '../../src/ipc/channel.js';
 import { sendHeartbeats } from '../../src/ipc/heartbeat.js';
@@ -7,11 +7,11 @@ import type { StartMessage, ToWorker } from '../../src/ipc/messages.js';
 
 export interface StubPlan {
   readonly start?: 'listen' | 'report-failure' | 'exit' | 'hang' | 'send-stray-first';
-  /** Listens when this file exists. */
+  /** The worker listens once this file exists. */
   readonly gate?: string;
-  /** Cannot start while this file exists. */
+  /** The worker cannot start while this file exists. */
   readonly obstacle?: string;
-  /** What it says of the store, until the file `storeGate` exists. */
+  /** The obstacle of the store that the worker reports until the file `storeGate` exists. */
   readonly storeObstacle?: string;
   readonly storeGate?: string;
   readonly drain?: 'answer' | 'ignore';
@@ -26,15 +26,15 @@ export interface JournalEntry {
   readonly message?: ToWorker;
 }
 
-/** What the stub needs in its environment: its journal, and one plan for each slot (or fewer, for the first ones). */
+/** The stub's environment: its journal, and one plan for each slot (or fewer, for the first slots). */
 export function stubEnvironment(journal: string, plans: readonly StubPlan[]): NodeJS.ProcessEnv {
   return { ...process.env, NODE_OPTIONS: '', STUB_JOURNAL: journal, STUB_PLANS: JSON.stringify(plans) };
 }
 
 export const stubModule = new URL(import.meta.url);
-/** On this signal a stub announces that it wrote the config of `stubSubject`, with `stubTicket`. */
+/** At this signal a stub announces that it wrote the config of `stubSubject`, with `stubTicket`. */
 export const announceSignal = 'SIGUSR2';
-/** On this signal a stub never returns to its event loop. */
+/** At this signal a stub enters an endless loop, so that its event loop never runs again. */
 export const loopSignal = 'SIGWINCH';
 export const stubSubject = 'alice@example.com';
 export const stubTicket = 1;
@@ -57,7 +57,7 @@ function main(journal: string): void {
     if (plan.storeObstacle !== undefined) tellOfStore(plan.storeObstacle, plan.storeGate);
     primary.send({ kind: 'listening' });
     sendHeartbeats(primary, hangTimeoutMs);
-    note('listening'); // after it is on its way: whoever reads this may kill the stub
+    note('listening'); // only after the message was sent: a test that reads this may kill the stub
   }
 
   function tellOfStore(obstacle: string, gate = ''): void {
@@ -68,7 +68,7 @@ function main(journal: string): void {
 
   function fail(): void {
     primary.send({ kind: 'start-failed', reason: 'the certificate is of wax' });
-    process.disconnect(); // flushes, and the stub ends with it
+    process.disconnect(); // sends what is pending, and the stub exits
   }
 
   function start(message: StartMessage): void {

@@ -1,4 +1,4 @@
-// Answers of workers to an operator's question, gathered; stand-ins for processes, as no more than their identity counts.
+// Gathering the workers' answers to an operator's question; the processes are stand-ins, because only their identity matters.
 import { EventEmitter } from 'node:events';
 import type { ChildProcess } from 'node:child_process';
 import t from 'tap';
@@ -15,7 +15,7 @@ function workers(): [ChildProcess, ChildProcess] {
   return [new EventEmitter() as ChildProcess, new EventEmitter() as ChildProcess];
 }
 
-t.test('a worker that does not answer in time is silent, and the others are heard', async (t) => {
+t.test('a worker that does not answer in time counts as silent, and the others are shown', async (t) => {
   const [one, hung] = workers();
   const tickets: number[] = [];
   const views = new Views((worker, message: ToWorker) => {
@@ -33,7 +33,7 @@ t.test('a worker that does not answer in time is silent, and the others are hear
   views.onAnswer(hung, tickets[0] ?? 0, '{"late":1}');
 });
 
-t.test('nobody waits for the dead, and so much is asked at once', async (t) => {
+t.test('dead workers are not waited for, and the number of questions at once is bounded', async (t) => {
   const [one, other] = workers();
   const views = new Views(() => {}, 60_000);
   const rounds = Array.from({ length: limits.adminViewsAtOnceMax }, () =>
@@ -45,7 +45,7 @@ t.test('nobody waits for the dead, and so much is asked at once', async (t) => {
   for (const answers of await Promise.all(rounds)) t.match(answers, [{ answer: undefined }, { answer: undefined }]);
 });
 
-t.test('pages of sessions go over the slots, and say where the next one begins', async (t) => {
+t.test('pages of sessions run over the slots, and say where the next one begins', async (t) => {
   const all = [
     { slot: 0, sessions: ['a', 'b', 'c'] },
     { slot: 1, sessions: ['d', 'e'] },
@@ -78,7 +78,7 @@ t.test('pages of sessions go over the slots, and say where the next one begins',
   }
 });
 
-t.test('a log level is one of those that there are', async (t) => {
+t.test('a log level must be one of the existing levels', async (t) => {
   const set: string[] = [];
   const { '/log-level': change } = viewChanges({ setLogLevel: (level) => void set.push(level) });
   for (const body of ['', 'debug', '{}', '{"level":"loud"}', '{"level":1}', 'null', '{"level":"silent"}']) {

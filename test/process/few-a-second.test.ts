@@ -1,7 +1,7 @@
 import t from 'tap';
 import { FewASecond } from '../../src/process/few-a-second.js';
 
-t.test('so many of a key and so many of all, and with the next second again', async (t) => {
+t.test('the number a second is bounded, per key and in all, and starts over with the next second', async (t) => {
   let nowMs = 5_250;
   const few = new FewASecond(2, () => nowMs);
   const taken = (key: string, count: number, totalMax = 5): number =>

@@ -1,5 +1,5 @@
-// Whom a process refuses that has too much to do, and in which order: who is over a share of its own, who holds most, and of
-// the others those for whom there is no room in this second.
+// Whom an overloaded process refuses, and in which order: first subjects over a share of their own, then those that hold most, and of the
+// others those for whom there is no room in this second.
 import t from 'tap';
 import { Overload, type OverloadReading } from '../../src/process/overload.js';
 import { OverloadDoor } from '../../src/process/overload-door.js';
@@ -24,9 +24,9 @@ const TABLE = {
 };
 
 interface Scene {
-  /** What each POST without a session is told, or `'in'`. */
+  /** For each POST without a session: the code of its refusal, or `'in'`. */
   readonly open: (subject: string, count?: number) => string[];
-  /** The same of a POST in a session. */
+  /** The same for POSTs in a session. */
   readonly ask: (subject: string, count?: number) => string[];
   readonly account: (subject: string) => Account;
   readonly passSecond: () => void;
@@ -56,14 +56,14 @@ function count(told: readonly string[], code: string): number {
   return told.filter((each) => each === code).length;
 }
 
-t.test('while it serves nobody is refused, whatever he holds', async (t) => {
+t.test('while the process serves, nobody is refused, whatever they hold', async (t) => {
   const { open, ask, account } = scene(CALM);
   account('full').sessions.take(100);
   account('full').requests.take(100);
   t.same([...open('full', 3), ...ask('full', 3)], Array(6).fill('in'), 'the shares are asked behind it');
 });
 
-t.test('who has used up a share of his own is told that, and not that there is overload', async (t) => {
+t.test('a subject that has used up its own share is told that, and not of an overload', async (t) => {
   const { open, account } = scene(PRESSED);
   account('many').sessions.take(100);
   account('heavy').sessions.take(4);
@@ -73,7 +73,7 @@ t.test('who has used up a share of his own is told that, and not that there is o
   t.same(open('new'), ['in'], 'and who holds nothing is let in');
 });
 
-t.test('that the shares of all are used up is the overload', async (t) => {
+t.test('the exhaustion of the total shares is reported as overload', async (t) => {
   const { open, account } = scene(PRESSED);
   for (let each = 0; each < 11; each += 1) account(`s${each}`).sessions.take(95);
   t.same(open('new'), ['in']);
@@ -93,7 +93,7 @@ for (const share of ['sessions', 'sessionBytes', 'requests'] as const) {
   });
 }
 
-t.test('who holds no more than others, or hardly anything, is not who holds most', async (t) => {
+t.test('a subject that holds no more than others, or hardly anything, is not the one that holds most', async (t) => {
   const even = scene(PRESSED);
   for (const subject of ['a', 'b', 'c']) even.account(subject).sessions.take(20);
   t.same(even.open('a'), ['in']);
@@ -129,14 +129,14 @@ t.test('a subject opens one session a second, all together a few, and fewer as t
   t.equal(count(all(), 'in'), 0);
 });
 
-t.test('sessions that are open are served while new ones are refused', async (t) => {
+t.test('open sessions are served while new ones are refused', async (t) => {
   const { ask, account } = scene(PRESSED);
   account('most').requests.take(50);
   account('other').requests.take(1);
   t.same(ask('most', 20), Array(20).fill('in'));
 });
 
-t.test('short of time it refuses who holds most requests, takes a few of others, and opens nothing', async (t) => {
+t.test('short of time, the heaviest are refused, a few of others are served, and nothing is opened', async (t) => {
   const { open, ask, account, passSecond } = scene(LATE);
   account('most').requests.take(90);
   account('small').requests.take(1);
@@ -153,7 +153,7 @@ t.test('short of time it refuses who holds most requests, takes a few of others,
   t.equal(count(told, 'overloaded'), told.length - limits.pressedRequestsPerSecond);
 });
 
-t.test('short of memory it takes nothing, as every request needs some', async (t) => {
+t.test('short of memory nothing is taken, because every request needs some', async (t) => {
   const { open, ask, account } = scene(FULL);
   account('full').requests.take(100);
   t.same(ask('full'), ['subject-requests-full']);

@@ -1,5 +1,4 @@
-// When a process takes no more: the table in the header of overload.ts is walked, each gauge by itself, and what is refused
-// of everybody.
+// When a process stops taking work: walks the table in the header of overload.ts, each gauge by itself, and what everybody is refused.
 import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { limits } from '../../src/shared/limits.js';
@@ -10,7 +9,7 @@ import { logInto } from '../support/log-lines.js';
 import { until } from '../support/until.js';
 
 const CALM: OverloadReading = { residentPercent: 10, heapPercent: 10, loopDelayMs: 0 };
-/** Readings that mean the same whatever the state is. */
+/** Readings that mean the same in every state. */
 const READINGS: Readonly<Record<Pressure, OverloadReading>> = {
   calm: CALM,
   pressed: { ...CALM, residentPercent: limits.residentPercentPressed },
@@ -36,7 +35,7 @@ t.test('the states are those of the table in the header', async (t) => {
     for (const [index, pressure] of (['calm', 'pressed', 'hard pressed'] as const).entries()) {
       const overload = overloadIn(from as OverloadState);
       t.equal(overload.state, from);
-      // A reading that is pressed must not hold the second mark, whose way back is longer.
+      // The second mark is cleared only below the first one, so a reading at the first mark would hold it.
       const reading = pressure === 'pressed' ? { ...CALM, loopDelayMs: limits.loopDelayPressedMs } : READINGS[pressure];
       const isHeld = from === 'refusing-requests' && pressure === 'pressed';
       overload.observe(isHeld ? { ...CALM, residentPercent: limits.residentPercentPressed - 1 } : reading);
@@ -102,7 +101,7 @@ t.test('what is refused', async (t) => {
   t.equal(overloadIn('refusing-requests').healthRefusal, refusals.overloaded);
 });
 
-t.test('how far it is to the second mark, and whether it is memory that is short', async (t) => {
+t.test('the distance to the second mark is known, and whether memory is short', async (t) => {
   const overload = new Overload(logInto([]));
   const after = (reading: Partial<OverloadReading>): [number, boolean] => {
     overload.observe({ ...CALM, ...reading });
@@ -121,7 +120,7 @@ t.test('how far it is to the second mark, and whether it is memory that is short
   t.same(after({ loopDelayMs: loopDelayHardPressedMs, residentPercent: second }), [0, true]);
 });
 
-t.test('each change has one line', async (t) => {
+t.test('each change of state is logged in one line', async (t) => {
   const lines: string[] = [];
   const overload = new Overload(logInto(lines));
   for (const pressure of [
@@ -146,7 +145,7 @@ t.test('each change has one line', async (t) => {
   );
 });
 
-/** Gauges that the test turns. */
+/** Gauges that the test sets. */
 class TurnedGauges implements OverloadGauges {
   ms = 0;
   waitedMs = 0;
@@ -181,9 +180,9 @@ class TurnedGauges implements OverloadGauges {
 interface Watched {
   readonly gauges: TurnedGauges;
   readonly overload: Overload;
-  /** Of these, so many the process spent waiting for a processor. */
+  /** Of the late milliseconds, `waitedMs` is the time that the process waited for a processor. */
   readonly read: (lateMs?: number, waitedMs?: number) => OverloadState;
-  /** What is published. */
+  /** The published delays. */
   readonly delaysMs: readonly number[];
 }
 
@@ -201,7 +200,7 @@ function watched(): Watched {
   return { gauges, overload, read, delaysMs };
 }
 
-t.test('an event loop that is late once is not overloaded, one that is always late is', async (t) => {
+t.test('an event loop that is late once is not overloaded; one that is always late is', async (t) => {
   const { read } = watched();
   for (let each = 0; each < 4; each += 1) t.equal(read(5_000), 'serving', 'the first few');
   for (let each = 0; each < 10; each += 1) t.equal(read(), 'serving');
@@ -221,7 +220,7 @@ t.test('an event loop that is late because others have the processor is not over
   t.equal(read(400, 400), 'serving');
 });
 
-t.test('memory that was garbage is no overload: it is collected first, but not again and again', async (t) => {
+t.test('garbage is no overload: it is collected first, but not again and again', async (t) => {
   const { gauges, read } = watched();
   gauges.resident = 500;
   gauges.garbage = 450;
@@ -264,7 +263,7 @@ t.test('readings are taken until they are stopped', async (t) => {
   t.equal(counts[0], taken, 'none of the first meanwhile');
 });
 
-t.test('the heap counts as V8 bounds it, the process as the option does', async (t) => {
+t.test('the heap is measured against V8’s limit, the process against the option', async (t) => {
   const { gauges, read } = watched();
   gauges.live = 69;
   gauges.resident = 799;
@@ -278,7 +277,7 @@ t.test('the heap counts as V8 bounds it, the process as the option does', async 
 });
 
 t.test(
-  'memory that was freed and kept by the C library counts where nothing else tells, and not where V8 does',
+  'freed memory that the C library keeps counts where nothing else is known, and not where V8 knows better',
   async (t) => {
     const managed = new ProcessGauges('managed');
     const before = managed.residentBytes();

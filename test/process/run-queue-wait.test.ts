@@ -4,7 +4,7 @@ import t from 'tap';
 import { RunQueueWait } from '../../src/process/run-queue-wait.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 
-t.test('the wait is the second number, as it is now', async (t) => {
+t.test('the wait is the second number, read anew each time', async (t) => {
   const path = join(createScratchDirectory(t), 'schedstat');
   writeFileSync(path, '7000000000 1500000000 42\n');
   const wait = new RunQueueWait(path);
@@ -15,11 +15,11 @@ t.test('the wait is the second number, as it is now', async (t) => {
   t.equal(wait.totalMs(), 2_250, 'no wait since, when nobody can tell');
 });
 
-t.test('where it is not counted it is none', async (t) => {
+t.test('where the wait is not counted it is zero', async (t) => {
   t.equal(new RunQueueWait(join(createScratchDirectory(t), 'nothing')).totalMs(), 0);
 });
 
-t.test('of this thread it never falls', async (t) => {
+t.test('the wait of this thread never falls', async (t) => {
   const wait = new RunQueueWait();
   const before = wait.totalMs();
   t.ok(before >= 0);

@@ -6,7 +6,7 @@ const keys = new SecretKeys([Buffer.alloc(32, 1).toString('base64')]);
 const other = new SecretKeys([Buffer.alloc(32, 2).toString('base64')]);
 const key = keys.first!;
 
-t.test('a text opens for what it was sealed for', async (t) => {
+t.test('a text opens only for what it was sealed for', async (t) => {
   const sealed = sealText(key, 'a use', 'a text ü');
   t.notOk(sealed.includes('text'));
   t.same(openText(keys, 'a use', sealed), { kind: 'opened', text: 'a text ü', keyId: key.id });
@@ -17,7 +17,7 @@ t.test('a text opens for what it was sealed for', async (t) => {
   t.match(openText(keys, 'a use', sealed), { kind: 'failed', reason: /changed after it was sealed/ });
 });
 
-t.test('what an earlier version has sealed is opened', async (t) => {
+t.test('a text that an earlier version sealed can be opened', async (t) => {
   const sealed = Buffer.from('ZTY0NTZmZDc2MjUyZWFmOFFu8Ui3DAgTV7FS5hUCDuCdPIAd9VrZ474wwZNqGIoq4GhZnaU=', 'base64');
   t.match(openText(keys, 'a use', sealed), { kind: 'opened', text: 'a text ü' });
 });

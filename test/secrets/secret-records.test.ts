@@ -1,5 +1,5 @@
-// Secrets of the store, on a real LMDB and a real Redis: set, listed, read by requests, sealed anew, deleted. What is stored
-// never shows one.
+// Secrets in the store, on a real LMDB and a real Redis: set, listed, read by requests, sealed again, deleted. Stored data never reveals
+// one.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -59,7 +59,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
     if (reader === undefined) throw new Error('a key was given');
     const valueOf = (read: StoredSecretRead): string => (read.kind === 'found' ? read.secret.value : read.reason);
 
-    await t.test('requests read it, and once it is known without a promise', async (t) => {
+    await t.test('requests read a secret, and once it is cached without a promise', async (t) => {
       t.same(await reader.read('github'), { kind: 'found', secret: SECRET });
       const known = reader.read('github');
       t.notOk(known instanceof Promise);
@@ -67,13 +67,13 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       t.match(await reader.read('gitlab'), { kind: 'failed', reason: 'is not in the store' });
     });
 
-    await t.test('another value counts from the next request on', async (t) => {
+    await t.test('another value takes effect from the next request on', async (t) => {
       await secrets.set('github', { value: 'second', origins: 'any' }, firstOf(old));
       await until(async () => valueOf(await reader.read('github')) === 'second', 'the new value');
       t.match(await reader.read('github'), { secret: { origins: 'any' } });
     });
 
-    await t.test('a new key in front seals everything anew, and the old one can go', async (t) => {
+    await t.test('a new first key seals everything again, and the old one can be removed', async (t) => {
       const both = new SecretKeys([NEW, OLD]);
       const keeper = new SecretRecords(records, both);
       await secrets.set('other', SECRET, firstOf(old));
@@ -95,13 +95,13 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       });
     });
 
-    await t.test('one that is deleted is gone', async (t) => {
+    await t.test('a deleted secret is gone', async (t) => {
       t.equal(await secrets.delete('github'), true);
       t.equal(await secrets.delete('github'), false);
       await until(async () => valueOf(await reader.read('github')) === 'is not in the store', 'it to be gone');
     });
 
-    await t.test('the commands say what they did and show nothing', async (t) => {
+    await t.test('the commands report what they did and show no secret', async (t) => {
       const run = async (action: Parameters<typeof outcomeOf>[0]['action'], input = '', keys = [NEW]) =>
         outcomeOf({ store: options, keys, action }, Readable.from([Buffer.from(input)]));
       const set = { command: 'secrets set', name: 'piped', origins: ['https://a.example'] } as const;
@@ -122,7 +122,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       t.match(await run({ command: 'secrets delete', name: 'piped' }), { exitStatus: 66 });
     });
 
-    await t.test('who changed what with a command is in the list of changes, without a secret', async (t) => {
+    await t.test('the list of changes says who changed what with a command, without a secret', async (t) => {
       const query = { record: '', limit: 100, cursor: undefined };
       const { items } = await new AuditRecords(records, silent).list(query, () => true);
       const told = { kind: 'secrets', subject: operatorName() };
@@ -147,7 +147,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
   });
 }
 
-t.test('no command but set makes a store: a mistyped path has no secrets, and is told', async (t) => {
+t.test('only set creates a store: at a mistyped path the others report that there are no secrets', async (t) => {
   const path = join(createScratchDirectory(t), 'mistyped');
   const store = { kind: 'embedded', path } as const;
   const input = (): Readable => Readable.from([Buffer.from('v')]);
@@ -207,7 +207,7 @@ t.test('nothing of a sealed secret can be changed, moved or sent elsewhere', asy
   t.equal(nonces.size, 50, 'a nonce is used once');
 });
 
-t.test('what an earlier version has sealed is opened', async (t) => {
+t.test('a secret that an earlier version sealed can be opened', async (t) => {
   const stored = {
     ...{ keyId: 'e6456fd76252eaf8', origins: ['https://api.example'], updatedAt: NOW },
     ...{ nonce: 'qGRItP/U1WySrB6v', tag: 'NnfZNmMaHooXuwCsbiBIrw==', sealed: 'm0NtZAyojMsV/LzhmA==' },

@@ -1,14 +1,14 @@
 import t from 'tap';
 import { Backoff } from '../../src/shared/backoff.js';
 
-t.test('the delay doubles up to its maximum, and begins anew', async (t) => {
+t.test('the delay doubles up to its maximum, and starts over after a reset', async (t) => {
   const backoff = new Backoff(100, 350);
   t.same([backoff.next(), backoff.next(), backoff.next(), backoff.next()], [100, 200, 350, 350]);
   backoff.reset();
   t.equal(backoff.next(), 100);
 });
 
-t.test('spread: from all of the delay down to half of it', async (t) => {
+t.test('jitter shortens the delay by up to half of it', async (t) => {
   const backoff = new Backoff(100, 1_000);
   t.same([backoff.nextSpread(0), backoff.nextSpread(1), backoff.nextSpread(0.5)], [100, 100, 300]);
 });

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { BoundedCounts } from '../../src/shared/bounded-counts.js';
 
-t.test('so many of a key and so many of all are under way', async (t) => {
+t.test('the number in progress is bounded, per key and in all', async (t) => {
   const counts = new BoundedCounts({ totalMax: 5, perKeyMax: 3 });
   const added = (key: string, tries: number): number =>
     Array.from({ length: tries }, () => counts.tryAdd(key)).filter((isAdded) => isAdded).length;

@@ -5,14 +5,14 @@ import { DeadlineWheel, type Deadline } from '../../src/shared/deadline-wheel.js
 
 const TICK_MS = 100;
 
-/** A wheel on a clock that only the test moves. */
+/** A wheel on a clock that only the test advances. */
 function wheelOnFakeClock() {
   let nowMs = 1_234_567.8;
   const wheel = new DeadlineWheel(TICK_MS, () => nowMs);
   return {
     wheel,
     now: () => nowMs,
-    /** Passes time in ticks of `stepMs`. */
+    /** Lets time pass in ticks of `stepMs`. */
     pass: (durationMs: number, stepMs = TICK_MS): void => {
       const endMs = nowMs + durationMs;
       while (nowMs < endMs) {
@@ -20,7 +20,7 @@ function wheelOnFakeClock() {
         wheel.tick();
       }
     },
-    /** Time passes, but no tick comes. */
+    /** Lets time pass without a tick. */
     stall: (durationMs: number): void => {
       nowMs += durationMs;
     },
@@ -65,7 +65,7 @@ t.test('another delay counts from now on, whether it is sooner or later, armed o
 });
 
 t.test('agrees with a plain list of due times', async (t) => {
-  // A linear congruential generator with a fixed seed: the same run each time.
+  // A linear congruential generator with a fixed seed: every run is the same.
   let seed = 20_251_125;
   const random = (below: number) => (seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31) % below;
   const { wheel, now, pass, stall } = wheelOnFakeClock();
@@ -114,7 +114,7 @@ t.test('agrees with a plain list of due times', async (t) => {
   wheel.stop();
 });
 
-t.test('a restarted deadline is due after the same delay from then', async (t) => {
+t.test('a restarted deadline is due after the same delay from the restart', async (t) => {
   const { wheel, pass } = wheelOnFakeClock();
   let fired = 0;
   const deadline = wheel.after(1_000, () => (fired += 1));
@@ -180,17 +180,17 @@ t.test('nothing fires after stop', async (t) => {
   pass(1_000);
 });
 
-t.test('runs on the real clock, again after it was idle', async (t) => {
+t.test('the wheel runs on the real clock, also after it was idle', async (t) => {
   const wheel = new DeadlineWheel(5);
   t.teardown(() => wheel.stop());
-  // The wheel keeps no process alive, so the test has to.
+  // The wheel does not keep the process alive, so the test has to.
   const alive = setInterval(() => undefined, 1_000);
   t.teardown(() => clearInterval(alive));
   for (let round = 0; round < 2; round += 1) {
     const startMs = performance.now();
     await new Promise<void>((resolve) => wheel.after(20, resolve));
     t.ok(performance.now() - startMs >= 20);
-    // An idle tick stops the interval.
+    // A tick without deadlines stops the interval.
     wheel.tick();
   }
 });

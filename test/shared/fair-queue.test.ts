@@ -7,7 +7,7 @@ function queueOf(bounds: { itemsMax?: number; itemsPerKeyMax?: number } = {}): F
   return new FairQueue<string>({ itemsMax: 1_000, itemsPerKeyMax: 1_000, ...bounds });
 }
 
-/** Puts items in, each under the key that it begins with. */
+/** Adds items, each under the key that it begins with. */
 function addAll(queue: FairQueue<string>, ...items: string[]): FairPlace<string>[] {
   return items.map((item) => {
     const place = queue.add(item[0]!, item);
@@ -22,7 +22,7 @@ function takeAll(queue: FairQueue<string>): string[] {
   return items;
 }
 
-t.test('keys have their turns, and the items of a key their order', async (t) => {
+t.test('keys take turns, and the items of a key keep their order', async (t) => {
   const queue = queueOf();
   addAll(queue, 'a1', 'a2', 'a3', 'a4', 'b1', 'b2', 'c1');
   t.same([queue.count, queue.countOf('a'), queue.countOf('z')], [7, 4, 0]);
@@ -30,7 +30,7 @@ t.test('keys have their turns, and the items of a key their order', async (t) =>
   t.same([queue.count, queue.countOf('a'), queue.take()], [0, 0, undefined]);
 });
 
-t.test('who comes while others have many waiting is served within one round', async (t) => {
+t.test('a key that arrives while others have many items waiting is served within one round', async (t) => {
   const queue = queueOf();
   for (let index = 0; index < 500; index += 1) addAll(queue, `a${index}`);
   t.equal(queue.take(), 'a0');
@@ -38,7 +38,7 @@ t.test('who comes while others have many waiting is served within one round', as
   t.same([queue.take(), queue.take(), queue.take()], ['a1', 'b0', 'a2']);
 });
 
-t.test('a key that takes its turn and comes back at once waits for the others', async (t) => {
+t.test('a key that takes its turn and returns at once waits for the others', async (t) => {
   const queue = queueOf();
   addAll(queue, 'a1', 'b1', 'c1');
   const served: string[] = [];
@@ -64,7 +64,7 @@ t.test('an item can leave from anywhere, once', async (t) => {
   t.equal(queue.count, 0, 'one that was taken has nothing to leave');
 });
 
-t.test('is bounded by key and in all, and says by which', async (t) => {
+t.test('the queue is bounded per key and in all, and says which bound is reached', async (t) => {
   const queue = queueOf({ itemsMax: 4, itemsPerKeyMax: 3 });
   addAll(queue, 'a1', 'a2', 'a3');
   t.equal(queue.add('a', 'a4'), 'key-full');
@@ -78,7 +78,7 @@ t.test('is bounded by key and in all, and says by which', async (t) => {
   addAll(queue, 'a5', 'a6', 'a7');
 });
 
-t.test('a held key is passed over until it is let go', async (t) => {
+t.test('a held key is skipped until it is released', async (t) => {
   const queue = queueOf();
   addAll(queue, 'a1', 'a2', 'b1');
   queue.hold('a');
@@ -112,7 +112,7 @@ t.test('a held key whose last item leaves is still held', async (t) => {
   t.equal(queue.take(), 'a2');
 });
 
-t.test('everything can be taken at once, what is held back too', async (t) => {
+t.test('all items can be taken at once, even those of held keys', async (t) => {
   const queue = queueOf();
   addAll(queue, 'a1', 'a2', 'b1');
   queue.hold('a');
@@ -122,7 +122,7 @@ t.test('everything can be taken at once, what is held back too', async (t) => {
   t.equal(queue.take(), undefined, 'and is held still');
 });
 
-t.test('behaves as a list of lines would, whatever is done to it', async (t) => {
+t.test('the queue behaves like a list of lines under any operations', async (t) => {
   const random = new Random(20_260_101);
   const bounds = { itemsMax: 12, itemsPerKeyMax: 5 };
   const queue = queueOf(bounds);
@@ -190,7 +190,7 @@ t.test('behaves as a list of lines would, whatever is done to it', async (t) => 
   t.same(faults.slice(0, 5), []);
 });
 
-t.test('keys that were held back and let go leave nothing behind', async (t) => {
+t.test('keys that were held and released leave nothing behind', async (t) => {
   const queue = queueOf();
   const keptBytes = keptHeapBytes(() => {
     for (let number = 0; number < 50_000; number++) {

@@ -1,5 +1,5 @@
-// Of what many want to do in one turn of the event loop the first passes, and more while it has not lasted long; the rest has turns by
-// key. Each test says what a task takes; the turns are the event loop's own. More of it is in test/worker/request-turns.test.ts.
+// Of the tasks of one turn of the event loop the first run, and more while the turn is still short; the rest takes turns by key. Each test
+// sets how long a task takes; the turns are the event loop's own. More is tested in test/worker/request-turns.test.ts.
 import t from 'tap';
 import { FairTurns } from '../../src/shared/fair-turns.js';
 
@@ -7,7 +7,7 @@ import { FairTurns } from '../../src/shared/fair-turns.js';
 const TASK_MS = 0.25;
 const UNTIMED_MAX = 4;
 const TURN_MS = 2;
-/** Those before the first look at the clock, and those of the time that begins with it. */
+/** How many tasks run at once: those before the first look at the clock, plus those of the time that starts with it. */
 const PASSING = UNTIMED_MAX + TURN_MS / TASK_MS;
 const EACH_TURN = TURN_MS / TASK_MS;
 
@@ -31,7 +31,7 @@ function numbered(key: string, count: number): string[] {
   return Array.from({ length: count }, (_, number) => `${key}${number}`);
 }
 
-t.test('few are done at once, however many turns there are', async (t) => {
+t.test('a few tasks run at once in each turn, however many turns there are', async (t) => {
   const { turns, done, run } = createScene();
   for (let turn = 1; turn <= 20; turn += 1) {
     run('a', PASSING);
@@ -41,7 +41,7 @@ t.test('few are done at once, however many turns there are', async (t) => {
   }
 });
 
-t.test('the others have turns, each key its own, in their order', async (t) => {
+t.test('the other tasks take turns by key, each key in its order', async (t) => {
   const { done, run } = createScene();
   run('a', PASSING + 2 * EACH_TURN);
   run('b', 2);
@@ -59,7 +59,7 @@ t.test('the others have turns, each key its own, in their order', async (t) => {
   t.equal(done.at(-1), 'c0', 'then all is as before');
 });
 
-t.test('what a task brings waits while others do, behind them', async (t) => {
+t.test('a task added by another waits behind those that wait already', async (t) => {
   const { done, run } = createScene();
   let isFirst = true;
   run('a', PASSING + 3, () => {
@@ -72,7 +72,7 @@ t.test('what a task brings waits while others do, behind them', async (t) => {
   t.equal(done.length, PASSING + 4);
 });
 
-t.test('what finds no room is done at once', (t) => {
+t.test('a task without room in the queue runs at once', (t) => {
   const { turns, done, run } = createScene(10);
   run('a', PASSING + 12);
   t.equal(turns.count, 10);

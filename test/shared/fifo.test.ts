@@ -2,7 +2,7 @@ import t from 'tap';
 import { Fifo } from '../../src/shared/fifo.js';
 import { Random } from '../support/random.js';
 
-t.test('it is what an array would be', async (t) => {
+t.test('the queue behaves like an array', async (t) => {
   const random = new Random(5);
   const fifo = new Fifo<number>();
   const model: number[] = [];
@@ -25,7 +25,7 @@ t.test('it is what an array would be', async (t) => {
   t.equal(faults, 0);
 });
 
-t.test('the first of very many leaves at the cost of the first of a few', async (t) => {
+t.test('removing the first of very many items costs as much as the first of a few', async (t) => {
   const tries = [fewMs, manyMs].map((measure) => Math.min(measure(), measure(), measure()));
   const [few = 0, many = 0] = tries;
   t.ok(many < 50 * few, `${many} ms of many, ${few} ms of a few`);
@@ -34,7 +34,7 @@ t.test('the first of very many leaves at the cost of the first of a few', async 
 const fewMs = (): number => turnOverMs(10);
 const manyMs = (): number => turnOverMs(100_000);
 
-/** What it takes that 20,000 come and go while so many are there. */
+/** How long it takes to add and remove 20,000 items in a queue of that length. */
 function turnOverMs(length: number): number {
   const fifo = new Fifo<object>();
   for (let index = 0; index < length; index += 1) fifo.push({});

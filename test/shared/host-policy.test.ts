@@ -38,13 +38,13 @@ t.test('listening on loopback, the host must be loopback', async (t) => {
   }
 });
 
-t.test('listening elsewhere, any host is let in', async (t) => {
+t.test('listening elsewhere, any host is admitted', async (t) => {
   for (const listenHost of ['0.0.0.0', '::', '192.0.2.7', 'gateway.example']) {
     for (const host of [...loopbackHosts, ...otherHosts]) t.equal(check({ listenHost }, host), undefined, host);
   }
 });
 
-t.test('allowed hosts alone decide, with their port or whatever the port', async (t) => {
+t.test('allowed hosts alone decide, with their port or with any port', async (t) => {
   const allowedHosts = ['gateway.example', 'other.example:8443', '[2001:db8::1]'];
   for (const listenHost of ['127.0.0.1', '0.0.0.0']) {
     const verdict = (host: string): string | undefined => check({ listenHost, allowedHosts }, host);
@@ -57,11 +57,11 @@ t.test('allowed hosts alone decide, with their port or whatever the port', async
   }
 });
 
-t.test('without an origin nothing is asked of it', async (t) => {
+t.test('a request without an origin is not judged by it', async (t) => {
   t.equal(check({ allowedOrigins: ['https://app.example'] }, 'localhost'), undefined);
 });
 
-t.test('loopback origins are let in on a loopback host', async (t) => {
+t.test('loopback origins are admitted on a loopback host', async (t) => {
   const loopbackOrigins = ['http://localhost', 'http://localhost:3000', 'https://127.0.0.1:1', 'http://[::1]:5173'];
   const otherOrigins = [
     'null',
@@ -78,7 +78,7 @@ t.test('loopback origins are let in on a loopback host', async (t) => {
   ];
   for (const origin of loopbackOrigins) {
     t.equal(check({}, '127.0.0.1:8001', origin), undefined, origin);
-    // The page was loaded from this machine, the request came by another name: that is what rebinding looks like.
+    // The page was loaded from this machine, but the request was made under another name: the pattern of DNS rebinding.
     t.equal(check({ listenHost: '0.0.0.0' }, 'gateway.example', origin), 'origin-refused', origin);
     const allowedHosts = ['gateway.example'];
     t.equal(check({ allowedHosts }, 'gateway.example', origin), 'origin-refused', origin);
@@ -86,7 +86,7 @@ t.test('loopback origins are let in on a loopback host', async (t) => {
   for (const origin of otherOrigins) t.equal(check({}, 'localhost', origin), 'origin-refused', origin);
 });
 
-t.test('allowed origins are exact, and let in on any host', async (t) => {
+t.test('allowed origins are exact, and admitted on any host', async (t) => {
   const options = { listenHost: '0.0.0.0', allowedOrigins: ['https://app.example', 'null'] };
   for (const origin of options.allowedOrigins) t.equal(check(options, 'gateway.example', origin), undefined, origin);
   for (const origin of [
@@ -103,7 +103,7 @@ t.test('the host is judged first', async (t) => {
   t.equal(check({}, 'evil.example', 'https://evil.example'), 'host-refused');
 });
 
-t.test('verdicts stay right when more hosts were seen than are remembered', async (t) => {
+t.test('verdicts stay right when more hosts were seen than are cached', async (t) => {
   const judge = policy();
   for (let seen = 0; seen <= limits.hostVerdictsMax; seen += 1) {
     const host = seen % 2 === 0 ? `localhost:${seen}` : `evil.example:${seen}`;
@@ -115,7 +115,7 @@ t.test('verdicts stay right when more hosts were seen than are remembered', asyn
   t.equal(judge.check('evil.example:1', '')?.code, 'host-refused');
 });
 
-t.test('what a page of an allowed origin is told', async (t) => {
+t.test('a page of an allowed origin gets the CORS headers', async (t) => {
   const headers = policy().corsHeaders('https://app.example');
   t.equal(headers[headers.indexOf('access-control-allow-origin') + 1], 'https://app.example');
   t.equal(headers[headers.indexOf('access-control-expose-headers') + 1], 'mcp-session-id, www-authenticate');
@@ -132,7 +132,7 @@ t.test('what a page of an allowed origin is told', async (t) => {
   t.equal((headers.length % 2) + (preflight.length % 2), 0, 'names and values');
 });
 
-t.test('a long host is judged, and its verdict not remembered', async (t) => {
+t.test('a long host is judged, and its verdict is not cached', async (t) => {
   const judge = policy();
   const keptBytes = keptHeapBytes(() => {
     for (let n = 0; n < 30; n += 1)
@@ -149,7 +149,7 @@ t.test('no more verdicts are kept than there is room for', async (t) => {
   t.ok(keptBytes < 500 * limits.hostVerdictsMax, `${keptBytes} bytes`);
 });
 
-t.test('pages of the very host that is asked, where they are served', async (t) => {
+t.test('pages of the requested host itself are admitted, where pages are served', async (t) => {
   const setup = { listenHost: '0.0.0.0', allowedHosts: ['console.example.com'], allowedOrigins: [] };
   const policy = new HostPolicy({ ...setup, areOwnPagesAllowed: true });
   t.equal(policy.check('console.example.com', 'https://console.example.com'), undefined);

@@ -1,8 +1,8 @@
-// Which characters a name of a header may have: each of them, tried against the table of RFC 9110.
+// Which characters a header name may have: each is tried against the table of RFC 9110.
 import t from 'tap';
 import { HTTP_TOKEN, isHttpToken } from '../../src/shared/http-token.js';
 
-/** RFC 9110, 5.6.2: `tchar`, besides letters and digits. */
+/** RFC 9110, 5.6.2: the `tchar` besides letters and digits. */
 const MARKS = "!#$%&'*+-.^_`|~";
 
 t.test('a token has letters, digits and fifteen marks, and nothing else', async (t) => {
@@ -16,7 +16,7 @@ t.test('a token has letters, digits and fifteen marks, and nothing else', async 
   }
 });
 
-t.test('an empty text is none, nor is one with a line end behind it', async (t) => {
+t.test('an empty text is no token, nor is one that ends in a line break', async (t) => {
   t.equal(isHttpToken(''), false);
   t.equal(isHttpToken('a\n'), false);
 });

@@ -3,7 +3,7 @@ import { LargeMemory } from '../../src/shared/large-memory.js';
 
 const MIB = 1024 * 1024;
 
-t.test('what is given back is taken again, by bodies of about that size', async (t) => {
+t.test('returned memory is reused by bodies of about that size', async (t) => {
   const memory = new LargeMemory(8 * MIB);
   const first = memory.take(MIB + 7);
   t.ok(first.length >= MIB + 7 && first.length <= 1.25 * MIB);
@@ -13,7 +13,7 @@ t.test('what is given back is taken again, by bodies of about that size', async 
   t.not(memory.take(MIB + 7).buffer, first.buffer, 'but not twice');
 });
 
-t.test('every size has room for its body', async (t) => {
+t.test('lent memory has room for a body of any size', async (t) => {
   const memory = new LargeMemory(0);
   for (const bytes of [1, 2, 3, 5, 65_535, 65_536, 65_537, 100_000, MIB - 1, MIB, MIB + 1, 3 * MIB + 1]) {
     const { length } = memory.take(bytes);
@@ -21,7 +21,7 @@ t.test('every size has room for its body', async (t) => {
   }
 });
 
-t.test('what was not lent is not taken over, and nothing comes back twice', async (t) => {
+t.test('memory that was not lent is not kept, and none is returned twice', async (t) => {
   const memory = new LargeMemory(8 * MIB);
   const own = Buffer.allocUnsafeSlow(MIB);
   memory.giveBack(own);
@@ -33,7 +33,7 @@ t.test('what was not lent is not taken over, and nothing comes back twice', asyn
   t.not(memory.take(MIB).buffer, lent.buffer);
 });
 
-t.test('a size that no longer comes makes room, and one body of a rare size takes none', async (t) => {
+t.test('a size that no longer occurs makes room, and one body of a rare size takes none', async (t) => {
   const memory = new LargeMemory(8 * MIB);
   const lend = (count: number, bytes: number): Buffer[] => Array.from({ length: count }, () => memory.take(bytes));
   const giveBack = (lent: readonly Buffer[]): void => lent.forEach((each) => memory.giveBack(each));

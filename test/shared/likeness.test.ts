@@ -26,7 +26,7 @@ for (const [name, meant] of [
   t.test(`${name} looks like ${meant}`, async (t) => void t.equal(nameLike(name, known), meant));
 }
 
-t.test('what has nothing to do with a known name is like none', async (t) => {
+t.test('an unrelated name resembles no known one', async (t) => {
   for (const name of ['description', 'tags', 'x-owner', 'server_name', '', '__proto__', 'id']) {
     t.equal(nameLike(name, known), undefined, name);
   }

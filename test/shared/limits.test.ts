@@ -1,4 +1,4 @@
-// docs/limits.md is what the limits say; every limit is obeyed somewhere; and the limits fit together.
+// docs/limits.md agrees with the limits; every limit is used somewhere; and the limits fit together.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -12,7 +12,7 @@ const values: ReadonlyMap<string, number> = new Map(Object.entries(limits));
 
 t.test('docs/limits.md is written from the limits', async (t) => checkPage(t, await limitsPage()));
 
-t.test('every limit is in one room', async (t) => {
+t.test('every limit is defined in exactly one room', async (t) => {
   const folder = join(root, 'build/src/shared/limits');
   const rooms = readdirSync(folder).filter((file) => file.endsWith('.js') && file !== 'units.js');
   const modules = rooms.map(async (room) => (await import(join(folder, room))) as Readonly<Record<string, object>>);
@@ -24,7 +24,7 @@ t.test('every limit is in one room', async (t) => {
   );
 });
 
-t.test('every limit is obeyed by something', async (t) => {
+t.test('every limit is used by something', async (t) => {
   const src = join(root, 'src');
   const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
   const texts = files
@@ -52,7 +52,7 @@ t.test('a timer can wait for every duration', async (t) => {
   for (const [name, value] of timed) t.ok(value < 2 ** 31, name);
 });
 
-/** `a ≤ b`, each a limit's name or a number that others have set. */
+/** `a ≤ b`: each a limit's name, or a number that other programs have set. */
 const orders: readonly (readonly [small: string | number, large: string | number, why: string])[] = [
   ['streamKeepAliveMsMax', 15_000 - 500, 'a comment line at least every 15 s, the coarse timer included'],
   ['upstreamConnectionIdleMs', 5_000 - 500, 'common servers close idle connections after 5 s'],
@@ -104,6 +104,6 @@ t.test('the limits fit together', async (t) => {
     t.ok(valueOf(small) <= valueOf(large), `${small} ≤ ${large}: ${why}`);
   }
   t.ok(limits.hopLinksMax >= 2 * (limits.workersMax - 1), 'every other worker has a link, and an old one');
-  // Its headers, and the subject out of its token, at two bytes a character.
+  // The request's headers, and the subject from its token, at two bytes a character.
   t.ok(limits.hopFrameBytesMax >= 4 * limits.requestHeaderBytesMax, 'a frame holds the head of any request');
 });

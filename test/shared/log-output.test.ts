@@ -1,4 +1,4 @@
-// A process that logs, and the ways in which nobody reads it. Real pipes, sockets and files.
+// A process that logs while its output is not read, in several ways. With real pipes, sockets and files.
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, constants, existsSync, openSync, readFileSync, readSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { createScratchDirectory } from '../support/scratch-directory.js';
 import { until } from '../support/until.js';
 
 const program = fileURLToPath(new URL('../support/log-program.js', import.meta.url));
-/** More than a pipe or a socket holds, and more than may wait besides. */
+/** More than a pipe or a socket buffers, plus the lines that may wait. */
 const MANY_LINES = 20_000;
 
 interface LogLine {
@@ -20,7 +20,7 @@ interface LogLine {
   readonly droppedLines?: number;
 }
 
-/** The program has logged everything and says so; it waits for `finish`. */
+/** Starts the program; it has logged everything when this resolves, and waits for `finish`. */
 async function startProgram(t: Test, lines: number, stdout: number | 'pipe'): Promise<ChildProcess> {
   const environment = { ...process.env, NODE_OPTIONS: '' };
   const child = spawn(process.execPath, [program, String(lines)], {
@@ -46,7 +46,7 @@ function parse(text: string): LogLine[] {
     .map((line) => JSON.parse(line) as LogLine);
 }
 
-/** What was dropped was counted, and everything else came, whole and in order. */
+/** Checks that every line either arrived, whole and in order, or was counted as dropped. */
 function checkComplete(t: Test, lines: readonly LogLine[], count: number): void {
   const numbers = lines.flatMap(({ number }) => number ?? []);
   t.same(
@@ -58,7 +58,7 @@ function checkComplete(t: Test, lines: readonly LogLine[], count: number): void 
   t.equal(numbers.length + dropped, count);
 }
 
-/** A named pipe, opened so that nobody has to be at its other end. */
+/** A named pipe, opened so that its other end need not be open. */
 function makePipe(t: Test): { readEnd: number; writeEnd: number } {
   const path = join(createScratchDirectory(t), 'pipe');
   t.equal(spawnSync('mkfifo', [path]).status, 0);
@@ -67,7 +67,7 @@ function makePipe(t: Test): { readEnd: number; writeEnd: number } {
   return { readEnd, writeEnd };
 }
 
-/** Reads until the program has ended and nothing is left. */
+/** Reads until the program has exited and nothing is left. */
 async function readAll(readEnd: number, isEnded: () => boolean): Promise<string> {
   const buffer = Buffer.alloc(64 * 1024);
   let text = '';
@@ -87,14 +87,14 @@ async function readAll(readEnd: number, isEnded: () => boolean): Promise<string>
   return text;
 }
 
-t.test('a pipe that nobody reads for a while holds nothing up; what it did not take is counted', async (t) => {
+t.test('a pipe that nobody reads for a while blocks nothing; lines that it did not take are counted', async (t) => {
   const { readEnd, writeEnd } = makePipe(t);
   const child = await startProgram(t, MANY_LINES, writeEnd);
   closeSync(writeEnd);
   let isEnded = false;
   child.once('exit', () => (isEnded = true));
   const reading = readAll(readEnd, () => isEnded);
-  await new Promise((resolve) => setTimeout(resolve, 4 * limits.logRetryMs)); // the reader has begun
+  await new Promise((resolve) => setTimeout(resolve, 4 * limits.logRetryMs)); // by then the reader has begun
   t.equal(await finish(child), 0);
   const lines = parse(await reading);
   closeSync(readEnd);
@@ -103,7 +103,7 @@ t.test('a pipe that nobody reads for a while holds nothing up; what it did not t
   t.ok(lines.some(({ msg }) => msg === 'the last line'));
 });
 
-t.test('a pipe that is never read does not keep the process from ending', async (t) => {
+t.test('a pipe that is never read does not keep the process from exiting', async (t) => {
   const { readEnd, writeEnd } = makePipe(t);
   const child = await startProgram(t, MANY_LINES, writeEnd);
   t.equal(await finish(child), 0);
@@ -111,7 +111,7 @@ t.test('a pipe that is never read does not keep the process from ending', async 
   closeSync(readEnd);
 });
 
-t.test('a pipe whose reader is gone neither ends the process nor keeps it', async (t) => {
+t.test('a pipe whose reader is gone neither ends the process nor keeps it alive', async (t) => {
   const { readEnd, writeEnd } = makePipe(t);
   const child = await startProgram(t, 10, writeEnd);
   closeSync(writeEnd);
@@ -125,7 +125,7 @@ t.test('a pipe whose reader is gone neither ends the process nor keeps it', asyn
   closeSync(gone.writeEnd);
 });
 
-t.test('a socket, as Node.js and systemd give it, that nobody reads', async (t) => {
+t.test('a socket that nobody reads, as from Node.js and systemd, blocks nothing', async (t) => {
   const child = await startProgram(t, MANY_LINES, 'pipe');
   let text = '';
   child.stdout?.on('data', (chunk: Buffer) => (text += chunk.toString('utf8')));
@@ -136,7 +136,7 @@ t.test('a socket, as Node.js and systemd give it, that nobody reads', async (t) 
   checkComplete(t, parse(text), MANY_LINES);
 });
 
-t.test('a socket whose reader is gone', async (t) => {
+t.test('a socket whose reader is gone does not end the process', async (t) => {
   const child = await startProgram(t, 10, 'pipe');
   child.stdout?.destroy();
   t.equal(await finish(child), 0);

@@ -10,7 +10,7 @@ t.test('a subject in a log line is the beginning of its SHA-256', async (t) => {
   t.equal(subjectHash('alice'), '2bd806c97f0e', 'as in any other tool');
 });
 
-t.test('it is short, the same each time, different for each, and says nothing of the subject', async (t) => {
+t.test('the hash is short and stable, differs between subjects, and does not reveal the subject', async (t) => {
   const subjects = Array.from({ length: 1_000 }, (_, index) => `user-${index}`);
   const hashes = subjects.map(subjectHash);
   t.ok(hashes.every((hash) => /^[0-9a-f]{12}$/.test(hash)));
@@ -18,6 +18,6 @@ t.test('it is short, the same each time, different for each, and says nothing of
   t.same(subjects.map(subjectHash), hashes);
 });
 
-t.test('a subject that is no valid text has a hash too', async (t) => {
+t.test('a subject that is not valid text has a hash, too', async (t) => {
   t.match(subjectHash('\ud800'), /^[0-9a-f]{12}$/);
 });

@@ -4,7 +4,7 @@ import t from 'tap';
 import { makeDirectory } from '../../src/shared/make-directory.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 
-t.test('a directory is made with those above it, for its owner alone, and one that is there stays', async (t) => {
+t.test('a directory is created with its parents, for its owner alone, and an existing one stays', async (t) => {
   const scratch = createScratchDirectory(t);
   const path = join(scratch, 'one', 'two');
   makeDirectory(path);
@@ -14,7 +14,7 @@ t.test('a directory is made with those above it, for its owner alone, and one th
   t.ok(lstatSync(join(path, 'kept')).isFile());
 });
 
-t.test('what cannot be made is an error at once', async (t) => {
+t.test('a directory that cannot be created is an error at once', async (t) => {
   const scratch = createScratchDirectory(t);
   writeFileSync(join(scratch, 'file'), '');
   symlinkSync(join(scratch, 'nowhere'), join(scratch, 'dangling'));

@@ -1,4 +1,4 @@
-// The memory of large messages: waiting in turn by subject, refusal after a while, and that nothing is ever lost of it.
+// The memory of large messages: waiting in turn by subject, refusal after a while, and that no byte of room is ever lost.
 import t, { type Test } from 'tap';
 import { Accounts } from '../../src/shared/accounts.js';
 import { DeadlineWheel } from '../../src/shared/deadline-wheel.js';
@@ -14,7 +14,7 @@ class Scene {
   readonly accounts: Accounts;
   readonly memory: MessageMemory;
   readonly #deadlines: DeadlineWheel;
-  /** What waiters heard, in order. */
+  /** What the waiters were told, in order. */
   readonly heard: string[] = [];
 
   constructor(t: Test, { subjectMax, totalMax }: ShareBounds) {
@@ -46,7 +46,7 @@ class Scene {
   }
 }
 
-t.test('there is room until there is none; what is given back goes to who waits', async (t) => {
+t.test('there is room until the share is used up; released room goes to those who wait', async (t) => {
   const scene = new Scene(t, { subjectMax: 60, totalMax: 100 });
   const [ada, bob, cem] = [scene.hold('ada'), scene.hold('bob'), scene.hold('cem')];
   t.equal(ada.grow(50), 'room');
@@ -65,7 +65,7 @@ t.test('there is room until there is none; what is given back goes to who waits'
   t.equal(scene.accounts.size, 0);
 });
 
-t.test('a subject with all of its share waits behind itself, and nobody behind it', async (t) => {
+t.test('a subject that uses all of its share waits for itself, and delays nobody else', async (t) => {
   const scene = new Scene(t, { subjectMax: 50, totalMax: 100 });
   const first = scene.hold('ada', 'first');
   first.grow(50);
@@ -78,7 +78,7 @@ t.test('a subject with all of its share waits behind itself, and nobody behind i
   t.same(scene.heard, ['second', 'third']);
 });
 
-t.test('those who wait have their turns by subject, whoever came first', async (t) => {
+t.test('waiting subjects take turns, in whatever order they arrived', async (t) => {
   const scene = new Scene(t, { subjectMax: 100, totalMax: 100 });
   const all = scene.hold('zoe');
   all.grow(100);
@@ -96,7 +96,7 @@ t.test('those who wait have their turns by subject, whoever came first', async (
   t.same(scene.heard.slice(3), ['ada 2'], 'dan came last');
 });
 
-t.test('who waits too long is refused, with the bound', async (t) => {
+t.test('a message that waits too long is refused, and the bound is named', async (t) => {
   const scene = new Scene(t, { subjectMax: 60, totalMax: 100 });
   const ada = scene.hold('ada');
   ada.grow(60);
@@ -113,13 +113,13 @@ t.test('who waits too long is refused, with the bound', async (t) => {
   t.equal(scene.hold('dan').grow(60), 'room', 'nobody is waited for who is gone');
 });
 
-t.test('what will never have room is refused at once', async (t) => {
+t.test('a message that can never have room is refused at once', async (t) => {
   const scene = new Scene(t, { subjectMax: 60, totalMax: 100 });
   t.equal(scene.hold('ada').grow(61), 'subjectMax');
   t.equal(scene.accounts.size, 0);
 });
 
-t.test('messages that hold some and wait for more: one gives up, the others go on', async (t) => {
+t.test('of messages that hold some room and wait for more, one gives up and the others continue', async (t) => {
   const scene = new Scene(t, { subjectMax: 90, totalMax: 90 });
   const holds: MessageHold[] = [];
   for (const name of ['a', 'b', 'c'])
@@ -145,7 +145,7 @@ t.test('leaving the queue makes room for the next', async (t) => {
   t.same(scene.heard, ['bob']);
 });
 
-t.test('who comes later waits although there is room, while others of the subject wait', async (t) => {
+t.test('a later message waits although there is room, while others of its subject wait', async (t) => {
   const scene = new Scene(t, { subjectMax: 10, totalMax: 100 });
   const first = scene.hold('ada', 'first');
   first.grow(8);
@@ -156,7 +156,7 @@ t.test('who comes later waits although there is room, while others of the subjec
   t.same(scene.heard, ['second', 'third']);
 });
 
-t.test('who comes later waits behind the one whose turn it is, although he alone waits', async (t) => {
+t.test('a later message waits behind the one whose turn it is, even when that is alone', async (t) => {
   const scene = new Scene(t, { subjectMax: 60, totalMax: 100 });
   const [ada, bob, little] = [scene.hold('ada'), scene.hold('bob'), scene.hold('little')];
   ada.grow(60);
@@ -170,7 +170,7 @@ t.test('who comes later waits behind the one whose turn it is, although he alone
   t.same(scene.heard, ['cem', 'dan']);
 });
 
-t.test('a subject that holds nothing is not held back behind itself', async (t) => {
+t.test('a subject that holds nothing is not delayed by itself', async (t) => {
   const scene = new Scene(t, { subjectMax: 60, totalMax: 100 });
   const [bob, cem] = [scene.hold('bob'), scene.hold('cem')];
   bob.grow(60);
@@ -181,14 +181,14 @@ t.test('a subject that holds nothing is not held back behind itself', async (t) 
   t.same(scene.heard, ['first', 'second']);
 });
 
-t.test('what is wished for is taken as far as the share goes', async (t) => {
+t.test('optional room is taken as far as the share goes', async (t) => {
   const scene = new Scene(t, { subjectMax: 50, totalMax: 100 });
   const hold = scene.hold('ada');
   t.equal(hold.grow(10, 80), 'room');
   t.equal(hold.heldBytes, 50);
 });
 
-t.test('10,000 random steps keep to the bounds, lose nothing, and leave nobody waiting without a reason', async (t) => {
+t.test('10,000 random steps keep the bounds, lose nothing, and leave nobody waiting without a reason', async (t) => {
   const random = new Random(5);
   const scene = new Scene(t, { subjectMax: 60, totalMax: 100 });
   const holds: MessageHold[] = [];

@@ -7,7 +7,7 @@ const trusted = { isTls: false, host: '127.0.0.1:8001', isHostTrusted: true };
 const chosen = { isTls: true, host: 'evil.example', isHostTrusted: false };
 const path = '/gw-rs/servers/a%22b/mcp';
 
-t.test('the public URL stands above what requests say', async (t) => {
+t.test('the public URL takes precedence over the request’s host', async (t) => {
   const resource = new ProtectedResource({ publicUrl: 'https://gateway.example', authorizationServers });
   for (const origin of [trusted, chosen]) {
     t.strictSame(JSON.parse(resource.metadata(path, origin) ?? ''), {
@@ -19,7 +19,7 @@ t.test('the public URL stands above what requests say', async (t) => {
   t.match(JSON.parse(resource.metadata('', chosen) ?? ''), { resource: 'https://gateway.example' });
 });
 
-t.test('without it a host counts that its caller could not choose', async (t) => {
+t.test('without a public URL, only a host that the caller could not choose counts', async (t) => {
   const resource = new ProtectedResource({ publicUrl: undefined, authorizationServers });
   t.match(JSON.parse(resource.metadata(path, trusted) ?? ''), { resource: `http://127.0.0.1:8001${path}` });
   t.match(JSON.parse(resource.metadata(path, { ...trusted, isTls: true }) ?? ''), { resource: /^https:/ });
@@ -28,7 +28,7 @@ t.test('without it a host counts that its caller could not choose', async (t) =>
   t.equal(resource.challenge(refusals.tokenMissing, path, chosen), refusals.tokenMissing);
 });
 
-t.test('a challenge names the address of the metadata, and keeps what it says besides', async (t) => {
+t.test('a challenge names the address of the metadata, and keeps its other parts', async (t) => {
   const resource = new ProtectedResource({ publicUrl: 'https://gateway.example', authorizationServers });
   const challengeOf = (refusal = refusals.tokenExpired, at = path): string =>
     resource.challenge(refusal, at, chosen).headers.join(': ');
@@ -44,7 +44,7 @@ t.test('a challenge names the address of the metadata, and keeps what it says be
   t.equal(resource.challenge(refusals.keysUnavailable, path, trusted), refusals.keysUnavailable, 'which is not 401');
 });
 
-t.test('without authorization servers nothing is told', async (t) => {
+t.test('without authorization servers there is no metadata', async (t) => {
   const resource = new ProtectedResource({ publicUrl: 'https://gateway.example', authorizationServers: [] });
   t.notOk(resource.isDescribed);
   t.equal(resource.metadata(path, trusted), undefined);

@@ -3,7 +3,7 @@ import { RecentMap } from '../../src/shared/recent-map.js';
 
 const lengthOf = (value: string): number => value.length;
 
-t.test('what is used stays, what is not used for longest goes', async (t) => {
+t.test('used entries stay, the one unused for longest is dropped', async (t) => {
   const map = new RecentMap<string>(100, 1_000_000, lengthOf);
   map.set('used', 'kept');
   map.set('unused', 'dropped');
@@ -14,7 +14,7 @@ t.test('what is used stays, what is not used for longest goes', async (t) => {
   t.equal(map.get('unused'), undefined);
 });
 
-t.test('never more entries than allowed', async (t) => {
+t.test('there are never more entries than allowed', async (t) => {
   const map = new RecentMap<string>(100, 1_000_000, lengthOf);
   for (let n = 0; n < 1_000; n++) map.set(`entry ${n}`, 'x');
   const held = Array.from({ length: 1_000 }, (_, n) => n).filter((n) => map.get(`entry ${n}`) !== undefined);
@@ -22,9 +22,9 @@ t.test('never more entries than allowed', async (t) => {
   t.ok(held.includes(999), 'the last one among them');
 });
 
-t.test('not one entry more, however many came', async (t) => {
+t.test('there is not one entry too many, however many were added', async (t) => {
   for (let count = 1; count <= 12; count++) {
-    // To look is to use, so that each look has a map of its own.
+    // Each lookup has its own map, because a lookup counts as use.
     const isHeld = (n: number): boolean => {
       const map = new RecentMap<string>(4, 1_000_000, lengthOf);
       for (let each = 0; each < count; each++) map.set(`entry ${each}`, 'x');
@@ -36,7 +36,7 @@ t.test('not one entry more, however many came', async (t) => {
   }
 });
 
-t.test('never more bytes than allowed', async (t) => {
+t.test('there are never more bytes than allowed', async (t) => {
   const map = new RecentMap<string>(1_000, 1_000, lengthOf);
   const value = 'x'.repeat(100);
   for (let n = 0; n < 500; n++) map.set(`entry ${n}`, value);
@@ -44,14 +44,14 @@ t.test('never more bytes than allowed', async (t) => {
   t.ok(held.length >= 5 && held.length <= 10, `${held.length} held`);
 });
 
-t.test('a value that is replaced is counted once', async (t) => {
+t.test('a replaced value is counted once', async (t) => {
   const map = new RecentMap<string>(1_000, 1_000, lengthOf);
   map.set('bystander', 'y'.repeat(100));
   for (let n = 0; n < 500; n++) map.set('entry', 'x'.repeat(100));
   t.equal(map.get('bystander'), 'y'.repeat(100));
 });
 
-t.test('what is deleted is gone from both generations', async (t) => {
+t.test('a deleted entry is gone from both generations', async (t) => {
   const map = new RecentMap<string>(4, 1_000, lengthOf);
   map.set('a', 'old');
   map.set('b', 'old');

@@ -1,4 +1,4 @@
-// docs/errors.md shows every refusal as it is on the wire, and nothing else; and the refusals keep their own rules.
+// docs/errors.md shows every refusal exactly as it is sent, and no others; and the refusals follow their own rules.
 import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { errorsPage } from '../docs/generated.js';
@@ -20,7 +20,7 @@ const sections: readonly Section[] = [
 
 t.test('docs/errors.md shows each refusal to the byte', async (t) => checkPage(t, await errorsPage()));
 
-t.test('docs/errors.md says of each refusal when it happens, and what to do', async (t) => {
+t.test('docs/errors.md says for each refusal when it happens, and what to do', async (t) => {
   for (const { code, when, advice } of sections) {
     t.ok(when, `${code}: when it happens`);
     t.ok(advice, `${code}: what to do`);
@@ -34,7 +34,7 @@ t.test('docs/errors.md shows no refusal that does not exist', async (t) => {
   t.equal(sections.length, headings.length, 'each heading has an answer under it');
 });
 
-t.test('a refusal is named by its code, and has one of its own', async (t) => {
+t.test('a refusal is identified by its own unique code', async (t) => {
   for (const [name, { code }] of Object.entries(refusals)) {
     t.equal(
       code,
@@ -44,12 +44,12 @@ t.test('a refusal is named by its code, and has one of its own', async (t) => {
   t.equal(new Set(all.map(({ code }) => code)).size, all.length);
 });
 
-t.test('a refusal is frozen, for it is shared by every request', async (t) => {
+t.test('a refusal is frozen, because all requests share it', async (t) => {
   t.ok(Object.isFrozen(refusals));
   for (const refusal of all) t.ok(Object.isFrozen(refusal), refusal.code);
 });
 
-t.test('a body is what its content type says', async (t) => {
+t.test('a body has the format that its content type says', async (t) => {
   for (const { code, contentType, body } of all) {
     if (contentType === 'text/plain') t.notOk(body.startsWith('{'), code);
     else t.equal(JSON.stringify(JSON.parse(body)), body, code);
@@ -68,7 +68,7 @@ t.test('a JSON-RPC error that belongs to no request has no id, not even null (S3
   }
 });
 
-t.test('a 401 says how to authenticate, and nothing of the key', async (t) => {
+t.test('a 401 says how to authenticate, and nothing about the key', async (t) => {
   const unauthorized = all.filter(({ status }) => status === 401);
   t.equal(unauthorized.length, 3);
   for (const { code, headers } of unauthorized) {
@@ -77,7 +77,7 @@ t.test('a 401 says how to authenticate, and nothing of the key', async (t) => {
   }
 });
 
-t.test('what the specification fixes is fixed', async (t) => {
+t.test('refusals that the specification determines are as it says', async (t) => {
   t.match(refusals.virtualHostUnknown, { status: 404, body: '{"detail":"Server not found"}' });
   for (const refusal of [refusals.configMissing, refusals.configFailed]) {
     t.match(refusal, { contentType: 'text/plain', body: 'Problem occurred retrieving the configuration' });
@@ -86,9 +86,9 @@ t.test('what the specification fixes is fixed', async (t) => {
   t.equal(refusals.configFailed.status, 500);
 });
 
-t.test('the message of a refusal is what its body says', async (t) => {
+t.test('the message of a refusal is the one in its body', async (t) => {
   for (const { code, message, contentType, body } of [...all, methodUnknown('a"b'), headerUnreadable('a\\b')]) {
-    if (code === 'draining' || code === 'not-ready') continue; // for health checks, which look at the status
+    if (code === 'draining' || code === 'not-ready') continue; // health checks read only the status
     const said = contentType === 'text/plain' ? { detail: body } : (JSON.parse(body) as Record<string, unknown>);
     t.match(said, 'error' in said ? { error: { message } } : { detail: message }, code);
   }

@@ -33,7 +33,7 @@ t.test('the first of a kind is logged, the others are counted on the next', asyn
   ]);
 });
 
-t.test('no more kinds are kept than there is room for: the oldest is logged again', async (t) => {
+t.test('the number of kinds is bounded: the oldest is logged again', async (t) => {
   const lines: string[] = [];
   const logger = logInto(lines);
   const log = new RepeatedLog(() => 0);

@@ -1,4 +1,4 @@
-// Memory that is used again is filled with nonsense as soon as it comes back, in tests: here by loading what `npm test` loads
+// In tests, reusable memory is overwritten with invalid bytes as soon as it is returned: here by loading the module that `npm test` loads
 // into every process.
 import t from 'tap';
 import { PartMemory } from '../../src/relay/list-merge/part-memory.js';
@@ -15,7 +15,7 @@ function isPoisoned(memory: Uint8Array): boolean {
   return memory.every((byte) => byte === POISON);
 }
 
-t.test('large memory, whether it is kept or not, and what was not lent stays as it is', async (t) => {
+t.test('large memory is overwritten, kept or not; memory that was not lent stays as it is', async (t) => {
   for (const spareBytesMax of [8 * MIB, 0]) {
     const memory = new LargeMemory(spareBytesMax);
     const body = memory.take(MIB).fill(1);
@@ -37,7 +37,7 @@ t.test('parts of lists', async (t) => {
   t.ok(isPoisoned(part));
 });
 
-t.test('what was read from a backend, once it was handed on', async (t) => {
+t.test('bytes read from a backend are overwritten once they were passed on', async (t) => {
   const backend = await startRawBackend((request) => request.json({ large: 'x'.repeat(1_000) }));
   t.teardown(() => backend.close());
   const upstream = new Http1Upstream({ connectTimeoutMs: 5_000 });

@@ -6,7 +6,7 @@ const KEY = randomBytes(SEAL_KEY_BYTES);
 const USE = Buffer.from('what it is for');
 const BYTES = Buffer.from('what nobody may read');
 
-t.test('what was sealed opens under its key and for its use, and else not', async (t) => {
+t.test('a sealed text opens under its key and for its use, and not otherwise', async (t) => {
   const sealed = seal(KEY, USE, BYTES);
   t.equal(sealed.length, SEAL_BYTES + BYTES.length);
   t.notOk(sealed.includes(BYTES));
@@ -29,7 +29,7 @@ t.test('a nonce is used once', async (t) => {
   t.equal(new Set(nonces).size, 1_000);
 });
 
-t.test('parts are put together again, if they are whole', async (t) => {
+t.test('parts are put together again, if they are complete', async (t) => {
   const sealed = seal(KEY, USE, BYTES);
   const parts = sealParts(sealed);
   t.same(joinedParts(parts), sealed);

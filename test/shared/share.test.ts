@@ -1,4 +1,4 @@
-// Shares by subject and in total: each bound by itself, and thousands of steps against a naive model.
+// Shares by subject and in total: each bound by itself, and thousands of steps compared with a naive model.
 import t from 'tap';
 import { Accounts, shareNames, type Account, type ShareTable } from '../../src/shared/accounts.js';
 import { Random } from '../support/random.js';
@@ -17,7 +17,7 @@ function accountsOf(table: Partial<ShareTable>): Accounts {
   });
 }
 
-t.test('the bound that has no room is named, the subject’s own first, and nothing is taken', async (t) => {
+t.test('the bound without room is named, the subject’s own first, and nothing is taken', async (t) => {
   const accounts = accountsOf({ sessions: { subjectMax: 2, totalMax: 3 } });
   const [ada, bob] = [accounts.of('ada'), accounts.of('bob')];
   t.equal(ada.sessions.tryTake(2), undefined);
@@ -32,7 +32,7 @@ t.test('the bound that has no room is named, the subject’s own first, and noth
   t.equal(bob.sessions.held, 2);
 });
 
-t.test('what is held counts in the share that it is of', async (t) => {
+t.test('an amount counts in its own share alone', async (t) => {
   for (const name of shareNames) {
     const accounts = accountsOf({});
     accounts.of('ada')[name].take(7);
@@ -40,7 +40,7 @@ t.test('what is held counts in the share that it is of', async (t) => {
   }
 });
 
-t.test('were nothing else held, there would be room up to the lower of both bounds', async (t) => {
+t.test('an account that held nothing would have room up to the lower of both bounds', async (t) => {
   for (const [subjectMax, totalMax, room] of [
     [2, 3, 2],
     [3, 2, 2],
@@ -51,7 +51,7 @@ t.test('were nothing else held, there would be room up to the lower of both boun
   }
 });
 
-t.test('a fraction of each bound can be had for what is to leave the rest to others', async (t) => {
+t.test('room can be limited to a fraction of each bound, which leaves the rest to others', async (t) => {
   const accounts = accountsOf({ sessionBytes: { subjectMax: 10, totalMax: 16 } });
   const [ada, bob] = [accounts.of('ada'), accounts.of('bob')];
   t.equal(ada.sessionBytes.hasRoomWithin(0.5, 5), true);
@@ -61,7 +61,7 @@ t.test('a fraction of each bound can be had for what is to leave the rest to oth
   t.equal(bob.sessionBytes.hasRoomWithin(0.5, 4), false, 'of all');
 });
 
-t.test('what is kept is for those who hold little', async (t) => {
+t.test('the reserve is for subjects that hold little', async (t) => {
   const accounts = accountsOf({ requests: { subjectMax: 60, totalMax: 100, kept: 20 } });
   const [ada, bob, eve] = [accounts.of('ada'), accounts.of('bob'), accounts.of('eve')];
   t.equal(ada.requests.tryTake(60), undefined);
@@ -80,7 +80,7 @@ t.test('what is kept is for those who hold little', async (t) => {
   t.equal(bob.requests.tryTake(1), undefined, 'what is given back is anybody’s again');
 });
 
-t.test('however many subjects take as much as they get, one more finds room', async (t) => {
+t.test('however many subjects take as much as they can, one more finds room', async (t) => {
   const accounts = accountsOf({ requests: { subjectMax: 2_048, totalMax: 16_384, kept: 2_048 } });
   for (let subject = 0; subject < 200; subject += 1) {
     const { requests } = accounts.of(`attacker ${subject}`);
@@ -90,7 +90,7 @@ t.test('however many subjects take as much as they get, one more finds room', as
   t.equal(accounts.of('attacker 0').requests.boundAgainst(1), 'subjectMax');
 });
 
-t.test('shares do not know of each other', async (t) => {
+t.test('shares are independent of each other', async (t) => {
   const accounts = accountsOf({ requests: { subjectMax: 1, totalMax: 1 } });
   const ada = accounts.of('ada');
   t.equal(ada.requests.tryTake(1), undefined);
@@ -98,7 +98,7 @@ t.test('shares do not know of each other', async (t) => {
   t.equal(ada.requests.tryTake(1), 'subjectMax');
 });
 
-t.test('what is taken regardless counts against what comes', async (t) => {
+t.test('an amount taken beyond the bounds counts against later ones', async (t) => {
   const accounts = accountsOf({ sessionBytes: { subjectMax: 10, totalMax: 20 } });
   const ada = accounts.of('ada');
   ada.sessionBytes.take(30);
@@ -124,7 +124,7 @@ t.test('a subject has one account while it holds something, and no entry when it
   t.throws(() => ada.sessions.take(1), 'an account that was let go is not used beside its successor');
 });
 
-t.test('giving back what was not taken is a broken invariant', async (t) => {
+t.test('giving back an amount that was not taken is a broken invariant', async (t) => {
   const ada = accountsOf({}).of('ada');
   ada.sessions.take(1);
   t.throws(() => ada.sessions.give(2), { name: 'AssertionError' });
@@ -135,7 +135,7 @@ t.test('20,000 random steps agree with a naive model', async (t) => {
   const bounds = { subjectMax: 40, totalMax: 100 };
   const accounts = accountsOf({ sessions: bounds, requests: bounds });
   const names = ['sessions', 'requests'] as const;
-  /** What is held, one entry each, and the account that it was taken from. */
+  /** The amounts that are held, one entry each, with the account that they were taken from. */
   let held: { name: (typeof names)[number]; subject: string; amount: number; account: Account }[] = [];
   const sum = (name: string, subject?: string): number =>
     held.reduce(

@@ -4,7 +4,7 @@ import { copied, joined, shortMemory } from '../../src/shared/short-memory.js';
 
 const { shortMemoryBytesMax, shortMemoryStretchBytes } = limits;
 
-t.test('bodies that live at the same time share a stretch, and no byte', async (t) => {
+t.test('bodies that exist at the same time share a stretch, but no byte', async (t) => {
   const sizes = [1, 100, 4_095, 4_096, 4_097, 5_000, 8_191, shortMemoryBytesMax, shortMemoryBytesMax + 1, 100_000];
   const bodies = Array.from({ length: 200 }, (_, index) => shortMemory(sizes[index % sizes.length]!).fill(index));
   for (const [index, body] of bodies.entries()) {
@@ -18,13 +18,13 @@ t.test('bodies that live at the same time share a stretch, and no byte', async (
   t.ok([...stretches].every(({ byteLength }) => byteLength === shortMemoryStretchBytes));
 });
 
-t.test('a stretch that is full is followed by another', async (t) => {
+t.test('a full stretch is followed by another', async (t) => {
   const first = shortMemory(shortMemoryBytesMax);
   const others = Array.from({ length: 4 }, () => shortMemory(shortMemoryBytesMax));
   t.ok(others.some(({ buffer }) => buffer !== first.buffer));
 });
 
-t.test('parts are joined; one alone is not copied', async (t) => {
+t.test('parts are joined; a single one is not copied', async (t) => {
   const [one, other] = [Buffer.from('one'), Buffer.alloc(5_000, 'o')];
   t.equal(joined([other]), other);
   t.ok(joined([one, other, one]).equals(Buffer.concat([one, other, one])));

@@ -49,7 +49,7 @@ async function reach(t: Test, path: string): Promise<Socket> {
   return socket;
 }
 
-t.test('folder and socket are for their user alone, and the socket goes with the close', async (t) => {
+t.test('folder and socket are for their user alone, and the socket is removed at the close', async (t) => {
   const { folder, path, socket } = await startSocket(t);
   t.equal(statSync(folder).mode & 0o777, 0o700);
   t.equal(statSync(path).mode & 0o777, 0o600);
@@ -57,7 +57,7 @@ t.test('folder and socket are for their user alone, and the socket goes with the
   t.notOk(existsSync(path));
 });
 
-t.test('a folder that was removed is made again, and what was connected stays so', async (t) => {
+t.test('a removed folder is created again, and open connections stay open', async (t) => {
   const stage = await startSocket(t);
   const before = await reach(t, stage.path);
   await until(() => stage.accepted.length === 1, 'the first connection');
@@ -75,7 +75,7 @@ t.test('a folder that was removed is made again, and what was connected stays so
   t.same(stage.faults, []);
 });
 
-t.test('a socket that was removed, or replaced by something else, is made again', async (t) => {
+t.test('a socket that was removed or replaced is created again', async (t) => {
   const stage = await startSocket(t);
   rmSync(stage.path);
   await until(() => stage.renewals === 1, 'the renewal');
@@ -85,7 +85,7 @@ t.test('a socket that was removed, or replaced by something else, is made again'
   await reach(t, stage.path);
 });
 
-t.test('a successor takes the path over in one step, and what it replaced leaves it alone', async (t) => {
+t.test('a successor replaces the path in one step, and its predecessor does not interfere', async (t) => {
   const stage = await startSocket(t);
   const before = await reach(t, stage.path);
   await until(() => stage.accepted.length === 1, 'the first connection');
@@ -115,7 +115,7 @@ t.test('a successor takes the path over in one step, and what it replaced leaves
   t.notOk(existsSync(stage.path));
 });
 
-t.test('a successor that was killed leaves the path to the one before it', async (t) => {
+t.test('a successor that was killed leaves the path to its predecessor', async (t) => {
   const stage = await startSocket(t);
   const killed = `const net = require('node:net'); const fs = require('node:fs'); const path = process.argv[1];
     net.createServer().listen(path + '.x', () => { fs.renameSync(path + '.x', path); process.kill(process.pid, 'SIGKILL'); });`;
@@ -125,13 +125,13 @@ t.test('a successor that was killed leaves the path to the one before it', async
   await until(() => stage.accepted.some(({ destroyed }) => !destroyed), 'a connection to the one before');
 });
 
-t.test('what cannot be made again is said once, tried on, and made in the end', async (t) => {
+t.test('a socket that cannot be created again is reported once, retried, and created in the end', async (t) => {
   const stage = await startSocket(t);
   rmSync(stage.folder, { recursive: true });
   writeFileSync(stage.folder, 'in the way');
   await until(() => stage.faults.length > 0, 'the fault');
   const { ctimeMs } = statSync(stage.folder);
-  // It is looked at every 5 ms.
+  // The path is checked every 5 ms.
   await until(() => Date.now() - ctimeMs > 200, 'many more looks');
   t.equal(stage.faults.length, 1);
   rmSync(stage.folder);
@@ -139,7 +139,7 @@ t.test('what cannot be made again is said once, tried on, and made in the end', 
   await reach(t, stage.path);
 });
 
-t.test('nothing is made again after the close', async (t) => {
+t.test('nothing is created again after the close', async (t) => {
   const stage = await startSocket(t);
   rmSync(stage.folder, { recursive: true });
   await stage.socket.close();
@@ -148,7 +148,7 @@ t.test('nothing is made again after the close', async (t) => {
   t.notOk(existsSync(stage.path));
 });
 
-t.test('one connection more than may be is closed', async (t) => {
+t.test('a connection beyond the limit is closed', async (t) => {
   const stage = await startSocket(t);
   for (let count = 1; count <= 10; count++) {
     await reach(t, stage.path);
@@ -164,7 +164,7 @@ t.test('one connection more than may be is closed', async (t) => {
   }, 'room for another one');
 });
 
-t.test('a folder that others can enter is not taken', async (t) => {
+t.test('a folder that others can enter is refused', async (t) => {
   const folder = join(createScratchDirectory(t), 'open');
   mkdirSync(folder);
   for (const mode of [0o755, 0o710, 0o701]) {

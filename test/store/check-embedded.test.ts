@@ -1,4 +1,4 @@
-// A store is damaged in every way that a disk, a copy cut short or a careless hand has, and told from a new one.
+// A store damaged in every way that a disk, an incomplete copy or a careless user can cause, and distinguished from a new store.
 import {
   closeSync,
   copyFileSync,
@@ -31,7 +31,7 @@ t.before(async () => {
   await store.close();
 });
 
-/** A copy of a good store, and the path of its file. */
+/** A copy of an intact store, and the path of its file. */
 function copyStore(t: Test): { path: string; file: string } {
   const path = createScratchDirectory(t);
   const file = join(path, 'data.mdb');
@@ -45,7 +45,7 @@ function overwrite(file: string, offset: number, bytes: Uint8Array): void {
   closeSync(descriptor);
 }
 
-t.test('no folder, an empty folder and a good store are well', async (t) => {
+t.test('no folder, an empty folder and an intact store pass the check', async (t) => {
   await checkEmbedded(join(createScratchDirectory(t), 'not', 'there'));
   await checkEmbedded(createScratchDirectory(t));
   const { path } = copyStore(t);
@@ -54,7 +54,7 @@ t.test('no folder, an empty folder and a good store are well', async (t) => {
   await checkEmbedded(path);
 });
 
-t.test('a store that others write meanwhile is well', async (t) => {
+t.test('a store that others write to meanwhile passes the check', async (t) => {
   const { path } = copyStore(t);
   const store = new EmbeddedStore(path);
   t.teardown(() => store.close());
@@ -83,7 +83,7 @@ t.test('a file that was cut short', async (t) => {
   await t.rejects(checkEmbedded(path), { message: /data\.mdb is empty/ });
 });
 
-t.test('an empty file that is just being made is waited for', async (t) => {
+t.test('an empty file that is still being created is waited for', async (t) => {
   const { path, file } = copyStore(t);
   const whole = readFileSync(file);
   writeFileSync(file, '');
@@ -93,7 +93,7 @@ t.test('an empty file that is just being made is waited for', async (t) => {
   t.pass();
 });
 
-t.test('first pages that are none', async (t) => {
+t.test('first pages that are not LMDB’s are damage', async (t) => {
   const random = new Random(1);
   const garbage = (bytes: number): Buffer => Buffer.from(Array.from({ length: bytes }, () => random.below(256)));
   const damages: readonly (readonly [offset: number, bytes: Buffer, words: RegExp])[] = [
@@ -120,7 +120,7 @@ t.test('first pages that are none', async (t) => {
   await t.rejects(checkEmbedded(path), { message: /are not those of a store/ }, 'another file');
 });
 
-t.test('pages in the middle that were zeroed, or hold what is none of theirs', async (t) => {
+t.test('pages in the middle that are zeroed, or hold foreign data, are damage', async (t) => {
   const { path, file } = copyStore(t);
   const whole = readFileSync(file);
   const zeroed = Buffer.from(whole);
@@ -134,7 +134,7 @@ t.test('pages in the middle that were zeroed, or hold what is none of theirs', a
   await t.rejects(checkEmbedded(path), { message: /is damaged: / }, 'noise');
 });
 
-t.test('a folder that is none, and one whose file is a folder', async (t) => {
+t.test('a path that is no folder, or whose data file is a folder, is refused', async (t) => {
   const path = join(createScratchDirectory(t), 'file');
   writeFileSync(path, '');
   await t.rejects(checkEmbedded(path), { message: /ENOTDIR/ });

@@ -1,4 +1,4 @@
-// What both stores promise to the commands about user configs, on a real LMDB, that another opening of it has open, and a real Redis.
+// What both stores promise to the commands about user configs: on a real LMDB that is also open elsewhere, and on a real Redis.
 import { pino } from 'pino';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -37,11 +37,11 @@ for (const [kind, start] of Object.entries(stores)) {
   t.test(kind, async (t) => {
     const options = await start(t);
     const store = await open(t, options);
-    // The dataplane's own, as it serves requests meanwhile.
+    // The dataplane's own store, which serves requests at the same time.
     const served = await openStore(options, silent);
     t.teardown(() => served.close());
 
-    t.test('a swap takes the place of what was expected alone', async (t) => {
+    t.test('a swap replaces only the expected value', async (t) => {
       t.equal(await store.read('alice'), undefined);
       t.equal(await store.swap('alice', other, one), false, 'there is nothing');
       t.equal(await store.swap('alice', undefined, one), true);
@@ -56,7 +56,7 @@ for (const [kind, start] of Object.entries(stores)) {
       t.equal(await store.read('alice'), undefined);
     });
 
-    t.test('subjects, however many, and nothing of the gateway’s own', async (t) => {
+    t.test('all subjects are listed, however many, and nothing of the gateway’s own', async (t) => {
       const records = await openRecordStore(options, silent);
       await records.swap([{ space: 'records', key: 'servers/x', expected: undefined, value: one, isTold: true }]);
       await records.swap([{ space: 'publications', key: 'bob', expected: undefined, value: one }]);
@@ -69,7 +69,7 @@ for (const [kind, start] of Object.entries(stores)) {
       t.strictSame(await subjectsOf(store), subjects.sort());
     });
 
-    t.test('a subject without a key is a fault in words', async (t) => {
+    t.test('a subject without a key is a fault that is explained', async (t) => {
       for (const subject of ['', 'x'.repeat(limits.storeKeyBytesMax + 1), '\ud800']) {
         await t.rejects(store.read(subject), { name: ConfigStoreFault.name, message: /bytes of UTF-8/ });
         await t.rejects(store.swap(subject, undefined, one), ConfigStoreFault);
@@ -78,7 +78,7 @@ for (const [kind, start] of Object.entries(stores)) {
   });
 }
 
-t.test('an embedded store is made for a change alone', async (t) => {
+t.test('an embedded store is created only for a change', async (t) => {
   const path = join(createScratchDirectory(t), 'none');
   t.equal(await openConfigStore({ kind: 'embedded', path }, false), undefined);
   t.notOk(existsSync(path));
@@ -86,7 +86,7 @@ t.test('an embedded store is made for a change alone', async (t) => {
   t.ok(existsSync(path));
 });
 
-t.test('a Redis that is not there is a fault that says so', async (t) => {
+t.test('an unreachable Redis is a fault that says so', async (t) => {
   const port = await findFreePort();
   const options: StoreOptions = {
     ...{ kind: 'redis', place: { host: '127.0.0.1', port }, tls: { mode: 'plain-text' } },

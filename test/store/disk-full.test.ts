@@ -1,5 +1,5 @@
-// A file system that takes no more, as a limit on the size of files makes it: what is written fails, what is there can be
-// read, and once there is room again everything goes on.
+// A full file system, simulated by a limit on the size of files: writes fail, existing data can be read, and once there is room again
+// everything works.
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -7,10 +7,10 @@ import t, { type Test } from 'tap';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 
 const PROGRAM = fileURLToPath(new URL('../support/disk-filler.js', import.meta.url));
-/** Blocks of 512 or 1,024 bytes, as the shell has it. */
+/** In the shell's blocks, of 512 or 1,024 bytes. */
 const BLOCKS_MAX = 2_000;
 
-/** Rejects unless the status is 0: an unhandled rejection makes it 1, and waiting for what never comes 13. */
+/** Rejects unless the exit status is 0: an unhandled rejection makes it 1, and a promise that never settles 13. */
 async function fill(t: Test, word: string): Promise<unknown> {
   const script = `ulimit -f ${BLOCKS_MAX}; exec "$0" "$@"`;
   const words = ['-c', script, process.execPath, PROGRAM, createScratchDirectory(t), word];

@@ -1,4 +1,4 @@
-// The log of changes of the embedded store, what another process commits, and what an earlier version left behind.
+// The embedded store's log of changes, commits of other processes, and data that an earlier version left behind.
 import { execFileSync } from 'node:child_process';
 import t, { type Test } from 'tap';
 import { limits } from '../../src/shared/limits.js';
@@ -19,7 +19,7 @@ function made(key: string, value = 'value'): RecordChange {
   return { space: 'records', key, expected: undefined, value: Buffer.from(value), isTold: true };
 }
 
-/** Makes a record in another process, and returns when it is there: nothing else happens here meanwhile. */
+/** Creates a record in another process, and returns once it exists: synchronously, so nothing else happens here meanwhile. */
 function makeElsewhere(path: string, key: string): void {
   const program = `
     const { EmbeddedRecords } = await import(${JSON.stringify(RECORDS_MODULE)});
@@ -29,7 +29,7 @@ function makeElsewhere(path: string, key: string): void {
   execFileSync(process.execPath, ['--input-type=module', '--eval', program]);
 }
 
-t.test('what another process committed is seen in the same turn of the event loop', async (t) => {
+t.test('a commit of another process is seen in the same turn of the event loop', async (t) => {
   const { path, records } = createRecords(t);
   await records.swap([made('a/0')]);
   const { position } = await records.readChanges('');
@@ -48,7 +48,7 @@ t.test('what another process committed is seen in the same turn of the event loo
   t.same((await second).keys, ['a/1', 'a/2']);
 });
 
-t.test('each change is told once, from the position on', async (t) => {
+t.test('each change is reported once, from the position on', async (t) => {
   const { records } = createRecords(t);
   const { position: start } = await records.readChanges('');
   await records.swap([made('a/1'), made('a/2')]);
@@ -58,7 +58,7 @@ t.test('each change is told once, from the position on', async (t) => {
   t.same((await records.readChanges(first.position)).keys, ['a/3']);
 });
 
-t.test('a position that was never reached is none', async (t) => {
+t.test('a position that was never reached is unknown', async (t) => {
   const { records } = createRecords(t);
   await records.swap([made('a/1')]);
   for (const position of ['', '-1', '2', '1000', 'noise']) {
@@ -66,7 +66,7 @@ t.test('a position that was never reached is none', async (t) => {
   }
 });
 
-t.test('all of what an earlier version knew of user configs is moved, and nothing of it stays', async (t) => {
+t.test('everything an earlier version recorded about user configs is moved, and none of it stays behind', async (t) => {
   const { path, records } = createRecords(t);
   const count = limits.recordsAtOnceMax + 3;
   const subjects = Array.from({ length: count }, (_, n) => `subject-${n}`);

@@ -15,7 +15,7 @@ t.test('two processes count one record up without losing a count', async (t) => 
   const other = fork(COUNTER_PROGRAM, [path, '200']);
   t.teardown(() => other.kill('SIGKILL'));
   const counted = once(other, 'message');
-  // Both at work before either is done, or there is nothing to lose.
+  // Both processes must be counting at once: otherwise no count could get lost.
   while ((await records.read(COUNTER)) === undefined) await new Promise(setImmediate);
   await countUp(records, 200);
   await counted;

@@ -27,7 +27,7 @@ function valueOf(read: StoreRead): Buffer | undefined {
   return read.kind === 'found' ? read.value : undefined;
 }
 
-/** Another process that writes; resolved by each write once it is committed. */
+/** Starts another process that writes; each write resolves once it is committed. */
 async function startWriter(t: Test, path: string): Promise<(subject: string, value: Buffer) => Promise<void>> {
   const writer = fork(fileURLToPath(new URL('../support/embedded-writer.js', import.meta.url)), [path]);
   t.teardown(() => writer.kill('SIGKILL'));
@@ -40,14 +40,14 @@ async function startWriter(t: Test, path: string): Promise<(subject: string, val
   };
 }
 
-t.test('the folder is made for its owner alone, whatever its name', async (t) => {
+t.test('the folder is created for its owner alone, whatever its name', async (t) => {
   const path = join(createScratchDirectory(t), 'deep', 'store.d');
   openAt(t, path);
   t.ok(statSync(path).isDirectory());
   t.equal(statSync(path).mode & 0o777, 0o700);
 });
 
-t.test('what was written is read, by the same object while it does not change', async (t) => {
+t.test('a written value is read as the same object while it does not change', async (t) => {
   const store = openAt(t, createScratchDirectory(t));
   t.same(store.read('alice'), { kind: 'missing' });
   await store.write('alice', Buffer.from('one'));
@@ -61,14 +61,14 @@ t.test('what was written is read, by the same object while it does not change', 
   t.same(store.read('bob'), { kind: 'missing' });
 });
 
-t.test('as many processes may read a store as there can be workers and their predecessors', async (t) => {
+t.test('a store may be read by as many processes as there can be workers and their predecessors', async (t) => {
   const root = openRoot(join(createScratchDirectory(t), 'new'));
   t.teardown(async () => root.close());
   const { maxReaders } = root.getStats() as { readonly maxReaders: number };
   t.equal(maxReaders, limits.storeReadersMax);
 });
 
-t.test('a folder that cannot be one is refused with its path and what to do', async (t) => {
+t.test('a path that cannot be a folder is refused with the path and what to do', async (t) => {
   const path = join(createScratchDirectory(t), 'file');
   writeFileSync(path, '');
   const message = /^the embedded store in .*\/file cannot be opened: .*EEXIST.*give --store-path a directory/;
@@ -115,7 +115,7 @@ t.test('a subject without a key is refused both ways', async (t) => {
   t.equal(valueOf(store.read('x'.repeat(1_978)))?.toString(), 'longest');
 });
 
-t.test('no subject reads a record, however it is spelt', async (t) => {
+t.test('no subject reads a record, however it is spelled', async (t) => {
   const path = createScratchDirectory(t);
   const records = await EmbeddedRecords.open(path);
   await records.swap([
@@ -140,7 +140,7 @@ t.test('the very next read sees what another process committed', async (t) => {
   const store = openAt(t, path);
   const writeElsewhere = await startWriter(t, path);
   for (let round = 0; round < 200; round++) {
-    // A read just before, so that a snapshot that outlives its read would be caught.
+    // Reads just before, so that a snapshot that outlives its read would be caught.
     store.read('shared');
     await writeElsewhere('shared', Buffer.from(`round ${round}`));
     const value = valueOf(store.read('shared'))?.toString();
@@ -171,7 +171,7 @@ t.test('one path may be open several times in one process', async (t) => {
   for (let n = 0; n < 10; n++) t.equal(valueOf(store.read(`subject ${n}`))?.toString(), `value ${n}`);
 });
 
-t.test('values outlive the process, also one that is killed', async (t) => {
+t.test('values outlive the process, even one that is killed', async (t) => {
   const path = createScratchDirectory(t);
   const writer = fork(fileURLToPath(new URL('../support/embedded-writer.js', import.meta.url)), [path]);
   await once(writer, 'message');

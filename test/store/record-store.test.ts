@@ -13,11 +13,11 @@ import { recordsUnder } from '../support/stored-records.js';
 
 const silent = pino({ level: 'silent' });
 
-/** Each starts what its tests have in common, and answers where each of these tests finds an empty store. */
+/** Each entry starts what its tests share, and returns a function that gives each test an empty store. */
 const stores: Readonly<Record<string, (t: Test) => Promise<(t: Test) => Promise<StoreOptions>>>> = {
   embedded: async () => async (t) => ({ kind: 'embedded', path: createScratchDirectory(t) }),
   redis: async (t) => emptied(await startRedis(t)),
-  // It takes seconds until it has found out that it is whole.
+  // A cluster takes seconds until it knows that it is complete.
   'a cluster of Redis': async (t) => emptied(await startRedis(t, { isCluster: true })),
 };
 
@@ -74,7 +74,7 @@ for (const [kind, start] of Object.entries(stores)) {
       }
     });
 
-    t.test('of several changes all are made or none', async (t) => {
+    t.test('several changes in one swap are all made or none', async (t) => {
       const records = await open(t, await optionsOf(t));
       t.equal(
         await records.swap([change(record('name'), undefined, 'id'), change(record('id'), undefined, 'server')]),
@@ -94,7 +94,7 @@ for (const [kind, start] of Object.entries(stores)) {
       t.equal(await textAt(records, record('id')), 'server');
     });
 
-    t.test('of one subject the config and what is known of it change together', async (t) => {
+    t.test('a subject’s config and its publication record change together', async (t) => {
       const records = await open(t, await optionsOf(t));
       for (const subject of ['alice', 'a}b', 'a{b}c', '{}', '{', '}{x}', 'é😀', 'x'.repeat(1_978)]) {
         const [config, publication] = [userConfig(subject), { space: 'publications', key: subject } as const];
@@ -108,7 +108,7 @@ for (const [kind, start] of Object.entries(stores)) {
       }
     });
 
-    t.test('what a cluster would not keep in one place is not swapped together', async (t) => {
+    t.test('keys that a cluster would not keep in one slot are not swapped together', async (t) => {
       const records = await open(t, await optionsOf(t));
       const mixed = [change(record('a'), undefined, 'x'), change(userConfig('a'), undefined, 'x')];
       await t.rejects(records.swap(mixed), /all of records, or all of one subject/);
@@ -116,7 +116,7 @@ for (const [kind, start] of Object.entries(stores)) {
       await t.rejects(records.swap(two), /all of one subject/);
     });
 
-    t.test('what is told of is heard of by whoever asks from where they were', async (t) => {
+    t.test('announced changes are read from any earlier position on', async (t) => {
       const options = await optionsOf(t);
       const [records, other] = [await open(t, options), await open(t, options)];
       const start = await records.readChanges('');
@@ -135,7 +135,7 @@ for (const [kind, start] of Object.entries(stores)) {
       t.equal((await records.readChanges('made up')).keys, 'unknown');
     });
 
-    t.test('who has missed more than is kept is told to read everything', async (t) => {
+    t.test('a reader that has missed more than is kept is told to read everything', async (t) => {
       const records = await open(t, await optionsOf(t));
       const { position } = await records.readChanges('');
       const told = Array.from({ length: limits.recordChangesKept + 1 }, (_, count) => ({
@@ -150,7 +150,7 @@ for (const [kind, start] of Object.entries(stores)) {
       t.same((await records.readChanges(after.position)).keys, []);
     });
 
-    t.test('an expectation alone can be asked for', async (t) => {
+    t.test('an expectation without a change can be part of a swap', async (t) => {
       const records = await open(t, await optionsOf(t));
       await records.swap([change(record('guard'), undefined, 'here')]);
       const guard = change(record('guard'), 'here', 'here');
@@ -159,7 +159,7 @@ for (const [kind, start] of Object.entries(stores)) {
       t.equal(await textAt(records, record('b')), 'two');
     });
 
-    t.test('an empty value is not nothing', async (t) => {
+    t.test('an empty value is not a missing one', async (t) => {
       const records = await open(t, await optionsOf(t));
       for (const key of [record('empty'), userConfig('empty')]) {
         t.equal(await records.swap([change(key, undefined, '')]), true);
@@ -184,7 +184,7 @@ for (const [kind, start] of Object.entries(stores)) {
       }
     });
 
-    t.test('keys are listed by their beginning, in order, so many at a time', async (t) => {
+    t.test('keys are listed by their beginning, in order, a bounded number at a time', async (t) => {
       const records = await open(t, await optionsOf(t));
       const keys = ['servers/2', 'servers/1', 'servers/é😀', 'servers/[a-z]*', 'server-names/x', 'servers0/x'];
       await records.swap(keys.map((key) => change(record(key), undefined, `at ${key}`)));
@@ -205,7 +205,7 @@ for (const [kind, start] of Object.entries(stores)) {
       t.same(await records.readMany([]), []);
     });
 
-    t.test('a walk meets every record once, however many there are', async (t) => {
+    t.test('a walk visits every record once, however many there are', async (t) => {
       const records = await open(t, await optionsOf(t));
       const keys = Array.from(
         { length: 2 * limits.recordsAtOnceMax + 1 },
@@ -220,7 +220,7 @@ for (const [kind, start] of Object.entries(stores)) {
       t.ok(met.every(({ key, value }) => value.toString() === key));
     });
 
-    t.test('the two name spaces do not meet', async (t) => {
+    t.test('the two name spaces do not overlap', async (t) => {
       const options = await optionsOf(t);
       const records = await open(t, options);
       await records.swap([change(record('same'), undefined, 'record')]);
@@ -236,7 +236,7 @@ for (const [kind, start] of Object.entries(stores)) {
       }
     });
 
-    t.test('records that are there when it is opened again', async (t) => {
+    t.test('records are still there when the store is opened again', async (t) => {
       const options = await optionsOf(t);
       const first = await openRecordStore(options, silent);
       await first.swap([change(record('kept'), undefined, 'value')]);
@@ -244,14 +244,14 @@ for (const [kind, start] of Object.entries(stores)) {
       t.equal(await textAt(await open(t, options), record('kept')), 'value');
     });
 
-    t.test('two of them count one record up without losing a count', async (t) => {
+    t.test('two stores count one record up without losing a count', async (t) => {
       const options = await optionsOf(t);
       const [one, other] = [await open(t, options), await open(t, options)];
       await Promise.all([countUp(one, 100), countUp(other, 100), countUp(one, 100)]);
       t.equal(await textAt(other, COUNTER), '300');
     });
 
-    t.test('of many swaps for the same place one wins', async (t) => {
+    t.test('of many swaps for the same place exactly one wins', async (t) => {
       const options = await optionsOf(t);
       const [one, other] = [await open(t, options), await open(t, options)];
       for (let round = 0; round < 20; round++) {
@@ -274,7 +274,7 @@ for (const [kind, start] of Object.entries(stores)) {
       }
     });
 
-    t.test('once closed it says so', async (t) => {
+    t.test('a closed store says so', async (t) => {
       const records = await openRecordStore(await optionsOf(t), silent);
       t.equal(await records.ping(), true);
       await records.close();

@@ -1,4 +1,4 @@
-// One link over a server that answers as the test says, on a clock that the test moves.
+// One link to a server that replies as the test says; the test sets the clock.
 import { mock } from 'node:test';
 import t, { type Test } from 'tap';
 import { limits } from '../../src/shared/limits.js';
@@ -21,32 +21,32 @@ async function openLink(t: Test, redis: FakeRedis): Promise<string[]> {
   return events;
 }
 
-/** With the test's own timers nothing but the event loop goes on by itself. */
+/** With mocked timers, only the event loop runs by itself. */
 async function turnsUntil(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise(setImmediate);
 }
 
-t.test('a Redis that loads its data is not live', async (t) => {
+t.test('a Redis that is loading its data is not live', async (t) => {
   const redis = new FakeRedis();
   redis.pingReply = '-LOADING Redis is loading the dataset in memory\r\n';
   t.match(await openLink(t, redis), [/^lost: LOADING/]);
 });
 
-t.test('a live link outlives the deadline of its opening, and its health is looked at again and again', async (t) => {
+t.test('a live link outlives the deadline of its opening, and its health is checked again and again', async (t) => {
   const redis = new FakeRedis();
   const events = await openLink(t, redis);
   for (let round = 1; round <= 3; round++) {
     const { pings } = redis;
     mock.timers.tick(limits.redisHealthCheckMs);
     await turnsUntil(() => redis.pings === pings + 2);
-    // The replies are behind these questions.
+    // The replies arrive in later turns.
     for (let turn = 0; turn < 100; turn++) await new Promise(setImmediate);
   }
   t.ok(3 * limits.redisHealthCheckMs > limits.redisConnectMsMax);
   t.same(events, ['live']);
 });
 
-t.test('a connection that is closed ends the link at once', async (t) => {
+t.test('a closed connection ends the link at once', async (t) => {
   const redis = new FakeRedis();
   const events = await openLink(t, redis);
   redis.endAll();
@@ -54,7 +54,7 @@ t.test('a connection that is closed ends the link at once', async (t) => {
   t.same(events, ['live', 'lost: Redis closed the connection']);
 });
 
-t.test('a Redis that falls silent is lost when it is looked at', async (t) => {
+t.test('a Redis that falls silent is lost at the next health check', async (t) => {
   const redis = new FakeRedis();
   const events = await openLink(t, redis);
   redis.pingReply = '';

@@ -1,4 +1,4 @@
-// How processes tell each other that a session has ended, over a real Redis, and without one where it is about time.
+// How processes tell each other that a session has ended: over a real Redis, and without one where the test is about timing.
 import { randomBytes } from 'node:crypto';
 import { mock } from 'node:test';
 import t, { type Test } from 'tap';
@@ -35,18 +35,18 @@ async function tellsAll(t: Test, options: RedisStoreOptions): Promise<void> {
   t.same(heard, [`other ${KEY.toString('hex')}`], 'and again, when it is told so again');
 }
 
-t.test('who is told has heard it when the teller goes on', async (t) => {
+t.test('a told process has heard it before the teller continues', async (t) => {
   const redis = await startRedis(t);
   await tellsAll(t, redis.storeOptions);
 });
 
-t.test('so it is in a cluster, whose nodes all bring it', async (t) => {
+t.test('the same holds in a cluster, any of whose nodes delivers the message', async (t) => {
   const nodes = await startRedisCluster(t);
   const place = { nodes: nodes.map(({ host, port }) => ({ host, port })) };
   await tellsAll(t, { ...nodes[0]!.storeOptions, place });
 });
 
-t.test('who is there no more is not waited for', async (t) => {
+t.test('a process that is gone is not waited for', async (t) => {
   const redis = await startRedis(t);
   const one = await open(t, redis.storeOptions);
   const other = await RedisSessions.open(redis.storeOptions, logInto([]));
@@ -59,7 +59,7 @@ t.test('who is there no more is not waited for', async (t) => {
   t.equal(await one.peers.tellEnded(KEY, [listener]), 0, 'no timer has come to its end');
 });
 
-t.test('who says nothing is waited for a while, and counted', async (t) => {
+t.test('a silent process is waited for a limited time, and counted', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] });
   t.teardown(() => mock.timers.reset());
   const published: string[] = [];
@@ -83,14 +83,14 @@ t.test('who says nothing is waited for a while, and counted', async (t) => {
   peers.onPublished('');
 });
 
-t.test('a teller that cannot be heard of tells all the same, and fails where nobody could be told', async (t) => {
+t.test('telling fails where nobody could be told', async (t) => {
   const peers = new RedisPeers(async () => {
     throw new Error('Redis is not reachable');
   });
   await t.rejects(peers.tellEnded(KEY, ['other']), /not reachable/);
 });
 
-t.test('a user without the right to a channel of its own has sessions without it', async (t) => {
+t.test('a Redis user without the right to its own channel has sessions without it', async (t) => {
   const rights = '+get +set +pexpire +pttl +eval +ping +client|id +client|tracking +subscribe';
   const redis = await startRedis(t, { users: [`old on nopass ~* &__redis__:invalidate ${rights}`] });
   const lines: string[] = [];

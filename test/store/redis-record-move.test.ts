@@ -1,4 +1,4 @@
-// What an earlier version has left in either store, written as that version wrote it.
+// Data that an earlier version left in either store, written as that version wrote it.
 import { createHash } from 'node:crypto';
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
@@ -19,7 +19,7 @@ function publication(subject: string): string {
   return JSON.stringify({ subject, virtualHosts: ['x'], isConfigOurs: true });
 }
 
-/** Fields and values of the earlier layout. */
+/** Fields and values in the layout of the earlier version. */
 function earlierRecords(): Map<string, string> {
   const records = new Map(SERVERS.map((key) => [key, `at ${key}`]));
   records.set('server-names/demo', 'id').set('composition-names/desk', 'id');
@@ -50,7 +50,7 @@ async function withEarlierRecords(t: Test): Promise<RedisServer> {
   return redis;
 }
 
-t.test('Redis: two control planes that start at once move it together, and lose nothing', async (t) => {
+t.test('Redis: two control planes that start at once move the records together, and lose nothing', async (t) => {
   const redis = await withEarlierRecords(t);
   const both = await Promise.all([1, 2].map(() => RedisRecords.open(redis.storeOptions, silent)));
   t.teardown(() => Promise.all(both.map((records) => records.close())));
@@ -59,7 +59,7 @@ t.test('Redis: two control planes that start at once move it together, and lose 
 });
 
 t.test(
-  'Redis: whoever dies half-way leaves the rest to the next, and what changed since is not changed back',
+  'Redis: a process that dies half-way leaves the rest to the next, and later changes are not undone by it',
   async (t) => {
     const redis = await withEarlierRecords(t);
     const dying = RedisRecords.open(redis.storeOptions, silent);
@@ -71,7 +71,7 @@ t.test(
     t.teardown(() => records.close());
     await expectMoved(t, records);
 
-    // An earlier version that still runs writes once more.
+    // A process of the earlier version that is still running writes once more.
     const [first = ''] = SERVERS;
     const change = { space: 'records', key: first, expected: Buffer.from(`at ${first}`) } as const;
     t.ok(await records.swap([{ ...change, value: undefined }]));
@@ -85,7 +85,7 @@ t.test(
   },
 );
 
-t.test('embedded store: moved where it is, by one or by two', async (t) => {
+t.test('embedded store: the records are moved within the store, by one process or by two', async (t) => {
   const path = createScratchDirectory(t);
   const root = openRoot(path);
   const database = openDatabase(root, 'records');

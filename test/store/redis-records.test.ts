@@ -26,7 +26,7 @@ function change(key: RecordKey, expected: string | undefined, value: string | un
   return { ...key, expected: bytesOf(expected), value: bytesOf(value) };
 }
 
-t.test('the dataplane hears of a swapped user config that it has remembered', async (t) => {
+t.test('the dataplane notices the swap of a user config that it has cached', async (t) => {
   const redis = await startRedis(t);
   const records = await open(t, redis.storeOptions);
   const dataplane = await openStore(redis.storeOptions, silent);
@@ -49,7 +49,7 @@ t.test('the dataplane hears of a swapped user config that it has remembered', as
   t.pass('all three were heard of');
 });
 
-t.test('the records are out of the way of every subject, in one slot of a cluster', async (t) => {
+t.test('the records collide with no subject, and are in one slot of a cluster', async (t) => {
   const redis = await startRedis(t);
   const records = await open(t, redis.storeOptions);
   await records.swap([{ ...change(PLACE, undefined, 'x'), isTold: true }]);
@@ -65,7 +65,7 @@ t.test('the records are out of the way of every subject, in one slot of a cluste
   );
 });
 
-t.test('over TLS with client certificates, as a user with no more rights than the ones written down', async (t) => {
+t.test('over TLS with client certificates, the documented rights of a Redis user suffice', async (t) => {
   const certificates = createCertificates(t);
   const rights =
     '+eval +get +mget +set +setnx +del +unlink +exists +incr +zadd +zrem +zrangebylex +xadd +xlen +xrange +hscan +ping';
@@ -89,7 +89,7 @@ t.test('over TLS with client certificates, as a user with no more rights than th
   t.equal(await reader.read(ALICE), undefined, 'and the connection lives on');
 });
 
-t.test('a Redis that is not there when it is opened is found later', async (t) => {
+t.test('a Redis that is unreachable when the store is opened is found later', async (t) => {
   const redis = await startRedis(t);
   await redis.stop();
   const records = await open(t, redis.storeOptions);
@@ -100,7 +100,7 @@ t.test('a Redis that is not there when it is opened is found later', async (t) =
   t.equal(await records.swap([change(PLACE, undefined, 'x')]), true);
 });
 
-t.test('a Redis that comes back is used again, with what it kept', async (t) => {
+t.test('a Redis that comes back is used again, with the data that it kept', async (t) => {
   const redis = await startRedis(t);
   const records = await open(t, redis.storeOptions);
   await records.swap([change(PLACE, undefined, 'kept')]);
@@ -109,7 +109,7 @@ t.test('a Redis that comes back is used again, with what it kept', async (t) => 
   t.equal((await records.read(PLACE))?.toString(), 'kept');
 });
 
-t.test('a Redis that stays silent fails what is asked, and is used again when it wakes up', async (t) => {
+t.test('requests to a silent Redis fail, and it is used again when it wakes up', async (t) => {
   const redis = await startRedis(t);
   const records = await open(t, redis.storeOptions);
   redis.pause();

@@ -1,5 +1,5 @@
-// What stands between a worker and its Redis may answer anything. Nothing of it may end the process, and no read may
-// be answered with it.
+// Whatever stands between a worker and its Redis may reply anything. No reply may end the process, and no read may be answered with a
+// wrong value.
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
@@ -14,7 +14,7 @@ import { until } from '../support/until.js';
 
 const logger = createLogger('silent', {});
 const SEED = 20_261_121;
-/** Side by side: many a round is a wait for the rest of a reply. */
+/** Rounds run in parallel, because many only wait for the rest of a reply. */
 const LANES = 6;
 const ROUNDS_OF_LANE = 10;
 
@@ -48,7 +48,7 @@ function randomReply(random: Random, depth = 0): string {
   }
 }
 
-t.test('a read that is answered with something else than a string fails, and what is answered behind it', async (t) => {
+t.test('a read whose reply is not a string fails, and so do the reads after it', async (t) => {
   for (const reply of [':42\r\n', '*0\r\n', '*2\r\n:1\r\n$1\r\na\r\n', '*1\r\n*-1\r\n']) {
     const redis = new FakeRedis();
     const store = await RedisStore.open(await redis.start(t), logger);
@@ -56,7 +56,7 @@ t.test('a read that is answered with something else than a string fails, and wha
     redis.reply = Buffer.alloc(0);
     const reads = [store.read('alice'), store.read('bob'), store.read('carol')];
     await until(() => redis.gets === reads.length, 'the reads');
-    // As if something had been said that nobody asked for: what is alice's would be taken for bob's.
+    // An unsolicited reply comes first, so that alice's value could be taken for bob's.
     redis.answerAll(`${reply}$7\r\nalice-s\r\n`, 1);
     for (const read of reads) t.match(await read, { kind: 'failed' }, JSON.stringify(reply));
     redis.reply = Buffer.from('$5\r\nhello\r\n');
@@ -67,7 +67,7 @@ t.test('a read that is answered with something else than a string fails, and wha
   }
 });
 
-t.test('replies of every kind, well formed or not: each read ends, and the store heals', async (t) => {
+t.test('after replies of every kind, well formed or not, each read ends, and the store heals', async (t) => {
   await Promise.all(Array.from({ length: LANES }, (_, lane) => readReplies(t, new Random(SEED + lane))));
 });
 
@@ -88,7 +88,7 @@ async function readReplies(t: Test, random: Random): Promise<void> {
   }
 }
 
-/** What ioredis has no command for, makes too much room for, or cannot read. */
+/** Replies that ioredis has no command for, allocates too much memory for, or cannot parse. */
 const STRAY = [
   '$-1\r\n',
   '*-1\r\n',
@@ -121,7 +121,7 @@ const NO_REPLIES = [
   'HTTP/1.1 400 Bad Request\r\n\r\n',
 ];
 
-/** Has something said to a store of its own, and waits until a read is answered as it should be. */
+/** Plays a reply to a separate store, and waits until a read gets the right answer. */
 async function checkHealing(
   t: Test,
   reply: string,
@@ -152,7 +152,7 @@ t.test('what nobody has asked for ends a link at most', async (t) => {
   t.pass('the process lives');
 });
 
-t.test('what is no reply to a read ends a link at most, and the read', async (t) => {
+t.test('an invalid reply to a read ends the link at most, and the read', async (t) => {
   const check = async (reply: string): Promise<void> =>
     checkHealing(t, reply, async (redis, store) => {
       redis.reply = Buffer.from(reply);
@@ -161,7 +161,7 @@ t.test('what is no reply to a read ends a link at most, and the read', async (t)
   await Promise.all(NO_REPLIES.map(check));
 });
 
-t.test('what is no reply to the subscription leaves a store that is not there yet', async (t) => {
+t.test('an invalid reply to the subscription leaves the store not ready', async (t) => {
   const check = async (reply: string): Promise<void> =>
     checkHealing(t, reply, async (redis) => {
       const { subscribeReply, subscriptions } = redis;
@@ -174,13 +174,13 @@ t.test('what is no reply to the subscription leaves a store that is not there ye
   await Promise.all([':1\r\n', '$-1\r\n', '*0\r\n', '+OK\r\n', ...NO_REPLIES].map(check));
 });
 
-/** What is passed on of a reply that comes in two parts. */
+/** What the scan passes on of a reply that arrives in two parts. */
 function passedOf(scan: ReplyScan, reply: string, cut: number): string {
   const parts = [reply.slice(0, cut), reply.slice(cut)].map((part) => scan.pass(Buffer.from(part)));
   return parts.map((part) => part?.toString() ?? 'refused').join('');
 }
 
-t.test('replies of any form are scanned alike, however they are cut', (t) => {
+t.test('replies of any form are scanned alike, however they are split', (t) => {
   const sound = '*3\r\n$3\r\na\r\n\r\n:1\r\n*2\r\n+x\r\n$-1\r\n$0\r\n\r\n*-1\r\n-ERR y\r\n$9\r\n*9999999\r\r\n+OK\r\n';
   for (let cut = 0; cut <= sound.length; cut += 1) {
     t.equal(passedOf(new ReplyScan(), sound, cut), sound, `cut at ${cut}`);
@@ -193,7 +193,7 @@ t.test('replies of any form are scanned alike, however they are cut', (t) => {
   t.end();
 });
 
-t.test('a value that is too large is passed over, and a refusal stands in its place, however it comes', (t) => {
+t.test('a value that is too large is replaced by an error reply, however it arrives', (t) => {
   const reply = '*2\r\n$4\r\nabcd\r\n$5\r\n\r\n$9x\r\n$2\r\nef\r\n';
   const passed = `*2\r\n$4\r\nabcd\r\n-TOOLARGE a value is larger than ${limits.redisValueBytesMax} bytes\r\n$2\r\nef\r\n`;
   for (let cut = 0; cut <= reply.length; cut += 1)
@@ -201,7 +201,7 @@ t.test('a value that is too large is passed over, and a refusal stands in its pl
   t.end();
 });
 
-t.test('what nobody has asked for is in no log, and what was known before is not trusted any more', async (t) => {
+t.test('an unsolicited reply appears in no log, and ends the trust in cached values', async (t) => {
   for (const [said, known] of [
     ['$6\r\nsecret\r\n', 'failed'],
     ['%1\r\nsecret\r\n', 'failed'],
@@ -222,7 +222,7 @@ t.test('what nobody has asked for is in no log, and what was known before is not
   }
 });
 
-t.test('faults that take turns are not told at each try', async (t) => {
+t.test('alternating faults are not logged at each try', async (t) => {
   let tries = 0;
   const server = createServer((socket) => {
     socket.on('error', () => {});
@@ -244,18 +244,18 @@ t.test('faults that take turns are not told at each try', async (t) => {
   t.equal(reasons.length, new Set(reasons).size, 'each once');
 });
 
-t.test('a value keeps nothing of what came with it', async (t) => {
+t.test('a value keeps none of the memory that it arrived in', async (t) => {
   const redis = new FakeRedis();
   const store = await RedisStore.open(await redis.start(t), logger);
   t.teardown(() => store.close());
-  // Longer than what Node.js cuts from a pool of its own.
+  // Longer than the buffers that Node.js allocates from its pool.
   const bytes = Buffer.poolSize;
   redis.reply = Buffer.from(`$${bytes}\r\n${'x'.repeat(bytes)}\r\n`);
   const read = await store.read('alice');
   t.equal(read.kind === 'found' && read.value.buffer.byteLength, bytes);
 });
 
-t.test('so many reads wait for Redis, and one more is refused', async (t) => {
+t.test('the number of reads that wait for Redis is bounded, and one more is refused', async (t) => {
   const redis = new FakeRedis();
   const store = await RedisStore.open(await redis.start(t), logger);
   t.teardown(() => store.close());
@@ -264,7 +264,7 @@ t.test('so many reads wait for Redis, and one more is refused', async (t) => {
   t.match(store.read('one more'), { kind: 'failed', reason: 'too many reads wait for Redis' });
 });
 
-t.test('a read that a flush overtook is not remembered', async (t) => {
+t.test('a read that a flush overtook is not cached', async (t) => {
   const redis = new FakeRedis();
   const store = await RedisStore.open(await redis.start(t), logger);
   t.teardown(() => store.close());

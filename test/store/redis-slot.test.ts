@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import t from 'tap';
 import { slotOf, slotTag } from '../../src/store/redis-slot.js';
 
-t.test('slots are those of a cluster of Redis', async (t) => {
-  // As `CLUSTER KEYSLOT` answers.
+t.test('slots are those of a Redis cluster', async (t) => {
+  // As `CLUSTER KEYSLOT` returns them.
   const slots: readonly (readonly [key: string, slot: number])[] = [
     ['123456789', 12_739],
     ['foo', 12_182],

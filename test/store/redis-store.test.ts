@@ -14,14 +14,14 @@ import { TcpProxy } from '../support/tcp-proxy.js';
 import { until } from '../support/until.js';
 
 const MIB = 1024 * 1024;
-/** A command's deadline and what a busy machine adds. */
+/** A command's deadline, plus what a busy machine adds. */
 const HANG_MS_MAX = 6_000;
 
 t.jobs = 4;
 
 interface OpenStore {
   readonly store: Store;
-  /** Its log lines, as JSON text. */
+  /** The store's log lines, as JSON text. */
   readonly lines: string[];
 }
 
@@ -37,7 +37,7 @@ function textOf(read: StoreRead): string {
   return read.kind === 'found' ? read.value.toString() : read.kind;
 }
 
-/** What a read answers without a promise, or `undefined`. */
+/** The text or outcome of a read that returns without a promise; otherwise `undefined`. */
 function readAtOnce(store: Store, subject: string): string | undefined {
   const read = store.read(subject);
   return read instanceof Promise ? undefined : textOf(read);
@@ -78,7 +78,7 @@ t.test('a hit is answered at once, by the same buffer', async (t) => {
   t.equal(again, read);
 });
 
-t.test('a value that is too large is one subject’s fault: it is not read again until it has changed', async (t) => {
+t.test('an oversized value is one subject’s fault: it is not read again until it has changed', async (t) => {
   const redis = await startRedis(t);
   const client = await redis.connect();
   await client.set('alice', Buffer.alloc(limits.redisValueBytesMax + 1, 'a'));
@@ -101,7 +101,7 @@ t.test('a value that is too large is one subject’s fault: it is not read again
   await untilRead(t, store, 'alice', 'two');
 });
 
-t.test('reads of one subject at one time share one GET', async (t) => {
+t.test('simultaneous reads of one subject share one GET', async (t) => {
   const redis = await startRedis(t);
   await (await redis.connect()).set('alice', 'one');
   const { store } = await open(t, redis.storeOptions);
@@ -127,7 +127,7 @@ t.test('a change by another client is seen', async (t) => {
   await untilRead(t, store, 'alice', 'missing');
 });
 
-t.test('several keys that change at once are all seen, and a key with a comma is one key', async (t) => {
+t.test('several keys that change at once are all noticed, and a key with a comma is one key', async (t) => {
   const redis = await startRedis(t);
   const other = await redis.connect();
   const { store } = await open(t, redis.storeOptions);
@@ -137,7 +137,7 @@ t.test('several keys that change at once are all seen, and a key with a comma is
   for (const subject of subjects) await untilRead(t, store, subject, `new ${subject}`);
 });
 
-t.test('a change of other keys leaves a hit alone', async (t) => {
+t.test('a change of other keys does not affect a hit', async (t) => {
   const redis = await startRedis(t);
   const other = await redis.connect();
   await other.mset('alice', 'one', 'bob', 'one');
@@ -162,7 +162,7 @@ t.test('a flush is seen', async (t) => {
   await untilRead(t, store, 'bob', 'missing');
 });
 
-t.test('what was forgotten is read anew', async (t) => {
+t.test('a forgotten value is read again', async (t) => {
   const redis = await startRedis(t);
   const other = await redis.connect();
   const { store } = await open(t, redis.storeOptions);
@@ -173,7 +173,7 @@ t.test('what was forgotten is read anew', async (t) => {
   }
 });
 
-t.test('what was written here is read here, and by others', async (t) => {
+t.test('a written value is read here, and by others', async (t) => {
   const redis = await startRedis(t);
   const other = await redis.connect();
   const { store } = await open(t, redis.storeOptions);
@@ -214,7 +214,7 @@ t.test('a change that overtakes the answer of a read is not hidden by it', async
   t.equal(readAtOnce(store, 'alice'), 'new');
 });
 
-t.test('what Redis refuses fails, and costs the others nothing', async (t) => {
+t.test('a command that Redis refuses fails, and affects no other', async (t) => {
   const redis = await startRedis(t);
   const other = await redis.connect();
   await other.rpush('list', 'x');
@@ -236,10 +236,10 @@ t.test('a subject without a key is refused both ways', async (t) => {
   }
 });
 
-/** As subjects: what the gateway's own records are called by, and what is like it. */
+/** Subjects that are spelled like the keys of the gateway's own records, or nearly so. */
 const likeRecords = ['\udfff', '\udfffservers/a', '\udfffservers/b', '\udfff\ud800', `\udfff${'x'.repeat(1_979)}`];
 
-t.test('no subject reads a record, however it is spelt', async (t) => {
+t.test('no subject reads a record, however it is spelled', async (t) => {
   const redis = await startRedis(t);
   const { store } = await open(t, redis.storeOptions);
   await (await redis.connect()).set(redisKey({ space: 'records', key: 'servers/a' }), 'the record');
@@ -255,7 +255,7 @@ t.test('no subject reads a record, however it is spelt', async (t) => {
   }
 });
 
-t.test('a Redis that dies: what is known serves, what is not fails, and all heals', async (t) => {
+t.test('when Redis dies, cached values serve, other reads fail, and all heals', async (t) => {
   const redis = await startRedis(t);
   await (await redis.connect()).set('alice', 'one');
   const { store, lines } = await open(t, redis.storeOptions);
@@ -281,7 +281,7 @@ t.test('a Redis that dies: what is known serves, what is not fails, and all heal
   await untilRead(t, store, 'alice', 'three');
 });
 
-t.test('what is known serves no longer than the grace', async (t) => {
+t.test('cached values serve no longer than the grace', async (t) => {
   const redis = await startRedis(t);
   await (await redis.connect()).set('alice', 'one');
   const staleGraceMs = 400;
@@ -296,7 +296,7 @@ t.test('what is known serves no longer than the grace', async (t) => {
   await untilRead(t, store, 'alice', 'one');
 });
 
-t.test('no grace at all', async (t) => {
+t.test('without a grace, cached values do not serve at all', async (t) => {
   const redis = await startRedis(t);
   const { store, lines } = await open(t, { ...redis.storeOptions, staleGraceMs: 0 });
   await store.read('alice');
@@ -322,7 +322,7 @@ for (const type of ['pubsub', 'normal'] as const) {
   });
 }
 
-t.test('a Redis that is not there yet', async (t) => {
+t.test('a store can be opened before its Redis is reachable', async (t) => {
   const redis = await startRedis(t);
   await redis.stop();
   const { store, lines } = await open(t, redis.storeOptions);
@@ -350,7 +350,7 @@ t.test('a Redis that accepts and never answers hangs no read', async (t) => {
   await untilRead(t, store, 'bob', 'missing');
 });
 
-t.test('a Redis that hangs from the start holds up the opening for a bounded time', async (t) => {
+t.test('a Redis that hangs from the start delays the opening for a bounded time', async (t) => {
   const redis = await startRedis(t);
   redis.pause();
   const startMs = performance.now();
@@ -391,7 +391,7 @@ for (const mode of ['tls', 'mtls'] as const) {
   });
 }
 
-t.test('a server or a client that is not trusted is refused', async (t) => {
+t.test('an untrusted server or client is refused', async (t) => {
   const redis = await startRedis(t, { tls: { mode: 'mtls', certificates: createCertificates(t) } });
   const own = redis.storeOptions.tls;
   if (own.mode === 'plain-text') throw new Error('not over TLS');
@@ -400,7 +400,7 @@ t.test('a server or a client that is not trusted is refused', async (t) => {
   const wrong: readonly (readonly [what: string, tls: RedisTls, reason: RegExp])[] = [
     ['another authority', { ...own, trustBundle: stranger.authority.certificate }, /certificate/],
     ['the authorities of the system', { ...own, trustBundle: undefined }, /certificate/],
-    // With TLS 1.3 the refusal comes after the handshake, and a reset may overtake its words.
+    // With TLS 1.3 the refusal comes after the handshake, and a reset may arrive before its message.
     [
       'no client certificate',
       { ...own, clientCertificate: undefined, clientPrivateKey: undefined },
@@ -409,7 +409,7 @@ t.test('a server or a client that is not trusted is refused', async (t) => {
     ['a client certificate of a stranger', { ...own, clientCertificate, clientPrivateKey }, /unknown ca|closed|RESET/i],
     ['plain text', { mode: 'plain-text' }, /closed|RESET/i],
   ];
-  // Several times each: a refused TLS socket may or may not have a second error, which must not end the process.
+  // Each several times: a refused TLS socket sometimes has a second error, which must not end the process.
   for (const [what, tls, reason] of [...wrong, ...wrong, ...wrong, ...wrong]) {
     const { store, lines } = await open(t, { ...redis.storeOptions, tls });
     t.equal(readAtOnce(store, 'alice'), 'failed', what);
@@ -429,7 +429,7 @@ t.test('a certificate for another host is refused', async (t) => {
   t.match(lines.join(''), /does not match certificate/);
 });
 
-t.test('an ACL user that may do no more than the gateway does', async (t) => {
+t.test('an ACL user with only the rights that the gateway uses suffices', async (t) => {
   const password = 'a-secret-that-no-log-may-hold';
   const rights = '+get +set +ping +subscribe +client|id +client|tracking';
   const redis = await startRedis(t, { users: [`gateway on >${password} ~* &__redis__:invalidate ${rights}`] });
@@ -446,7 +446,7 @@ t.test('an ACL user that may do no more than the gateway does', async (t) => {
   t.notMatch([...lines, ...wrong.lines].join(''), password);
 });
 
-t.test('a user who may not write is told so, without what it would have written', async (t) => {
+t.test('a user without write access is told so, without the value that it would have written', async (t) => {
   const rights = '+get +ping +subscribe +client|id +client|tracking';
   const redis = await startRedis(t, { users: [`reader on nopass ~* &__redis__:invalidate ${rights}`] });
   const { store } = await open(t, { ...redis.storeOptions, username: 'reader', password: 'any' });
@@ -456,7 +456,7 @@ t.test('a user who may not write is told so, without what it would have written'
   t.equal(await readText(store, 'alice'), 'missing', 'reads go on');
 });
 
-t.test('a closed store answers that it failed, and stays closed', async (t) => {
+t.test('a closed store reports that it failed, and stays closed', async (t) => {
   const redis = await startRedis(t);
   const { store } = await open(t, redis.storeOptions);
   await store.write('alice', Buffer.from('one'));

@@ -1,4 +1,4 @@
-// Where records of sessions are kept: the same for all places, and what is each one's own.
+// Where records of sessions are kept: the behaviour that all places share, and what is specific to each.
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -43,13 +43,13 @@ function closing<Sessions extends SealedSessions>(t: Test, sessions: Sessions): 
 
 const places = ['files', 'embedded', 'Redis'] as const;
 
-/** Two processes' views of one place. */
+/** One place, as two processes see it. */
 async function openBoth(t: Test, place: (typeof places)[number]): Promise<readonly [SealedSessions, SealedSessions]> {
   const path = createScratchDirectory(t);
   if (place === 'files') return [closing(t, new FileSessions(path)), closing(t, new FileSessions(path))];
   if (place === 'embedded') {
     const sessions = closing(t, new EmbeddedSessions(path));
-    // A process opens a folder once: what another process would see is told by the tests of the gateway.
+    // A process opens a folder only once: the view of another process is tested in the tests of the gateway.
     return [sessions, sessions];
   }
   const redis = await startRedis(t);
@@ -85,7 +85,7 @@ for (const place of places) {
     t.equal(await one.renew(short, LIFE_MS), false);
     await write(one, removed, 1, 'removed');
     t.equal(await one.remove(removed, LIFE_MS, Infinity), true);
-    // Files are of one slot's workers alone: who removes one is the last that had it, and has written it.
+    // Files belong to the workers of one slot: only the last worker that held the record, and has written it, removes it.
     t.equal(await readText(one, removed), place === 'files' ? 'nothing' : 'ended');
     t.equal(await one.renew(removed, LIFE_MS), false);
     t.equal(await write(one, removed, 2, 'again'), false, 'it does not come back');
@@ -100,7 +100,7 @@ for (const place of places) {
   });
 }
 
-t.test('Redis tells what others have changed, and not what was changed here', async (t) => {
+t.test('Redis reports changes of others, but not the process’s own', async (t) => {
   const redis = await startRedis(t);
   const open = async (): Promise<RedisSessions> =>
     closing(t, await RedisSessions.open(redis.storeOptions, logInto([])));
@@ -145,7 +145,7 @@ t.test('a Redis that comes back may have changed anything, and one that is away 
   t.equal(await write(sessions, newKey(), 1, 'b'), true);
 });
 
-t.test('of machines that would end a session one does, and none while it is renewed', async (t) => {
+t.test('exactly one of several machines ends a session, and none while it is renewed', async (t) => {
   const redis = await startRedis(t);
   const open = async (): Promise<RedisSessions> =>
     closing(t, await RedisSessions.open(redis.storeOptions, logInto([])));
@@ -162,7 +162,7 @@ t.test('of machines that would end a session one does, and none while it is rene
   t.equal(await one.remove(newKey(), LIFE_MS, LIFE_MS / 2), true, 'what Redis has lost is used by nobody');
 });
 
-t.test('what has expired in an embedded place is found by nobody, and written over', async (t) => {
+t.test('an expired record in an embedded place is never found, and is overwritten', async (t) => {
   const sessions = closing(t, new EmbeddedSessions(createScratchDirectory(t)));
   const key = newKey();
   await write(sessions, key, 1, 'a', 1);
@@ -171,7 +171,7 @@ t.test('what has expired in an embedded place is found by nobody, and written ov
   t.equal(await readText(sessions, key), '1 b');
 });
 
-t.test('files are for their owner alone, and of another slot nothing is seen', async (t) => {
+t.test('files are readable by their owner alone, and those of another slot are not seen', async (t) => {
   const path = createScratchDirectory(t);
   const place = { sessionDirectory: 'process', store: { kind: 'embedded', path: 'unused' } } as const;
   const open = async (slot: number): Promise<SealedSessions> => {
@@ -191,7 +191,7 @@ t.test('files are for their owner alone, and of another slot nothing is seen', a
   t.equal(statSync(folder).mode & 0o777, 0o700);
 });
 
-t.test('a folder of files that somebody has removed is made again', async (t) => {
+t.test('a folder of files that was removed is created again', async (t) => {
   const path = join(createScratchDirectory(t), 'sessions');
   mock.timers.enable({ apis: ['setInterval', 'Date'], now: Date.now() });
   t.teardown(() => mock.timers.reset());
@@ -206,7 +206,7 @@ t.test('a folder of files that somebody has removed is made again', async (t) =>
   t.equal(await readText(closing(t, new FileSessions(path)), after), '1 b');
 });
 
-t.test('records of every length are found by the next process, also when they grow and shrink', async (t) => {
+t.test('records of every length are found by the next process, even when they grow and shrink', async (t) => {
   const path = createScratchDirectory(t);
   const sessions = closing(t, new FileSessions(path));
   const next = closing(t, new FileSessions(path));
@@ -223,7 +223,7 @@ t.test('records of every length are found by the next process, also when they gr
   t.equal(await readText(sessions, key), 'nothing');
 });
 
-t.test('10,000 records find room, each its own, and give it back when all are gone', async (t) => {
+t.test('10,000 records find room, each its own, and release it when all are gone', async (t) => {
   const path = createScratchDirectory(t);
   mock.timers.enable({ apis: ['setInterval', 'Date'], now: Date.now() });
   t.teardown(() => mock.timers.reset());
@@ -246,7 +246,7 @@ t.test('10,000 records find room, each its own, and give it back when all are go
   t.equal(await write(sessions, newKey(), 1, 'again'), true);
 });
 
-t.test('of a record whose writer was killed before the one in front of it was freed, the later counts', async (t) => {
+t.test('when a writer is killed between two versions of a record, the later one counts', async (t) => {
   const path = createScratchDirectory(t);
   const cells = new RecordCells(join(path, '4096'), 4_096);
   const key = newKey();
@@ -259,7 +259,7 @@ t.test('of a record whose writer was killed before the one in front of it was fr
   t.equal(await readText(sessions, key), 'nothing', 'the earlier does not come back');
 });
 
-t.test('what a full disk has cut short is none', async (t) => {
+t.test('a record that a full disk has cut short does not count', async (t) => {
   const path = createScratchDirectory(t);
   const sessions = closing(t, new FileSessions(path));
   const key = newKey();
@@ -269,7 +269,7 @@ t.test('what a full disk has cut short is none', async (t) => {
   t.equal(await readText(sessions, key), 'nothing');
 });
 
-t.test('a damaged folder of sessions is removed, before it kills who reads it', async (t) => {
+t.test('a damaged folder of sessions is removed before it can kill its reader', async (t) => {
   const path = createScratchDirectory(t);
   const lines: string[] = [];
   const place = { sessionDirectory: 'store', store: { kind: 'embedded', path } } as const;
@@ -288,7 +288,7 @@ t.test('a damaged folder of sessions is removed, before it kills who reads it', 
   t.equal(await readText(sessions, key), '1 a');
 });
 
-t.test('a place that cannot be used is done without, loudly', async (t) => {
+t.test('a place that cannot be used is done without, and the log says so', async (t) => {
   const lines: string[] = [];
   const file = join(createScratchDirectory(t), 'a-file');
   writeFileSync(file, '');
@@ -298,7 +298,7 @@ t.test('a place that cannot be used is done without, loudly', async (t) => {
   t.equal(await openSealedSessions({ sessionDirectory: 'none', store }, file, 0, logInto(lines)), undefined);
 });
 
-t.test('a link in the place of a file of records is not followed: what it leads to stays as it is', async (t) => {
+t.test('a symbolic link in place of a file of records is not followed: its target stays as it is', async (t) => {
   const folder = createScratchDirectory(t);
   const first = new FileSessions(folder);
   await write(first, newKey(), 1, 'one');

@@ -1,4 +1,4 @@
-// What the overview asks to be looked at, and in which order.
+// What the overview lists as concerns, and in which order.
 import t from 'tap';
 import type { Composition, Server, Version } from '../../ui/api/types.js';
 import type { LiveReading } from '../../ui/api/view-types.js';
@@ -19,11 +19,11 @@ function compositionOf(name: string, missingTools: Composition['missingTools']):
   return { id: `id-${name}`, name, missingTools } as unknown as Composition;
 }
 
-t.test('when all is well nothing is asked for', async (t) => {
+t.test('when all is well there are no concerns', async (t) => {
   t.same(concernsOf(version, [serverOf('a', {}), serverOf('b', { enabled: false, status: 'inactive' })], []), []);
 });
 
-t.test('each concern has its reason and the page that mends it, and the worst is first', async (t) => {
+t.test('each concern has its reason and the page that fixes it, and the worst is first', async (t) => {
   const servers = [
     serverOf('flaky', { reachable: false, lastError: 'no response in time' }),
     serverOf('gone', { status: 'inactive', reachable: false, lastError: 'connection refused' }),
@@ -47,7 +47,7 @@ t.test('each concern has its reason and the page that mends it, and the worst is
   t.equal(concerns.length, 5);
 });
 
-t.test('without a store that alone is said', async (t) => {
+t.test('without a store that is the only concern', async (t) => {
   const lost = { ...version, store: { kind: 'redis', reachable: false }, unpublishedChanges: null } as const;
   t.match(concernsOf(lost, [], []), [{ what: 'The store cannot be reached', page: '' }]);
 });
@@ -59,7 +59,7 @@ const calm: LiveReading = {
   workers: [{ slot: 0, state: 'listening', health: 'ok', sessions: 1, requestsInFlight: 0, cpuShare: 0, rssBytes: 1 }],
 };
 
-t.test('of the dataplane what is wrong now, in words for whoever may not see addresses, too', async (t) => {
+t.test('current faults of the dataplane are concerns, described even without addresses', async (t) => {
   const watched = { reading: calm, fault: '', isUnnamed: false };
   t.same(concernsOf(version, [], [], watched), []);
   t.same(concernsOf(version, [], [], { ...watched, reading: undefined, fault: 'x', isUnnamed: true }), []);

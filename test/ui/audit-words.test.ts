@@ -1,4 +1,4 @@
-// How changes are told, and the dataplane's workers, in words.
+// Changes in words, and the reports of the dataplane's workers.
 import t from 'tap';
 import type { AuditEntry, Explanation } from '../../ui/api/view-types.js';
 import { doneWords, memberChanges, outcomeWords, pageOfChanged } from '../../ui/model/audit-words.js';
@@ -14,7 +14,7 @@ const entry: AuditEntry = {
   name: 'files',
 };
 
-t.test('each member as it was and as it is', async (t) => {
+t.test('each member is shown before and after the change', async (t) => {
   const before = { description: '', tags: [], enabled: true, url: { origin: 'http://a', hash: 'h1' }, name: 'old' };
   const after = { description: 'new', tags: ['x', 'y'], url: { origin: 'http://b', hash: 'h2' }, subjects: ['bob'] };
   t.strictSame(memberChanges({ ...entry, before, after }), [
@@ -27,7 +27,7 @@ t.test('each member as it was and as it is', async (t) => {
   t.strictSame(memberChanges(entry), []);
 });
 
-t.test('what was done, where it can be looked at, and how it came out', async (t) => {
+t.test('an entry says what was done, where to see it, and its outcome', async (t) => {
   t.equal(doneWords(entry), 'changed the server');
   t.equal(doneWords({ ...entry, operation: 'unheardOf' }), 'unheardOf');
   t.equal(pageOfChanged(entry), '/servers/0a');
@@ -41,7 +41,7 @@ t.test('what was done, where it can be looked at, and how it came out', async (t
   );
 });
 
-t.test('workers that say the same say it once', async (t) => {
+t.test('workers that report the same appear once', async (t) => {
   const backend = {
     ...{ name: 'b', origin: 'http://b', allowedTools: 'all' as const, circuit: 'open', sessions: [] },
     lastFault: { reason: 'refused', at: 'then' },
@@ -71,7 +71,7 @@ t.test('workers that say the same say it once', async (t) => {
   t.equal(silenceWords([]), '');
 });
 
-t.test('whose time it was', async (t) => {
+t.test('a request’s time is split between gateway and backend', async (t) => {
   t.equal(
     splitWords({ durationMs: 105.4, backendMs: 98 }),
     '105 ms: 7.4 ms in the gateway, 98 ms until the backend answered',

@@ -67,7 +67,7 @@ t.test('the console', async (t) => {
   const context = await browser.newContext({ viewport: { width: 1_200, height: 900 } });
   context.setDefaultTimeout(PAGE_MS);
   const page = await context.newPage();
-  /** What the browser has refused or thrown, and every request that went elsewhere. */
+  /** Errors in the browser, and every request to another origin. */
   const complaints: string[] = [];
   page.on('pageerror', ({ message }) => complaints.push(message));
   page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
@@ -86,7 +86,7 @@ t.test('the console', async (t) => {
   }
 
   await t.test(
-    'signing in: a wrong token is told in words, a good one opens the page that was asked for',
+    'signing in: a wrong token is explained in words, a valid one opens the page that was asked for',
     async (t) => {
       await open('/servers?search=word');
       await signIn(page, 'not-a-token');
@@ -100,7 +100,7 @@ t.test('the console', async (t) => {
     },
   );
 
-  await t.test('a server is looked at, registered, and tried, by keyboard alone', async (t) => {
+  await t.test('a server is previewed, registered, and tried, by keyboard alone', async (t) => {
     await open('/servers/new');
     await page.getByLabel('Name', { exact: true }).focus();
     await page.keyboard.type('calculator');
@@ -127,7 +127,7 @@ t.test('the console', async (t) => {
     t.notMatch(await page.getByLabel('As curl').textContent(), caller.token ?? '', 'what is copied has no token in it');
   });
 
-  await t.test('progress is seen as it comes, and a call can be cancelled', async (t) => {
+  await t.test('progress is shown as it arrives, and a call can be cancelled', async (t) => {
     const server = (await caller.get('/servers/wordsmith')).json() as { readonly id: string };
     await open(`/playground?server=${server.id}&tool=countdown`);
     await page.getByLabel('from needed').fill('50');
@@ -138,7 +138,7 @@ t.test('the console', async (t) => {
     t.ok(await page.getByRole('button', { name: 'Call the tool' }).isEnabled());
   });
 
-  await t.test('what a server asks is answered in the page', async (t) => {
+  await t.test('a server’s question is answered in the page', async (t) => {
     const server = (await caller.get('/servers/asker')).json() as { readonly id: string };
     await open(`/playground?server=${server.id}&tool=greet`);
     await page.getByRole('button', { name: 'Call the tool' }).click();
@@ -187,7 +187,7 @@ t.test('the console', async (t) => {
     t.match(await page.locator('.call').textContent(), 'accept: Grace');
   });
 
-  await t.test('tools are composed and published; of two people who change it the second is told', async (t) => {
+  await t.test('tools are composed and published; the second of two people who change it is told', async (t) => {
     await open('/compose/new');
     await page.getByLabel('Name', { exact: true }).fill('desk');
     await page.getByText('wordsmith', { exact: false }).first().click();
@@ -220,7 +220,7 @@ t.test('the console', async (t) => {
       await page.getByText(/^Read in \d+ ms\. Tools: /).waitFor();
       const history = page.getByRole('list', { name: 'Health history' }).getByRole('listitem');
       t.match(await history.allTextContents(), [/^Reached /]);
-      // Gone and back again while the page is open: its record says the same as before, its history does not.
+      // Down and up again while the page is open: its record looks the same as before, its history does not.
       const sums = ((await caller.get('/servers/sums')).json() as { readonly id: string }).id;
       await backends.calculator.close();
       await caller.post(`/servers/${sums}/refresh`);
@@ -301,7 +301,7 @@ t.test('the console', async (t) => {
     t.same(complaints.splice(0), []);
   });
 
-  await t.test('a token that is not taken any more is told, and signing in goes on where one was', async (t) => {
+  await t.test('a refused token is reported, and signing in continues on the same page', async (t) => {
     await open('/servers');
     await page.getByRole('link', { name: 'hostile' }).waitFor();
     const expired = await controlPlane.token('alice@example.com', { expiresInSeconds: -600 });
@@ -315,7 +315,7 @@ t.test('the console', async (t) => {
   });
 
   await t.test(
-    'who may change nothing is offered no change, and who may change their own is offered that',
+    'a reader is offered no change, and an editor is offered changes of their own records alone',
     async (t) => {
       const changes = page.getByRole('button', { name: /^(?:Refresh|Disable|Change|Delete|Publish)$/ });
       const makers = page.getByRole('link', { name: /^(?:Register a server|Compose one)$/ });

@@ -1,5 +1,5 @@
 // Composing and registering in a real browser: by keyboard alone, with prompts, resources and patterns, with other names and fixed
-// arguments, at two widths. What comes of it is asked for at the composition's own endpoint.
+// arguments, at two widths. The result is checked at the composition's own endpoint.
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { startMcpBackend } from '../support/mcp-backend.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 
 const PAGE_MS = 20_000;
-/** Nobody is there: the browser is told what to show. */
+/** Nothing listens there: the browser's response is scripted. */
 const CONNECT_URL = 'http://connect.example';
 const bookSchema = {
   type: 'object',
@@ -88,7 +88,7 @@ t.test('composing and registering', async (t) => {
     await page.getByText('book://{n}').first().waitFor();
   });
 
-  await t.test('a composition with another name and a fixed argument, by keyboard alone', async (t) => {
+  await t.test('a composition gets another name and a fixed argument by keyboard alone', async (t) => {
     await open('/compose');
     await tabTo(page, /^Compose one$/);
     await page.keyboard.press('Enter');
@@ -118,7 +118,7 @@ t.test('composing and registering', async (t) => {
     t.notMatch(JSON.stringify(tools), /shelf/);
   });
 
-  await t.test('prompts, resources and a pattern are picked, and what clients’ rules say is told', async (t) => {
+  await t.test('prompts, resources and a pattern are picked, and broken rules of clients are shown', async (t) => {
     await open('/compose/new');
     await page.getByLabel('Name', { exact: true }).fill('all');
     await page.getByText('library', { exact: false }).first().click();
@@ -164,7 +164,7 @@ t.test('composing and registering', async (t) => {
     t.match((await ask('all', 'tools/list'))['tools'], [{ name: 'call_tool' }, { name: 'find_tools' }]);
   });
 
-  await t.test('what was typed survives somebody else’s change, which is told', async (t) => {
+  await t.test('typed text survives somebody else’s change, which is reported', async (t) => {
     const { servers } = (await caller.get('/compositions/desk')).json() as { readonly servers: readonly object[] };
     await open('/compose/desk');
     await page.getByLabel('Description', { exact: true }).fill('mine');
@@ -189,7 +189,7 @@ t.test('composing and registering', async (t) => {
     );
   });
 
-  await t.test('credentials and transport are set and replaced, and a secret is never there', async (t) => {
+  await t.test('credentials and transport are set and replaced, and a secret is never shown', async (t) => {
     const { id } = (await caller.get('/servers/library')).json() as { readonly id: string };
     await open(`/servers/${id}`);
     await page.getByRole('button', { name: 'Change' }).click();
@@ -210,7 +210,7 @@ t.test('composing and registering', async (t) => {
     t.match((await caller.put('/servers/library', back)).json(), { status: 'active', toolCount: 3 });
   });
 
-  await t.test('a server that wants consent is connected at the page of consent, which has no way back', async (t) => {
+  await t.test('a server that wants consent is connected on the consent page, which cannot reach back', async (t) => {
     await context.route(`${CONNECT_URL}/**`, (route) =>
       route.fulfill({ contentType: 'text/html', body: '<title>Consent</title>' }),
     );
@@ -228,7 +228,7 @@ t.test('composing and registering', async (t) => {
     t.same(complaints.splice(0), []);
   });
 
-  await t.test('200 % zoom and a narrow screen scroll down alone, and axe finds nothing', async (t) => {
+  await t.test('at 200 % zoom and on a narrow screen pages scroll down only, and axe finds nothing', async (t) => {
     for (const [path, heading] of [
       ['/compose/all', 'all'],
       ['/servers/library', 'library'],
@@ -240,7 +240,7 @@ t.test('composing and registering', async (t) => {
         for (const summary of await page.locator('section[aria-labelledby=settings] summary').all())
           await summary.click();
       } else await page.getByRole('button', { name: 'Change' }).click();
-      // A window of 1,280 at 200 % is one of 640.
+      // A window of 1,280 pixels at 200 % zoom is 640 wide.
       for (const width of [640, 360]) {
         await page.setViewportSize({ width, height: 740 });
         t.equal(await page.evaluate('document.documentElement.scrollWidth'), width, `${path} at ${width}`);

@@ -1,4 +1,4 @@
-// A composition while it is put together: picked, looked at as clients see it, and compared with what is published.
+// A composition while it is edited: items picked, previewed as clients see them, and compared with what is published.
 import t from 'tap';
 import type { ComposedServer, Server } from '../../ui/api/types.js';
 import { nameFaults } from '../../ui/model/client-rules.js';
@@ -39,7 +39,7 @@ function listsOf(tools: readonly object[], prompts: readonly object[] = [], reso
   return lists;
 }
 
-t.test('picking keeps what else is said of a server, and leaves out those of which nothing is left', async (t) => {
+t.test('picking keeps a server’s other settings, and drops servers of which nothing is picked', async (t) => {
   const draft = compositionDraftOf(published);
   const more = withItem(draft, 'files', 'tools', item('list'), true);
   t.ok(isPicked(more, 'files', 'tools', item('list')));
@@ -55,7 +55,7 @@ t.test('picking keeps what else is said of a server, and leaves out those of whi
   t.same(withPicked(blank, 'sums', 'tools', []), blank);
 });
 
-t.test('a resource that is picked by its name is picked, and can be taken out', async (t) => {
+t.test('a resource picked by its name counts as picked, and can be removed', async (t) => {
   const draft = withPicked(BLANK_COMPOSITION, 'files', 'resources', ['readme']);
   const readme = item('file:///readme', 'readme');
   t.ok(isPicked(draft, 'files', 'resources', readme));
@@ -73,7 +73,7 @@ t.test('what is sent', async (t) => {
   t.equal(compositionRequest({ ...draft, team: '' }).team, null, 'none');
 });
 
-t.test('what is said of one tool', async (t) => {
+t.test('the curation of one tool is edited', async (t) => {
   const fixed = withRule({ name: 'get' }, 'root', 'fixed', '/');
   t.same(fixed, { name: 'get', fixed_arguments: { root: '/' } });
   t.equal(ruleOf(fixed, 'root'), 'fixed');
@@ -86,7 +86,7 @@ t.test('what is said of one tool', async (t) => {
   t.same(withPrefix(curation, ''), { tools: { read: fixed }, prefix: '' });
 });
 
-t.test('what clients will see, and what is wrong with it', async (t) => {
+t.test('the preview shows what clients will see, and what is wrong with it', async (t) => {
   const long = 'x'.repeat(70);
   const servers: ComposedServer[] = [
     { name: 'files', tools: ['read', 'gone', long, 'a b', 'li*', 'zz*'], resources: ['readme'] },
@@ -133,7 +133,7 @@ t.test('what clients will see, and what is wrong with it', async (t) => {
   t.ok(tokensOf(tools) > 100 && tokensOf(tools) < 400, String(tokensOf(tools)));
 });
 
-t.test('arguments that are not shown take no tokens', async (t) => {
+t.test('hidden and fixed arguments take no tokens', async (t) => {
   const properties = { path: { type: 'string' }, root: { type: 'string', description: 'r'.repeat(400) } };
   const lists = new Map([['files', listsOf([{ name: 'read', inputSchema: { type: 'object', properties } }])]]);
   const open = { name: 'files', tools: ['read'] };
@@ -142,7 +142,7 @@ t.test('arguments that are not shown take no tokens', async (t) => {
   t.ok(before! - after! >= 100, `${before} and ${after}`);
 });
 
-t.test('the rules of clients', async (t) => {
+t.test('the naming rules of clients are checked', async (t) => {
   t.same(nameFaults('files-read_2', 'desk'), []);
   t.match(nameFaults('files-a.b', 'desk'), [/^has \.: Claude Desktop/]);
   t.match(nameFaults('x'.repeat(64), 'desk'), [/^has 69 characters with the server’s .*: Cursor leaves out/]);
@@ -150,7 +150,7 @@ t.test('the rules of clients', async (t) => {
   t.match(nameFaults('x'.repeat(65), 'desk'), [/take 64$/]);
 });
 
-t.test('items as they are picked and searched', async (t) => {
+t.test('items are picked by their key and found by their text', async (t) => {
   const [readme, any] = itemsOf('resources', [
     { uri: 'file:///readme', name: 'Read Me' },
     { uriTemplate: 'file:///{name}' },

@@ -1,5 +1,5 @@
-// Servers that write into every field they have what would run, fetch, hide or break something, or give it a shape that nobody expects: looked at
-// and tried in a real browser. Nothing runs, nothing is fetched, the page stays as wide as it is, and what is good beside it goes on working.
+// Servers that fill every field with content that tries to run, fetch, hide or break something, or give it an unexpected type: viewed and
+// tried in a real browser. Nothing runs, nothing is fetched, the page keeps its width, and valid content beside it keeps working.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t from 'tap';
@@ -17,7 +17,7 @@ const WIDE = 'W'.repeat(5_000);
 const PAGE_MS = 20_000;
 const NARROW = { width: 360, height: 800 };
 
-/** @param elsewhere an address that nobody may ask. */
+/** @param elsewhere an address that must not be requested. */
 function iconsOf(elsewhere: string): readonly object[] {
   return [
     { src: `${elsewhere}/icon.png`, mimeType: 'image/png', sizes: [EVIL] },
@@ -26,7 +26,7 @@ function iconsOf(elsewhere: string): readonly object[] {
   ];
 }
 
-/** Right in form, and hostile in every field. */
+/** A server that is valid in form, and hostile in every field. */
 async function startHostile(elsewhere: string): Promise<McpBackend> {
   const icons = iconsOf(elsewhere);
   const base = { title: EVIL, icons, _meta: { [EVIL]: EVIL } };
@@ -96,7 +96,7 @@ async function startHostile(elsewhere: string): Promise<McpBackend> {
   });
 }
 
-/** Lists of a server that gives members any shape. */
+/** A server whose lists have members of wrong types. */
 async function startOdd(): Promise<McpBackend> {
   return startMcpBackend({
     name: 'odd',
@@ -118,7 +118,7 @@ async function startOdd(): Promise<McpBackend> {
 
 type Behaviour = (call: ReceivedCall, elsewhere: string) => unknown;
 
-/** What becomes of a call, by the tool's name. */
+/** The behavior of each call, by the tool's name. */
 const CALLS: Readonly<Record<string, Behaviour>> = {
   good: () => ({ content: [{ type: 'text', text: 'still here' }] }),
   notices: async (call) => {
@@ -171,7 +171,7 @@ async function answerTo(call: ReceivedCall, params: object): Promise<object> {
   return { content: [{ type: 'text', text: `heard ${reply}` }] };
 }
 
-/** Texts of what was said to a server's questions, by their ids. */
+/** The texts of the replies to a server's questions, by their ids. */
 const answers = new Map<string, string>();
 
 t.test('hostile servers in the console', async (t) => {
@@ -205,7 +205,7 @@ t.test('hostile servers in the console', async (t) => {
   const complaints: string[] = [];
   page.on('pageerror', ({ message }) => complaints.push(message));
   page.on('console', (message) => {
-    // This control plane is told of no dataplane.
+    // This control plane has no dataplane configured.
     const isExpected = message.location().url.endsWith('/dataplane/live');
     if (message.type() === 'error' && !isExpected) complaints.push(message.text());
   });
@@ -219,7 +219,7 @@ t.test('hostile servers in the console', async (t) => {
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByRole('link', { name: 'hostile' }).waitFor();
 
-  /** What must hold of every page, as it is now. */
+  /** Checks what must hold on every page, in its current state. */
   async function checkPage(where: string): Promise<void> {
     t.equal(await page.evaluate('globalThis.evil'), undefined, `${where}: nothing runs`);
     const width = await page.evaluate<number>('document.documentElement.scrollWidth');
@@ -259,7 +259,7 @@ t.test('hostile servers in the console', async (t) => {
   };
   const outcome = (words: RegExp): Promise<void> => page.getByRole('heading', { name: words }).waitFor();
 
-  await t.test('its forms', async (t) => {
+  await t.test('forms of a hostile server are harmless', async (t) => {
     await call(hostileId, 'evil');
     await page.getByText(/Please check: /).waitFor();
     await openDetails(page);
@@ -278,7 +278,7 @@ t.test('hostile servers in the console', async (t) => {
     }
   });
 
-  await t.test('what it says in the middle of a call, and its answers', async (t) => {
+  await t.test('messages in the middle of a call, and answers, are harmless', async (t) => {
     for (const tool of ['notices', 'odd_blocks', 'no_object', 'fails', 'fails_oddly']) {
       await call(hostileId, tool);
       await outcome(/^(?:Answered|Failed)/);
@@ -326,7 +326,7 @@ t.test('hostile servers in the console', async (t) => {
   t.same(asked, [], 'nobody asks where its addresses lead');
 });
 
-/** All that is folded, and all that is cut short. */
+/** Opens everything that is folded or cut short. */
 async function openDetails(page: Page): Promise<void> {
   await page.evaluate(`for (const each of document.querySelectorAll('details')) each.open = true`);
   await page.evaluate(`for (const each of document.querySelectorAll('.long-said button')) each.click()`);

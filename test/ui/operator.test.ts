@@ -1,4 +1,4 @@
-// The console's pages for those who run the gateway, in a real browser: on a control plane, a dataplane with its admin listener, and a
+// The console's pages for operators of the gateway, in a real browser: with a control plane, a dataplane with its admin listener, and a
 // server, all of them real.
 import type { Page } from 'playwright-core';
 import t from 'tap';
@@ -36,7 +36,7 @@ t.test('the pages for operators', async (t) => {
   await alice.post('/compositions', { name: 'desk', servers, subjects: ['alice@example.com'] });
   const { id: deskId } = (await alice.get('/compositions/desk')).json() as { readonly id: string };
 
-  /** A client of the dataplane with a name that is not to be trusted. */
+  /** Calls through the dataplane as a client with a hostile name. */
   async function callOnce(): Promise<string> {
     const caller = new McpCaller(gateway.origin, gateway.path(deskId), alice.token ?? '');
     const clientInfo = { name: EVIL, version: '1' };
@@ -71,7 +71,7 @@ t.test('the pages for operators', async (t) => {
   await signIn(page, alice.token ?? '');
   await page.getByRole('heading', { name: 'Overview' }).waitFor();
 
-  await t.test('why a tool is there or not, by keyboard alone', async (t) => {
+  await t.test('a tool’s presence or absence is explained, by keyboard alone', async (t) => {
     await callOnce();
     await page.getByRole('link', { name: 'Explain' }).focus();
     await page.keyboard.press('Enter');
@@ -110,7 +110,7 @@ t.test('the pages for operators', async (t) => {
     await page.getByText('No recent request with this id').waitFor();
   });
 
-  await t.test('who is no admin asks of himself, and is not told where the listener is', async (t) => {
+  await t.test('a user who is no admin asks only about himself, and is not told where the listener is', async (t) => {
     const body = JSON.stringify({ subject: 'alice@example.com', role: 'reader', teams: [] });
     await page.route('**/whoami', (route) => route.fulfill({ contentType: 'application/json', body }));
     await open('/explain');
@@ -120,7 +120,7 @@ t.test('the pages for operators', async (t) => {
     await page.unroute('**/whoami');
   });
 
-  await t.test('a dataplane that is gone is told in words, and found again without a reload', async (t) => {
+  await t.test('a lost dataplane is reported in words, and found again without a reload', async (t) => {
     await open('/explain');
     const again = page.getByRole('button', { name: 'Try again' });
     await page
@@ -138,7 +138,7 @@ t.test('the pages for operators', async (t) => {
     await page.getByText('0 sessions').waitFor();
   });
 
-  await t.test('who has changed what, the newest first, of one thing or of all', async (t) => {
+  await t.test('the audit page shows who changed what, newest first, for one record or for all', async (t) => {
     const said = `${EVIL} ${'x'.repeat(5_000)}`.slice(0, 4_000);
     await alice.put('/servers/calc', { name: 'calc', url: backend.url, description: said });
     await alice.put('/servers/calc', { name: 'calc', url: backend.url, description: 'sums' });
@@ -165,7 +165,7 @@ t.test('the pages for operators', async (t) => {
     t.equal(await changes.count(), 55);
   });
 
-  await t.test('a store that is lost is told in words, and the list goes on without a reload', async (t) => {
+  await t.test('a lost store is reported in words, and the list continues without a reload', async (t) => {
     await redis.kill();
     await page.getByRole('button', { name: 'Show', exact: true }).click();
     const again = page.getByRole('button', { name: 'Try again' });
@@ -177,7 +177,7 @@ t.test('the pages for operators', async (t) => {
     await again.waitFor({ state: 'hidden' });
   });
 
-  await t.test('the overview is live, says when it is not, and goes on without a reload', async (t) => {
+  await t.test('the overview is live, says when it is not, and recovers without a reload', async (t) => {
     await open('/');
     const live = page.getByRole('region', { name: 'The dataplane now' });
     await live.getByText('1 of 1 respond').waitFor();

@@ -1,4 +1,4 @@
-// What the playground makes of addresses, lists, streams and requests.
+// How the playground handles addresses, lists, streams and requests.
 import { execFileSync } from 'node:child_process';
 import t from 'tap';
 import { curlText, quoted } from '../../ui/model/curl-text.js';
@@ -33,7 +33,7 @@ const desk = {
   missingTools: [],
 };
 
-t.test('whatever cuts a stream, its events are the same', async (t) => {
+t.test('however a stream is split, its events are the same', async (t) => {
   const stream =
     ': hello\r\nid: 1\r\ndata: one\r\n\r\nevent: note\rdata: a\rdata: b\r\r\ndata:three\n\ndata\n\nretry: 5\n\ndata: cut';
   const whole = [
@@ -51,7 +51,7 @@ t.test('whatever cuts a stream, its events are the same', async (t) => {
   }
 });
 
-t.test('a line for a shell says what was sent, to the byte, and no token', async (t) => {
+t.test('the shell command has exactly what was sent, and no token', async (t) => {
   const body = `{"a":"it's $HOME \`x\` \\"q\\" \\n 你"}`;
   const text = curlText({ url: "http://127.0.0.1:1/mcp?a='b'", headers: { 'content-type': 'application/json' }, body });
   t.match(text, '$SWITCHYARD_TOKEN');
@@ -66,7 +66,7 @@ t.test('a line for a shell says what was sent, to the byte, and no token', async
   t.equal(execFileSync('sh', ['-c', `printf %s ${quoted("a'b\nc")}`], { encoding: 'utf8' }), "a'b\nc");
 });
 
-t.test('a server is tried through all of them, by what its names begin with', async (t) => {
+t.test('a server is tried through the endpoint of all servers, by the prefix of its names', async (t) => {
   const servers = [
     { ...record, name: 'my_files' },
     { ...record, id: '0c', name: 'My sums', curation: { prefix: 'sums' } },
@@ -121,7 +121,7 @@ t.test('tools, prompts and resources become offers, and requests', async (t) => 
   t.same(requestFor('resources', offers[2]!, value).params, { uri: 'files+file:///a%20b%2Fc' });
 });
 
-t.test('an item of any shape takes no other one along', async (t) => {
+t.test('an invalid item does not affect the others', async (t) => {
   const all = targetsOf([record], [])[0];
   if (all === undefined) throw new Error('no target');
   const prompts = [null, 7, [], { name: 7 }, { name: 'odd', arguments: [null, { name: {} }, { name: 'to' }] }];

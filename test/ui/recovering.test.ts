@@ -1,5 +1,5 @@
-// A store that is lost while a page of the console is open: told in words on each kind of page, and read again without a reload. And each
-// page at 200 % zoom.
+// A store that is lost while a page of the console is open: each kind of page reports it in words, and reads again without a reload. And
+// each page at 200 % zoom.
 import t from 'tap';
 import { startDemoBackend } from '../../demo/demo-backend.js';
 import { createWordsmith } from '../../demo/demo-servers.js';
@@ -10,11 +10,11 @@ import { until } from '../support/until.js';
 
 const PAGE_MS = 20_000;
 const CLICK_MS = 1_000;
-/** What a window of 1280 by 1024 has at 200 %. */
+/** The size of a window of 1280 by 1024 at 200 % zoom. */
 const ZOOMED = { width: 640, height: 512 };
 const LOST = /store cannot be reached/i;
 
-/** Buttons, links, headings and fields that reach over the window's edge, where nothing around them can be scrolled. */
+/** Finds buttons, links, headings and fields beyond the window's edge, where no ancestor can be scrolled. */
 const CUT_OFF = `(width) => [...document.querySelectorAll('button, a, h1, h2, h3, label, input, select, textarea')]
   .filter((element) => element.checkVisibility() && !element.closest('.skip'))
   .filter((element) => { const box = element.getBoundingClientRect(); return box.right > width + 1 || box.left < -1; })
@@ -65,7 +65,7 @@ t.test('the store goes and comes back', async (t) => {
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByRole('link', { name: 'wordsmith' }).waitFor();
 
-  /** Where to click, what the page is called, and what it shows once it can read. */
+  /** The link to click, the page's title, and what it shows once it can read. */
   const pages = [
     ['Overview', 'Overview', 'What there is'],
     ['Servers', 'Servers', 'wordsmith'],
@@ -88,7 +88,7 @@ t.test('the store goes and comes back', async (t) => {
       await until(async () => {
         const words = (await page.locator('main').textContent()) ?? '';
         if (words.includes(content) && !LOST.test(words)) return true;
-        // Some pages read again by themselves, and take the button away.
+        // Some pages read again by themselves, and remove the button.
         await again
           .first()
           .click({ timeout: CLICK_MS })

@@ -1,4 +1,4 @@
-// Forms out of JSON Schemas, and the values that come of them: of friendly schemas and of hostile ones.
+// Forms from JSON Schemas, and the values that result from them: for friendly schemas and for hostile ones.
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import t from 'tap';
 import { blankEntries, entriesOf, valueOf } from '../../ui/model/form-values.js';
@@ -27,7 +27,7 @@ const schema = {
 const kindsOf = (fields: readonly FormField[]): Record<string, string> =>
   Object.fromEntries(fields.map(({ name, kind }) => [name, kind]));
 
-t.test('each property is a field of its kind', async (t) => {
+t.test('each property becomes a field of its kind', async (t) => {
   const fields = formOf(schema);
   t.same(kindsOf(fields), {
     ...{ name: 'text', story: 'long-text', age: 'integer', weight: 'number', keen: 'boolean' },
@@ -45,7 +45,7 @@ t.test('each property is a field of its kind', async (t) => {
   t.ok(isWhollyForm(fields.filter(({ name }) => name !== 'free')));
 });
 
-t.test('what is typed becomes a value that the schema takes', async (t) => {
+t.test('typed text becomes a value that the schema accepts', async (t) => {
   const fields = formOf(schema);
   const entries = {
     ...{ name: 'Ada', age: '36', weight: '60.5', keen: true, colour: '3', size: '"l"', story: '' },
@@ -59,7 +59,7 @@ t.test('what is typed becomes a value that the schema takes', async (t) => {
   t.strictSame(valueOf(fields, entriesOf(fields, value)), { value, faults: new Map() }, 'and back');
 });
 
-t.test('what cannot be sent is named by its path', async (t) => {
+t.test('an invalid entry is reported by its path', async (t) => {
   const fields = formOf(schema);
   const typed = { age: '1.5', weight: 'heavy', free: '{', tags: ['a', undefined], place: {} };
   t.same(Object.fromEntries(valueOf(fields, typed).faults), {
@@ -72,14 +72,14 @@ t.test('what cannot be sent is named by its path', async (t) => {
   });
 });
 
-t.test('of a group that may be left out nothing is needed until something is typed', async (t) => {
+t.test('an optional group has no required fields until something is typed into it', async (t) => {
   const group = { type: 'object', properties: { a: { type: 'string' }, b: { type: 'string' } }, required: ['a'] };
   const fields = formOf({ type: 'object', properties: { group } });
   t.strictSame(valueOf(fields, {}), { value: {}, faults: new Map() });
   t.same([...valueOf(fields, { group: { b: 'x' } }).faults.keys()], ['group.a']);
 });
 
-t.test('a form begins with what the schema says', async (t) => {
+t.test('a form begins with the schema’s defaults', async (t) => {
   const properties = {
     a: { type: 'integer', default: 5 },
     b: { const: 'x', default: 'x' },
@@ -89,7 +89,7 @@ t.test('a form begins with what the schema says', async (t) => {
   t.strictSame(valueOf(fields, blankEntries(fields)).value, { a: 5, b: 'x', c: false });
 });
 
-t.test('hostile schemas make small forms', async (t) => {
+t.test('hostile schemas yield small forms', async (t) => {
   const circle = { $ref: '#' };
   t.same(formOf({ type: 'object', properties: { self: circle } }).length, 1, 'a schema of itself ends');
   t.same(formOf({ $ref: '#/$defs/a', $defs: { a: { $ref: '#/$defs/a' } } }), []);

@@ -1,4 +1,4 @@
-// What the pages of servers make of records: their state, what a search finds, what a form sends, what a refresh has found.
+// How the pages of servers use records: a server's state, the matches of a search, the request of a form, the findings of a refresh.
 import t from 'tap';
 import { refreshWords } from '../../ui/model/refresh-words.js';
 import { authWords, BLANK_DRAFT, draftOf, requestOf } from '../../ui/model/server-draft.js';
@@ -14,7 +14,7 @@ t.test('states', async (t) => {
   t.equal(stateOf({ ...active, enabled: false }), 'disabled', 'whatever its probes say');
 });
 
-t.test('a search wants each word somewhere, and the tag and the state', async (t) => {
+t.test('a search matches each word anywhere, and the tag and the state', async (t) => {
   const server = {
     ...active,
     name: 'GitHub',
@@ -57,7 +57,7 @@ t.test('a form becomes a request', async (t) => {
   });
 });
 
-t.test('a change leaves credentials alone unless it says otherwise', async (t) => {
+t.test('a change leaves credentials alone unless it sets them', async (t) => {
   const known = {
     ...{ id: '1', name: 'files', slug: 'files', url: 'http://x/mcp', description: 'd', tags: ['a', 'b'], ...active },
     ...{ toolCount: 1, capabilities: {}, serverInfo: null, createdAt: '', updatedAt: '' },
@@ -72,7 +72,7 @@ t.test('a change leaves credentials alone unless it says otherwise', async (t) =
   t.same(requestOf({ ...draftOf(known), credentials: 'none' }).auth, null);
 });
 
-t.test('refreshes and times in words', async (t) => {
+t.test('refreshes and times are put in words', async (t) => {
   const report = { status: 'active', toolsAdded: 0, toolsUpdated: 0, toolsRemoved: 0, durationMs: 12 } as const;
   t.equal(refreshWords(report), 'Read in 12 ms. Tools: nothing has changed');
   t.equal(refreshWords({ ...report, toolsAdded: 2, toolsRemoved: 1 }), 'Read in 12 ms. Tools: 2 added, 1 removed');

@@ -54,7 +54,7 @@ t.test('signing in by OpenID Connect', async (t) => {
   const heading = async (page: Page, name: string): Promise<void> =>
     page.getByRole('heading', { name, level: 1 }).waitFor();
 
-  /** A sign-in that was begun, and the address that the issuer sends the browser back to, which it has not opened. */
+  /** Begins a sign-in. @returns the address to which the issuer redirects the browser, which has not been opened. */
   async function half(page: Page): Promise<string> {
     await page.route(`${issuer.issuer}/auth?*`, (route) => route.abort());
     const away = page.waitForEvent('requestfailed', (request) => request.url().startsWith(issuer.issuer));
@@ -67,7 +67,7 @@ t.test('signing in by OpenID Connect', async (t) => {
 
   const { page, context } = await newPage('alice');
 
-  await t.test('the page of it has nothing that axe finds fault with, and still takes tokens', async (t) => {
+  await t.test('the sign-in page passes axe, and still takes tokens', async (t) => {
     await page.goto(`${origin}/ui/servers?search=x`);
     await page.getByRole('button', { name: `Sign in at ${host}` }).waitFor();
     for (const colorScheme of ['light', 'dark'] as const) {
@@ -77,7 +77,7 @@ t.test('signing in by OpenID Connect', async (t) => {
     t.equal(await page.getByLabel('Token').count(), 1);
   });
 
-  await t.test('who signs in goes on at the page that was asked for, and the token is in no address', async (t) => {
+  await t.test('after signing in the requested page is shown, and the token is in no address', async (t) => {
     await enter(page);
     await heading(page, 'Servers');
     t.equal(page.url(), `${origin}/ui/servers?search=x`);
@@ -93,7 +93,7 @@ t.test('signing in by OpenID Connect', async (t) => {
     t.same(kept, [], 'no cookie stays');
   });
 
-  await t.test('a token that has expired is told, and signing in again goes on where one was', async (t) => {
+  await t.test('an expired token is reported, and signing in again continues on the same page', async (t) => {
     issuer.lifetimeSeconds = 2;
     await page.getByRole('button', { name: 'Sign out' }).click();
     await enter(page);
@@ -109,7 +109,7 @@ t.test('signing in by OpenID Connect', async (t) => {
     t.equal(page.url(), `${origin}/ui/compose`);
   });
 
-  await t.test('signing out ends it here, and leads to where it is ended at the issuer', async (t) => {
+  await t.test('signing out ends the session here, and leads to where it can be ended at the issuer', async (t) => {
     await page.getByRole('button', { name: 'Sign out' }).click();
     const link = page.getByRole('link', { name: `Sign out at ${host}, too` });
     await link.waitFor();
@@ -118,7 +118,7 @@ t.test('signing in by OpenID Connect', async (t) => {
     await page.waitForURL(`${issuer.issuer}/session/end?client_id=console`);
   });
 
-  await t.test('another state, another browser, and a second time are refused, the right one is taken', async (t) => {
+  await t.test('another state, another browser, and a second use are refused; the right one is taken', async (t) => {
     const url = await half(page);
     const kept = await context.cookies(origin);
     const wrong = new URL(url);
@@ -142,7 +142,7 @@ t.test('signing in by OpenID Connect', async (t) => {
     t.match(await told(page), /^This sign-in was already completed/);
   });
 
-  await t.test('what goes wrong at the issuer is said in words', async (t) => {
+  await t.test('a fault at the issuer is reported in words', async (t) => {
     issuer.audience = 'somewhere-else';
     await page.goto(`${origin}/ui/servers`);
     await enter(page);
@@ -170,7 +170,7 @@ t.test('signing in by OpenID Connect', async (t) => {
     await refused.context.close();
   });
 
-  await t.test('no page of another origin begins a sign-in, and the log has no token', async (t) => {
+  await t.test('no page of another origin can begin a sign-in, and the log has no token', async (t) => {
     const headers = { origin: 'https://attacker.example' };
     t.equal((await fetch(`${origin}/ui/sign-in`, { method: 'POST', headers })).status, 403);
     const begun = await fetch(`${origin}/ui/sign-in`, { method: 'POST' });

@@ -5,18 +5,18 @@ function tokenOf(claims: object): string {
   return `x.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.y`;
 }
 
-t.test('subject and end are read from a token', async (t) => {
+t.test('subject and expiry are read from a token', async (t) => {
   t.same(claimsOf(tokenOf({ sub: 'zoë@example.com', exp: 12 })), { subject: 'zoë@example.com', expiresAtMs: 12_000 });
   t.same(claimsOf(tokenOf({ sub: 7 })), { subject: '', expiresAtMs: undefined });
 });
 
-t.test('of what is no token nothing is known', async (t) => {
+t.test('a text that is no token has no claims', async (t) => {
   for (const text of ['', 'abc', 'a.%.c', `a.${Buffer.from('null').toString('base64url')}.c`]) {
     t.same(claimsOf(text), { subject: '', expiresAtMs: undefined }, text);
   }
 });
 
-t.test('a token is found in what was pasted', async (t) => {
+t.test('a token is found in pasted text', async (t) => {
   for (const pasted of ['a.b.c', ' a.b.c\n', 'Bearer a.b.c', 'Authorization: Bearer a.b.c', '"a.b.c"', "'a.b.c'"]) {
     t.equal(tokenIn(pasted), 'a.b.c', pasted);
   }

@@ -1,5 +1,5 @@
-// The playground in a real browser, on a real control plane with a real server: each kind of thing that can be tried, each way of saying
-// what is wanted, what servers ask meanwhile, and what is told when the server goes or the token ends.
+// The playground in a real browser, on a real control plane with a real server: each kind of item, each way to enter arguments, servers'
+// questions during a call, and the messages when the server is removed or the token expires.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
@@ -17,7 +17,7 @@ const PAGE_MS = 20_000;
 const BYTES = Buffer.from([0, 1, 2, 250, 255]).toString('base64');
 
 t.test('the playground', async (t) => {
-  /** Calls that have begun and are not over. */
+  /** Calls that have begun and not ended. */
   let waiting = 0;
   function createServer(): McpServer {
     const mcpServer = new McpServer({ name: 'studio', version: '1.0.0' });
@@ -85,7 +85,7 @@ t.test('the playground', async (t) => {
   await signIn(page, caller.token ?? '');
   await page.getByRole('button', { name: /studio-echo/ }).waitFor();
 
-  await t.test('arguments as JSON: faults in words, what is typed goes along to the form and back', async (t) => {
+  await t.test('JSON arguments: faults are explained, and values carry over to the form and back', async (t) => {
     await open(`/playground?server=${id}&tool=echo`);
     await page.getByLabel('text needed').fill('one');
     await button('JSON').click();
@@ -107,7 +107,7 @@ t.test('the playground', async (t) => {
     t.match(await block('Request'), '"arguments":{"text":"3 é","size":8,"more":[null]}');
   });
 
-  await t.test('the exact request and answer, the time split in two, and a line for a shell that works', async (t) => {
+  await t.test('the exact request and answer, the split of the time, and a working shell command appear', async (t) => {
     await open(`/playground?server=${id}&tool=echo`);
     await page.getByLabel('text needed').fill(`it's $HOME "q"`);
     const sent = page.waitForRequest((request) => (request.postData() ?? '').includes('tools/call'));
@@ -136,7 +136,7 @@ t.test('the playground', async (t) => {
     );
   });
 
-  await t.test('a prompt, a resource of text, and one of bytes', async (t) => {
+  await t.test('a prompt, a text resource and a binary resource are read', async (t) => {
     await open(`/playground?server=${id}`);
     await button('prompts').click();
     await page.getByRole('button', { name: /studio-letter/ }).click();
@@ -158,7 +158,7 @@ t.test('the playground', async (t) => {
     t.match(await block('Result'), BYTES);
   });
 
-  await t.test('a tool of a composition, and none that is not in it', async (t) => {
+  await t.test('a tool of a composition can be called, and none that is not in it', async (t) => {
     await open('/playground');
     await page.getByLabel('What to try').selectOption({ label: 'Composition desk' });
     await page.getByRole('button', { name: /hang/ }).waitFor({ state: 'detached' });
@@ -171,7 +171,7 @@ t.test('the playground', async (t) => {
     t.match(await told(), 'heard {"text":"desk"}');
   });
 
-  await t.test('what a server asks of a model is answered in the page, or declined', async (t) => {
+  await t.test('a server’s sampling request is answered in the page, or declined', async (t) => {
     await open(`/playground?server=${id}&tool=think`);
     await button('Call the tool').click();
     const question = page.getByRole('form', { name: 'The server asks a model' });
@@ -187,7 +187,7 @@ t.test('the playground', async (t) => {
     t.match(await told(), /refused: .*User rejected sampling request/);
   });
 
-  await t.test('a cancelled call ends at the server, with its progress still to be seen', async (t) => {
+  await t.test('a cancelled call ends at the server, and its progress stays visible', async (t) => {
     await open(`/playground?server=${id}&tool=hang`);
     await button('Call the tool').click();
     await page.getByRole('progressbar').waitFor();
@@ -199,7 +199,7 @@ t.test('the playground', async (t) => {
   });
 
   await t.test(
-    'a server that goes in the middle of a call is told in words; when it is back, so are its tools',
+    'the loss of a server in the middle of a call is explained; once it is back, so are its tools',
     async (t) => {
       await page.evaluate('globalThis.mark = 1');
       await button('Call the tool').click();
@@ -238,7 +238,7 @@ t.test('the playground', async (t) => {
   });
 
   await t.test(
-    'a token that ends while a page is open is told, and signing in goes on there without a reload',
+    'a token that expires while a page is open is reported, and signing in continues there without a reload',
     async (t) => {
       await button('Sign out').click();
       const authorization = await controlPlane.token('alice@example.com', { expiresInSeconds: 5 });
@@ -251,7 +251,7 @@ t.test('the playground', async (t) => {
       const headers = { authorization: `Bearer ${authorization}` };
       await until(async () => (await fetch(`${controlPlane.origin}/whoami`, { headers })).status === 401, 'it ends');
       const url = page.url();
-      // The call may come too late: what the page keeps open finds out as well.
+      // The click may come too late, because the page's open streams can notice the expiry first.
       await button('Call the tool')
         .click({ timeout: 2_000 })
         .catch(() => {});

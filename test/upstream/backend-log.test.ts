@@ -1,4 +1,4 @@
-// What the log says of backends: enough to act on, and no more than a line per change or interval.
+// What the log says about backends: enough to act on, and at most one line per change or interval.
 import t from 'tap';
 import { BackendLog } from '../../src/upstream/backend-log.js';
 import { faultReason, redirectFault, upstreamFault } from '../../src/upstream/http/upstream-fault.js';
@@ -10,7 +10,7 @@ function parse(line: string): unknown {
   return JSON.parse(line);
 }
 
-t.test('failed requests: the first at once, the rest as a count', async (t) => {
+t.test('the first failed request is logged at once, the rest as a count', async (t) => {
   const lines: string[] = [];
   let nowMs = 0;
   const log = new BackendLog(logInto(lines), () => nowMs);
@@ -28,7 +28,7 @@ t.test('failed requests: the first at once, the rest as a count', async (t) => {
   t.equal(lines.length, 3);
 });
 
-t.test('where a backend redirects to: the path is in the log alone', async (t) => {
+t.test('the path that a backend redirects to appears in the log alone', async (t) => {
   const lines: string[] = [];
   const log = new BackendLog(logInto(lines));
   const backend = backendOf(virtualHostOf({ a: {} }), 'a');
@@ -52,7 +52,7 @@ t.test('where a backend redirects to: the path is in the log alone', async (t) =
   t.equal(faultReason(redirectFault(308, '', from)), 'refused with HTTP status 308');
 });
 
-t.test('a backend that is unavailable, and back', async (t) => {
+t.test('a backend is logged when it becomes unavailable, and when it is back', async (t) => {
   const lines: string[] = [];
   const log = new BackendLog(logInto(lines));
   const backend = backendOf(virtualHostOf({ a: {} }), 'a');

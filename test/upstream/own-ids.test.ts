@@ -1,5 +1,5 @@
-// The ids of the gateway's own requests: none is used twice in an upstream session, and a real server, which tells its
-// answers apart by them, answers lists that are asked for at once.
+// The ids of the gateway's own requests: none is used twice in an upstream session, and a real server, which tells its responses apart by
+// them, answers lists that are requested at once.
 import t from 'tap';
 import { startDemoBackend } from '../../demo/demo-backend.js';
 import { createCalculator } from '../../demo/demo-servers.js';
@@ -35,7 +35,7 @@ t.test('every handshake, list and page has an id of its own', async (t) => {
   t.equal(new Set(ids).size, ids.length);
 });
 
-t.test('another process has other ids: it may go on with the same upstream session', async (t) => {
+t.test('another process uses other ids: it may continue the same upstream session', async (t) => {
   const [one, other] = [new OwnIds(), new OwnIds()];
   t.not(one.next().toString(), other.next().toString());
   t.type(JSON.parse(one.next().toString()), 'string');

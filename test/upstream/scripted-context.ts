@@ -1,4 +1,4 @@
-// The context of upstream sessions in a test: a scripted HTTP client, and a clock that goes on when the test says so.
+// The context of upstream sessions in a test: a scripted HTTP client, and a clock that the test sets.
 import type { AnswerOptions, UpstreamOptions } from '../../src/config/dataplane-options.js';
 import { answerOptions } from '../support/answer-options.js';
 import { Notices } from '../../src/upstream/http/notices.js';
@@ -28,28 +28,28 @@ export class ScriptedContext implements UpstreamContext {
   readonly streams = this.http;
   options: UpstreamOptions = upstreamOptions;
   readonly answers: AnswerOptions = answerOptions;
-  /** What was said for the log, in order: a fault's kind, or `available`. */
+  /** What was reported to the log, in order: a fault's kind, or `available`. */
   readonly reports: (UpstreamFaultKind | 'available')[] = [];
-  /** Tries to open a session that have failed. */
+  /** Failed attempts to open a session. */
   readonly openFaults: string[] = [];
-  /** Kinds of requests' failures. */
+  /** Kinds of the failures of requests. */
   readonly failures: string[] = [];
   readonly deadlines: DeadlineWheel;
   readonly notices: Notices;
   readonly replies: Notices;
   readonly endpoints: Endpoints;
-  /** What chance says next: delays with a jitter are as long as they can be. */
+  /** The next random number: at 0, delays with jitter have their full length. */
   random = 0;
   readonly ids = new OwnIds();
-  /** Those of a directory, when a test has one. */
+  /** The credentials of a directory, when a test has one. */
   credentials: OAuthSourceMeans;
   readonly answerMemory: MessageMemory;
-  /** Backends are asked what they speak; without this each was a moment ago. */
   onChanged: UpstreamContext['onChanged'] = undefined;
+  /** Whether backends are asked which eras they speak; otherwise each counts as asked a moment ago. */
   asksEras = false;
   #nowMs = 1_000;
 
-  /** @param t the wheel ends with the test. */
+  /** @param t the wheel is stopped at the end of this test. */
   constructor(t: { teardown(end: () => void): unknown }) {
     this.deadlines = new DeadlineWheel(TICK_MS, () => this.#nowMs);
     this.answerMemory = createMessageMemories(createAccounts(), this.deadlines).answers;
@@ -89,7 +89,7 @@ export class ScriptedContext implements UpstreamContext {
     return this.#nowMs;
   }
 
-  /** Lets time pass; whatever is due is called back. */
+  /** Advances the clock and runs every deadline that is due. */
   advance(ms: number): void {
     this.#nowMs += ms;
     this.deadlines.tick();

@@ -1,5 +1,5 @@
-// An upstream HTTP client whose backend is the test: every request is kept, and answered by hand, callback by callback.
-// It keeps the promise of the interface that nothing is called back after an abort.
+// An upstream HTTP client whose backend is the test: every request is recorded, and answered by hand, callback by callback. It keeps the
+// interface's promise that nothing is called back after an abort.
 import type {
   HttpUpstream,
   UpstreamCall,
@@ -8,7 +8,7 @@ import type {
 } from '../../src/upstream/http/http-upstream.js';
 import { upstreamFault, type UpstreamFault, type UpstreamFaultKind } from '../../src/upstream/http/upstream-fault.js';
 
-/** In an answer's text: the id of the request that it answers, which the gateway has made up. */
+/** A placeholder in a response's text: replaced by the id that the gateway gave the request. */
 export const REQUEST_ID = 'id of the request';
 
 export class ScriptedUpstream implements HttpUpstream {
@@ -23,7 +23,7 @@ export class ScriptedUpstream implements HttpUpstream {
 
   async close(): Promise<void> {}
 
-  /** The request of this number; throws when so many were not sent. */
+  /** The request with this index; throws when fewer were sent. */
   call(index: number): ScriptedCall {
     const call = this.calls.at(index);
     if (call === undefined) throw new Error(`no request ${index}: ${this.summary.join(', ')}`);
@@ -34,7 +34,7 @@ export class ScriptedUpstream implements HttpUpstream {
     return this.call(-1);
   }
 
-  /** What was sent, each as its JSON-RPC method or, without a body, its HTTP method. */
+  /** What was sent: for each request its JSON-RPC method or, without a body, its HTTP method. */
   get summary(): string[] {
     return this.calls.map((call) => call.summary);
   }
@@ -101,7 +101,7 @@ export class ScriptedCall implements UpstreamCall {
     return this;
   }
 
-  /** The same with bytes that are the call's own from here on. */
+  /** The same with a buffer that the call owns from here on. */
   chunk(bytes: Buffer): this {
     if (!this.isAborted) this.#handler.onData(bytes);
     bytes.fill('!');
@@ -118,12 +118,12 @@ export class ScriptedCall implements UpstreamCall {
     return this;
   }
 
-  /** A whole answer of type JSON. */
+  /** A whole JSON response. */
   json(text: string, sessionId = '', status = 200): this {
     return this.head(status, 'application/json', sessionId).data(text).end();
   }
 
-  /** The same in one piece whose length its head says: overwritten once it has ended. */
+  /** The same in one piece whose head states its length; overwritten once the response has ended. */
   whole(text: string): this {
     const bytes = Buffer.from(text);
     this.head(200, 'application/json', '', bytes.length);
@@ -133,7 +133,7 @@ export class ScriptedCall implements UpstreamCall {
     return this;
   }
 
-  /** A whole answer without a body. */
+  /** A whole response without a body. */
   empty(status = 202): this {
     return this.head(status, '').end();
   }

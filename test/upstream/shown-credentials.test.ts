@@ -1,4 +1,4 @@
-// What an upstream session shows of a backend's `auth` when the store takes its time: nothing is said without it.
+// How an upstream session shows a backend's `auth` when the store is slow: nothing is sent without it.
 import t, { type Test } from 'tap';
 import type { StoredSecretRead } from '../../src/secrets/stored-secrets.js';
 import { NO_METADATA } from '../../src/upstream/http/request-metadata.js';
@@ -20,7 +20,7 @@ const RECORD = {
   instructions: undefined,
 } as const;
 
-/** Secrets of a store that answers when the test says so, with the same for all who have asked by then. */
+/** Secrets of a store that answers when the test says so, with the same outcome for all who have asked by then. */
 class SlowSecrets {
   #pending: Promise<StoredSecretRead> | undefined;
   #answer: ((read: StoredSecretRead) => void) | undefined;
@@ -42,7 +42,7 @@ function createScene(t: Test, sessionId: string) {
   context.credentials = { ...context.credentials, secrets: new Secrets(undefined, () => context.nowMs(), secrets) };
   const memory = { tryKeepText: ({ length }: string) => length, drop: () => undefined };
   const session = new UpstreamSession(context, 'alice', BACKEND, INTRODUCTION, memory);
-  // As another process has opened it.
+  // As if another process had opened it.
   session.restore({ ...RECORD, sessionId });
   return { secrets, session, http: context.http };
 }
@@ -53,7 +53,7 @@ function found(value: string): StoredSecretRead {
   return { kind: 'found', secret: { value, origins: 'any' } };
 }
 
-t.test('what is said in a session that another process has opened waits for the secret', async (t) => {
+t.test('a message in a session that another process opened waits for the secret', async (t) => {
   const { secrets, session, http } = createScene(t, 'S-1');
   const shown = (): (string | undefined)[] =>
     http.calls.map(({ request: { headers } }) => headers[headers.indexOf('authorization') + 1]);
@@ -69,7 +69,7 @@ t.test('what is said in a session that another process has opened waits for the 
   t.same(shown(), ['Bearer 1', 'Bearer 2'], 'the secret as it is by now');
 });
 
-t.test('what waits for the secret as the session ends is not said', async (t) => {
+t.test('a message that waits for the secret when the session ends is not sent', async (t) => {
   const { secrets, session, http } = createScene(t, '');
   let doneCount = 0;
   session.send(MESSAGE, NO_METADATA, () => (doneCount += 1));

@@ -42,7 +42,7 @@ t.test('files of secrets are named by their bare names', async (t) => {
   }
 });
 
-t.test('headers are any but the gateway’s own, each once', async (t) => {
+t.test('any headers are allowed but the gateway’s own, each once', async (t) => {
   for (const name of ['Authorization', 'x-api-key', 'Cookie']) t.equal(authFault(headers({ [name]: 'a' })), undefined);
   for (const name of [
     'Host',
@@ -67,7 +67,7 @@ t.test('headers are any but the gateway’s own, each once', async (t) => {
   t.match(authFault(headers(Object.fromEntries(Array.from({ length: 9 }, (_, i) => [`x-${i}`, 'a'])))), /1 to 8/);
 });
 
-t.test('a config whose auth is no auth is refused, and names the member', async (t) => {
+t.test('a config with an invalid auth is refused, and the member is named', async (t) => {
   t.equal(issuesOf(headers({ authorization: 'a' })), '');
   t.match(issuesOf('x'), /^virtual_hosts\.v\.backends\.b\.auth: must be an object$/);
   t.match(issuesOf({ type: 'oauth', headers: {} }), /auth\.type: must be headers/);
@@ -78,7 +78,7 @@ t.test('a config whose auth is no auth is refused, and names the member', async 
   t.match(issuesOf(headers({ authorization: '../a' })), /auth\.headers: a file must be/);
 });
 
-t.test('what auth sets is not copied from the caller, also over the thread', async (t) => {
+t.test('a header that auth sets is not copied from the caller, even after passing through the thread', async (t) => {
   const auth = headers({ Authorization: 'a' });
   const decoding = decodeUserConfig(configWith(auth, { passthrough_headers: ['authorization', 'x-tenant'] }));
   if (!decoding.ok) throw new Error(decoding.issues);

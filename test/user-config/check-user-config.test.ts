@@ -48,12 +48,12 @@ t.test('a member that looks like a known one is an error that names the known on
   ]);
 });
 
-t.test('others may have members of their own, and what is keyed by names has none', async (t) => {
+t.test('unknown members are allowed, and entries keyed by names are never mistaken for members', async (t) => {
   const config = { colour: 1, virtual_hosts: { virtual_host: { backends: { allowed_tools: { url, note: '' } } } } };
   t.strictSame(inWords(check(config)), { errors: [], warnings: [] });
 });
 
-t.test('where nothing unknown may stand, the likely name is told too', async (t) => {
+t.test('where no unknown member is allowed, the likely name is suggested, too', async (t) => {
   const auth = { type: 'headers', header: {}, headers: { 'x-key': { files: 'a', file: 'b' } } };
   t.strictSame(inWords(check(withBackend({ auth }))).errors, [
     `${AT_B}.auth.headers.x-key.files: is not known; did you mean file?`,
@@ -61,7 +61,7 @@ t.test('where nothing unknown may stand, the likely name is told too', async (t)
   ]);
 });
 
-t.test('what is wrong and what is odd are told together', async (t) => {
+t.test('errors and warnings are reported together', async (t) => {
   const config = withBackend({ url: 'ftp://x', allowed_tools: [] });
   t.strictSame(inWords(check(config)).errors, [
     `${AT_B}.url: must be an http or https URL without credentials`,
@@ -69,7 +69,7 @@ t.test('what is wrong and what is odd are told together', async (t) => {
   ]);
 });
 
-t.test('what is right and perhaps not meant is a warning', async (t) => {
+t.test('valid but perhaps unintended settings are warnings', async (t) => {
   for (const [backend, warning] of [
     [{ url: 'HTTP://b.example/mcp' }, /^virtual_hosts\.vh\.backends\.b\.url: is plain text.*plain-text-or-tls$/],
     [{ transport: 'STDIO' }, /\.transport: is STDIO, which is not supported$/],
@@ -84,7 +84,7 @@ t.test('what is right and perhaps not meant is a warning', async (t) => {
   t.strictSame(inWords(check(withBackend({}))), { errors: [], warnings: [] });
 });
 
-t.test('of very many some are told, and the others counted', async (t) => {
+t.test('of very many problems some are listed, and the others counted', async (t) => {
   const backends = Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`b${index}`, { url, expose: 1 }]));
   const { errors, untoldCount } = check({ virtual_hosts: { vh: { backends } } });
   t.equal(errors.length, limits.configCheckIssuesMax);
@@ -92,7 +92,7 @@ t.test('of very many some are told, and the others counted', async (t) => {
   t.equal(check({ virtual_hosts: {} }).untoldCount, 0);
 });
 
-t.test("a backend that gets the gateway's own token of the caller is told", async (t) => {
+t.test("a backend that would get the caller's token for the gateway is reported", async (t) => {
   const warned = (backend: object): string[] => inWords(check(withBackend(backend))).warnings;
   t.match(warned({ passthrough_headers: ['X-Team', 'Authorization'] }), [
     /passthrough_headers: has authorization: the backend would get the caller's token/,

@@ -20,7 +20,7 @@ function compileBackend(backend: unknown, upstreamMode?: 'tls-only' | 'plain-tex
   return compile({ b: backend }, upstreamMode).backendsByNameLength[0]!;
 }
 
-t.test('a backend is taken apart once', async (t) => {
+t.test('a backend is compiled once', async (t) => {
   t.same(compileBackend({ url: 'https://B.example:8443/a/mcp?tenant=7#part', name: 'other' }), {
     name: 'b',
     prefix: 'b-',
@@ -55,7 +55,7 @@ for (const { transport, scheme, mode, obstacle } of obstacles) {
   });
 }
 
-t.test('headers may be listed in any case and are copied in none but lower', async (t) => {
+t.test('headers may be listed in any case and are copied in lower case only', async (t) => {
   const { passthroughHeaders } = compileBackend({
     url,
     passthrough_headers: ['X-Tenant', 'x-tenant', 'Authorization'],
@@ -94,12 +94,12 @@ for (const name of [...neverCopied, ...neverCopied.map((name) => name.toUpperCas
   });
 }
 
-t.test('what only begins like one of them is copied', async (t) => {
+t.test('a header that only begins like one of them is copied', async (t) => {
   const names = ['hostname', 'x-host', 'tenant', 'trailers', 'upgrade-insecure-requests', 'x-mcp-session-id', 'cookie'];
   t.same([...compileBackend({ url, passthrough_headers: names }).passthroughHeaders], names);
 });
 
-t.test('a virtual host knows the headers of all its backends', async (t) => {
+t.test('a virtual host lists the headers of all its backends', async (t) => {
   const { passthroughHeaders } = compile({
     a: { url, passthrough_headers: ['X-A', 'X-Both'] },
     b: { url, passthrough_headers: ['x-both', 'x-b', 'host'] },

@@ -1,4 +1,4 @@
-// What a config may say of tools and prompts: read, refused and warned of; and which name belongs to what.
+// What a config may say about tools and prompts: what is read, refused and warned about; and which name belongs to what.
 import t from 'tap';
 import { limits } from '../../src/shared/limits.js';
 import { compileUserConfig } from '../../src/user-config/compile-config.js';
@@ -24,7 +24,7 @@ function compile(backends: Backends): CompiledUserConfig {
   return compileUserConfig(decoding.config, 'tls-only');
 }
 
-/** `backend / bare name` of a tool, or of a prompt. */
+/** Routes names of tools, or of prompts, to `backend / bare name`. */
 function routes(backends: Backends, kind: 'tools' | 'prompts' = 'tools'): (name: string) => string | undefined {
   const virtualHost = compile(backends).virtualHosts.get('vh')!;
   return (name) => {
@@ -33,7 +33,7 @@ function routes(backends: Backends, kind: 'tools' | 'prompts' = 'tools'): (name:
   };
 }
 
-t.test('a renamed tool has its new name alone, and others theirs', async (t) => {
+t.test('a renamed tool has only its new name, and the others keep theirs', async (t) => {
   const route = routes({ b: { tools: { a: { name: 'z' }, x: { name: 'y' }, y: { name: 'x' }, h: { hidden: true } } } });
   t.equal(route('b-z'), 'b / a');
   t.equal(route('b-a'), undefined);
@@ -44,12 +44,12 @@ t.test('a renamed tool has its new name alone, and others theirs', async (t) => 
   t.equal(routes({ b: { tools: { a: { name: 'z' } } } }, 'prompts')('b-a'), 'b / a', 'prompts are apart');
 });
 
-t.test('the name of a hidden tool may be another’s', async (t) => {
+t.test('another tool may take the name of a hidden one', async (t) => {
   const route = routes({ b: { tools: { a: { hidden: true }, x: { name: 'a' } } } });
   t.equal(route('b-a'), 'b / x');
 });
 
-t.test('what is hidden or has closed arguments is not reached in other capitals either', async (t) => {
+t.test('a tool that is hidden or has closed arguments is not reached in other capitals either', async (t) => {
   const tools = {
     delete_file: { hidden: true },
     read: { name: 'show', fixed_arguments: { root: '/h' } },
@@ -72,7 +72,7 @@ t.test('what is hidden or has closed arguments is not reached in other capitals 
   t.equal(prompt('b-READ'), 'b / READ');
 });
 
-t.test('allow-lists have the backend’s own names', async (t) => {
+t.test('allow-lists contain the backend’s own names', async (t) => {
   const route = routes({
     b: { allowed_tool_names: ['a', 'h'], tools: { a: { name: 'z' }, c: { name: 'y' }, h: { hidden: true } } },
   });
@@ -80,7 +80,7 @@ t.test('allow-lists have the backend’s own names', async (t) => {
   for (const name of ['b-a', 'b-y', 'b-c', 'b-h']) t.equal(route(name), undefined, name);
 });
 
-t.test('a prefix stands for the backend’s name, before names but not before ids of tasks', async (t) => {
+t.test('a prefix replaces the backend’s name before names, but not before ids of tasks', async (t) => {
   const backends = { long: { prefix: 'l' }, 'l-m': {}, all: { prefix: '' } };
   const route = routes(backends);
   t.equal(route('l-x'), 'long / x');
@@ -119,7 +119,7 @@ t.test('what is wrong is refused, and named', async (t) => {
   for (const [backends, issues] of refused) t.match(decode(backends), { ok: false, issues });
 });
 
-t.test('of no more tools and prompts than so many something is said', async (t) => {
+t.test('the number of curated tools and prompts is limited', async (t) => {
   const most = limits.curatedItemsMax;
   const members = (count: number): object =>
     Object.fromEntries(Array.from({ length: count }, (_, n) => [`t${n}`, { title: 'T' }]));
@@ -128,7 +128,7 @@ t.test('of no more tools and prompts than so many something is said', async (t) 
     t.match(decode({ b: { [kind]: members(most + 1) } }), { ok: false, issues: `b.${kind}: must be at most ${most}` });
 });
 
-t.test('of names that not every client takes a word is said, where the config chooses them', async (t) => {
+t.test('names that not every client accepts are warned about, where the config chooses them', async (t) => {
   const oddities = (backends: Backends): string => {
     const decoding = decode(backends);
     return decoding.ok ? (decoding.oddities ?? '') : decoding.issues;
@@ -141,7 +141,7 @@ t.test('of names that not every client takes a word is said, where the config ch
   t.equal(oddities({ b: { tools: { 'a.b': { hidden: true } } } }), '');
 });
 
-t.test('curation reaches other threads as it is', async (t) => {
+t.test('curation reaches other threads unchanged', async (t) => {
   const tools = {
     __proto__x: { name: '__proto__', fixed_arguments: { a: 1.5, b: { c: [null] } }, hidden_arguments: ['d'] },
     two: { hidden: true, title: 'T', description: 'D' },

@@ -1,4 +1,4 @@
-// The published JSON Schema is that of the program, explains every member, and judges configs as the program does.
+// The published JSON Schema is the program's own, explains every member, and judges configs as the program does.
 import { readFileSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import t from 'tap';
@@ -13,7 +13,7 @@ t.test('docs/user-config.schema.json is what `switchyard config schema` prints',
   t.strictSame(JSON.parse(published), JSON.parse(JSON.stringify(userConfigJsonSchema())));
 });
 
-t.test('every meaning is that of a member, and every member of a backend has one', async (t) => {
+t.test('every explanation is that of a member, and every member of a backend has one', async (t) => {
   const places: string[] = [];
   const walk = (schema: Record<string, unknown>, place: readonly string[]): void => {
     places.push(place.join('.'));
@@ -35,7 +35,7 @@ t.test('every meaning is that of a member, and every member of a backend has one
   );
 });
 
-t.test('it takes what the program takes, and refuses what that refuses', async (t) => {
+t.test('the schema accepts what the program accepts, and refuses what it refuses', async (t) => {
   const withBackend = (backend: unknown): unknown => ({ virtual_hosts: { vh: { backends: { b: backend } } } });
   const configs: readonly unknown[] = [
     { virtual_hosts: {} },

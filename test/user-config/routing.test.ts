@@ -5,7 +5,7 @@ import { printable } from '../support/printable.js';
 import { Random } from '../support/random.js';
 import { backendOf, virtualHostOf } from '../relay/virtual-host.js';
 
-/** A route as text, `backend / bare name`. */
+/** A route as text: `backend / bare name`. */
 function route(virtualHost: ReturnType<typeof virtualHostOf>, name: string): string | undefined {
   const found = routeName(virtualHost, 'tools', name);
   return found === undefined ? undefined : `${found.backend.name} / ${found.bareName}`;
@@ -41,7 +41,7 @@ t.test('names are compared by their characters, whatever those are', async (t) =
   t.equal(route(virtualHost, '\ud83d-x'), undefined, 'half of a surrogate pair');
 });
 
-t.test('an allow-list leaves out everything else, by bare names', async (t) => {
+t.test('an allow-list excludes everything else, by bare names', async (t) => {
   const virtualHost = virtualHostOf({ a: { allowed_tool_names: ['x', 'a-y'] }, b: { allowed_tool_names: [] } });
   t.equal(route(virtualHost, 'a-x'), 'a / x');
   t.equal(route(virtualHost, 'a-a-y'), 'a / a-y');
@@ -64,7 +64,7 @@ t.test('a tool whose merged name goes to a longer backend name cannot be reached
   t.equal(route(virtualHost, 'a-b-c'), undefined, "it is the longer one's, even when its allow-list refuses it");
 });
 
-t.test('agrees with the rule read literally, on random names', async (t) => {
+t.test('routing agrees with a literal reading of the rule, on random names', async (t) => {
   const random = new Random(20_251_125);
   const alphabet = ['a', 'b', '-', '-', 'é'];
   const name = (lengthMax: number): string =>

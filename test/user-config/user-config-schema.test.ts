@@ -9,7 +9,7 @@ function issuesOf(json: string | Buffer): string {
   return decoding.ok ? 'decoded' : decoding.issues;
 }
 
-/** A config of one backend `b` in one virtual host `vh`. */
+/** A config with one backend `b` in one virtual host `vh`. */
 function withBackend(backend: unknown): string {
   return JSON.stringify({ virtual_hosts: { vh: { backends: { b: backend } } } });
 }
@@ -29,11 +29,11 @@ const defaults = {
   allowed_prompt_names: [],
 };
 
-t.test('what is left out has its default', async (t) => {
+t.test('an absent member has its default', async (t) => {
   t.same(decodeBackend({ url }), defaults);
 });
 
-t.test('everything that the specification lists is taken', async (t) => {
+t.test('everything that the specification lists is accepted', async (t) => {
   const full = {
     name: 'b',
     url: 'http://127.0.0.1:3000/mcp?tenant=7',
@@ -52,12 +52,12 @@ t.test('unknown members are ignored at every level', async (t) => {
   t.same(decoding.ok && decoding.config.virtual_hosts.get('vh')?.backends.get('b'), defaults);
 });
 
-t.test('no virtual hosts and no backends are configs too', async (t) => {
+t.test('configs without virtual hosts or backends are valid', async (t) => {
   t.equal(issuesOf('{"virtual_hosts":{}}'), 'decoded');
   t.equal(issuesOf('{"virtual_hosts":{"":{"backends":{}}}}'), 'decoded');
 });
 
-t.test('names that objects are born with are names like any other', async (t) => {
+t.test('names of JavaScript’s built-in members are names like any other', async (t) => {
   for (const name of ['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'prototype']) {
     const json = `{"virtual_hosts":{"${name}":{"backends":{"${name}":{"url":"${url}"}}}}}`;
     const decoding = decodeUserConfig(Buffer.from(json));
@@ -129,7 +129,7 @@ for (const [what, json, issues] of refused) {
   t.test(`refused: ${what}`, async (t) => t.equal(issuesOf(json), issues));
 }
 
-t.test('no value is repeated in what is told', async (t) => {
+t.test('messages repeat no value', async (t) => {
   const members = ['name', 'url', 'transport', 'passthrough_headers', 'allowed_tool_names', 'allowed_prompt_names'];
   for (const wrong of [SECRET, { [SECRET]: 1 }, [[SECRET]]]) {
     const backend = Object.fromEntries(members.map((member) => [member, wrong]));
@@ -140,7 +140,7 @@ t.test('no value is repeated in what is told', async (t) => {
   t.notMatch(issuesOf(`{"virtual_hosts": ${SECRET}`), SECRET);
 });
 
-t.test('many faults are counted, long names cut', async (t) => {
+t.test('many faults are counted, and long names are cut', async (t) => {
   const backends = Object.fromEntries(Array.from({ length: 500 }, (_, n) => [`backend-${n}`, {}]));
   const issues = issuesOf(JSON.stringify({ virtual_hosts: { vh: { backends } } }));
   t.match(issues, /backend-9\.url: must be a string; and 490 more$/);
@@ -148,13 +148,13 @@ t.test('many faults are counted, long names cut', async (t) => {
   t.ok(long.length < 400, `${long.length} characters`);
 });
 
-t.test('a config over the limit is refused unread', async (t) => {
+t.test('a config over the size limit is refused unread', async (t) => {
   const padded = (bytes: number): Buffer => Buffer.from(withBackend({ url }).padEnd(bytes));
   t.equal(issuesOf(padded(limits.userConfigBytesMax)), 'decoded');
   t.match(issuesOf(padded(limits.userConfigBytesMax + 1)), 'larger than 4194304 bytes');
 });
 
-t.test('deep nesting ends in an answer', async (t) => {
+t.test('a deeply nested config gets an answer', async (t) => {
   const depth = 1_000_000;
   t.equal(issuesOf('['.repeat(depth)), 'not JSON');
   t.match(issuesOf(`{"virtual_hosts":${'['.repeat(depth)}${']'.repeat(depth)}}`), /must be an object|not JSON/);

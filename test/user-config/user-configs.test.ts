@@ -23,7 +23,7 @@ function found(read: UserConfigRead | Promise<UserConfigRead>): CompiledUserConf
   return read.config;
 }
 
-/** A store that answers whatever the test sets, at once or later. */
+/** A store that returns what the test sets, at once or later. */
 class ScriptedStore implements Omit<Store, 'readRecord' | 'swapRecord'> {
   readonly kind = 'redis';
   answer: StoreRead | Promise<StoreRead> = { kind: 'missing' };
@@ -44,7 +44,7 @@ class ScriptedStore implements Omit<Store, 'readRecord' | 'swapRecord'> {
   async close(): Promise<void> {}
 }
 
-t.test('on a real store: compiled once per change of the bytes', async (t) => {
+t.test('on a real store, a config is compiled once per change of its bytes', async (t) => {
   const store = new EmbeddedStore(createScratchDirectory(t));
   t.teardown(() => store.close());
   const configs = new UserConfigs(store, 'tls-only');
@@ -67,7 +67,7 @@ t.test('on a real store: compiled once per change of the bytes', async (t) => {
   t.match(configs.read('\ud800'), { kind: 'failed', reason: /cannot be encoded/ });
 });
 
-t.test('equal bytes in another buffer keep what was compiled', async (t) => {
+t.test('equal bytes in another buffer keep the compiled config', async (t) => {
   const store = new ScriptedStore();
   const configs = new UserConfigs(store, 'tls-only');
   store.answer = { kind: 'found', value: oneBackend };
@@ -92,7 +92,7 @@ t.test('a store that needs time is waited for', async (t) => {
   t.same(await configs.read('alice'), { kind: 'failed', reason: 'lost' });
 });
 
-t.test('what cannot be decoded is decoded once', async (t) => {
+t.test('an invalid config is decoded once', async (t) => {
   const store = new ScriptedStore();
   const configs = new UserConfigs(store, 'tls-only');
   store.answer = { kind: 'found', value: Buffer.from('{}') };
@@ -119,7 +119,7 @@ t.test('the upstream mode reaches the backends', async (t) => {
   }
 });
 
-t.test('of members that look misspelt a word is said, once for each config, small or large', async (t) => {
+t.test('members that look misspelled are logged, once for each config, small or large', async (t) => {
   const told: string[] = [];
   const store = new ScriptedStore();
   const configs = new UserConfigs(store, 'tls-only', (subject, oddities) => told.push(`${subject}: ${oddities}`));
@@ -139,18 +139,18 @@ t.test('of members that look misspelt a word is said, once for each config, smal
   t.equal(told.length, 2);
 });
 
-t.test('a member that is known elsewhere means nothing where it stands', async (t) => {
+t.test('a member that is known elsewhere has no effect in the wrong place', async (t) => {
   const decoding = decodeUserConfig(Buffer.from('{"virtual_hosts":{"vh":{"backends":{},"allowed_tool_names":["a"]}}}'));
   t.match(decoding, { ok: true, oddities: 'virtual_hosts.vh.allowed_tool_names: has no effect here' });
 });
 
-t.test('to forget is the work of the store', async (t) => {
+t.test('forgetting is left to the store', async (t) => {
   const store = new ScriptedStore();
   new UserConfigs(store, 'tls-only').forget('alice');
   t.same(store.forgotten, ['alice']);
 });
 
-/** Names that JSON writes with escapes, and all that a backend may have. */
+/** Names that JSON escapes, and every member that a backend may have. */
 const colourful = configBytes({
   'é"\n\u2028': {
     url: 'http://b.example/mcp?x=1',
@@ -170,7 +170,7 @@ function configsOf(t: Test): { store: ScriptedStore; configs: UserConfigs } {
   return { store, configs };
 }
 
-t.test('a large config comes to the same as if it were small', async (t) => {
+t.test('a large config compiles to the same as a small one would', async (t) => {
   t.ok(colourful.length > limits.userConfigInlineBytesMax);
   const { store, configs } = configsOf(t);
   store.answer = { kind: 'found', value: colourful };
@@ -191,7 +191,7 @@ t.test('a large config comes to the same as if it were small', async (t) => {
   t.equal(configs.read('alice'), read, 'and is remembered');
 });
 
-t.test('of two large configs the one that was written last is remembered', async (t) => {
+t.test('of two large configs the one written last is cached', async (t) => {
   const { store, configs } = configsOf(t);
   store.answer = { kind: 'found', value: colourful };
   const first = configs.read('alice');
@@ -202,7 +202,7 @@ t.test('of two large configs the one that was written last is remembered', async
   t.equal(configs.read('alice'), await second);
 });
 
-t.test('a large config at fault is told as a small one is, and remembered', async (t) => {
+t.test('an invalid large config is reported like a small one, and cached', async (t) => {
   const { store, configs } = configsOf(t);
   const faulty = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`b${index}`, { url: 'none' }]));
   store.answer = { kind: 'found', value: configBytes(faulty) };
@@ -211,14 +211,14 @@ t.test('a large config at fault is told as a small one is, and remembered', asyn
   t.equal(configs.read('alice'), read);
 });
 
-t.test('a config of nothing but faults is refused', async (t) => {
+t.test('a config that consists of faults is refused', async (t) => {
   const members = Array.from({ length: 200_000 }, (_, index) => `"b${index}":0`).join();
   const bytes = Buffer.from(`{"virtual_hosts":{"vh":{"backends":{${members}}}}}`);
   t.ok(bytes.length <= limits.userConfigBytesMax);
   t.strictSame(decodeUserConfig(bytes), { ok: false, issues: 'too many invalid members to list' });
 });
 
-t.test('a config as large as may be does not hold up the event loop', async (t) => {
+t.test('a config of the maximum size does not block the event loop', async (t) => {
   const fill = (member: (index: number) => string): string => {
     const list: string[] = [];
     for (let chars = 0; chars < limits.userConfigBytesMax - 200; chars += list.at(-1)!.length + 1) {
@@ -232,7 +232,7 @@ t.test('a config as large as may be does not hold up the event loop', async (t) 
     tools: `{"virtual_hosts":{"vh":{"backends":{"b":{"url":"${url}","allowed_tool_names":[${fill((index) => `"t${index}"`)}]}}}}}`,
   };
   for (const [what, text] of Object.entries(kinds)) {
-    // What a config costs it costs each time; what others do to the machine they do not.
+    // The cost of a config itself recurs at each try; delays by other processes do not.
     for (let tries = 1; ; tries += 1) {
       const { store, configs } = configsOf(t);
       store.answer = { kind: 'found', value: Buffer.from(text) };
@@ -251,7 +251,7 @@ t.test('a config as large as may be does not hold up the event loop', async (t) 
   }
 });
 
-t.test('a virtual host as it is now: gone with its config, unknown while that cannot be read', async (t) => {
+t.test('the current state of a virtual host: gone with its config, unknown while that cannot be read', async (t) => {
   const store = new ScriptedStore();
   const configs = new UserConfigs(store, 'tls-only');
   const read = hostReader(configs);

@@ -1,4 +1,4 @@
-// What operators are told of a call is what routing makes of it, whatever the config says of prefixes and names.
+// The explanation of a call that operators get agrees with routing, whatever the config says about prefixes and names.
 import t from 'tap';
 import { routeName } from '../../src/user-config/routing.js';
 import { upstreamFault } from '../../src/upstream/http/upstream-fault.js';
@@ -29,7 +29,7 @@ function explained(tool: string, host = virtualHost, seen = relay): Record<strin
   return explain(question, { kind: 'found', config }, seen) as Record<string, unknown>;
 }
 
-t.test('the verdict is what becomes of the call', async (t) => {
+t.test('the verdict is the outcome of the call', async (t) => {
   const rows: readonly (readonly [tool: string, goesTo: string | undefined, words: RegExp])[] = [
     ['docs-read', 'files/read_file_v2', /allowed: a call goes to files as "read_file_v2", as its entry/],
     ['docs-old', 'files/old', /allowed: a call goes to files as "old"\. /],
@@ -56,7 +56,7 @@ t.test('the verdict is what becomes of the call', async (t) => {
   t.match(explained('files-read', some)['verdict'], /^unknown backend: .*available: files, docs\./);
 });
 
-t.test('a backend that nobody reaches says why, in the verdict and beside it', async (t) => {
+t.test('an unreachable backend shows why, in the verdict and beside it', async (t) => {
   const told = virtualHostOf({
     down: { url: 'https://down.example/mcp' },
     plain: { url: 'http://plain.example/mcp' },
@@ -78,7 +78,7 @@ t.test('a backend that nobody reaches says why, in the verdict and beside it', a
   ]);
 });
 
-t.test('of a backend its prefix is told, and how much of it is curated', async (t) => {
+t.test('a backend’s prefix is shown, and how much of it is curated', async (t) => {
   const { backends: told } = explained('');
   t.match(told, [
     { name: 'files', prefix: 'docs-', curatedTools: 3, curatedPrompts: 1 },

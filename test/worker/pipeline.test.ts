@@ -1,5 +1,5 @@
-// The steps of a request that need an overloaded worker, a caller that goes away, or a hop: the parts around the pipeline
-// are stand-ins that note what is asked of them.
+// The steps of a request that need an overloaded worker, a caller that goes away, or a hop: the parts around the pipeline are stand-ins
+// that record how they are called.
 import t from 'tap';
 import type { Caller } from '../../src/relay/exchange/caller.js';
 import type { Exchange, ExchangeWatcher } from '../../src/relay/exchange/exchange.js';
@@ -28,7 +28,7 @@ interface Scene {
   readonly pipeline: Pipeline;
   readonly lines: string[];
   readonly relayed: Exchange[];
-  /** What the worker's overload is asked about: method, what is wanted, subject. */
+  /** What the overload door is asked: method, what is wanted, subject. */
   readonly asked: [method: string, wanted: string, subject: string][];
   admission: AdmissionOutcome | Promise<AdmissionOutcome>;
   overloadRefusal: Refusal | undefined;
@@ -75,11 +75,11 @@ function createScene(changes: Partial<PipelineParts> = {}): Scene {
 interface ScriptedExchange {
   readonly exchange: EdgeExchange & { isAborted: boolean };
   readonly steps: string[];
-  /** The body has come to its end. */
+  /** Ends the request's body. */
   receive(outcome: BodyOutcome, body?: string): void;
 }
 
-/** A POST with a session, and the steps that it was taken through. */
+/** A POST with a session, and the steps that it went through. */
 function createExchange(
   method = 'POST',
   isReceived = false,
@@ -134,7 +134,7 @@ function createExchange(
   };
 }
 
-t.test('the body of who is known is let in at once, that of who is not yet known is held', async (t) => {
+t.test('the body of an admitted caller is read at once, that of one not yet known is held', async (t) => {
   const scene = createScene();
   const known = createExchange();
   scene.pipeline.onRequest(known.exchange);
@@ -148,7 +148,7 @@ t.test('the body of who is known is let in at once, that of who is not yet known
   t.same(unknown.steps, ['held', 'let in for alice', 'body awaited']);
 });
 
-t.test('a caller that goes away before it is known is asked for nothing', async (t) => {
+t.test('a caller that goes away before it is known is not asked for anything', async (t) => {
   const scene = createScene();
   scene.admission = Promise.resolve(admitted);
   const { exchange, steps } = createExchange();
@@ -169,7 +169,7 @@ t.test('an overloaded worker refuses before it reads a body', async (t) => {
   t.match(scene.lines, [/"refusal":"overloaded"/]);
 });
 
-t.test('a POST that its head refuses is refused under its id, and for its head however its body ends', async (t) => {
+t.test('a POST refused for its head is refused under its id, however its body ends', async (t) => {
   const { pipeline, lines } = createScene();
   const message = '{"jsonrpc":"2.0","id":"a","method":"ping"}';
   const long = String(limits.readAtOnceBytesMax + 1);
@@ -213,7 +213,7 @@ t.test('an overloaded worker reads no body to refuse it', async (t) => {
   t.same(steps, ['answered 406'], 'and says what is wrong with the head, which comes first');
 });
 
-t.test('the owner of a session refuses what comes by a hop, too, and says so in the access log', async (t) => {
+t.test('the owner of a session also refuses requests that come by a hop, and logs them', async (t) => {
   const scene = createScene();
   scene.overloadRefusal = refusals.overloaded;
   const { exchange, steps } = createExchange('DELETE');
@@ -228,7 +228,7 @@ t.test('the owner of a session refuses what comes by a hop, too, and says so in 
   t.equal(scene.relayed.length, 1);
 });
 
-t.test('a hop that is tried again and again has failed once: when nobody waits for it any more', async (t) => {
+t.test('a hop that is retried counts as failed once: when nobody waits for it any more', async (t) => {
   const figures = new WorkerFigures();
   let waits = 0;
   const { pipeline } = createScene({

@@ -1,5 +1,6 @@
-// Of the requests that come in one turn of the event loop the first pass, and others while it has not lasted long; the rest waits
-// for turns by subject. Each test says what a request takes; the turns are the event loop's own.
+// Of the requests that arrive in one turn of the event loop the first pass, and more while the turn is still short; the rest waits for
+// turns
+// by subject. Each test sets how long a request takes; the turns are the event loop's own.
 import t from 'tap';
 import type { Exchange, ExchangeRequest } from '../../src/relay/exchange/exchange.js';
 import type { Accounts } from '../../src/shared/accounts.js';
@@ -8,11 +9,11 @@ import { RequestTurns } from '../../src/worker/request-turns.js';
 import { createAccounts } from '../support/shares.js';
 import { until } from '../support/until.js';
 
-/** What each request takes unless a test says otherwise: a power of two, so that sums are exact. */
+/** How long a request takes unless a test says otherwise: a power of two, so that sums are exact. */
 const REQUEST_MS = 0.125;
-/** Those before the first look at the clock, and those of the time that begins with it. */
+/** How many requests pass in a turn: those before the first look at the clock, plus those of the time that starts with it. */
 const PASSING = limits.requestsUntimedMax + limits.requestTurnMs / REQUEST_MS;
-/** Those that have turns, of one turn. */
+/** How many waiting requests one turn serves. */
 const SERVED_EACH_TURN = limits.requestTurnMs / REQUEST_MS;
 
 interface SentRequest {
@@ -21,7 +22,7 @@ interface SentRequest {
 }
 
 interface Scene {
-  /** Serves so many requests of a subject, each now or in its turn; they are told apart by their numbers. */
+  /** Sends so many requests of a subject, each served at once or in its turn; they are told apart by their numbers. */
   readonly send: (subject: string, count: number, method?: ExchangeRequest['method']) => SentRequest[];
   readonly served: string[];
   readonly turns: RequestTurns;
@@ -30,7 +31,7 @@ interface Scene {
   resetExchanges: number;
 }
 
-/** @param requestMs what each request takes. */
+/** @param requestMs how long each request takes. */
 function createScene(accounts = createAccounts(), requestMs = REQUEST_MS): Scene {
   let nowMs = 0;
   const turns = new RequestTurns(accounts, () => nowMs);
@@ -77,7 +78,7 @@ t.test('a few a turn pass, however many turns there are', async (t) => {
   }
 });
 
-t.test('what comes beyond them in one turn waits, and is served in order', async (t) => {
+t.test('requests beyond those wait, and are served in order', async (t) => {
   const { send, served, turns } = createScene();
   send('alice', PASSING + SERVED_EACH_TURN);
   t.equal(served.length, PASSING);
@@ -92,7 +93,7 @@ t.test('what comes beyond them in one turn waits, and is served in order', async
   t.equal(served.length, PASSING, 'and in the turn after that all is as before');
 });
 
-t.test('who sends one is served behind one of each other, not behind all', async (t) => {
+t.test('a subject with one request is served after one of each other subject, not after all', async (t) => {
   const { send, served } = createScene();
   send('attacker', PASSING + 1_000);
   served.length = 0;
@@ -105,7 +106,7 @@ t.test('who sends one is served behind one of each other, not behind all', async
   t.ok(served.indexOf('victim 0') < 2, 'but its turn comes at once');
 });
 
-t.test('a turn ends when its time is over, and the others follow', async (t) => {
+t.test('a turn ends when its time is over, and the rest follows', async (t) => {
   const { send, served } = createScene();
   send('alice', PASSING + 5 * SERVED_EACH_TURN);
   for (let turn = 1; turn <= 5; turn += 1) {
@@ -114,7 +115,7 @@ t.test('a turn ends when its time is over, and the others follow', async (t) => 
   }
 });
 
-t.test('of dear requests few pass, and of those that cost nothing thousands', async (t) => {
+t.test('of costly requests few pass, and of those that cost nothing thousands', async (t) => {
   const dear = createScene(createAccounts(), limits.requestTurnMs);
   dear.send('alice', 100);
   t.equal(dear.served.length, 2 * limits.requestsUntimedMax, 'those of two looks at the clock');
@@ -127,7 +128,7 @@ t.test('of dear requests few pass, and of those that cost nothing thousands', as
   t.equal(cheap.served.length, 5_000);
 });
 
-t.test('what waits is in flight as long as there is room, and nothing of it stays behind', async (t) => {
+t.test('a waiting request is in flight as long as there is room, and leaves nothing behind', async (t) => {
   const { send, served, accounts } = createScene(createAccounts({ subjectRequestsInFlightMax: 10 }));
   const sent = send('alice', PASSING + 15);
   t.same(
@@ -140,7 +141,7 @@ t.test('what waits is in flight as long as there is room, and nothing of it stay
   t.equal(accounts.size, 0);
 });
 
-t.test('so many wait, of a subject and of all', async (t) => {
+t.test('the number of waiting requests is bounded, per subject and in all', async (t) => {
   const { requestsWaitingMax, requestsWaitingPerSubjectMax } = limits;
   const { send, turns } = createScene();
   send('other', PASSING);
@@ -155,7 +156,7 @@ t.test('so many wait, of a subject and of all', async (t) => {
   t.equal(send('one more', 1)[0]?.refusal, 'requests-full');
 });
 
-t.test('who goes away while he waits is not served; who deletes a session is', async (t) => {
+t.test('a caller that goes away while it waits is not served; one that deletes a session is', async (t) => {
   const scene = createScene();
   const { send, served, accounts, turns } = scene;
   send('other', PASSING);
@@ -174,7 +175,7 @@ t.test('who goes away while he waits is not served; who deletes a session is', a
   t.equal(accounts.size, 0);
 });
 
-t.test('who was served is not dropped any more when he goes away', async (t) => {
+t.test('a served request is not dropped when its caller goes away', async (t) => {
   const { send, accounts } = createScene();
   send('other', PASSING);
   const [sent] = send('alice', 1);
@@ -183,7 +184,7 @@ t.test('who was served is not dropped any more when he goes away', async (t) => 
   t.equal(accounts.size, 0);
 });
 
-t.test('a DELETE for which there is no room has its turn like all others', async (t) => {
+t.test('a DELETE for which there is no room gets its turn like all others', async (t) => {
   const { send, served } = createScene(createAccounts({ subjectRequestsInFlightMax: 1 }));
   send('other', PASSING);
   send('alice', 1);

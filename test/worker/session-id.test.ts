@@ -1,13 +1,13 @@
 import t from 'tap';
 import { mintSessionId, ownerOf } from '../../src/worker/session-id.js';
 
-/** Pearson's statistic of counts that should be equal. */
+/** Pearson's chi-squared statistic of counts that should be equal. */
 function chiSquared(counts: readonly number[]): number {
   const expected = counts.reduce((sum, count) => sum + count, 0) / counts.length;
   return counts.reduce((sum, count) => sum + (count - expected) ** 2 / expected, 0);
 }
 
-/** The statistic's value at six standard deviations (Wilson and Hilferty): a fair hash does not come here. */
+/** The statistic's value at six standard deviations (Wilson and Hilferty): a fair hash does not reach it. */
 function chiSquaredMax(cells: number): number {
   const freedom = cells - 1;
   return freedom * (1 - 2 / (9 * freedom) + 6 * Math.sqrt(2 / (9 * freedom))) ** 3;
@@ -44,7 +44,7 @@ t.test('100,000 ids are unique, visible ASCII and long enough', async (t) => {
   t.equal(malformed, 0);
 });
 
-t.test('the random part is uniform at each of its 32 places, whatever slot it is for', async (t) => {
+t.test('the random part is uniform at each of its 32 places, whatever slot the id is for', async (t) => {
   const places = Array.from({ length: 32 }, () => new Map<string, number>());
   for (let count = 0; count < 20_000; count++) {
     const id = mintSessionId(3, 7);
@@ -69,7 +69,7 @@ t.test('owners of ids that were minted elsewhere are uniform', async (t) => {
 });
 
 t.test('owners do not follow the low bits of the characters', async (t) => {
-  // Every code is a multiple of 4: unmixed, FNV-1a has the same two low bits for each of these ids.
+  // Every character code is a multiple of 4: without mixing, FNV-1a gives each of these ids the same two low bits.
   const chars = ['0', '4', '8', 'D', 'H', 'L', 'P', 'T'];
   const counts = new Array<number>(4).fill(0);
   for (let count = 0; count < 32_768; count++) {

@@ -1,9 +1,9 @@
-// Requests to the control plane that this page comes from, with the token of whoever is signed in. Every fault is in words.
+// Requests to the control plane that serves this page, with the signed-in user's token. Every failure is described in words.
 import { signOut, token } from './session.js';
 
 export class ApiFault extends Error {
   override readonly name = 'ApiFault';
-  /** 0 when no answer came. */
+  /** 0 when there was no response. */
   readonly status: number;
 
   constructor(status: number, words: string) {
@@ -16,10 +16,10 @@ export interface Asked {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** Sent as JSON. */
   readonly body?: unknown;
-  /** Sent as it is, with headers that say what it is. */
+  /** Sent as it is; the caller passes headers that describe it. */
   readonly text?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The change is made only if nobody has made another since this was read. */
+  /** An ETag: the change is made only if nobody else has changed the resource since it was read. */
   readonly ifMatch?: string | undefined;
   readonly signal?: AbortSignal;
   readonly accept?: string;
@@ -30,7 +30,7 @@ export interface Answered<Value> {
   readonly etag: string | undefined;
   /** The path of the next page. */
   readonly next: string | undefined;
-  /** User configs that do not have the change yet. */
+  /** How many user configs do not have the change yet. */
   readonly unpublished: number;
 }
 
@@ -47,7 +47,7 @@ export async function ask<Value>(path: string, asked: Asked = {}): Promise<Answe
   };
 }
 
-/** With the answer's body still to be read. */
+/** @returns the response with its body unread. */
 export async function askRaw(path: string, asked: Asked): Promise<Response> {
   const { method = 'GET', body, text, ifMatch, signal, accept } = asked;
   const headers = new Headers({
@@ -72,12 +72,12 @@ export async function askRaw(path: string, asked: Asked): Promise<Response> {
   });
   if (response.ok) return response;
   const words = await wordsOf(response);
-  // Signing in again goes on where one was: the address stays.
+  // Signing in again continues on the same page: the address is kept.
   if (response.status === 401) signOut(words);
   throw new ApiFault(response.status, words);
 }
 
-/** All pages of a list. */
+/** Reads all pages of a list. */
 export async function askAll<Item>(path: string): Promise<Item[]> {
   const items: Item[] = [];
   for (let next: string | undefined = path; next !== undefined;) {
@@ -95,16 +95,16 @@ async function wordsOf(response: Response): Promise<string> {
       readonly detail?: unknown;
       readonly error?: { message?: unknown };
     };
-    // MCP's endpoints tell most of what they refuse as errors of its own.
+    // The MCP endpoints report most refusals as JSON-RPC errors.
     const words = detail ?? error?.message;
     if (typeof words === 'string') return words;
   } catch {
-    // Somebody on the way has answered.
+    // The body is not JSON: something between the browser and the control plane has responded.
   }
   return `Received status ${response.status}, but not from the control plane`;
 }
 
-/** For people. */
+/** The error in words, for users. */
 export function faultWords(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -1,5 +1,5 @@
-// What the dataplane does at the moment, as the control plane tells it: a stream of events, read with the token in a header, as an
-// `EventSource` has none. A stream that ends, breaks or falls silent is opened again for as long as somebody looks.
+// What the dataplane is doing now, as the control plane reports it: an event stream, read with `fetch` because an `EventSource` cannot send
+// the token in a header. A stream that ends, breaks or falls silent is reopened for as long as a page shows it.
 import { useEffect, useState } from 'preact/hooks';
 import { EventReader } from '../model/event-reader.js';
 import { ApiFault, askRaw, faultWords } from './api.js';
@@ -7,20 +7,20 @@ import { token } from './session.js';
 import type { LiveReading } from './view-types.js';
 
 export interface Live {
-  /** The last one; `undefined` until there is one. */
+  /** The latest reading; `undefined` until the first one. */
   readonly reading: LiveReading | undefined;
-  /** Calls a second, the oldest first. */
+  /** Calls per second, oldest first. */
   readonly calls: readonly number[];
-  /** Why there is no newer one; `''` when there is. */
+  /** Why there is no newer reading; `''` when there is one. */
   readonly fault: string;
-  /** The control plane knows no dataplane: nothing will come. */
+  /** The control plane has no dataplane configured: no reading will come. */
   readonly isUnnamed: boolean;
 }
 
 const BLANK: Live = { reading: undefined, calls: [], fault: '', isUnnamed: false };
 const KEPT = 60;
 const REOPEN_MS = 2_000;
-/** The control plane says something every few seconds. */
+/** The control plane sends something every few seconds, so a longer silence means that the stream is dead. */
 const SILENCE_MS_MAX = 15_000;
 
 export function useLive(): Live {
@@ -57,7 +57,7 @@ async function watch(signal: AbortSignal, hear: (change: Change) => void): Promi
   }
 }
 
-/** Resolves when it ends, or is silent for too long. Throws an `ApiFault` where it is refused. */
+/** Resolves when the stream ends or the caller aborts it. Throws an `ApiFault` when it is refused, breaks, or is silent for too long. */
 async function readStream(ended: AbortSignal, hear: (change: Change) => void): Promise<void> {
   const silence = new AbortController();
   let timer = setTimeout(() => silence.abort(), SILENCE_MS_MAX);

@@ -1,4 +1,4 @@
-// MCP over the control plane's own endpoints, as the signed-in user: one session, whose every request is kept as it went over the wire.
+// MCP over the control plane's own endpoints, as the signed-in user: one session, whose requests are shown as they were sent.
 import { EventReader } from '../model/event-reader.js';
 import { ApiFault, askRaw } from './api.js';
 import { token } from './session.js';
@@ -14,7 +14,7 @@ export interface RpcMessage {
   readonly error?: { readonly code?: unknown; readonly message?: string; readonly data?: unknown };
 }
 
-/** One request and its answer, to the byte as far as they are text. */
+/** One request as it was sent. */
 export interface Wire {
   readonly url: string;
   /** Without the token. */
@@ -24,11 +24,11 @@ export interface Wire {
 
 export interface Listener {
   readonly onWire?: (wire: Wire) => void;
-  /** @param requestId under which the control plane can tell of it; `''` where it has none. */
+  /** @param requestId under which the control plane can report on the request; `''` where it has none. */
   readonly onHead?: (status: number, requestId: string) => void;
-  /** A piece of the answer, as it comes. */
+  /** A piece of the response, as it arrives. */
   readonly onText?: (text: string) => void;
-  /** What is not the answer: progress, log lines, questions. */
+  /** Messages other than the response: progress, log messages, requests from the server. */
   readonly onMessage?: (message: RpcMessage) => void;
 }
 
@@ -37,7 +37,7 @@ const CAPABILITIES = { elicitation: { form: {}, url: {} }, sampling: {} };
 
 export class McpSession {
   readonly #path: string;
-  /** What servers say that belongs to no call goes to whoever listens now: many ask there in the middle of a call. */
+  /** Receives messages of servers that belong to no call: many servers send their requests there in the middle of a call. */
   onMessage: ((message: RpcMessage) => void) | undefined;
   readonly #ending = new AbortController();
   #sessionId = '';
@@ -47,7 +47,7 @@ export class McpSession {
     this.#path = path;
   }
 
-  /** @param path `/mcp`, or a composition's. Throws an `ApiFault`. */
+  /** @param path `/mcp`, or the path of a composition. Throws an `ApiFault`. */
   static async open(path: string): Promise<McpSession> {
     const session = new McpSession(path);
     const clientInfo = { name: 'switchyard-console', version: '1' };
@@ -58,7 +58,7 @@ export class McpSession {
     return session;
   }
 
-  /** All pages of a list. @param member of the result that has the items. */
+  /** Reads all pages of a list. @param member of the result that holds the items. */
   async list<Item>(method: string, member: string): Promise<Item[]> {
     const items: Item[] = [];
     let cursor: unknown;
@@ -71,7 +71,7 @@ export class McpSession {
     return items;
   }
 
-  /** The result. Throws an `ApiFault` with the words of an error. */
+  /** Returns the result. Throws an `ApiFault` with the message of a JSON-RPC error. */
   async ask(method: string, params: Readonly<Record<string, unknown>>): Promise<unknown> {
     const { answer } = this.send(method, params, {});
     const { error, result } = await answer;
@@ -79,7 +79,7 @@ export class McpSession {
     return result;
   }
 
-  /** Begins a request, whose progress is reported under its own id. */
+  /** Sends a request whose progress token is its own id. */
   send(
     method: string,
     params: Readonly<Record<string, unknown>>,
@@ -92,7 +92,7 @@ export class McpSession {
     return { id, answer: this.#post(message, listener, signal).then((answer) => answer ?? NO_ANSWER) };
   }
 
-  /** Says what was asked by a server. */
+  /** Responds to a request from a server. */
   async reply(id: string | number, reply: { readonly result: object } | { readonly error: object }): Promise<void> {
     await this.#post({ jsonrpc: '2.0', id, ...reply }, {});
   }
@@ -102,14 +102,14 @@ export class McpSession {
     await this.#post({ jsonrpc: '2.0', method: 'notifications/cancelled', params }, {});
   }
 
-  /** Nobody waits for it, and it may come too late. */
+  /** Fire and forget: the DELETE may arrive too late. */
   close(): void {
     this.#ending.abort();
     const headers = { authorization: `Bearer ${token.value}`, ...this.#sessionHeaders() };
     if (token.value !== '') void fetch(this.#path, { method: 'DELETE', headers, keepalive: true }).catch(() => {});
   }
 
-  /** A stream that ends is opened again, until the session is closed or nobody knows it any more. */
+  /** Reopens the stream when it ends, until the session is closed or a response refuses it. */
   async #listen(): Promise<void> {
     const { signal } = this.#ending;
     while (!signal.aborted) {
@@ -128,7 +128,7 @@ export class McpSession {
     return this.#sessionId === '' ? {} : { 'mcp-session-id': this.#sessionId, ...version };
   }
 
-  /** @returns the message that has the id of the one that was sent. */
+  /** @returns the message whose id is that of the request. */
   async #post(message: RpcMessage, listener: Listener, signal?: AbortSignal): Promise<RpcMessage | undefined> {
     const accept = 'application/json, text/event-stream';
     const headers = { 'content-type': 'application/json', accept, ...this.#sessionHeaders() };
@@ -183,7 +183,7 @@ function messageIn(text: string): RpcMessage {
   }
 }
 
-/** A server gives any member any shape: here each has its own, or is not there. */
+/** Servers may send members of any type: a member of the wrong type is left out. */
 function shaped({ id, method, params, error, ...rest }: Readonly<Record<string, unknown>>): RpcMessage {
   return {
     ...rest,

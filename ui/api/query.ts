@@ -1,13 +1,13 @@
-// What pages have read: kept by its key, shown at once when a page comes back, and read again behind it.
+// Data that pages have read, cached by key: shown at once when the user returns to a page, while it is read again in the background.
 import { signal, type Signal } from '@preact/signals';
 import { useCallback, useEffect } from 'preact/hooks';
 import { faultWords } from './api.js';
 import { token } from './session.js';
 
 export interface Query<Value> {
-  /** What was read last; `undefined` until anything was. */
+  /** The value read last; `undefined` until the first read succeeds. */
   readonly value: Value | undefined;
-  /** Why it could not be read again; `''` when it could. */
+  /** Why the last read failed; `''` when it succeeded. */
   readonly fault: string;
   readonly isReading: boolean;
   readonly reload: () => Promise<void>;
@@ -23,7 +23,7 @@ const BLANK: State = { value: undefined, fault: '', isReading: true };
 
 const states = new Map<string, Signal<State>>();
 
-// What one person has read is not another's to see.
+// One user's data must not be shown to the next.
 token.subscribe(() => states.clear());
 
 function stateOf(key: string): Signal<State> {
@@ -41,7 +41,7 @@ async function readInto(state: Signal<State>, read: () => Promise<unknown>): Pro
   }
 }
 
-/** @param read what the key names; its parts that change are in the key. */
+/** @param read reads what the key names; everything that varies must be part of the key. */
 export function useQuery<Value>(key: string, read: () => Promise<Value>): Query<Value> {
   const state = stateOf(key);
   const reload = useCallback(() => readInto(stateOf(key), read), [key]);

@@ -1,4 +1,4 @@
-// Who is signed in: a token, kept for as long as the tab is open and sent in a header, never in an address.
+// Who is signed in: a token, kept for as long as the tab is open, and sent in a header, never in an address.
 import { computed, signal } from '@preact/signals';
 import { claimsOf } from '../model/token-claims.js';
 
@@ -6,15 +6,15 @@ const KEY = 'switchyard.token';
 const SIGN_OUT_KEY = 'switchyard.sign-out';
 
 export const token = signal(sessionStorage.getItem(KEY) ?? '');
-/** Whether somebody comes back from an issuer, and is not signed in yet. */
+/** Whether the user has just returned from the issuer and signing in is not complete yet. */
 export const isComing = signal(false);
-/** Where the session at the issuer can be ended as well, once somebody has signed out here; `''`: nowhere. */
+/** After signing out: where the session at the issuer can be ended too; `''`: nowhere. */
 export const leaveUrl = signal('');
-/** Why the last token is not taken; `''` when nothing is wrong with it. */
+/** Why the last token was refused; `''` when it was not. */
 export const refusal = signal('');
 
 export const isSignedIn = computed(() => token.value !== '');
-/** As the token says; the control plane alone decides whether that is so. */
+/** The subject that the token claims; only the control plane decides whether that is true. */
 export const subject = computed(() => claimsOf(token.value).subject);
 
 export function signIn(text: string): void {
@@ -24,13 +24,13 @@ export function signIn(text: string): void {
   token.value = text;
 }
 
-/** @param signOutUrl where the session at the issuer is ended; `''` where it does not say so. */
+/** @param signOutUrl where the session at the issuer can be ended; `''` where the issuer names no such URL. */
 export function signedInAtIssuer(text: string, signOutUrl: string): void {
   sessionStorage.setItem(SIGN_OUT_KEY, signOutUrl);
   signIn(text);
 }
 
-/** @param why the token is not taken any more; `''` when whoever has it wants to go. */
+/** @param why the token was refused; `''` when the user chose to sign out. */
 export function signOut(why: string): void {
   sessionStorage.removeItem(KEY);
   leaveUrl.value = why === '' ? (sessionStorage.getItem(SIGN_OUT_KEY) ?? '') : '';

@@ -1,26 +1,26 @@
-// Signing in at an OpenID Connect issuer: the control plane does it, this page only goes there and comes back. Neither a token nor
-// what it is made of stays in an address.
+// Signing in at an OpenID Connect issuer: the control plane does it; this page only sends the browser there and handles its return. Neither
+// a token nor anything that a token can be obtained with stays in an address.
 import { faultWords } from './api.js';
 import { isComing, refusal, signedInAtIssuer, token } from './session.js';
 
-/** Where the issuer sends the browser back to. */
+/** Where the issuer redirects the browser to. */
 const CALLBACK = '/ui/sign-in/callback';
 const PLACE_KEY = 'switchyard.place';
 
-/** The host of the issuer; `''` where there is none. */
+/** The host of the issuer; `''` where none is configured. */
 export async function issuerHost(): Promise<string> {
   const { issuer } = await answerOf<{ readonly issuer: string | null }>('/ui/sign-in');
   return issuer ?? '';
 }
 
-/** Leaves the page, or rejects with words. */
+/** Leaves the page, or rejects with an error for users. */
 export async function goToIssuer(): Promise<void> {
   const { url } = await answerOf<{ readonly url: string }>('/ui/sign-in', { method: 'POST' });
   sessionStorage.setItem(PLACE_KEY, location.pathname + location.search + location.hash);
   location.assign(url);
 }
 
-/** Whether the issuer has sent the browser here: then signing in ends, and the page goes on where it was. */
+/** If the issuer has redirected the browser here, completes signing in and restores the address where it began. */
 export function comeBack(): void {
   if (location.pathname !== CALLBACK) return;
   const query = location.search.slice(1);
@@ -41,12 +41,12 @@ async function endSignIn(query: string): Promise<void> {
     );
     signedInAtIssuer(answer.token, answer.sign_out_url ?? '');
   } catch (error) {
-    // Who is signed in already, and came here by an old address, stays so.
+    // A user who is signed in already, and came here by an old address, stays signed in.
     if (token.value === '') refusal.value = faultWords(error);
   }
 }
 
-/** Rejects with words. */
+/** Rejects with an error for users. */
 async function answerOf<Value>(path: string, init: RequestInit = {}): Promise<Value> {
   const response = await fetch(path, init).catch(() => undefined);
   if (response === undefined)

@@ -1,10 +1,10 @@
-// What the control plane tells, as its OpenAPI document has it: the members that pages show.
+// What the control plane returns, as its OpenAPI document describes it: only the members that pages show.
 import type { Curation } from '../model/curation.js';
 
-/** Whose token it is, and what that is for. */
+/** Whose token this is, and what it permits. */
 export interface Caller {
   readonly subject: string;
-  /** `null`: none. */
+  /** `null`: no role. */
   readonly role: 'reader' | 'editor' | 'admin' | null;
   readonly teams: readonly string[];
 }
@@ -39,7 +39,7 @@ export interface Server {
   readonly lastError: string | null;
 }
 
-/** Since when a probe has found a server so. */
+/** A finding of probes about a server, and since when it holds. */
 export interface HealthEntry {
   readonly at: string;
   readonly status: 'active' | 'inactive';
@@ -47,7 +47,7 @@ export interface HealthEntry {
   readonly error: string | null;
 }
 
-/** Where a secret is: never what it is. */
+/** Where a secret is, never its value. */
 export type SecretPlace = { readonly file: string } | { readonly secret: string };
 
 export type Auth =
@@ -69,7 +69,7 @@ export type Auth =
       readonly resource?: string;
     };
 
-/** What somebody has granted at a server. */
+/** What a user has granted at a server. */
 export interface Connection {
   readonly server: string;
   readonly url: string;
@@ -77,7 +77,7 @@ export interface Connection {
   readonly connectedAt: string;
 }
 
-/** As its server told it. */
+/** A tool as its server lists it. */
 export interface Tool {
   readonly name: string;
   readonly title?: unknown;

@@ -1,4 +1,4 @@
-// What the control plane tells of what happens in the gateway: the members that pages show.
+// What the control plane reports about the gateway's activity: only the members that pages show.
 
 export interface UpstreamState {
   readonly name: string;
@@ -35,7 +35,7 @@ export interface ToldRequest {
   readonly tool: string;
   readonly outcome: string;
   readonly detail?: string | number;
-  /** 0: no answer went out. */
+  /** 0: no response was sent. */
   readonly status: number;
   readonly durationMs: number;
   readonly backendMs?: number;
@@ -88,7 +88,7 @@ export interface AuditEntry {
 
 export interface Trouble {
   readonly code: string;
-  /** `''` for others than admins. */
+  /** `''` for everyone but admins. */
   readonly message: string;
 }
 
@@ -104,7 +104,7 @@ export interface LiveReading {
   readonly failuresPerSecond: number;
   readonly refusalsPerSecond: number;
   readonly callsPerSecond: number;
-  /** `null` where nothing was called. */
+  /** `null` when there were no calls. */
   readonly callP50Ms: number | null;
   readonly callP99Ms: number | null;
   readonly gatewayP99Ms: number | null;

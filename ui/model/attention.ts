@@ -1,4 +1,4 @@
-// What somebody should look at first: each with its reason, and the page that mends it.
+// What needs attention first: each concern with its reason, and the page on which to fix it.
 import type { Composition, Server, Version } from '../api/types.js';
 import type { LiveReading } from '../api/view-types.js';
 import { stateOf } from './server-state.js';
@@ -6,19 +6,19 @@ import { stateOf } from './server-state.js';
 export interface Concern {
   readonly what: string;
   readonly why: string;
-  /** Within the console; `''` when no page of it mends this. */
+  /** A path within the console; `''` when no page can fix the concern. */
   readonly page: string;
 }
 
-/** The worst come first: what is wrong with everything, then with servers that are out, then with what may be out soon. */
-/** What the dataplane tells of itself at the moment. */
+/** What the dataplane reports about itself at the moment. */
 export interface Watched {
   readonly reading: LiveReading | undefined;
-  /** Why there is nothing newer; `''` when there is. */
+  /** Why there is no newer reading; `''` when there is one. */
   readonly fault: string;
   readonly isUnnamed: boolean;
 }
 
+/** The worst come first: what affects everything, then servers that are out, then what may soon be out. */
 export function concernsOf(
   version: Version,
   servers: readonly Server[],
@@ -40,7 +40,7 @@ export function concernsOf(
   ];
 }
 
-/** Of all that is asked of it, so many fail before it is worth a look. */
+/** The share of failing requests from which on the dataplane is worth a look. */
 const FAILING_SHARE = 0.1;
 
 const OBSTACLES: Readonly<Record<string, string>> = {

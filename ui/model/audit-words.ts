@@ -1,4 +1,4 @@
-// What somebody has changed, in words: the operation, and each member as it was and as it is.
+// Changes in words: the operation, and each member before and after.
 import type { AuditEntry } from '../api/view-types.js';
 
 const DONE: Readonly<Record<string, string>> = {
@@ -19,12 +19,12 @@ const DONE: Readonly<Record<string, string>> = {
   rotateSecrets: 'encrypted the secrets again',
 };
 
-/** Of an operation that this page does not know its name. */
+/** An operation unknown to this page is shown by its name. */
 export function doneWords({ operation }: AuditEntry): string {
   return DONE[operation] ?? operation;
 }
 
-/** The page of what was changed; `''` where it has none, or has none any more. */
+/** The page of the changed record; `''` where there is none, or the record was removed. */
 export function pageOfChanged({ kind, id, operation }: AuditEntry): string {
   if (id === undefined || operation.startsWith('remove')) return '';
   return kind === 'servers' ? `/servers/${id}` : kind === 'compositions' ? `/compose/${id}` : '';
@@ -32,9 +32,9 @@ export function pageOfChanged({ kind, id, operation }: AuditEntry): string {
 
 export interface MemberChange {
   readonly member: string;
-  /** `undefined`: it was not there. */
+  /** `undefined`: the member did not exist. */
   readonly before: string | undefined;
-  /** `undefined`: it is not there any more. */
+  /** `undefined`: the member no longer exists. */
   readonly after: string | undefined;
 }
 
@@ -43,7 +43,7 @@ export function memberChanges({ before = {}, after = {} }: AuditEntry): readonly
   return members.map((member) => ({ member, before: wordsOf(before[member]), after: wordsOf(after[member]) }));
 }
 
-/** How something came out that was not made as it was asked for; `''` when all is well. */
+/** The outcome of a change that did not go as requested; `''` when all went well. */
 export function outcomeWords({ outcome, fault, unpublished }: AuditEntry): string {
   return [
     outcome === 'unknown' && 'unknown whether it was made because the store failed: please check',
@@ -61,7 +61,7 @@ function wordsOf(value: unknown): string | undefined {
   return JSON.stringify(toldShortly(value));
 }
 
-/** Of what was too long to be told, or is a secret, the hash says whether it is another. */
+/** Secrets and values too long to record are shown by their hash, which tells whether the value has changed. */
 function toldShortly(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   const { origin, hash, beginning } = value as Readonly<Record<string, unknown>>;

@@ -1,12 +1,12 @@
-// What widespread clients want names to be like. A name that breaks a rule is served all the same: whose rule it breaks is told, and
-// what that client makes of it.
+// What widespread clients require of names. A name that breaks a rule is served all the same: the console says whose rule it breaks, and
+// what that client does with it.
 
 const CHARS = /^[A-Za-z0-9_-]*$/;
 const NAME_CHARS_MAX = 64;
-/** With the name that the server has in its settings, and a character between. */
+/** Counted together with the server's name in the settings, and one separator. */
 const CURSOR_CHARS_MAX = 60;
 
-/** @param serverName what clients' settings call the server. @returns what is wrong, in words behind "this name"; none for nothing. */
+/** @param serverName its name in clients' settings. @returns faults as phrases that follow "this name"; empty when there are none. */
 export function nameFaults(name: string, serverName: string): readonly string[] {
   const faults: string[] = [];
   const odd = [...new Set(name.replaceAll(/[A-Za-z0-9_-]/g, ''))]

@@ -1,16 +1,16 @@
-// Settings of MCP clients for one endpoint, to be copied. There is never a token in them: clients that can ask for it or take it from the
-// environment do so, and the others have a place to put it.
+// Settings of MCP clients for one endpoint, to be copied. They never contain a token: clients that can ask for one or read it from the
+// environment do so, and the settings of the others have a placeholder.
 
 export interface ClientSettings {
   readonly client: string;
-  /** Where it goes. */
+  /** Where the settings go. */
   readonly place: string;
   readonly text: string;
 }
 
 const PLACE_OF_TOKEN = '<your token>';
 
-/** @param name as the client is to call the server. */
+/** @param name under which the client is to list the server. */
 export function clientSettings(name: string, url: string): readonly ClientSettings[] {
   const server = settingsName(name);
   const json = (value: object): string => JSON.stringify(value, null, 2);
@@ -22,7 +22,7 @@ export function clientSettings(name: string, url: string): readonly ClientSettin
         mcpServers: {
           [server]: {
             command: 'npx',
-            // What it starts is split at spaces: the one in the header's value stands in a variable.
+            // mcp-remote's arguments are split at spaces, so a header value that contains one comes from a variable.
             args: ['-y', 'mcp-remote', url, '--header', 'Authorization:${AUTHORIZATION}'],
             env: { AUTHORIZATION: `Bearer ${PLACE_OF_TOKEN}` },
           },
@@ -57,16 +57,16 @@ export function clientSettings(name: string, url: string): readonly ClientSettin
   ];
 }
 
-/** What every client takes for a name. */
+/** A name that every client accepts. */
 export function settingsName(name: string): string {
   return name.replaceAll(/[^A-Za-z0-9_-]+/g, '-').replaceAll(/^-+|-+$/g, '') || 'switchyard';
 }
 
-/** @returns the endpoint of a composition; `undefined` when the base is no address. @param base of the gateway or a control plane. */
+/** @returns the endpoint of a composition; `undefined` when the base is no HTTP URL. @param base URL of the gateway or a control plane. */
 export function endpointOf(base: string, id: string): string | undefined {
   if (!URL.canParse(base)) return undefined;
   const { protocol, origin, pathname } = new URL(base);
   if (protocol !== 'http:' && protocol !== 'https:') return undefined;
-  // Nothing in the address can end a shell's quotes.
+  // Quotes are escaped, so that nothing in the address can end a shell's quoted string.
   return `${origin}${pathname.replace(/\/+$/, '').replaceAll("'", '%27')}/servers/${id}/mcp`;
 }

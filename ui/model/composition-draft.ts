@@ -1,4 +1,4 @@
-// A composition while somebody puts it together: what is picked of each server, what is said of it, and what is different from what is
+// A composition while it is being edited: what is picked of each server, the composition's own settings, and how both differ from what is
 // published.
 import type { ComposedServer, Composition } from '../api/types.js';
 import { curatedItem, curationWords, withCurated, type Curation } from './curation.js';
@@ -9,11 +9,11 @@ export interface CompositionDraft {
   readonly name: string;
   readonly description: string;
   readonly servers: readonly ComposedServer[];
-  /** What clients are shown: all tools, or two to find and call them with. */
+  /** What clients see: all tools, or only two tools, with which they find and call the others. */
   readonly exposure: 'all' | 'search';
-  /** One a line. */
+  /** One subject a line. */
   readonly subjects: string;
-  /** `undefined`: nothing was said of it. Empty: none. */
+  /** `undefined`: not set by the user. Empty: no team. */
   readonly team: string | undefined;
 }
 
@@ -31,7 +31,7 @@ export interface CompositionRequest {
   readonly description: string;
   readonly servers: readonly ComposedServer[];
   readonly exposure: 'all' | 'search';
-  /** Left out: the caller alone. */
+  /** Absent: the caller alone. */
   readonly subjects?: readonly string[];
   readonly team?: string | null;
 }
@@ -48,7 +48,7 @@ export function subjectsIn(text: string): readonly string[] {
   return [...new Set(lines.filter((line) => line !== ''))];
 }
 
-/** Names, URIs and patterns. */
+/** The picked names, URIs and patterns. */
 export function pickedOf({ servers }: CompositionDraft, server: string, kind: ItemKind): readonly string[] {
   return servers.find(({ name }) => name === server)?.[kind] ?? [];
 }
@@ -64,7 +64,7 @@ export function isPicked(draft: CompositionDraft, server: string, kind: ItemKind
   return picked.includes(key) || (alias !== '' && picked.includes(alias));
 }
 
-/** What is said of one that is picked no more goes with it, unless a pattern has it. */
+/** Picks or drops an item. Dropping one also drops its curation, unless a pattern still matches it. */
 export function withItem(
   draft: CompositionDraft,
   server: string,
@@ -78,7 +78,7 @@ export function withItem(
   return withCuration(changed, server, withCurated(curationOf(changed, server), kind, key, {}));
 }
 
-/** A server of which nothing is picked any more is no part of it; what else is said of one that stays, stays. */
+/** Removes a server of which nothing is picked any more; everything else about a server that stays is kept. */
 export function withPicked(
   draft: CompositionDraft,
   server: string,
@@ -93,7 +93,7 @@ export function withPicked(
   return { ...draft, servers };
 }
 
-/** Of a server that is part of it. */
+/** Sets the curation of a server that is part of the draft. */
 export function withCuration(
   draft: CompositionDraft,
   server: string,
@@ -114,7 +114,7 @@ export interface Difference {
 
 const KIND_WORDS = { tools: 'tool', prompts: 'prompt', resources: 'resource' } as const;
 
-/** What publishing changes. */
+/** The differences that publishing will make. */
 export function differencesOf(before: CompositionDraft, after: CompositionDraft): readonly Difference[] {
   const told: Difference[] = [];
   if (before.name !== after.name) told.push({ sign: '~', words: `name: ${before.name} → ${after.name}` });

@@ -1,5 +1,5 @@
-// What is said of a server's tools and prompts beside them: other names and words, arguments that are fixed or hidden. As the control
-// plane has it, in the server's record and in a composition, where the latter goes in the place of the former, member by member.
+// Curation of a server's tools and prompts: other names and descriptions, arguments that are fixed or hidden. The format is the control
+// plane's, in a server's record and in a composition; the composition's takes precedence, member by member.
 import type { JsonObject } from './schema-form.js';
 
 export interface CuratedItem {
@@ -24,7 +24,7 @@ export function curatedItem(curation: Curation | null | undefined, kind: Curated
   return items !== undefined && Object.hasOwn(items, name) ? (items[name] ?? {}) : {};
 }
 
-/** With this said of the item; members that are `undefined` are taken out, and so is an item of which nothing is left. */
+/** Replaces an item's curation; members that are `undefined` are removed, and so is an item that is left empty. */
 export function withCurated(
   curation: Curation | undefined,
   kind: CuratedKind,
@@ -37,7 +37,7 @@ export function withCurated(
   return orNone({ ...curation, [kind]: items.length === 0 ? undefined : Object.fromEntries(items) });
 }
 
-/** @param prefix `undefined`: as the server has it. */
+/** @param prefix `undefined`: the server's own. */
 export function withPrefix(curation: Curation | undefined, prefix: string | undefined): Curation | undefined {
   return orNone({ ...curation, prefix });
 }
@@ -61,7 +61,7 @@ export function ruleOf({ fixed_arguments, hidden_arguments }: CuratedItem, argum
   return hidden_arguments?.includes(argument) === true ? 'hidden' : 'open';
 }
 
-/** @param value of one that is fixed. */
+/** @param value of a fixed argument. */
 export function withRule(item: CuratedItem, argument: string, rule: ArgumentRule, value: unknown): CuratedItem {
   const { fixed_arguments: fixedBefore = {}, hidden_arguments: hiddenBefore = [], ...others } = item;
   const fixed = Object.entries(fixedBefore).filter(([name]) => name !== argument);
@@ -75,7 +75,7 @@ export function withRule(item: CuratedItem, argument: string, rule: ArgumentRule
   };
 }
 
-/** What is different in it, in words. */
+/** What differs between the two, in words. */
 export function curationWords(before: CuratedItem, after: CuratedItem): readonly string[] {
   const words: string[] = [];
   const isOther = (member: keyof CuratedItem): boolean =>

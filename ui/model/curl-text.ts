@@ -1,4 +1,4 @@
-// A request as a line for a shell. The token is a variable: what is copied is soon pasted where others read it.
+// A request as a curl command line. The token is a variable, because copied commands are soon pasted where others read them.
 
 export interface ShownRequest {
   readonly url: string;
@@ -14,7 +14,7 @@ export function curlText({ url, headers, body }: ShownRequest): string {
   return ['curl -sSN', quoted(url), authorization, ...told, `--data-binary ${quoted(body)}`].join(' \\\n  ');
 }
 
-/** One word for a shell, whatever is in it. */
+/** Quotes any text as a single shell word. */
 export function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }

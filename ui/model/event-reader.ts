@@ -1,11 +1,11 @@
-// Server-sent events out of the text of an answer, as it comes.
+// Parses server-sent events from the text of a response as it arrives.
 
 export interface ServerEvent {
   readonly event: string;
   readonly data: string;
 }
 
-/** Of one stream: give it each piece, and take the events that are whole. */
+/** The reader of one stream: takes each piece of text, and returns the events that are complete. */
 export class EventReader {
   #rest = '';
   #event = '';
@@ -14,7 +14,7 @@ export class EventReader {
   read(piece: string): readonly ServerEvent[] {
     const events: ServerEvent[] = [];
     this.#rest += piece;
-    // A carriage return at the end may be half of a line's end.
+    // A carriage return at the end may be the first half of a CRLF.
     const lines = this.#rest.split(/\r\n|\n|\r(?!$)/);
     this.#rest = lines.pop() ?? '';
     for (const line of lines) this.#take(line, events);

@@ -1,25 +1,25 @@
-// What the workers of the dataplane say about a subject at a virtual host, put together for people: what all of them say once, and where
-// they differ who says what.
+// What the dataplane's workers report about a subject at a virtual host, merged for display: what all of them agree on appears once, and
+// where they differ, with the slots that said it.
 import type { ExplainedBackend, Explanation } from '../api/view-types.js';
 
 export interface Said {
   readonly words: string;
-  /** `[]`: all that have answered. */
+  /** `[]`: all that have responded. */
   readonly slots: readonly number[];
 }
 
 export interface BackendRow extends ExplainedBackend {
   readonly slot: number;
-  /** Why it cannot be reached, or could not at last; `''` when nothing is known against it. */
+  /** Why the backend cannot be reached, or could not be when last tried; `''` when no failure is known. */
   readonly why: string;
 }
 
-/** What a call would come to; `[]` where no tool was named and nothing stands in the way. */
+/** The outcome that a call would have; `[]` when no tool was named and no obstacle exists. */
 export function verdictsOf({ workers }: Explanation): readonly Said[] {
   return together(workers.map(({ slot, verdict, error }) => ({ slot, words: verdict ?? error ?? '' })));
 }
 
-/** What in the user config is not as it should be. */
+/** Irregularities in the user config. */
 export function odditiesOf({ workers }: Explanation): readonly Said[] {
   return together(workers.map(({ slot, oddities = '' }) => ({ slot, words: oddities })));
 }
@@ -34,7 +34,7 @@ export function backendRowsOf({ workers }: Explanation): readonly BackendRow[] {
   );
 }
 
-/** `''` when all have answered. */
+/** `''` when all have responded. */
 export function silenceWords(slots: readonly number[]): string {
   if (slots.length === 0) return '';
   const workers = slots.length === 1 ? 'The worker of slot' : 'The workers of slots';

@@ -1,13 +1,13 @@
-// What was typed into a form, as the value that is sent. An entry is what is in its element; empty ones are left out.
+// Converts what was typed into a form to the value that is sent. An entry is the content of a form element; empty entries are left out.
 import type { FormField, JsonObject } from './schema-form.js';
 
-/** A text as it was typed, of a group its fields, of a list its entries; `undefined` for nothing. */
+/** The typed text; for a group its fields; for a list its entries; `undefined` for nothing. */
 export type Entry = string | boolean | undefined | EntryGroup | readonly Entry[];
 export interface EntryGroup {
   readonly [name: string]: Entry;
 }
 
-/** A field that cannot be sent as it is: by its path, in words. */
+/** The fields that cannot be sent as they are: the reason in words, by the field's path. */
 export type FieldFaults = ReadonlyMap<string, string>;
 
 export interface FormValue {
@@ -20,12 +20,12 @@ export function valueOf(fields: readonly FormField[], entries: EntryGroup): Form
   return { value: groupValue(fields, entries, '', faults) ?? {}, faults };
 }
 
-/** The other way: what an element shows of a value. */
+/** The inverse of `valueOf`: the entries that show a value. */
 export function entriesOf(fields: readonly FormField[], value: JsonObject): EntryGroup {
   return Object.fromEntries(fields.map((field) => [field.name, entryOf(field, value[field.name])]));
 }
 
-/** What a form begins with. */
+/** The initial entries of a form. */
 export function blankEntries(fields: readonly FormField[]): EntryGroup {
   return Object.fromEntries(fields.map((field) => [field.name, blankEntry(field)]));
 }
@@ -66,7 +66,7 @@ function fieldValue(field: FormField, entry: Entry, path: string, faults: Map<st
   if (field.kind === 'group') {
     const value = groupValue(field.fields, isGroup(entry) ? entry : {}, path, faults);
     if (value !== undefined || field.isRequired) return value ?? {};
-    // Of one that is left out as a whole nothing is needed.
+    // A group that is left out as a whole has no required fields.
     for (const place of [...faults.keys()]) if (place.startsWith(`${path}.`)) faults.delete(place);
     return undefined;
   }

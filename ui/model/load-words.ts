@@ -1,17 +1,17 @@
-// Rates and times of the dataplane as people read them, and as a line.
+// Rates and times of the dataplane in words, and as a line chart.
 
 export function rateWords(perSecond: number): string {
   if (perSecond === 0) return 'none';
   return perSecond < 10 ? perSecond.toFixed(1) : Math.round(perSecond).toLocaleString();
 }
 
-/** @param value `null` where no timings. */
+/** @param value `null` when there are no timings. */
 export function msWords(value: number | null): string {
   if (value === null) return 'no timings';
   return value < 1_000 ? `${value < 10 ? value.toFixed(1) : Math.round(value)} ms` : `${(value / 1_000).toFixed(1)} s`;
 }
 
-/** Points of a line over the whole width, the highest value at its top. */
+/** Points of a line over the whole width; the highest value is at the top. */
 export function sparkPoints(values: readonly number[], width: number, height: number): string {
   const top = Math.max(...values, 1e-9);
   const step = width / Math.max(1, values.length - 1);

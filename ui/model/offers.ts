@@ -1,4 +1,4 @@
-// What an MCP endpoint lists, in the form in which the playground tries it: a name, a form, and the request that comes of both.
+// What an MCP endpoint lists, as the playground needs it: a name, the schema of a form, and the request that results from both.
 import type { JsonObject } from './schema-form.js';
 import type { Target } from './targets.js';
 
@@ -6,11 +6,11 @@ export const offerKinds = ['tools', 'prompts', 'resources'] as const;
 export type OfferKind = (typeof offerKinds)[number];
 
 export interface Offer {
-  /** Of a resource its URI, or its template. */
+  /** For a resource: its URI, or its URI template. */
   readonly name: string;
   readonly title: string;
   readonly description: unknown;
-  /** Of what is to be filled in. */
+  /** Schema of the values to be filled in. */
   readonly schema: unknown;
 }
 
@@ -21,7 +21,7 @@ export function offersOf(kind: OfferKind, items: readonly unknown[], target: Tar
   });
   const start = kind === 'resources' ? target.uriPrefix : target.prefix;
   if (start === '') return offers;
-  // An app's resource has the server's name behind its scheme.
+  // The URI of an MCP app's resource has the server's name after the scheme.
   return offers.filter(({ name }) =>
     kind === 'resources' ? name.startsWith(`${start}+`) || name.startsWith(`ui://${start}/`) : name.startsWith(start),
   );
@@ -38,10 +38,10 @@ function offerOf(kind: OfferKind, item: JsonObject): Offer | undefined {
   return { ...base, schema: typeof uriTemplate === 'string' ? templateSchema(uriTemplate) : {} };
 }
 
-/** Arguments of prompts are texts. */
+/** Arguments of prompts are strings. */
 function promptSchema(given: unknown): JsonObject {
   const known: readonly unknown[] = Array.isArray(given) ? given : [];
-  // One that is no object may not take the other prompts along.
+  // An argument that is not an object must not take the rest of the prompt with it.
   const named = known.filter((each): each is JsonObject => typeof (Object(each) as JsonObject)['name'] === 'string');
   return {
     type: 'object',

@@ -1,4 +1,4 @@
-// What the control plane lets somebody change, so that nothing else is offered: the same rule, for the eye alone.
+// The control plane's permission rule, repeated so that the console offers only what is permitted; it enforces nothing.
 import type { Caller } from '../api/types.js';
 
 export interface Owned {
@@ -6,7 +6,7 @@ export interface Owned {
   readonly team?: string | null;
 }
 
-/** Whether somebody may make new things. @param caller `undefined`: not known yet. */
+/** Whether the caller may create records. @param caller `undefined`: not known yet. */
 export function mayMake(caller: Caller | undefined): boolean {
   return caller?.role === 'editor' || caller?.role === 'admin';
 }
@@ -17,7 +17,7 @@ export function mayChange(caller: Caller | undefined, { owner, team }: Owned): b
   return owner === caller.subject || (typeof team === 'string' && caller.teams.includes(team));
 }
 
-/** Whose it is, in words; `''` when it is nobody's. */
+/** Who owns the record, in words; `''` when nobody does. */
 export function ownerWords({ owner, team }: Owned): string {
   const whose = [
     ...(typeof team === 'string' ? [`the team ${team}`] : []),

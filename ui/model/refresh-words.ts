@@ -1,4 +1,4 @@
-// What a refresh has found, in a sentence.
+// The findings of a refresh, in a sentence.
 import type { RefreshReport } from '../api/types.js';
 
 export function refreshWords(report: RefreshReport): string {

@@ -1,5 +1,5 @@
-// A form out of a JSON Schema (2020-12), as far as people fill in forms: what a field is called, what it may be, and the value that comes of what
-// was typed. What a form cannot say is typed as JSON; nothing of a schema is ever run, fetched or looked up outside of it.
+// Builds a form from a JSON Schema (2020-12), as far as people fill in forms: the label, kind and bounds of each field. What a form cannot
+// express is typed as JSON; nothing in a schema is ever executed, fetched or looked up outside of it.
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -11,31 +11,31 @@ export interface FormField {
   readonly description: unknown;
   readonly kind: FieldKind;
   readonly isRequired: boolean;
-  /** As JSON texts, of a choice. */
+  /** For a choice: its values, as JSON texts. */
   readonly choices: readonly string[];
-  /** Of a group. */
+  /** For a group. */
   readonly fields: readonly FormField[];
-  /** Of a list: what each of its entries is. */
+  /** For a list: the field of each entry. */
   readonly entry: FormField | undefined;
   readonly fallback: unknown;
-  /** Bounds and formats in words; `''` for none. */
+  /** Bounds and formats in words; `''` when there are none. */
   readonly hint: string;
 }
 
-/** What a hostile schema may not make of a page. */
+/** Limits that keep a hostile schema from overloading the page. */
 const FIELDS_MAX = 200;
 const DEPTH_MAX = 6;
 const CHOICES_MAX = 500;
 const REFERENCES_MAX = 20;
 
-/** @param schema of an object; anything else becomes one field of JSON. */
+/** @param schema of an object; any other schema yields no fields. */
 export function formOf(schema: unknown): readonly FormField[] {
   const reader = new SchemaReader(schema);
   const root = reader.field('', schema, true, 0);
   return root.kind === 'group' ? root.fields : [];
 }
 
-/** Whether a form says all that the schema asks for. */
+/** Whether the form covers the whole schema, without JSON fields. */
 export function isWhollyForm(fields: readonly FormField[]): boolean {
   return fields.every(
     ({ kind, fields: inner, entry }) => kind !== 'json' && isWhollyForm(inner) && (!entry || isWhollyForm([entry])),
@@ -83,7 +83,7 @@ class SchemaReader {
     return { ...base, kind: 'group', fields };
   }
 
-  /** References within the schema are followed; what two say of one thing is taken together. */
+  /** Follows references within the schema; members beside a reference are merged over what it points to. */
   #resolved(written: unknown): JsonObject {
     let schema = isObject(written) ? written : {};
     for (let steps = 0; steps < REFERENCES_MAX; steps++) {
@@ -112,7 +112,7 @@ class SchemaReader {
   }
 }
 
-/** Of `anyOf: [X, null]`, as many write what may be left out: X. Of one that stands alone: that. */
+/** The one meaning of `anyOf: [X, null]`, a common way to write an optional value, or of a union with a single part: X. */
 function soleMeaning(schema: JsonObject): JsonObject | undefined {
   for (const keyword of ['anyOf', 'oneOf', 'allOf']) {
     const parts = schema[keyword];
@@ -140,14 +140,14 @@ function simpleKind(type: unknown, { maxLength, format }: JsonObject): FieldKind
   return format === undefined && (typeof maxLength !== 'number' || maxLength > 200) ? 'long-text' : 'text';
 }
 
-/** `undefined` where anything may be said. */
+/** `undefined` when any value is allowed. */
 function choicesOf(schema: JsonObject): readonly string[] | undefined {
   if (Object.hasOwn(schema, 'const')) return [JSON.stringify(schema['const'])];
   const values = Array.isArray(schema['enum']) ? schema['enum'] : constsOf(schema);
   return values?.slice(0, CHOICES_MAX).map((value) => JSON.stringify(value));
 }
 
-/** Of `oneOf` or `anyOf` of nothing but constants. */
+/** The values of a `oneOf` or `anyOf` made of constants only. */
 function constsOf(schema: JsonObject): readonly unknown[] | undefined {
   const parts = schema['oneOf'] ?? schema['anyOf'];
   if (!Array.isArray(parts) || parts.length === 0) return undefined;

@@ -1,5 +1,5 @@
-// What clients will see of a composition that is being put together: names as they come of prefixes and curation, what is wrong with
-// them, and how much of it a model reads.
+// A preview of what clients will see of an unpublished composition: names after prefixes and curation are applied, what is wrong with them,
+// and how much of a model's context the listing takes.
 import type { ComposedServer, Server } from '../api/types.js';
 import { nameFaults } from './client-rules.js';
 import { curatedItem, ruleOf, type CuratedItem } from './curation.js';
@@ -8,30 +8,30 @@ import { itemKinds, type ItemKind, type ServerItem, type ServerItems } from './s
 
 export interface SeenItem {
   readonly kind: ItemKind;
-  /** As clients see it. */
+  /** The name that clients see. */
   readonly name: string;
   readonly server: string;
-  /** As its server has it; a pattern while the server's list is not known. */
+  /** The name at its server; a pattern while the server's list is not known. */
   readonly item: string;
   readonly faults: readonly string[];
-  /** Of its place in the listing. */
+  /** The size of its entry in the listing. */
   readonly bytes: number;
 }
 
 export interface Seen {
   readonly items: readonly SeenItem[];
-  /** Patterns that match nothing, as far as is known. */
+  /** Patterns that match nothing, as far as the lists are known. */
   readonly idle: readonly { readonly server: string; readonly pattern: string }[];
 }
 
-/** As models count, roughly: a token is some four bytes of JSON. */
+/** A rough estimate: a token is about four bytes of JSON. */
 const BYTES_PER_TOKEN = 4;
 const encoder = new TextEncoder();
 
 /**
- * @param known what the registry has.
- * @param lists by server's name, of those that were read.
- * @param compositionName what clients' settings call it.
+ * @param known servers of the registry.
+ * @param lists those that were read, by the server's name.
+ * @param compositionName the composition's name in clients' settings.
  */
 export function seenOf(
   servers: readonly ComposedServer[],
@@ -74,18 +74,18 @@ export function seenOf(
   return { items, idle };
 }
 
-/** Of the listing that a model is given: an estimate. */
+/** An estimate of the tokens that the listing takes of a model's context. */
 export function tokensOf(items: readonly SeenItem[]): number {
   return Math.ceil(items.reduce((sum, { bytes }) => sum + bytes, 0) / BYTES_PER_TOKEN);
 }
 
-/** What stands before its names. */
+/** What precedes the server's names. */
 export function prefixOf({ name, curation }: ComposedServer, record: Server | undefined): string {
   const prefix = curation?.prefix ?? record?.curation?.prefix ?? name;
   return prefix === '' ? '' : `${prefix}-`;
 }
 
-/** Whether any of the patterns matches it. */
+/** Whether a pattern among the names matches the name. */
 export function isMatched(names: readonly string[], name: string): boolean {
   return names.some((pattern) => pattern.includes('*') && patternOf(pattern).test(name));
 }
@@ -119,7 +119,7 @@ function mergedItem(
   return { ...curatedItem(record?.curation, kind, item), ...curatedItem(server.curation, kind, item) };
 }
 
-/** Without what is not shown of it. */
+/** The size of an item's entry, without the members that are hidden. */
 function bytesOf(kind: ItemKind, name: string, item: ServerItem | undefined, curated: CuratedItem): number {
   const { title, description } = curated;
   const shown: Record<string, unknown> = {

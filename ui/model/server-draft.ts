@@ -1,4 +1,4 @@
-// What a form says of a server, and the request that comes of it. Secrets are named, never typed: there is nothing to show again.
+// The state of a server's form, and the request made from it. Secrets are named, never typed, so the form has no secret to show.
 import type { Auth, Server } from '../api/types.js';
 
 export interface ServerDraft {
@@ -8,9 +8,9 @@ export interface ServerDraft {
   readonly description: string;
   /** Separated by commas. */
   readonly tags: string;
-  /** `undefined`: nothing was said of it. Empty: none. */
+  /** `undefined`: not set by the user. Empty: no team. */
   readonly team: string | undefined;
-  /** `keep`: as it is. */
+  /** `keep`: unchanged. */
   readonly credentials: 'keep' | 'none' | 'headers' | 'client' | 'user';
   readonly headerName: string;
   readonly secretName: string;
@@ -57,7 +57,7 @@ export function requestOf(draft: ServerDraft): ServerRequest {
   };
 }
 
-/** `null`: none. `undefined`: as it is. */
+/** `null`: no credentials. `undefined`: unchanged. */
 function authOf({ credentials, headerName, ...draft }: ServerDraft): Auth | null | undefined {
   const secret = draft.secretName.trim();
   const optional = said({ scope: draft.scope, resource: draft.resource });
@@ -84,13 +84,13 @@ function authOf({ credentials, headerName, ...draft }: ServerDraft): Auth | null
   }
 }
 
-/** Those in which something stands. */
+/** The texts that are not blank. */
 function said<Name extends string>(texts: Readonly<Record<Name, string>>): { readonly [Each in Name]?: string } {
   const entries = Object.entries<string>(texts).map(([name, text]) => [name, text.trim()] as const);
   return Object.fromEntries(entries.filter(([, text]) => text !== '')) as { [Each in Name]?: string };
 }
 
-/** What is set, without any secret. */
+/** The credentials that are set, in words, without any secret. */
 export function authWords(auth: Auth | null | undefined): string {
   if (auth === undefined || auth === null) return 'none';
   switch (auth.type) {

@@ -1,5 +1,5 @@
-// What a server lists, in the form in which it is picked: each tool and prompt by its name, each resource by its URI, each template by
-// its text.
+// A server's lists, as the composition page needs them: each tool and prompt is picked by its name, each resource by its URI, each resource
+// template by its URI template.
 import type { Server } from '../api/types.js';
 import type { JsonObject } from './schema-form.js';
 
@@ -7,14 +7,14 @@ export const itemKinds = ['tools', 'prompts', 'resources'] as const;
 export type ItemKind = (typeof itemKinds)[number];
 
 export interface ServerItem {
-  /** What it is picked by. */
+  /** The name or URI that it is picked by. */
   readonly key: string;
-  /** Another name by which a composition may have it: that of a resource. */
+  /** A second name by which a composition may refer to a resource: the resource's name. */
   readonly alias: string;
   readonly title: string;
-  /** What is searched, in lower case. */
+  /** The searchable text, in lower case. */
   readonly text: string;
-  /** As the server told it. */
+  /** The item as the server lists it. */
   readonly told: JsonObject;
 }
 
@@ -36,7 +36,7 @@ export function itemsOf(kind: ItemKind, told: readonly unknown[]): readonly Serv
   });
 }
 
-/** Paths of the lists that a server has, as far as it is known. */
+/** Paths of the lists that a server has; a list of unknown size counts as one that it has. */
 export function listPaths({
   id,
   promptCount,
@@ -52,7 +52,7 @@ export function listPaths({
   ];
 }
 
-/** Each word must be somewhere in its name or title. */
+/** Each word must occur in the item's name or title. */
 export function isItemFound({ text }: ServerItem, words: readonly string[]): boolean {
   return words.every((word) => text.includes(word));
 }
@@ -60,11 +60,11 @@ export function isItemFound({ text }: ServerItem, words: readonly string[]): boo
 export interface ItemArgument {
   readonly name: string;
   readonly isRequired: boolean;
-  /** Whether what is typed is taken as it is; else it is JSON. */
+  /** Whether the typed text is the value itself; otherwise it is JSON. */
   readonly isText: boolean;
 }
 
-/** What a hostile schema may not make of a page. */
+/** Keeps a hostile schema from overloading the page. */
 const ARGUMENTS_MAX = 100;
 
 export function argumentsOf(kind: ItemKind, told: JsonObject): readonly ItemArgument[] {

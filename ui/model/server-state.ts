@@ -1,4 +1,4 @@
-// What a server's record comes to for who looks after it, and which servers a search finds.
+// The state of a server, derived from its record for its maintainers, and the search among servers.
 
 export const serverStates = ['active', 'failing', 'inactive', 'disabled'] as const;
 export type ServerState = (typeof serverStates)[number];
@@ -9,7 +9,7 @@ interface Judged {
   readonly reachable: boolean;
 }
 
-/** `failing`: still served, though the last probe did not reach it. */
+/** `failing`: still served, although the last probe did not reach it. */
 export function stateOf({ status, enabled, reachable }: Judged): ServerState {
   if (!enabled) return 'disabled';
   if (status === 'inactive') return 'inactive';
@@ -29,7 +29,7 @@ interface Searched extends Judged {
   readonly tags: readonly string[];
 }
 
-/** Each word must be somewhere in its name, address, description or tags. */
+/** Each word must occur in the server's name, address, description or tags. */
 export function isFound(server: Searched, { words, tag, state }: ServerSearch): boolean {
   if (tag !== '' && !server.tags.includes(tag)) return false;
   if (state !== '' && stateOf(server) !== state) return false;

@@ -1,4 +1,4 @@
-// How long something is ago, in as few words as will do.
+// How long ago something was, in as few words as possible.
 
 const STEPS = [
   ['day', 86_400],

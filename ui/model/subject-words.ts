@@ -1,4 +1,4 @@
-// For how many somebody's composition is there.
+// How many subjects a composition is published to, in words.
 
 export function subjectWords(count: number): string {
   if (count === 0) return 'for nobody yet';

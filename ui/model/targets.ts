@@ -1,16 +1,16 @@
-// What can be tried in the playground: all servers, one of them, a composition; and which names are whose.
+// What the playground can try: all servers, one server, or a composition; and which names belong to which.
 import type { Composition, Server } from '../api/types.js';
 
 export interface Target {
   readonly key: string;
   readonly name: string;
-  /** Of the MCP endpoint. */
+  /** Path of the MCP endpoint. */
   readonly path: string;
-  /** What the names of its tools and prompts begin with; `''` for all. */
+  /** The prefix of its tools' and prompts' names; `''` for all. */
   readonly prefix: string;
-  /** What the URIs of its resources begin with; `''` for all. */
+  /** The prefix of its resources' URIs; `''` for all. */
   readonly uriPrefix: string;
-  /** Why there may be nothing to see; `''` for none. */
+  /** Why the target may have nothing to show; `''` when nothing is known. */
   readonly obstacle: string;
 }
 
@@ -36,19 +36,19 @@ export function targetsOf(servers: readonly Server[], compositions: readonly Com
   ];
 }
 
-/** The target that an address names. */
+/** The key of the target that the address names. */
 export function placeOf(params: URLSearchParams): string {
   const [server, composition] = [params.get('server'), params.get('composition')];
   return server !== null ? `server:${server}` : composition !== null ? `composition:${composition}` : 'all';
 }
 
-/** With its `-`; a prefix that is empty has none. */
+/** The prefix with its `-`; an empty prefix has none. */
 function prefixOf({ name, curation }: Server): string {
   const prefix = curation?.prefix ?? name;
   return prefix === '' ? '' : `${prefix}-`;
 }
 
-/** As a server's name stands in a URI: letters, digits and `-` stay, anything else is its code. */
+/** A server's name as written in a URI: letters, digits and `-` stay, any other character becomes its code. */
 function uriNameOf(name: string): string {
   const written = name.replaceAll(/[^A-Za-z0-9-]/g, (char) => `.${char.charCodeAt(0).toString(16).padStart(2, '0')}`);
   return /^[A-Za-z]/.test(written) ? written : `x.-${written}`;

@@ -1,12 +1,12 @@
-// How long a request took, and whose time it was.
+// How long a request took, and how the time divides between gateway and backend.
 
 export interface Timed {
   readonly durationMs: number;
-  /** Absent where no backend alone has answered. */
+  /** Absent unless exactly one backend responded. */
   readonly backendMs?: number;
 }
 
-/** The gateway's share is what is left: its own work, and the answer's way out to the caller. */
+/** The gateway's part is the remainder: its own work, and sending the response to the caller. */
 export function splitWords({ durationMs, backendMs }: Timed): string {
   if (backendMs === undefined) return `${ms(durationMs)} in the gateway; no backend was timed`;
   return `${ms(durationMs)}: ${ms(Math.max(0, durationMs - backendMs))} in the gateway, ${ms(backendMs)} until the backend answered`;

@@ -1,14 +1,14 @@
-// What a token says of its bearer, for the eye alone: nothing is decided by it.
+// The claims of a token, for display only: nothing is decided by them.
 
 export interface TokenClaims {
   readonly subject: string;
-  /** Milliseconds since 1970; `undefined` when it says nothing of its end. */
+  /** Milliseconds since 1970; `undefined` when the token has no expiry. */
   readonly expiresAtMs: number | undefined;
 }
 
 const NONE: TokenClaims = { subject: '', expiresAtMs: undefined };
 
-/** Nothing is known of what is no JWT. */
+/** A text that is no JWT has no claims. */
 export function claimsOf(token: string): TokenClaims {
   const [, payload = ''] = token.split('.');
   try {
@@ -26,7 +26,7 @@ export function claimsOf(token: string): TokenClaims {
   }
 }
 
-/** Of what somebody has pasted: a header, quotes or spaces around a token are no part of it. */
+/** The token in a pasted text, without a header name, quotes or spaces around it. */
 export function tokenIn(pasted: string): string {
   return pasted
     .trim()

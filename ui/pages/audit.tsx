@@ -1,4 +1,4 @@
-// Who has changed what, the newest first, each with its difference. Which thing is looked at stands in the address.
+// Who changed what, newest first, with the differences. The selected record is part of the address.
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { Link, useSearchParams } from 'wouter-preact';
@@ -63,7 +63,7 @@ function AuditPages({ first }: { readonly first: AuditPageOf }): JSX.Element {
   const [older, setOlder] = useState<readonly AuditPageOf[]>([]);
   const [of, setOf] = useState(first);
   const [fault, setFault] = useState('');
-  // What follows belongs to the page that it was read behind.
+  // Older pages belong to one first page: when that is read again, they are dropped.
   if (of !== first) {
     setOf(first);
     setOlder([]);

@@ -1,4 +1,4 @@
-// One composition: picked by search and checkboxes, looked at as clients will see it, and published when the difference is right.
+// The page of one composition: items are picked by search and checkboxes, previewed as clients will see them, and then published.
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { Link, useLocation } from 'wouter-preact';
@@ -50,7 +50,7 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
   );
   const [draft, setDraft] = useState<CompositionDraft>(before);
   const lists = useLists();
-  /** What somebody else has made of it meanwhile. */
+  /** What another user has changed in the composition meanwhile. */
   const [theirs, setTheirs] = useState<readonly Difference[]>([]);
   const [isForced, setForced] = useState(false);
   const [fault, setFault] = useState('');
@@ -98,7 +98,7 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
       setOutdated(false);
     });
   const differences = differencesOf(before, draft);
-  // What was kept of the page is shown first, and what is there now comes behind it: it counts while nothing was typed.
+  // The cached composition is shown first; a newer one that is read in the background replaces it only while the draft is unchanged.
   useEffect(() => {
     if (known === undefined || published === undefined || differences.length > 0) return;
     if (known.etag === published.etag || known.value.updatedAt < published.value.updatedAt) return;
@@ -110,7 +110,7 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
     () => seenOf(draft.servers, all ?? [], lists.known, settingsName(draft.name)),
     [draft.servers, draft.name, all, lists.known],
   );
-  // A button that is disabled loses the focus, and whoever goes by keys their place.
+  // `isReady` guards the submission: a button that is disabled loses the focus, and keyboard users their place.
   const isReady = isChangeable && !isBusy && !isOutdated && differences.length > 0;
   const isSomethingMissing =
     seen.idle.length > 0 || seen.items.some(({ faults }) => faults.includes('does not exist at present'));
@@ -121,7 +121,7 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
         event.preventDefault();
         if (isReady) void publish();
       }}
-      // Enter in a field is no wish to publish.
+      // Pressing Enter in a field must not publish.
       onKeyDown={(event) => {
         if (event.key === 'Enter' && event.target instanceof HTMLInputElement) event.preventDefault();
       }}

@@ -1,4 +1,4 @@
-// All compositions: what each is made of, and for whom.
+// All compositions: the servers and the subjects of each.
 import type { JSX } from 'preact';
 import { Link } from 'wouter-preact';
 import { askAll } from '../api/api.js';

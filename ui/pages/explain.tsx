@@ -1,5 +1,5 @@
-// Why somebody has a tool or not, what became of a request, and who has sessions: as `switchyard explain` tells it. What is asked for
-// stands in the address.
+// Why a subject has a tool or not, what became of a request, and who has sessions: the same answers as `switchyard explain`. The question
+// is part of the address.
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { useSearchParams } from 'wouter-preact';
@@ -46,7 +46,7 @@ export function ExplainPage(): JSX.Element {
 
 interface ToolQuestion {
   readonly virtualHost: string;
-  /** `''`: one's own. */
+  /** `''`: the user's own. */
   readonly subject: string;
   readonly tool: string;
 }

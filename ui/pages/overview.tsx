@@ -1,4 +1,4 @@
-// How things are: what needs somebody's attention first, then what there is. Read again while somebody looks at it.
+// The overview: first what needs attention, then what exists. Refreshed while the page is visible.
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { Link } from 'wouter-preact';
@@ -23,7 +23,7 @@ interface Overview {
 
 async function readOverview(): Promise<Overview> {
   const { value: version } = await ask<Version>('/version');
-  // Whoever has no store has no lists: that is said, and no more.
+  // Without a store there are no lists: the page says so, and shows nothing else.
   if (!version.store.reachable) return { version, servers: [], compositions: [] };
   const [servers, compositions] = await Promise.all([askAll<Server>('/servers'), askAll<Composition>('/compositions')]);
   return { version, servers, compositions };

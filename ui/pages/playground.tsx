@@ -1,4 +1,4 @@
-// Where any tool, prompt or resource is tried, as whoever is signed in: what is tried stands in the address.
+// The playground: tries any tool, prompt or resource as the signed-in user. The selected item is part of the address.
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { useSearchParams } from 'wouter-preact';
@@ -69,7 +69,7 @@ interface OpenSession {
   readonly reopen: () => void;
 }
 
-/** One for as long as the page is open; another endpoint is another session. */
+/** One session for as long as the page is open; another endpoint gets another session. */
 function useMcpSession(path: string): OpenSession {
   const [state, setState] = useState<{
     readonly path: string;

@@ -1,4 +1,4 @@
-// A new server: looked at first, and registered when it is the one that was meant.
+// Registering a new server: the user previews it first, and registers it if it is the right one.
 import type { JSX } from 'preact';
 import { useLocation } from 'wouter-preact';
 import { useCaller } from '../api/caller.js';

@@ -1,4 +1,4 @@
-// A server that wants each user's own consent: the way to the page at which it is given, and what became of it.
+// A server that requires each user's own consent: opens the page where it is given, and shows the outcome.
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { ask, faultWords } from '../api/api.js';
@@ -23,7 +23,7 @@ export function ServerConnection({ server, isChangeable }: ConnectionProps): JSX
     await action().catch((error: unknown) => setFault(faultWords(error)));
   };
   const connect = (probes: boolean): Promise<void> => {
-    // Later the browser would take it for a window that nobody asked for.
+    // The window is opened at once, within the click: after a request the browser would block it as a popup.
     const opened = window.open('', '_blank');
     return run(async () => {
       try {
@@ -77,7 +77,7 @@ export function ServerConnection({ server, isChangeable }: ConnectionProps): JSX
   );
 }
 
-/** The page of consent knows nothing of this one. @param opened `null` where the browser has allowed none. */
+/** The consent page gets no reference to this one. @param opened `null` where the browser has blocked the window. */
 function goTo(opened: Window | null, url: string): void {
   if (!/^https?:\/\//.test(url)) throw new Error('The control plane returned no URL of a page');
   if (opened === null) {

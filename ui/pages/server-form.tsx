@@ -1,4 +1,4 @@
-// What people say of a server: a new one, or a change. Somebody else's change in between is told, and nothing of it is lost.
+// The form of a server, for a new one or a change. If another user has changed the server meanwhile, the form says so and loses nothing.
 import type { JSX } from 'preact';
 import { useId, useState } from 'preact/hooks';
 import { ApiFault, ask, faultWords, type Answered } from '../api/api.js';
@@ -13,7 +13,7 @@ import { CredentialFields } from './server/credential-fields.js';
 import { ServerPreview } from './server-preview.js';
 
 interface ServerFormProps {
-  /** The server as it was read; none: a new one. */
+  /** The server as it was read; absent for a new one. */
   readonly known?: Answered<Server>;
   readonly onDone: (server: Server) => unknown;
   readonly onReload?: () => Promise<void>;
@@ -28,7 +28,7 @@ export function ServerForm({ known, onDone, onReload }: ServerFormProps): JSX.El
   const transportId = useId();
   const caller = useCaller();
   const [draft, setDraft] = useState(known === undefined ? BLANK_DRAFT : draftOf(known.value));
-  // The tag of what the form was filled with: what was read since is another's work.
+  // The ETag of the version that the form was filled with: a version read later may contain another user's changes.
   const [etag, setEtag] = useState(known?.etag);
   const [preview, setPreview] = useState<Preview>();
   const [fault, setFault] = useState('');

@@ -1,4 +1,4 @@
-// The prompts and resources of a server, as it told them last.
+// The prompts and resources of a server, as it last listed them.
 import type { JSX } from 'preact';
 import { ask } from '../api/api.js';
 import { useQuery } from '../api/query.js';

@@ -1,4 +1,4 @@
-// What would be registered, before it is.
+// A preview of a server before it is registered.
 import type { JSX } from 'preact';
 import { Said } from '../parts/said.js';
 import type { Preview } from './server-form.js';

@@ -1,4 +1,4 @@
-// The tools of a server, as it told them last: searched by name, and opened one by one.
+// The tools of a server, as it last listed them: searchable by name, each expandable.
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';

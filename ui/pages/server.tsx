@@ -1,4 +1,4 @@
-// One server: how it is, what it offers, what is said of it, and what can be done with it.
+// One server: its state, what it offers, its settings, and the actions on it.
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { Link, useLocation } from 'wouter-preact';

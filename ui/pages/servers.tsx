@@ -1,4 +1,4 @@
-// All servers as a table. What is searched for stands in the address, so that it can be kept and sent on.
+// All servers as a table. The search is part of the address, so that it can be bookmarked and shared.
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { Link, useSearchParams } from 'wouter-preact';
@@ -13,7 +13,7 @@ import { Said } from '../parts/said.js';
 import { Status } from '../parts/status.js';
 import { Since } from '../parts/since.js';
 
-/** More rows than this make a browser slow; whoever has so many searches. */
+/** More rows than this make a browser slow; users with more servers search. */
 const ROWS_MAX = 200;
 
 export const useServers = () => useQuery('servers', () => askAll<Server>('/servers'));

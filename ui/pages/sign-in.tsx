@@ -1,4 +1,5 @@
-// Signing in: at the issuer, where the control plane has one, or with a token. A token is tried before it is kept, and what is wrong with it is said in the control plane's own words.
+// Signing in: at the issuer, where the control plane has one, or with a token. The token is tried before it is kept; a refusal is shown in
+// the control plane's own words.
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { faultWords } from '../api/api.js';
@@ -13,7 +14,7 @@ export function SignInPage(): JSX.Element {
   const [issuer, setIssuer] = useState('');
   useEffect(() => {
     document.title = 'Sign in · Switchyard';
-    // Without an answer the field for a token is there all the same, and says what is wrong once it is used.
+    // Without a response the token field is shown all the same, and reports what is wrong when it is used.
     void issuerHost().then(setIssuer, () => {});
   }, []);
   const leave = async (): Promise<void> => {
@@ -80,7 +81,7 @@ export function SignInPage(): JSX.Element {
   );
 }
 
-/** `''` when the control plane takes the token. */
+/** @returns `''` when the control plane accepts the token. */
 async function refusalOf(token: string): Promise<string> {
   if (!/^[\x21-\x7e]+$/.test(token))
     return 'This is not a token: it has spaces or other characters that tokens cannot have';

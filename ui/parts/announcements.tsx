@@ -1,4 +1,4 @@
-// What has just been done, or could not be: said for a while at the edge of the page, and read out.
+// Messages about what was just done or has failed: shown for a while at the edge of the page, and announced by screen readers.
 import { signal } from '@preact/signals';
 import type { JSX } from 'preact';
 

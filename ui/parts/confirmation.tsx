@@ -1,4 +1,4 @@
-// The question before something that cannot be taken back. The browser's own dialog keeps the focus in it, and Escape means no.
+// The confirmation of an action that cannot be undone. The browser's own dialog keeps the focus inside, and Escape means no.
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 

@@ -1,4 +1,4 @@
-// A labelled line of a form.
+// A labelled text field of a form.
 import type { ComponentChildren, JSX } from 'preact';
 import { useId } from 'preact/hooks';
 

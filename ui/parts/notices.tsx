@@ -1,4 +1,4 @@
-// What stands in place of something that is not there (yet), and what went wrong.
+// Notices in place of missing content, and error messages.
 import type { ComponentChildren, JSX } from 'preact';
 import type { Query } from '../api/query.js';
 import { Said } from './said.js';
@@ -30,7 +30,7 @@ interface LoadedProps<Value> {
   readonly children: (value: Value) => ComponentChildren;
 }
 
-/** What was read last stays there while it is read again, and when that fails. */
+/** Keeps showing the last value while it is read again, and when that fails. */
 export function Loaded<Value>({ query, children }: LoadedProps<Value>): JSX.Element {
   const { value, fault, isReading, reload } = query;
   return (

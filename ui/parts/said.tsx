@@ -1,4 +1,4 @@
-// A text that somebody else has written: always text, never markup, in a direction of its own and no longer than there is room for.
+// A text that somebody else has written: always shown as text, never as markup, isolated in its direction, and cut to a maximum length.
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { plainText } from '../model/plain-text.js';
@@ -9,7 +9,7 @@ interface SaidProps {
 }
 
 const SHORT = 300;
-/** What a page can show without standing still. */
+/** What a page can show without freezing. */
 const LONG = 20_000;
 
 export function Said({ text, max = SHORT }: SaidProps): JSX.Element {
@@ -22,7 +22,7 @@ export function Said({ text, max = SHORT }: SaidProps): JSX.Element {
   );
 }
 
-/** One that may be long: its beginning, and more when asked for. */
+/** A text that may be long: its beginning, and more on request. */
 export function LongSaid({ text, max = SHORT }: SaidProps): JSX.Element {
   const [isWhole, setWhole] = useState(false);
   const { text: shown, leftOut } = plainText(text, isWhole ? LONG : max);

@@ -1,4 +1,4 @@
-// The fields of a form that came of a JSON Schema. What it says is filled into texts, never into markup.
+// The fields of a form built from a JSON Schema. Texts of the schema are shown as text, never as markup.
 import type { JSX } from 'preact';
 import { useId } from 'preact/hooks';
 import { blankEntry, type Entry, type EntryGroup, type FieldFaults } from '../model/form-values.js';

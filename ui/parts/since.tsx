@@ -1,4 +1,4 @@
-// A time as people say it, with the exact one behind it.
+// A relative time, with the exact one as its tooltip.
 import type { JSX } from 'preact';
 import { sinceWords } from '../model/since-words.js';
 

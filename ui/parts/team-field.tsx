@@ -1,13 +1,13 @@
-// Whose it is to be beside its maker's.
+// The team that shares ownership with the maker.
 import type { JSX } from 'preact';
 import { useId } from 'preact/hooks';
 import type { Caller } from '../api/types.js';
 
 interface TeamFieldProps {
   readonly caller: Caller | undefined;
-  /** `undefined`: nothing was said of it. */
+  /** `undefined`: not set by the user. */
   readonly value: string | undefined;
-  /** As it is; of a new one `undefined`. */
+  /** The current team; `undefined` for a new record. */
   readonly known: string | undefined;
   readonly isNew: boolean;
   readonly onChange: (team: string) => void;

@@ -1,5 +1,5 @@
-// Every operation that changes something has its line: who, what, before and after, and no secrets. The registry, the
-// compositions and the HTTP interface are real; nothing answers where the servers should be.
+// Every operation that changes something has its audit line: who, what, before and after, and no secrets. The registry, the compositions
+// and the HTTP interface are real; nothing listens at the servers' addresses.
 import t, { type Test } from 'tap';
 import { AuditTrail, ChangeNote } from '../../../src/control-plane/common/audit.js';
 import { type HttpApp } from '../../../src/control-plane/http/http-app.js';
@@ -21,7 +21,7 @@ async function createApp(t: Test, lines: string[], { registry, compositions, rec
   return openApp(t, { registry, compositions, records, audit: new AuditTrail(logInto(lines), 'hash') });
 }
 
-/** What each operation is asked, in an order in which each finds what it needs, and what its line must say. */
+/** A request for each operation, in an order in which each finds what it needs, and the audit line that it must cause. */
 const SERVER = { name: 'files', url: 'http://127.0.0.1:1/the-path?key=the-key', description: 'first' };
 const COMPOSED = { name: 'desk', servers: [{ name: 'files', tools: ['read'] }], subjects: ['bob'] };
 const asked: readonly (readonly [id: string, url: string, body: object | undefined, line: Line])[] = [
@@ -69,7 +69,7 @@ t.test('every operation that changes something has one line, and no other has', 
   const lines: string[] = [];
   const app = await createApp(t, lines, await setStage(t, await stores['embedded']!(t)));
   const table = Object.values<Operation>(operations);
-  // The relay's messages and signing in change nothing here; consents are tested with a server that wants them.
+  // The relay's messages and signing in change nothing here; consents are tested with a server that requires them.
   const changing = table
     .filter(({ id, method, tag }) => method !== 'GET' && tag !== 'mcp' && tag !== 'connections' && !NO_CHANGES.has(id))
     .map(({ id }) => id);
@@ -96,7 +96,7 @@ t.test('every operation that changes something has one line, and no other has', 
 });
 
 t.test(
-  'a change that the store makes, but fails before it says so, has a line: nobody knows how it came out',
+  'a change that the store made before it failed to confirm has a line that says that the outcome is unknown',
   async (t) => {
     const lines: string[] = [];
     const stage = await setStage(t, await stores['embedded']!(t));
@@ -120,7 +120,7 @@ t.test(
   },
 );
 
-t.test('a change that the store has refused has no line, though it fails before the next try', async (t) => {
+t.test('a change that the store refused has no line, even when it fails before the next try', async (t) => {
   const lines: string[] = [];
   const stage = await setStage(t, await stores['embedded']!(t));
   const app = await createApp(t, lines, stage);
@@ -137,7 +137,7 @@ t.test('a change that the store has refused has no line, though it fails before 
   t.same(lines, []);
 });
 
-t.test('what a refresh has found has a line, though what follows of it fails', async (t) => {
+t.test('the findings of a refresh have a line, though a later step of it fails', async (t) => {
   const lines: string[] = [];
   const stage = await setStage(t, await stores['embedded']!(t));
   const app = await createApp(t, lines, stage);
@@ -155,7 +155,7 @@ t.test('what a refresh has found has a line, though what follows of it fails', a
   t.notOk('outcome' in line);
 });
 
-t.test('subjects by their names, where that is wanted', async (t) => {
+t.test('subjects appear by their names, where that is configured', async (t) => {
   const lines: string[] = [];
   const trail = new AuditTrail(logInto(lines), 'plain');
   const note = new ChangeNote();
@@ -166,7 +166,7 @@ t.test('subjects by their names, where that is wanted', async (t) => {
   t.notOk('requestId' in line);
 });
 
-t.test('a change has a line though its publication fails, and though the log is for warnings alone', async (t) => {
+t.test('a change has a line though its publication fails, and at a log level of warnings', async (t) => {
   const lines: string[] = [];
   const logger = logInto(lines);
   logger.level = 'warn';
@@ -187,7 +187,7 @@ t.test('a change has a line though its publication fails, and though the log is 
   t.match(JSON.parse(lines[0] ?? '{}'), { fault: 'store-failed', before: { name: 'a' }, after: { name: 'b' } });
 });
 
-t.test('a line is as long as it may be, however much was changed', async (t) => {
+t.test('the length of a line is bounded, however much was changed', async (t) => {
   const lines: string[] = [];
   const note = new ChangeNote();
   const subjects = Array.from({ length: 5_000 }, (_, n) => `subject-${n}`);
@@ -204,7 +204,7 @@ t.test('a line is as long as it may be, however much was changed', async (t) => 
   t.match(after['servers'], { chars: JSON.stringify(servers).length, hash: /^[0-9a-f]{12}$/ });
 });
 
-t.test('fixed arguments have their names and hashes of their values, wherever they stand', async (t) => {
+t.test('fixed arguments appear as names and hashes of their values, wherever they are', async (t) => {
   const tell = (before: object | undefined, after: object): { readonly text: string; readonly line: Line } => {
     const lines: string[] = [];
     const note = new ChangeNote();

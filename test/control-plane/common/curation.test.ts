@@ -1,4 +1,4 @@
-// Clashes between what is curated of servers one by one: how each is settled, and what settling many of them takes.
+// Clashes between separately curated servers: how each is settled, and what it costs to settle many of them.
 import t from 'tap';
 import { withoutClashes } from '../../../src/control-plane/common/curation.js';
 import { limits } from '../../../src/shared/limits.js';
@@ -10,7 +10,7 @@ type Backends = ReadonlyMap<string, BackendConfig>;
 type Members = NonNullable<BackendConfig['tools']>;
 type Member = Members extends ReadonlyMap<string, infer Each> ? Each : never;
 
-/** What is read again and again is told by how often it was read. */
+/** Counts how often names and prefixes are read, which measures the work. */
 class Reads {
   count = 0;
 
@@ -44,7 +44,7 @@ function times<Value>(count: number, make: (n: number) => Value): Value[] {
 }
 
 t.test(
-  'as many tools as there may be, half of them with the names of others, are each looked at a few times',
+  'the maximum of tools, half of them with the names of others, is settled with a few looks at each of them',
   async (t) => {
     const count = limits.curatedItemsMax / 2;
     const reads = new Reads();
@@ -62,7 +62,7 @@ t.test(
   },
 );
 
-t.test('so are as many servers, half of them with one prefix', async (t) => {
+t.test('as many servers, half of them with one prefix, are each looked at a few times', async (t) => {
   const count = 500;
   const reads = new Reads();
   const settled = withoutClashes(
@@ -79,7 +79,7 @@ t.test('so are as many servers, half of them with one prefix', async (t) => {
   t.ok(reads.count <= 6 * count, `${reads.count} reads of ${count} prefixes`);
 });
 
-/** What must come of it: the first clash is settled, and so on until there is none. */
+/** The expected result: the first clash is settled, then the next, until there is none. */
 function settledOneByOne(backends: Backends): Backends {
   const settled = new Map(backends);
   for (let [clash] = clashesOf(settled); clash !== undefined; [clash] = clashesOf(settled)) {
@@ -98,8 +98,8 @@ function settledOneByOne(backends: Backends): Backends {
   return settled;
 }
 
-t.test('what comes of it is what comes of settling one clash after the other', async (t) => {
-  // The same draws each time (Numerical Recipes' generator).
+t.test('the result is that of settling one clash after the other', async (t) => {
+  // The same pseudorandom values on each run (the generator of Numerical Recipes).
   let state = 1;
   const draw = <Value>(values: readonly Value[]): Value => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;

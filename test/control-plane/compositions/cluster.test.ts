@@ -1,4 +1,4 @@
-// Compositions on a cluster of Redis, which refuses whatever is not kept in one slot, and whatever another of its nodes has.
+// Compositions on a Redis cluster, which refuses commands whose keys are in several slots, or on another of its nodes.
 import { Cluster } from 'ioredis';
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
@@ -7,7 +7,7 @@ import { startRedis, startRedisCluster } from '../../support/redis.js';
 import { setStage, type Stage } from '../stage.js';
 
 const DEAD_URL = 'http://127.0.0.1:1/mcp';
-/** Of different slots, some with braces of their own. */
+/** Subjects of different slots, some with braces in them. */
 const SUBJECTS = ['alice', 'bob@example.com', 'a{b}c', '}{', '{}', 'é😀'];
 
 async function useAll(t: Test, { registry, compositions, records, directory }: Stage): Promise<void> {
@@ -29,12 +29,12 @@ async function useAll(t: Test, { registry, compositions, records, directory }: S
   t.equal(directory.servers.size + directory.compositions.size, 0);
 }
 
-t.test('a registry and compositions for subjects of any slot', async (t) => {
+t.test('a registry and compositions work for subjects of any slot', async (t) => {
   const redis = await startRedis(t, { isCluster: true });
   await useAll(t, await setStage(t, redis.storeOptions));
 });
 
-t.test('no command needs two of three nodes', async (t) => {
+t.test('no command needs more than one of three nodes', async (t) => {
   const nodes = await startRedisCluster(t);
   const [{ host, port, storeOptions } = unexpected()] = nodes;
   const logger = pino({ level: 'silent' });

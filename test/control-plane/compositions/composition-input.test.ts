@@ -6,7 +6,7 @@ import { limits } from '../../../src/shared/limits.js';
 
 const sound: CompositionInput = { name: 'Desk 1', servers: [{ name: 'files', tools: ['read'] }] };
 
-t.test('what is left out stays open, what is said twice is said once', async (t) => {
+t.test('absent members stay open, and repeated entries count once', async (t) => {
   t.same(checkCompositionInput(sound), { ...sound, description: undefined, subjects: undefined });
   const checked = checkCompositionInput({
     ...sound,
@@ -18,7 +18,7 @@ t.test('what is left out stays open, what is said twice is said once', async (t)
   t.same(checkCompositionInput({ ...sound, servers: [], subjects: [] }).subjects, [], 'nobody and nothing is allowed');
 });
 
-t.test('prompts and resources may stand in for tools, and are left out where there are none', async (t) => {
+t.test('prompts and resources may replace tools, and are left out where there are none', async (t) => {
   const servers = [{ name: 'files', tools: [], prompts: ['a', 'a'], resources: ['test://{+path*}'] }];
   t.same(checkCompositionInput({ ...sound, servers }).servers, [{ ...servers[0], prompts: ['a'] }]);
   const withNone = [{ name: 'files', tools: ['read'], prompts: [], resources: [] }];

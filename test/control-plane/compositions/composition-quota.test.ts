@@ -31,7 +31,7 @@ function directoryOf(compositions: readonly StoredComposition[]): CompositionDir
   return directory;
 }
 
-t.test('so many compositions of one maker, and as many again of another', async (t) => {
+t.test('the number of compositions is bounded for each maker separately', async (t) => {
   const made = Array.from({ length: shares.makerCompositionsMax }, () => composition());
   const directory = directoryOf(made);
   t.throws(() => refuseAboveQuota(composition(), directory, shares), {
@@ -42,7 +42,7 @@ t.test('so many compositions of one maker, and as many again of another', async 
   t.doesNotThrow(() => refuseAboveQuota(made[0]!, directory, shares), 'one that is there may be changed');
 });
 
-t.test('what one maker stores, and what that writes into user configs, is bounded', async (t) => {
+t.test('the bytes that one maker stores, and writes into user configs, are bounded', async (t) => {
   const large = 'x'.repeat(limits.compositionBytesMax - 1_000);
   const stored = Array.from({ length: shares.makerComposedBytesMax / limits.compositionBytesMax }, () =>
     composition({ description: large }),
@@ -75,7 +75,7 @@ t.test('one maker fills a part of a user config, and leaves the rest to others',
   );
 });
 
-t.test('a composition is found by what it has, and no longer by what it had', async (t) => {
+t.test('a composition is found by its current servers, and no longer by its former ones', async (t) => {
   const one = composition({ subjects: ['alice', 'bob'] });
   const directory = directoryOf([one]);
   const changed = {

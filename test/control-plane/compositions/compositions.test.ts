@@ -1,4 +1,4 @@
-// On both stores, with real servers; what is published is read as the dataplane reads it.
+// Compositions on both stores, with real servers; what is published is read back as the dataplane reads it.
 import t, { type Test } from 'tap';
 import type { StoreOptions } from '../../../src/config/dataplane-options.js';
 import { ControlPlaneFault } from '../../../src/control-plane/common/control-plane-fault.js';
@@ -17,7 +17,7 @@ const SHORT_MS = 20;
 const RACERS = 12;
 const RACE_ROUNDS = 4;
 
-/** What a subject has in the dataplane: by virtual host and backend, the tools that may be called. */
+/** What a subject has in the dataplane: the tools that may be called, by virtual host and backend. */
 type Published = Record<string, Record<string, string[]>>;
 
 async function publishedTo(subject: string, records: RecordStore): Promise<Published | undefined> {
@@ -59,7 +59,7 @@ interface Scene extends Stage {
   readonly mail: McpBackend;
 }
 
-/** Two registered servers, `files` and `mail`. */
+/** Sets up two registered servers, `files` and `mail`. */
 async function setScene(t: Test, options: StoreOptions, settings = {}): Promise<Scene> {
   const stage = await setStage(t, options, settings);
   const files = await backendFor(t, { tools: ['read', 'write', 'list'] });
@@ -75,7 +75,7 @@ t.jobs = 2;
 
 for (const [kind, optionsOf] of Object.entries(stores)) {
   t.test(kind, async (t) => {
-    t.test('is there for its subjects as soon as it is created, changed or removed', async (t) => {
+    t.test('a composition is published as soon as it is created, changed or removed', async (t) => {
       const { compositions, records, files } = await setScene(t, await optionsOf(t));
       const created = await compositions.create(DESK, 'alice');
       t.match(created, { ...DESK, id: /^[0-9a-f]{32}$/, description: '', subjects: ['alice'], missingTools: [] });
@@ -133,7 +133,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       }
     });
 
-    t.test('is found by id and by name in any case, and listed by name', async (t) => {
+    t.test('a composition is found by id and by name in any case, and listed by name', async (t) => {
       const { compositions } = await setScene(t, await optionsOf(t));
       const desk = await compositions.create(DESK, 'alice');
       const bench = await compositions.create({ name: 'bench', servers: [] }, 'alice');
@@ -146,7 +146,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       }
     });
 
-    t.test('what the registry changes is obeyed when its change has been made', async (t) => {
+    t.test('a change in the registry is published when it has been made', async (t) => {
       const { compositions, registry, records, files } = await setScene(t, await optionsOf(t));
       const subjects = Array.from({ length: 40 }, (_, n) => `subject ${n}`);
       const servers = [...DESK.servers, { name: 'mail', tools: ['send'] }];
@@ -194,12 +194,12 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       t.ok((await publishedTo('alice', records))?.[id], 'an administrator still has room');
     });
 
-    t.test('what one left undone another does', async (t) => {
+    t.test('a publication that one control plane left undone is finished by another', async (t) => {
       const options = await optionsOf(t);
       const scene = await setScene(t, options);
       const { records } = scene;
       const { id } = await scene.compositions.create({ ...DESK, subjects: ['alice', 'bob'] }, 'admin');
-      // As if the process had ended between the change and its publication, with the configs as they were before it.
+      // As if the process had ended between the change and its publication: the job exists, the configs are as before.
       const job = createJob({ subjects: ['alice', 'bob'] });
       await records.swap([jobAdded(job)]);
       for (const subject of ['alice', 'bob']) await writeConfig(records, subject, undefined);
@@ -211,7 +211,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       await until(async () => (await recordsUnder(records, PUBLICATION_JOBS)).length === 0, 'the job to be done');
     });
 
-    t.test('what cannot be is refused, and nothing is changed', async (t) => {
+    t.test('an impossible composition is refused, and nothing is changed', async (t) => {
       const { compositions, records } = await setScene(t, await optionsOf(t));
       const desk = await compositions.create(DESK, 'alice');
       await compositions.create({ ...DESK, name: 'other' }, 'alice');
@@ -257,7 +257,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       t.equal(await configText(records, 'mallory'), broken);
     });
 
-    t.test('leaves what others have in a user config alone', async (t) => {
+    t.test('publishing leaves the rest of a user config alone', async (t) => {
       const { compositions, records } = await setScene(t, await optionsOf(t));
       const foreign = '{ "virtual_hosts":{"own" : {"backends":{}, "n":12345678901234567890}}, "more":1.0 }';
       await writeConfig(records, 'alice', foreign);
@@ -271,7 +271,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       );
     });
 
-    t.test('follows its servers', async (t) => {
+    t.test('a composition follows its servers', async (t) => {
       const scene = await setScene(t, await optionsOf(t));
       const { compositions, registry, records, files } = scene;
       const desk = await compositions.create(
@@ -333,7 +333,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       await isPublished({ archive: ['read', 'burn'], Mail: ['send'] });
     });
 
-    t.test('patterns come to what the server has, and follow it', async (t) => {
+    t.test('patterns expand to the server’s current tools, and follow them', async (t) => {
       const { compositions, registry, records } = await setStage(t, await optionsOf(t));
       const tools = ['read_file', 'write_file', 'read_dir'];
       const files = await backendFor(t, { tools });
@@ -352,7 +352,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       const host = await compositions.findHost('desk', 'alice');
       t.strictSame(host?.backends.get('files')?.allowed_tool_names, ['write_file', 'read_file', 'read_dir']);
 
-      // By a refresh or a health check, and there when that has its answer.
+      // Changes of a server take effect through a refresh or a health check, and are published once that has responded.
       tools.splice(0, 1, 'read_link', 'unlink');
       await registry.refresh('files');
       t.strictSame(await published(), { files: ['write_file', 'read_link', 'read_dir'], mail: ['send'] });
@@ -388,7 +388,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       t.same((await compositions.find('desk'))?.missingTools, []);
     });
 
-    t.test('its own endpoint serves what is published, and its subjects alone', async (t) => {
+    t.test('the composition’s own endpoint serves what is published, to its subjects alone', async (t) => {
       const { compositions } = await setScene(t, await optionsOf(t));
       const desk = await compositions.create(DESK, 'alice');
       const host = await compositions.findHost('desk', 'alice');
@@ -398,7 +398,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       t.equal(await compositions.findHost('nothing', 'alice'), undefined);
     });
 
-    t.test('what the store loses comes back, at the start and from time to time', async (t) => {
+    t.test('publications that the store loses are restored, at the start and from time to time', async (t) => {
       const options = await optionsOf(t);
       const scene = await setScene(t, options);
       const { records } = scene;
@@ -413,7 +413,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       await writeConfig(records, 'bob', '{"virtual_hosts":{}}');
       await until(() => isThere('bob'), 'the repair on the timer');
 
-      // A publisher that ended between the composition and its user configs.
+      // A publisher that ended after it changed the composition, and before it changed the user configs.
       const [record] = await recordsUnder(records, 'compositions/');
       const key = { space: 'records', key: record?.key ?? '' } as const;
       const job = createJob({ subjects: ['alice', 'bob'] });
@@ -425,7 +425,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       await later.compositions.stop();
     });
 
-    t.test('a user config that was broken is left, told once and published to when it is mended', async (t) => {
+    t.test('a broken user config is left alone, reported once, and published to once it is repaired', async (t) => {
       const scene = await setScene(t, await optionsOf(t), { repairIntervalMs: SHORT_MS });
       const { records } = scene;
       const desk = await scene.compositions.create(DESK, 'alice');
@@ -460,7 +460,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
         const published = Object.keys((await publishedTo('alice', records)) ?? {}).sort();
         t.same(published, ['own', ...made.map(({ id }) => id)].sort(), 'each is there when its creation has resolved');
 
-        // Removed by one publisher while the other changes its neighbours.
+        // One publisher removes compositions while the other changes their neighbours.
         await Promise.all(
           made.map(({ id }, index) =>
             index % 3 === 0
@@ -483,7 +483,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       t.same(await recordsUnder(records, PUBLICATION_JOBS), []);
     });
 
-    t.test('of many compositions of one name there is one', async (t) => {
+    t.test('of many simultaneous compositions with one name exactly one is created', async (t) => {
       const options = await optionsOf(t);
       const scene = await setScene(t, options);
       const { records } = scene;

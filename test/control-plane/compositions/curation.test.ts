@@ -1,4 +1,4 @@
-// What is curated of a server and in a composition, published: read as the dataplane reads it. And what cannot be together.
+// Curation of a server and in a composition, published: read back as the dataplane reads it. And which curations exclude each other.
 import t from 'tap';
 import type { CompositionInput } from '../../../src/control-plane/compositions/composition.js';
 import { limits } from '../../../src/shared/limits.js';
@@ -8,7 +8,7 @@ import { routeName } from '../../../src/user-config/routing.js';
 import { backendFor } from '../../support/deployment.js';
 import { setStage, stores, type Stage } from '../stage.js';
 
-/** Where a tool's name leads that the subject uses, and what its calls get: `server / tool / fixed`. */
+/** Where a name that the subject uses leads, and the fixed arguments of its calls: `server / tool / fixed`. */
 async function leadsTo({ records }: Stage, subject: string, name: string): Promise<string | undefined> {
   const bytes = await records.read({ space: 'user-configs', key: subject });
   const decoding = decodeUserConfig(bytes ?? Buffer.from(''));
@@ -18,7 +18,7 @@ async function leadsTo({ records }: Stage, subject: string, name: string): Promi
   return route && `${route.backend.name} / ${route.bareName} / ${route.curated?.fixedMembers ?? ''}`;
 }
 
-t.test('a server is curated for all, and for one composition otherwise', async (t) => {
+t.test('a server is curated for all, and otherwise for one composition', async (t) => {
   const stage = await setStage(t, await stores['embedded']!(t));
   const { registry, compositions } = stage;
   const files = await backendFor(t, { tools: ['read', 'write'] });
@@ -103,7 +103,7 @@ t.test('servers that come to have one prefix, or one name, leave each other’s 
   t.equal(await leadsTo(stage, 'alice', 'p-read'), undefined, 'the other is hidden');
 });
 
-t.test('of a server’s curation a composition has what is said of its own tools', async (t) => {
+t.test('a composition gets the part of a server’s curation that concerns its own tools', async (t) => {
   const stage = await setStage(t, await stores['embedded']!(t));
   const { registry, compositions, records } = stage;
   const files = await backendFor(t, { tools: ['read', 'old'] });
@@ -129,7 +129,7 @@ t.test('of a server’s curation a composition has what is said of its own tools
   t.equal(await leadsTo(stage, 'alice', 'files-look'), 'files / read / "root":"/a"', 'nor does the composition’s own');
 });
 
-t.test('a composition whose servers let it outgrow its share gives way to those of others', async (t) => {
+t.test('a composition that outgrows its share through its servers yields to those of others', async (t) => {
   const stage = await setStage(t, await stores['embedded']!(t));
   const { registry, compositions, records, lines } = stage;
   const { url } = await backendFor(t, { tools: ['read', 'send'] });
@@ -142,7 +142,7 @@ t.test('a composition whose servers let it outgrow its share gives way to those 
   await registry.register({ name: 'good', url });
   const servers = ids.map((_, n) => ({ name: `s${n}`, tools: ['read', 'send'] }));
   const large = await compositions.create({ name: 'large', servers, subjects: ['alice'] }, 'mallory');
-  // In the store, as another control plane has it, so that the small publications between are left out.
+  // Written to the store directly, as another control plane does, so that no smaller publication happens in between.
   const curate = async (id: string, said: object): Promise<void> => {
     const key = { space: 'records', key: `servers/${id}` } as const;
     const bytes = await records.read(key);
@@ -187,7 +187,7 @@ t.test('nobody takes the prefix of another server', async (t) => {
   await registry.replace(mine.id, { name: 'My Files', url, curation });
   await registry.register({ name: 'my-files', url, curation: { prefix: 'mine' } });
 
-  // As an earlier version let it be, or two that come at once.
+  // As an earlier version allowed it, or as two simultaneous changes can cause it.
   const key = { space: 'records', key: `servers/${other.id}` } as const;
   const bytes = await records.read(key);
   const stored = JSON.parse(String(bytes)) as { record: object };
@@ -201,7 +201,7 @@ t.test('nobody takes the prefix of another server', async (t) => {
 });
 
 t.test(
-  'as much as may be said of a server and of a composition is served together, and no more is taken',
+  'the maximum of curation of a server and of a composition is served together, and anything beyond is refused',
   async (t) => {
     const stage = await setStage(t, await stores['embedded']!(t));
     const { registry, compositions } = stage;
@@ -229,14 +229,14 @@ t.test(
     await compositions.create(composed(most), 'alice');
     await t.rejects(compositions.replace('desk', composed(most + 1), 'alice'), isRefused);
     t.equal(await leadsTo(stage, 'alice', 'files-x0'), 'files / b0 / ');
-    // Now each of the server's clashes with one of the composition's.
+    // Now each of the server's names clashes with one of the composition's.
     await registry.replace('files', { name: 'files', url, curation: { tools: renamed('a', most) } });
     t.equal(await leadsTo(stage, 'alice', 'files-x0'), 'files / a0 / ');
     t.equal(await leadsTo(stage, 'alice', 'files-b0'), undefined, 'hidden');
   },
 );
 
-t.test('of a display name a prefix is made that clients take', async (t) => {
+t.test('a display name becomes a prefix that clients accept', async (t) => {
   const { registry } = await setStage(t, await stores['embedded']!(t));
   const { url } = await backendFor(t, { tools: ['read'] });
   t.same((await registry.register({ name: 'My Files', url })).curation, { prefix: 'my-files' });

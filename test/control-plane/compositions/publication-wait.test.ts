@@ -1,7 +1,7 @@
 import t from 'tap';
 import { PublicationWait } from '../../../src/control-plane/compositions/publication-wait.js';
 
-t.test('a wait for publication ends with it, or when the time is over', async (t) => {
+t.test('a wait for a publication ends when that is done, or when the time is over', async (t) => {
   const short = new PublicationWait(1);
   await short.for(new Promise(() => {}), { left: 7 });
   t.equal(short.left, 7);

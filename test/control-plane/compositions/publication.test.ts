@@ -5,7 +5,7 @@ import { limits } from '../../../src/shared/limits.js';
 const HOST = '{"backends":{}}';
 const OTHER = '{"backends":{"a":{"name":"a","url":"https://a.example/mcp"}}}';
 
-/** What is stored of one subject, changed as the plans say. */
+/** The stored record and config of one subject, changed as the plans say. */
 class Shelf {
   record: Buffer | undefined;
   config: Buffer | undefined;
@@ -18,7 +18,7 @@ class Shelf {
     return this.config?.toString();
   }
 
-  /** Brings it up to date. @returns what there was to do. */
+  /** Brings the config up to date. @returns what there was to do. */
   publish(t: Test, wanted: Readonly<Record<string, string>>): string {
     const plan = planPublication({ subject: 'alice', ...this.#state() }, new Map(Object.entries(wanted)));
     if (plan.kind === 'obstructed') return plan.reason;
@@ -58,7 +58,7 @@ t.test('where there was no config, there is none afterwards', async (t) => {
   }
 });
 
-t.test('what was there stays, and stays afterwards', async (t) => {
+t.test('existing virtual hosts stay, also after ours are removed', async (t) => {
   const foreign = '{ "virtual_hosts" : {"f":{"backends":{}, "n":1.0}} }';
   const shelf = new Shelf(foreign);
   shelf.publish(t, { x: HOST });
@@ -72,7 +72,7 @@ t.test('what was there stays, and stays afterwards', async (t) => {
   t.equal(empty.text, '{"virtual_hosts":{}}', 'an empty config that somebody wrote is a config');
 });
 
-t.test('a config that we made and somebody else wrote to is not taken away', async (t) => {
+t.test('a config that the control plane created and somebody else changed is not removed', async (t) => {
   const shelf = new Shelf();
   shelf.publish(t, { x: HOST });
   shelf.write(`{"virtual_hosts":{"x":${HOST},"f":${OTHER}}}`);
@@ -80,7 +80,7 @@ t.test('a config that we made and somebody else wrote to is not taken away', asy
   t.equal(shelf.text, `{"virtual_hosts":{"f":${OTHER}}}`);
 });
 
-t.test('what the store lost or somebody changed is put right', async (t) => {
+t.test('virtual hosts that the store lost or somebody changed are restored', async (t) => {
   const shelf = new Shelf();
   shelf.publish(t, { x: HOST, y: HOST });
   shelf.write(undefined);
@@ -99,7 +99,7 @@ t.test('what the store lost or somebody changed is put right', async (t) => {
   t.equal(shelf.publish(t, { x: HOST, y: HOST }), 'nothing', 'the same in other bytes is the same');
 });
 
-t.test('ours are gone already when they are no longer wanted', async (t) => {
+t.test('virtual hosts that are no longer wanted may be gone already', async (t) => {
   const shelf = new Shelf();
   shelf.publish(t, { x: HOST });
   const foreign = `{"virtual_hosts":{ "f" : ${OTHER} }}`;
@@ -109,7 +109,7 @@ t.test('ours are gone already when they are no longer wanted', async (t) => {
   t.equal(shelf.record, undefined);
 });
 
-t.test('a virtual host is not ours by its id', async (t) => {
+t.test('a virtual host does not count as the control plane’s by its id alone', async (t) => {
   const foreign = `{"virtual_hosts":{"x":${OTHER}}}`;
   const shelf = new Shelf(foreign);
   t.equal(shelf.publish(t, {}), 'nothing');

@@ -1,16 +1,16 @@
-// What two publishers do to each other, step by step: one is held at a chosen place while the other has its way.
+// How two publishers interfere, step by step: one is paused at a chosen point while the other proceeds.
 import t, { type Test } from 'tap';
 import type { Composition, CompositionInput } from '../../../src/control-plane/compositions/composition.js';
 import type { RecordChange, RecordChanges, RecordKey, RecordStore } from '../../../src/store/record-store.js';
 import { backendFor } from '../../support/deployment.js';
 import { setStage, stores, type Stage } from '../stage.js';
 
-/** Passes everything on, and stops once where it is told to. */
+/** Passes every call on to a store, and pauses once at a chosen point. */
 class HeldRecords implements RecordStore {
   readonly kind: RecordStore['kind'];
-  /** Before the first swap that writes a user config. */
+  /** Called before the first swap that writes a user config. */
   beforePublication: (() => Promise<void>) | undefined;
-  /** After the first look at a user config that follows a swap of a composition. */
+  /** Called after the first read of a user config that follows a swap of a composition. */
   afterFirstLook: (() => Promise<void>) | undefined;
   publications = 0;
   readonly #records: RecordStore;
@@ -92,7 +92,7 @@ function input(name: string, ...tools: string[]): CompositionInput {
 
 for (const [kind, optionsOf] of Object.entries(stores)) {
   t.test(kind, async (t) => {
-    t.test('what is removed while it is being published is not there afterwards', async (t) => {
+    t.test('a composition removed during its publication is not published afterwards', async (t) => {
       const { held, one, other, published } = await setDuel(t, optionsOf);
       held.beforePublication = () => other.compositions.remove('x');
       await one.compositions.create(input('x', 'a'), 'alice');
@@ -100,7 +100,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       t.equal(held.publications, 2, 'what was written was looked at again, and taken back');
     });
 
-    t.test('what is changed while it is being published is there as it is now', async (t) => {
+    t.test('a composition changed during its publication is published in its latest version', async (t) => {
       const { held, one, other, published } = await setDuel(t, optionsOf);
       held.beforePublication = async () => {
         await other.compositions.replace('x', input('x', 'b'), 'alice');
@@ -109,7 +109,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       t.match(await published('alice'), { [id]: { backends: { s: { allowed_tool_names: ['b'] } } } });
     });
 
-    t.test('what is published meanwhile is not taken for something that nobody wants', async (t) => {
+    t.test('a publication of the other publisher is not mistaken for an unwanted one', async (t) => {
       const { held, one, other, published } = await setDuel(t, optionsOf);
       const x = await one.compositions.create(input('x', 'a'), 'alice');
       let y: Composition | undefined;
@@ -120,7 +120,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       t.same(Object.keys(await published('alice')).sort(), [x.id, y?.id].sort());
     });
 
-    t.test('a config that somebody writes meanwhile is kept', async (t) => {
+    t.test('a user config written meanwhile is kept', async (t) => {
       const { held, one, other, published } = await setDuel(t, optionsOf);
       const value = Buffer.from('{"virtual_hosts":{"own":{"backends":{}}}}');
       held.beforePublication = async () => {
@@ -130,7 +130,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       t.same(Object.keys(await published('alice')), ['own', id]);
     });
 
-    t.test('with nothing to do nothing is written', async (t) => {
+    t.test('nothing is written when there is nothing to do', async (t) => {
       const { held, one, other } = await setDuel(t, optionsOf);
       await one.compositions.create(input('x', 'a'), 'alice');
       t.equal(held.publications, 1);

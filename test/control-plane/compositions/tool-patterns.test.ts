@@ -1,11 +1,11 @@
-// What patterns of a composition match, row by row.
+// What a composition's patterns match, row by row.
 import t from 'tap';
 import { matchedTools, matchesAny } from '../../../src/control-plane/compositions/tool-patterns.js';
 import { limits } from '../../../src/shared/limits.js';
 
 const NAMES = ['read', 'read_file', 'read_dir', 'write_file', 'file', 'aXbXc', ''];
 
-t.test('a star is any characters, and names stand for themselves', async (t) => {
+t.test('a star matches any characters, and names match themselves', async (t) => {
   const rows: [string[], string[]][] = [
     [['*'], NAMES],
     [['**'], NAMES],
@@ -33,7 +33,7 @@ t.test('a star is any characters, and names stand for themselves', async (t) => 
   }
 });
 
-t.test('a server cannot fill the configs of others, nor hold anybody up', async (t) => {
+t.test('a server cannot fill others’ configs, nor block the process, by its names', async (t) => {
   const many = Array.from({ length: 10_000 }, (_, index) => `t${index}`);
   t.equal(matchedTools(['*'], many).length, limits.matchedToolsMax);
   const long = Array.from({ length: 1_000 }, (_, index) => `${index}`.padStart(limits.toolPatternCharsMax, 'x'));

@@ -12,7 +12,7 @@ function edit(text: string, removed: readonly string[], added: Readonly<Record<s
   return editConfig(config, new Set(removed), new Map(Object.entries(added))).toString();
 }
 
-t.test('virtual hosts go in and out', async (t) => {
+t.test('virtual hosts are added and removed', async (t) => {
   t.equal(edit(EMPTY_CONFIG.toString(), [], { x: HOST }), `{"virtual_hosts":{"x":${HOST}}}`);
   t.equal(edit(`{"virtual_hosts":{"x":${HOST}}}`, ['x'], {}), EMPTY_CONFIG.toString());
   t.equal(
@@ -31,14 +31,14 @@ t.test('everything else keeps its bytes', async (t) => {
   );
 });
 
-t.test('ids are told apart as the dataplane does', async (t) => {
+t.test('ids are distinguished as in the dataplane', async (t) => {
   const text = `{"virtual_hosts":{"\\u0078":${HOST},"X":${HOST},"__proto__":${HOST},"x":${HOST}}}`;
   t.equal(edit(text, ['x'], {}), `{"virtual_hosts":{"X":${HOST},"__proto__":${HOST}}}`);
   const config = readConfig(Buffer.from(text));
   t.same(typeof config !== 'string' && config.virtualHosts.map(({ id }) => id), ['x', 'X', '__proto__', 'x']);
 });
 
-t.test('what the dataplane cannot read, or reads in its own way, is not edited', async (t) => {
+t.test('a config that the dataplane cannot read, or reads in its own way, is not edited', async (t) => {
   const rows: readonly (readonly [text: string, words: RegExp])[] = [
     ['', /not JSON/],
     ['nonsense', /not JSON/],
@@ -54,7 +54,7 @@ t.test('what the dataplane cannot read, or reads in its own way, is not edited',
   t.match(readConfig(Buffer.from([0x7b, 0xff, 0x7d])), /not UTF-8/);
 });
 
-t.test('edited configs say what an object edited likewise says', async (t) => {
+t.test('an edited config means the same as an object edited likewise', async (t) => {
   const random = new Random(20_251_125);
   const ids = ['x', 'y', 'Z', '__proto__', '1', ''];
   for (let round = 0; round < FUZZ_ROUNDS; round++) {
@@ -78,7 +78,7 @@ t.test('edited configs say what an object edited likewise says', async (t) => {
   t.pass(`${FUZZ_ROUNDS} rounds`);
 });
 
-/** Members of the virtual hosts by name: their order says nothing. */
+/** Sorts the virtual hosts' members by name, because their order has no meaning. */
 function sorted(config: unknown): unknown {
   const { virtual_hosts, ...rest } = config as { virtual_hosts: object };
   return [rest, Object.entries(virtual_hosts).sort(([a], [b]) => (a < b ? -1 : 1))];

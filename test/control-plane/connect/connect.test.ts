@@ -1,5 +1,5 @@
-// The bounds of consents: how long links are good, how many are used, how many grants a user has, what is cleared away, and how much
-// of an answer is read. The way of a consent as a whole is in integration/user-consent.
+// The bounds of consents: how long links are valid, how many are used, how many grants a user has, what is cleaned up, and how much of a
+// response is read. The whole course of a consent is in integration/user-consent.
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -36,14 +36,14 @@ t.teardown(async () => {
   await store.close();
 });
 
-/** A backend and its authorization server in one, which says what the test wants. */
+/** What the test changes in the metadata of one server, which is both the backend and its authorization server. */
 const said: Record<string, unknown> = {};
 const answered = { registrations: 0, elsewhere: 0 };
-/** Of its 401. */
+/** The `WWW-Authenticate` header of the backend's 401. */
 let challenge = '';
-/** What the backend says of itself as a resource. */
+/** The backend's metadata as a protected resource. */
 let resourceSaid: object | undefined;
-/** Where it sends whoever asks the authorization server for its metadata. */
+/** Where a request for the authorization server's metadata is redirected to. */
 let redirection = '';
 const server = createServer((request, response) => answer(request, response));
 await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -111,7 +111,7 @@ async function faultOf(action: Promise<unknown>): Promise<string> {
   }
 }
 
-t.test('a link is good for ten minutes, and has a length', async (t) => {
+t.test('a link is valid for ten minutes, and its length is bounded', async (t) => {
   const old = ticket('alice', {}, Date.now() - limits.connectTicketMs);
   t.equal(await faultOf(connect.preview('b', old)), '410 This link has expired.');
   t.equal(
@@ -123,14 +123,14 @@ t.test('a link is good for ten minutes, and has a length', async (t) => {
   t.equal(sealTicket(keys, long, Date.now()), undefined);
 });
 
-t.test('of one user and backend so many links are used in ten minutes', async (t) => {
+t.test('one user and backend use a bounded number of links in ten minutes', async (t) => {
   for (let i = 0; i < limits.connectStartsMax; i++) await callback('bob');
   t.match(await faultOf(callback('bob')), /^429 Too many links/);
   t.ok(await callback('carol'), 'others have their own');
   t.equal(answered.registrations, 1, 'the gateway registers itself once for all of them');
 });
 
-t.test('who has granted as much as is kept loses the oldest', async (t) => {
+t.test('a user with as many grants as are kept loses the oldest', async (t) => {
   for (let i = 0; i <= limits.grantsPerSubjectMax; i++)
     await connect.end(await callback('dave', { scope: `s${i}` }), BROWSER);
   const scopes = (await connect.list('dave')).map(({ scope }) => scope);
@@ -140,7 +140,7 @@ t.test('who has granted as much as is kept loses the oldest', async (t) => {
   t.same(await connect.list('erin'), []);
 });
 
-t.test('grants and clients are sealed anew under another key, and again there is nothing to do', async (t) => {
+t.test('grants and clients are sealed again under another key, and a second run has nothing to do', async (t) => {
   const all = new SecretKeys([randomBytes(32).toString('base64'), OLD]);
   if (all.first === undefined) throw new Error('no key');
   const count = limits.grantsPerSubjectMax + 1;
@@ -155,7 +155,7 @@ t.test('grants and clients are sealed anew under another key, and again there is
   );
 });
 
-t.test('what was begun and is old is cleared away with what is begun next', async (t) => {
+t.test('old unfinished consents are removed when new ones begin', async (t) => {
   const begun = new ConnectRecords(records, keys);
   const consent = (grantKey: string, untilMs: number): BegunConsent =>
     ({ grantKey, nonce: grantKey, untilMs }) as BegunConsent;
@@ -180,7 +180,7 @@ t.test('what was begun and is old is cleared away with what is begun next', asyn
   t.equal(await countOf(), 1);
 });
 
-t.test('of what servers say so much is read, and what is not right is not believed', async (t) => {
+t.test('a bounded part of servers’ answers is read, and invalid answers are not believed', async (t) => {
   const wordsFor = async (changes: object): Promise<string> => {
     Object.assign(said, changes);
     const words = await faultOf(connect.preview('b', ticket('frank')));
@@ -203,7 +203,7 @@ t.test('of what servers say so much is read, and what is not right is not believ
 });
 
 t.test(
-  'nothing is asked at a refused address, whoever names it: configs, tickets, metadata, names, redirections',
+  'no request goes to a refused address, whoever names it: configs, tickets, metadata, names, redirections',
   async (t) => {
     const nameServer = await startNameServer(REFUSED_NAMES);
     const names = new Names({ nameServers: [nameServer.address] });
@@ -213,7 +213,7 @@ t.test(
     });
     const guarded = connectIn('plain-text-or-tls', names);
     let users = 0;
-    /** Of a whole consent, by somebody new: links are counted. */
+    /** The outcome of a whole consent by a new user each time, because links are counted per user. */
     const wordsOf = async (auth: Partial<UserAuth>, at: string, changes: object): Promise<string> => {
       Object.assign(said, changes);
       users += 1;
@@ -243,7 +243,7 @@ t.test(
         const issuer = name === 'registration_endpoint' ? `${origin}/` : origin;
         t.equal(await wordsOf({}, origin, { issuer, [name]: `${url}/x` }), NOT_ALLOWED, `${name} at ${host}`);
       }
-      // A browser goes there, and knows itself what its names mean.
+      // Only the browser goes to this URL, and it resolves names itself.
       if (!(host in REFUSED_NAMES))
         t.equal(await wordsOf({}, origin, { authorization_endpoint: `${url}/x` }), NOT_ALLOWED, `the page at ${host}`);
     }
@@ -256,7 +256,7 @@ t.test(
   },
 );
 
-t.test('a token that cannot be shown, or a refresh token that cannot be kept, is no grant', async (t) => {
+t.test('a token that no header can carry, or a refresh token too long to store, is no grant', async (t) => {
   const endWith = async (changes: object): Promise<string> => {
     const query = await callback('grace');
     Object.assign(said, changes);

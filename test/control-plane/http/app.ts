@@ -1,4 +1,4 @@
-// The control plane's HTTP interface for tests: on what each of them brings, and otherwise on what does nothing.
+// The control plane's HTTP interface for tests: each test passes the parts that it needs; the rest are stand-ins that do nothing.
 import type { Test } from 'tap';
 import { TokenVerifier } from '../../../src/auth/token-verifier.js';
 import { AuditTrail } from '../../../src/control-plane/common/audit.js';
@@ -12,7 +12,7 @@ import { RequestIds } from '../../../src/shared/request-ids.js';
 import { tokenOptions } from '../../auth/token-options.js';
 import { logInto } from '../../support/log-lines.js';
 
-/** Of the tokens that it takes. */
+/** The secret of the tokens that the app accepts. */
 export const SECRET = Buffer.alloc(32, 7);
 
 export type Kept = Pick<HttpAppParts, 'registry' | 'compositions' | 'records'>;

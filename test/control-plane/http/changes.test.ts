@@ -1,4 +1,4 @@
-// Two people who change one thing, and a look at a server before it is registered.
+// Concurrent changes by two people, and the preview of a server before it is registered.
 import t, { type Test } from 'tap';
 import { type HttpApp } from '../../../src/control-plane/http/http-app.js';
 import { createCalculator } from '../../../demo/demo-servers.js';
@@ -47,7 +47,7 @@ function callerOf(app: HttpApp) {
 
 const server = { name: 'files', url: 'http://127.0.0.1:1/mcp' };
 
-t.test('of two changes of a server that were read alike, the second is told', async (t) => {
+t.test('the second of two changes that started from one version of a server is refused', async (t) => {
   const send = callerOf(await createApp(t));
   const made = await send('POST', '/servers', { body: server });
   const read = await send('GET', '/servers/files');
@@ -71,7 +71,7 @@ t.test('of two changes of a server that were read alike, the second is told', as
   t.equal((await send('DELETE', '/servers/files', { ifMatch: last.etag })).status, 204);
 });
 
-t.test('of two changes of a composition that were read alike, the second is told', async (t) => {
+t.test('the second of two changes that started from one version of a composition is refused', async (t) => {
   const send = callerOf(await createApp(t));
   await send('POST', '/servers', { body: server });
   const desk = { name: 'desk', servers: [{ name: 'files', tools: ['read'] }] };
@@ -90,7 +90,7 @@ t.test('of two changes of a composition that were read alike, the second is told
   t.equal((await send('DELETE', '/compositions/desk', { ifMatch: first.etag })).status, 204);
 });
 
-t.test('a look at a server shows what would be registered, and keeps nothing', async (t) => {
+t.test('a preview of a server shows what would be registered, and stores nothing', async (t) => {
   const send = callerOf(await createApp(t));
   const backend = await startDemoBackend({ createMcpServer: createCalculator, answerAs: 'json' });
   t.teardown(() => backend.close());
@@ -115,7 +115,7 @@ t.test('a look at a server shows what would be registered, and keeps nothing', a
   t.match(await send('POST', '/probes', { body: { name: 'x', url: 'ftp://x' } }), { status: 422 });
 });
 
-t.test('a merge patch of a server changes what it says, and nothing else', async (t) => {
+t.test('a merge patch of a server changes the members that it contains, and nothing else', async (t) => {
   const send = callerOf(await createApp(t));
   const auth = { type: 'headers', headers: { authorization: { secret: 'one' }, 'x-key': { secret: 'two' } } };
   const whole = { ...server, description: 'old', tags: ['a', 'b'], enabled: false, auth, curation: { prefix: 'f' } };
@@ -172,7 +172,7 @@ t.test('a merge patch of a server changes what it says, and nothing else', async
   t.equal((await send('PATCH', '/compositions/none', { body: {} })).status, 404);
 });
 
-t.test('of patches at once none is lost', async (t) => {
+t.test('of simultaneous patches none is lost', async (t) => {
   const send = callerOf(await createApp(t));
   await send('POST', '/servers', { body: server });
   await send('POST', '/compositions', { body: { name: 'desk', servers: [{ name: 'files', tools: ['read'] }] } });
@@ -219,7 +219,7 @@ t.test('a tool that its server does not have is refused unless it is forced', as
   t.equal((await send('PATCH', '/compositions/desk', { body: { servers: more.servers } })).status, 422);
   t.equal((await send('PATCH', '/compositions/desk?force=true', { body: { servers: more.servers } })).status, 200);
   t.equal((await send('PUT', '/compositions/desk?force=true', { body: desk('x') })).status, 200);
-  // Nobody knows what one has that was never reached.
+  // The tools of a server that was never reached are unknown, so none is missing.
   const unread = { name: 'late', servers: [{ name: 'files', tools: ['x'] }] };
   t.match(await send('POST', '/compositions', { body: unread }), { status: 201 });
 });

@@ -8,9 +8,9 @@ import { until } from '../../support/until.js';
 const CONNECTIONS_MAX = 3;
 
 interface Room {
-  /** Answers that were begun by nobody yet, in the order of their requests. */
+  /** Responses that are still to be sent, in the order of their requests. */
   readonly waiting: ServerResponse[];
-  /** Connected, and known to the server. */
+  /** Opens a connection, and waits until the server knows it. */
   readonly open: () => Promise<Socket>;
 }
 
@@ -54,7 +54,7 @@ t.test('the longest-silent connection makes room, and no other', async (t) => {
   await until(() => waiting.length === 2, 'the newcomer to be served');
 });
 
-t.test('after its answer a connection is silent again, as the last of them', async (t) => {
+t.test('after its answer a connection is silent again, and the last to make room', async (t) => {
   const { waiting, open } = await openRoom(t);
   const [first, second, third] = [await open(), await open(), await open()];
   request(first);

@@ -1,4 +1,4 @@
-// The console as it is served: how large it is, what browsers are told of it, and what is answered where it was not built.
+// The console as it is served: its size, its headers, and the response where it was not built.
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
@@ -31,7 +31,7 @@ async function appOf(t: Test, files: ConsoleFiles): Promise<FastifyInstance> {
 const assetsIn = (document: string): string[] =>
   [...document.matchAll(/(?:src|href)="(\/ui\/[^"]+)"/g)].map(([, url]) => url ?? '');
 
-t.test('each page is the one document, which may not be kept, and may run nothing but what is ours', async (t) => {
+t.test('each page is the same document, which is not cached and may only run the console’s own scripts', async (t) => {
   const app = await appOf(t, ConsoleFiles.read(directory));
   const documents = await Promise.all(
     ['/ui', '/ui/', '/ui/servers/0a1b', '/ui/servers?search=x.js'].map((url) => app.inject({ url })),
@@ -53,7 +53,7 @@ t.test('each page is the one document, which may not be kept, and may run nothin
   }
 });
 
-t.test('assets are kept for ever under names that tell their content', async (t) => {
+t.test('assets are cached forever under names that contain their hash', async (t) => {
   const app = await appOf(t, ConsoleFiles.read(directory));
   const assets = assetsIn((await app.inject({ url: '/ui' })).payload);
   t.equal(assets.length, 2);
@@ -91,7 +91,7 @@ t.test('the first load is small', async (t) => {
   t.ok(bytes < FIRST_LOAD_BYTES_MAX, `${bytes} bytes`);
 });
 
-t.test('where it was not built, that is said', async (t) => {
+t.test('where the console was not built, the response says so', async (t) => {
   const app = await appOf(t, ConsoleFiles.read(`${directory}/none`));
   const { statusCode, payload } = await app.inject({ url: '/ui' });
   t.equal(statusCode, 404);

@@ -1,4 +1,4 @@
-// What the control plane tells of a dataplane, and whom: its admin listener is a stand-in, which also misbehaves.
+// What the control plane reports about a dataplane, and to whom: the admin listener is a stand-in, which also misbehaves.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -22,7 +22,7 @@ const BOUNDS = { answerMsMax: 20_000, answerBytesMax: 100_000 };
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** @returns its port, and what it was asked. */
+/** @returns the listener's port, and the paths that it was asked for. */
 async function startAdmin(t: Test, answer: Answer): Promise<{ readonly port: number; readonly asked: string[] }> {
   const asked: string[] = [];
   const server = createServer((request, response) => {
@@ -65,7 +65,7 @@ const viewsOf = (port: number, bounds = BOUNDS): DataplaneViews =>
 
 const EXPLAIN = '/dataplane/explanation?virtualHost=vh';
 
-t.test('others than admins are told of themselves', async (t) => {
+t.test('users other than admins learn only about themselves', async (t) => {
   const told = { workers: [], sessions: [], total: 0, silent: [] };
   const { port, asked } = await startAdmin(t, json(told));
   const app = await appOf(t, viewsOf(port));
@@ -95,7 +95,7 @@ t.test('others than admins are told of themselves', async (t) => {
   t.same(asked, [], 'nothing of these was asked');
 });
 
-t.test('a request is told to whose it is, and to admins, by its id alone', async (t) => {
+t.test('a request is shown by its id, to its own subject and to admins alone', async (t) => {
   const request = { slot: 0, requestId: 'r', subject: subjectHash('bob'), virtualHost: 'vh', method: 'tools/call' };
   const rest = { backend: 'b', tool: 't', outcome: 'ok', status: 200, durationMs: 5, backendMs: 4, endedAt: 'now' };
   const { port, asked } = await startAdmin(t, json({ requests: [{ ...request, ...rest, unheardOf: 'x' }] }));
@@ -121,14 +121,14 @@ t.test('pages follow each other', async (t) => {
   t.equal(link, '</dataplane/sessions?limit=4&cursor=1.4>; rel="next"');
 });
 
-t.test('without an address it is said which option names one', async (t) => {
+t.test('without an address the response says which option names one', async (t) => {
   const app = await appOf(t, undefined);
   for (const url of [EXPLAIN, '/dataplane/sessions', '/requests/x']) {
     t.match(await get(app, url, 'bob', 'reader'), { status: 404, body: { detail: /--dataplane-admin-address/ } });
   }
 });
 
-t.test('where the listener is, and why it does not answer, is for admins', async (t) => {
+t.test('the address of the listener, and why it does not answer, are for admins', async (t) => {
   const silent = await startAdmin(t, () => {});
   const cases: readonly (readonly [Answer, RegExp])[] = [
     [(_request, response) => void response.writeHead(302, { location: '/' }).end(), /does not respond: .*redirect/],
@@ -156,7 +156,7 @@ t.test('where the listener is, and why it does not answer, is for admins', async
   t.notMatch((await get(gone, '/dataplane/sessions', 'bob', 'editor')).body['detail'], /127|ECONN/);
 });
 
-t.test('one subject’s questions leave room for others’', async (t) => {
+t.test('one subject’s requests leave room for others’', async (t) => {
   const held: ServerResponse[] = [];
   const { port, asked } = await startAdmin(t, (_request, response) => void held.push(response));
   const app = await appOf(t, viewsOf(port));

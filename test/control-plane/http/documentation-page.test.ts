@@ -5,7 +5,7 @@ import { createOpenApiDocument } from '../../../src/control-plane/http/open-api.
 import { operations } from '../../../src/control-plane/http/operations.js';
 import { schemas } from '../../../src/control-plane/http/schemas.js';
 
-t.test('what is put into a template is escaped, and what is HTML is not', async (t) => {
+t.test('values in a template are escaped, and HTML is not', async (t) => {
   t.equal(html`<b>${'<&">'}</b>`.text, '<b>&lt;&amp;&quot;&gt;</b>');
   t.equal(html`${html`<i></i>`}${[html`a`, html`b`]}${7}`.text, '<i></i>ab7');
   t.equal(prose('a `<b>` c').text, 'a <code>&lt;b&gt;</code> c');

@@ -1,4 +1,4 @@
-// What a running control plane cannot easily be made to do: faults of its parts, and limits that take too long to reach.
+// Conditions that a running control plane is hard to bring into: faults of its parts, and limits that take too long to reach.
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import { TokenVerifier } from '../../../src/auth/token-verifier.js';
@@ -22,11 +22,11 @@ const tokens = new TokenVerifier(tokenOptions({ publicKey: key.publicKeyPem }));
 interface Stage {
   readonly app: HttpApp;
   readonly lines: readonly string[];
-  /** Of the access log. */
+  /** Lines of the access log. */
   readonly requestLines: readonly string[];
 }
 
-/** An app whose registry and compositions do nothing but fail. */
+/** An app whose registry and compositions always fail. */
 async function setStage(
   t: Test,
   error: unknown,
@@ -65,7 +65,7 @@ async function answerOf({ app }: Stage, method: 'GET' | 'POST' | 'DELETE', url: 
   return [answer.statusCode, answer.json()];
 }
 
-t.test('each fault has its status and keeps its words', async (t) => {
+t.test('each fault has its status and keeps its message', async (t) => {
   const statuses: Readonly<Record<FaultCode, number>> = {
     invalid: 422,
     'not-found': 404,
@@ -101,12 +101,12 @@ t.test('each fault has its status and keeps its words', async (t) => {
   }
 });
 
-t.test('a fault of the store is 503 and tells nothing of it', async (t) => {
+t.test('a fault of the store is 503 and discloses nothing about it', async (t) => {
   const stage = await setStage(t, new RecordStoreFault('connect ECONNREFUSED 10.0.0.7:6379'));
   t.same(await answerOf(stage, 'GET', '/servers'), [503, { detail: 'The store cannot be reached: try again' }]);
 });
 
-t.test('a control plane with too much to do refuses what would make more of it', async (t) => {
+t.test('an overloaded control plane refuses requests that would add to its load', async (t) => {
   const overload = new Overload(logInto([]));
   const stage = await setStage(t, new ControlPlaneFault('not-found', 'gone'), { overload });
   const status = async (method: 'GET' | 'POST' | 'DELETE', url: string): Promise<number> => {
@@ -136,7 +136,7 @@ t.test('a control plane with too much to do refuses what would make more of it',
   t.equal(await status('GET', '/servers'), 404, 'and back');
 });
 
-t.test('an error that nobody expected is 500, and for the log alone', async (t) => {
+t.test('an unexpected error is 500, and its details are for the log alone', async (t) => {
   for (const error of [
     new Error('secret words'),
     Object.assign(new Error('secret words'), { statusCode: 404 }),
@@ -150,7 +150,7 @@ t.test('an error that nobody expected is 500, and for the log alone', async (t) 
   }
 });
 
-t.test('members at fault are named by their path, with what is cut off of endless names', async (t) => {
+t.test('invalid members are named by their path, and endless names are cut', async (t) => {
   const stage = await setStage(t, new Error('never reached'));
   const detailFor = async (payload: object): Promise<string> => {
     const headers = { authorization, host: 'localhost' };
@@ -168,7 +168,7 @@ t.test('members at fault are named by their path, with what is cut off of endles
   t.same(stage.lines, []);
 });
 
-t.test('each request has an id and a line that says how it came out', async (t) => {
+t.test('each request has an id and a log line with its outcome', async (t) => {
   const stage = await setStage(t, new ControlPlaneFault('name-taken', 'taken'), { isOfAll: true });
   const lineOf = async (request: { method: 'GET' | 'POST'; url: string; token?: string }): Promise<unknown> => {
     const { method, url, token = authorization } = request;

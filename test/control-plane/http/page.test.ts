@@ -9,7 +9,7 @@ function namesOf(page: { readonly items: readonly { readonly name: string }[] })
   return page.items.map(({ name }) => name);
 }
 
-t.test('without a limit: everything, and no cursor', async (t) => {
+t.test('without a limit a page has everything, and no cursor', async (t) => {
   const page = pageOf(sorted, {});
   t.same(namesOf(page), ['Alpha', 'beta', 'delta 2', 'Gamma']);
   t.equal(page.cursor, undefined);
@@ -32,7 +32,7 @@ t.test('pages follow each other without a gap, and the last one has no cursor', 
   }
 });
 
-t.test('what is not wanted is on no page, and no more is looked at than fills one', async (t) => {
+t.test('filtered items are on no page, and no more items are examined than fill one', async (t) => {
   const looked: string[] = [];
   const isWanted = ({ name }: { readonly name: string }): boolean => {
     looked.push(name);
@@ -46,16 +46,16 @@ t.test('what is not wanted is on no page, and no more is looked at than fills on
   t.notOk(looked.slice(3).includes('Alpha'), 'what is on a page before is not looked at');
 });
 
-t.test('a cursor stays good when its item is gone', async (t) => {
+t.test('a cursor stays valid when its item is gone', async (t) => {
   const { cursor = '' } = pageOf(sorted, { limit: 2 });
   t.same(namesOf(pageOf([{ name: 'a' }, { name: 'Z' }], { cursor })), ['Z']);
 });
 
-t.test('any bytes are a cursor', async (t) => {
+t.test('any bytes are accepted as a cursor', async (t) => {
   t.same(namesOf(pageOf(sorted, { cursor: '____' })), []);
 });
 
-t.test('the link is the same request with the other cursor', async (t) => {
+t.test('the link is the same request with another cursor', async (t) => {
   t.equal(nextLink('/servers', 'abc'), '</servers?cursor=abc>; rel="next"');
   t.equal(
     nextLink('/servers?tags=a%2Cb&cursor=old&limit=2', 'new'),

@@ -3,7 +3,7 @@ import { RateLimiter } from '../../../src/control-plane/http/rate-limiter.js';
 
 const MINUTE_MS = 60_000;
 
-t.test('so many a minute are let in, counted from the first', async (t) => {
+t.test('a limited number a minute is admitted, counted from the first', async (t) => {
   let nowMs = 5;
   const limiter = new RateLimiter(3, () => nowMs);
   t.same([limiter.admit('a'), limiter.admit('a'), limiter.admit('a'), limiter.admit('a')], [0, 0, 0, 60]);
@@ -15,18 +15,18 @@ t.test('so many a minute are let in, counted from the first', async (t) => {
   t.same([limiter.admit('a'), limiter.admit('a'), limiter.admit('a'), limiter.admit('a')], [0, 0, 0, 60]);
 });
 
-t.test('keys are counted apart', async (t) => {
+t.test('keys are counted separately', async (t) => {
   const limiter = new RateLimiter(1, () => 0);
   t.same([limiter.admit('a'), limiter.admit('b'), limiter.admit('a')], [0, 0, 60]);
 });
 
-t.test('0 lets any number in', async (t) => {
+t.test('a limit of 0 admits any number', async (t) => {
   const limiter = new RateLimiter(0, () => 0);
   for (let count = 0; count < 1_000; count++) if (limiter.admit('a') !== 0) t.fail(`refused at ${count}`);
   t.equal(limiter.admit('a'), 0);
 });
 
-t.test('above the bound of keys the oldest counts anew, and no other', async (t) => {
+t.test('above the maximum of keys the oldest is counted from zero, and no other', async (t) => {
   const limiter = new RateLimiter(1, () => 0, 3);
   for (const key of ['a', 'b', 'c']) limiter.admit(key);
   t.equal(limiter.admit('d'), 0, 'takes the place of a');
@@ -34,7 +34,7 @@ t.test('above the bound of keys the oldest counts anew, and no other', async (t)
   t.equal(limiter.admit('a'), 0);
 });
 
-t.test('what has ended gives its place up first', async (t) => {
+t.test('periods that have ended make room first', async (t) => {
   let nowMs = 0;
   const limiter = new RateLimiter(1, () => nowMs, 2);
   limiter.admit('old');

@@ -1,4 +1,4 @@
-// Who may do what: every operation with every role, and every change of what is somebody else's, on both stores.
+// Who may do what: every operation with every role, and every change of records that belong to somebody else, on both stores.
 import t, { type Test } from 'tap';
 import { TokenVerifier } from '../../../src/auth/token-verifier.js';
 import { parseClaimPath, parseRoleNames } from '../../../src/config/standing-claims.js';
@@ -31,7 +31,7 @@ async function createApp(t: Test, kept: Kept, standing: typeof STANDING | undefi
   });
 }
 
-/** An app that is let through to what there is not. */
+/** An app in which every admitted request ends in the same fault. */
 function createGate(t: Test, standing: typeof STANDING | undefined): Promise<HttpApp> {
   const fail = async (): Promise<never> => {
     throw new ControlPlaneFault('refresh-running', 'let in');
@@ -67,7 +67,7 @@ async function bearer(sub: string, claims: Claims): Promise<string> {
   return `Bearer ${await mint({ sub, algorithm: 'HS256', key: SECRET, claims })}`;
 }
 
-/** The lowest role that does; `open`: no token is asked for, `none`: any will do. */
+/** The lowest role that suffices; `open`: no token is needed, `none`: any token will do. */
 const NEEDED: Readonly<Record<string, 'open' | (typeof ROLES)[number]>> = {
   ...{ getHealth: 'open', getVersion: 'open', getOpenApi: 'open', getDocs: 'open', getConsole: 'open' },
   ...{ getSignIn: 'open', beginSignIn: 'open', endSignIn: 'open' },
@@ -79,10 +79,10 @@ const NEEDED: Readonly<Record<string, 'open' | (typeof ROLES)[number]>> = {
   ...{ listCompositions: 'reader', readComposition: 'reader', createComposition: 'editor' },
   ...{ replaceComposition: 'editor', removeComposition: 'editor' },
   ...{ explain: 'reader', listSessions: 'reader', readRequest: 'none', listChanges: 'editor', watchLoad: 'reader' },
-  // Consents are each user's own; of the pages nobody has a token.
+  // Consents belong to each user; their pages are opened without a token.
   ...{ linkConnection: 'none', listConnections: 'none', disconnect: 'none' },
   ...{ showConsent: 'open', beginConsent: 'open', endConsent: 'open' },
-  // Whoever may look at the servers may use them; a composition says itself who may.
+  // Whoever may see the servers may use them; a composition itself determines who may use it.
   ...{ getAggregate: 'reader', postAggregate: 'reader', deleteAggregate: 'reader' },
   ...{ getCompositionStream: 'none', postComposition: 'none', deleteComposition: 'none' },
 };
@@ -124,7 +124,7 @@ for (const [id, needed] of Object.entries(NEEDED)) {
   });
 }
 
-t.test('every operation is in the table above, and says itself what it takes', async (t) => {
+t.test('every operation is in the table above, and declares what it requires', async (t) => {
   const all = Object.values<Operation>(operations);
   t.strictSame(all.map(({ id }) => id).sort(), Object.keys(NEEDED).sort());
   for (const { id, isOpen, role } of all) t.equal(isOpen === true, role === undefined, id);
@@ -162,7 +162,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
     const admin = who('root', claimsOf('admin'));
     t.strictSame((await mate('GET', '/whoami')).json, { subject: 'mate', role: 'editor', teams: ['ops', 'pay'] });
 
-    // Of before there were roles: everyone's editor's.
+    // A record from before there were roles: every editor may change it.
     await registry.register({ name: 'old', url: 'http://127.0.0.1:1/mcp' });
     const old = { name: 'old', url: 'http://127.0.0.1:1/mcp', description: 'new' };
     t.equal((await reader('PUT', '/servers/old', { body: old })).status, 403);

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { shapeOf } from '../../../src/control-plane/http/schema-forms.js';
 
-t.test('a shape has no bounds, and everything else', async (t) => {
+t.test('a shape has no bounds, but keeps everything else', async (t) => {
   const schema = {
     type: 'object',
     properties: {

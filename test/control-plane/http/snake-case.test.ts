@@ -1,7 +1,7 @@
 import t from 'tap';
 import { withCamelCaseMembers } from '../../../src/control-plane/http/snake-case.js';
 
-t.test('members of the object itself are renamed, and nothing inside of them', async (t) => {
+t.test('members of the object itself are renamed, and none inside of them', async (t) => {
   t.strictSame(
     withCamelCaseMembers({ tool_count: 1, name: 'a_b', last_seen_at: { in_here: 1 }, _x: 1, a__b: 1, A_1: 1 }),
     {
@@ -15,11 +15,11 @@ t.test('members of the object itself are renamed, and nothing inside of them', a
   );
 });
 
-t.test('what is no object stays as it is', async (t) => {
+t.test('a value that is no object stays as it is', async (t) => {
   for (const value of [undefined, null, 7, 'a_b', ['a_b']]) t.equal(withCamelCaseMembers(value), value);
 });
 
-t.test('a member in both ways is refused', async (t) => {
+t.test('a member in both spellings is refused', async (t) => {
   t.throws(() => withCamelCaseMembers({ tool_count: 1, toolCount: 1 }), { message: /^toolCount is given twice/ });
 });
 

@@ -1,5 +1,4 @@
-// The endpoints over a plain server of Node's, with real servers behind them. Who calls is in a header: tokens are
-// somebody else's business.
+// The endpoints over a plain Node.js server, with real servers behind them. A header names the caller: tokens are tested elsewhere.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
@@ -82,7 +81,7 @@ class Front {
     return new Front(`http://127.0.0.1:${(http.address() as AddressInfo).port}`, endpoints);
   }
 
-  /** @param headers in place of the usual ones, or more of them. */
+  /** @param headers that replace the usual ones, or are added to them. */
   async post(body: string, headers: HeaderList = [], path = '/mcp'): Promise<HttpAnswer> {
     return send(this.origin, { method: 'POST', path, headers: complete(headers), body });
   }
@@ -129,7 +128,7 @@ t.test('a session follows the registry, and keeps its upstream sessions', async 
   await until(() => one.sessions.size === 0, 'the upstream session to be ended');
 });
 
-t.test('requests without a session leave none', async (t) => {
+t.test('requests without a session leave no session behind', async (t) => {
   const { registry, front } = await setScene(t);
   const backend = await backendFor(t, { tools: ['a'], withSessions: true });
   await registry.register({ name: 'one', url: backend.url });
@@ -143,7 +142,7 @@ t.test('requests without a session leave none', async (t) => {
 });
 
 t.test(
-  'short of memory it opens no session at last, and serves those that are there and requests without one',
+  'short of memory it finally opens no sessions, and still serves open ones and requests without a session',
   async (t) => {
     const stage = await setStage(t, { kind: 'embedded', path: createScratchDirectory(t) });
     const overload = new Overload(logInto([]));
@@ -179,7 +178,7 @@ t.test('a caller that goes away from a request without a session ends it', async
   await until(() => backend.sessions.size === 0, 'its session to be ended');
 });
 
-t.test('progress comes as events, and the answer ends them', async (t) => {
+t.test('progress is sent as events, and the answer ends the stream', async (t) => {
   const { registry, front } = await setScene(t);
   const backend = await backendFor(t, {
     tools: ['a'],
@@ -195,7 +194,7 @@ t.test('progress comes as events, and the answer ends them', async (t) => {
   t.match(events, [{ method: 'notifications/progress' }, { id: 1, result: { content: [] } }]);
 });
 
-t.test('a session is one subject’s, at one endpoint', async (t) => {
+t.test('a session belongs to one subject, at one endpoint', async (t) => {
   const { registry, compositions, front } = await setScene(t);
   const backend = await backendFor(t, { tools: ['a', 'b'] });
   await registry.register({ name: 'one', url: backend.url });
@@ -226,7 +225,7 @@ t.test('a session is one subject’s, at one endpoint', async (t) => {
   t.equal((await front.post(LIST, [composed], path)).status, 404);
 });
 
-t.test('the rules of the transport are the dataplane’s', async (t) => {
+t.test('the rules of the transport are those of the dataplane', async (t) => {
   const { front } = await setScene(t);
   const session = await front.initialize();
   const rows: readonly (readonly [what: string, status: number, headers: HeaderList, body?: string])[] = [
@@ -282,7 +281,7 @@ t.test('the rules of the transport are the dataplane’s', async (t) => {
   }
 });
 
-t.test('a large request without a session is read in slices, to be refused under its id too', async (t) => {
+t.test('a large request without a session is parsed in slices, and a refusal has its id, too', async (t) => {
   const bytes = 16 * 1024 * 1024;
   const body = `{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{"x":"${'\\n'.repeat(bytes / 2)}"}}`;
   const stage = await setStage(t, { kind: 'embedded', path: createScratchDirectory(t) });
@@ -303,7 +302,7 @@ t.test('a large request without a session is read in slices, to be refused under
   t.ok(dearestMs < atOnceMs / 2, `a turn of ${Math.round(dearestMs)} ms, at once ${Math.round(atOnceMs)} ms`);
 });
 
-t.test('a store that fails is said so', async (t) => {
+t.test('a failure of the store is reported as such', async (t) => {
   const fail = async (): Promise<never> => Promise.reject(new RecordStoreFault('Redis is not reachable'));
   const { records } = await setStage(t, { kind: 'embedded', path: createScratchDirectory(t) });
   records.readChanges = fail;
@@ -327,7 +326,7 @@ t.test('sessions end with the process', async (t) => {
   t.equal(backend.sessions.size, 0);
 });
 
-t.test('requests without a session that say so, as on the dataplane', async (t) => {
+t.test('requests that declare that they have no session are served as on the dataplane', async (t) => {
   const { registry, front } = await setScene(t);
   const one = await backendFor(t, { tools: ['a', 'b'], withSessions: true });
   await registry.register({ name: 'one', url: one.url });

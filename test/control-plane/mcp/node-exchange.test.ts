@@ -1,4 +1,4 @@
-// Over a real server of Node's and bare sockets: what the relay is promised of an exchange, whatever the caller does.
+// Over a real Node.js server and raw sockets: what the relay is promised about an exchange, whatever the caller does.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
@@ -44,7 +44,7 @@ class Server {
     return server;
   }
 
-  /** The next request's exchange. */
+  /** Waits for the next request's exchange. */
   async next(): Promise<Served> {
     const { length } = this.served;
     await until(() => this.served.length > length, 'a request');
@@ -56,7 +56,7 @@ class Server {
     this.#deadlines.tick();
   }
 
-  /** Sends a request and leaves its connection to the test. */
+  /** Sends a request; the connection is left to the test. */
   async open(t: Test, body = '{}'): Promise<RawConnection> {
     const connection = await RawConnection.open(this.origin);
     t.teardown(() => connection.close());
@@ -81,7 +81,7 @@ t.test('an answer at once', async (t) => {
   t.equal(answer.header('x-set-before'), 'yes');
 });
 
-t.test('headers that mirror the body are told as on the dataplane', async (t) => {
+t.test('headers that mirror the body are read as on the dataplane', async (t) => {
   const server = await Server.start(t, ({ exchange }) => exchange.respond(202, '', ''));
   const ask = async (...headers: (readonly [string, string])[]): Promise<NodeExchange> => {
     await send(server.origin, { method: 'POST', path: '/', headers, body: '{}' });
@@ -103,7 +103,7 @@ t.test('headers that mirror the body are told as on the dataplane', async (t) =>
   t.equal(head.isMirrorTooLarge, true);
 });
 
-t.test('an answer without content', async (t) => {
+t.test('an answer without content arrives', async (t) => {
   const server = await Server.start(t, ({ exchange }) => exchange.respond(202, '', ''));
   const answer = await send(server.origin, { method: 'POST', path: '/', headers: [], body: '{}' });
   t.equal(answer.status, 202);
@@ -111,7 +111,7 @@ t.test('an answer without content', async (t) => {
   t.equal(answer.header('content-length'), '0');
 });
 
-t.test('an event stream goes out as it is written, and is kept alive', async (t) => {
+t.test('an event stream is sent as it is written, and is kept alive', async (t) => {
   const server = await Server.start(t);
   const connection = await server.open(t);
   const { exchange } = await server.next();
@@ -141,7 +141,7 @@ t.test('an event stream goes out as it is written, and is kept alive', async (t)
   t.equal(exchange.isAborted, false);
 });
 
-t.test('a JSON answer that comes in parts', async (t) => {
+t.test('a JSON answer that is written in parts arrives', async (t) => {
   const server = await Server.start(t);
   const connection = await server.open(t);
   const { exchange } = await server.next();
@@ -157,13 +157,13 @@ t.test('a JSON answer that comes in parts', async (t) => {
   t.equal(answer.body.length, CHUNK.length + 1);
 });
 
-t.test('what was written with room for more is kept, whatever becomes of its memory', async (t) => {
+t.test('data written while there was room is kept, whatever becomes of its memory', async (t) => {
   const server = await Server.start(t);
   const connection = await server.open(t);
   const { exchange, response } = await server.next();
   const part = Buffer.alloc(1_000, 'a');
   exchange.openBody('application/json', 2 * part.length);
-  // Node holds back what is written, as it does when the kernel takes no more.
+  // Node.js buffers what is written, as it does when the kernel takes no more.
   response.cork();
   for (const letter of 'ab') {
     part.fill(letter);
@@ -200,7 +200,7 @@ t.test('a slow reader is waited for', async (t) => {
   t.equal(readBytes, writtenBytes + 1, 'every byte arrives');
 });
 
-t.test('a caller that goes away is told once, before the answer and within it', async (t) => {
+t.test('the loss of a caller is reported once, before the answer and within it', async (t) => {
   const server = await Server.start(t);
   for (const isStreaming of [false, true]) {
     const connection = await server.open(t);
@@ -219,7 +219,7 @@ t.test('a caller that goes away is told once, before the answer and within it', 
   }
 });
 
-t.test('one that has gone before anybody looked is gone from the start', async (t) => {
+t.test('a caller that left before its request was looked at is gone from the start', async (t) => {
   const server = await Server.start(t);
   const connection = await server.open(t);
   const { message, response } = await server.next();
@@ -234,7 +234,7 @@ t.test('one that has gone before anybody looked is gone from the start', async (
   late.respond(200, 'text/plain', 'for nobody');
 });
 
-t.test('after a complete answer nobody is told of the connection’s end', async (t) => {
+t.test('after a complete answer the end of the connection is not reported', async (t) => {
   const server = await Server.start(t);
   const connection = await server.open(t);
   const { exchange, response } = await server.next();
@@ -246,7 +246,7 @@ t.test('after a complete answer nobody is told of the connection’s end', async
   t.equal(exchange.isAborted, false);
 });
 
-t.test('an answer that is cut is seen to be incomplete', async (t) => {
+t.test('an answer that is cut is recognizably incomplete', async (t) => {
   const server = await Server.start(t);
   const connection = await server.open(t);
   const { exchange } = await server.next();

@@ -19,7 +19,7 @@ function backends(...names: string[]): ReadonlyMap<string, BackendConfig> {
   );
 }
 
-t.test('is the same object for as long as nothing in it changes', async (t) => {
+t.test('a virtual host is the same object for as long as nothing in it changes', async (t) => {
   const hosts = new VirtualHosts('plain-text-or-tls');
   const first = hosts.compile('id', backends('x', 'open'));
   t.equal(first.id, 'id');
@@ -35,7 +35,7 @@ t.test('is the same object for as long as nothing in it changes', async (t) => {
   t.equal(hosts.compile('id', backends('x')), second);
 });
 
-t.test('keeps the rule of plain-text servers', async (t) => {
+t.test('a virtual host keeps the rule for plain-text servers', async (t) => {
   const host = new VirtualHosts('tls-only').compile('id', backends('x'));
   t.equal(host.backends.get('x')?.obstacle, 'plain-text-refused');
 });

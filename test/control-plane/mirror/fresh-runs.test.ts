@@ -16,7 +16,7 @@ class HeldRuns {
   }
 }
 
-t.test('who asks while it runs shares the run after it', async (t) => {
+t.test('callers that ask during a run share the run after it', async (t) => {
   const held = new HeldRuns();
   const first = held.runs.run('a');
   const second = held.runs.run('a');
@@ -40,7 +40,7 @@ t.test('who asks while it runs shares the run after it', async (t) => {
   await held.runs.settled();
 });
 
-t.test('keys do not wait for each other', async (t) => {
+t.test('runs of different keys do not wait for each other', async (t) => {
   const held = new HeldRuns();
   const both = [held.runs.run('a'), held.runs.run('b')];
   t.same(held.begun, ['a', 'b']);
@@ -49,7 +49,7 @@ t.test('keys do not wait for each other', async (t) => {
   await Promise.all(both);
 });
 
-t.test('a failure is that run’s alone', async (t) => {
+t.test('a failure affects that run alone', async (t) => {
   const held = new HeldRuns();
   const first = held.runs.run('a');
   const second = held.runs.run('a');
@@ -64,7 +64,7 @@ t.test('a failure is that run’s alone', async (t) => {
   await later;
 });
 
-t.test('settled waits for runs and those that follow them', async (t) => {
+t.test('settled waits for current runs and those that follow them', async (t) => {
   const held = new HeldRuns();
   const first = held.runs.run('a');
   const second = held.runs.run('a');

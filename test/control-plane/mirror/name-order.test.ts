@@ -2,7 +2,7 @@ import t from 'tap';
 import { NameOrder } from '../../../src/control-plane/mirror/name-order.js';
 import { Random } from '../../support/random.js';
 
-t.test('after any changes it is in the order that sorting would give', async (t) => {
+t.test('after any changes the names are in the order that sorting would give', async (t) => {
   const random = new Random(7);
   const order = new NameOrder<{ readonly name: string }>();
   const there: { readonly name: string }[] = [];
@@ -21,7 +21,7 @@ t.test('after any changes it is in the order that sorting would give', async (t)
   t.same(new Set(order.items), new Set(there), 'those that are there, and of two with one name the right one');
 });
 
-t.test('what was never added takes nothing away', async (t) => {
+t.test('removing a name that was never added removes nothing', async (t) => {
   const order = new NameOrder<{ readonly name: string }>();
   order.add({ name: 'a' });
   order.remove({ name: 'a' });

@@ -1,4 +1,4 @@
-// What a control plane keeps in memory is what the store has, whoever wrote it, and costs one question.
+// A control plane's mirror equals the store, whoever changed it, and a look costs one request to the store.
 import t, { type Test } from 'tap';
 import type { StoreOptions } from '../../../src/config/dataplane-options.js';
 import type { Directory } from '../../../src/control-plane/registry/directory.js';
@@ -13,7 +13,7 @@ function namesIn({ servers }: Directory): string[] {
   return servers.sorted.map(({ name }) => name);
 }
 
-/** Counts what the store is asked. */
+/** Records the requests to the store. */
 function watch(records: RecordStore): { readonly asked: string[] } {
   const asked: string[] = [];
   for (const method of ['readChanges', 'listKeys', 'readMany', 'read'] as const) {
@@ -32,7 +32,7 @@ async function twoStages(t: Test, options: StoreOptions): Promise<[Stage, Stage]
 
 for (const [kind, optionsOf] of Object.entries(stores)) {
   t.test(kind, async (t) => {
-    t.test('what another control plane changes is known with the next look', async (t) => {
+    t.test('a change by another control plane is known at the next look', async (t) => {
       const [one, other] = await twoStages(t, await optionsOf(t));
       await other.directory.sync();
       t.same(namesIn(other.directory), []);
@@ -51,7 +51,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       t.equal(other.directory.compositions.forSubject('alice').length, 1);
     });
 
-    t.test('as long as nothing changes a look is one question, and brings the same backends', async (t) => {
+    t.test('as long as nothing changes a look is one request, and yields the same backends', async (t) => {
       const { registry, directory, records } = await setStage(t, await optionsOf(t));
       await registry.register({ name: 'a', url: DEAD_URL });
       await directory.sync();
@@ -68,7 +68,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       t.same(asked, ['readChanges'], 'a probe that finds what is known is told to nobody');
     });
 
-    t.test('who has missed too much reads everything anew, and forgets what is gone', async (t) => {
+    t.test('a mirror that has missed too much reads everything again, and forgets what is gone', async (t) => {
       const [one, other] = await twoStages(t, await optionsOf(t));
       await one.registry.register({ name: 'gone', url: DEAD_URL });
       await one.registry.register({ name: 'kept', url: DEAD_URL });
@@ -81,7 +81,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
         value: Buffer.from('x'),
         isTold: true,
       }));
-      // In parts, each of which a busy Redis carries out within the time that a command has.
+      // In parts, each small enough for a busy Redis to process within a command's time limit.
       for (let at = 0; at < noise.length; at += NOISE_PART) await one.records.swap(noise.slice(at, at + NOISE_PART));
       await other.directory.sync();
       t.same(namesIn(other.directory), ['kept']);

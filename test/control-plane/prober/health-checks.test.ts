@@ -6,7 +6,7 @@ import { until } from '../../support/until.js';
 
 const silent = pino({ level: 'silent' });
 
-t.test('so many at once, in order, and each once a round', async (t) => {
+t.test('a limited number is checked at once, in order, and each server once a round', async (t) => {
   const targets = Array.from({ length: 50 }, (_, n) => n);
   const begun: number[] = [];
   let running = 0;
@@ -59,7 +59,7 @@ t.test('a check or a list that fails stops nothing, and is logged once a round',
   t.match(lines[1], /no a.*"faults":2/);
 });
 
-t.test('a stop waits for the checks under way and begins no other', async (t) => {
+t.test('a stop waits for the checks in flight and begins no other', async (t) => {
   let release = (): void => {};
   const held = new Promise<void>((resolve) => (release = resolve));
   let begun = 0;

@@ -14,7 +14,7 @@ function openThread(t: Test): ProbeThread {
   return thread;
 }
 
-/** @param self JSON of what `initialize` answers beside the version; @param tools JSON of a list. */
+/** @param self JSON of the `initialize` result's members besides the version; @param tools JSON of a list. */
 async function startScripted(t: Test, self: string, tools = '[]'): Promise<RawBackend> {
   const backend = await startRawBackend((request) => {
     if (request.method !== 'POST') return request.empty(405);
@@ -29,7 +29,7 @@ async function startScripted(t: Test, self: string, tools = '[]'): Promise<RawBa
 
 const SELF = '"capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}';
 
-/** The longest time for which nothing else could be done while it went on, ms. */
+/** The longest time, in ms, for which the event loop was blocked during the action. */
 async function longestHoldMs(action: () => Promise<unknown>): Promise<number> {
   let isOver = false;
   let longestMs = 0;
@@ -47,7 +47,7 @@ async function longestHoldMs(action: () => Promise<unknown>): Promise<number> {
   return longestMs;
 }
 
-t.test('it finds what a prober finds', async (t) => {
+t.test('the thread finds what a prober finds', async (t) => {
   const backend = await startMcpBackend({
     tools: ['a', 'b'],
     capabilities: { tools: {}, prompts: {} },
@@ -74,13 +74,13 @@ t.test('it finds what a prober finds', async (t) => {
   t.match(await openThread(t).probe('http://127.0.0.1:1/'), { kind: 'failed', reason: 'it refuses connections' });
 });
 
-t.test('what one server answers holds nobody else', async (t) => {
+t.test('one server’s answer does not delay other work', async (t) => {
   const filler = `[${'{},'.repeat(250_000)}{}]`;
   const backend = await startScripted(t, SELF, `[{"name":"a","inputSchema":{"x":${filler}}}]`);
   const thread = openThread(t);
   await thread.probe('http://127.0.0.1:1/');
   const prober = new Prober({ deadlineMs: AMPLE_MS });
-  // The machine may be at something else just then: one of three rounds is enough.
+  // The machine may be busy with something else: one of three rounds suffices.
   let isShorter = false;
   for (let round = 0; round < 3 && !isShorter; round++) {
     const hereMs = await longestHoldMs(() => prober.probe(backend.url));
@@ -91,7 +91,7 @@ t.test('what one server answers holds nobody else', async (t) => {
   t.ok(isShorter);
 });
 
-t.test('more values than are worth reading fail the probe, not the process', async (t) => {
+t.test('more values than are worth parsing fail the probe, not the process', async (t) => {
   const filler = `[${'{},'.repeat(limits.probeValuesMax)}{}]`;
   const thread = openThread(t);
   for (const backend of [
@@ -120,7 +120,7 @@ t.test('of what a server says of itself too much is cut to what has a meaning', 
   t.same(probe.findings.serverInfo, { name: 's', version: '1' });
 });
 
-t.test('once closed it probes nobody, and what was under way is over', async (t) => {
+t.test('a closed thread begins no probe, and ends those in flight', async (t) => {
   const backend = await startRawBackend(() => {});
   t.teardown(() => backend.close());
   const thread = openThread(t);

@@ -54,7 +54,7 @@ function findingsOf(probe: Probe): ReadFindings {
   return { ...probe.findings, tools: JSON.parse(Buffer.from(json).toString()) as ServerTool[] };
 }
 
-/** Answers JSON-RPC requests by their method; notifications with 202. */
+/** Responds to JSON-RPC requests by their method; to notifications with 202. */
 function byMethod(answers: Readonly<Record<string, (answer: RpcAnswer) => void>>): RawHandler {
   return (request) => {
     if (request.method !== 'POST') return request.empty(405);
@@ -78,7 +78,7 @@ t.test('tls-only: a server over plain http is not asked', async (t) => {
   t.equal((await createProber(t).probe(backend.url)).kind, 'reached');
 });
 
-t.test('a server of the SDK: who it is, what it can, every tool', async (t) => {
+t.test('a server of the SDK is probed: who it is, what it can do, every tool', async (t) => {
   const mcp = new McpServer({ name: 'real', version: '3.2.1', title: 'Really' });
   mcp.registerTool('add', { description: 'Adds', inputSchema: { a: z.number() } }, () => ({ content: [] }));
   mcp.registerTool('sub', { annotations: { readOnlyHint: true } }, () => ({ content: [] }));
@@ -107,7 +107,7 @@ t.test('a server of the SDK: who it is, what it can, every tool', async (t) => {
   t.same(ended, ['session-1'], 'and its session is ended');
 });
 
-t.test('all pages, as events too, and every member of a tool', async (t) => {
+t.test('all pages are read, even as events, with every member of a tool', async (t) => {
   const special = { name: 'special', inputSchema: { type: 'object' }, 'x-unknown': [1, { deep: true }], icons: [] };
   const tools = ['a', 'b', special, 'c', 'd'];
   for (const answerAs of ['json', 'event-stream'] as const) {
@@ -149,7 +149,7 @@ t.test('of two tools with one name the first counts', async (t) => {
   t.equal(tools.length, 1);
 });
 
-t.test('prompts, resources and templates: all pages, and of each what it is known by', async (t) => {
+t.test('prompts, resources and templates are read: all pages, and the key of each item', async (t) => {
   const pages = (member: string, key: string) => (params: string | undefined) =>
     params?.includes('"2"') === true
       ? { [member]: [{ [key]: 'c' }, { [key]: 'a', title: 'of two the first counts' }] }
@@ -168,7 +168,7 @@ t.test('prompts, resources and templates: all pages, and of each what it is know
   t.same(again, lists);
 });
 
-t.test('a list that is refused, or none, is not known; the server is reached all the same', async (t) => {
+t.test('a refused or invalid list is unknown; the server counts as reached all the same', async (t) => {
   const backend = await startMcp(t, {
     capabilities: { tools: {}, prompts: {}, resources: {} },
     tools: ['a'],
@@ -203,7 +203,7 @@ t.test(
   },
 );
 
-t.test('a server that hangs costs its deadline', async (t) => {
+t.test('a server that hangs costs no more than the deadline', async (t) => {
   const hangs: Readonly<Record<string, RawHandler>> = {
     'without an answer': () => {},
     'in the head': (request) => request.bytes('HTTP/1.1 200 OK\r\ncontent-ty'),
@@ -225,7 +225,7 @@ t.test('a server that hangs costs its deadline', async (t) => {
   }
 });
 
-t.test('a server that hangs in its DELETE has been probed all the same', async (t) => {
+t.test('a server that hangs in its DELETE counts as probed all the same', async (t) => {
   const backend = await startMcp(t, {
     tools: ['a'],
     withSessions: true,
@@ -236,13 +236,13 @@ t.test('a server that hangs in its DELETE has been probed all the same', async (
   t.ok(performance.now() - startedAtMs < limits.noticeMsMax + 4_000, 'and its DELETE is given up');
 });
 
-t.test('a session is ended also when the probe has failed', async (t) => {
+t.test('a session is ended even when the probe has failed', async (t) => {
   const backend = await startMcp(t, { withSessions: true, protocolVersion: '1999-01-01' });
   t.match(await createProber(t).probe(backend.url), { kind: 'failed', reason: /not MCP in a supported version/ });
   t.equal(backend.deletedSessions.length, 1);
 });
 
-t.test('nonsense is called nonsense, at once', async (t) => {
+t.test('an invalid answer is reported as invalid, at once', async (t) => {
   const answers: Readonly<Record<string, RawHandler>> = {
     'a page of HTML': (request) => request.json('<html>hello</html>', { headers: { 'content-type': 'text/html' } }),
     'HTML as JSON': (request) => request.json('<html>hello</html>'),
@@ -316,7 +316,7 @@ t.test('a server without sessions may refuse initialize in any words', async (t)
   }
 });
 
-t.test('a server of both eras is recorded with both, and none for what it says to others', async (t) => {
+t.test('a server of both eras is recorded with both, any other with its own, whatever discovery gets', async (t) => {
   const answers: Readonly<Record<string, (request: ReceivedRequest, id: unknown) => void>> = {
     both: (request, id) =>
       request.json({ jsonrpc: '2.0', id, result: { supportedVersions: ['2026-07-28'], capabilities: {} } }),
@@ -341,7 +341,7 @@ t.test('a server of both eras is recorded with both, and none for what it says t
   );
 });
 
-t.test('both eras are found also where an authority of the operators vouches for the server', async (t) => {
+t.test('both eras are found even where the operators’ own authority vouches for the server', async (t) => {
   const { server, authority } = createCertificates(t);
   const results: Readonly<Record<string, object>> = {
     initialize: INITIALIZE_RESULT,
@@ -361,7 +361,7 @@ t.test('both eras are found also where an authority of the operators vouches for
 });
 
 t.test(
-  'all pages of such a server are read, from event streams too, and a list of no known type is none',
+  'all pages of a server without sessions are read, even from event streams; a list of an unknown type is none',
   async (t) => {
     const pages: Readonly<Record<string, object>> = {
       none: { tools: [{ name: 'a', inputSchema: {} }], nextCursor: '', resultType: 'complete' },
@@ -396,7 +396,7 @@ t.test(
   },
 );
 
-t.test('a server that speaks only later versions of MCP is named as such', async (t) => {
+t.test('a server that speaks only later versions of MCP is reported as such', async (t) => {
   const later = { code: -32022, message: 'x', data: { supported: ['2026-07-28'] } };
   const answers: readonly (readonly [error: object, reason: string])[] = [
     [later, 'it speaks only later versions of MCP (2026-07-28)'],
@@ -428,7 +428,7 @@ t.test('a server that speaks only later versions of MCP is named as such', async
   }
 });
 
-t.test('a redirect is told with the path that it leads to, and nothing that could be secret', async (t) => {
+t.test('a redirect is reported with the path that it leads to, and nothing that could be secret', async (t) => {
   const redirects = 'it redirects, and redirects are not followed: register the URL that it redirects to';
   const places = {
     '/mcp/?key=s3cret': ' (the path /mcp/)',
@@ -440,7 +440,7 @@ t.test('a redirect is told with the path that it leads to, and nothing that coul
   }
 });
 
-t.test('pages without end are given up', async (t) => {
+t.test('endless pages are given up', async (t) => {
   let pages = 0;
   const backend = await startRaw(
     t,
@@ -449,7 +449,7 @@ t.test('pages without end are given up', async (t) => {
       'tools/list': (answer) => answer.result({ tools: [], nextCursor: `page ${++pages}` }),
     }),
   );
-  // It is their number that ends it: a busy machine takes long over so many.
+  // The number of pages ends the probe: a busy machine needs a long time for so many.
   const prober = createProber(t, { deadlineMs: 10 * AMPLE_MS });
   t.match(await prober.probe(backend.url), { kind: 'failed', reason: /not MCP/ });
   t.equal(pages, 1_000);
@@ -483,7 +483,7 @@ t.test('50 MB are not read', async (t) => {
   }
 });
 
-/** Bytes that the backend's connections have written, in the kernel's buffers included. */
+/** Bytes that the backend's connections have written, including those still in the kernel's buffers. */
 function countBytes(backend: RawBackend): () => number {
   return () =>
     [...new Set(backend.requests.map(({ connection }) => connection))].reduce(
@@ -510,7 +510,7 @@ t.test('a redirect is not followed, not even to the same origin', async (t) => {
   t.equal(target.raw.requests.length, 0);
 });
 
-t.test('a status and a JSON-RPC error are told by their numbers', async (t) => {
+t.test('a status and a JSON-RPC error are reported by their numbers', async (t) => {
   const refusing = await startRaw(t, (request) => request.json('secret words', { status: 403 }));
   t.same(await createProber(t).probe(refusing.url), { kind: 'failed', reason: 'it responded with HTTP status 403' });
   const failing = await startRaw(t, (request) => {
@@ -523,7 +523,7 @@ t.test('a status and a JSON-RPC error are told by their numbers', async (t) => {
   });
 });
 
-t.test('connections that fail', async (t) => {
+t.test('failed connections are reported by their kind', async (t) => {
   const prober = createProber(t);
   const gone = await startRaw(t, () => {});
   gone.stopListening();
@@ -560,7 +560,7 @@ t.test('connections that fail', async (t) => {
   });
 });
 
-t.test('refused addresses are not connected to, whatever they are called', async (t) => {
+t.test('refused addresses are not connected to, by any of their names', async (t) => {
   const backend = await startMcp(t, { tools: ['a'] });
   const { port } = new URL(backend.url);
   const proberFor = (...addresses: string[]): Prober =>
@@ -585,7 +585,7 @@ t.test('refused addresses are not connected to, whatever they are called', async
   }
 });
 
-t.test('where networks are named, no server outside of them is reached', async (t) => {
+t.test('where networks are configured, no server outside of them is reached', async (t) => {
   const backend = await startMcp(t, { tools: ['a'] });
   const { port } = new URL(backend.url);
   const prober = createProber(t, { allowedNetworks: ['127.0.0.0/24'] });
@@ -598,7 +598,7 @@ t.test('where networks are named, no server outside of them is reached', async (
   t.equal(backend.raw.requests.length, count);
 });
 
-t.test('an address that changes between two connections is looked at again', async (t) => {
+t.test('an address that changes between two connections is checked again', async (t) => {
   let lookups = 0;
   const lookup = createGuardedLookup((_name, _options, callback) => {
     callback(null, [{ address: ++lookups === 1 ? '127.0.0.1' : '169.254.169.254', family: 4 }]);
@@ -614,7 +614,7 @@ t.test('an address that changes between two connections is looked at again', asy
   t.equal(backend.requests.length, 1);
 });
 
-t.test('a server of the older transport is read over it, and over nothing else', async (t) => {
+t.test('a server of the older transport is read over that transport alone', async (t) => {
   const server = await startSseServer(t);
   server.accepted = 'Bearer x';
   const prober = createProber(t);
@@ -655,7 +655,7 @@ t.test('a server of the older transport is read over it, and over nothing else',
   t.equal(reasonOf(await silent.probe(unnamed.url, [], 'SSE')), 'it did not respond in time');
 });
 
-t.test('once closed, a probe under way is over, and none begins', async (t) => {
+t.test('after the close a probe in flight is over, and none begins', async (t) => {
   const backend = await startRaw(t, () => {});
   const prober = createProber(t);
   const probe = prober.probe(backend.url);

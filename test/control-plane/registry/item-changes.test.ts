@@ -22,13 +22,13 @@ t.test('what was added, updated and removed', async (t) => {
   t.same(compare(before, []).removed.length, 3);
 });
 
-t.test('names of JavaScript are names', async (t) => {
+t.test('names of JavaScript’s built-in members are ordinary names', async (t) => {
   const tools = ['__proto__', 'constructor'].map((name) => ({ name, inputSchema: {} }));
   t.same(compare([], tools).added, ['__proto__', 'constructor']);
   t.same(compare(tools, []).removed, ['__proto__', 'constructor']);
 });
 
-t.test('the order of members is no change, their values are', async (t) => {
+t.test('another order of members is no change, other values are', async (t) => {
   const tool = (inputSchema: unknown): ServerTool => ({ name: 'a', inputSchema });
   const none = { added: [], updated: [], removed: [] };
   t.same(compare([tool({ b: 1, a: [{ d: 2, c: 3 }] })], [tool({ a: [{ c: 3, d: 2 }], b: 1 })]), none);
@@ -44,7 +44,7 @@ t.test('the order of members is no change, their values are', async (t) => {
   }
 });
 
-t.test('the digest of a list is that of its tools, in any order', async (t) => {
+t.test('the digest of a list depends on its tools, in any order', async (t) => {
   const [a, b] = [
     { name: 'a', inputSchema: {} },
     { name: 'b', inputSchema: {} },

@@ -1,4 +1,4 @@
-// Lists of many servers, and of large ones. What a probe would find is made up here: it is not what is tested.
+// Lists of many servers, and of large ones. The findings of probes are made up here, because probing is not under test.
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import { Directory } from '../../../src/control-plane/registry/directory.js';
@@ -39,7 +39,7 @@ async function openRegistry(t: Test, self: Readonly<Record<string, unknown>>): P
   return registry;
 }
 
-/** Names on each page. */
+/** The names on each page. */
 async function pagesOf(registry: Registry, query: ServerQuery): Promise<string[][]> {
   const pages: string[][] = [];
   let cursor: string | undefined;
@@ -59,7 +59,7 @@ async function registerMany(registry: Registry, count: number): Promise<string[]
   return names;
 }
 
-t.test('without a limit a page has so many servers, and the next one the rest', async (t) => {
+t.test('without a limit a page has a default number of servers, and the next one the rest', async (t) => {
   const registry = await openRegistry(t, { name: 's' });
   const names = await registerMany(registry, limits.listPageMax + 5);
   const pages = await pagesOf(registry, {});
@@ -72,7 +72,7 @@ t.test('without a limit a page has so many servers, and the next one the rest', 
   t.same(await registry.count(), { total: names.length, active: names.length, inactive: 0 });
 });
 
-t.test('a page of large servers ends before it is too large, and nothing is left out', async (t) => {
+t.test('a page of large servers ends before it is too large, and no server is left out', async (t) => {
   const registry = await openRegistry(t, { name: 'x'.repeat(limits.serverSelfBytesMax - 100) });
   const names = await registerMany(registry, 100);
   const pages = await pagesOf(registry, { limit: 1_000 });

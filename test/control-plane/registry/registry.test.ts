@@ -1,4 +1,4 @@
-// On both stores, with real servers and real probes.
+// The registry on both stores, with real servers and real probes.
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import type { StoreOptions } from '../../../src/config/dataplane-options.js';
@@ -26,9 +26,9 @@ const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 interface OpenRegistry {
   readonly registry: Registry;
-  /** How often it told of a change. */
+  /** How many changes the registry has reported. */
   readonly changes: () => number;
-  /** Its log lines, as JSON text. */
+  /** The registry's log lines, as JSON text. */
   readonly lines: readonly string[];
 }
 
@@ -82,7 +82,7 @@ async function toolsOf(registry: Registry, reference: string): Promise<ServerToo
   return JSON.parse((await registry.toolsJson(reference)).toString()) as ServerTool[];
 }
 
-/** A URL where nobody listens. */
+/** A URL where nothing listens. */
 async function deadUrl(t: Test): Promise<string> {
   const backend = await startRawBackend(() => {});
   t.teardown(() => backend.close());
@@ -115,7 +115,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
   t.test(kind, async (t) => {
     t.jobs = 3;
 
-    t.test('a server that is reached is active, with everything it said', async (t) => {
+    t.test('a reachable server is active, with everything that it reported', async (t) => {
       const { registry, changes } = await open(t, await optionsOf(t));
       const backend = await startMcp(t, { name: 'adder', tools: ['add', 'sub'], withSessions: true });
       const record = await registry.register({
@@ -158,7 +158,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       );
     });
 
-    t.test('a server that is not reached is kept, inactive, with the reason', async (t) => {
+    t.test('an unreachable server is kept, inactive, with the reason', async (t) => {
       const { registry } = await open(t, await optionsOf(t));
       const record = await registry.register({ name: 'gone', url: await deadUrl(t), enabled: false });
       t.match(record, {
@@ -175,7 +175,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       t.same(await toolsOf(registry, 'gone'), []);
     });
 
-    t.test('nobody is found under what nobody is called', async (t) => {
+    t.test('an unknown name or id finds no server', async (t) => {
       const { registry } = await open(t, await optionsOf(t));
       for (const reference of ['', 'nobody', 'a/b', '\ud800', 'x'.repeat(5_000), 'f'.repeat(32), '__proto__', 'é']) {
         t.equal(await registry.find(reference), undefined, reference.slice(0, 40));
@@ -188,7 +188,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       }
     });
 
-    t.test('names are unique without regard to case, slugs by a number', async (t) => {
+    t.test('names are unique regardless of case, slugs get a number', async (t) => {
       const { registry } = await open(t, await optionsOf(t));
       const url = await deadUrl(t);
       t.equal((await registry.register({ name: 'a b', url })).slug, 'a-b');
@@ -204,14 +204,14 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       );
     });
 
-    t.test('an input at fault is refused before anything is asked', async (t) => {
+    t.test('an invalid input is refused before any request is made', async (t) => {
       const { registry } = await open(t, await optionsOf(t));
       await expectFault(t, registry.register({ name: 'a/b', url: 'http://a/' }), 'invalid', /^name must be/);
       await expectFault(t, registry.register({ name: 'a', url: 'http://169.254.1.1/' }), 'invalid', /^url must not/);
       t.same((await registry.list()).items, []);
     });
 
-    t.test('what people say of it can be changed without a probe', async (t) => {
+    t.test('the descriptive members can be changed without a probe', async (t) => {
       const { registry, changes } = await open(t, await optionsOf(t));
       const backend = await startMcp(t, { tools: ['add'] });
       const before = await registry.register({ name: 'old', url: backend.url, description: 'x', tags: ['x'] });
@@ -235,7 +235,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       await expectFault(t, registry.replace('old', { name: 'new name', url: backend.url }), 'name-taken', /new name/);
     });
 
-    t.test('with another URL it is probed anew, and nothing of the old one is left', async (t) => {
+    t.test('with another URL a server is probed again, and nothing of the old one is left', async (t) => {
       const { registry } = await open(t, await optionsOf(t));
       const one = await startMcp(t, { name: 'one', tools: ['a', 'b'] });
       const other = await startMcp(t, { name: 'other', tools: ['c'] });
@@ -264,7 +264,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       t.equal(again.slug, 'demo');
     });
 
-    t.test('a refresh tells what changed, and sets the status both ways', async (t) => {
+    t.test('a refresh reports what changed, and sets the status both ways', async (t) => {
       const { registry, changes } = await open(t, await optionsOf(t));
       const tools: Readonly<Record<string, unknown>>[] = [
         { name: 'stays', inputSchema: {} },
@@ -306,7 +306,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       t.equal(changes(), 4);
     });
 
-    t.test('a refresh tells what changed in prompts, resources and templates', async (t) => {
+    t.test('a refresh reports what changed in prompts, resources and templates', async (t) => {
       const { registry, changes, lines } = await open(t, await optionsOf(t));
       const lists: Record<string, unknown[]> = {
         prompts: [{ name: 'stays' }, { name: 'changes' }, { name: 'goes' }],
@@ -412,7 +412,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       await expectFault(t, second.registry.register({ name: 'Demo', url: backend.url }), 'name-taken', /Demo/);
     });
 
-    t.test('of registrations with one name at one time exactly one wins', async (t) => {
+    t.test('of simultaneous registrations with one name exactly one wins', async (t) => {
       const options = await optionsOf(t);
       const url = await deadUrl(t);
       const registries = [(await open(t, options)).registry, (await open(t, options)).registry];
@@ -431,7 +431,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       t.equal((await registries[1]!.list()).items.length, 5, 'and nothing of the others is left');
     });
 
-    t.test('registrations with names of one slug at one time all get a slug of their own', async (t) => {
+    t.test('simultaneous registrations whose names have the same slug all get one of their own', async (t) => {
       const options = await optionsOf(t);
       const url = await deadUrl(t);
       const registries = [(await open(t, options)).registry, (await open(t, options)).registry];
@@ -441,7 +441,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       for (const record of records) t.same(await registries[0]!.find(record.name), record);
     });
 
-    t.test('changes at one time are all made, none on top of another', async (t) => {
+    t.test('simultaneous changes are all made, and none overwrites another', async (t) => {
       const options = await optionsOf(t);
       const backend = await startMcp(t, { tools: ['a'] });
       const registries = [(await open(t, options)).registry, (await open(t, options)).registry];
@@ -498,7 +498,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       );
     });
 
-    t.test('a server that hangs costs only itself', async (t) => {
+    t.test('a server that hangs delays only itself', async (t) => {
       const { registry } = await open(t, await optionsOf(t), { deadlineMs: 1_000, healthIntervalMs: 50 });
       const hanging = await startRawBackend(() => {});
       t.teardown(() => hanging.close());
@@ -514,7 +514,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       t.match(await registry.find('good'), { status: 'active', reachable: true });
     });
 
-    t.test('a stop ends what is under way, and judges nobody by it', async (t) => {
+    t.test('a stop aborts what is in flight, and changes no server’s status by that', async (t) => {
       const { registry } = await open(t, await optionsOf(t), { healthIntervalMs: 10 });
       let isHanging = false;
       const backend = await startMcp(t, { tools: ['a'], onRequest: () => isHanging });

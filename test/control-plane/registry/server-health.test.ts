@@ -5,7 +5,7 @@ import { limits } from '../../../src/shared/limits.js';
 const GOOD = { status: 'active', reachable: true, lastError: null } as const;
 const AILING = { status: 'active', reachable: false, lastError: 'it does not answer' } as const;
 
-t.test('what a probe has found is news when it is not what the last one has', async (t) => {
+t.test('a finding is recorded when it differs from the previous one', async (t) => {
   t.ok(isHealthChanged(undefined, GOOD), 'of a new server anything is');
   for (const same of [GOOD, AILING]) t.notOk(isHealthChanged(same, { ...same }));
   t.ok(isHealthChanged(GOOD, AILING));
@@ -14,7 +14,7 @@ t.test('what a probe has found is news when it is not what the last one has', as
   t.ok(isHealthChanged({ ...GOOD, reachable: false }, GOOD));
 });
 
-t.test('the latest stands first, and the history is bounded in entries and characters', async (t) => {
+t.test('the latest finding comes first, and the history is bounded in entries and characters', async (t) => {
   let history: readonly HealthEntry[] = [];
   const count = limits.healthEntriesMax + 5;
   for (let each = 0; each < count; each++) {

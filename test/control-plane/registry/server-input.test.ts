@@ -17,7 +17,7 @@ function refusedMember(input: Partial<ServerInput>): string | undefined {
   }
 }
 
-t.test('what is left out is left to the registry', async (t) => {
+t.test('absent members are left to the registry', async (t) => {
   t.same(checkServerInput(GOOD), { ...GOOD, description: undefined, tags: undefined, enabled: undefined });
   t.same(checkServerInput({ ...GOOD, tags: ['b', 'a', 'b'] }).tags, ['b', 'a'], 'a tag counts once');
 });
@@ -72,7 +72,7 @@ t.test('a refused URL is not repeated', async (t) => {
   });
 });
 
-t.test('descriptions and tags', async (t) => {
+t.test('descriptions and tags are checked', async (t) => {
   t.equal(refusedMember({ description: 'Zwölf\nBoxkämpfer 🥊' }), undefined);
   t.equal(refusedMember({ description: 'x'.repeat(4_097) }), 'description');
   t.equal(refusedMember({ description: '\ud800' }), 'description');

@@ -48,7 +48,7 @@ function server(status: ServerStatus, failures: number): StoredServer {
   return { record, failures };
 }
 
-t.test('the table of the file header', async (t) => {
+t.test('the state changes as in the table of the file header', async (t) => {
   const rows: readonly [ServerStatus, number, Probe, Judgement, ServerStatus, number][] = [
     ['active', 0, reached, 'at-once', 'active', 0],
     ['active', 2, reached, 'patient', 'active', 0],
@@ -71,7 +71,7 @@ t.test('the table of the file header', async (t) => {
   }
 });
 
-t.test('what was found is written down, and nothing of what people said', async (t) => {
+t.test('findings are recorded, and nothing that people entered is changed', async (t) => {
   const before = server('inactive', 3);
   const { record } = afterProbe(before, reached, 'patient', NOW);
   t.same(record, {
@@ -100,7 +100,7 @@ t.test('a list that a server does not give stays as it was last read', async (t)
   t.equal(after.listDigests?.prompts, 'digest of 2');
 });
 
-t.test('what was found before outlives a failure', async (t) => {
+t.test('earlier findings outlive a failure', async (t) => {
   const before = server('active', 2);
   const { record } = afterProbe(before, failed, 'patient', NOW);
   t.same(record, { ...before.record, status: 'inactive', reachable: false, lastError: 'it refuses connections' });

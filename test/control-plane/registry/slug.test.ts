@@ -1,7 +1,7 @@
 import t from 'tap';
 import { slugOf, slugsFor } from '../../../src/control-plane/registry/slug.js';
 
-t.test('a name as a path segment', async (t) => {
+t.test('a name becomes a path segment', async (t) => {
   const slugs = {
     demo: 'demo',
     'My Server': 'my-server',
@@ -13,7 +13,7 @@ t.test('a name as a path segment', async (t) => {
   for (const [name, slug] of Object.entries(slugs)) t.equal(slugOf(name), slug, name);
 });
 
-t.test('what to try while others have it', async (t) => {
+t.test('a number is added while others have the slug', async (t) => {
   const slugs = slugsFor('My Server');
   t.same([slugs.next().value, slugs.next().value, slugs.next().value], ['my-server', 'my-server-2', 'my-server-3']);
 });

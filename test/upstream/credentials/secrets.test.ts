@@ -1,4 +1,4 @@
-// Secrets of a directory: what is read, when it is read again, and to whom it goes. The clock goes on by hand.
+// Secrets of a directory: what is read, when it is read again, and which hosts receive it. The test sets the clock.
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
@@ -52,7 +52,7 @@ t.test('a file’s whole text without its last line break is the value', async (
   }
 });
 
-t.test('the same headers are the same array; a changed secret is obeyed after a moment', async (t) => {
+t.test('the same headers are the same array; a changed secret takes effect after a moment', async (t) => {
   const scene = new Scene(t);
   scene.write('github', 'Bearer 1');
   scene.write('org', 'o');
@@ -71,7 +71,7 @@ t.test('the same headers are the same array; a changed secret is obeyed after a 
   t.same(scene.headers(), ['authorization', 'Bearer 22', 'x-org', 'o']);
 });
 
-t.test('what cannot be a header’s value is none, and the log says why without saying what', async (t) => {
+t.test('a file that cannot be a header’s value is no secret; the log says why, but not what it contains', async (t) => {
   const scene = new Scene(t);
   scene.write('org', 'o');
   for (const text of ['', '\n', 'a\nb', ' a', 'a ', 'a\n\n', 'ä', 'a\0b']) {
@@ -89,7 +89,7 @@ t.test('what cannot be a header’s value is none, and the log says why without 
   t.match(loggedReason(scene.fault()), /github: is no file/);
 });
 
-t.test('a secret that names its hosts goes to these alone', async (t) => {
+t.test('a secret that names its hosts is sent to these alone', async (t) => {
   const scene = new Scene(t);
   scene.write('github', 'Bearer 1');
   scene.write('org', 'o');

@@ -1,5 +1,6 @@
-// A token endpoint on bare sockets that answers as none should: whatever it says, who asks hears that there is no token, and the
-// process goes on. And none is asked where nothing may be asked.
+// A token endpoint on raw sockets that sends responses no server should: whatever it sends, the requester learns that there is no token,
+// and
+// the process keeps running. A forbidden address is never asked.
 import t from 'tap';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
 import { Names } from '../../../src/names/names.js';
@@ -33,7 +34,7 @@ async function ask(http: HttpUpstream, endpoint: string): Promise<IssuedToken | 
   return requestToken({ http, deadlines }, 'alice', { auth, clientSecret: 'x', callerToken: '' });
 }
 
-/** With a length that is right. */
+/** A response whose content-length is correct. */
 function answer(status: number | string, headers = JSON_TYPE, body = GOOD): string {
   return `HTTP/1.1 ${status} Odd\r\nconnection: close\r\n${headers}content-length: ${body.length}\r\n\r\n${body}`;
 }
@@ -56,7 +57,7 @@ const odd: Readonly<Record<string, string>> = {
   'that is too long': answer(200, JSON_TYPE, ' '.repeat(70_000)),
 };
 
-/** What it says of the type of an answer is not asked for. */
+/** The content type of the response does not matter. */
 const mistyped: Readonly<Record<string, string>> = {
   'of no type': answer(200, ''),
   'of a type in Latin-1': answer(200, 'content-type: application/j\xe4son\r\n'),
@@ -64,7 +65,7 @@ const mistyped: Readonly<Record<string, string>> = {
   'of two types': answer(200, `${JSON_TYPE}content-type: text/html\r\n`),
 };
 
-t.test('whatever it answers, there is no token, and the next answer is read', async (t) => {
+t.test('whatever the endpoint answers, there is no token, and the next answer is read', async (t) => {
   const http = new Http1Upstream({ connectTimeoutMs: 10_000 });
   const endpoint = await startRawBackend((request) => request.empty(500));
   t.teardown(async () => {
@@ -85,7 +86,7 @@ t.test('whatever it answers, there is no token, and the next answer is read', as
   }
 });
 
-t.test('no token is asked for at a refused address, by its URL or by what its name means', async (t) => {
+t.test('no token is requested at a refused address, by its URL or by what its name resolves to', async (t) => {
   const nameServer = await startNameServer(REFUSED_NAMES);
   const names = new Names({ nameServers: [nameServer.address] });
   const http = new Http1Upstream({ connectTimeoutMs: 10_000, names });
@@ -122,7 +123,7 @@ t.test('nothing is thrown at the client that has read the answer, even one that 
   t.match(await askScripted((call) => call.head(200, odd).data(GOOD).end()), { kind: 'token-unavailable' });
 });
 
-t.test('a share that is used up is told as such, since it is nobody else’s; all else is the server’s', async (t) => {
+t.test('an exhausted share is reported as the subject’s own; every other fault is the server’s', async (t) => {
   const kindAfter = async (kind: UpstreamFaultKind): Promise<unknown> => {
     const outcome = await askScripted((call) => call.fault(upstreamFault(kind, true)));
     return 'kind' in outcome ? outcome.kind : outcome;

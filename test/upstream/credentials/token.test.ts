@@ -1,4 +1,4 @@
-// One access token by a clock that goes on by hand: when it is asked for, by how many at once, and what becomes of failures.
+// One access token; the test sets the clock: when the token is requested, how many callers share a request, and how failures are handled.
 import t from 'tap';
 import { limits } from '../../../src/shared/limits.js';
 import { Token, type CredentialRead } from '../../../src/upstream/credentials/token.js';
@@ -15,7 +15,7 @@ const LIFE_MS = 100_000;
 class Scene {
   nowMs = 1;
   readonly token: Token;
-  /** Of each fetch what it comes to. */
+  /** Settles each fetch with an outcome. */
   readonly fetches: ((outcome: IssuedToken | UpstreamFault) => void)[] = [];
   readonly subjects: string[] = [];
 
@@ -47,7 +47,7 @@ function issued(name: string): IssuedToken {
   return { headers: ['authorization', `Bearer ${name}`], lifetimeMs: LIFE_MS };
 }
 
-t.test('one request is made for all who wait, and then nobody waits', async (t) => {
+t.test('all callers who wait share one request, and later callers do not wait', async (t) => {
   const scene = new Scene();
   const waiting = [scene.read(), scene.read(), scene.token.read('bob')];
   t.equal(scene.fetches.length, 1);
@@ -59,7 +59,7 @@ t.test('one request is made for all who wait, and then nobody waits', async (t) 
   t.same(scene.subjects, ['alice']);
 });
 
-t.test('it is renewed while it is good, by one request, and nobody waits for that', async (t) => {
+t.test('a token is renewed while it is valid, by one request, and nobody waits for that', async (t) => {
   const scene = new Scene();
   void scene.read();
   await scene.issue('one');
@@ -75,7 +75,7 @@ t.test('it is renewed while it is good, by one request, and nobody waits for tha
   t.ok(scene.read() instanceof Promise, 'one that has expired is shown to nobody');
 });
 
-t.test('a renewal that fails leaves what is good, and is tried again after a while only', async (t) => {
+t.test('a failed renewal keeps the valid token, and is retried only after a while', async (t) => {
   const scene = new Scene();
   void scene.read();
   await scene.issue('one');
@@ -89,7 +89,7 @@ t.test('a renewal that fails leaves what is good, and is tried again after a whi
   t.equal(scene.fetches.length, 3);
 });
 
-t.test('an authorization server that fails is asked more and more seldom, and holds nobody up meanwhile', async (t) => {
+t.test('a failing authorization server is asked less and less often, and delays nobody meanwhile', async (t) => {
   const scene = new Scene();
   for (let delayMs = limits.tokenRetryDelayMsMin; delayMs <= 16_000; delayMs *= 2) {
     const waiting = scene.read();
@@ -107,7 +107,7 @@ t.test('an authorization server that fails is asked more and more seldom, and ho
   t.same(scene.read(), issued('late').headers);
 });
 
-t.test('one that the backend refuses is replaced once, and not again before a while', async (t) => {
+t.test('a token that the backend refuses is replaced once, and not again for a while', async (t) => {
   const scene = new Scene();
   void scene.read();
   await scene.issue('one');
@@ -127,7 +127,7 @@ t.test('one that the backend refuses is replaced once, and not again before a wh
   t.equal(scene.fetches.length, 2);
 });
 
-t.test('one that a backend refuses goes on being shown for as long as no other one can be had', async (t) => {
+t.test('a token that a backend refuses is still shown as long as there is no other', async (t) => {
   const scene = new Scene();
   void scene.read();
   await scene.issue('one');
@@ -151,7 +151,7 @@ t.test('one that a backend refuses goes on being shown for as long as no other o
   t.ok(scene.read() instanceof Promise, 'it is waited for again once the authorization server answers');
 });
 
-t.test('one that was refused is shown to nobody once it has expired', async (t) => {
+t.test('a refused token is shown to nobody once it has expired', async (t) => {
   const scene = new Scene();
   void scene.read();
   await scene.issue('one');
@@ -163,7 +163,7 @@ t.test('one that was refused is shown to nobody once it has expired', async (t) 
   t.match(scene.read(), { kind: 'token-unavailable' });
 });
 
-t.test('what one subject has used up is told to that subject alone', async (t) => {
+t.test('an exhausted share is reported to its own subject alone', async (t) => {
   const scene = new Scene();
   const used = upstreamFault('connections-share-used', true);
   const mallory = scene.token.read('mallory');
@@ -223,7 +223,7 @@ t.test('tokens are shared by those who may share them, and by nobody else', asyn
   t.equal(find('alice', exchange, 'x', 'token-a'), exchanged, 'who has the most loses the oldest');
 });
 
-t.test('tokens have so many bytes in a process, and of one subject, callers’ tokens among them', async (t) => {
+t.test('the bytes of tokens are bounded per process and per subject, with callers’ tokens included', async (t) => {
   const deadlines = new DeadlineWheel();
   t.teardown(() => deadlines.stop());
   const http = new ScriptedUpstream();

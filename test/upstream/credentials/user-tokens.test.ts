@@ -1,5 +1,5 @@
-// What becomes of a user's grant when its token ends: renewed by one of several processes that share a store, whatever the store, the
-// authorization server and these processes do meanwhile. The server gives each refresh token once, and takes a second use for theft.
+// Renewal of a user's grant when its token ends: one of several processes that share a store renews it, whatever the store, the
+// authorization server and these processes do meanwhile. The server issues each refresh token once, and treats a second use as theft.
 import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -27,7 +27,7 @@ const CONSENT = upstreamFault('consent-missing', true);
 
 class MemoryStore implements Pick<Store, 'readRecord' | 'swapRecord'> {
   readonly values = new Map<string, Buffer>();
-  /** Swaps that fail, from the next one on. */
+  /** How many swaps fail, beginning with the next. */
   failing = 0;
 
   readRecord(key: string): StoreRead {
@@ -49,17 +49,17 @@ class MemoryStore implements Pick<Store, 'readRecord' | 'swapRecord'> {
   }
 }
 
-/** Some processes that share a store, and the authorization server. */
+/** Several processes that share a store, and the authorization server. */
 class Scene {
   nowMs = 1_000_000;
   readonly store = new MemoryStore();
   readonly keys = new SecretKeys([randomBytes(32).toString('base64')]);
   readonly processes: UserTokens[] = [];
-  /** Refresh tokens that are good, and requests so far. */
+  /** The refresh tokens that are valid; below, the requests so far. */
   readonly good = new Set(['refresh-0']);
   asked = 0;
   thefts = 0;
-  /** In place of an answer. */
+  /** The status of the server's response; anything but 200 replaces the token. */
   status = 200;
   onAsked: () => Promise<void> = async () => {};
   readonly #grants: UserGrants;
@@ -165,7 +165,7 @@ function bearer(number: number): readonly string[] {
   return ['authorization', `Bearer access-${number}`];
 }
 
-t.test('one process at a time renews it, and all have what it got', async (t) => {
+t.test('one process at a time renews the grant, and all use the token that it got', async (t) => {
   const scene = await Scene.set(t, 3);
   await scene.grant();
   t.same(scene.read(), bearer(0), 'without a promise');
@@ -184,7 +184,7 @@ t.test('one process at a time renews it, and all have what it got', async (t) =>
   t.equal(scene.asked, 5);
 });
 
-t.test('a process that has died while it renewed holds the others up for a while only', async (t) => {
+t.test('a process that died while renewing blocks the others for a while only', async (t) => {
   const scene = await Scene.set(t, 1);
   await scene.grant({ lease: { by: 'the dead', untilMs: scene.nowMs + LIFE_MS + 5_000 } });
   scene.expire();
@@ -195,7 +195,7 @@ t.test('a process that has died while it renewed holds the others up for a while
   t.same(await read, bearer(1));
 });
 
-t.test('what the server has given is not lost when the store is away for a moment', async (t) => {
+t.test('a token that the server has issued is not lost when the store is down for a moment', async (t) => {
   const scene = await Scene.set(t, 2);
   await scene.grant();
   scene.expire();
@@ -209,7 +209,7 @@ t.test('what the server has given is not lost when the store is away for a momen
   t.equal(scene.asked, 1);
 });
 
-t.test('a server that is not there takes nothing away', async (t) => {
+t.test('a failing authorization server ends no grant', async (t) => {
   const scene = await Scene.set(t, 2);
   await scene.grant();
   scene.status = 500;
@@ -230,7 +230,7 @@ t.test('a server that is not there takes nothing away', async (t) => {
   t.equal(scene.thefts, 0);
 });
 
-t.test('with tls-only nothing is shown to a server in plain text', async (t) => {
+t.test('with tls-only nothing is sent to a server in plain text', async (t) => {
   const scene = await Scene.set(t, 1, 'tls-only');
   await scene.grant();
   scene.expire();
@@ -238,7 +238,7 @@ t.test('with tls-only nothing is shown to a server in plain text', async (t) => 
   t.same([scene.asked, scene.stored?.refreshToken, scene.stored?.lease], [0, 'refresh-0', undefined]);
 });
 
-t.test('a grant that has ended is asked for again, and so is one that cannot be renewed', async (t) => {
+t.test('an ended grant, or one that cannot be renewed, asks for consent again', async (t) => {
   const scene = await Scene.set(t, 1);
   await scene.grant();
   scene.expire();
@@ -253,7 +253,7 @@ t.test('a grant that has ended is asked for again, and so is one that cannot be 
   t.equal(scene.asked, 1);
 });
 
-t.test('who disconnects while it is renewed stays disconnected', async (t) => {
+t.test('a user who disconnects during a renewal stays disconnected', async (t) => {
   const scene = await Scene.set(t, 1);
   await scene.grant();
   scene.expire();
@@ -262,7 +262,7 @@ t.test('who disconnects while it is renewed stays disconnected', async (t) => {
   t.equal(scene.store.values.size, 0);
 });
 
-t.test('a token that the backend refuses is replaced once in a while, and one that came for it is shown', async (t) => {
+t.test('a token that the backend refuses is replaced once in a while, and its replacement is shown', async (t) => {
   const scene = await Scene.set(t, 2);
   const [one, other] = scene.processes;
   await scene.grant();
@@ -285,7 +285,7 @@ t.test('a token that the backend refuses is replaced once in a while, and one th
   t.same(await scene.read(), bearer(2));
 });
 
-t.test('a record that was put under another’s key, or changed, opens for nobody', async (t) => {
+t.test('a record that was moved to another key, or changed, opens for nobody', async (t) => {
   const scene = await Scene.set(t, 1);
   await scene.grant();
   const [process] = scene.processes;

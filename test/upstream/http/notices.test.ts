@@ -1,4 +1,4 @@
-// What is told to backends without anybody waiting for it: when it is told once more.
+// Messages to backends whose responses nobody waits for: when they are sent a second time.
 import t, { type Test } from 'tap';
 import { limits } from '../../../src/shared/limits.js';
 import { Notices } from '../../../src/upstream/http/notices.js';
@@ -32,7 +32,7 @@ class Scene {
   }
 }
 
-t.test('a DELETE whose connection is lost goes out once more, and not a third time', async (t) => {
+t.test('a DELETE whose connection is lost is sent a second time, and not a third', async (t) => {
   const scene = new Scene(t).send('DELETE');
   const { http } = scene.context;
   http.last.fault('connection-lost');
@@ -47,7 +47,7 @@ t.test('a DELETE whose connection is lost goes out once more, and not a third ti
   t.same(scene.outcomes, [true, false]);
 });
 
-t.test('the second try ends with the time that both have', async (t) => {
+t.test('the second try ends when the time for both is over', async (t) => {
   const scene = new Scene(t).send('DELETE');
   scene.context.http.last.fault('connection-lost');
   scene.context.advance(2 * limits.noticeMsMax);
@@ -55,7 +55,7 @@ t.test('the second try ends with the time that both have', async (t) => {
   t.same(scene.outcomes, [false]);
 });
 
-t.test('what a backend may have carried out, or has refused, is not told once more', async (t) => {
+t.test('a message that the backend may have processed, or has refused, is not sent again', async (t) => {
   const scene = new Scene(t).send('POST');
   scene.context.http.last.fault('connection-lost');
   scene.send('DELETE').context.http.last.fault('connection-refused');
@@ -64,7 +64,7 @@ t.test('what a backend may have carried out, or has refused, is not told once mo
   t.same(scene.outcomes, [false, false, true]);
 });
 
-t.test('what was never sent goes another way, where there is one', async (t) => {
+t.test('a message that was never sent takes another way, where there is one', async (t) => {
   const scene = new Scene(t, true).send('POST');
   scene.context.http.last.fault(upstreamFault('backend-busy', true));
   t.same(scene.other.summary, ['n']);

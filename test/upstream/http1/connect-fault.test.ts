@@ -1,4 +1,4 @@
-// What cannot be made to happen here over real sockets; the rest is in http1-upstream.test.ts.
+// Connection faults that real sockets cannot produce here; the rest is in http1-upstream.test.ts.
 import t from 'tap';
 import { connectFaultKindOf, tellingKindOf } from '../../../src/upstream/http1/connect-fault.js';
 
@@ -19,7 +19,7 @@ t.test('the kind of a failed attempt to connect', async (t) => {
   t.equal(connectFaultKindOf(systemError('ECONNRESET', 'read'), true), 'tls-failed');
 });
 
-t.test('of several addresses the one that was reached is told of', async (t) => {
+t.test('of several addresses the one that was reached is reported', async (t) => {
   t.equal(tellingKindOf(['connect-failed', 'connection-refused', 'connect-failed']), 'connection-refused');
   t.equal(tellingKindOf(['connect-failed', 'connect-failed']), 'connect-failed');
 });

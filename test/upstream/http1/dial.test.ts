@@ -1,5 +1,5 @@
-// How a host becomes a socket: names over a real name server, addresses in turn, and which of them are never connected to.
-// Sockets that neither connect nor fail are made by hand: no address of this machine behaves so.
+// How a host becomes a socket: names over a real name server, addresses in turn, and addresses that are never connected to.
+// Sockets that neither connect nor fail are simulated: no address of this machine behaves like that.
 import { plainRequest } from '../../../src/upstream/http/http-upstream.js';
 import { Socket } from 'node:net';
 import t, { type Test } from 'tap';
@@ -17,9 +17,9 @@ interface Scene {
   readonly names: Names;
   readonly upstream: Http1Upstream;
   readonly backend: RawBackend;
-  /** The backend's origin under another host. */
+  /** The backend's origin, but with this host. */
   originAt(host: string): string;
-  /** A status, or the kind of the fault. */
+  /** The response's status, or the kind of the fault. */
   outcomeOf(origin: string, subject?: string): Promise<number | string>;
 }
 
@@ -59,7 +59,7 @@ async function start(
   };
 }
 
-t.test('a backend whose name server is silent keeps nobody from the others', async (t) => {
+t.test('a backend whose name server is silent blocks no other backend', async (t) => {
   const scene = await start(t, {
     'silent.test': 'silent',
     ...Object.fromEntries(Array.from({ length: 5 }, (_, index) => [`b${index}.test`, { addresses: ['127.0.0.1'] }])),
@@ -79,13 +79,13 @@ t.test('a backend whose name server is silent keeps nobody from the others', asy
   t.same(new Set(await silent), new Set(['name-not-resolved']));
 });
 
-t.test('a look-up ends with the time for connecting', async (t) => {
+t.test('a look-up ends when the time for connecting is over', async (t) => {
   const scene = await start(t, { 'silent.test': 'silent' }, 200);
   t.equal(await scene.outcomeOf(scene.originAt('silent.test')), 'name-not-resolved');
   t.equal(scene.names.known('silent.test'), undefined, 'though the name server is still waited for');
 });
 
-t.test('a look-up that only waited for its turn says nothing of the host', async (t) => {
+t.test('a look-up that timed out in the queue says nothing about the host', async (t) => {
   const nameServer = await startNameServer({ 'silent.test': 'silent', 'good.test': { addresses: ['127.0.0.1'] } });
   const names = new Names({ nameServers: [nameServer.address], lookUpsPerSubjectMax: 1 });
   const upstream = new Http1Upstream({ connectTimeoutMs: 300, names });
@@ -103,7 +103,7 @@ t.test('a look-up that only waited for its turn says nothing of the host', async
   t.same(await Promise.all([kindOf('silent.test'), kindOf('good.test')]), ['name-not-resolved', 'connections-used']);
 });
 
-t.test('addresses are looked at before they are connected to, however they are written', async (t) => {
+t.test('addresses are checked before they are connected to, however they are written', async (t) => {
   const scene = await start(t, { ...REFUSED_NAMES, 'honest.test': { addresses: ['127.0.0.1'] } });
   const refused = [
     ...REFUSED_HOSTS.map((host) => new URL(`http://${host}`).origin),
@@ -118,7 +118,7 @@ t.test('addresses are looked at before they are connected to, however they are w
 });
 
 t.test(
-  'where networks are named, nothing outside of them is connected to, and what is refused to all stays so',
+  'where networks are configured, only these are connected to, and what is always refused stays refused',
   async (t) => {
     const records = {
       'inside.test': { addresses: ['127.0.0.1'] },
@@ -137,7 +137,7 @@ t.test(
   },
 );
 
-t.test('a name that comes to mean a refused address is refused at its next connection', async (t) => {
+t.test('a name that newly resolves to a refused address is refused at its next connection', async (t) => {
   const scene = await start(t, { 'rebound.test': { addresses: ['127.0.0.1'], ttl: 0 } });
   const origin = scene.originAt('rebound.test');
   t.equal(await scene.outcomeOf(origin), 200);
@@ -148,18 +148,18 @@ t.test('a name that comes to mean a refused address is refused at its next conne
   }, 'the next connection after the name was looked up again');
 });
 
-t.test('a kept connection is left when its host moves away, though it is never idle for long', async (t) => {
+t.test('a kept connection is given up when its host moves, though it is never idle for long', async (t) => {
   const scene = await start(t, { 'moving.test': { addresses: ['127.0.0.1'], ttl: 0 } });
   const origin = scene.originAt('moving.test');
   t.equal(await scene.outcomeOf(origin), 200);
   scene.nameServer.records['moving.test'] = { addresses: ['127.0.0.2'], ttl: 0 };
-  // Nobody listens there.
+  // Nothing listens at the new address.
   await until(async () => (await scene.outcomeOf(origin)) === 'connection-refused', 'a connection to the new address');
   t.equal(scene.backend.connections, 1, 'the old one served until then');
   await until(() => scene.backend.openConnections === 0, 'its end');
 });
 
-t.test('while the name server is silent kept connections and known addresses serve', async (t) => {
+t.test('while the name server is silent, kept connections and known addresses serve', async (t) => {
   const scene = await start(t, { 'known.test': { addresses: ['127.0.0.1'], ttl: 0 } });
   const origin = scene.originAt('known.test');
   t.equal(await scene.outcomeOf(origin), 200);
@@ -170,7 +170,7 @@ t.test('while the name server is silent kept connections and known addresses ser
   t.equal(await scene.outcomeOf(origin), 200);
 });
 
-/** Sockets of a dial, by address: they connect and fail when the test says so. */
+/** Sockets of a dial, by address: they connect or fail when the test says so. */
 class Sockets {
   readonly opened: string[] = [];
   readonly #sockets = new Map<string, Socket>();
@@ -197,7 +197,7 @@ interface DialScene {
   readonly outcomes: string[];
 }
 
-/** A dial of a name that has these addresses, in an order of its own. */
+/** A dial of a name with these addresses; the dial chooses their order. */
 async function dialTo(t: Test, addresses: readonly string[]): Promise<DialScene> {
   const nameServer = await startNameServer({ 'several.test': { addresses } });
   const names = new Names({ nameServers: [nameServer.address] });
@@ -222,7 +222,7 @@ async function dialTo(t: Test, addresses: readonly string[]): Promise<DialScene>
 
 const ADDRESSES = ['192.0.2.1', '192.0.2.2', '2001:db8::1'];
 
-t.test('an address that takes long has the next tried beside it, and the first that connects is taken', async (t) => {
+t.test('a slow address has the next one tried beside it, and the first that connects is taken', async (t) => {
   const { sockets, outcomes } = await dialTo(t, ADDRESSES);
   t.equal(sockets.opened[0], '2001:db8::1', 'IPv6 first');
   t.equal(sockets.opened.length, 1);
@@ -238,7 +238,7 @@ t.test('an address that takes long has the next tried beside it, and the first t
   t.same(outcomes, ['2001:db8::1']);
 });
 
-t.test('an address that fails has the next tried at once, and the last failure is the end', async (t) => {
+t.test('after a failed address the next is tried at once, and the last failure ends the dial', async (t) => {
   const { sockets, outcomes } = await dialTo(t, ADDRESSES);
   sockets.fail('2001:db8::1', 'ENETUNREACH');
   await until(() => sockets.opened.length === 2, 'the second attempt');
@@ -251,7 +251,7 @@ t.test('an address that fails has the next tried at once, and the last failure i
   t.equal(new Set(sockets.opened).size, 3, 'each was tried once');
 });
 
-t.test('a late failure of an earlier address is not the end', async (t) => {
+t.test('a late failure of an earlier address does not end the dial', async (t) => {
   const { sockets, outcomes } = await dialTo(t, ['192.0.2.1', '2001:db8::1']);
   await until(() => sockets.opened.length === 2, 'the second attempt');
   sockets.fail('2001:db8::1', 'ETIMEDOUT');
@@ -261,7 +261,7 @@ t.test('a late failure of an earlier address is not the end', async (t) => {
   t.same(outcomes, ['192.0.2.1']);
 });
 
-t.test('an abandoned dial closes what it began, and says nothing', async (t) => {
+t.test('an abandoned dial closes its sockets, and reports nothing', async (t) => {
   const { sockets, dial, outcomes } = await dialTo(t, ADDRESSES);
   await until(() => sockets.opened.length === 2, 'the second attempt');
   dial.abandon();

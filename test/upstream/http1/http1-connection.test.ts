@@ -1,5 +1,5 @@
-// When a connection is used again, and when a request is sent again: never a request that may have been executed, never a
-// connection whose next answer could be somebody else's.
+// When a connection is reused, and when a request is sent again: never a request that may have been executed, and never on a
+// connection whose next response could belong to another request.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
@@ -22,7 +22,7 @@ import { createScratchDirectory } from '../../support/scratch-directory.js';
 import { until } from '../../support/until.js';
 
 const MIB = 1024 * 1024;
-/** More than the kernel takes at once. */
+/** More than the kernel accepts at once. */
 const LARGE = Buffer.alloc(16 * MIB, 'x');
 const LOST = { kind: 'connection-lost', isUnsent: false };
 
@@ -108,7 +108,7 @@ t.test('a connection that is still sending when its answer is complete is not us
   t.equal(backend.connections, 2);
 });
 
-/** Answers the first request; what comes of the second is the test's. */
+/** Answers every request but the first of a connection, which `then` handles. */
 function second(then: RawHandler): RawHandler {
   return async (request) => {
     if (request.sequenceNumber === 1) await then(request);
@@ -132,7 +132,7 @@ t.test('a request that a kept connection took only a part of is sent once more, 
   t.equal(backend.requests[2]!.headers['content-length'], String(LARGE.length));
 });
 
-t.test('a new connection that breaks on a request is the answer to it', async (t) => {
+t.test('a request on a new connection that breaks is answered with that fault', async (t) => {
   const { backend, send } = await start(
     t,
     (request) => {
@@ -160,7 +160,7 @@ t.test('a request whose answer has begun is never sent again, however its connec
     );
     await send().over();
     const listener = send(LARGE);
-    // A slow caller: then it is a write that hears of the end.
+    // With a slow caller, the end of the connection is noticed by a write.
     listener.whenHead = () => {
       heads.push(listener);
       if (isPaused) listener.call.pause();
@@ -183,7 +183,7 @@ t.test('a request that was written whole is never sent again', async (t) => {
   }
 });
 
-t.test('a call right behind an answer meets no connection that is about to close', async (t) => {
+t.test('a call right after an answer meets no connection that is about to close', async (t) => {
   for (let round = 0; round < 20; round += 1) {
     const { backend, send } = await start(t, (request) => {
       request.json('{}');
@@ -198,7 +198,7 @@ t.test('a call right behind an answer meets no connection that is about to close
   }
 });
 
-/** Sweeps come when the test says: on a busy machine two of them may pass while a single call is on its way. */
+/** Sweeps run when the test calls them: on a busy machine two of them may pass during a single call. */
 function sweepsInHand(t: Test): () => void {
   const sweeps: (() => void)[] = [];
   const startInterval = globalThis.setInterval;
@@ -211,7 +211,7 @@ function sweepsInHand(t: Test): () => void {
   return () => sweeps.forEach((sweep) => sweep());
 }
 
-/** Answers the first request of each connection, and closes it under the next one. */
+/** Answers the first request of each connection, and closes the connection during the next one. */
 function closingAfterFirst(): RawHandler {
   const used = new Set<number>();
   return (request) => {
@@ -242,7 +242,7 @@ t.test('a backend that closes after each answer loses two calls, until that is k
   t.equal(await perCall(), 0, 'one that lasts longer is kept: the backend is trusted again');
 });
 
-t.test('a backend that closes after each answer is known to all who call it at once', async (t) => {
+t.test('a backend that closes after each answer is recognized for all who call it at once', async (t) => {
   const LANES = 8;
   sweepsInHand(t);
   const { backend, send } = await start(t, closingAfterFirst());
@@ -250,7 +250,7 @@ t.test('a backend that closes after each answer is known to all who call it at o
   await inParallel([...Array(200).keys()], LANES, async (index) => {
     if ((await send().over()).fault !== undefined) lost.push(index);
   });
-  // All but the last of those that make it known may be of one lane, whose next call is among all that are lost with the last.
+  // All losses before the one that makes it known may be in one lane; the last may come together with one in every lane.
   const lostMax = LANES + limits.upstreamClosedInRowMax - 1;
   t.ok(lost.length >= limits.upstreamClosedInRowMax && lost.length <= lostMax, `${lost.length} calls were lost`);
   t.ok(Math.max(...lost) < 3 * LANES, `among the first: ${lost.join()}`);
@@ -258,7 +258,7 @@ t.test('a backend that closes after each answer is known to all who call it at o
 });
 
 t.test(
-  'a call right behind an answer whose connection closes at once is not lost, nor are those that follow',
+  'a call right after an answer whose connection closes at once is not lost, nor are those that follow',
   async (t) => {
     const { backend, send } = await start(t, (request) => {
       request.json('{}');
@@ -287,7 +287,7 @@ async function startTls(t: Test, { server }: Certificates, handler: RawHandler):
   return backend;
 }
 
-/** Calls these origins, one after the other, from a process that trusts the authorities; what came of each. */
+/** Calls these origins, one after the other, from a process that trusts the authorities; returns the outcome of each. */
 async function callAll(
   t: Test,
   certificates: readonly Certificates[],
@@ -320,7 +320,7 @@ async function callAll(
     await upstream.close();
     process.send(outcomes);`,
   );
-  // Node reads further authorities when it starts.
+  // Node reads additional authorities only at startup.
   const child = fork(path, [moduleUrl, ...origins], { env: { ...process.env, NODE_EXTRA_CA_CERTS: authoritiesPath } });
   const [outcomes] = (await once(child, 'message')) as [readonly (number | string)[]];
   await once(child, 'exit');
@@ -335,7 +335,7 @@ t.test('a certificate of another name is refused, by name and by address', async
   const origins = backends.flatMap(({ origin }) => [origin, origin.replace('127.0.0.1', 'localhost')]);
   t.same(await callAll(t, certificates, origins), [
     200,
-    // That it is the certificate of the name's address is not enough.
+    // The name resolves to the certificate's address, which is not enough.
     'tls-failed',
     'tls-failed',
     200,

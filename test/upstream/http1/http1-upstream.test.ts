@@ -27,7 +27,7 @@ import { until } from '../../support/until.js';
 const BODY = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"ping"}');
 const MIB = 1024 * 1024;
 
-/** Hears a call out, and holds it to the order of callbacks that is promised. */
+/** Records the callbacks of a call, and checks that they come in the promised order. */
 class Listener implements UpstreamHandler {
   call: UpstreamCall | undefined;
   status = 0;
@@ -37,9 +37,9 @@ class Listener implements UpstreamHandler {
   isOver = false;
   bytes = 0;
   readonly chunks: Buffer[] = [];
-  /** What went against the promises, as text. */
+  /** Violations of the interface's promises, as text. */
   readonly problems: string[] = [];
-  /** Called at the end of the callback of that name. */
+  /** Called at the end of the callback with that name. */
   onNext: Partial<Record<'head' | 'data' | 'end', () => void>> = {};
   #isAborted = false;
 
@@ -77,7 +77,7 @@ class Listener implements UpstreamHandler {
     this.call?.abort();
   }
 
-  /** Waits for the end of either kind. */
+  /** Waits for the end of the call, or for its fault. */
   async over(): Promise<this> {
     await until(() => this.isOver, 'the end of a call');
     if (this.problems.length > 0) throw new Error(this.problems.join(', '));
@@ -112,7 +112,7 @@ function send(upstream: Http1Upstream, origin: string, request: Partial<Upstream
   return listener;
 }
 
-t.test('what is left out of a body is not sent, wherever it stands and however large the body is', async (t) => {
+t.test('parts left out of a body are not sent, wherever they are and however large the body is', async (t) => {
   const backend = await startBackend(t, (request) => request.json('{}'));
   const upstream = startUpstream(t);
   for (const bytes of [40, limits.upstreamCopiedBodyBytesMax + 5, MIB]) {
@@ -167,12 +167,12 @@ t.test('sends the request as it is, and hands on the answer in pieces', async (t
   ]);
 });
 
-t.test('keeps its connections, and opens as many as there are calls at once', async (t) => {
+t.test('connections are kept, and as many are opened as there are calls at once', async (t) => {
   const backend = await startBackend(t, (request) => request.json('{}'));
   const upstream = startUpstream(t);
   for (let round = 0; round < 20; round += 1) await send(upstream, backend.origin).over();
   t.equal(backend.connections, 1);
-  // From within the end of a call, too.
+  // A call sent from within the end of another reuses the connection, too.
   const first = send(upstream, backend.origin);
   let second: Listener | undefined;
   first.onNext.end = () => (second = send(upstream, backend.origin));
@@ -245,7 +245,7 @@ t.test('reads every framing of an answer', async (t) => {
   }
 });
 
-t.test('reads an answer that comes before the request was read', async (t) => {
+t.test('an answer that arrives before its request was read is taken', async (t) => {
   const upstream = startUpstream(t);
   const answer: RawHandler = (request) =>
     request.json('{"early":true}', { status: 413, headers: { connection: 'close' } });
@@ -322,11 +322,11 @@ t.test('a request that was written and not answered is a fault, and is not sent 
   }
 });
 
-t.test('a reset is not the end of a body that has no length', async (t) => {
+t.test('a reset does not end a body that has no length', async (t) => {
   const upstream = startUpstream(t);
   const backend = await startBackend(t, (request) => request.bytes('HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{"a"'));
   const listener = send(upstream, backend.origin);
-  // Together with the data it would look like an ordinary end to Node.
+  // If the reset arrived together with the data, Node would report an ordinary end.
   await until(() => listener.bytes > 0, 'the data');
   backend.requests[0]!.reset();
   t.same((await listener.over()).fault, { kind: 'connection-lost', isUnsent: false });
@@ -383,7 +383,7 @@ t.test('a backend that comes back is reached again', async (t) => {
   t.equal((await send(upstream, backend.origin).over()).status, 200);
 });
 
-t.test('a kept connection that was closed is no reason to fail', async (t) => {
+t.test('a kept connection that was closed fails no call', async (t) => {
   const upstream = startUpstream(t);
   const endings: Record<string, (backend: RawBackend) => void> = {
     closed: (backend) => backend.closeConnections(),
@@ -400,7 +400,7 @@ t.test('a kept connection that was closed is no reason to fail', async (t) => {
     end(backend);
     await until(() => backend.openConnections === 0, 'the end of the idle connection');
     t.equal((await send(upstream, backend.origin).over()).status, 200, `${name} while it was idle`);
-    // And in the moment between taking the connection and writing on it, on several at once.
+    // The same at the moment between taking a connection and writing to it, on several at once.
     for (let round = 0; round < 10; round += 1) {
       end(backend);
       const heard = await Promise.all([1, 2, 3].map(() => send(upstream, backend.origin).over()));
@@ -421,7 +421,7 @@ t.test('an aborted call hears nothing more', async (t) => {
   const unwritten = send(upstream, backend.origin);
   unwritten.abort();
   unwritten.abort();
-  // Arrives on the connection that the first one had opened.
+  // This call is sent on the connection that the first one opened.
   const unanswered = send(upstream, backend.origin);
   await backend.request(0);
   t.equal(backend.requests.length, 1, 'a call that was aborted before it was written never left');
@@ -439,7 +439,7 @@ t.test('an aborted call hears nothing more', async (t) => {
   await until(() => backend.requests.length === 3, 'both requests');
   await until(() => backend.openConnections <= 1, 'both cut connections');
 
-  // The rest of the answer is in the same packet, and the end of the connection behind it.
+  // The rest of the response is in the same packet, followed by the end of the connection.
   backend.handler = (request) => {
     request.bytes('HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{}');
     request.destroy();
@@ -456,7 +456,7 @@ t.test('an aborted call hears nothing more', async (t) => {
   for (const listener of [unwritten, unanswered, inBody, inHead, inLastPacket, over]) t.same(listener.problems, []);
 });
 
-/** Until there is some of it, and it grows no more. */
+/** Waits until the count is positive and no longer grows. */
 async function untilStuck(count: () => number, what: string): Promise<void> {
   let seen = -1;
   let unchanged = 0;
@@ -478,12 +478,12 @@ t.test('a paused call costs no memory, and the backend has to wait', async (t) =
     body.end();
   });
   const listener = send(upstream, backend.origin);
-  // Before there is anything to pause.
+  // Pauses before there is anything to pause.
   listener.call!.pause();
   await untilStuck(() => written, 'the backend to be stuck');
   t.ok(listener.bytes <= 2 * piece.length, `${listener.bytes} bytes delivered`);
   t.ok(written * piece.length < 32 * MIB, `${written * piece.length} bytes in the kernel's buffers`);
-  // Stop and go, a packet at a time.
+  // Pauses after each piece and resumes in the next turn.
   listener.onNext.data = () => {
     listener.call!.pause();
     setImmediate(() => listener.call!.resume());
@@ -493,14 +493,14 @@ t.test('a paused call costs no memory, and the backend has to wait', async (t) =
   t.equal(listener.bytes, pieces * piece.length);
 });
 
-t.test('an answer that always has more leaves each turn to others', async (t) => {
+t.test('an endless answer leaves each turn to others', async (t) => {
   const upstream = startUpstream(t);
   const random = new Random(11);
   const bodyBytes = 48 * MIB;
   const backend = await startBackend(t, (request) =>
     request.bytes(`HTTP/1.1 200 OK\r\ncontent-length: ${bodyBytes}\r\n\r\n${'x'.repeat(bodyBytes)}`),
   );
-  // Who stops and goes on within a turn is not given more of it, be it with each piece.
+  // A caller that pauses and resumes within a turn gets no more of that turn, even when it does so with each piece.
   for (const [chance, what] of [
     [0, 'who never stops'],
     [0.5, 'who stops now and then'],
@@ -508,7 +508,7 @@ t.test('an answer that always has more leaves each turn to others', async (t) =>
   ] as const) {
     const listener = send(upstream, backend.origin);
     let turnBytes = 0;
-    /** Of a turn, when one more read was done in it. */
+    /** The most bytes that a turn had read when it read once more. */
     let readAfterMost = 0;
     let before = 0;
     listener.onNext.data = () => {
@@ -519,7 +519,7 @@ t.test('an answer that always has more leaves each turn to others', async (t) =>
         listener.call!.pause();
         listener.call!.resume();
       } else if (random.chance(0.1)) {
-        // Now and then the kernel gathers as much as it takes, which is what one turn could read.
+        // Now and then the kernel's buffer fills up: that is the most that one turn could read.
         listener.call!.pause();
         setTimeout(() => listener.call!.resume(), 20);
       }
@@ -558,7 +558,7 @@ t.test('a connection that ends while its call is paused ends the call, and nothi
         listener.call!.resume();
         await listener.over();
         const label = `${name}, paused in ${pauseIn}, ${ending}`;
-        // A reset may take with it what was not read.
+        // A reset may discard data that was not read yet.
         if (ending === 'close') t.match(listener, { text: '{}', fault: undefined }, label);
         else t.ok(listener.fault === undefined || listener.fault.kind === 'connection-lost', label);
         backend.handler = (request) => request.json('{}');
@@ -590,7 +590,7 @@ t.test('one call may be resumed from a callback of another', async (t) => {
   );
 });
 
-t.test('close ends what is in flight in a fault', async (t) => {
+t.test('close ends every call in flight with a fault', async (t) => {
   const backend = await startBackend(t, (request) => {
     if (request.sequenceNumber === 0) request.bytes('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n{');
   });
@@ -610,7 +610,7 @@ t.test('close ends what is in flight in a fault', async (t) => {
   await upstream.close();
 });
 
-t.test('a connection that was free for too long is closed, and a new one takes its place', async (t) => {
+t.test('a connection that was idle for too long is closed, and a new one takes its place', async (t) => {
   const upstream = startUpstream(t);
   const backend = await startBackend(t, (request) => request.json('{}'));
   await send(upstream, backend.origin).over();
@@ -619,7 +619,7 @@ t.test('a connection that was free for too long is closed, and a new one takes i
   t.equal(backend.connections, 2);
 });
 
-t.test('a connection is given up before the backend said that it closes it', async (t) => {
+t.test('a connection is given up before the time at which the backend said that it would close it', async (t) => {
   const upstream = startUpstream(t);
   const headers = { 'keep-alive': 'timeout=1, max=5' };
   const backend = await startBackend(t, (request) => request.json('{}', { headers }));
@@ -628,7 +628,7 @@ t.test('a connection is given up before the backend said that it closes it', asy
   t.equal(backend.connections, 2, 'a second is less than the margin');
 });
 
-t.test('knows so many origins at once, and lets an idle one go for a new one', async (t) => {
+t.test('the number of origins is bounded, and an idle one makes room for a new one', async (t) => {
   const upstream = new Http1Upstream({ connectTimeoutMs: 5_000, shares: { poolsMax: 2 } });
   t.teardown(() => upstream.close());
   const [busy, idle, third] = [
@@ -649,7 +649,7 @@ t.test('knows so many origins at once, and lets an idle one go for a new one', a
   t.equal((await send(upstream, idle.origin).over()).status, 200);
 });
 
-t.test('one subject with many backends keeps no others from theirs', async (t) => {
+t.test('one subject with many backends keeps nobody else from theirs', async (t) => {
   const upstream = new Http1Upstream({ connectTimeoutMs: 5_000, shares: { poolsMax: 8, poolsPerSubjectMax: 2 } });
   t.teardown(() => upstream.close());
   const backends = await Promise.all(Array.from({ length: 5 }, () => startBackend(t, () => undefined)));
@@ -670,7 +670,7 @@ t.test('one subject with many backends keeps no others from theirs', async (t) =
   t.equal(backends[2]!.openConnections, 1, 'and none of others');
 });
 
-t.test('with all connections of the process in use an idle one to another backend makes room', async (t) => {
+t.test('with all connections of the process in use, an idle one to another backend makes room', async (t) => {
   const bounds = { connectionsMax: 2, connectionsPerSubjectMax: 2 };
   const upstream = new Http1Upstream({ connectTimeoutMs: 5_000, shares: bounds });
   t.teardown(() => upstream.close());
@@ -691,7 +691,7 @@ t.test('speaks TLS with a backend that it trusts', async (t) => {
   const { authority, server } = createCertificates(t);
   const tls = { key: server.privateKey, cert: server.certificate };
   const backend = await startBackend(t, (request) => request.json('{}'), { tls });
-  // Node reads further authorities when it starts.
+  // Node reads additional authorities only at startup.
   const environment = { NODE_EXTRA_CA_CERTS: authority.certificatePath };
   const handler =
     '{ onHead: (status) => exit(status === 200 ? 42 : 1), onData() {}, onEnd() {}, onFault() { exit(1); } }';
@@ -708,7 +708,7 @@ t.test('a handler that throws ends the process', async (t) => {
   }
 });
 
-/** Sends one request from a process of its own, heard by the handler that the source text describes. */
+/** Sends one request from a process of its own; the source text describes the handler that receives the callbacks. */
 async function runCaller(
   t: Test,
   origin: string,

@@ -25,11 +25,11 @@ interface Scene {
 interface SceneBounds {
   readonly pool?: Partial<PoolBounds>;
   readonly shares?: Partial<ShareBounds>;
-  /** Of an origin where nobody listens. */
+  /** Nothing listens at the origin. */
   readonly isDead?: boolean;
 }
 
-/** A backend that answers nothing by itself, and the connections to it. */
+/** A backend that answers only when the test does, and the pool of connections to it. */
 async function start(t: Test, bounds: SceneBounds = {}): Promise<Scene> {
   const backend = await startRawBackend(() => undefined);
   if (bounds.isDead === true) backend.stopListening();
@@ -62,7 +62,7 @@ async function start(t: Test, bounds: SceneBounds = {}): Promise<Scene> {
 
 type Outcomes = Map<string, UpstreamFault | 'end'>;
 
-/** Sends a call whose path is its name; what became of it appears in `outcomes` under that name. */
+/** Sends a call whose path is its name; its outcome appears in `outcomes` under that name. */
 function send(pool: OriginPool, name: string, outcomes: Outcomes, subject = 'alice'): Http1Call {
   const handler: UpstreamHandler = {
     onHead: () => undefined,
@@ -76,7 +76,7 @@ function send(pool: OriginPool, name: string, outcomes: Outcomes, subject = 'ali
   return call;
 }
 
-/** Sends a call for the subject that the name begins with. */
+/** Sends each call for the subject that its name begins with. */
 function sendAs(pool: OriginPool, outcomes: Outcomes, ...names: string[]): Http1Call[] {
   return names.map((name) => send(pool, name, outcomes, name.slice(0, 1)));
 }
@@ -85,7 +85,7 @@ function pathsOf(backend: RawBackend): string[] {
   return backend.requests.map((request) => request.path.slice(1));
 }
 
-t.test('what finds no connection waits for one, in its turn', async (t) => {
+t.test('a call that finds no connection waits for one, in its turn', async (t) => {
   const { backend, pool } = await start(t);
   const outcomes = new Map<string, UpstreamFault | 'end'>();
   for (const name of ['a', 'b', 'c', 'd']) send(pool, name, outcomes);
@@ -99,7 +99,7 @@ t.test('what finds no connection waits for one, in its turn', async (t) => {
   t.equal(backend.connections, CONNECTIONS_MAX);
 });
 
-t.test('a lost connection makes room as well', async (t) => {
+t.test('a lost connection makes room for a waiting call, too', async (t) => {
   const { backend, pool } = await start(t);
   const outcomes = new Map<string, UpstreamFault | 'end'>();
   for (const name of ['a', 'b', 'c', 'd']) send(pool, name, outcomes);
@@ -112,7 +112,7 @@ t.test('a lost connection makes room as well', async (t) => {
   t.same(Object.fromEntries(outcomes), { a: lost, b: lost, c: 'end', d: 'end' });
 });
 
-t.test('a waiting call can be taken back, and is a fault when too many wait', async (t) => {
+t.test('a waiting call can be withdrawn; with too many waiting, a call ends in a fault', async (t) => {
   const { backend, pool } = await start(t);
   const outcomes = new Map<string, UpstreamFault | 'end'>();
   const [, , third] = ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => send(pool, name, outcomes));
@@ -126,7 +126,7 @@ t.test('a waiting call can be taken back, and is a fault when too many wait', as
   t.notOk(outcomes.has('c'));
 });
 
-t.test('a call that is taken back while its connection opens leaves it to the next', async (t) => {
+t.test('a call withdrawn while its connection opens leaves the connection to the next', async (t) => {
   const { backend, pool } = await start(t);
   const outcomes = new Map<string, UpstreamFault | 'end'>();
   const calls = ['a', 'b'].map((name) => send(pool, name, outcomes));
@@ -140,7 +140,7 @@ t.test('a call that is taken back while its connection opens leaves it to the ne
   t.equal(pool.isIdle, true);
 });
 
-t.test('close ends the waiting calls in faults', async (t) => {
+t.test('close ends the waiting calls with faults', async (t) => {
   const { backend, pool } = await start(t);
   const outcomes = new Map<string, UpstreamFault | 'end'>();
   for (const name of ['a', 'b', 'c']) send(pool, name, outcomes);
@@ -153,7 +153,7 @@ t.test('close ends the waiting calls in faults', async (t) => {
   t.equal(backend.requests.length, 2);
 });
 
-t.test('subjects have turns: who waits behind nobody of his own is served next', async (t) => {
+t.test('subjects take turns: a subject with no earlier waiting call of its own is served next', async (t) => {
   const { backend, pool } = await start(t, { pool: { connectionsMax: 1, waitingMax: 100, waitingPerSubjectMax: 100 } });
   const outcomes: Outcomes = new Map();
   const attack = Array.from({ length: 50 }, (_, index) => `a${index}`);
@@ -173,7 +173,7 @@ t.test('one subject never has more than its share of the connections', async (t)
     },
   });
   const outcomes: Outcomes = new Map();
-  // They hang, and more of them wait.
+  // Two of these calls hang, and the rest wait.
   sendAs(pool, outcomes, 'a0', 'a1', 'a2', 'a3', 'a4', 'a5');
   await backend.request(1);
   for (let round = 0; round < 3; round += 1) {
@@ -213,7 +213,7 @@ t.test('a share that was used up is free again when its calls are given up', asy
   t.equal(shares.subjects, 0, 'who has nothing is forgotten');
 });
 
-t.test('who waits too much himself is told so, and others still wait', async (t) => {
+t.test('a subject with too many waiting calls is told so, and others still wait', async (t) => {
   const { backend, pool } = await start(t, { pool: { connectionsMax: 1, waitingMax: 4, waitingPerSubjectMax: 2 } });
   const outcomes: Outcomes = new Map();
   sendAs(pool, outcomes, 'a0', 'a1', 'a2', 'a3', 'v1', 'w1', 'x1');
@@ -227,7 +227,7 @@ t.test('who waits too much himself is told so, and others still wait', async (t)
   t.same(pathsOf(backend), ['a0', 'a1', 'v1', 'w1', 'a2']);
 });
 
-t.test('so many connections are opened at once, and the others after them', async (t) => {
+t.test('only so many connections are opened at once, and the others after them', async (t) => {
   const { backend, pool } = await start(t, {
     pool: { connectionsMax: 10, connectionsPerSubjectMax: 10, connectingMax: 1 },
   });
@@ -237,7 +237,7 @@ t.test('so many connections are opened at once, and the others after them', asyn
   t.equal(backend.connections, 3, 'though none was answered');
 });
 
-t.test('who waits for a backend that cannot be reached hears it with those who tried', async (t) => {
+t.test('calls that wait for an unreachable backend get the fault together with those that tried', async (t) => {
   const { pool } = await start(t, { isDead: true, pool: { connectingMax: 1 } });
   const outcomes: Outcomes = new Map();
   for (const name of ['a', 'b', 'c', 'd']) send(pool, name, outcomes);
@@ -247,7 +247,7 @@ t.test('who waits for a backend that cannot be reached hears it with those who t
 });
 
 t.test(
-  'all connections of the process taken: who has one of this origin to wait for waits, others are refused',
+  'with all connections of the process taken, a call waits if its origin has a connection, else it is refused',
   async (t) => {
     const { backend, pool, shares } = await start(t, {
       pool: { connectionsMax: 4, connectionsPerSubjectMax: 4 },
@@ -286,11 +286,11 @@ t.test('a subject has its share of all connections of the process', async (t) =>
   t.same(pathsOf(backend).sort(), ['a0', 'a1', 'v0']);
 });
 
-t.test('a connection that is only watched keeps nobody waiting', async (t) => {
+t.test('a connection that is only being watched keeps nobody waiting', async (t) => {
   const { backend, pool } = await start(t, { pool: { connectionsMax: 1, waitingMax: 10, waitingPerSubjectMax: 10 } });
   backend.handler = (request) => {
     request.empty(202);
-    // As one that closes after each answer, and then no more.
+    // The backend closes after each of its first responses, and then no longer.
     if (request.sequenceNumber < limits.upstreamClosedInRowMax) request.destroy();
   };
   const outcomes: Outcomes = new Map();

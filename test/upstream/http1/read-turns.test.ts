@@ -1,5 +1,5 @@
-// How much backends may bring in one turn of the event loop, and whose turn it is: with real sockets, and a clock of the test's
-// where it is about time.
+// How many bytes backends may deliver in one turn of the event loop, and who is read from next: with real sockets, and with a simulated
+// clock where time matters.
 import t, { type Test } from 'tap';
 import { plainRequest, type UpstreamHandler } from '../../../src/upstream/http/http-upstream.js';
 import { Http1Upstream } from '../../../src/upstream/http1/http1-upstream.js';
@@ -33,7 +33,7 @@ class Listener implements UpstreamHandler {
   }
 }
 
-/** By what the request says: an answer of so many bytes, or one that has no end. */
+/** Responds as the request asks: with a number of bytes, or without end. */
 async function answer(request: ReceivedRequest): Promise<void> {
   const { bytes } = JSON.parse(request.text) as { bytes: number | null };
   if (bytes !== null) {
@@ -65,7 +65,7 @@ class Scene {
     return new Scene(upstream, backend);
   }
 
-  /** @param bytes of the answer; `null` for one without end. */
+  /** @param bytes of the response; `null` for an endless one. */
   send(subject: string, bytes: number | null, onBytes = (_bytes: number): void => undefined): Listener {
     const listener = new Listener();
     listener.onBytes = onBytes;
@@ -75,7 +75,7 @@ class Scene {
     return listener;
   }
 
-  /** Answers without end, of all of which more than one turn's bytes were read. */
+  /** Starts endless responses, and waits until more than one turn's bytes of each were read. */
   async stream(subject: string, count: number, onBytes?: (bytes: number) => void): Promise<readonly Listener[]> {
     const listeners = Array.from({ length: count }, () => this.send(subject, null, onBytes));
     await until(() => listeners.every(({ bytes }) => bytes > limits.upstreamTurnBytesMax), `streams of ${subject}`);
@@ -83,7 +83,7 @@ class Scene {
   }
 }
 
-t.test('a hundred answers without end together leave each turn to others', async (t) => {
+t.test('a hundred endless answers together leave each turn to others', async (t) => {
   const scene = await Scene.start(t);
   let turnBytes = 0;
   let turnBytesMost = 0;
@@ -115,7 +115,7 @@ t.test("one subject's answers do not wait behind the fifty of another", async (t
   });
   await until(() => large.isOver, 'the large answer');
   t.equal(large.bytes, own);
-  // Behind all fifty it would be fifty times as much as its own.
+  // If the large response waited behind all fifty streams, this would be fifty times its own size.
   const bytesWhile = foreignBytes - foreignBytesBefore;
   t.ok(bytesWhile < 10 * own, `${bytesWhile} bytes of another while ${own} were read`);
   for (let calls = 0; calls < 20; calls += 1) {
@@ -127,7 +127,7 @@ t.test("one subject's answers do not wait behind the fifty of another", async (t
   }
 });
 
-t.test('answers that come at once and are dear are dealt with a few a turn, whole, however they end', async (t) => {
+t.test('costly answers that arrive at once are handled a few a turn, whole, however they end', async (t) => {
   const count = 60;
   const bytes = 40_000;
   let nowMs = 0;
@@ -161,12 +161,12 @@ t.test('answers that come at once and are dear are dealt with a few a turn, whol
       'all bytes of all',
     );
   }
-  // Of a turn, and of what was kept and is dealt with between two.
+  // The reads of one turn, plus the kept pieces that are processed between two turns.
   const most = 2 * (1 + Math.ceil(limits.upstreamTurnMsMax / 2));
   t.ok(piecesMost <= most, `${piecesMost} pieces in one turn`);
 });
 
-t.test('small answers that are dear have turns by subject, and wait for nothing large', async (t) => {
+t.test('small costly answers take turns by subject, and never wait for large ones', async (t) => {
   const count = 200;
   let nowMs = 0;
   const requests: ReceivedRequest[] = [];
@@ -212,13 +212,13 @@ t.test('small answers that are dear have turns by subject, and wait for nothing 
       'streams go on',
     );
   }
-  // Of a turn's reads: those of two looks at the clock and a few; and the time of those that were kept, between two.
+  // The reads of a turn, with up to two looks at the clock, plus the time for kept pieces between two turns.
   const { upstreamSmallReadsUntimedMax, upstreamTurnMsMax } = limits;
   const most = 2 * upstreamSmallReadsUntimedMax + 2 * upstreamTurnMsMax;
   t.ok(servedMost > 0 && servedMost <= most, `${servedMost} answers in one turn, ${most} at most`);
 });
 
-t.test('connections are used again by whoever, also when their answers took many turns', async (t) => {
+t.test('connections are reused by anybody, also when their answers took many turns', async (t) => {
   const scene = await Scene.start(t);
   for (let round = 0; round < 3; round += 1) {
     const answers = Array.from({ length: 30 }, (_, index) => scene.send(`subject ${index % 3}`, MIB + index));
@@ -237,7 +237,7 @@ class Reader {
   readonly place: ReadPlace;
   isReading = true;
   letGoCount = 0;
-  /** Later than those of others that were let go before it. */
+  /** A sequence number: higher than those of all that were let go earlier. */
   letGoNumber = 0;
   sliceBytes = 0;
   onLetGo = (): void => undefined;
@@ -325,13 +325,13 @@ t.test('a turn that takes long is used up before its bytes are', async (t) => {
   t.notOk(turns.notePiece(10, slow.place));
 });
 
-t.test('who was let go, and had no time to be read from, is the first of the next turn', async (t) => {
+t.test('a connection that was let go but had no time to be read from is the first of the next turn', async (t) => {
   let nowMs = 0;
   const turns = new ReadTurns(() => nowMs);
   const readers = Array.from({ length: 12 }, () => new Reader('a'));
   for (const { place } of readers) turns.rest(place);
   const order: number[] = [];
-  // Of each turn's the first is read from, and takes all of its time.
+  // In each turn, the first connection is read from, and takes all of the turn's time.
   while (order.length < 24) {
     await new Promise(setImmediate);
     const letGo = readers.filter(({ isReading, place }) => isReading && place.letGoInTurn !== -1);
@@ -346,7 +346,7 @@ t.test('who was let go, and had no time to be read from, is the first of the nex
   t.same(order, [...inOrder, ...inOrder], 'one after the other');
 });
 
-t.test('those of whom there is nothing to read do not keep the others waiting', async (t) => {
+t.test('connections with nothing to read do not keep the others waiting', async (t) => {
   let nowMs = 0;
   const turns = new ReadTurns(() => nowMs);
   const quiet = Array.from({ length: 8 }, (_, index) => new Reader(`quiet ${index}`));
@@ -355,7 +355,7 @@ t.test('those of whom there is nothing to read do not keep the others waiting', 
   for (let turn = 0; turn < 20; turn += 1) {
     if (turn === 2) turns.rest(waiting.place);
     await new Promise(setImmediate);
-    // Somebody else uses the turn up.
+    // Reads of other connections use the turn up.
     turns.notePiece(10, undefined);
     nowMs += limits.upstreamTurnMsMax;
     turns.notePiece(10, undefined);
@@ -375,7 +375,7 @@ t.test('what the event loop does between letting go and reading is not counted',
   t.equal(turns.notePiece(10, reader.place), true);
 });
 
-t.test('who is over leaves its turn to the next, and few have more than a slice each', async (t) => {
+t.test('a finished connection passes its turn on, and few get more than a slice each', async (t) => {
   const turns = new ReadTurns();
   const readers = Array.from({ length: 8 }, (_, index) => new Reader(index < 7 ? 'a' : 'b'));
   for (const { place } of readers) turns.rest(place);
@@ -391,7 +391,7 @@ t.test('who is over leaves its turn to the next, and few have more than a slice 
   t.equal(readers[6]!.sliceBytes, limits.upstreamTurnBytesMax, 'when nobody else waits');
 });
 
-t.test('those whose answer ends in what they kept are as many in one turn as there is time for', async (t) => {
+t.test('connections whose kept piece ends the answer are as many in a turn as there is time for', async (t) => {
   let nowMs = 0;
   const turns = new ReadTurns(() => nowMs);
   const readers = Array.from({ length: 40 }, (_, index) => {
@@ -411,14 +411,14 @@ t.test('those whose answer ends in what they kept are as many in one turn as the
   t.ok(letGo() > 25 && letGo() <= 40, `${letGo()} in both`);
 });
 
-t.test('who goes on while what was kept is dealt with, and has used its slice by that, rests', async (t) => {
+t.test('a connection that resumes while its kept piece is handled, and has used its slice, rests', async (t) => {
   let nowMs = 0;
   const turns = new ReadTurns(() => nowMs);
   const kept = Buffer.alloc(limits.upstreamReadBytes, 'x');
   let dealtWith = 0;
-  /** Of those who rested behind it: whether they were read from. */
+  /** For each connection that rests afterwards: whether it was being read from. */
   const resting: boolean[] = [];
-  // So many that none of them is given more than one read.
+  // So many connections that none of them gets more than one read.
   const connections = Array.from({ length: 6 }, () => {
     const connection = {
       isPaused: false,
@@ -428,7 +428,7 @@ t.test('who goes on while what was kept is dealt with, and has used its slice by
         dealtWith += 1;
         connection.pace!.resume();
         connection.pace!.onPiece(length, 'alice');
-        // Behind the turn.
+        // Runs after the turn.
         queueMicrotask(() => {
           if (connection.pace!.isResting) resting.push(connection.isReading);
         });

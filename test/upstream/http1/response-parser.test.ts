@@ -1,5 +1,5 @@
-// The parser of backends' answers: what it takes, what it refuses, and that pieces make no difference. undici is the
-// oracle for what an answer means; being stricter than undici is allowed, meaning something else is not.
+// The parser of backends' responses: what it accepts, what it refuses, and that the split into pieces makes no difference. undici is the
+// oracle for what a response means; being stricter than undici is allowed, reading a different meaning is not.
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import t from 'tap';
@@ -21,11 +21,11 @@ interface Heard {
   readonly sessionId?: string;
   readonly body?: string;
   readonly canReuse?: boolean;
-  /** Bytes behind the end of the answer. */
+  /** How many bytes follow the end of the response. */
   readonly left?: number;
 }
 
-/** What the parser makes of an answer that comes in these pieces, the connection ending after the last. */
+/** Parses a response that arrives in these pieces; the connection ends after the last. */
 function parse(pieces: readonly Buffer[]): Heard {
   const head = { status: 0, contentType: '', sessionId: '' };
   const body: Buffer[] = [];
@@ -40,7 +40,7 @@ function parse(pieces: readonly Buffer[]): Heard {
       left += piece.length;
       continue;
     }
-    // The connection's buffer is used again after each read.
+    // The connection's read buffer is reused for each read.
     const read = Buffer.from(piece);
     const taken = parser.push(read);
     read.fill(0);
@@ -89,7 +89,7 @@ t.test('reads every framing', async (t) => {
   }
 });
 
-t.test('refuses what two readers could understand differently', async (t) => {
+t.test('an answer that two readers could understand differently is refused', async (t) => {
   const cases: Record<string, string> = {
     'two lengths': `${OK}content-length: 2\r\ncontent-length: 2\r\n\r\n{}`,
     'a length and chunks': `${OK}content-length: 2\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`,
@@ -134,7 +134,7 @@ t.test('an answer that is cut short is not complete', async (t) => {
   }
 });
 
-/** An answer that a backend could give, framed in one of the ways there are. */
+/** A response that a backend could send, framed in one of the possible ways. */
 function randomAnswer(random: Random): string {
   const interim = random.chance(0.1) ? 'HTTP/1.1 103 Early Hints\r\nx-hint: 1\r\n\r\n' : '';
   const status = random.pick(['200 OK', '202 Accepted', '404 Not Found', '500', '204 No Content']);
@@ -163,7 +163,7 @@ function lines(headers: readonly string[]): string {
   return headers.map((header) => `${header}\r\n`).join('');
 }
 
-/** The same answer with a few bytes changed, left out, doubled or put in. */
+/** The same response with a few bytes changed, removed, doubled or inserted. */
 function damage(random: Random, text: string): string {
   let damaged = text;
   for (let count = 1 + random.below(3); count > 0; count -= 1) {
@@ -175,7 +175,7 @@ function damage(random: Random, text: string): string {
   return damaged;
 }
 
-t.test('pieces make no difference', async (t) => {
+t.test('the pieces in which an answer arrives make no difference', async (t) => {
   const random = new Random(SEED);
   let differences = 0;
   for (let round = 0; round < PIECES_INPUTS; round += 1) {
@@ -190,7 +190,7 @@ t.test('pieces make no difference', async (t) => {
   t.equal(differences, 0);
 });
 
-t.test('means what undici means, or is refused', async (t) => {
+t.test('an answer means what it means to undici, or is refused', async (t) => {
   const random = new Random(SEED + 1);
   const outcomes = { same: 0, stricter: 0, known: 0 };
   for (let round = 0; round < UNDICI_INPUTS; round += 1) {
@@ -199,7 +199,7 @@ t.test('means what undici means, or is refused', async (t) => {
     const text = isDamaged ? damage(random, sound) : sound;
     const ours = parseText(text);
     if (ours.kind !== 'complete') {
-      // Sound answers are never refused; damaged ones may be refused by us alone.
+      // Intact responses are never refused; for damaged ones this parser may be stricter than undici.
       if (!isDamaged) t.fail(printable(`refused: ${sound}`));
       outcomes.stricter += 1;
       continue;
@@ -213,7 +213,7 @@ t.test('means what undici means, or is refused', async (t) => {
   t.ok(outcomes.same > 500 && outcomes.stricter > 100, `both happened: ${JSON.stringify(outcomes)}`);
 });
 
-t.test('a tab behind a length or a coding is a blank like any other, unlike for undici', async (t) => {
+t.test('a tab after a length or a coding is white space like any other, unlike for undici', async (t) => {
   for (const framing of ['content-length: 2\t\r\n\r\n{}', 'transfer-encoding: chunked\t\r\n\r\n2\r\n{}\r\n0\r\n\r\n']) {
     const ours = parseText(OK + framing);
     t.match(ours, { kind: 'complete', body: '{}' });
@@ -231,23 +231,23 @@ function isSame(ours: Heard, theirs: UndiciAnswer | undefined): boolean {
   return theirs?.status === ours.status && theirs?.body === ours.body;
 }
 
-/** Without what undici is known to read otherwise. */
+/** The text without what undici is known to read differently. */
 function plain(text: string): string {
   return withoutTabs(text).replace(UNEXPECTED_INTERIM, '');
 }
 
-/** RFC 9110, 15.2: answers of 1xx are read over, expected or not. undici takes neither a 100 nor any of HTTP/1.0. */
+/** RFC 9110, 15.2: 1xx responses are skipped, expected or not. undici accepts neither a 100 nor any in HTTP/1.0. */
 const UNEXPECTED_INTERIM = /^HTTP\/1\.(?:1 100|0 1\d\d)(?: [^\r\n]*)?\r\n(?:[^\r\n]+\r\n)*\r\n/;
 
-/** RFC 9110, 5.5: blanks around a value are no part of it. undici takes spaces there, but no tab behind what frames a body. */
+/** RFC 9110, 5.5: whitespace around a value is not part of it. undici accepts spaces there, but no tab after a value that frames a body. */
 function withoutTabs(text: string): string {
   return text.replace(/^(content-length:[ \t]*\d+|transfer-encoding:[ \t]*chunked)[ \t]*\t[ \t]*(?=\r\n)/gim, '$1');
 }
 
-/** What undici makes of an answer that comes in one piece, the connection ending behind it; `undefined`: it refuses it. */
+/** How undici reads a response that comes in one piece, followed by the connection's end; `undefined`: refused. */
 async function askUndici(text: string): Promise<UndiciAnswer | undefined> {
   const client = new Client('http://backend.test', {
-    // undici expects the connection later, not at once.
+    // undici expects the connection in a later turn, not at once.
     connect: (_options, onConnected) => void setImmediate(() => onConnected(null, answeringSocket(text))),
   });
   try {
@@ -260,7 +260,7 @@ async function askUndici(text: string): Promise<UndiciAnswer | undefined> {
   }
 }
 
-t.test('a long content-type is read, and not remembered', async (t) => {
+t.test('a long content-type is read, and not kept in memory', async (t) => {
   const parameter = 'x'.repeat(50_000);
   const keptBytes = keptHeapBytes(() => {
     for (let n = 0; n < 200; n += 1) {
@@ -271,7 +271,7 @@ t.test('a long content-type is read, and not remembered', async (t) => {
   t.ok(keptBytes < 60 * parameter.length, `${keptBytes} bytes`);
 });
 
-/** A connection whose other side answers the first write with this text and ends. */
+/** A connection whose other side responds to the first write with this text, and ends. */
 function answeringSocket(text: string): Socket {
   let isAsked = false;
   const stream = new Duplex({
@@ -280,13 +280,13 @@ function answeringSocket(text: string): Socket {
       onWritten();
       if (isAsked) return;
       isAsked = true;
-      // Not from within the write: the answer would be there before the request is under way.
+      // Not within the write: the response would arrive before the request is in flight.
       setImmediate(() => {
         stream.push(Buffer.from(text, 'latin1'));
         stream.push(null);
       });
     },
   });
-  // Of what a socket has beyond a stream undici calls these two.
+  // Beyond a stream's methods, undici calls only these two of a socket.
   return Object.assign(stream, { ref: () => stream, unref: () => stream }) as unknown as Socket;
 }

@@ -16,14 +16,14 @@ t.test('the last session with an origin is kept for a while', async (t) => {
   t.equal(sessions.count, 0);
 });
 
-t.test('one with which a handshake failed is dropped', async (t) => {
+t.test('a session with which a handshake failed is dropped', async (t) => {
   const sessions = new TlsSessions();
   sessions.keep('https://a', SESSION);
   sessions.drop('https://a');
   t.equal(sessions.find('https://a'), undefined);
 });
 
-t.test('so many are kept, none larger than that, and the oldest goes first', async (t) => {
+t.test('the number and size of kept sessions are bounded, and the oldest goes first', async (t) => {
   const sessions = new TlsSessions();
   sessions.keep('https://large', Buffer.alloc(limits.tlsSessionBytesMax + 1));
   t.equal(sessions.count, 0);

@@ -1,4 +1,4 @@
-// Silence at one endpoint, as the sessions of several subjects meet it: each is kept back by its own experience only.
+// Silence at one endpoint, as the sessions of several subjects meet it: each is held back only by its own experience.
 import t, { type Test } from 'tap';
 import type { Endpoint } from '../../../src/upstream/reach/endpoint.js';
 import { upstreamFault } from '../../../src/upstream/http/upstream-fault.js';
@@ -24,7 +24,7 @@ class Scene {
     this.endpoint.onAnswer(this.context.nowMs());
   }
 
-  /** The subject waits for as long as it may. */
+  /** Opens for the subject and lets the whole timeout pass. */
   waitInVain(subject: string): boolean {
     const startedAtMs = this.context.nowMs();
     this.context.advance(TIMEOUT_MS);
@@ -32,7 +32,7 @@ class Scene {
   }
 }
 
-t.test('who waited in vain is refused for a while, then has one try at a time; nobody else is', async (t) => {
+t.test('a subject that waited in vain is refused for a while, then gets one try at a time; others pass', async (t) => {
   const scene = new Scene(t);
   t.equal(scene.admit('alice'), 'free');
   t.ok(scene.waitInVain('alice'), 'it is known here when to try again');
@@ -44,7 +44,7 @@ t.test('who waited in vain is refused for a while, then has one try at a time; n
   t.equal(scene.admit('bob'), 'free');
 });
 
-t.test('one subject cannot make it look silent, however often it tries', async (t) => {
+t.test('one subject cannot make an endpoint look silent, however often it tries', async (t) => {
   const scene = new Scene(t);
   for (let tries = 0; tries < 20; tries += 1) {
     t.not(scene.admit('mallory'), 'refused');
@@ -54,7 +54,7 @@ t.test('one subject cannot make it look silent, however often it tries', async (
   }
 });
 
-t.test('what two found silent the third tries too, without waiting for it', async (t) => {
+t.test('where two subjects met silence, a third tries once without waiting for the delay', async (t) => {
   const scene = new Scene(t);
   scene.waitInVain('alice');
   scene.waitInVain('bob');
@@ -71,7 +71,7 @@ t.test('any answer to anybody ends the silence for all', async (t) => {
   for (const subject of ['alice', 'bob', 'carol']) t.equal(scene.admit(subject), 'free');
 });
 
-t.test('an answer to another while one waits: its silence is not the endpoint', async (t) => {
+t.test('a wait during which the endpoint answered somebody else does not count as its silence', async (t) => {
   const scene = new Scene(t);
   const startedAtMs = scene.context.nowMs();
   scene.context.advance(TIMEOUT_MS / 2);
@@ -93,7 +93,7 @@ t.test('an answer at one URL closes the circuit of its origin, whose fault is kn
   t.notOk(scene.endpoint.onOpenFault('alice', fault, 0, scene.context.nowMs()));
 });
 
-t.test('what it answered to one subject is not known to others, nor here', async (t) => {
+t.test('a fault that may concern one subject alone is not recorded for others', async (t) => {
   const scene = new Scene(t);
   for (const kind of ['http-status', 'answer-invalid', 'initialize-refused', 'connection-lost'] as const) {
     t.notOk(scene.endpoint.onOpenFault('alice', upstreamFault(kind), 0, scene.context.nowMs()), kind);
@@ -115,7 +115,7 @@ t.test('the delay between trials doubles up to its bound', async (t) => {
   }
 });
 
-t.test('a trial that was given up, or came to another fault, makes room for the next', async (t) => {
+t.test('a trial that was given up, or ended in another fault, makes room for the next', async (t) => {
   for (const end of ['given up', 'another fault'] as const) {
     const scene = new Scene(t);
     for (const subject of ['alice', 'bob']) scene.waitInVain(subject);
@@ -133,7 +133,7 @@ t.test('a trial that was given up, or came to another fault, makes room for the 
   }
 });
 
-t.test('who has tried and not met it itself is no witness, when those who have are forgotten', async (t) => {
+t.test('a subject that has not met the silence itself is no witness once those who have are forgotten', async (t) => {
   const scene = new Scene(t);
   for (const subject of ['alice', 'bob']) scene.waitInVain(subject);
   scene.context.advance(limits.originForgottenMs - TIMEOUT_MS);
@@ -152,7 +152,7 @@ t.test('a silence that nobody met again is forgotten', async (t) => {
   for (const subject of ['alice', 'bob', 'carol']) t.equal(scene.admit(subject), 'free');
 });
 
-t.test('of too many subjects the oldest is forgotten', async (t) => {
+t.test('with too many subjects the oldest is forgotten', async (t) => {
   const scene = new Scene(t);
   const subjects = Array.from({ length: limits.silenceSubjectsMax + 1 }, (_, index) => `s${index}`);
   const nowMs = scene.context.nowMs();

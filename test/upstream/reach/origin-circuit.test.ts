@@ -1,5 +1,5 @@
-// The circuit of one origin: what opens it and what does not, its probes, and that nobody's requests hold it open. The
-// backend is a script, the clock goes on by hand.
+// The circuit of one origin: what opens it and what does not, its probes, and that no request keeps it open. The backend is a script, and
+// the test sets the clock.
 import t, { type Test } from 'tap';
 import type { OriginCircuit } from '../../../src/upstream/reach/origin-circuit.js';
 import { upstreamFault, type UpstreamFaultKind } from '../../../src/upstream/http/upstream-fault.js';
@@ -7,7 +7,7 @@ import { limits } from '../../../src/shared/limits.js';
 import { ScriptedContext } from '../scripted-context.js';
 
 const ORIGIN = 'https://b.example:8443';
-/** Deadlines come up to one tick of the wheel late. */
+/** Deadlines fire up to one tick of the wheel late. */
 const TICK_MS = 10;
 
 class Scene {
@@ -31,13 +31,13 @@ class Scene {
     return this.context.http.calls.length;
   }
 
-  /** Lets the longest wait for a probe go by, in steps, as time does. */
+  /** Lets the longest delay before a probe pass, tick by tick. */
   passDelay(delayMs: number): void {
     for (let passedMs = 0; passedMs < delayMs; passedMs += TICK_MS) this.context.advance(TICK_MS);
   }
 }
 
-t.test('what cannot be reached opens it, and its kind is what everybody is told', async (t) => {
+t.test('an unreachable origin opens the circuit, and everybody is told the kind of its fault', async (t) => {
   const kinds: UpstreamFaultKind[] = [
     'connection-refused',
     'connect-timeout',
@@ -54,7 +54,7 @@ t.test('what cannot be reached opens it, and its kind is what everybody is told'
   }
 });
 
-t.test('what was answered to somebody, or concerns one request, does not', async (t) => {
+t.test('a fault that comes with an answer, or concerns one request, does not open it', async (t) => {
   const kinds: UpstreamFaultKind[] = [
     'http-status',
     'answer-timeout',
@@ -76,7 +76,7 @@ t.test('what was answered to somebody, or concerns one request, does not', async
   }
 });
 
-t.test('while it answers anybody, a connection that cannot be made does not open it', async (t) => {
+t.test('while the origin answers anybody, a failed connection does not open it', async (t) => {
   const scene = new Scene(t);
   scene.answer();
   scene.context.advance(limits.originAnsweredMs - 1);
@@ -106,7 +106,7 @@ t.test('the probe carries nothing of a caller, and any answer to it closes the c
   }
 });
 
-t.test('a probe that had no connection of ours to ask with says nothing of the origin', async (t) => {
+t.test('a probe for which the gateway had no connection says nothing about the origin', async (t) => {
   for (const kind of ['connections-used', 'backend-busy'] as const) {
     const scene = new Scene(t);
     scene.fail('tls-failed');
@@ -119,7 +119,7 @@ t.test('a probe that had no connection of ours to ask with says nothing of the o
   }
 });
 
-t.test('a probe that connects and hears nothing closes it: silence may be the path', async (t) => {
+t.test('a probe that connects and gets no answer closes it: the path alone may be silent', async (t) => {
   const scene = new Scene(t);
   scene.fail();
   scene.passDelay(limits.probeDelayMsMin + TICK_MS);
@@ -157,7 +157,7 @@ t.test('probes go out one at a time, with a delay that doubles up to its bound',
   }
 });
 
-t.test('chance takes up to half of a delay away', async (t) => {
+t.test('jitter shortens a delay by up to half', async (t) => {
   const scene = new Scene(t);
   scene.context.random = 0.999;
   scene.fail();
@@ -183,7 +183,7 @@ t.test('any answer to anybody closes it at once, and ends its probe', async (t) 
   t.ok(halfOpen.context.http.last.isAborted);
 });
 
-t.test('an origin that flaps is probed less and less, until it answers somebody', async (t) => {
+t.test('an origin that flaps is probed less and less often, until it answers somebody', async (t) => {
   const scene = new Scene(t);
   scene.fail();
   scene.passDelay(limits.probeDelayMsMin + TICK_MS);
@@ -217,7 +217,7 @@ t.test('an origin that nobody asks for is forgotten; one that is asked for is no
   t.not(asked.circuit.state, 'closed');
 });
 
-t.test('of very many origins that are down only some are probed at once; each has its turn', async (t) => {
+t.test('of very many origins that are down only some are probed at once, and each gets its turn', async (t) => {
   const context = new ScriptedContext(t);
   const count = limits.originProbesMax + 3;
   const scenes = Array.from({ length: count }, (_, index) => new Scene(t, `https://b${index}.example`, context));
@@ -243,7 +243,7 @@ t.test('the oldest of too many origins is forgotten, and its probe ends', async 
   t.ok(context.http.last.isAborted);
 });
 
-t.test('endpoints of one origin share its circuit, and of each there is one', async (t) => {
+t.test('the endpoints of one origin share its circuit, and each URL has one endpoint', async (t) => {
   const { endpoints } = new ScriptedContext(t);
   const one = endpoints.of({ origin: ORIGIN, path: '/a' });
   t.equal(endpoints.of({ origin: ORIGIN, path: '/a' }), one);
@@ -257,7 +257,7 @@ t.test('endpoints of one origin share its circuit, and of each there is one', as
   t.not(endpoints.of({ origin: ORIGIN, path: '/a' }), one, 'the oldest is forgotten');
 });
 
-t.test('stop ends probes and waits for none', async (t) => {
+t.test('stop ends probes and does not wait for them', async (t) => {
   const scene = new Scene(t);
   scene.fail();
   scene.passDelay(limits.probeDelayMsMin + TICK_MS);

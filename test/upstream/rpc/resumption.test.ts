@@ -1,4 +1,4 @@
-// An answer whose event stream ends before it: from where, when and how often the rest is asked for, and what ends that. How
+// A response whose event stream ends before it is complete: from where, when and how often the rest is requested, and what ends that. How
 // it passes through the gateway is in test/spec/resumption.rows.ts.
 import t, { type Test } from 'tap';
 import type { BackendMessage } from '../../../src/protocol/json-rpc.js';
@@ -21,7 +21,7 @@ class Scene {
   readonly request: RpcRequest;
   readonly heard: string[] = [];
   readonly faults: UpstreamFault[] = [];
-  /** After each message. */
+  /** Called after each message. */
   onNext: (() => void) | undefined;
 
   constructor(t: Test, plan: Partial<RequestPlan> = {}, hasStreams = true) {
@@ -65,13 +65,13 @@ class Scene {
     return this.context.http.calls.length - 1;
   }
 
-  /** The first stream, as far as the test wants it. */
+  /** Begins the first stream with the text that the test needs. */
   begin(text = `id: a\nretry: ${RETRY_MS}\ndata:\n\n`): ScriptedCall {
     return this.last.head(200, STREAM).data(text);
   }
 }
 
-t.test('goes on behind the last whole event, after the retry, in the same session', async (t) => {
+t.test('a stream resumes after the last whole event, after the retry, in the same session', async (t) => {
   for (const ending of ['end', 'connection-lost'] as const) {
     const scene = new Scene(t);
     const call = scene.begin(`id: a\nretry: ${RETRY_MS}\ndata:\n\nid: b\ndata: ${NOTICE}\n\nid: c\ndata: ${NOTICE}\n`);
@@ -95,7 +95,7 @@ t.test('goes on behind the last whole event, after the retry, in the same sessio
   }
 });
 
-t.test('without an id, or without connections for it, the end is the fault that it is', async (t) => {
+t.test('without an id, or without connections for it, the end of a stream is the fault that it is', async (t) => {
   const rows: [string, string, boolean][] = [
     ['no id', `data: ${NOTICE}\n\n`, true],
     ['an id that no header takes', `id: \u{1f682}\ndata: ${NOTICE}\n\n`, true],
@@ -114,7 +114,7 @@ t.test('without an id, or without connections for it, the end is the fault that 
   t.same(broken.faults, [upstreamFault('answer-invalid')], 'bytes that are no HTTP');
 });
 
-t.test('success without a stream is no answer', async (t) => {
+t.test('a success without a stream is no answer', async (t) => {
   for (const status of [200, 202]) {
     const scene = new Scene(t);
     scene.begin().end();
@@ -125,7 +125,7 @@ t.test('success without a stream is no answer', async (t) => {
   }
 });
 
-t.test('without a `retry` a stream that gets further comes soon, and one that does not ever later', async (t) => {
+t.test('without a `retry`, a stream that progresses is resumed soon, and one that does not ever later', async (t) => {
   const further = new Scene(t);
   further.begin('id: a\ndata:\n\n').end();
   for (let time = 1; time <= 10; time += 1) {
@@ -142,7 +142,7 @@ t.test('without a `retry` a stream that gets further comes soon, and one that do
   t.ok(stuck.askedCount < 8, `${stuck.askedCount} times`);
 });
 
-t.test('behind another event the bytes of streams are counted anew', async (t) => {
+t.test('after another event the bytes of streams are counted from zero', async (t) => {
   const scene = new Scene(t);
   scene.begin().end();
   for (const bytes of [':'.padEnd(5_000), 'id: b\n\n']) {
@@ -158,7 +158,7 @@ t.test('behind another event the bytes of streams are counted anew', async (t) =
   t.same(scene.faults, []);
 });
 
-t.test('a refusal is a clear fault, a failure is tried again and again', async (t) => {
+t.test('a refusal is a definite fault; a failure is retried', async (t) => {
   for (const status of [400, 404, 405, 301]) {
     const scene = new Scene(t);
     scene.begin().end();
@@ -188,7 +188,7 @@ t.test('a refusal is a clear fault, a failure is tried again and again', async (
 });
 
 t.test(
-  'what is resumed and ends again is resumed again, until the deadline, which silence alone counts for',
+  'a resumed stream that ends again is resumed again, until the deadline, for which only silence counts',
   async (t) => {
     const scene = new Scene(t);
     scene.begin().end();
@@ -199,7 +199,7 @@ t.test(
     }
     t.equal(scene.heard.length, 50);
     t.equal(scene.last.header('last-event-id'), '49');
-    // From here on it lets itself be asked and says nothing.
+    // From here on the backend accepts each resumption, and sends nothing.
     for (let ms = 0; ms < DEADLINE_MS + RETRY_MS; ms += RETRY_MS + 20) {
       scene.context.advance(RETRY_MS + 20);
       if (scene.last.request.method === 'GET' && scene.faults.length === 0) scene.last.head(200, STREAM).end();
@@ -211,7 +211,7 @@ t.test(
   },
 );
 
-t.test('a stream that breaks at the same place for ever is no sign of life', async (t) => {
+t.test('a stream that always breaks at the same place is no sign of life', async (t) => {
   const begun = 'data: {"jsonrpc":"2.0","id":7,"resu';
   for (const texts of [[begun], [': alive\n\n'], ['id: a\ndata:\n\n'], [begun, begun.slice(0, 3)]]) {
     const scene = new Scene(t);
@@ -228,7 +228,7 @@ t.test('a stream that breaks at the same place for ever is no sign of life', asy
   }
 });
 
-t.test('a resumed stream is alive once it brings more than those before it', async (t) => {
+t.test('a resumed stream counts as alive once it brings more than those before it', async (t) => {
   const rows: [string, string[]][] = [
     ['more of the event', [`data: {"jsonrpc":"2.0"`, ',', ' ', ' ', ' ']],
     ['comments', [': 1\n\n', ': 2\n\n', ': 3\n\n', ': 4\n\n', ': 5\n\n']],
@@ -257,7 +257,7 @@ t.test('a resumed stream is alive once it brings more than those before it', asy
   }
 });
 
-t.test('an abort ends it, whatever it is at', async (t) => {
+t.test('an abort ends it in every state', async (t) => {
   const waiting = new Scene(t);
   waiting.begin().end();
   waiting.request.abort();
@@ -272,7 +272,7 @@ t.test('an abort ends it, whatever it is at', async (t) => {
   t.same([asking.faults, waiting.faults], [[], []]);
 });
 
-t.test('who reads slowly is waited for: the events that came first, then the rest', async (t) => {
+t.test('a slow reader is waited for: first the events that arrived, then the rest', async (t) => {
   const scene = new Scene(t);
   scene.begin();
   scene.request.pause();
@@ -291,7 +291,7 @@ t.test('who reads slowly is waited for: the events that came first, then the res
   t.same(scene.heard, [NOTICE, RESULT]);
 });
 
-t.test('who wants no more is not brought the rest: whatever ends while it waits, and however often', async (t) => {
+t.test('a handler that wants no more gets no more, whatever ends while it waits, and however often', async (t) => {
   const scene = new Scene(t);
   const call = scene.begin();
   scene.request.pause();
@@ -299,7 +299,7 @@ t.test('who wants no more is not brought the rest: whatever ends while it waits,
   scene.context.advance(RETRY_MS + 20);
   t.equal(scene.askedCount, 1);
   t.ok(scene.last.isPaused, 'a pause from before the end');
-  // What was on its way before the pause is there for all that.
+  // The stream was requested before the pause, so it arrives all the same.
   scene.last.head(200, STREAM).data(`id: b\ndata: ${NOTICE}\n\n`).end();
   scene.context.advance(3 * DEADLINE_MS);
   t.same([scene.heard, scene.faults, scene.askedCount], [[], [], 1], "the wait is not the backend's");
@@ -319,7 +319,7 @@ t.test('who wants no more is not brought the rest: whatever ends while it waits,
   t.same(scene.heard, [NOTICE, RESULT]);
 });
 
-t.test('a handler that wants no more of the last event of a stream is not brought the next stream', async (t) => {
+t.test('a handler that wants no more at the last event of a stream does not get the next stream', async (t) => {
   const scene = new Scene(t);
   const call = scene.begin();
   scene.request.pause();
@@ -331,7 +331,7 @@ t.test('a handler that wants no more of the last event of a stream is not brough
   t.ok(scene.last.isPaused);
 });
 
-t.test('events that wait stop a call that nobody has paused', async (t) => {
+t.test('waiting events pause a call that nobody has paused', async (t) => {
   const scene = new Scene(t);
   const call = scene.begin();
   scene.request.pause();
@@ -343,7 +343,7 @@ t.test('events that wait stop a call that nobody has paused', async (t) => {
   t.same(scene.heard, [NOTICE]);
 });
 
-t.test('a stream that ends while its event waits for room goes on, and is timed', async (t) => {
+t.test('a stream that ends while its event waits for room continues, and is timed', async (t) => {
   const memory = new MessageMemory({
     accounts: createAccounts(),
     deadlines: new ScriptedContext(t).deadlines,
@@ -364,7 +364,7 @@ t.test('a stream that ends while its event waits for room goes on, and is timed'
   t.same(scene.faults, [upstreamFault('answer-timeout')]);
 });
 
-t.test('an answer of which a part was passed on cannot come again from its beginning', async (t) => {
+t.test('an answer that was passed on in part cannot be sent again from its beginning', async (t) => {
   const pieces: number[] = [];
   const context = new ScriptedContext(t);
   const target = { origin: 'https://b.example', path: '/mcp' };

@@ -1,4 +1,4 @@
-// Each state of a request with each thing that can happen in it; the backend is a script, the clock stands still.
+// Each state of a request with each event that can occur in it; the backend is a script, and the clock stands still.
 import t, { type Test } from 'tap';
 import type { BackendMessage } from '../../../src/protocol/json-rpc.js';
 import { upstreamFault, type UpstreamFault } from '../../../src/upstream/http/upstream-fault.js';
@@ -17,7 +17,7 @@ const ERROR = '{"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"no"}}';
 const NOTICE = '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1}}';
 const PING = '{"jsonrpc":"2.0","id":7,"method":"ping"}';
 
-/** Keeps what it hears. */
+/** Records what it is told. */
 class Listener implements RequestHandler {
   readonly answers: string[] = [];
   readonly messages: string[] = [];
@@ -42,7 +42,7 @@ class Listener implements RequestHandler {
     this.faults.push(fault);
   }
 
-  /** The answer's bytes as they are now. */
+  /** The answer's bytes in their current state. */
   get kept(): string | undefined {
     return this.#kept?.toString();
   }
@@ -80,7 +80,7 @@ function start(t: Test, plan: Partial<RequestPlan> = {}, listener = new Listener
   return { context, call: context.http.last, request, listener };
 }
 
-/** The request in each state but `done`, from which the same faults lead out. */
+/** Leads a request into each state but `done`; the same faults lead out of all of them. */
 const reach: Readonly<Record<string, (call: ScriptedCall) => void>> = {
   waiting: () => undefined,
   json: (call) => call.head(200, JSON_TYPE).data('{"jsonrpc":'),
@@ -92,7 +92,7 @@ function httpStatus(status: number): UpstreamFault {
   return { kind: 'http-status', isUnsent: false, detail: String(status) };
 }
 
-t.test('sends what was planned, once', async (t) => {
+t.test('the planned request is sent once', async (t) => {
   const { context, call, listener } = start(t);
   t.equal(context.http.calls.length, 1);
   t.match(call.request, { subject: 'alice', method: 'POST', headers: ['accept', 'both'], target: { path: '/mcp' } });
@@ -100,7 +100,7 @@ t.test('sends what was planned, once', async (t) => {
   t.same([listener.answers, listener.faults], [[], []]);
 });
 
-t.test('an answer in one piece is not copied for who reads it where it lies, and for nobody else', async (t) => {
+t.test('an answer in one piece is not copied for a reader that reads it in place, and only for that', async (t) => {
   class InPlace extends Listener {
     readonly readsInPlace: true | undefined;
     readonly inPlace: (boolean | undefined)[] = [];
@@ -155,7 +155,7 @@ t.test('waiting, json: one object is the answer, byte for byte, whatever its pie
   }
 });
 
-t.test('json: what is not the answer is a fault', async (t) => {
+t.test('json: anything but the answer is a fault', async (t) => {
   const texts = {
     'another id': RESULT.replace('7', '8'),
     'the same digits as a string': RESULT.replace('7', '"7"'),
@@ -190,7 +190,7 @@ t.test('event-stream: messages come before the answer, and the answer may be kep
   t.equal(listener.sessionId, 'S-2');
 });
 
-t.test('event-stream: what is not a message, or not the answer, is a fault and cuts the stream', async (t) => {
+t.test('event-stream: anything but a message, or another answer, is a fault and cuts the stream', async (t) => {
   for (const text of ['hello', '[]', RESULT.replace('7', '8'), '{"jsonrpc":"2.0","error":{"code":1,"message":""}}']) {
     const { call, listener } = start(t);
     call.head(200, STREAM_TYPE).data(`data: ${text}\n\n`);
@@ -236,7 +236,7 @@ t.test('a head that cannot lead to an answer is a fault at once', async (t) => {
   }
 });
 
-t.test('refused: the status is told, unless the error of the request itself is in the body (R24)', async (t) => {
+t.test('refused: the status is reported, unless the error of the request itself is in the body (R24)', async (t) => {
   for (const status of [400, 401, 403, 405, 429, 500, 503]) {
     const { call, listener } = start(t);
     call.json('Nope', '', status);
@@ -275,7 +275,7 @@ t.test('refused: the session is lost with 404, when there was one (C11)', async 
   t.same(withError.listener.answers, [`error ${ERROR}`]);
 });
 
-t.test('refused: 400 loses the session when an error of no request speaks of the session', async (t) => {
+t.test('refused: 400 loses the session when an error without a request mentions the session', async (t) => {
   const lost =
     '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid Session ID provided"}}';
   const { call, listener } = start(t);
@@ -297,7 +297,7 @@ t.test('refused: 400 loses the session when an error of no request speaks of the
   t.equal(own.listener.answers.length, 1, "the request's own error is its answer");
 });
 
-t.test('every state: a fault of the connection is handed on once', async (t) => {
+t.test('every state: a fault of the connection is passed on once', async (t) => {
   for (const [state, lead] of Object.entries(reach)) {
     const { call, listener } = start(t);
     lead(call);
@@ -320,14 +320,14 @@ t.test('every state: the deadline ends it, and the connection with it', async (t
   }
 });
 
-t.test('every state: after an abort nothing is heard, whatever the connection does', async (t) => {
+t.test('every state: after an abort nothing is called back, whatever the connection does', async (t) => {
   for (const [state, lead] of Object.entries(reach)) {
     const { context, call, request, listener } = start(t);
     lead(call);
     request.abort();
     request.abort();
     t.ok(call.isAborted, state);
-    // As if the promise of the interface were broken: a late callback must find nobody either.
+    // Simulates an HTTP client that breaks its promise: a late callback must not reach anybody either.
     call.isAborted = false;
     call.head(200, JSON_TYPE).data(RESULT).end().fault('connection-lost');
     context.advance(DEADLINE_MS * 2);
@@ -336,7 +336,7 @@ t.test('every state: after an abort nothing is heard, whatever the connection do
   }
 });
 
-t.test('a deadline on silence is put off by every byte of the answer, one on the whole request is not', async (t) => {
+t.test('every byte of the answer puts off a deadline on silence, but not one on the whole request', async (t) => {
   const answers: Record<string, (call: ScriptedCall) => (() => void)[]> = {
     json: (call) => [() => call.head(200, JSON_TYPE), ...[...RESULT].map((byte) => () => call.data(byte))],
     stream: (call) => [() => call.head(200, STREAM_TYPE), ...[...NOTICE].map((byte) => () => call.data(byte))],
@@ -360,7 +360,7 @@ t.test('a deadline on silence is put off by every byte of the answer, one on the
   }
 });
 
-t.test('a refusal that trickles in puts no deadline off', async (t) => {
+t.test('a refusal that arrives slowly puts no deadline off', async (t) => {
   const { context, call, listener } = start(t);
   call.head(500, '');
   for (let piece = 0; piece < 3; piece += 1) {
@@ -370,7 +370,7 @@ t.test('a refusal that trickles in puts no deadline off', async (t) => {
   t.same(listener.faults, [upstreamFault('answer-timeout')]);
 });
 
-t.test('pausing rests the deadline, for the silence is ours', async (t) => {
+t.test('pausing stops the deadline, because the silence is not the backend’s', async (t) => {
   const { context, call, request, listener } = start(t);
   call.head(200, STREAM_TYPE).data(`data: ${NOTICE}\n\n`);
   request.pause();
@@ -390,7 +390,7 @@ t.test('pausing rests the deadline, for the silence is ours', async (t) => {
   t.equal(listener.faults.length, 1, 'and is not timed again');
 });
 
-t.test('answered: the stream may linger for a while, so that the connection can be used again', async (t) => {
+t.test('answered: the stream may stay open for a while, so that the connection can be reused', async (t) => {
   const answered = (t: Test): Started => {
     const started = start(t);
     started.call.head(200, STREAM_TYPE).data(`data: ${RESULT}\n\n`);
@@ -429,8 +429,8 @@ t.test('answered: the stream may linger for a while, so that the connection can 
   }
 });
 
-t.test('a handler that reads its answer by itself gets it unread, when it is JSON or a large result', async (t) => {
-  /** Keeps, beyond what every listener keeps, the answers that came unread. */
+t.test('a handler that reads its answer itself gets it unparsed, when it is JSON or a large result', async (t) => {
+  /** A listener that also records the answers that were passed on unparsed. */
   class Reader extends Listener {
     readonly pieces: Buffer[] = [];
 
@@ -449,7 +449,7 @@ t.test('a handler that reads its answer by itself gets it unread, when it is JSO
   t.equal(json.listener.pieces.length, 2);
   const stream = start(t, {}, new Reader());
   stream.call.head(200, STREAM_TYPE);
-  // As many bytes at once as are read at once.
+  // In pieces of the size of one read.
   const text = `data: ${NOTICE}\n\ndata: ${large}\n\ndata: ${large}\n\n`;
   for (let at = 0; at < text.length; at += limits.upstreamReadBytes) {
     stream.call.data(text.slice(at, at + limits.upstreamReadBytes));
@@ -474,17 +474,17 @@ t.test('a handler that reads its answer by itself gets it unread, when it is JSO
   t.same(refused.listener.faults, [upstreamFault('session-lost')], 'and a refusal');
 });
 
-/** A message that is read in slices. */
+/** Enlarges a message so that it is parsed in slices. */
 function enlarged(text: string): string {
   return text.replace('{', `{"x":"${'ü'.repeat(limits.readAtOnceBytesMax)}",`);
 }
 
-/** More than one turn of the event loop has time for: every byte is a token. */
+/** A message that takes longer than one turn of the event loop to parse: every byte is a token. */
 function overlong(text: string): string {
   return text.replace('{', `{"x":[[${'[],'.repeat(2 ** 20)}1]],`);
 }
 
-t.test('a large JSON answer is read in slices, and its backend has no deadline meanwhile', async (t) => {
+t.test('a large JSON answer is parsed in slices, and its backend has no deadline meanwhile', async (t) => {
   const { context, call, listener } = start(t);
   call.json(overlong(RESULT), 'S-1');
   t.same(listener.answers, [], 'not at once');
@@ -499,7 +499,7 @@ t.test('a large JSON answer is read in slices, and its backend has no deadline m
   t.same(broken.listener.faults, [upstreamFault('answer-invalid')]);
 });
 
-t.test('what is given up while its large answer is read is never heard of', async (t) => {
+t.test('a request given up while its large answer is parsed hears nothing more', async (t) => {
   const { call, request, listener } = start(t);
   call.json(overlong(RESULT));
   request.abort();
@@ -509,7 +509,7 @@ t.test('what is given up while its large answer is read is never heard of', asyn
   t.same([listener.answers, listener.faults], [[], []]);
 });
 
-t.test('what comes behind a large event waits until that is read, the end of the stream too', async (t) => {
+t.test('whatever follows a large event waits until that is parsed, even the end of the stream', async (t) => {
   const ends: Readonly<Record<string, (call: ScriptedCall) => unknown>> = {
     'an end': (call) => call.end(),
     'a fault': (call) => call.fault('connection-lost'),
@@ -536,7 +536,7 @@ t.test('what comes behind a large event waits until that is read, the end of the
   t.same(lost.listener.faults, [upstreamFault('connection-lost')]);
 });
 
-t.test('a stream is read on behind a large event, unless its reader wants no more', async (t) => {
+t.test('a stream is read on after a large event, unless its reader wants no more', async (t) => {
   const { call, request, listener } = start(t);
   call.head(200, STREAM_TYPE).data(`data: ${enlarged(NOTICE)}\n\n`);
   await until(() => !call.isPaused, 'the stream to go on');
@@ -551,7 +551,7 @@ t.test('a stream is read on behind a large event, unless its reader wants no mor
   t.notOk(call.isPaused);
 });
 
-t.test('a deadline for the whole request goes on while nothing is read', async (t) => {
+t.test('a deadline for the whole request continues while nothing is read', async (t) => {
   const { context, call, request, listener } = start(t, { isSilenceDeadline: false });
   call.head(200, JSON_TYPE).data('{');
   request.pause();
@@ -563,7 +563,7 @@ t.test('a deadline for the whole request goes on while nothing is read', async (
   t.same(listener.faults, [upstreamFault('answer-timeout')]);
 });
 
-t.test('an answer that says at once that it is too large is not read', async (t) => {
+t.test('an answer that declares a length beyond the limit is not read', async (t) => {
   const { call, listener } = start(t);
   call.head(200, JSON_TYPE, '', limits.upstreamMessageBytesMax + 1).data('{');
   t.same(listener.faults, [upstreamFault('answer-too-large')]);
@@ -593,7 +593,7 @@ t.test('answers of more bytes than the limit', async (t) => {
   t.same(lost.listener.faults, [upstreamFault('session-lost')]);
 });
 
-t.test('a large answer that did not begin like one goes on a part a turn, none while it is held', async (t) => {
+t.test('a large answer that did not begin like one is parsed a part a turn, and not while paused', async (t) => {
   class Reader extends Listener {
     readonly parts: Buffer[] = [];
     onPart: () => void = () => undefined;
@@ -637,7 +637,7 @@ t.test('a large answer that did not begin like one goes on a part a turn, none w
   t.equal(given.listener.parts.length, 1, 'what is given up is not passed on');
 });
 
-/** Of the event loop. */
+/** Waits for so many turns of the event loop. */
 async function turns(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn += 1) await new Promise(setImmediate);
 }

@@ -1,4 +1,4 @@
-// A backend's own stream: when it is asked for again, and when no more; what comes on it is in test/spec/streams.rows.ts.
+// A backend's own stream: when it is requested again, and when no longer; its contents are covered in test/spec/streams.rows.ts.
 import { plainRequest } from '../../../src/upstream/http/http-upstream.js';
 import t, { type Test } from 'tap';
 import { BackendStream } from '../../../src/upstream/session/backend-stream.js';
@@ -7,7 +7,7 @@ import { ScriptedContext } from '../scripted-context.js';
 
 const MESSAGE = 'data: {"jsonrpc":"2.0","method":"notifications/x"}\n\n';
 
-/** A session's share, of which so much is left. */
+/** A session's memory share, with a given amount left. */
 class Memory {
   heldBytes = 0;
   bytesMax = Infinity;
@@ -48,7 +48,7 @@ function listen(
   return { context, stream, heard, lost: () => lostCount, answered: () => answeredCount };
 }
 
-t.test('it tells when it is known what became of its GET', async (t) => {
+t.test('the outcome of its GET is reported once it is known', async (t) => {
   for (const answer of ['stream', 'refusal', 'trouble', 'fault']) {
     const { context, answered } = listen(t);
     t.equal(answered(), 0, answer);
@@ -61,7 +61,7 @@ t.test('it tells when it is known what became of its GET', async (t) => {
   }
 });
 
-t.test('what is no stream is not asked for again', async (t) => {
+t.test('a response that is no stream is not requested again', async (t) => {
   for (const status of [202, 301, 400, 404, 405]) {
     const { context, lost } = listen(t);
     context.http.last.empty(status);
@@ -71,7 +71,7 @@ t.test('what is no stream is not asked for again', async (t) => {
   }
 });
 
-t.test('what is answered in another form is no stream either', async (t) => {
+t.test('a response in another format is no stream either', async (t) => {
   const { context, heard } = listen(t);
   context.http.last.head(200, 'application/json').data(MESSAGE);
   t.same(heard, []);
@@ -79,7 +79,7 @@ t.test('what is answered in another form is no stream either', async (t) => {
   t.equal(context.http.calls.length, 1);
 });
 
-t.test('a failing backend is asked more and more seldom, and from the beginning once it speaks', async (t) => {
+t.test('a failing backend is asked less and less often, and from the beginning once it responds', async (t) => {
   const { context, heard } = listen(t);
   for (let delayMs = limits.backendStreamDelayMsMin; delayMs < limits.backendStreamDelayMsMax; delayMs *= 2) {
     const { length } = context.http.calls;
@@ -105,7 +105,7 @@ t.test('a failing backend is asked more and more seldom, and from the beginning 
   t.equal(context.http.calls.length, length + 1);
 });
 
-t.test('a retry is obeyed to the moment, within bounds, and the last id is gone on from', async (t) => {
+t.test('a retry is obeyed exactly, within bounds, and the stream resumes after the last id', async (t) => {
   for (const [said, obeyedMs] of [
     ['5000', 5_000],
     ['0', limits.backendRetryMsMin],
@@ -130,7 +130,7 @@ t.test('a retry is obeyed to the moment, within bounds, and the last id is gone 
   }
 });
 
-t.test('an event that is too large ends the stream, and answers and nonsense are passed over', async (t) => {
+t.test('an event that is too large ends the stream; answers and invalid messages are skipped', async (t) => {
   const { context, heard } = listen(t);
   const call = context.http.last.head(200, 'text/event-stream');
   call.data('data: {"jsonrpc":"2.0","id":1,"result":{}}\n\ndata: nonsense\n\n').data(MESSAGE);
@@ -143,7 +143,7 @@ t.test('an event that is too large ends the stream, and answers and nonsense are
   t.equal(heard.length, 2, 'the next stream is read anew');
 });
 
-t.test('an event that is too large is not asked for again, one without room for it is', async (t) => {
+t.test('an event that is too large is not requested again, one without room for it is', async (t) => {
   const memory = new Memory();
   const { context, heard } = listen(t, memory);
   const asked: (string | undefined)[] = [];
@@ -162,7 +162,7 @@ t.test('an event that is too large is not asked for again, one without room for 
   t.equal(heard.length, 2, 'nothing twice');
 });
 
-t.test('a closed one says and asks nothing more', async (t) => {
+t.test('a closed stream reports and requests nothing more', async (t) => {
   const { context, stream, heard } = listen(t);
   const call = context.http.last.head(200, 'text/event-stream');
   stream.close();
@@ -177,7 +177,7 @@ t.test('a closed one says and asks nothing more', async (t) => {
   t.equal(other.context.http.calls.length, 1, 'while it waited');
 });
 
-t.test('what has come of an event counts until its end comes, or the stream ends', async (t) => {
+t.test('the received part of an event counts until the event is complete, or the stream ends', async (t) => {
   const memory = new Memory();
   const { context, stream, heard } = listen(t, memory);
   const begun = `data: ${'x'.repeat(10_000)}`;

@@ -1,4 +1,4 @@
-// In which era of MCP a backend is asked, and what its answers make of that: the client's era first, the other on evidence alone.
+// In which era of MCP a backend is addressed, and what follows from its responses: the client's era first, the other only on evidence.
 import { capability } from '../../../src/protocol/capabilities.js';
 import t, { type Test } from 'tap';
 import type { Era } from '../../../src/protocol/protocol-versions.js';
@@ -39,7 +39,7 @@ class Scene {
     return upstream;
   }
 
-  /** The answer to the last request. */
+  /** Answers the last request. */
   result(result: unknown): void {
     this.context.http.last.json(JSON.stringify({ jsonrpc: '2.0', id: REQUEST_ID, result }));
   }
@@ -73,7 +73,7 @@ t.test('a backend of the client’s era is asked nothing else', async (t) => {
   t.same([modern.sent, modern.told], [['server/discover'], ['open']]);
 });
 
-t.test('a backend without sessions is opened for a client that has one, and the next time at once', async (t) => {
+t.test('a backend without sessions is opened for a client that has one, and next time without a try', async (t) => {
   const scene = new Scene(t);
   const upstream = scene.open('legacy');
   scene.error(UNSUPPORTED);
@@ -113,7 +113,7 @@ t.test('a backend without sessions is opened for a client that has one, and the 
 });
 
 t.test(
-  'what a backend without sessions has is asked again once in a while, and nobody waits for that (M16)',
+  'the capabilities of a backend without sessions are read again once in a while, and nobody waits for it (M16)',
   async (t) => {
     const scene = new Scene(t);
     const changed: string[] = [];
@@ -158,7 +158,7 @@ t.test(
   },
 );
 
-t.test('a backend with sessions says what it has once a session', async (t) => {
+t.test('a backend with sessions states its capabilities once a session', async (t) => {
   const scene = new Scene(t);
   const upstream = scene.open('legacy');
   scene.initialized();
@@ -168,7 +168,7 @@ t.test('a backend with sessions says what it has once a session', async (t) => {
   t.equal(scene.sent.length, sentCount);
 });
 
-t.test('what shows that a backend knows no sessions, and what does not', async (t) => {
+t.test('what proves that a backend has no sessions, and what does not', async (t) => {
   const evidence: readonly (readonly [unknown, number])[] = [
     [UNSUPPORTED, 400],
     [UNSUPPORTED, 200],
@@ -202,7 +202,7 @@ t.test('what shows that a backend knows no sessions, and what does not', async (
   }
 });
 
-t.test('what shows that a backend knows nothing but sessions, and what does not (N11)', async (t) => {
+t.test('what proves that a backend has only sessions, and what does not (N11)', async (t) => {
   const answers: Readonly<Record<string, readonly [answer: (scene: Scene) => void, isEvidence: boolean]>> = {
     'no session': [(scene) => scene.error({ code: -32_000, message: 'x' }, 400, null), true],
     'not initialized': [(scene) => scene.error({ code: -32_002, message: 'x' }, 200), true],
@@ -245,7 +245,7 @@ t.test('what shows that a backend knows nothing but sessions, and what does not 
   }
 });
 
-t.test('a backend that speaks neither era is told of as of what it was asked first', async (t) => {
+t.test('a backend that speaks neither era has the fault of the era that was tried first', async (t) => {
   const scene = new Scene(t);
   scene.open('legacy');
   scene.error({ code: -32_601, message: 'x' });
@@ -261,7 +261,7 @@ t.test('a backend that speaks neither era is told of as of what it was asked fir
   t.same(refusing.told, ['http-status'], 'who is asked for credentials is told so');
 });
 
-t.test('both eras together take no longer than one may', async (t) => {
+t.test('both eras together take no longer than one is allowed to', async (t) => {
   const scene = new Scene(t);
   scene.open('legacy');
   scene.context.advance(scene.context.options.initializeTimeoutMs - 1_000);
@@ -272,7 +272,7 @@ t.test('both eras together take no longer than one may', async (t) => {
   t.same(scene.told, ['answer-timeout']);
 });
 
-t.test('a session that is closed meanwhile gives up what is under way', async (t) => {
+t.test('a session that is closed meanwhile aborts what is in flight', async (t) => {
   const scene = new Scene(t);
   const upstream = scene.open('legacy');
   scene.error(UNSUPPORTED);
@@ -282,7 +282,7 @@ t.test('a session that is closed meanwhile gives up what is under way', async (t
   t.same(scene.sent, ['initialize', 'server/discover'], 'and nobody is told');
 });
 
-t.test('of what was lost without a session the era is found out again', async (t) => {
+t.test('after a loss without a session the era is determined again', async (t) => {
   const scene = new Scene(t);
   const upstream = scene.open('legacy');
   scene.error(UNSUPPORTED);
@@ -298,7 +298,7 @@ t.test(
   'a backend that agrees to sessions, and then refuses what names their version, is asked in the other era',
   async (t) => {
     const scene = new Scene(t);
-    // The first may ask before it opens; this is what others do meanwhile.
+    // The first session may probe the backend before it opens; this test shows what the others do meanwhile.
     scene.open('legacy');
     const upstream = scene.open('legacy');
     scene.result({ protocolVersion: '2025-11-25', capabilities: {} });
@@ -310,7 +310,7 @@ t.test(
   },
 );
 
-t.test('a backend is asked once in a while what it speaks, and not by each session (N11)', async (t) => {
+t.test('a backend is asked once in a while which eras it speaks, and not by each session (N11)', async (t) => {
   const scene = new Scene(t, true);
   scene.open('legacy');
   t.same(scene.sent, ['server/discover']);
@@ -332,7 +332,7 @@ t.test('a backend is asked once in a while what it speaks, and not by each sessi
   t.equal(legacy.sent.at(-1), 'server/discover', 'it may have been replaced');
 });
 
-t.test('a backend that has no sessions for anybody is spoken to without one', async (t) => {
+t.test('a backend that has no sessions for anybody is addressed without one', async (t) => {
   const scene = new Scene(t, true);
   const upstream = scene.open('legacy');
   scene.result(DISCOVERED);
@@ -342,7 +342,7 @@ t.test('a backend that has no sessions for anybody is spoken to without one', as
   t.same(scene.sent, ['server/discover', 'server/discover'], 'and so is it the next time');
 });
 
-t.test('a backend that speaks both is spoken to in the client’s era, where that works', async (t) => {
+t.test('a backend that speaks both eras is addressed in the client’s, where that works', async (t) => {
   const both = { ...DISCOVERED, supportedVersions: ['2025-06-18', '2026-07-28'] };
   const scene = new Scene(t, true);
   const upstream = scene.open('legacy');
@@ -364,7 +364,7 @@ t.test('a backend that speaks both is spoken to in the client’s era, where tha
   }
 });
 
-t.test('who does not say what it speaks is spoken to as the client speaks, without waiting for long', async (t) => {
+t.test('a backend that does not say what it speaks is addressed in the client’s era, after a short wait', async (t) => {
   for (const status of [403, 429, 500, 503]) {
     const scene = new Scene(t, true);
     scene.open('legacy');
@@ -387,7 +387,7 @@ t.test('who does not say what it speaks is spoken to as the client speaks, witho
   t.same([neither.sent, neither.told], [['server/discover', 'initialize'], ['initialize-unknown']]);
 });
 
-t.test('who cannot be asked is not asked twice, and by the next session again', async (t) => {
+t.test('a backend that cannot be asked is asked once, and by the next session again', async (t) => {
   const faults = [
     (scene: Scene) => scene.context.http.last.empty(401),
     (scene: Scene) => scene.context.http.last.fault('connection-refused'),
@@ -426,7 +426,7 @@ t.test('a version that is refused and named at once is tried once more (N05)', a
   }
 });
 
-t.test('who takes initialize and answers that there are no sessions is asked in the other era', async (t) => {
+t.test('a backend that takes initialize but says that it has no sessions is asked in the other era', async (t) => {
   const scene = new Scene(t);
   const upstream = scene.open('legacy');
   scene.result({ protocolVersion: '2026-07-28', capabilities: {} });

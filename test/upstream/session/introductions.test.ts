@@ -7,7 +7,7 @@ function said(name: string, capabilities = '{}'): ClientIntroduction {
   return { clientInfo: Buffer.from(JSON.stringify({ name })), capabilities: Buffer.from(capabilities) };
 }
 
-t.test('sessions of one program share a copy that outlives what it was read from', async (t) => {
+t.test('sessions of one client share a copy that outlives the text it was read from', async (t) => {
   const introductions = new Introductions();
   const first = said('a', '{"roots":{}}');
   const kept = introductions.of(first);
@@ -20,7 +20,7 @@ t.test('sessions of one program share a copy that outlives what it was read from
   t.same(introductions.of(said('b')), said('b'));
 });
 
-t.test('a long one is copied for each, and none keeps more memory than its bytes', async (t) => {
+t.test('a long introduction is copied for each session, and none keeps more memory than its bytes', async (t) => {
   const introductions = new Introductions();
   const long = said('x'.repeat(limits.introductionSharedBytesMax));
   const kept = introductions.of(long);
@@ -30,11 +30,11 @@ t.test('a long one is copied for each, and none keeps more memory than its bytes
   t.equal(kept.capabilities.buffer, kept.clientInfo.buffer);
 });
 
-t.test('the one of who has not introduced itself is that and no copy', async (t) => {
+t.test('an absent introduction is used as it is, without a copy', async (t) => {
   t.equal(new Introductions().of(OWN_INTRODUCTION), OWN_INTRODUCTION);
 });
 
-t.test('those that nobody has used for long are forgotten', async (t) => {
+t.test('introductions that were not used for long are forgotten', async (t) => {
   const introductions = new Introductions();
   const kept = introductions.of(said('a'));
   for (let index = 0; index < limits.introductionsKnownMax; index++) introductions.of(said(`n${index}`));

@@ -1,5 +1,5 @@
-// The state table of an upstream session, walked: every state with everything that can happen in it. The backend is a
-// script, the clock goes on by hand.
+// Walks the state table of an upstream session: every state with every event that can occur in it. The backend is a script, and the test
+// sets the clock.
 import t, { type Test } from 'tap';
 import { readBackendMessage } from '../../../src/protocol/json-rpc.js';
 import type { UpstreamFault, UpstreamFaultKind } from '../../../src/upstream/http/upstream-fault.js';
@@ -53,7 +53,7 @@ class Scene {
     this.session.whenReady(NO_METADATA, (fault?: UpstreamFault) => this.told.push(fault?.kind ?? 'open'));
   }
 
-  /** From opening to open. */
+  /** Takes the session from opening to open. */
   handshake(sessionId = 'S-1', parts: ResultParts = {}): void {
     this.context.http.last.json(initializeResult(parts), sessionId);
     this.context.http.last.empty();
@@ -79,7 +79,7 @@ const ways: Readonly<Record<UpstreamSessionState, (scene: Scene) => void>> = {
   closed: (scene) => scene.session.close(NO_METADATA),
 };
 
-/** A scene that has just come to this state. */
+/** A scene that has just reached this state. */
 function sceneIn(t: Test, state: UpstreamSessionState): Scene {
   const scene = new Scene(t);
   ways[state](scene);
@@ -88,7 +88,7 @@ function sceneIn(t: Test, state: UpstreamSessionState): Scene {
   return scene;
 }
 
-t.test('an answer to initialize larger than any is given up before it is whole, in both forms', async (t) => {
+t.test('an oversized answer to initialize is aborted before it is whole, in both forms', async (t) => {
   const part = ' '.repeat(limits.initializeAnswerBytesMax / 2);
   for (const type of ['application/json', 'text/event-stream']) {
     const scene = sceneIn(t, 'opening');
@@ -103,7 +103,7 @@ t.test('an answer to initialize larger than any is given up before it is whole, 
   t.same(told.told, ['answer-too-large'], 'by what its head says');
 });
 
-t.test('idle, open asked: opening; whoever asks meanwhile joins', async (t) => {
+t.test('idle, open requested: opening; whoever asks meanwhile joins', async (t) => {
   const scene = sceneIn(t, 'idle');
   scene.wait(['x-trace', '1']);
   t.equal(scene.session.state, 'opening');
@@ -152,7 +152,7 @@ t.test('the handshake: what is sent, and what is kept of the answer', async (t) 
   });
 });
 
-t.test('open, open asked: told at once, and nothing is sent', async (t) => {
+t.test('open, open requested: told at once, and nothing is sent', async (t) => {
   const scene = sceneIn(t, 'open');
   scene.wait();
   t.same(scene.told, ['open']);
@@ -184,7 +184,7 @@ t.test(
   },
 );
 
-t.test('who waited for the stream and finds the session lost waits for the next one', async (t) => {
+t.test('a waiter that finds the session lost after its stream opened waits for the next one', async (t) => {
   const scene = sceneIn(t, 'open');
   scene.session.hold();
   scene.waitReady();
@@ -192,7 +192,7 @@ t.test('who waited for the stream and finds the session lost waits for the next 
   scene.session.endHold();
   t.same(scene.told, []);
   t.equal(scene.session.state, 'opening');
-  // As its stream is opened anew once the session is open.
+  // As a session does that reopens its stream once it is open.
   scene.session.onOpened = () => scene.session.hold();
   scene.waitReady();
   scene.handshake('S-2');
@@ -201,7 +201,7 @@ t.test('who waited for the stream and finds the session lost waits for the next 
   t.same(scene.told, ['open', 'open']);
 });
 
-t.test('opening, handshake failed: unavailable, and everybody hears why', async (t) => {
+t.test('opening, handshake failed: unavailable, and every waiter is told why', async (t) => {
   const failures: [UpstreamFaultKind, (scene: Scene) => void][] = [
     ['connect-timeout', ({ context }) => context.http.last.fault('connect-timeout')],
     ['http-status', ({ context }) => context.http.last.empty(401)],
@@ -217,7 +217,7 @@ t.test('opening, handshake failed: unavailable, and everybody hears why', async 
         context.http.last.json(`{"jsonrpc":"2.0","id":"${REQUEST_ID}","error":{"code":-32602,"message":"no"}}`),
     ],
     ['answer-timeout', ({ context }) => context.advance(context.options.initializeTimeoutMs + 100)],
-    // `initialized` belongs to it: a backend that does not take it has no session with us.
+    // `initialized` is part of the handshake: a backend that refuses it has no session with the gateway.
     ['http-status', ({ context }) => (context.http.last.json(initializeResult()), context.http.last.empty(500))],
     [
       'connection-lost',
@@ -235,7 +235,7 @@ t.test('opening, handshake failed: unavailable, and everybody hears why', async 
   }
 });
 
-t.test('a handshake that came to nothing ends the session that the backend made for it (C12)', async (t) => {
+t.test('a failed handshake ends the session that the backend made for it (C12)', async (t) => {
   const refused = sceneIn(t, 'opening');
   refused.context.http.last.json(initializeResult({ protocolVersion: '2023-01-01' }), 'S-9');
   t.same(refused.sent, ['initialize', 'DELETE']);
@@ -262,7 +262,7 @@ t.test('the whole handshake has one deadline', async (t) => {
 });
 
 t.test(
-  'unavailable: within the delay the last fault is told at once; after it, the next need tries again',
+  'unavailable: within the delay the last fault is told at once; after it, the next request tries again',
   async (t) => {
     const scene = sceneIn(t, 'unavailable');
     scene.wait();
@@ -280,7 +280,7 @@ t.test(
   },
 );
 
-t.test('the delay doubles with each failure up to its bound, and begins anew after a success', async (t) => {
+t.test('the delay doubles with each failure up to its bound, and starts over after a success', async (t) => {
   const scene = sceneIn(t, 'idle');
   const failOnce = (): void => {
     const sentCount = scene.sent.length;
@@ -288,7 +288,7 @@ t.test('the delay doubles with each failure up to its bound, and begins anew aft
     t.equal(scene.sent.length, sentCount + 1, 'it is tried');
     scene.context.http.last.empty(401);
   };
-  /** Lets time pass up to the moment of the next try, and holds the delay to be exactly that. */
+  /** Lets time pass until the next try, and checks that the delay is exact. */
   const passDelay = (delayMs: number): void => {
     const sentCount = scene.sent.length;
     scene.context.advance(delayMs - 1);
@@ -330,7 +330,7 @@ t.test('open, lost by backend: idle; the next need opens a new session without t
   t.equal(scene.session.record?.sessionId, 'S-2');
 });
 
-t.test('lost by backend, in a state in which there is nothing to lose', async (t) => {
+t.test('lost by backend: no effect in a state without a session to lose', async (t) => {
   for (const state of ['idle', 'opening', 'unavailable', 'closed'] as const) {
     const scene = sceneIn(t, state);
     scene.session.markLost(scene.session.record);
@@ -338,7 +338,7 @@ t.test('lost by backend, in a state in which there is nothing to lose', async (t
   }
 });
 
-t.test('close in every state: closed for good; who waits hears it, who asks later too', async (t) => {
+t.test('close in every state: closed for good; current and later waiters are told', async (t) => {
   for (const state of ['idle', 'opening', 'open', 'unavailable', 'closed'] as const) {
     const scene = sceneIn(t, state);
     const sentCount = scene.sent.length;
@@ -392,7 +392,7 @@ t.test('closing while opening frees what the handshake holds, and its late outco
   }
 });
 
-t.test('unreachable: it is told at once, and tried as soon as the origin has answered anybody', async (t) => {
+t.test('unreachable: the fault is told at once, and a try follows once the origin answers anybody', async (t) => {
   const scene = sceneIn(t, 'opening');
   scene.context.http.last.fault('connection-refused');
   const other = new UpstreamSession(scene.context, 'bob', BACKEND, INTRODUCTION, ROOMY);
@@ -408,7 +408,7 @@ t.test('unreachable: it is told at once, and tried as soon as the origin has ans
   t.notOk(scene.session.isTrial);
 });
 
-t.test('a session that is opened where silence is known is a trial until it is open', async (t) => {
+t.test('a session opened at a silent endpoint is a trial until it is open', async (t) => {
   const scene = sceneIn(t, 'opening');
   scene.context.advance(scene.context.options.initializeTimeoutMs + 100);
   t.equal(scene.session.state, 'unavailable');
@@ -471,7 +471,7 @@ t.test("requests carry the session, its version and the caller's headers", async
   t.same(faults, ['session-lost', 'http-status'], 'without a session id none can be lost');
 });
 
-t.test('notifications go to the open session only', async (t) => {
+t.test('notifications are sent in the open session only', async (t) => {
   const scene = sceneIn(t, 'open');
   const id = { bytes: Buffer.from('[1.0]'), start: 1, end: 4 };
   scene.session.cancel(id, 'timed out', { headers: ['x-trace', '5'], requestId: '', callerToken: '' });
@@ -509,7 +509,7 @@ t.test("a backend's own requests: ping is answered (C18), nothing else was offer
   t.equal(scene.sent.length, sentCount, 'a notification has no answer');
 });
 
-t.test('a newer config of the same place is used from then on', async (t) => {
+t.test('a newer config of the same backend is used from then on', async (t) => {
   const scene = sceneIn(t, 'open');
   const newer = { ...BACKEND, passthroughHeaders: new Set(['x-new']) };
   scene.session.reconfigure(newer);
@@ -517,7 +517,7 @@ t.test('a newer config of the same place is used from then on', async (t) => {
   t.equal(scene.session.state, 'open');
 });
 
-t.test('whatever is sent says on whose behalf', async (t) => {
+t.test('every request says on whose behalf it is sent', async (t) => {
   const scene = new Scene(t);
   ways.open(scene);
   scene.session.send({ body: Buffer.from('{"jsonrpc":"2.0","method":"notifications/x"}') }, NO_METADATA);
@@ -526,7 +526,7 @@ t.test('whatever is sent says on whose behalf', async (t) => {
   for (const { request } of scene.context.http.calls) t.equal(request.subject, SUBJECT);
 });
 
-t.test('instructions weigh in the session, and are left out where there is no room for them', async (t) => {
+t.test('instructions count in the session’s memory, and are left out where there is no room for them', async (t) => {
   const kept = new Set<number>();
   let hasRoom = true;
   const memory: WordMemory = {
@@ -550,7 +550,7 @@ t.test('instructions weigh in the session, and are left out where there is no ro
   t.equal(scene.session.record?.instructions, undefined);
 });
 
-t.test('what is experimental weighs until it is declared anew, or the session is closed', async (t) => {
+t.test('experimental capabilities count until they are declared again, or the session is closed', async (t) => {
   let keptBytes = 0;
   let bytesMax = Infinity;
   const memory: WordMemory = {
@@ -603,7 +603,7 @@ t.test('what is experimental weighs until it is declared anew, or the session is
 });
 
 t.test(
-  'requests with the same headers share their array, with which the HTTP client remembers their head',
+  'requests with the same headers share their array, by which the HTTP client recognizes their head',
   async (t) => {
     const scene = sceneIn(t, 'open');
     const other = new UpstreamSession(scene.context, 'bob', BACKEND, INTRODUCTION, ROOMY);
@@ -616,7 +616,7 @@ t.test(
   },
 );
 
-t.test('headers of one caller go with its own requests only', async (t) => {
+t.test('headers of one caller accompany its own requests only', async (t) => {
   const scene = new Scene(t);
   scene.wait(['x-tenant', 'alice']);
   scene.handshake();

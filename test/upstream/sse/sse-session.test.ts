@@ -1,5 +1,5 @@
-// Upstream sessions with servers of the transport of 2024-11-05: one stream for everything that comes back, and servers that do with
-// it what they like. The server is a script, the clock goes on by hand.
+// Upstream sessions with servers of the 2024-11-05 transport: one stream carries everything from the server, and servers may misuse it in
+// any way. The server is a script, and the test sets the clock.
 import t, { type Test } from 'tap';
 import type { BackendMessage } from '../../../src/protocol/json-rpc.js';
 import { limits } from '../../../src/shared/limits.js';
@@ -20,9 +20,9 @@ const MEMORY = { tryKeepText: ({ length }: string): number => length, drop: (): 
 class Scene {
   readonly context: ScriptedContext;
   readonly session: UpstreamSession;
-  /** What those who wait for the session were told. */
+  /** What the waiters for the session were told. */
   readonly told: string[] = [];
-  /** What became of each request, by the name that it was given. */
+  /** The outcome of each request, by the name that it was given. */
   readonly outcomes: string[] = [];
   dropCount = 0;
   stream!: ScriptedCall;
@@ -33,7 +33,7 @@ class Scene {
     this.session.onDropped = () => (this.dropCount += 1);
   }
 
-  /** Asks for the session: the stream is asked for. */
+  /** Asks for the session, which requests the stream. */
   ask(headers: readonly string[] = []): this {
     this.session.whenOpen({ ...NO_METADATA, headers }, (fault?: UpstreamFault) =>
       this.told.push(fault?.kind ?? 'open'),
@@ -57,12 +57,12 @@ class Scene {
     return this;
   }
 
-  /** An event of the stream. */
+  /** Sends an event on the stream. */
   say(data: string): void {
     this.stream.data(`event: message\ndata: ${data}\n\n`);
   }
 
-  /** Sends a request; its outcome is told under `name`. */
+  /** Sends a request; its outcome is recorded under `name`. */
   call(id: string, name = id): { readonly request: RpcRequest; readonly post: ScriptedCall } {
     const bytes = Buffer.from(id);
     const text = (data: Buffer): string => (data.length > 400 ? `${data.length} bytes` : data.toString());
@@ -86,7 +86,7 @@ class Scene {
   }
 }
 
-t.test('a session: the stream first, then messages to the place that it names, answers by their ids', async (t) => {
+t.test('a session opens its stream first, then sends to the URL that it names; answers match by id', async (t) => {
   const scene = new Scene(t).ask(['x-tenant', '7']);
   const { stream } = scene;
   t.equal(stream.request.method, 'GET');
@@ -129,7 +129,7 @@ t.test('a session: the stream first, then messages to the place that it names, a
   t.notOk(scene.sent.includes('DELETE'));
 });
 
-t.test('the place for messages is of the same origin, or the session is refused', async (t) => {
+t.test('the URL for messages is of the same origin, or the session is refused', async (t) => {
   const rows: readonly (readonly [string, string])[] = [
     ['/m', '/m'],
     ['m?x=%20', '/at/m?x=%20'],
@@ -148,7 +148,7 @@ t.test('the place for messages is of the same origin, or the session is refused'
     [`/${'m'.repeat(limits.sseEndpointBytesMax)}`, 'endpoint-missing'],
   ];
   for (const [endpoint, outcome] of rows) {
-    // Those who wait have turns.
+    // Waiters are served in turns of the event loop.
     await new Promise(setImmediate);
     const scene = new Scene(t).ask().name(endpoint);
     const { path } = scene.context.http.last.request.target;
@@ -160,7 +160,7 @@ t.test('the place for messages is of the same origin, or the session is refused'
   }
 });
 
-t.test('a stream that names no place, or is none', async (t) => {
+t.test('a stream that names no URL, or is no stream, is a fault', async (t) => {
   const { initializeTimeoutMs } = new ScriptedContext(t).options;
   const rows: Readonly<Record<string, readonly [(scene: Scene) => unknown, string]>> = {
     'is not answered': [({ context }) => context.advance(initializeTimeoutMs + 10), 'answer-timeout'],
@@ -216,7 +216,7 @@ t.test('a stream that names no place, or is none', async (t) => {
   }
 });
 
-t.test('a stream that ends fails what is in flight, by name, and is opened anew when it is needed', async (t) => {
+t.test('a stream that ends fails the requests in flight, and is opened again when it is needed', async (t) => {
   for (const end of ['end', 'fault'] as const) {
     const scene = new Scene(t).open();
     scene.call('1').post.empty(202);
@@ -237,7 +237,7 @@ t.test('a stream that ends fails what is in flight, by name, and is opened anew 
   }
 });
 
-t.test('nonsense on the stream, and an event that has no end, cost the session and nothing else', async (t) => {
+t.test('invalid data on the stream, or an endless event, costs the session and nothing else', async (t) => {
   const nonsense = new Scene(t).open();
   nonsense.call('1').post.empty(202);
   nonsense.say('<html>');
@@ -254,7 +254,7 @@ t.test('nonsense on the stream, and an event that has no end, cost the session a
   t.equal(endless.session.state, 'idle');
 });
 
-t.test('large events are read in turns; what stands behind them waits', async (t) => {
+t.test('large events are read in turns; whatever follows them waits', async (t) => {
   const scene = new Scene(t).open();
   for (const id of ['1', '2', '3']) scene.call(id).post.empty(202);
   const large = `{"jsonrpc":"2.0","result":{"x":"${'x'.repeat(2 * limits.readAtOnceBytesMax)}"},"id":1}`;
@@ -268,7 +268,7 @@ t.test('large events are read in turns; what stands behind them waits', async (t
   t.same([...scene.outcomes].sort(), [`1: ${large.length} bytes`, `2: ${answer(2)}`, `3: ${answer(3)}`]);
 });
 
-t.test('what a POST is refused with is the answer to its request', async (t) => {
+t.test('the refusal of a POST is the answer to its request', async (t) => {
   const scene = new Scene(t).open();
   scene.call('1').post.empty(500);
   scene.call('2').post.json('{"jsonrpc":"2.0","id":2,"error":{"code":-32600,"message":"no"}}', '', 400);
@@ -284,7 +284,7 @@ t.test('what a POST is refused with is the answer to its request', async (t) => 
   t.equal(scene.outcomes.length, 4, 'what comes later is no news');
 });
 
-t.test('a POST that has no end is cut once its answer was there', async (t) => {
+t.test('a POST without end is cut once its answer has arrived', async (t) => {
   const scene = new Scene(t).open();
   const { post } = scene.call('1');
   post.head(202, '');
@@ -295,7 +295,7 @@ t.test('a POST that has no end is cut once its answer was there', async (t) => {
   t.ok(post.isAborted);
 });
 
-t.test('ids on one stream are told apart, and those who wait are bounded', async (t) => {
+t.test('ids on one stream are distinct, and the number of waiting requests is bounded', async (t) => {
   const scene = new Scene(t).open();
   scene.call('1', 'first').post.empty(202);
   scene.call('1.0', 'same');
@@ -311,7 +311,7 @@ t.test('ids on one stream are told apart, and those who wait are bounded', async
   t.equal(scene.outcomes.at(-1), '"more": {"jsonrpc":"2.0","id":"more","result":{}}');
 });
 
-t.test('a request that is given up, or that nobody answers, waits no more', async (t) => {
+t.test('a request that is given up, or gets no answer, waits no more', async (t) => {
   const scene = new Scene(t).open();
   const { request, post } = scene.call('1');
   request.abort();
@@ -328,7 +328,7 @@ t.test('a request that is given up, or that nobody answers, waits no more', asyn
   t.ok(scene.stream.isAborted);
 });
 
-t.test('who takes nothing more holds the stream back, and nobody longer than that', async (t) => {
+t.test('a reader that takes nothing holds the stream back, but no longer than its limit', async (t) => {
   const scene = new Scene(t).open();
   const { request, post } = scene.call('1');
   post.empty(202);
@@ -345,7 +345,7 @@ const PROGRESS = '{"jsonrpc":"2.0","method":"notifications/progress","params":{"
 const QUESTION = '{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{}}';
 const LOG = '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}';
 
-t.test('what a server says by itself: to who waits for it, else to the one request, else to nobody', async (t) => {
+t.test('a server’s own message goes to its listener, else to the only request, else to nobody', async (t) => {
   const scene = new Scene(t).open();
   const heard: string[] = [];
   scene.session.onProgress = (_upstream, _bytes, { method }) => heard.push(method) > 0;
@@ -372,7 +372,7 @@ t.test('what a server says by itself: to who waits for it, else to the one reque
   t.match(scene.outcomes.slice(2), [/^1: /, /^2: /]);
 });
 
-t.test('who listens hears all of it, and no answer', async (t) => {
+t.test('a listener gets all messages, but no answer', async (t) => {
   const scene = new Scene(t).open();
   const heard: string[] = [];
   const handler = {
@@ -393,7 +393,7 @@ t.test('who listens hears all of it, and no answer', async (t) => {
   scene.say('{"jsonrpc":"2.0","id":1,"result":{}}');
   const event = (data: string): string => `event: message\ndata: ${data}`;
   t.same(heard, ['200 text/event-stream', event(LOG), event(QUESTION)]);
-  // What is too large for it is passed over, and takes its time to be read.
+  // The event is too large and skipped, but takes time to be read.
   await until(() => scene.outcomes.length === 1, 'the answer');
   t.equal(heard.length, 3);
   first.abort();

@@ -1,5 +1,5 @@
-// The stream of a server of the transport of 2024-11-05 by itself: who is told what of it, and who is not. What a session makes of it is
-// in sse-session.test.ts.
+// The stream of a server of the 2024-11-05 transport by itself: who is told what, and who is not. What a session makes of it is in
+// sse-session.test.ts.
 import t, { type Test } from 'tap';
 import { limits } from '../../../src/shared/limits.js';
 import { plainRequest, type UpstreamHandler } from '../../../src/upstream/http/http-upstream.js';
@@ -67,13 +67,13 @@ class Scene {
     };
   }
 
-  /** What was told since the last look. */
+  /** What was told since it was last read. */
   get heard(): string[] {
     return this.told.splice(0);
   }
 }
 
-t.test('who closes it is told nothing, who waits on it is', async (t) => {
+t.test('closing the stream tells its owner nothing, and its waiters that it has ended', async (t) => {
   const scene = new Scene(t).open().ask(1).ask(2);
   scene.stream.close();
   t.ok(scene.get.isAborted);
@@ -83,14 +83,14 @@ t.test('who closes it is told nothing, who waits on it is', async (t) => {
   t.same(scene.heard, [], 'once');
 });
 
-t.test('a stream that breaks is told to its owner first', async (t) => {
+t.test('a broken stream is reported to its owner first', async (t) => {
   const scene = new Scene(t).open().ask(1);
   scene.get.end();
   await until(() => scene.told.length === 2, 'both');
   t.same(scene.heard, ['owner: stream-lost', '1: stream-lost']);
 });
 
-t.test('where messages go has a bound, and only until it is known', async (t) => {
+t.test('the size of an event is bounded until the URL for messages is known, and not after that', async (t) => {
   const scene = new Scene(t);
   scene.get.head(200, 'text/event-stream').data(`event: endpoint\ndata: /${'x'.repeat(limits.sseEndpointBytesMax)}`);
   t.same(scene.heard, ['owner: endpoint-missing']);
@@ -99,7 +99,7 @@ t.test('where messages go has a bound, and only until it is known', async (t) =>
   t.same(open.heard, []);
 });
 
-t.test('of two requests with one id the second is not sent, nor one too many', async (t) => {
+t.test('the second of two requests with one id is not sent, nor one beyond the limit', async (t) => {
   const scene = new Scene(t).open();
   for (let id = 1; id <= limits.sseRequestsWaitingMax; id += 1) scene.ask(id);
   const sentCount = scene.context.http.calls.length;
@@ -109,7 +109,7 @@ t.test('of two requests with one id the second is not sent, nor one too many', a
   t.equal(scene.context.http.calls.length, sentCount);
 });
 
-t.test('what answers nothing is for the only request that waits; of several for none', async (t) => {
+t.test('a message without an id goes to the only waiting request; with several, to none', async (t) => {
   const scene = new Scene(t).open().ask(1);
   scene.say({ method: 'notifications/message' });
   t.same(scene.heard, ['1: notifications/message']);
@@ -120,7 +120,7 @@ t.test('what answers nothing is for the only request that waits; of several for 
   t.same(scene.heard, ['owner: asked roots/list'], 'who asks is answered all the same');
 });
 
-t.test('who listens hears it instead, the latest of them, until it wants no more', async (t) => {
+t.test('a listener gets it instead, the latest of them, until it wants no more', async (t) => {
   const scene = new Scene(t).open().ask(1);
   const first = scene.listen('first');
   await turn();

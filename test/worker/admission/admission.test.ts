@@ -1,5 +1,5 @@
-// Who is let in, and the order in which the reasons against it are found (decisions 2.1). Tokens are real and verified by
-// the real verifier; the store is a script, so that it can be late and can fail.
+// Who is admitted, and the order in which the reasons for a refusal are checked (decisions 2.1). Tokens are real and verified by the real
+// verifier; the store is a script, so that it can be slow and can fail.
 import t, { type Test } from 'tap';
 import { TokenVerifier } from '../../../src/auth/token-verifier.js';
 import { subjectHash } from '../../../src/shared/logger.js';
@@ -51,7 +51,7 @@ function isRefused(t: Test, outcome: AdmissionOutcome, refusal: Refusal, what: s
   t.match(outcome, { kind: 'refused', refusal }, what);
 }
 
-t.test('token, config and virtual host are right: admitted', async (t) => {
+t.test('a valid token, config and virtual host are admitted', async (t) => {
   const { admission, store, lines } = start();
   const outcome = await admission.admit(await bearer(), 'vh');
   t.match(outcome, { kind: 'admitted', caller: { subject: 'alice', virtualHost: { id: 'vh' } } });
@@ -59,7 +59,7 @@ t.test('token, config and virtual host are right: admitted', async (t) => {
   t.same(lines, []);
 });
 
-t.test('in steady state there is no promise, and the same virtual host', async (t) => {
+t.test('in steady state admission returns no promise, and the same virtual host', async (t) => {
   const { admission } = start();
   const header = await bearer();
   const first = await admission.admit(header, 'vh');
@@ -69,7 +69,7 @@ t.test('in steady state there is no promise, and the same virtual host', async (
   t.equal(second.caller.virtualHost, first.caller.virtualHost);
 });
 
-t.test('the token comes first: the store is not even asked', async (t) => {
+t.test('the token is checked first: the store is not even asked', async (t) => {
   const { admission, store } = start();
   store.answer = { kind: 'failed', reason: 'lost' };
   const tokens: Record<string, [header: string, refusal: Refusal]> = {
@@ -89,7 +89,7 @@ t.test('the token comes first: the store is not even asked', async (t) => {
   t.same(store.subjects, []);
 });
 
-t.test('the config comes before the virtual host', async (t) => {
+t.test('the config is checked before the virtual host', async (t) => {
   const header = await bearer();
   const configs: Record<string, [read: StoreRead, refusal: Refusal]> = {
     missing: [{ kind: 'missing' }, refusals.configMissing],
@@ -121,7 +121,7 @@ t.test('why a config cannot be used is logged, without the identity or the confi
   t.equal(lines.length, 1, 'and not at each request');
 });
 
-t.test('what concerns every subject is logged once, not for each', async (t) => {
+t.test('a fault that concerns every subject is logged once, not for each', async (t) => {
   const { admission, store, lines } = start();
   store.answer = { kind: 'failed', reason: 'Redis is not reachable', isForAll: true };
   for (const sub of ['alice', 'bob', 'carol']) await admission.admit(await bearer({ sub }), 'vh');
@@ -132,7 +132,7 @@ t.test('what concerns every subject is logged once, not for each', async (t) => 
   t.equal(lines.length, 3, 'a line for each whose own it is');
 });
 
-t.test('the virtual host comes last', async (t) => {
+t.test('the virtual host is checked last', async (t) => {
   const { admission, store } = start();
   const header = await bearer();
   for (const id of ['unknown', '', 'VH', 'vh ', '__proto__', 'constructor', undefined]) {
@@ -142,7 +142,7 @@ t.test('the virtual host comes last', async (t) => {
   isRefused(t, await admission.admit(header, 'unknown'), refusals.virtualHostUnknown, 'later');
 });
 
-t.test("a request that was authenticated elsewhere is admitted by this worker's own reading", async (t) => {
+t.test("a request authenticated in another worker is admitted by this worker's own config", async (t) => {
   const { admission, store } = start();
   t.match(admission.admitSubject('bob', 'vh'), { kind: 'admitted', caller: { subject: 'bob' } });
   t.same(store.subjects, ['bob']);

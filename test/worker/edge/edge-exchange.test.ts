@@ -1,4 +1,4 @@
-// Large answers over real sockets: every byte arrives, and no more is written than the caller reads.
+// Large responses over real sockets: every byte arrives, and no more is written than the caller reads.
 import { connect, type Socket } from 'node:net';
 import t, { type Test } from 'tap';
 import type { HttpResponse } from 'uWebSockets.js';
@@ -13,14 +13,14 @@ import { logInto } from '../../support/log-lines.js';
 import { Random } from '../../support/random.js';
 import { until } from '../../support/until.js';
 
-/** More than the kernel takes for a caller that does not read. */
+/** More than the kernel buffers for a caller that does not read. */
 const LARGE_BYTES = 24 * 1024 * 1024;
 const PART_BYTES = 300_000;
 
 const large = patterned(LARGE_BYTES);
 
-/** A caller that has asked, and reads nothing yet. */
-/** @param headers more of them, each with its line's end. */
+/** A caller that has sent a request, and does not read yet. */
+/** @param headers additional header lines, each with its line break. */
 function ask(t: Test, { port }: EdgeServer, headers = ''): Socket {
   const socket = connect(port, '127.0.0.1').pause();
   t.teardown(() => socket.destroy());
@@ -28,7 +28,7 @@ function ask(t: Test, { port }: EdgeServer, headers = ''): Socket {
   return socket;
 }
 
-/** Reads one answer of a known length. */
+/** Reads one response with a content-length. */
 async function answerOf(socket: Socket): Promise<{ head: string; body: Buffer }> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -48,7 +48,7 @@ async function answerOf(socket: Socket): Promise<{ head: string; body: Buffer }>
   return { head: head ?? '', body: Buffer.concat(chunks).subarray((head ?? '').length + 4) };
 }
 
-/** Reads so many answers of known lengths. */
+/** Reads so many responses with a content-length. */
 async function bodiesOf(socket: Socket, count: number): Promise<Buffer[]> {
   const bodies: Buffer[] = [];
   let rest = Buffer.alloc(0);
@@ -74,7 +74,7 @@ function patterned(bytes: number): Buffer {
   return Buffer.alloc(bytes, block);
 }
 
-/** Gives `large` in parts as fast as the exchange takes them, and takes their memory away as soon as it may. */
+/** Writes `large` in parts as fast as the exchange takes them, and takes back their memory as soon as it may. */
 class PartGiver {
   partCount = 0;
   readonly #exchange: EdgeExchange;
@@ -105,7 +105,7 @@ class PartGiver {
     if (this.#at >= large.length) this.#exchange.end();
   }
 
-  /** As if it had gone to another thread and come back. */
+  /** Simulates that the memory went to another thread and came back. */
   #moveMemory(): void {
     const { buffer } = this.#memory;
     this.#memory = Buffer.from(structuredClone(buffer, { transfer: [buffer] }));
@@ -121,7 +121,7 @@ t.test('a body in parts arrives whole', async (t) => {
   await until(() => edge.context.openCount === 0, 'the end of the exchange');
 });
 
-t.test('a body in parts waits for a slow caller, and its memory may be used again', async (t) => {
+t.test('a body in parts waits for a slow caller, and its memory may be reused', async (t) => {
   let giver: PartGiver | undefined;
   const edge = await startEdge(t, (exchange) => (giver = new PartGiver(exchange)));
   const socket = ask(t, edge);
@@ -146,7 +146,7 @@ t.test('a caller that goes away in the middle of a body is noticed once', async 
   t.equal(aborts, 1);
 });
 
-t.test('a body shorter than was said is a broken invariant', async (t) => {
+t.test('a body shorter than its declared length is a broken invariant', async (t) => {
   let fault: unknown;
   const edge = await startEdge(t, (exchange) => {
     exchange.openBody('application/json', 2);
@@ -171,14 +171,14 @@ t.test('an answer given as a whole waits for a slow caller too', async (t) => {
   await until(() => edge.context.openCount === 0, 'the end of the exchange');
 });
 
-t.test('answers of which only the latest is in the memory that is lent reach callers that read late', async (t) => {
+t.test('answers of which only the latest is in lent memory reach callers that read late', async (t) => {
   const bodies = Array.from({ length: 400 }, (_, index) => Buffer.alloc(13_000 + index, `${index};`));
   let count = 0;
   const edge = await startEdge(t, (exchange) => {
     const body = bodies[count++]!;
     answerJoined(exchange, [body.subarray(0, 5_000), body.subarray(5_000)]);
   });
-  // Each has asked for more than the kernel keeps for it, and is answered before any of them reads.
+  // Each caller requests more than the kernel buffers for it, and all responses are written before any caller reads.
   const callers = bodies.slice(0, 4).map(() => ask(t, edge));
   for (const caller of callers) caller.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n'.repeat(99));
   await until(() => count === bodies.length || callers.some((caller) => caller.closed), 'all answers');
@@ -212,7 +212,7 @@ t.test('a body that is held is read no further until it is let in', async (t) =>
   const edge = await startEdge(t, onRequest, { bodyBytesMax: LARGE_BYTES });
   const socket = send(t, edge, LARGE_BYTES);
   await until(() => exchange !== undefined, 'the request');
-  // Whatever else happens to the worker meanwhile: each of these takes a turn of its event loop.
+  // Other work of the worker changes nothing: each of these requests takes a turn of its event loop.
   for (let i = 0; i < 3; i++) {
     const other = ask(t, await startEdge(t, (arrived) => arrived.respond(200, 'text/plain', 'x')));
     t.equal((await answerOf(other)).body.toString(), 'x');
@@ -245,14 +245,14 @@ t.test('a body that is held for longer than an upload may be silent is read to i
   let text = '';
   socket.on('data', (chunk: Buffer) => (text += chunk.toString('latin1')));
   const request = Buffer.from(`POST / HTTP/1.1\r\nhost: a\r\ncontent-length: ${LARGE_BYTES}\r\n\r\n`);
-  // The first ones make the kernel take so much at once that the library reads on behind the first chunk.
+  // The first requests make the kernel deliver so much at once that the library reads on after the first chunk.
   for (let count = 1; count < 4; count += 1) {
     socket.write(Buffer.concat([request, large]));
     await until(() => text.split('complete true.').length > count, `answer ${count}`);
   }
   socket.write(Buffer.concat([request, large]));
   await until(() => held !== undefined, 'the request');
-  // The library closes a silent upload after 8 to 12 s: nothing but that time shows that it does not close this one.
+  // The library closes a silent upload after 8 to 12 s: only waiting that long shows that it does not close this one.
   await new Promise((resolve) => setTimeout(resolve, 13_000));
   t.equal(aborts, 0, 'it is not closed');
   held?.incoming.admit('ada', 'both', []);
@@ -260,7 +260,7 @@ t.test('a body that is held for longer than an upload may be silent is read to i
   t.equal(text.split('HTTP/1.1 200').length, 5);
 });
 
-t.test('a connection goes on behind a body that was held and came whole all the same', async (t) => {
+t.test('a connection continues after a body that was held but arrived whole all the same', async (t) => {
   // More than the library reads at once, less than it reads in one turn.
   const BODY_BYTES = 1_500_000;
   const onRequest = (exchange: EdgeExchange): void => {
@@ -300,7 +300,7 @@ t.test('a body that is held when its request is refused is read, and dropped', a
   t.equal(exchange?.incoming.receivedBytes, 0);
 });
 
-t.test('a stream, which may be open for hours, does not keep the token that its caller came with', async (t) => {
+t.test('a stream, which may be open for hours, does not keep its caller’s token in memory', async (t) => {
   let streaming: EdgeExchange | undefined;
   const token = 'Bearer a.b.c';
   const edge = await startEdge(t, (exchange) => {
@@ -355,7 +355,7 @@ t.test('an answer that ends a stream while an event before it is held back arriv
     exchange.write(event);
     exchange.end(last);
   };
-  // The library takes all bytes, and says that it holds some of them back until the test says otherwise.
+  // The library takes all bytes, but reports that it holds some of them back until the test says otherwise.
   const holdBack = (res: HttpResponse): void => {
     const write = res.write.bind(res);
     res.write = (bytes) => write(bytes) && !isHeldBack;
@@ -378,7 +378,7 @@ t.test('an answer that ends a stream while an event before it is held back arriv
   t.ok(events.startsWith(Buffer.concat([event, last]).toString('latin1')), 'both events are there to the byte');
 });
 
-t.test('a caller that takes nothing for too long is cut off, once', async (t) => {
+t.test('a caller that reads nothing for too long is cut off, once', async (t) => {
   const lines: string[] = [];
   const ends: unknown[] = [];
   let aborts = 0;
@@ -397,7 +397,7 @@ t.test('a caller that takes nothing for too long is cut off, once', async (t) =>
   t.match(lines, [/did not read its response/]);
 });
 
-/** How an exchange comes to its end whose caller has not read the answer. */
+/** How an exchange can end while its caller has not read the response. */
 const endings: Record<string, (socket: Socket, exchange: EdgeExchange) => void> = {
   'is read': (socket) => void socket.resume(),
   'is left by its caller': (socket) => void socket.destroy(),
@@ -406,7 +406,7 @@ const endings: Record<string, (socket: Socket, exchange: EdgeExchange) => void> 
 };
 
 t.test(
-  'a message that is handed over in pieces counts in the share of answers until its exchange is over',
+  'a message that is passed on in pieces counts in the share of answers until its exchange is finished',
   async (t) => {
     const parts = [large.subarray(0, 100), large.subarray(100)];
     for (const answerForms of ['json', 'event-stream'] as const satisfies readonly AnswerForms[]) {

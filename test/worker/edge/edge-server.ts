@@ -1,4 +1,4 @@
-// An edge alone: uWebSockets.js on a port of its own, whose requests are given to the test as exchanges.
+// An edge alone: uWebSockets.js on its own port; the test gets its requests as exchanges.
 import type { Test } from 'tap';
 import type { HttpResponse } from 'uWebSockets.js';
 import type { ShareOptions } from '../../../src/config/dataplane-options.js';
@@ -17,7 +17,7 @@ export interface EdgeServer {
   readonly context: EdgeContext;
 }
 
-/** Gives each request to `onRequest`. */
+/** Passes each request to `onRequest`. */
 export async function startEdge(
   t: Test,
   onRequest: (exchange: EdgeExchange) => void,

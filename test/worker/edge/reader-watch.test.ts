@@ -1,18 +1,18 @@
-// The watch over a slow caller, on a clock that the test moves.
+// The watch over a slow caller; the test sets the clock.
 import t, { type Test } from 'tap';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
 import { limits } from '../../../src/shared/limits.js';
 import { ReaderWatch } from '../../../src/worker/edge/reader-watch.js';
 
 const TRY_MS = limits.slowReaderTryMs;
-/** As many tries as a caller has that takes nothing. */
+/** How many tries a caller that takes nothing has. */
 const TRIES = 4;
 
 interface Scene {
   readonly watch: ReaderWatch;
   tries: number;
   stalls: number;
-  /** What the next try answers, and does. */
+  /** What the next try does and returns. */
   tryMore: () => boolean;
   readonly pass: (ms: number) => void;
 }
@@ -47,7 +47,7 @@ function start(t: Test): Scene {
   return scene;
 }
 
-t.test('a caller that takes nothing is tried again and again, and given up when its time is over, once', async (t) => {
+t.test('a caller that takes nothing is tried again and again, and cut off once, when its time is over', async (t) => {
   const scene = start(t);
   scene.pass((TRIES - 1) * TRY_MS);
   t.ok(scene.tries >= TRIES - 2, `${scene.tries} tries`);
@@ -59,7 +59,7 @@ t.test('a caller that takes nothing is tried again and again, and given up when 
   t.same([scene.stalls, scene.tries], [1, tries], 'and no more is tried');
 });
 
-t.test('a caller that takes something has all of its time again', async (t) => {
+t.test('a caller that takes something gets its full time again', async (t) => {
   const scene = start(t);
   scene.tryMore = () => true;
   scene.pass(5 * TRIES * TRY_MS);
@@ -72,7 +72,7 @@ t.test('a caller that takes something has all of its time again', async (t) => {
   t.equal(scene.stalls, 0, 'taken by itself');
 });
 
-t.test('a caller that has taken everything is left alone until it is slow again, with all of its time', async (t) => {
+t.test('a caller that has taken everything is left alone until it is slow again, with its full time', async (t) => {
   const scene = start(t);
   scene.pass((TRIES - 1) * TRY_MS);
   scene.watch.stop();
@@ -88,7 +88,7 @@ t.test('a caller that has taken everything is left alone until it is slow again,
   t.equal(scene.stalls, 1, 'to be slow once more is not to begin anew');
 });
 
-t.test('a try that hands over the last of the answer is the end of it', async (t) => {
+t.test('a try that delivers the last of the answer ends the watch', async (t) => {
   const scene = start(t);
   scene.tryMore = () => {
     scene.watch.stop();

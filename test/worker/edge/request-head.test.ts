@@ -1,4 +1,4 @@
-// What uWebSockets.js makes of a head that says again what its body says, over a real socket.
+// How uWebSockets.js delivers the headers that mirror a request's body, over a real socket.
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import t from 'tap';

@@ -1,5 +1,5 @@
-// Run by a test in a network whose sockets hold 16 KiB: streams events of many sizes to a caller that reads in fits and
-// starts, and checks each chunk and byte of what arrives. Says so in a line, or ends with an error.
+// Run by a test in a network whose sockets hold 16 KiB: streams events of many sizes to a caller that reads in bursts, and checks each
+// chunk and byte that arrives. Prints a line on success, or exits with an error.
 import assert from 'node:assert';
 import type { HttpResponse } from 'uWebSockets.js';
 import { StreamWriter } from '../../../src/worker/edge/stream-writer.js';

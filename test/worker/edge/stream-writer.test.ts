@@ -1,4 +1,4 @@
-// Every byte of a stream arrives, in its order, however little of it the kernel takes at a time.
+// Every byte of a stream arrives, in order, however little of it the kernel takes at a time.
 import { execFile, execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -7,12 +7,12 @@ import type { HttpResponse } from 'uWebSockets.js';
 import { StreamWriter } from '../../../src/worker/edge/stream-writer.js';
 import { Random } from '../../support/random.js';
 
-/** As much as the library gathers in a cork. */
+/** How much the library buffers in a cork. */
 const GATHERED_BYTES = 16 * 1024;
-/** What is gathered beside a slice: the head of the response, as large as the edge makes it, and that of the chunk. */
+/** What the library buffers beside a slice: the response's head, at its largest, and the head of the chunk. */
 const HEAD_BYTES = 1_024;
 
-/** Takes slices, and says at random that some of what it has is held back. */
+/** Takes slices, and reports at random that some of its bytes are held back. */
 class ScriptedResponse {
   readonly slices: Buffer[] = [];
   readonly #random: Random;
@@ -32,10 +32,10 @@ class ScriptedResponse {
   }
 }
 
-t.test('no slice is larger than what the library gathers, and none is left out', async (t) => {
+t.test('no slice is larger than the library’s buffer, and none is left out', async (t) => {
   const random = new Random(20_261_122);
   const response = new ScriptedResponse(random);
-  // The writer uses nothing else of a response.
+  // The writer uses no other members of a response.
   const writer = new StreamWriter(response as unknown as HttpResponse, () => {});
   const written: Buffer[] = [];
   for (let n = 0; n < 300; n += 1) {
@@ -53,7 +53,7 @@ t.test('no slice is larger than what the library gathers, and none is left out',
   t.ok(stream === Buffer.concat(written).toString('latin1'), 'the stream is there to the byte');
 });
 
-/** A network of its own, whose sockets hold 16 KiB: the kernel is full a thousand times a second. */
+/** Commands for a network namespace whose sockets hold 16 KiB: the kernel's buffers are full a thousand times a second. */
 const SMALL_NETWORK = [
   'ip link set lo up',
   'echo "4096 16384 65536" > /proc/sys/net/ipv4/tcp_wmem',
@@ -78,7 +78,7 @@ t.test('events of any size arrive whole where sockets hold little', { skip: whyN
   t.comment(stdout.trim());
 });
 
-/** What is written to a response, a list for each `cork`. */
+/** Records what is written to a response: one list for each `cork`. */
 class CorkedResponse {
   readonly corks: string[][] = [];
 
@@ -97,7 +97,7 @@ class CorkedResponse {
   readonly end = (): boolean => this.note('end');
 }
 
-t.test('the head goes out with the first event, and the last event with the end', async (t) => {
+t.test('the head is sent with the first event, and the last event with the end', async (t) => {
   const rows: [what: string, events: readonly number[], last: number, corks: readonly (readonly string[])[]][] = [
     ['one small event', [], 100, [['head', '100', 'end']]],
     ['several', [100, 200], 300, [['head', '100'], ['200'], ['300', 'end']]],
@@ -118,7 +118,7 @@ t.test('the head goes out with the first event, and the last event with the end'
   }
 });
 
-t.test('an end that a slow caller might not take does not go out unwatched', async (t) => {
+t.test('an end that a slow caller might not take is not sent unwatched', async (t) => {
   const response = new CorkedResponse();
   const writer = new StreamWriter(response as unknown as HttpResponse, () => {});
   t.notOk(writer.canEndWith(9_000), 'large');

@@ -1,4 +1,4 @@
-// The caller's end of one hop by itself: what its owner says comes from the test, and what it says is kept as words.
+// The caller's end of one hop by itself: the test plays the owner, and the frames of the call are recorded as words.
 import { Socket } from 'node:net';
 import t from 'tap';
 import { limits } from '../../../src/shared/limits.js';
@@ -12,7 +12,7 @@ import { respondHead, u32 } from './raw-peer.js';
 const STREAM = 1;
 const QUARTER = limits.hopWindowBytes / 4;
 
-/** Keeps the frames that are said, and sends none. */
+/** Records frames instead of sending them. */
 class SaidFrames extends HopSocket {
   readonly said: string[] = [];
 
@@ -36,7 +36,7 @@ class Scene {
     this.call.start(HOP);
   }
 
-  /** The owner says it, in memory that the next frame comes in. */
+  /** The owner sends a frame; its memory is overwritten afterwards, as by the next frame. */
   hear(kind: FrameKind, payload: Buffer | string = ''): this {
     const bytes = Buffer.from(payload);
     this.call.onFrame(kind, bytes);
@@ -44,18 +44,18 @@ class Scene {
     return this;
   }
 
-  /** What was said since the last look. */
+  /** The frames recorded since the last read. */
   get said(): string[] {
     return this.socket.said.splice(0);
   }
 
-  /** What was said so far is not looked at. */
+  /** Discards the frames recorded so far. */
   skip(): void {
     this.socket.said.length = 0;
   }
 }
 
-t.test('an answer is given when all of it is there, and the stream is forgotten once', async (t) => {
+t.test('an answer is passed on when all of it has arrived, and the stream is forgotten once', async (t) => {
   const scene = new Scene();
   t.same(scene.said, ['request', 'data 4']);
   scene.hear('respond', respondHead(4)).hear('data', 'ab');
@@ -66,7 +66,7 @@ t.test('an answer is given when all of it is there, and the stream is forgotten 
   t.same([scene.exchange.onAbort, scene.exchange.onDrain], [undefined, undefined], 'the exchange is let go');
 });
 
-t.test('what a slow reader has not taken waits, its end too, and gives no credit back', async (t) => {
+t.test('data that a slow reader has not taken waits, even the end, and gives no credit back', async (t) => {
   const scene = new Scene();
   scene.exchange.isSlow = true;
   scene.hear('open-stream').hear('data', Buffer.alloc(QUARTER)).hear('data', Buffer.alloc(QUARTER));
@@ -83,7 +83,7 @@ t.test('what a slow reader has not taken waits, its end too, and gives no credit
   t.same(scene.said, [], 'who has said everything needs no credit');
 });
 
-t.test('a request goes out to its end though its caller is gone, and the stream is known until then', async (t) => {
+t.test('a request is sent to its end though its caller is gone, and its stream is known until then', async (t) => {
   const scene = new Scene('x'.repeat(limits.hopWindowBytes + 7));
   scene.skip();
   scene.exchange.abort();
@@ -94,7 +94,7 @@ t.test('a request goes out to its end though its caller is gone, and the stream 
   t.equal(scene.exchange.outcome, 'none', 'what the owner says meanwhile is dropped');
 });
 
-t.test('a link that is lost is told to the caller as what it is', async (t) => {
+t.test('the loss of a link is reported to the caller as such', async (t) => {
   const asked = new Scene();
   asked.call.onLost('owner-absent');
   t.equal(asked.exchange.outcome, 'owner-absent');
@@ -112,7 +112,7 @@ t.test('a link that is lost is told to the caller as what it is', async (t) => {
   t.equal(ending.exchange.outcome, 'ended', 'all of it has come before');
 });
 
-t.test('a frame that cannot be is a fault of this stream, of which the owner is told', async (t) => {
+t.test('an impossible frame is a fault of its stream, which is reset', async (t) => {
   const scene = new Scene();
   t.throws(() => scene.hear('data', 'x'), StreamFault);
   scene.skip();
@@ -126,7 +126,7 @@ t.test('a frame that cannot be is a fault of this stream, of which the owner is 
   t.equal(body.exchange.written.toString(), 'abcd');
 });
 
-t.test('a large answer waits for room; without it, the caller is told and the owner sends no more', async (t) => {
+t.test('a large answer waits for room; without room the caller is told and the owner stops sending', async (t) => {
   const bytes = limits.countedFromBytes;
   const scene = new Scene();
   scene.exchange.hasRoom = false;

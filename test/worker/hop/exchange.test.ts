@@ -1,4 +1,4 @@
-// Walks the table of states that src/worker/hop/exchange.ts draws, and looks at what goes over the link.
+// Walks the state table that src/worker/hop/exchange.ts draws, and checks what is sent over the link.
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import t from 'tap';
@@ -38,13 +38,13 @@ const calls: Record<string, (exchange: Exchange) => void> = {
   cut: (exchange) => exchange.reset(),
 };
 
-/** What a call sends in a state; nothing, where nothing is said. */
+/** The frames that a call sends in a state; none where the table has no entry. */
 const sent: Record<string, Record<string, string[]>> = {
   unanswered: { respond: ['respond', 'data 1'], openStream: ['open-stream'], openBody: ['open-body'], cut: ['cut'] },
   streaming: { write: ['data 1'], end: ['end'], cut: ['cut'] },
 };
 
-t.test('each call in each state sends what the table says, and an abort is told once', async (t) => {
+t.test('each call in each state sends what the table says, and an abort is reported once', async (t) => {
   const pair = await startHopPair(t);
   const socket = connect(pair.ownerPath);
   t.teardown(() => socket.destroy());
@@ -53,13 +53,13 @@ t.test('each call in each state sends what the table says, and an abort is told 
   peer.send('hello', 0, pair.secret);
   let lastStream = 0;
 
-  /** A new stream, at the owner. */
+  /** Opens a new stream, and returns its exchange at the owner. */
   const open = async (): Promise<Exchange> => {
     peer.send('request', ++lastStream, requestHead(0));
     await until(() => pair.arrivals.length === lastStream, 'the request');
     return pair.arrivals.at(-1)?.exchange as Exchange;
   };
-  /** Whatever was sent before has arrived when this has: frames keep their order, both ways. */
+  /** Once this has passed, everything sent before has arrived: frames keep their order, both ways. */
   const settle = async (): Promise<void> => {
     (await open()).respond(200, 'text/plain', '');
     await until(() => peer.told(lastStream).length === 1, 'the marker');
@@ -92,7 +92,7 @@ t.test('each call in each state sends what the table says, and an abort is told 
   }
 });
 
-/** How a hop comes to its end whose caller has not read the answer. */
+/** How a hop can end while its caller has not read the response. */
 const endings: Record<string, (downstream: RecordedExchange, exchange: Exchange, pair: HopPair) => unknown> = {
   'is read': async (downstream) => {
     downstream.isSlow = false;
@@ -106,7 +106,7 @@ const endings: Record<string, (downstream: RecordedExchange, exchange: Exchange,
   'loses its link': (_downstream, _exchange, pair) => pair.stopOwner(),
 };
 
-t.test('a message that is handed over in pieces counts in the share of answers until its hop is over', async (t) => {
+t.test('a message that is passed on in pieces counts in the share of answers until its hop is over', async (t) => {
   const bytes = 16 * limits.hopWindowBytes;
   for (const answerForms of ['json', 'event-stream'] as const) {
     for (const [ending, end] of Object.entries(endings)) {
@@ -127,7 +127,7 @@ t.test('a message that is handed over in pieces counts in the share of answers u
 });
 
 t.test(
-  'a small last event goes in one frame with the end; a large one, and one behind what waits, before it',
+  'a small last event shares the frame of the end; a large one, or one behind waiting data, is sent before',
   async (t) => {
     const pair = await startHopPair(t);
     const socket = connect(pair.ownerPath);
@@ -178,10 +178,10 @@ t.test('an answer that a worker passes on counts while it is gathered, until its
   await until(() => accounts.held('answerBytes') === 0, 'the room to be given back');
 });
 
-t.test('what came with the end reaches the caller, also one that is slow, and counts as its body', async (t) => {
+t.test('data that comes with the end reaches even a slow caller, and counts as its body', async (t) => {
   const pair = await startHopPair(t);
   const last = Buffer.from('data: 2\n\n');
-  // The second is more than there is credit for: the end comes while some of it waits.
+  // The second is larger than the credit: the end comes while part of it waits.
   for (const first of [Buffer.from('data: 1\n\n'), LARGE_ANSWER]) {
     for (const isSlow of [false, true]) {
       for (const isBody of [false, true]) {

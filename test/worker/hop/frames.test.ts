@@ -58,7 +58,7 @@ t.test('one byte at a time', async (t) => {
   t.same(decode(Array.from(bytes, (byte) => Buffer.from([byte]))), frames);
 });
 
-t.test('a frame is told as soon as its last byte is there', async (t) => {
+t.test('a frame is passed on as soon as its last byte has arrived', async (t) => {
   const bytes = encodeFrame({ kind: 'data', stream: 4, payload: Buffer.from('payload') });
   t.equal(decode([bytes.subarray(0, -1)]).length, 0);
   t.equal(decode([bytes.subarray(0, -1), bytes.subarray(-1)]).length, 1);

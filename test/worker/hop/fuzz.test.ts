@@ -1,6 +1,7 @@
-// Frames as a broken or hostile worker might send them, at both ends of a link: valid ones in any order, damaged ones, on
-// streams that are, were and never were. Whatever comes, no other stream of the link is disturbed: between any few frames a
-// request of somebody else passes over the same link and gets its own answer, to the byte.
+// Frames as a broken or hostile worker might send them, at both ends of a link: valid ones in any order, damaged ones, on streams that are
+// open, were open, or never existed. Whatever comes, no other stream of the link is disturbed: every few frames, another request passes
+// over
+// the same link and must get its own response, to the byte.
 //
 // TAP_TIMEOUT=0 SWITCHYARD_FUZZ_INPUTS=1000000 node build/test/worker/hop/fuzz.test.js runs as many at each end.
 import t, { type Test } from 'tap';
@@ -17,11 +18,11 @@ import { RecordedExchange } from '../../support/recorded-exchange.js';
 const SEED = 20261121;
 const INPUTS = fuzzInputs(20_000);
 const BATCH = 250;
-/** Streams of one link before it is made anew: each has a place of its own. */
+/** How many streams a link carries before it is replaced: each has its own place. */
 const STREAMS_PER_LINK = 50_000;
 const VICTIM = 'the-victim';
 
-/** What the owner may get in any order: each is the business of its stream alone. */
+/** Frames that the owner may get in any order: each concerns its own stream alone. */
 const TO_OWNER: readonly FrameKind[] = ['data', 'data', 'credit', 'abort', 'reset'];
 const TO_CALLER: readonly FrameKind[] = [
   'respond',
@@ -144,7 +145,7 @@ t.test(`${INPUTS} frames at the caller, seed ${SEED}`, async (t) => {
       if (random.chance(0.5)) exchange.drain();
       if (exchange.outcome === 'none' || exchange.outcome === 'streaming') exchange.abort();
     }
-    // What the aborts say has arrived when this has: else the next requests would be counted wrongly.
+    // Once this response has arrived, so have the aborts: otherwise the next requests would be counted wrongly.
     const last = pair.forward(new RecordedExchange());
     await until(() => requests().length === 1, 'the last request');
     link.send('respond', requests()[0] ?? 0, respondHead(0));

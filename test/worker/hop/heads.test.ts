@@ -10,9 +10,9 @@ import {
 import { Random } from '../../support/random.js';
 import { head, requestHead, respondHead, u32 } from './raw-peer.js';
 
-// That heads come out as they went in is tested over real sockets, in hops.test.ts.
+// That heads are decoded as they were encoded is tested over real sockets, in hops.test.ts.
 
-t.test('heads that are cut short anywhere, or go on, are refused', async (t) => {
+t.test('heads that are cut short anywhere, or too long, are refused', async (t) => {
   const request = requestHead(7);
   const respond = respondHead(7);
   for (let length = 0; length < request.length; length++) {
@@ -52,7 +52,7 @@ t.test('unknown codes, odd string lengths and wrong credits are refused', async 
     t.throws(() => readOpenBody(payload), StreamFault);
 });
 
-t.test('whatever the bytes are, a head is read or refused with a StreamFault', async (t) => {
+t.test('whatever its bytes are, a head is read or refused with a StreamFault', async (t) => {
   const random = new Random(4_711);
   const valid = requestHead(0);
   let refused = 0;

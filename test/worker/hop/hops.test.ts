@@ -71,7 +71,7 @@ t.test('each method and form of answer, and an empty body', async (t) => {
   }
 });
 
-t.test('what headers say of the body arrives whole, or as the little that there is', async (t) => {
+t.test('the headers that mirror the body arrive whole, or as few as there are', async (t) => {
   const pair = await startHopPair(t);
   const whole = {
     protocolVersion: '2026-07-28',
@@ -97,7 +97,7 @@ t.test('what headers say of the body arrives whole, or as the little that there 
   t.equal(plain.request.mirror, NO_MIRROR, 'nothing is made for who sends none');
 });
 
-t.test('an answer given within the arrival, and a string beyond ASCII', async (t) => {
+t.test('an answer given within the arrival, and a string beyond ASCII, arrive', async (t) => {
   const pair = await startHopPair(t);
   pair.onArrival = ({ exchange }) => exchange.respond(200, 'text/plain', 'grüße');
   const downstream = pair.forward(new RecordedExchange());
@@ -105,7 +105,7 @@ t.test('an answer given within the arrival, and a string beyond ASCII', async (t
   t.equal(downstream.answer?.body.toString(), 'grüße');
 });
 
-t.test('a stream in many pieces arrives byte for byte, though the owner uses its buffer again', async (t) => {
+t.test('a stream in many pieces arrives byte for byte, though the owner reuses its buffer', async (t) => {
   const pair = await startHopPair(t);
   const random = new Random(99);
   const downstream = new RecordedExchange();
@@ -153,7 +153,7 @@ t.test('a body of a known length in parts arrives byte for byte', async (t) => {
   t.ok(downstream.written.equals(body));
 });
 
-t.test('a stream without a session id, and without a byte', async (t) => {
+t.test('a stream without a session id, and without a byte, arrives', async (t) => {
   const pair = await startHopPair(t);
   const downstream = new RecordedExchange();
   const exchange = await pair.arrive(downstream);
@@ -164,7 +164,7 @@ t.test('a stream without a session id, and without a byte', async (t) => {
   t.equal(downstream.writtenBytes, 0);
 });
 
-t.test('a slow reader costs a flat number of bytes, however long the stream', async (t) => {
+t.test('a slow reader costs a constant number of bytes, however long the stream', async (t) => {
   const pair = await startHopPair(t);
   const downstream = new RecordedExchange();
   downstream.isSlow = true;
@@ -196,7 +196,7 @@ t.test('a slow reader costs a flat number of bytes, however long the stream', as
   t.ok(outstandingMax < limits.hopWindowBytes + event.length, `${outstandingMax} bytes outstanding at most`);
 });
 
-t.test('a reader that has stopped gets no credit until it drains, and other hops go on', async (t) => {
+t.test('a reader that has stopped gets no credit until it drains, and other hops continue', async (t) => {
   const pair = await startHopPair(t);
   const downstream = new RecordedExchange();
   downstream.isSlow = true;
@@ -205,7 +205,7 @@ t.test('a reader that has stopped gets no credit until it drains, and other hops
   let drains = 0;
   exchange.onDrain = () => drains++;
   while (exchange.write(Buffer.alloc(10_000)));
-  // What this hop's owner had sent has arrived when a later answer on the same link has.
+  // Once a later response has arrived on the same link, so has everything that this hop's owner had sent.
   for (let hop = 0; hop < 5; hop++) t.equal(await pair.roundTrip(), 'responded');
   t.equal(drains, 0);
   downstream.isSlow = false;
@@ -215,7 +215,7 @@ t.test('a reader that has stopped gets no credit until it drains, and other hops
   await until(() => downstream.outcome === 'ended', 'the end');
 });
 
-t.test('the end waits for what a slow reader has not taken', async (t) => {
+t.test('the end waits for the data that a slow reader has not taken', async (t) => {
   const pair = await startHopPair(t);
   const downstream = new RecordedExchange();
   downstream.isSlow = true;
@@ -235,7 +235,7 @@ t.test('the end waits for what a slow reader has not taken', async (t) => {
   t.ok(downstream.written.equals(Buffer.concat([Buffer.from('one two '), large])), 'byte for byte');
 });
 
-t.test('a caller that goes away is gone at the owner too, once, and its link goes on', async (t) => {
+t.test('a caller that goes away is reported at the owner, once, and its link continues', async (t) => {
   const pair = await startHopPair(t);
   for (const isStreaming of [false, true]) {
     const downstream = new RecordedExchange();
@@ -248,7 +248,7 @@ t.test('a caller that goes away is gone at the owner too, once, and its link goe
       await until(() => downstream.writtenBytes === 5, 'the beginning');
     }
     downstream.abort();
-    // The owner does not know yet, and goes on answering.
+    // The owner does not know yet, and continues its response.
     if (isStreaming) exchange.write(Buffer.from('late'));
     else exchange.respond(200, 'text/plain', 'late');
     await until(() => exchange.isAborted || !isStreaming, 'the abort');
@@ -280,7 +280,7 @@ t.test('an abort reaches an owner that waits for the reader to drain', async (t)
   t.equal(await pair.roundTrip(), 'responded');
 });
 
-t.test('a caller that goes away while its answer waits for it is let go', async (t) => {
+t.test('a caller that goes away while its answer waits for it is released', async (t) => {
   const pair = await startHopPair(t);
   const downstream = new RecordedExchange();
   downstream.isSlow = true;
@@ -310,7 +310,7 @@ t.test('a request is delivered whole though its caller goes away on the way (S12
   t.equal(await pair.roundTrip(), 'responded');
 });
 
-t.test('a caller that is gone before the hop', async (t) => {
+t.test('a caller that is gone before the hop sends nothing', async (t) => {
   const pair = await startHopPair(t);
   const downstream = new RecordedExchange();
   downstream.abort();
@@ -385,7 +385,7 @@ t.test('many hops at once do not mix', async (t) => {
   t.equal(mixed, 0);
 });
 
-t.test('no owner: nothing was sent', async (t) => {
+t.test('without an owner nothing was sent', async (t) => {
   const pair = new HopPair(t);
   const downstream = pair.forward(new RecordedExchange());
   await until(() => downstream.outcome !== 'none', 'the failure');
@@ -393,7 +393,7 @@ t.test('no owner: nothing was sent', async (t) => {
   t.equal(downstream.onAbort, undefined);
 });
 
-t.test('nothing of a request is copied for an owner that is not there', async (t) => {
+t.test('nothing of a request is copied for an owner that does not exist', async (t) => {
   const pair = new HopPair(t);
   const downstream = new RecordedExchange({ body: Buffer.alloc(100 * 1024, 'b') });
   const { request } = downstream;
@@ -409,7 +409,7 @@ t.test('nothing of a request is copied for an owner that is not there', async (t
   t.equal(looks, 0);
 });
 
-t.test('a body is kept until there is an owner for it: the request may go to the next one', async (t) => {
+t.test('a body is kept until there is an owner for it, as the request may go to the next owner', async (t) => {
   const pair = new HopPair(t);
   const body = Buffer.alloc(100 * 1024, 'b');
   const downstream = pair.forward(new RecordedExchange({ body }));
@@ -423,9 +423,9 @@ t.test('a body is kept until there is an owner for it: the request may go to the
   t.equal(arrived.isBodyReleased, true);
 });
 
-t.test('an owner that was killed leaves its socket; its successor takes the place', async (t) => {
+t.test('an owner that was killed leaves its socket behind; its successor takes the place', async (t) => {
   const pair = new HopPair(t);
-  // A closing server removes the path it was given: the renamed socket stays, with nobody behind it.
+  // A closing server removes the path that it was given: the renamed socket stays, with nothing listening behind it.
   const killed = createServer().listen(join(pair.directory, 'killed.sock'));
   await once(killed, 'listening');
   await rename(join(pair.directory, 'killed.sock'), pair.ownerPath);
@@ -439,7 +439,7 @@ t.test('an owner that was killed leaves its socket; its successor takes the plac
   t.equal(await pair.roundTrip(), 'responded');
 });
 
-t.test('an owner with a successor answers what it has; what comes later goes to the successor', async (t) => {
+t.test('an owner with a successor answers what it has; later requests go to the successor', async (t) => {
   const pair = await startHopPair(t);
   const begun = new RecordedExchange();
   const exchange = await pair.arrive(begun);
@@ -447,7 +447,7 @@ t.test('an owner with a successor answers what it has; what comes later goes to 
   const between = await pair.arrive(new RecordedExchange());
   let isLeft = false;
   const left = predecessor.leave().then(() => (isLeft = true));
-  // The other worker has one link, so a new one is the successor's: what comes over it finds no predecessor.
+  // The other worker has one link, so a new one is the successor's: a request over it is unknown to the predecessor.
   t.equal(await pair.roundTrip(), 'responded');
   between.respond(200, 'text/plain', 'sent before it was known');
   t.notOk(isLeft, 'something is still under way');
@@ -457,7 +457,7 @@ t.test('an owner with a successor answers what it has; what comes later goes to 
   t.equal(await pair.roundTrip(), 'responded', 'its link is gone, and nobody needs it');
 });
 
-t.test('an owner that is lost before, within and after the beginning of an answer', async (t) => {
+t.test('the loss of an owner before, within and after the start of an answer is told apart', async (t) => {
   const pair = await startHopPair(t);
   const unanswered = new RecordedExchange();
   const streaming = new RecordedExchange();
@@ -538,7 +538,7 @@ t.test('an answer above hopAnswerBytesMax fails its hop, and no other', async (t
 
 t.test('a link carries hopsPerLinkMax hops, and one more fails', async (t) => {
   const pair = await startHopPair(t);
-  // The link is open: to send so many at once may take longer than a link may take to open.
+  // The link is opened first: sending so many hops at once may take longer than a link may take to open.
   t.equal(await pair.roundTrip(), 'responded');
   pair.arrivals.length = 0;
   let failures = 0;
@@ -560,7 +560,7 @@ t.test('the limits fit together', async (t) => {
   t.ok(limits.hopWindowBytes % 4 === 0 && limits.hopPartBytesMax <= limits.hopWindowBytes);
 });
 
-t.test('nobody is told the secret in a directory that others can enter', async (t) => {
+t.test('the secret is not sent in a directory that others can enter', async (t) => {
   const pair = await startHopPair(t);
   chmodSync(pair.directory, 0o755);
   t.equal(pair.forward(new RecordedExchange()).outcome, 'owner-lost');

@@ -1,4 +1,4 @@
-// The caller's end of a link against owners that a real worker never is.
+// The caller's end of a link against owners that behave as no real worker does.
 import t from 'tap';
 import { StreamNumbers } from '../../../src/worker/hop/streams.js';
 import { limits } from '../../../src/shared/limits.js';
@@ -11,7 +11,7 @@ import { RecordedExchange } from '../../support/recorded-exchange.js';
 const numbers = new StreamNumbers();
 const [FIRST, SECOND, THIRD] = [numbers.take(), numbers.take(), numbers.take()];
 
-/** Forwards, and waits until the owner has been asked: the request is the first stream of the newest link. */
+/** Forwards a request, and waits until the owner has received it: it is the first stream of the newest link. */
 async function ask(pair: HopPair, links: RawPeer[], downstream: RecordedExchange): Promise<RawPeer> {
   const linksBefore = links.length;
   pair.forward(downstream);
@@ -34,7 +34,7 @@ const frame = (kind: Frame['kind'], payload: Buffer | string = ''): Frame => ({
   payload: Buffer.from(payload),
 });
 
-t.test('what an owner never sends closes the link', async (t) => {
+t.test('a frame that no owner sends closes the link', async (t) => {
   const { pair, links } = await startRawOwner(t);
   const cases: [string, Frame][] = [
     ['a request', frame('request', requestHead(0))],
@@ -50,7 +50,7 @@ t.test('what an owner never sends closes the link', async (t) => {
   }
 });
 
-t.test('an answer that cannot be ends its hop, and no other on the link', async (t) => {
+t.test('an impossible answer ends its hop, and no other on the link', async (t) => {
   const { pair, links } = await startRawOwner(t);
   const open = frame('open-stream');
   const part = frame('data', Buffer.alloc(limits.hopPartBytesMax));
@@ -81,7 +81,7 @@ t.test('an answer that cannot be ends its hop, and no other on the link', async 
     for (const { kind, stream, payload } of frames) link.send(kind, stream, payload);
     await until(() => link.told(FIRST).includes('reset'), `the reset after ${name}`);
     t.equal(downstream.outcome, outcome, name);
-    // What the owner sent before it knew finds nobody.
+    // A frame that the owner sent before it knew of the reset is dropped.
     link.send('data', FIRST, 'late');
     link.send('respond', SECOND, respondHead(2));
     link.send('data', SECOND, 'ok');
@@ -92,7 +92,7 @@ t.test('an answer that cannot be ends its hop, and no other on the link', async 
   }
 });
 
-t.test('an owner that gives a stream up ends that hop alone, whatever became of it', async (t) => {
+t.test('an owner that gives up a stream ends that hop alone, in whatever state it is', async (t) => {
   const { pair, links } = await startRawOwner(t);
   const downstream = new RecordedExchange();
   const link = await ask(pair, links, downstream);
@@ -113,7 +113,7 @@ t.test('an owner that gives a stream up ends that hop alone, whatever became of 
   t.notOk(link.isClosed);
 });
 
-t.test('a request that its owner would not take is not sent', async (t) => {
+t.test('a request that its owner would refuse is not sent', async (t) => {
   const { pair, links } = await startRawOwner(t);
   const tooLong = new RecordedExchange({ passthroughHeaders: ['x', 'x'.repeat(limits.hopFrameBytesMax / 2)] });
   const other = new RecordedExchange();
@@ -125,7 +125,7 @@ t.test('a request that its owner would not take is not sent', async (t) => {
   t.equal(link.frames.filter(({ kind }) => kind === 'request').length, 1);
 });
 
-t.test('a window that the reader has taken is given back, and can be used again', async (t) => {
+t.test('a window that the reader has consumed is given back, and can be used again', async (t) => {
   const { pair, links } = await startRawOwner(t);
   const downstream = new RecordedExchange();
   const link = await ask(pair, links, downstream);
@@ -141,7 +141,7 @@ t.test('a window that the reader has taken is given back, and can be used again'
   t.equal(downstream.writtenBytes, 3 * limits.hopWindowBytes);
 });
 
-t.test('an owner that dies within a body has not begun to answer', async (t) => {
+t.test('an owner that dies within a request’s body has not begun to answer', async (t) => {
   const { pair, links } = await startRawOwner(t);
   const downstream = new RecordedExchange();
   const link = await ask(pair, links, downstream);
@@ -172,7 +172,7 @@ t.test('frames of hops that are over, or never were, do no harm', async (t) => {
   t.notOk(link.isClosed);
 });
 
-t.test('a request goes no further than its window, and to its end after its caller went away', async (t) => {
+t.test('a request is sent no further than its window, but to its end after its caller went away', async (t) => {
   const { pair, links } = await startRawOwner(t);
   const downstream = new RecordedExchange({ body: Buffer.alloc(limits.hopWindowBytes + 10) });
   const link = await ask(pair, links, downstream);
@@ -189,7 +189,7 @@ t.test('a request goes no further than its window, and to its end after its call
   t.equal(downstream.outcome, 'none');
 });
 
-t.test('the number of a stream that has ended is given out again', async (t) => {
+t.test('the number of a stream that has ended is reused', async (t) => {
   const { pair, links } = await startRawOwner(t);
   const downstream = new RecordedExchange();
   const link = await ask(pair, links, downstream);
@@ -205,7 +205,7 @@ t.test('the number of a stream that has ended is given out again', async (t) => 
   t.same(asked(), [FIRST, itsNumbers.take()], 'the same place, used once more');
 });
 
-t.test('of a large answer without room no more than a window comes, and the rest once there is room', async (t) => {
+t.test('without room, no more than a window of a large answer comes; the rest comes once there is room', async (t) => {
   const { pair, links } = await startRawOwner(t);
   const downstream = new RecordedExchange();
   downstream.hasRoom = false;
@@ -230,7 +230,7 @@ t.test('of a large answer without room no more than a window comes, and the rest
   t.ok(downstream.answer?.body.equals(Buffer.alloc(bytes, 'x')));
 });
 
-t.test('a large body is let go of once all of it was sent, and not before', async (t) => {
+t.test('a large body is released once all of it was sent, and not before', async (t) => {
   const { pair, links } = await startRawOwner(t);
   const downstream = new RecordedExchange({ body: Buffer.alloc(limits.hopWindowBytes + limits.largeMemoryFromBytes) });
   const link = await ask(pair, links, downstream);

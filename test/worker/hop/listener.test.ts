@@ -17,7 +17,7 @@ t.test('the socket is private, and gone after the close', async (t) => {
   t.notOk(existsSync(pair.ownerPath));
 });
 
-t.test('whoever does not know the secret is refused', async (t) => {
+t.test('a peer that does not know the secret is refused', async (t) => {
   const pair = await startHopPair(t);
   const secrets = [
     randomBytes(32),
@@ -41,7 +41,7 @@ t.test('whoever does not know the secret is refused', async (t) => {
   t.equal(await pair.roundTrip(), 'responded', 'a link that knows it is not disturbed');
 });
 
-t.test('a link on which nothing is said is closed', async (t) => {
+t.test('a link on which nothing is sent is closed', async (t) => {
   const pair = await startHopPair(t);
   const startMs = performance.now();
   const peer = new RawPeer(connect(pair.ownerPath));
@@ -75,7 +75,7 @@ t.test('malformed frames of a peer that knows the secret close its link alone', 
   }
 });
 
-t.test('a request that cannot be ends its stream, and no other on the link', async (t) => {
+t.test('an impossible request ends its stream, and no other on the link', async (t) => {
   const pair = await startHopPair(t);
   const unknownMethod = requestHead(0);
   unknownMethod[4] = 255;
@@ -124,7 +124,7 @@ t.test('frames that cross the end of an answer do no harm', async (t) => {
   t.same(peer.told(1), ['respond', 'respond']);
 });
 
-t.test('a worker that dies aborts what it had asked, and what it was asking is dropped', async (t) => {
+t.test('when a worker dies, its requests are aborted, and one that it has half sent is dropped', async (t) => {
   const pair = await startHopPair(t);
   const peer = await connectRaw(t, pair);
   peer.send('request', 1, requestHead(0));

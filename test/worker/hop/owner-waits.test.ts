@@ -3,7 +3,7 @@ import { limits } from '../../../src/shared/limits.js';
 import { OwnerWaits } from '../../../src/worker/hop/owner-waits.js';
 import { until } from '../../support/until.js';
 
-t.test('a request is passed on again a little later, as long as it has not waited too long', async (t) => {
+t.test('a request is passed on again after a short wait, as long as it has not waited too long', async (t) => {
   const waits = new OwnerWaits();
   let times = 0;
   t.equal(

@@ -1,4 +1,4 @@
-// Two workers as far as a hop goes: slot 0 hops to slot 1 over a real socket.
+// Two workers reduced to their hops: slot 0 hops to slot 1 over a real socket.
 import { randomBytes } from 'node:crypto';
 import type { Test } from 'tap';
 import type { Exchange } from '../../../src/relay/exchange/exchange.js';
@@ -26,9 +26,9 @@ export class HopPair {
   readonly directory: string;
   readonly secret = randomBytes(32);
   readonly hops: Hops;
-  /** What reached the owner, in order. */
+  /** The requests that reached the owner, in order. */
   readonly arrivals: Arrival[] = [];
-  /** Told of each arrival, at once. */
+  /** Called synchronously for each arrival. */
   onArrival: (arrival: Arrival) => void = () => {};
   #listener: HopListener | undefined;
   readonly #answerMemory: MessageMemory | undefined;
@@ -58,7 +58,7 @@ export class HopPair {
     this.#listener.take();
   }
 
-  /** Another owner takes the place. @returns the first one, which does not know yet. */
+  /** Starts another owner in the same place. @returns the first owner, which does not know about it yet. */
   async replaceOwner(): Promise<HopListener> {
     const predecessor = this.#listener;
     if (predecessor === undefined) throw new Error('there is no owner');
@@ -76,7 +76,7 @@ export class HopPair {
     return exchange;
   }
 
-  /** Forwards and waits until the owner has the exchange. */
+  /** Forwards a request and waits until the owner has the exchange. */
   async arrive(exchange: RecordedExchange, hop: ForwardedIdentity = HOP): Promise<Exchange> {
     const arrivedBefore = this.arrivals.length;
     this.forward(exchange, hop);
@@ -84,7 +84,7 @@ export class HopPair {
     return (this.arrivals[arrivedBefore] as Arrival).exchange;
   }
 
-  /** A whole hop from request to answer. */
+  /** Makes a whole hop, from request to response. */
   async roundTrip(): Promise<RecordedExchange['outcome']> {
     const downstream = new RecordedExchange();
     const exchange = await this.arrive(downstream);

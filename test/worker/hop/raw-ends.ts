@@ -1,11 +1,11 @@
-// One end of a hop that a real worker never is, against a real one at the other.
+// One end of a hop that behaves as no real worker does, against a real worker's code at the other end.
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import type { Test } from 'tap';
 import { HopPair } from './pair.js';
 import { RawPeer } from './raw-peer.js';
 
-/** A pair whose owner is the returned list: one raw peer for each link that was opened. */
+/** A pair whose owner is scripted: one raw peer for each link that was opened. */
 export async function startRawOwner(t: Test): Promise<{ pair: HopPair; links: RawPeer[] }> {
   const pair = new HopPair(t);
   const links: RawPeer[] = [];
@@ -19,7 +19,7 @@ export async function startRawOwner(t: Test): Promise<{ pair: HopPair; links: Ra
   return { pair, links };
 }
 
-/** A caller of the pair's owner that has said its secret. */
+/** Connects to the pair's owner as a raw peer, and sends the secret. */
 export async function connectRaw(t: Test, pair: HopPair, secret: Buffer | undefined = pair.secret): Promise<RawPeer> {
   const socket = connect(pair.ownerPath);
   t.teardown(() => socket.destroy());

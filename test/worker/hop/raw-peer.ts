@@ -1,4 +1,4 @@
-// One end of a hop's link by hand, for what a real worker never does: wrong secrets, malformed frames, half an answer.
+// One end of a hop's link, driven by hand, for what a real worker never does: wrong secrets, malformed frames, half a response.
 import type { Socket } from 'node:net';
 import { FRAME_HEADER_BYTES, FrameDecoder, writeFrameHeader, type FrameKind } from '../../../src/worker/hop/frames.js';
 
@@ -32,7 +32,7 @@ export class RawPeer {
     this.socket.write(encodeFrame({ kind, stream, payload: Buffer.from(payload) }));
   }
 
-  /** The frames of one stream, as words: `data`, and an `end` that has some, with their bytes' count. */
+  /** The frames of one stream, as words; `data`, and an `end` with a payload, with their number of bytes. */
   told(stream: number): string[] {
     return this.frames
       .filter((frame) => frame.stream === stream)
@@ -42,7 +42,7 @@ export class RawPeer {
   }
 }
 
-/** u32 · u8 or u16 and so on are the caller's; the strings follow as the heads have them. */
+/** The test encodes the fixed fields (u32, u8 or u16 and so on); the strings follow, encoded as heads have them. */
 export function head(fixed: readonly number[], strings: readonly string[]): Buffer {
   const encoded = strings.map((text) => {
     const bytes = Buffer.from(text, 'utf16le');
@@ -59,12 +59,12 @@ export function u32(value: number): Buffer {
   return bytes;
 }
 
-/** A request's head: POST, both forms of answer. */
+/** A request's head: POST, accepting both response formats. */
 export function requestHead(bodyBytes: number): Buffer {
   return head([...u32(bodyBytes), 0, 2, 0, 0], ['a-subject', 'a-host', 'a-session', '', 'an-id', 'a-parent', '']);
 }
 
-/** An answer's head: status 200, JSON. */
+/** A response's head: status 200, JSON. */
 export function respondHead(bodyBytes: number): Buffer {
   return head([...u32(bodyBytes), 200, 0], ['application/json', '']);
 }

@@ -41,7 +41,7 @@ async function connectedPair(t: Test): Promise<{ socket: Socket; peer: RawPeer }
 
 const logger = createLogger('silent', {});
 
-t.test('the frames of one turn are one write', async (t) => {
+t.test('the frames of one turn are sent in one write', async (t) => {
   const { socket, peer } = await connectedPair(t);
   let writes = 0;
   const write: (bytes: Buffer | string) => boolean = socket.write.bind(socket);
@@ -61,7 +61,7 @@ t.test('the frames of one turn are one write', async (t) => {
   t.ok(peer.frames.every(({ stream, payload }) => payload.equals(Buffer.alloc(100, stream))));
 });
 
-t.test('frames arrive whole and in order, whatever their sizes are to the batch', async (t) => {
+t.test('frames arrive whole and in order, however their sizes relate to the batch', async (t) => {
   const { socket, peer } = await connectedPair(t);
   const hopSocket = new HopSocket(socket, logger, new Handler());
   const sizes = [
@@ -84,7 +84,7 @@ t.test('frames arrive whole and in order, whatever their sizes are to the batch'
   });
 });
 
-t.test('a fault of the handler closes the socket, and what came with it is not handled', async (t) => {
+t.test('a fault of the handler closes the socket, and the frames after it are not handled', async (t) => {
   const { socket, peer } = await connectedPair(t);
   const handler = new Handler();
   handler.onKind = (kind) => {

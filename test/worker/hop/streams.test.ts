@@ -3,7 +3,7 @@ import { StreamNumbers, STREAMS_MAX, StreamTable } from '../../../src/worker/hop
 import { limits } from '../../../src/shared/limits.js';
 import { Random } from '../../support/random.js';
 
-t.test('numbers are never 0, and none is out twice', async (t) => {
+t.test('numbers are never 0, and none is in use twice', async (t) => {
   const numbers = new StreamNumbers();
   const random = new Random(3);
   const out = new Set<number>();
@@ -22,7 +22,7 @@ t.test('numbers are never 0, and none is out twice', async (t) => {
   t.ok(Math.max(...[...out].map((stream) => stream & 0xffff)) < 100, 'places are used again');
 });
 
-t.test('a number comes again after 65,535 others at the earliest', async (t) => {
+t.test('a number is reused after 65,535 others at the earliest', async (t) => {
   const numbers = new StreamNumbers();
   const first = numbers.take();
   numbers.giveBack(first);
@@ -44,7 +44,7 @@ t.test('there is a place for as many hops as a link may have', async (t) => {
   t.ok(limits.hopsPerLinkMax <= STREAMS_MAX);
 });
 
-t.test('the table finds who is behind a number, and nobody else in the same place', async (t) => {
+t.test('the table finds the stream of a number, and no other in the same place', async (t) => {
   const table = new StreamTable<{ stream: number; name: string }>();
   const one = { stream: 0x00010005, name: 'one' };
   const samePlace = { stream: 0x00020005, name: 'same place' };

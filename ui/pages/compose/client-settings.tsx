@@ -1,4 +1,4 @@
-// Settings of clients to copy, for the address at which they reach the gateway. The address is remembered by the browser; a token never is.
+// Clients' settings to copy, for the address at which they reach the gateway. The browser remembers the address, but never a token.
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { clientSettings, endpointOf } from '../../model/client-settings.js';

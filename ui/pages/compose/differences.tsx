@@ -1,4 +1,4 @@
-// What is different between two states of a composition, line by line.
+// The differences between two states of a composition, line by line.
 import type { JSX } from 'preact';
 import type { Difference } from '../../model/composition-draft.js';
 import { Said } from '../../parts/said.js';

@@ -1,4 +1,4 @@
-// How clients see one tool or prompt: another name, other words, arguments that they are not asked for.
+// The curation of one tool or prompt: another name, another description, arguments that clients do not see.
 import type { JSX } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import {
@@ -25,7 +25,7 @@ interface CurationProps {
 
 export function ItemCuration({ kind, item, curation, onChange }: CurationProps): JSX.Element {
   const [isOpen, setOpen] = useState(false);
-  // What was typed stays when it is closed.
+  // Stays set after the section is closed, so that what was typed is kept.
   const [wasOpened, setOpened] = useState(false);
   const { key, told } = item;
   const said = curatedItem(curation, kind, key);
@@ -152,7 +152,7 @@ function FixedValue({ argument: { isText }, label, value, onChange }: FixedProps
   );
   const input = useRef<HTMLInputElement>(null);
   const read = isText ? { value: text } : jsonIn(text);
-  // The form is not published while what is typed is no value.
+  // An invalid value keeps the form from being published.
   useEffect(
     () => input.current?.setCustomValidity(read === undefined ? 'This is not JSON: strings need quotes' : ''),
     [read === undefined],

@@ -17,7 +17,7 @@ interface PickerProps {
 }
 
 const SERVERS_MAX = 50;
-/** The lists of so many are read when somebody searches; of more when that is asked for. */
+/** A search reads the lists of up to this many servers by itself; of more only on request. */
 const READ_UNASKED_MAX = 100;
 
 export function ItemPicker({ servers, draft, lists, onChange }: PickerProps): JSX.Element {

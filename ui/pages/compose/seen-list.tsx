@@ -1,4 +1,4 @@
-// What clients will see of a composition, and what their rules say of it.
+// A preview of what clients will see of a composition, and which of their naming rules it breaks.
 import type { JSX } from 'preact';
 import { tokensOf, type Seen } from '../../model/seen-items.js';
 import { itemKinds } from '../../model/server-items.js';

@@ -1,4 +1,4 @@
-// What one server has, with a box beside each of it; patterns of tools, and what its names begin with.
+// The items of one server, each with a checkbox; its tool patterns, and the prefix of its names.
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Server } from '../../api/types.js';

@@ -1,18 +1,18 @@
-// What servers list, read when it is wanted and kept for as long as the page is there.
+// The lists of servers, read on demand and kept for as long as the page is open.
 import { useCallback, useRef, useState } from 'preact/hooks';
 import { ask, faultWords } from '../../api/api.js';
 import type { Server } from '../../api/types.js';
 import { itemsOf, listPaths, type ItemKind, type ServerItem, type ServerItems } from '../../model/server-items.js';
 
 export interface Lists {
-  /** By server's name. */
+  /** By the server's name. */
   readonly known: ReadonlyMap<string, ServerItems>;
-  /** Why those of a server could not be read. */
+  /** Why the lists of a server could not be read, by its name. */
   readonly faults: ReadonlyMap<string, string>;
   readonly read: (servers: readonly Server[]) => Promise<void>;
 }
 
-/** Of the control plane's requests at once. */
+/** How many servers are read at once. */
 const SERVERS_AT_ONCE = 6;
 
 export function useLists(): Lists {
@@ -34,7 +34,7 @@ export function useLists(): Lists {
       });
       for (const [name] of refused) begun.current.delete(name);
       if (refused.length === 0) continue;
-      // The rest would most likely be refused for the same reason.
+      // The rest would most likely fail for the same reason.
       for (const { name } of wanted.slice(start + SERVERS_AT_ONCE)) begun.current.delete(name);
       return;
     }
@@ -42,7 +42,7 @@ export function useLists(): Lists {
   return { known, faults, read };
 }
 
-/** Or why not, in words. */
+/** @returns the lists, or in words why they could not be read. */
 async function readLists(server: Server): Promise<ServerItems | string> {
   const items: Record<ItemKind, ServerItem[]> = { tools: [], prompts: [], resources: [] };
   try {

@@ -1,4 +1,4 @@
-// What somebody may reach at a virtual host, and why, as the workers of the dataplane know it.
+// What a subject can reach at a virtual host, and why, according to the workers of the dataplane.
 import type { JSX } from 'preact';
 import { ask } from '../../api/api.js';
 import { useQuery } from '../../api/query.js';
@@ -9,7 +9,7 @@ import { LongSaid, Said } from '../../parts/said.js';
 
 interface ExplainedToolProps {
   readonly virtualHost: string;
-  /** `''`: one's own. */
+  /** `''`: the user's own. */
   readonly subject: string;
   readonly tool: string;
 }

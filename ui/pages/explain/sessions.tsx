@@ -1,4 +1,4 @@
-// Who has sessions with the dataplane, and how their backends are.
+// Who has sessions with the dataplane, and the state of their backends.
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { ask, faultWords } from '../../api/api.js';
@@ -61,7 +61,7 @@ function SessionPages({ first }: { readonly first: SessionPage }): JSX.Element {
   const [more, setMore] = useState<readonly SessionPage[]>([]);
   const [of, setOf] = useState(first);
   const [fault, setFault] = useState('');
-  // What follows belongs to the page that it was read behind.
+  // Further pages belong to one first page: when that is read again, they are dropped.
   if (of !== first) {
     setOf(first);
     setMore([]);

@@ -1,4 +1,4 @@
-// What became of a request, by the id of its answer.
+// What became of a request, found by the id in its response.
 import type { JSX } from 'preact';
 import { ask } from '../../api/api.js';
 import { useQuery } from '../../api/query.js';

@@ -1,4 +1,4 @@
-// What the dataplane does at the moment, and did in the last minutes.
+// What the dataplane is doing now, and did in the last minutes.
 import type { JSX } from 'preact';
 import type { Live } from '../../api/live.js';
 import type { LiveReading } from '../../api/view-types.js';
@@ -34,7 +34,7 @@ export function LiveSection({ live }: { readonly live: Live }): JSX.Element {
 const WIDTH = 300;
 const HEIGHT = 48;
 
-/** What it shows is said in figures beside it. */
+/** The figures beside the chart say the same in text. */
 function Spark({ calls }: { readonly calls: readonly number[] }): JSX.Element | null {
   if (calls.length < 2) return null;
   return (

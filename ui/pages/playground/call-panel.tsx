@@ -1,4 +1,4 @@
-// One tool, prompt or resource: its form, or the same as JSON, and what became of the last request.
+// One tool, prompt or resource: its form or the same value as JSON, and the outcome of the last request.
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import type { McpSession } from '../../api/mcp.js';
@@ -90,7 +90,7 @@ export function CallPanel({ session, kind, offer }: CallPanelProps): JSX.Element
   );
 }
 
-/** @returns what is wrong with it in words, when it is no object. */
+/** @returns the object, or in words why the text is none. */
 function objectIn(text: string): { readonly value: JsonObject; readonly faults: FieldFaults } | string {
   try {
     const value = JSON.parse(text) as unknown;

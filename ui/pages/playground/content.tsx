@@ -1,4 +1,4 @@
-// A result as far as it can be looked at: texts as text, pictures from what is in the answer and from nowhere else, the rest as JSON.
+// A result, as far as it can be shown: text as text, pictures only from data in the response itself, the rest as JSON.
 import type { JSX } from 'preact';
 import { CodeBlock, LongSaid } from '../../parts/said.js';
 
@@ -16,7 +16,7 @@ interface Result {
 }
 
 const BLOCKS_MAX = 100;
-/** Pictures that cannot bring anything along. */
+/** Image types that cannot contain scripts or references. */
 const PICTURES = /^image\/(?:png|jpeg|gif|webp)$/;
 const PICTURE_CHARS_MAX = 4_000_000;
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;

@@ -1,4 +1,4 @@
-// What an endpoint offers, kind by kind: searched, and one of them chosen.
+// What an endpoint offers, by kind: a searchable list from which one item is chosen.
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { useSearchParams } from 'wouter-preact';
@@ -43,7 +43,7 @@ export function Offers({ session, target, reopen }: OffersProps): JSX.Element {
       else next.set('name', name);
       return next;
     });
-  // A link from a server's page names the tool as the server does.
+  // A link from a server's page has the tool's bare name.
   const bareTool = params.get('tool');
   const chosen = params.get('name') ?? (bareTool === null ? undefined : target.prefix + bareTool);
   const offer = offers?.find(({ name }) => name === chosen);

@@ -1,4 +1,4 @@
-// What a server asks in the middle of a call: answered here, by whoever called.
+// A server's request in the middle of a call (elicitation or sampling), answered here by the user who called.
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { blankEntries, valueOf, type FieldFaults } from '../../model/form-values.js';
@@ -10,7 +10,7 @@ import type { Question, Run } from './run.js';
 interface QuestionProps {
   readonly run: Run;
   readonly question: Question;
-  /** Takes the focus from the button that is pressed, which goes with the form. */
+  /** Moves the focus away from the pressed button, which disappears with the form. */
   readonly onReply: () => void;
 }
 

@@ -1,4 +1,4 @@
-// What became of a request: progress as it comes, questions, the answer, and both to the byte.
+// The course of a request: progress as it arrives, the server's questions, the response, and both messages as sent.
 import type { JSX } from 'preact';
 import { useRef } from 'preact/hooks';
 import type { RpcMessage } from '../../api/mcp.js';
@@ -15,7 +15,7 @@ const STATE_WORDS = { underway: 'Under way', answered: 'Answered', failed: 'Fail
 export function RunView({ run }: { readonly run: Run }): JSX.Element {
   const { state, headMs, totalMs, split, fault, questions, notices } = run;
   const outcome = useRef<HTMLHeadingElement>(null);
-  /** A button that goes away when it is pressed leaves the focus to what becomes of the request. */
+  /** A button that disappears when pressed passes the focus to the outcome. */
   const focusOutcome = (): void => outcome.current?.focus();
   const told = [
     headMs.value !== undefined && `first byte after ${Math.round(headMs.value)} ms`,

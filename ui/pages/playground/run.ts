@@ -1,4 +1,4 @@
-// One request of the playground, from its sending to its end: what was sent, what came, and how long it took.
+// One request of the playground, from sending to completion: what was sent, what was received, and how long it took.
 import { signal } from '@preact/signals';
 import { ask, faultWords } from '../../api/api.js';
 import type { McpSession, RpcMessage, Wire } from '../../api/mcp.js';
@@ -13,7 +13,7 @@ export interface Question {
   readonly params: Readonly<Record<string, unknown>>;
 }
 
-/** More of an answer is not kept as it came; it is read all the same. */
+/** Text of a response beyond this is not kept as received; it is parsed all the same. */
 const TEXT_CHARS_MAX = 1_000_000;
 const NOTICES_MAX = 200;
 const SPLIT_TRIES = 3;
@@ -30,7 +30,7 @@ export class Run {
   readonly fault = signal('');
   readonly headMs = signal<number | undefined>(undefined);
   readonly totalMs = signal<number | undefined>(undefined);
-  /** Whose time it was, as the control plane has it; `''` where it does not tell. */
+  /** How the time divides between gateway and backend, from the control plane; `''` where it does not report it. */
   readonly split = signal('');
   readonly #session: McpSession;
   readonly #abort = new AbortController();
@@ -60,7 +60,7 @@ export class Run {
     void this.#settle(answer);
   }
 
-  /** The server is told; whoever hears nothing of it is left. */
+  /** Tells the server, then aborts the request whether or not the notification arrived. */
   async cancel(): Promise<void> {
     if (this.state.value !== 'underway') return;
     this.state.value = 'cancelled';
@@ -94,7 +94,7 @@ export class Run {
     if (this.answer.value !== undefined) await this.#readSplit();
   }
 
-  /** It is known when the whole answer has gone out, which may be a moment after it has come. */
+  /** The split is known once the whole response has been sent, which may be a moment after it was received: so this retries. */
   async #readSplit(): Promise<void> {
     const path = `/requests/${encodeURIComponent(this.#gatewayId)}`;
     for (let tries = 0; this.#gatewayId !== '' && this.split.value === '' && tries < SPLIT_TRIES; tries++) {

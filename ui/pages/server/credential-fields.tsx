@@ -1,11 +1,11 @@
-// What a server wants to see before it answers. Secrets are named here, and kept by `switchyard secrets`: none is ever typed or shown.
+// The credentials that a server requires. Secrets are named here and stored with `switchyard secrets`: none is ever typed or shown.
 import type { JSX } from 'preact';
 import type { ServerDraft } from '../../model/server-draft.js';
 import { Field } from '../../parts/field.js';
 
 interface CredentialProps {
   readonly draft: ServerDraft;
-  /** What is set now; `undefined` of a new server. */
+  /** What is set now, in words; `undefined` for a new server. */
   readonly known: string | undefined;
   readonly change: (members: Partial<ServerDraft>) => void;
 }

@@ -1,4 +1,4 @@
-// How a server has been: since when it was reached or not, and why not.
+// A server's health history: when it was reachable and when not, and why not.
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { ask } from '../../api/api.js';
@@ -11,7 +11,7 @@ import { Since } from '../../parts/since.js';
 export function HealthHistory({ server }: { readonly server: Server }): JSX.Element {
   const path = `/servers/${server.id}/health`;
   const history = useQuery(path, async () => (await ask<HealthEntry[]>(path)).value);
-  // Whoever reads the server again reads this again, too: what came and went in between leaves no trace in the record.
+  // When the server is read again, so is its history: a failure that came and went in between leaves no trace in the record.
   const read = useRef(server);
   useEffect(() => {
     if (read.current === server) return;
