@@ -40,15 +40,15 @@ export const fatSessions: Experiment = {
     const backend = await stage.backend({ initializeExtras: { instructions: 'i'.repeat(30_000) } });
     const clientInfo = `{"name":"${'c'.repeat(15_000)}","version":"1"}`;
     const params = `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":${clientInfo}}`;
-    // A subject has a quarter of what there is: more of them would leave no room for anybody's new sessions, as documented.
-    const subjects = stage.scaled(3, 1);
+    // A subject's share is a quarter of the whole: more subjects would leave no room for anyone's new sessions, as documented.
+    const subjects = stage.scaled(2, 1);
     const count = stage.scaled(2_500, 500 * stage.deployment.workerCount);
     const before = stage.residentBytes;
     const answers: string[] = [];
     for (let subject = 0; subject < subjects; subject++) {
       const caller = await stage.caller({ one: { url: backend.url } });
       await openMany(stage, caller, count, params, ({ status, text }) => {
-        // A refusal's words tell whose share it was, or that the worker was too busy.
+        // The text of a refusal says whose share was exhausted, or that the worker was too busy.
         answers.push(status === 200 ? '200' : `${status} ${text.slice(0, REFUSAL_CHARS_MAX)}`);
       });
     }
@@ -59,7 +59,7 @@ export const fatSessions: Experiment = {
   },
 };
 
-/** Opens sessions over a few kept connections, as fast as they are answered. */
+/** Opens sessions over a few kept connections, each as soon as the previous one was answered. */
 async function openMany(
   stage: Stage,
   caller: Awaited<ReturnType<Stage['caller']>>,
@@ -85,7 +85,7 @@ export const allConnections: Experiment = {
   async run(stage) {
     const caller = await stage.caller({ shared: { url: stage.victim.backendUrl } });
     const sessions = await Promise.all(Array.from({ length: stage.scaled(3, 2) }, () => caller.openSession()));
-    // The calls of callers that are gone go on; with their sessions they end.
+    // Calls whose callers have disconnected continue; they end with their sessions.
     stage.scope.teardown(() => Promise.all(sessions.map((session) => session.delete())));
     const answers: string[] = [];
     const calls = sessions.flatMap((session) =>
@@ -99,7 +99,7 @@ export const allConnections: Experiment = {
         () => undefined,
       );
     });
-    // Time for the victim to be hurt, and to open sessions beside all of it.
+    // Time for the victim to be disturbed, and to open sessions meanwhile.
     await new Promise((resolve) => setTimeout(resolve, stage.scaled(8_000, 2_000)));
     return `${calls.length} hanging calls; answered at once: ${tally(answers)}`;
   },
@@ -189,7 +189,7 @@ export const slowReader: Experiment = {
   },
 };
 
-/** Bytes of a body that is read a piece at a time, after a long stop; as many as come before the connection ends. */
+/** Pauses for long, then reads a response piece by piece. @returns the bytes that arrive before the connection ends. */
 async function readSlowly(stage: Stage, request: Buffer): Promise<number> {
   const { hostname, port } = new URL(stage.origin);
   const socket = connect({ host: hostname, port: Number(port) });
