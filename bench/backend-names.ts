@@ -1,9 +1,9 @@
 // The backends of every scenario, by the names that the gateway's user configs give them.
 
-/** Those that are called, in a process of their own. */
+/** The backends that are called, in a process of their own. */
 export const calledBackendNames = ['alpha', 'beta'] as const;
 
-/** Those that are only listed, in another process: their long answers must not keep calls waiting. */
+/** The backends that are only listed, in another process, so that their long responses do not delay calls. */
 export const listedBackendNames = [
   'many0',
   'many1',

@@ -1,6 +1,6 @@
-// The MCP servers behind everything that is measured, as one process of its own: raw sockets and answers computed in
-// advance, so that it costs a fraction of what is measured. It understands the requests of its three callers (the
-// gateway, nginx, the load) and is no model of an HTTP server. Hot.
+// The MCP servers behind everything that is measured, in a separate process: raw sockets and precomputed responses, so that
+// it costs a fraction of what is measured. It understands the requests of its three callers (the gateway, nginx, the load)
+// and is no model of an HTTP server. Hot path.
 import { randomUUID } from 'node:crypto';
 import { createServer, type Socket } from 'node:net';
 import { Confirmations } from './confirmations.js';
@@ -26,17 +26,17 @@ const READ = '"method":"resources/read"';
 const READ_URI = `"uri":"${resourceUri}"`;
 const CONTENT_LENGTH = /\r\ncontent-length: *(\d+)\r\n/i;
 
-/** What follows the id of a call's answer, by backend and tool. */
+/** The part of a call's response after the id, by backend and tool. */
 const answerTails = new Map<string, string>();
-/** What follows the id of a resource's answer, by backend. */
+/** The part of a resource's response after the id, by backend. */
 const resourceTails = new Map<string, string>();
 /** By their length. */
 const toolLists = new Map<number, readonly string[]>();
-/** What follows the id of a call's answer where requests have no session, by backend. */
+/** The part of a call's response after the id where requests have no session, by backend. */
 const modernTails = new Map<string, string>();
 const confirmations = new Confirmations();
 
-/** What a backend declares beside its tools, by the last word of its path. */
+/** The capabilities that a backend declares, by the last word of its path. */
 const capabilities: Readonly<Record<string, unknown>> = {
   resources: { tools: {}, resources: {} },
   changes: { tools: { listChanged: true } },
@@ -44,8 +44,8 @@ const capabilities: Readonly<Record<string, unknown>> = {
 };
 
 /**
- * Every backend listens on a port of its own, told to the parent. Which one is meant, how it answers, how many tools
- * it lists and what else it has is in the path: `/alpha/json/250/none`.
+ * Starts a listener, whose port is reported to the parent. The path says which backend is meant, how it answers, how many tools it lists
+ * and what else it offers: `/alpha/json/250/none`.
  */
 async function listen(port: number): Promise<number> {
   const server = createServer({ noDelay: true }, serve);
@@ -60,12 +60,12 @@ function serve(socket: Socket): void {
   let charsNeeded = 0;
   // latin1 keeps one character per byte, so lengths can be counted in characters.
   socket.setEncoding('latin1');
-  // Whoever hangs up in the middle of an answer is the load at the end of a run.
+  // Connections are broken in the middle of a response by the load at the end of a run.
   socket.on('error', () => socket.destroy());
   socket.on('close', () => confirmations.forget(socket));
   socket.on('data', (chunk: string) => {
     pending += chunk;
-    // A long body comes in many pieces: looking at each would copy all before it.
+    // A long body comes in many pieces, and searching each would copy everything before it.
     if (pending.length < charsNeeded) return;
     charsNeeded = 0;
     for (;;) {
@@ -110,7 +110,7 @@ function answerCall(head: string, body: string, backend: string, style: AnswerSt
   if (!hasSession(head)) return emptyAnswer('400 Bad Request');
   const nameStart = body.indexOf(CALL_NAME) + CALL_NAME.length;
   const tool = tools.get(body.slice(nameStart, body.indexOf('"', nameStart)));
-  // Any other name or arguments were damaged on the way; the error is a wrong body in the eyes of the load.
+  // Any other name or arguments were damaged on the way; the load counts the error response as a wrong body.
   if (tool === undefined || !body.includes(`"arguments":${tool.arguments}`)) {
     return emptyAnswer('422 Unprocessable Content');
   }
@@ -119,7 +119,7 @@ function answerCall(head: string, body: string, backend: string, style: AnswerSt
   return tool === confirmTool ? confirmations.ask(socket, message) : messageAnswer(message, style);
 }
 
-/** Of one that speaks MCP 2026-07-28 and nothing else. */
+/** Answers as a server that speaks only MCP 2026-07-28. */
 function answerModern(body: string, backend: string, toolCount: number): string {
   const isModern = body.includes(CLAIM);
   if (isModern && body.includes(CALL)) {
@@ -169,7 +169,7 @@ function remembered<Key, Value>(values: Map<Key, Value>, key: Key, create: () =>
   return value;
 }
 
-/** Everything but calls: rare, so it may parse. */
+/** Answers everything but calls: rare, so it may parse. */
 function answerOther(body: string, style: AnswerStyle, toolCount: number, offer: string): string {
   if (confirmations.take(body)) return emptyAnswer('202 Accepted');
   const { id, method } = JSON.parse(body) as { id?: string | number; method?: string };
@@ -203,20 +203,20 @@ function answerOther(body: string, style: AnswerStyle, toolCount: number, offer:
   }
 }
 
-/** Messages are ASCII, so their characters are their bytes. An event stream is chunked, as real servers send it. */
+/** Messages are ASCII, so a character is a byte. An event stream is chunked, as real servers send it. */
 function messageAnswer(message: string, style: AnswerStyle, headers = '', status = '200 OK'): string {
   if (style === 'json') {
     return `HTTP/1.1 ${status}\r\n${headers}content-type: application/json\r\ncontent-length: ${message.length}\r\n\r\n${message}`;
   }
   const events = asEventStream(message);
-  // `x-accel-buffering` has nginx pass events on as they come, as it must in front of any event stream.
+  // `x-accel-buffering` makes nginx pass events on as they come, as it must in front of any event stream.
   return (
     `HTTP/1.1 200 OK\r\n${headers}content-type: text/event-stream\r\ncache-control: no-cache\r\nx-accel-buffering: no\r\n` +
     `transfer-encoding: chunked\r\n\r\n${events.length.toString(16)}\r\n${events}\r\n0\r\n\r\n`
   );
 }
 
-/** Of an event stream that goes on, and on which nothing is said. */
+/** The head of an event stream that stays open, and a comment; nothing follows. */
 const STANDING_STREAM =
   'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n' +
   '3\r\n:\n\n\r\n';
@@ -225,9 +225,9 @@ function emptyAnswer(status: string): string {
   return `HTTP/1.1 ${status}\r\ncontent-length: 0\r\n\r\n`;
 }
 
-// Without its parent it has nothing to serve.
+// Without its parent it has no purpose.
 process.on('disconnect', () => process.exit());
-// The ports to listen on are its words; 0 is any free one.
+// The ports to listen on are the arguments; 0 means any free one.
 const ports = await Promise.all(process.argv.slice(2).map((word) => listen(Number(word))));
-// Started by hand it has nobody to tell, and listens all the same.
+// When started by hand, there is no parent to report to.
 process.send?.(ports);

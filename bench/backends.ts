@@ -1,4 +1,4 @@
-// The backends' processes as the orchestrator sees them. Without anything in front they are the `direct` yardstick.
+// The backends' processes as the orchestrator sees them. With nothing in front, they are the `direct` yardstick.
 import { fileURLToPath } from 'node:url';
 import { calledBackendNames, listedBackendNames, type BackendName } from './backend-names.js';
 import type { ChildProcesses } from './child-processes.js';
@@ -8,11 +8,11 @@ import { backendPath } from './virtual-hosts.js';
 
 export interface Backends {
   readonly pids: readonly number[];
-  /** A port for each, so that they are different servers to a gateway. */
+  /** A port for each, so that the gateway takes them for different servers. */
   readonly ports: ReadonlyMap<BackendName, number>;
 }
 
-/** @param firstPort of the called backends, which then have neighbouring ports; 0: any free ones. */
+/** @param firstPort of the called backends, which then have consecutive ports; 0: any free ones. */
 export async function startBackends(children: ChildProcesses, firstPort = 0): Promise<Backends> {
   const called = await startProcess(children, 'backends', calledBackendNames, firstPort);
   const listed = await startProcess(children, 'listed-backends', listedBackendNames, 0);
@@ -41,7 +41,7 @@ export function backendUrl({ ports }: Backends, ...[virtualHost, backend]: Param
   return `http://127.0.0.1:${ports.get(backend)}${backendPath(virtualHost, backend)}`;
 }
 
-/** Of spans. Not where the calls go: no backend's connections are shared with it. */
+/** Where spans go. Not a port that calls go to, so that no backend's connections are shared with it. */
 export function collectorUrl({ ports }: Backends): string {
   return `http://127.0.0.1:${ports.get(listedBackendNames[0])}${COLLECTOR_PATH}`;
 }

@@ -1,13 +1,13 @@
-// The baseline: what the figures were when they were last found right. A figure that moved away from it, to either side,
-// is a change that somebody must look at. Pure.
+// The baseline: the figures when they were last found to be right. A figure that moves away from it, up or down, is a change
+// that needs an explanation. Pure.
 import { figuresOf } from './figures.js';
 import type { BenchResults } from './results.js';
 import type { ScenarioName } from './scenario.js';
 import { renderTable } from './table.js';
 
-/** Below, the baseline is out of date, or the bench does not measure what it did: make it anew once that is clear. */
+/** Below this, the baseline is outdated, or the bench no longer measures the same: write a new one once that is clear. */
 export const RELATIVE_MIN = 0.85;
-/** Above, the gateway has become slower against its yardstick. */
+/** Above this, the gateway has become slower relative to its yardstick. */
 export const RELATIVE_MAX = 1.2;
 
 export interface BaselineFigure {
@@ -18,7 +18,7 @@ export interface BaselineFigure {
 }
 
 export interface Baseline {
-  /** Of the results that it was made of. */
+  /** When the results were measured that the baseline was made from. */
   readonly startedAt: string;
   readonly commit: string;
   readonly processor: string;
@@ -32,7 +32,7 @@ export interface Comparison {
   readonly connections: number;
   readonly before: number | undefined;
   readonly now: number;
-  /** `new`: the baseline does not have it. */
+  /** `new`: the baseline lacks the figure. */
   readonly verdict: 'ok' | 'slower' | 'faster' | 'new';
 }
 
@@ -42,7 +42,7 @@ export function createBaseline(results: BenchResults): Baseline {
   return { startedAt, commit, processor, loadAverageBefore, figures: baselineFigures(results) };
 }
 
-/** Every figure of the results against the baseline's. What only the baseline has was not run, and is not compared. */
+/** Compares every figure of the results with the baseline's. Figures that only the baseline has were not run, and are skipped. */
 export function compareWithBaseline(results: Pick<BenchResults, 'runs'>, { figures }: Baseline): Comparison[] {
   return baselineFigures(results).map(({ scenario, connections, value }) => {
     const before = figures.find((each) => each.scenario === scenario && each.connections === connections)?.value;
@@ -50,7 +50,7 @@ export function compareWithBaseline(results: Pick<BenchResults, 'runs'>, { figur
   });
 }
 
-/** Nothing that could be compared is no success. */
+/** An empty comparison is no success. */
 export function isWithinBounds(comparisons: readonly Comparison[]): boolean {
   return (
     comparisons.some(({ verdict }) => verdict === 'ok') &&
@@ -84,7 +84,7 @@ function baselineFigures({ runs }: Pick<BenchResults, 'runs'>): BaselineFigure[]
   });
 }
 
-/** More digits would pretend to a precision that no run has. */
+/** More digits would suggest a precision that no run has. */
 function rounded(value: number): number {
   return Math.round(value * 1_000) / 1_000;
 }
@@ -93,6 +93,6 @@ function verdictOf(before: number | undefined, now: number): Comparison['verdict
   if (before === undefined) return 'new';
   const relative = now / before;
   if (relative > RELATIVE_MAX) return 'slower';
-  // A baseline of zero has no ratio; it can only be left.
+  // A baseline of zero has no ratio; any change leaves it.
   return relative >= RELATIVE_MIN ? 'ok' : 'faster';
 }

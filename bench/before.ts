@@ -1,9 +1,9 @@
-// `--against`: another build of this program, commonly of the commit before, takes the place of every yardstick. Both builds
-// are measured in the same rounds, so that what the machine does meanwhile it does to both. Pure.
+// `--against`: another build of this program, usually of the commit before, replaces every yardstick. Both builds are
+// measured in the same rounds, so that other load on the machine affects both alike. Pure.
 import type { LoadMeasure, Measure, Scenario } from './scenario.js';
 import type { PlaceName } from './targets.js';
 
-/** What a change may cost. */
+/** The highest ratio that a change may have. */
 export const AGAINST_GOAL = 1.03;
 
 const placesBefore: Readonly<Partial<Record<PlaceName, PlaceName>>> = {
@@ -11,7 +11,7 @@ const placesBefore: Readonly<Partial<Record<PlaceName, PlaceName>>> = {
   'two-workers': 'two-workers-before',
 };
 
-/** The same scenario with nothing measured but the gateway's own figure, now and before. */
+/** The same scenario, limited to the gateway's own figure, now and before. */
 export function heldAgainstBefore(scenario: Scenario): Scenario {
   const now = scenario.measures.filter(isOfGateway);
   return {
@@ -22,7 +22,7 @@ export function heldAgainstBefore(scenario: Scenario): Scenario {
   };
 }
 
-/** Whether there is a figure that can be taken of both builds. */
+/** Whether the scenario has a figure that both builds can be measured for. */
 export function canBeHeldAgainstBefore({ measures }: Scenario): boolean {
   return measures.some(isOfGateway);
 }

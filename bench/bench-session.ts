@@ -1,11 +1,11 @@
-// Sessions of the load, outside of what is measured: opening them, closing them, and the headers of their requests.
+// Sessions of the load, outside of the measured window: opening them, closing them, and the headers of their requests.
 import type { ConnectionPlan, Step } from './load-plan.js';
 
 export const SESSION_HEADER = 'mcp-session-id';
-/** A slower answer is a fault. */
+/** A slower response is a fault. */
 export const ANSWER_SECONDS_MAX = 10;
 
-/** A connection of the plan, and the session that its opening steps made, if they made one. */
+/** A connection of the plan, and the session that its opening steps created, if any. */
 export interface OpenedConnection {
   readonly plan: ConnectionPlan;
   readonly sessionId: string | undefined;
@@ -17,7 +17,7 @@ export async function openSession(origin: string, plan: ConnectionPlan): Promise
   return { plan, sessionId };
 }
 
-/** The same, each request over a connection of its own. */
+/** Opens a session with each request on a connection of its own. */
 export function openSessionAnywhere(origin: string, plan: ConnectionPlan): Promise<OpenedConnection> {
   return openSession(origin, { ...plan, headers: { ...plan.headers, connection: 'close' } });
 }
@@ -37,7 +37,7 @@ export function headersOf(plan: ConnectionPlan, step: Step, sessionId: string | 
   };
 }
 
-/** Answers the session id that its answer brought. */
+/** Returns the session id that the response carries. */
 async function send(
   origin: string,
   plan: ConnectionPlan,

@@ -1,4 +1,4 @@
-// The rounds: makes each measure of each point in turn, and keeps what came of it.
+// The rounds: takes each measure of each point in turn, and collects the runs.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { faultCount } from './fault-counter.js';
 import type { Gateways } from './gateway.js';
@@ -16,36 +16,36 @@ import { longListScript } from './scenarios.js';
 import { isPeerName, type PlaceName, type Target } from './targets.js';
 import type { User } from './users.js';
 
-/** So many requests let V8 compile what they run through; after a few hundred it still interprets half of a large message's path. */
+/** Enough requests for V8 to compile their code; after a few hundred it still interprets half of a large message's path. */
 const REHEARSED_REQUESTS = 4_000;
 const REHEARSAL_MS = 300;
-/** Of a scenario whose requests take long. */
+/** Limits the rehearsals of a scenario whose requests take long. */
 const REHEARSALS_MAX = 50;
-/** Of turns within a round, which follow each other soon. */
+/** For turns within a round, which follow each other soon. */
 const TURN_WARM_UP_MS = 400;
-/** The one who asks for long lists begins this much earlier than the measured calls, and stays until after them. */
+/** The user who asks for long lists begins this much before the measured calls, and continues this long after them. */
 const LISTS_LEAD_MS = 500;
 
-/** Sessions that listen are watched for so many times as long as a load: twice the time between two comments on a stream. */
+/** Listening sessions are watched for this many times as long as a load: twice the time between two comments on a stream. */
 const QUIET_TIMES = 10;
 
-/** Sessions that are each called once, for each millisecond that a load would take. */
+/** How many sessions are each called once, per millisecond that a load would take. */
 const FIRST_CALLS_PER_MS = 2;
 
 export interface BenchParts {
   readonly targets: ReadonlyMap<PlaceName, Target>;
   readonly backendPids: readonly number[];
-  /** One for each connection, and at the end one who asks for long lists. */
+  /** A user for each connection, and a last one who asks for long lists. */
   readonly users: readonly User[];
   readonly load: MeasuringProcess<LoadPlan>;
   readonly longLists: MeasuringProcess<LoadPlan>;
   readonly listScript: MeasuringProcess<RunTimes>;
-  /** Where a scenario shares a Redis. */
+  /** Present where a scenario shares a Redis. */
   readonly redisReads: { readonly redis: BenchRedis; readonly process: MeasuringProcess<ReadsPlan> } | undefined;
   readonly gateways: Gateways;
 }
 
-/** One measure of one point, once. */
+/** One measure of one point, taken once. */
 interface Take {
   readonly point: Point;
   readonly measure: Measure;
@@ -61,7 +61,7 @@ export class Bench {
     this.#parts = parts;
   }
 
-  /** Rounds are the outer loop: what the machine does to one minute hits all runs of a round, and one round only. */
+  /** Rounds are the outer loop, so that other load on the machine in some minute affects all runs of one round, and only that round. */
   async run(points: readonly Point[], options: BenchOptions): Promise<Run[]> {
     const measures = points.flatMap((point) => point.scenario.measures.map((measure) => ({ point, measure })));
     const rehearsed = measures.filter(({ measure }) => measure.kind !== 'idle');
@@ -69,7 +69,7 @@ export class Bench {
       points.flatMap((each) => takesOf(each, round, options)),
     );
     const progress = new Progress(rehearsed.length + rounds.flat().length);
-    // Compiles hot code before anything counts, and ends a bench that cannot succeed before it takes its minutes.
+    // Compiles hot code before anything counts, and ends a bench that cannot succeed before it takes minutes.
     for (const { point, measure } of rehearsed) {
       progress.step(`rehearsal: ${describe(point, measure)}`);
       await this.#rehearse(point, measure);
@@ -87,7 +87,7 @@ export class Bench {
     let requests = 0;
     for (let times = 0; times < REHEARSALS_MAX && requests < REHEARSED_REQUESTS; times += 1) {
       const { measurement } = await this.#measure(0, point, measure, { warmUpMs: 0, measureMs: REHEARSAL_MS });
-      // A peer's faults are told in its rows; what is ours or a yardstick must have none.
+      // A peer's faults are shown in its rows; our gateway and the yardsticks must have none.
       if (faultCount(measurement.faults) > 0 && isPeerName(measure.target)) return;
       if (faultCount(measurement.faults) > 0) {
         throw new Error(`${describe(point, measure)}: ${JSON.stringify(measurement.faults)}`);
@@ -136,7 +136,7 @@ export class Bench {
     };
   }
 
-  /** Half of what the gateway answers in a closed loop: measured as its round begins, and kept for its yardstick. */
+  /** Half of the gateway's rate in a closed loop: measured as its round begins, and kept for its yardstick. */
   async #halfRate(point: Point, measure: LoadMeasure, times: RunTimes): Promise<number> {
     if (measure.target === 'gateway') {
       const saturating: LoadMeasure = { kind: 'load', target: 'gateway', place: 'gateway' };
@@ -159,7 +159,7 @@ export class Bench {
     });
     const calls = sleep(LISTS_LEAD_MS).then(() => this.#parts.load.run(plan));
     const [measurement, { faults }] = await Promise.all([calls, lists]);
-    // Calls beside lists that went wrong say nothing.
+    // Calls beside failing lists are no valid measurement.
     return faultCount(measurement.faults) > 0 || faultCount(faults) === 0 ? measurement : { ...measurement, faults };
   }
 
@@ -181,7 +181,7 @@ export class Bench {
     }
   }
 
-  /** The time of both gateways counts: who has a session hears that another one has it, too. */
+  /** CPU time of both gateways counts, because the first one is notified that the second has the session, too. */
   async #measureFirstCalls(
     { scenario, connections }: Point,
     { opensAt, place }: FirstCallMeasure,
@@ -221,8 +221,8 @@ export class Bench {
 }
 
 /**
- * One round of a point. Where CPU time is compared, the targets take turns in it, and who is the first of one is the last of the
- * next: what the machine does meanwhile favours neither. Each turn counts as a round of its own.
+ * One round of a point. Where CPU time is compared, the targets take turns within it, and their order alternates from turn to turn, so
+ * that other load on the machine favours none. Each turn counts as a round of its own.
  */
 function takesOf(point: Point, roundIndex: number, options: Pick<BenchOptions, keyof RunTimes | 'cpuTurns'>): Take[] {
   const { measures, figure } = point.scenario;
@@ -236,12 +236,12 @@ function takesOf(point: Point, roundIndex: number, options: Pick<BenchOptions, k
   }).flat();
 }
 
-/** Without what else the options say: a plan crosses to another process. */
+/** Drops all other options, because a plan is sent to another process. */
 function timesOf({ warmUpMs, measureMs }: RunTimes): RunTimes {
   return { warmUpMs, measureMs };
 }
 
-/** Of a target whose users all have the same. */
+/** The token of a target whose users all have the same one. */
 function tokenOf({ token }: Target): { readonly token?: string } {
   return token === undefined ? {} : { token };
 }

@@ -1,4 +1,4 @@
-// The chart of latencies over the kept results, as an SVG of its own: readable on light and dark pages. Pure.
+// The chart of latencies over the kept results, as a standalone SVG: readable on light and dark pages. Pure.
 import type { BenchResults, Run } from './results.js';
 import { median } from './statistics.js';
 import type { TargetName } from './targets.js';
@@ -7,9 +7,9 @@ const WIDTH = 860;
 const HEIGHT = 400;
 /** Around the plot: the axes' labels on two sides, the legend on the right. */
 const PLOT = { left: 70, top: 50, right: 700, bottom: 320 };
-/** Dates that fit below the plot. */
+/** How many dates fit below the plot. */
 const DATES_MAX = 8;
-/** The first point that a bench has of these is drawn. */
+/** The number of connections of the point that is drawn. */
 const CONNECTIONS = 16;
 
 interface Series {
@@ -26,7 +26,7 @@ const allSeries: readonly Series[] = [
   { title: 'nginx, p50', target: 'nginx', percentile: 'p50Us', className: 'nginx dashed' },
 ];
 
-/** Of one bench: a latency for each series that it measured. */
+/** One bench: a latency for each series that it measured. */
 interface Sample {
   readonly label: string;
   readonly valuesMs: ReadonlyMap<Series, number>;
@@ -72,7 +72,7 @@ text { fill: #e6edf3 } .grid { stroke: #30363d } .axis { stroke: #8b949e }
 }
 </style>`;
 
-/** A median of a tenth of a millisecond and a p99 of tens share one picture. Ticks are 1, 2 and 5 of each decade. */
+/** Puts medians of a tenth of a millisecond and p99s of tens into one picture. Ticks are 1, 2 and 5 of each decade. */
 class LogScale {
   readonly ticks: readonly number[];
   readonly #low: number;
@@ -123,7 +123,7 @@ function seriesLines(
   return [`<polyline points="${path}" class="${series.className}"/>`, ...dots];
 }
 
-/** Every so many, so that no two overlap; slanted. */
+/** Labels every nth date, slanted, so that no two overlap. */
 function dateLabels(samples: readonly Sample[], x: (index: number) => number): string[] {
   const stride = Math.ceil(samples.length / DATES_MAX);
   return samples.flatMap(({ label }, index) => {

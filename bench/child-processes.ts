@@ -1,5 +1,4 @@
-// The processes of a bench: started pinned to a core, their output kept in files, killed when the bench ends in
-// whatever way.
+// The processes of a bench: started pinned to a core, with their output kept in files, and killed however the bench ends.
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, readFileSync } from 'node:fs';
@@ -8,12 +7,12 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const LOG_TAIL_CHARS = 2_000;
-/** For an orderly end; who takes longer is killed. */
+/** The time for an orderly end; a child that takes longer is killed. */
 const STOP_MS_MAX = 5_000;
 
 /**
- * What is measured has a core of its own; load and backends share the other. Two workers have a core each: one of
- * these is the load's as well when there is no third.
+ * The target has a core of its own; load and backends share the other. Two workers have a core each, one of which they share with the
+ * load when there is no third.
  */
 export type Core = 'target' | 'load' | 'two-targets';
 
@@ -28,7 +27,7 @@ export interface ChildSetup {
   readonly core: Core;
   readonly command: string;
   readonly words: readonly string[];
-  /** More variables of its environment. */
+  /** Additional environment variables. */
   readonly environment?: Readonly<Record<string, string>>;
   readonly hasChannel?: boolean;
 }
@@ -36,24 +35,24 @@ export interface ChildSetup {
 export class ChildProcesses {
   readonly #logDirectory: string;
   readonly #children = new Set<ChildProcess>();
-  /** Those whose end is wanted. */
+  /** Children that are being stopped on purpose. */
   readonly #stopping = new Set<ChildProcess>();
-  /** Processes can be kept on a core each: Linux with `taskset` and two cores. */
+  /** Whether each process can be pinned to a core: needs Linux with `taskset`, and two cores. */
   readonly isPinned = canPin();
-  /** Rejects when a child ends by itself: nothing measured after that would mean anything. */
+  /** Rejects when a child ends by itself: any measurement after that would be void. */
   readonly failure: Promise<never>;
   #fail: (error: Error) => void = () => {};
 
   constructor(logDirectory: string) {
     this.#logDirectory = logDirectory;
     this.failure = new Promise((_, reject) => (this.#fail = reject));
-    // Who races against it later gets it; until then it is no unhandled rejection.
+    // Others race against this promise later; until then its rejection must not count as unhandled.
     this.failure.catch(() => {});
-    // Before others who hear it: what one of them throws keeps the next from hearing it.
+    // Before other listeners: if one of them throws, the next ones are not called.
     process.prependOnceListener('exit', () => this.#killAll());
   }
 
-  /** Throws when there is no such command. */
+  /** Throws when the command does not exist. */
   async start(setup: ChildSetup): Promise<ChildProcess & { pid: number }> {
     const { name, core, command, words, environment, hasChannel = false } = setup;
     const logPath = join(this.#logDirectory, `${name}.log`);
@@ -63,13 +62,13 @@ export class ChildProcesses {
     const child = spawn(file ?? command, rest, {
       env: { ...process.env, ...environment },
       stdio: hasChannel ? ['ignore', log, log, 'ipc'] : ['ignore', log, log],
-      // A process group of its own: killed whole, workers included, and not hit by the terminal's Ctrl-C.
+      // A process group of its own: killed as a whole, workers included, and not hit by the terminal's Ctrl-C.
       detached: true,
-      // Plans hold bodies of megabytes; as JSON they would take seconds to cross.
+      // Plans hold bodies of megabytes, which would take seconds to transfer as JSON.
       serialization: 'advanced',
     });
     closeSync(log);
-    // At once: a bench may be ended before the child has told that it runs.
+    // At once, because the bench may be ended before the child has reported that it runs.
     this.#children.add(child);
     try {
       await new Promise<void>((resolve, reject) => child.once('spawn', resolve).once('error', reject));
@@ -88,7 +87,7 @@ export class ChildProcesses {
     return Object.assign(child, { pid });
   }
 
-  /** Ends them, or all there are, in good order, so that each waits for processes of its own. */
+  /** Stops the children, or all of them, gracefully, so that each waits for processes of its own. */
   async stop(children: readonly ChildProcess[] = [...this.#children]): Promise<void> {
     const ends = children.map(async (child) => {
       this.#stopping.add(child);
@@ -103,7 +102,7 @@ export class ChildProcesses {
       try {
         if (pid !== undefined) process.kill(-pid, 'SIGKILL');
       } catch {
-        // Ended in this moment.
+        // It has just ended.
       }
     }
   }

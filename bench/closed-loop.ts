@@ -1,5 +1,5 @@
-// A closed loop, driven by autocannon: each connection sends its next request when it has the answer to its last. A
-// histogram of our own stands in for autocannon's, which keeps whole milliseconds only.
+// A closed loop, driven by autocannon: each connection sends its next request after the response to its last. Latencies go
+// into our own histogram, because autocannon's keeps whole milliseconds only.
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import autocannon from 'autocannon';
@@ -9,12 +9,12 @@ import type { LoadPlan, Measurement, Step } from './load-plan.js';
 import { MeasuredWindow } from './measured-window.js';
 import type { PlacedSessions } from './placed-sessions.js';
 
-/** How often autocannon looks whether it was stopped. */
+/** How often autocannon checks whether it was stopped. */
 const STOP_CHECK_MS = 50;
-/** After a plan's own time autocannon would end by itself: only reached when something is stuck. */
+/** When autocannon ends by itself, after a plan's own time: only reached when something hangs. */
 const SPARE_SECONDS = 30;
 
-/** A connection whose session is known, or is chosen when it is known where the connection landed. */
+/** A connection whose session is known, or is chosen once it is known which worker the connection landed on. */
 export interface LoopedConnection extends OpenedConnection {
   readonly placed: PlacedSessions | undefined;
 }
@@ -36,7 +36,7 @@ export async function runClosedLoop(plan: LoadPlan, connections: readonly Looped
         client.setRequests(firstRequestsOf(client, next.value, faults));
       },
     },
-    () => {}, // Makes it answer the emitter; the result comes with `done`.
+    () => {}, // Makes autocannon return the emitter; the result comes with `done`.
   );
   instance.on('response', (_client, _status, _bytes, latencyMs) => {
     faults.onAnswer();
@@ -44,7 +44,7 @@ export async function runClosedLoop(plan: LoadPlan, connections: readonly Looped
   });
   instance.on('reqError', (error: unknown) => faults.onError(error));
   const ended = once(instance, 'done') as Promise<[autocannon.Result]>;
-  // A window before the first answer would see a target that is still busy with its first tokens and connections.
+  // A window that opens before the first response would see a target still busy with its first tokens and connections.
   const answered = once(instance, 'response');
   const late = sleep(ANSWER_SECONDS_MAX * 1_000, undefined, { ref: false });
   await Promise.all([sleep(plan.warmUpMs), Promise.race([answered, late])]);
@@ -56,7 +56,7 @@ export async function runClosedLoop(plan: LoadPlan, connections: readonly Looped
   return { ...window.figures(), faults: faults.count(result) };
 }
 
-/** A placed connection first opens a session to see where it landed, and then loops with the one that is wanted. */
+/** A placed connection first opens a session to see where it landed, and then loops with a session at the wanted place. */
 function firstRequestsOf(
   client: autocannon.Client,
   connection: LoopedConnection,
@@ -80,7 +80,7 @@ function firstRequestsOf(
   ];
 }
 
-/** The loop of a connection as autocannon takes it. Steps whose session is known from the start are built only once. */
+/** The loop of a connection in autocannon's form. Steps whose session is known from the start are built only once. */
 function requestsOf({ plan, sessionId }: OpenedConnection, faults: FaultCounter): autocannon.Request[] {
   let currentSessionId = sessionId;
   return plan.script.loop.map((step: Step) => ({

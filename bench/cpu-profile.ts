@@ -1,7 +1,7 @@
-// Reads a CPU profile as Node writes it, and tells where the time went. Pure.
+// Reads a CPU profile as Node writes it, and sums up where the time went. Pure.
 import { renderTable } from './table.js';
 
-/** The part of a `.cpuprofile` file that is looked at. */
+/** The part of a `.cpuprofile` file that is used. */
 export interface CpuProfile {
   /** µs of the monotonic clock, which all processes of a machine share. */
   readonly startTime: number;
@@ -9,27 +9,27 @@ export interface CpuProfile {
     readonly id: number;
     readonly callFrame: { readonly functionName: string; readonly url: string; readonly lineNumber: number };
   }[];
-  /** Ids of nodes, each with the time that it took. */
+  /** Ids of the sampled nodes. */
   readonly samples: readonly number[];
-  /** µs since the sample before. */
+  /** µs since the previous sample. */
   readonly timeDeltas: readonly number[];
 }
 
 export interface SelfTime {
   readonly name: string;
-  /** `file:line`; empty for what has none. */
+  /** `file:line`; empty where there is none. */
   readonly place: string;
   readonly us: number;
 }
 
-/** Waiting, and what the profiler takes for itself, is nobody's time. */
+/** Waiting, and the profiler's own time, count for no function. */
 const NOT_WORK: ReadonlySet<string> = new Set(['(idle)', '(root)']);
-/** Of a place: the end tells more than the beginning. */
+/** A long place is cut at its beginning, since the end is more telling. */
 const PLACE_CHARS_MAX = 60;
 
 /**
- * Of each function, without those that it called; longest first.
- * @param fromUs samples before are left out, so that starting is not counted; of the profile's clock.
+ * The time of each function, without the functions that it called; longest first.
+ * @param fromUs samples before this time of the profile's clock are left out, so that startup does not count.
  */
 export function selfTimes({ startTime, nodes, samples, timeDeltas }: CpuProfile, fromUs: number): SelfTime[] {
   const byFunction = new Map<string, { name: string; place: string; us: number }>();
@@ -53,7 +53,7 @@ export function selfTimes({ startTime, nodes, samples, timeDeltas }: CpuProfile,
   return [...byFunction.values()].filter(({ name, us }) => us > 0 && !NOT_WORK.has(name)).sort((a, b) => b.us - a.us);
 }
 
-/** Shares are of the time that was worked. */
+/** Shares are relative to the total working time. */
 export function selfTimeTable(times: readonly SelfTime[], lines: number): string {
   const workedUs = times.reduce((sum, { us }) => sum + us, 0);
   return renderTable<SelfTime>(

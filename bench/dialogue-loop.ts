@@ -1,5 +1,5 @@
-// A closed loop of calls within which the caller is asked something. Each connection is two: one for the calls, whose answers
-// are event streams, and one for what the caller answers meanwhile. Hot.
+// A closed loop of calls within which the caller is asked something. Each connection consists of two: one for the calls,
+// whose responses are event streams, and one for the caller's answers meanwhile. Hot path.
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ANSWER_SECONDS_MAX, headersOf, type OpenedConnection } from './bench-session.js';
@@ -30,7 +30,7 @@ export async function runDialogues(plan: LoadPlan, connections: readonly OpenedC
   return { ...window.figures(), faults: tally.faults(lostCount) };
 }
 
-/** What all dialogues of a run have in common. */
+/** Shared by all dialogues of a run. */
 class Tally {
   readonly #window: MeasuredWindow;
   readonly #counter = new FaultCounter();
@@ -76,9 +76,9 @@ class Dialogue {
   #calls: Socket | undefined;
   #replies: Socket | undefined;
   #startedMs = 0;
-  /** The last message that came on the stream. */
+  /** The data of the last event on the stream. */
   #lastData = '';
-  /** The call's answer, and that a reply has arrived. */
+  /** How many responses are outstanding: the call's, and that to the caller's answer. */
   #waitingFor = 0;
 
   constructor(origin: string, { plan, sessionId }: OpenedConnection, tally: Tally) {
@@ -137,7 +137,7 @@ class Dialogue {
     this.#replies?.write(requestBytes(this.#origin.host, { ...this.#step, body, headers: this.#headers }));
   }
 
-  /** @param body of an answer that was no event stream, and is wrong for that. */
+  /** @param body of a response that was not an event stream, and is wrong for that reason. */
   #onAnswer(status: number, body: string): void {
     this.#tally.onAnswer(this.#step, status, this.#lastData + body, performance.now() - this.#startedMs);
     this.#onPart();
@@ -148,7 +148,7 @@ class Dialogue {
     this.#onPart();
   }
 
-  /** The next call begins when both have come. */
+  /** The next call begins when both responses have come. */
   #onPart(): void {
     this.#waitingFor -= 1;
     if (this.#waitingFor === 0 && !this.#tally.isOver) this.begin();

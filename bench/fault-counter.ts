@@ -1,11 +1,11 @@
-// Counts what makes a run's figures void: wrong bodies, refused requests, broken connections. A proxy that answers
-// quickly and wrongly must not look fast.
+// Counts what makes a run's figures void: wrong bodies, refused requests, broken connections. A proxy that answers quickly
+// but wrongly must not look fast.
 import type { Faults, Step } from './load-plan.js';
 
-/** Of the beginning of one body in the sample, and of its end: there a list says which backends it lacks. */
+/** How much of a body's beginning, and of its end, the sample shows: the end of a list names the backends that it lacks. */
 const SAMPLE_CHARS_MAX = 300;
 
-/** What of autocannon's result says that something went wrong. */
+/** The parts of autocannon's result that report faults. */
 export interface RunTotals {
   readonly errors: number;
   readonly non2xx: number;
@@ -26,7 +26,7 @@ export class FaultCounter {
     this.#sample ??= error instanceof Error ? error.message : String(error);
   }
 
-  /** Hot. The status is counted elsewhere, so a wrong body here is one that came with a good status. */
+  /** Hot path. The status is counted elsewhere, so a wrong body here is one that came with a good status. */
   checkAnswer(step: Step, status: number, body: string): void {
     const isGood = status >= 200 && status < 300;
     if (isGood && isExpected(step, body)) return;
@@ -39,8 +39,8 @@ export class FaultCounter {
     return {
       errors,
       non2xx,
-      // autocannon connects again without a word when a connection ends, and the request on it is forgotten. Each
-      // connection has exactly one request under way when the run is stopped; more without an answer were lost.
+      // autocannon silently reconnects when a connection ends, and forgets the request on it. Each connection has exactly
+      // one request under way when the run is stopped; any further ones without a response were lost.
       lost: Math.max(0, requests.sent - this.#answers - connections),
       wrongBodies: this.#wrongBodies,
       sample: this.#sample,

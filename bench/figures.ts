@@ -1,4 +1,4 @@
-// The one figure of each point that counts: what it is for the gateway and for its yardstick, and their ratio. Pure.
+// The one figure of each point that counts: for the gateway, for its yardstick, and their ratio. Pure.
 import { MeasuredPoint } from './points.js';
 import { cpuUsPerUnit, type Run } from './results.js';
 import type { FigureKind } from './scenario.js';
@@ -8,13 +8,13 @@ import type { TargetName } from './targets.js';
 export interface PointFigure {
   readonly point: MeasuredPoint;
   readonly gateway: Spread;
-  /** `undefined` where a figure stands for itself, and where the yardstick was not measured. */
+  /** `undefined` where a figure stands alone, and where the yardstick was not measured. */
   readonly yardstick: Spread | undefined;
   /** To the yardstick of the same round. */
   readonly ratio: Spread | undefined;
 }
 
-/** Of a run, in µs or in bytes. */
+/** The figure of a run, in µs or in bytes. */
 export const figureOf: Readonly<Record<FigureKind, (run: Run) => number>> = {
   cpu: cpuUsPerUnit,
   p50: ({ measurement }) => measurement.latency.p50Us,
@@ -22,7 +22,7 @@ export const figureOf: Readonly<Record<FigureKind, (run: Run) => number>> = {
   resident: ({ measurement }) => measurement.targetResidentBytes / measurement.requests,
 };
 
-/** Points without a run of the gateway have none. */
+/** Points without a run of the gateway are left out. */
 export function figuresOf(runs: readonly Run[]): PointFigure[] {
   return MeasuredPoint.group(runs).flatMap((point) => {
     const { figure, yardstick, yardstickWith } = point.scenario;

@@ -1,6 +1,6 @@
-// How soon `find_tools` answers once the lists were read. The first question makes the catalogue of all tools, the others go by it.
-// Started by hand: `node build/bench/find-tools.js [tools] [backends]`. No gateway and no network: a list thread as a worker has it,
-// and lists as large as real ones.
+// How soon `find_tools` answers once the lists were read. The first question builds the catalogue of all tools, which later ones
+// use. Started by hand: `node build/bench/find-tools.js [tools] [backends]`. No gateway and no network: a list thread as a worker
+// has it, and lists as large as real ones.
 import { pino } from 'pino';
 import { listKinds } from '../src/protocol/list-kinds.js';
 import type { ReadPage } from '../src/relay/list-merge/answer-reading.js';
@@ -107,7 +107,7 @@ async function ask(key: number, query: string): Promise<number> {
   });
 }
 
-// As with the first question of a process, whose backends are asked meanwhile.
+// As with the first question in a process, which prepares this while the backends are asked.
 merger.prepareCatalogues(SUBJECT);
 const parts: BackendPages<ReadPage>[] = [];
 for (const [n, backend] of [...virtualHost.backends.values()].entries())

@@ -1,14 +1,14 @@
-// The first call of a session, over and over: sessions are opened, then each is called once, perhaps at another gateway than it was
-// opened at, then all are ended. Nothing but the calls is measured.
+// The first call of a session, many times: sessions are opened, then each is called once, possibly at another gateway than the one
+// it was opened at, then all are ended. Only the calls are measured.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { closeSession, openSession, sendStep, type OpenedConnection } from './bench-session.js';
 import { FaultCounter } from './fault-counter.js';
 import type { FirstCalls, LoadPlan, Measurement } from './load-plan.js';
 import { MeasuredWindow } from './measured-window.js';
 
-/** Opening and ending are many at once: nobody measures them. */
+/** How many sessions are opened or ended at once, which is not measured. */
 const UNMEASURED_AT_ONCE = 32;
-/** What is still written down or told of the opened sessions is over by then. */
+/** By then all records and notifications about the opened sessions have been written. */
 const SETTLE_MS = 100;
 
 export async function runFirstCalls(plan: LoadPlan, { opensAt, sessions, atOnce }: FirstCalls): Promise<Measurement> {

@@ -1,4 +1,4 @@
-// The gateway under test: the production build, its user configs in an embedded store made for the bench.
+// The gateway under test: the production build, with its user configs in an embedded store created for the bench.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -17,24 +17,24 @@ import { virtualHostNames, virtualHosts, type VirtualHostName } from './virtual-
 const ownProgram = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 
 export interface GatewaySetup {
-  /** Of its process, and of its log. */
+  /** The name of its process, and of its log. */
   readonly name: string;
   readonly workers: 1 | 2;
-  /** What it stands for; `gateway` or `two-workers` when it is not given. */
+  /** The place that it takes; `gateway` or `two-workers` unless given. */
   readonly place?: PlaceName;
-  /** `--session-directory`; the default when it is not given. */
+  /** `--session-directory`; the default unless given. */
   readonly directory?: 'none' | 'store';
-  /** That it finds user configs in; the embedded store when it is not given. */
+  /** The Redis with its user configs; the embedded store unless given. */
   readonly redis?: BenchRedis | undefined;
-  /** Another build's main.js; our own when it is not given. */
+  /** Another build's main.js; our own unless given. */
   readonly program?: string;
   /** For Node itself; the workers inherit it. */
   readonly nodeWords?: readonly string[];
-  /** Lists of backends are answered from memory. */
+  /** Lists of backends are answered from a cache. */
   readonly isListing?: boolean;
-  /** Figures are kept, as they are by default: the gateways that are compared with others have none. */
+  /** Metrics are kept, as they are by default: gateways that are compared with others have none. */
   readonly isCounting?: boolean;
-  /** Spans of every request go to a collector, one of the backends' processes. */
+  /** Spans of every request go to a collector, in one of the backends' processes. */
   readonly isTracing?: boolean;
 }
 
@@ -80,7 +80,7 @@ export class Gateways {
     return gateways;
   }
 
-  /** The same user configs for gateways that share this Redis. */
+  /** Writes the same user configs for gateways that share this Redis. */
   async shareIn({ storeOptions }: BenchRedis): Promise<void> {
     await writeUserConfigs(storeOptions, this.#configs);
   }
@@ -101,7 +101,7 @@ export class Gateways {
         ...['--token-verification-public-key', this.#keyPath],
         ...['--upstream-connection-mode', 'plain-text-or-tls', '--log-level', 'warn'],
       ],
-      // Not on the command line, where an earlier build would refuse it.
+      // Not on the command line, where an earlier build would refuse the options.
       environment: {
         SWITCHYARD_ADMIN_ADDRESS: isCounting ? `127.0.0.1:${await freePort()}` : 'off',
         SWITCHYARD_SECRETS_DIRECTORY: this.#secretsPath,

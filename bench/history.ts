@@ -12,7 +12,7 @@ export function readHistory(directory: string): BenchResults[] {
     .sort((a, b) => (a.startedAt < b.startedAt ? -1 : 1));
 }
 
-/** Throws when it is no file of results. */
+/** Throws when the file does not contain results. */
 export function readResults(path: string): BenchResults {
   const value = JSON.parse(readFileSync(path, 'utf8')) as Partial<BenchResults> | null;
   if (typeof value?.startedAt !== 'string' || !Array.isArray(value.runs)) {

@@ -1,5 +1,5 @@
-// One keep-alive connection that sends the same request over and over, and reads answers that have a length. Enough
-// HTTP for a load that must cost less than what it measures. Hot.
+// One keep-alive connection that sends the same request repeatedly, and reads responses with a content length. Just enough
+// HTTP for a load that must cost less than what it measures. Hot path.
 import { connect, type Socket } from 'node:net';
 
 const HEAD_END = '\r\n\r\n';
@@ -14,9 +14,9 @@ export interface RepeatedRequest {
 }
 
 export interface ExchangeEvents {
-  /** @param sentMs as it was given with the request. */
+  /** @param sentMs as given with the request. */
   readonly onAnswer: (status: number, body: string, sentMs: number) => void;
-  /** The connection is of no use any more. */
+  /** The connection is no longer usable. */
   readonly onFault: (error: Error) => void;
 }
 
@@ -45,7 +45,7 @@ export class HttpExchanges {
     return new HttpExchanges(socket, requestBytes(host, request), events);
   }
 
-  /** Only when the last request was answered. */
+  /** To be called only when the last request was answered. */
   send(sentMs: number): void {
     this.#sentMs = sentMs;
     this.#socket.write(this.#request);
@@ -76,7 +76,7 @@ export class HttpExchanges {
   }
 }
 
-/** All of a request, as it goes out. */
+/** The whole request, as it is sent. */
 export function requestBytes(host: string, { method, path, headers, body = '' }: RepeatedRequest): Buffer {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   const length = `content-length: ${Buffer.byteLength(body)}\r\n`;

@@ -1,7 +1,7 @@
-// What idle sessions weigh: a gateway of its own gets some sessions to warm up, then many, and nothing is asked in them.
-// Its own, because memory that an earlier load left free would take the sessions in, and they would seem to weigh nothing.
-// Sessions may listen, each on a GET stream of its own: what the kernel holds for their connections is nobody's memory, what
-// uWebSockets.js holds is the gateway's.
+// How much memory idle sessions take: a separate gateway gets some sessions to warm up, then many, and no requests in them.
+// It is separate because memory left free by an earlier load would be reused, and sessions would seem to take none. Sessions
+// may listen, each on a GET stream of its own: the kernel's memory for their connections counts for no process, but that of
+// uWebSockets.js counts for the gateway.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openSession } from './bench-session.js';
 import type { StartedGateway } from './gateway.js';
@@ -10,10 +10,10 @@ import type { ConnectionPlan, Measurement, Quiet } from './load-plan.js';
 import { MeasuredWindow } from './measured-window.js';
 import { cpuUsOf, processTree, residentBytesOf } from './process-usage.js';
 
-/** Opened before: they fill caches, compile code, and have the heap grow to its working size. */
+/** Sessions opened first, as a share: they fill caches, compile code, and make the heap grow to its working size. */
 const WARM_UP_SHARE = 0.5;
 const OPENED_AT_ONCE = 32;
-/** Memory has settled when it has not shrunk or grown by more than this between two looks. */
+/** Memory has settled when it has changed by no more than this between two checks. */
 const SETTLED_BYTES = 256 * 1024;
 const SETTLE_CHECK_MS = 500;
 const SETTLE_CHECKS_MAX = 20;
@@ -30,7 +30,7 @@ export async function measureIdleSessions(setup: IdleSetup): Promise<Measurement
   return { ...figures, faults };
 }
 
-/** @param quietMs how long it is looked what they cost while nothing is said. */
+/** @param quietMs how long their cost is measured while nothing is sent. */
 export async function measureListeningSessions(setup: IdleSetup, quietMs: number): Promise<Measurement> {
   const listening: ListeningSession[] = [];
   try {
@@ -63,7 +63,7 @@ async function weigh(
   window.close();
   const bytesAfter = await settledBytes(targetPids);
   const figures = { ...window.figures(), targetResidentBytes: Math.max(0, bytesAfter - bytesBefore) };
-  // A session that could not be opened has thrown.
+  // Any session that could not be opened has thrown.
   return { figures, faults: { errors: 0, non2xx: 0, lost: 0, wrongBodies: 0, sample: undefined }, targetPids };
 }
 
@@ -93,7 +93,7 @@ async function openSessions(
   await Promise.all(Array.from({ length: OPENED_AT_ONCE }, openNext));
 }
 
-/** As collectors work when it is quiet: a reading right after the load would count its garbage. */
+/** Garbage collectors work when it is quiet: a reading right after the load would include garbage. */
 async function settledBytes(pids: readonly number[]): Promise<number> {
   let bytes = residentBytesOf(pids);
   for (let check = 0; check < SETTLE_CHECKS_MAX; check += 1) {

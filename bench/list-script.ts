@@ -1,5 +1,5 @@
-// The yardstick for lists, a process of its own: a bare script that parses and writes again the lists of all backends,
-// from bytes to bytes, with nothing of a gateway around it.
+// The yardstick for lists, in a separate process: a bare script that parses and rewrites the lists of all backends, from
+// bytes to bytes, without a gateway around it.
 import type { LoadReply, RunTimes } from './load-plan.js';
 import { MeasuredWindow } from './measured-window.js';
 import { listAnswer, toolTexts } from './tool-list.js';
@@ -10,7 +10,7 @@ const lists = backends.map((_, id) => Buffer.from(listAnswer(String(id), toolTex
 
 function run({ warmUpMs, measureMs }: RunTimes): LoadReply {
   repeatFor(warmUpMs, () => {});
-  // It is its own target.
+  // This process is its own target.
   const window = new MeasuredWindow({ targetPids: [process.pid], backendPids: [] });
   window.open();
   repeatFor(measureMs, (ms) => window.record(ms));

@@ -1,4 +1,4 @@
-// A session whose GET stream is open, or the stream of a `subscriptions/listen`, on a connection of its own that stays.
+// A session with an open GET stream, or the stream of a `subscriptions/listen`, on a connection of its own that stays open.
 import { connect, type Socket } from 'node:net';
 import { ANSWER_SECONDS_MAX, headersOf, openSession } from './bench-session.js';
 import { requestBytes } from './http-exchanges.js';
@@ -13,7 +13,7 @@ export class ListeningSession {
     this.#socket = socket;
   }
 
-  /** The stream has begun, or it throws. */
+  /** Resolves when the stream has begun, and throws otherwise. */
   static async open(origin: string, plan: ConnectionPlan): Promise<ListeningSession> {
     const { sessionId } = await openSession(origin, plan);
     const [opening] = plan.script.opening;
@@ -36,7 +36,7 @@ export class ListeningSession {
     if (!head.toString('latin1').startsWith(GOOD))
       throw new Error(`${step.method} was answered ${head.toString('latin1', 0, 200)}`);
     socket.setTimeout(0);
-    // Whatever comes is of no interest, but must be read.
+    // The contents do not matter, but must be read.
     socket.removeAllListeners('error').removeAllListeners('end');
     socket.on('error', () => socket.destroy()).resume();
     return new ListeningSession(socket);

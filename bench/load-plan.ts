@@ -1,26 +1,26 @@
-// What the orchestrator asks of the load process and what it gets back: plain data that crosses as one message each.
+// What the orchestrator sends to the load process and gets back: plain data, in one message each.
 
-/** One request of a script, and what its answer must be. */
+/** One request of a script, and the expected response. */
 export interface Step {
   readonly method: 'POST' | 'DELETE';
   readonly path: string;
   readonly body: string | undefined;
-  /** Beside those of its connection. */
+  /** In addition to those of its connection. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** `opens`: the answer brings a session id, which every later step of the connection carries; without one they are in none. */
+  /** `opens`: the response brings a session id, which every later step of the connection carries; without one they have none. */
   readonly session: 'opens' | 'carries';
-  /** The exact answer; `undefined` where only the status counts, or a part. */
+  /** The exact response body; `undefined` where only the status, or a part, is checked. */
   readonly expectedBody: string | undefined;
-  /** What the answer must hold, where its other bytes are for the target to choose. */
+  /** What the response must contain, where the target may choose its other bytes. */
   readonly expectedPart?: string;
   /**
-   * The answer is an event stream on which the caller is asked something: this is the result that it gives. The expected
-   * body is then the message with which the stream ends.
+   * The response is an event stream on which the caller is asked something: this is the result that it answers. The expected body is then
+   * the message with which the stream ends.
    */
   readonly reply?: string;
 }
 
-/** What one connection does: `opening` once and unmeasured, `loop` over and over, `closing` once at the end. */
+/** What one connection does: `opening` once and unmeasured, `loop` repeatedly, `closing` once at the end. */
 export interface Script {
   readonly opening: readonly Step[];
   readonly loop: readonly Step[];
@@ -28,12 +28,12 @@ export interface Script {
 }
 
 export interface ConnectionPlan {
-  /** On each of its requests. */
+  /** For each of its requests. */
   readonly headers: Readonly<Record<string, string>>;
   readonly script: Script;
 }
 
-/** Which of a gateway's workers own the sessions of a connection: the one that it landed on, or another. */
+/** Which of a gateway's workers owns the sessions of a connection: the one that it landed on, or another. */
 export interface Placement {
   readonly owner: 'home' | 'other';
   readonly workers: number;
@@ -51,33 +51,33 @@ export interface LoadPlan extends RunTimes {
   readonly connections: readonly ConnectionPlan[];
   /** `undefined`: wherever the kernel puts them. */
   readonly placement: Placement | undefined;
-  /** Of all connections together, in an open loop; `undefined`: each connection sends when it has its last answer. */
+  /** The rate of all connections together, in an open loop; `undefined`: each connection sends its next request after its last response. */
   readonly requestsPerSecond: number | undefined;
   /** Processes whose CPU time is taken as the measured window opens and closes. */
   readonly targetPids: readonly number[];
   readonly backendPids: readonly number[];
-  /** Instead of a loop: the loop's one step is done once in each of so many sessions. */
+  /** Instead of a loop: the loop's one step is done once in each of a number of sessions. */
   readonly firstCalls?: FirstCalls | undefined;
 }
 
 export interface FirstCalls {
-  /** Scheme, host and port of the gateway that the sessions are opened at. */
+  /** Scheme, host and port of the gateway at which the sessions are opened. */
   readonly opensAt: string;
   readonly sessions: number;
-  /** Calls under way. */
+  /** Concurrent calls. */
   readonly atOnce: number;
 }
 
-/** What is read from a Redis, over and over. */
+/** Repeated reads from a Redis. */
 export interface ReadsPlan extends RunTimes {
   readonly redisPort: number;
-  /** Under way. */
+  /** Concurrent reads. */
   readonly atOnce: number;
 }
 
 /**
- * Of whole bodies, to the last byte of the answer: from the request's write in a closed loop, and in an open loop from
- * the moment that it was due, so that waiting for a free connection counts.
+ * Until the last byte of the response: from the request's write in a closed loop; in an open loop from the moment it was due, so that
+ * waiting for a free connection counts.
  */
 export interface Latency {
   readonly p50Us: number;
@@ -86,19 +86,19 @@ export interface Latency {
   readonly p99_9Us: number;
 }
 
-/** What went wrong, warm-up included. Anything but zeros makes the figures void. */
+/** What went wrong, including the warm-up. Anything but zeros makes the figures void. */
 export interface Faults {
   /** Connection errors and timeouts. */
   readonly errors: number;
   readonly non2xx: number;
-  /** Requests whose connection was closed before their answer. */
+  /** Requests whose connection was closed before their response. */
   readonly lost: number;
   readonly wrongBodies: number;
-  /** The first fault in words. */
+  /** A description of the first fault. */
   readonly sample: string | undefined;
 }
 
-/** Everything but the faults is of the measured window alone. */
+/** Everything but the faults covers only the measured window. */
 export interface Measurement {
   readonly requests: number;
   readonly elapsedMs: number;
@@ -107,9 +107,9 @@ export interface Measurement {
   readonly targetCpuUs: number;
   readonly backendCpuUs: number;
   readonly loadCpuUs: number;
-  /** As the window closes; of idle sessions, what they added to what was there as it opened. */
+  /** As the window closes; for idle sessions, what they added since it opened. */
   readonly targetResidentBytes: number;
-  /** Of a while in which nothing was asked, where that was measured. */
+  /** CPU time during a period without requests, where that was measured. */
   readonly quiet?: Quiet;
   readonly faults: Faults;
 }

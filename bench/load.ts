@@ -1,4 +1,4 @@
-// The load process: plays one plan after the other and answers each with a measurement.
+// The load process: plays one plan after the other and responds to each with a measurement.
 import { closeSession, openSession } from './bench-session.js';
 import { runClosedLoop, type LoopedConnection } from './closed-loop.js';
 import type { ConnectionPlan, LoadPlan, LoadReply, Measurement } from './load-plan.js';
@@ -38,11 +38,11 @@ process.on('message', (plan: LoadPlan) => {
     (error: unknown) => reply({ kind: 'failed', reason: error instanceof Error ? describe(error) : String(error) }),
   );
 });
-// Without its parent it has nothing to do.
+// Without its parent it has no purpose.
 process.on('disconnect', () => process.exit());
 reply({ kind: 'ready' });
 
-/** `fetch` hides what went wrong in the cause. */
+/** `fetch` hides the reason of a failure in `cause`. */
 function describe(error: Error): string {
   return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message;
 }

@@ -1,11 +1,11 @@
-// Ports of the loopback interface: finding a free one, and waiting until somebody serves it.
+// Ports of the loopback interface: finding a free one, and waiting until a server listens on it.
 import { connect, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const START_MS_MAX = 20_000;
 const RETRY_MS = 50;
 
-/** Free when it was asked for. Somebody else may take it before it is used; then the start fails and says so. */
+/** A port that is free now. Another process may take it before it is used; then the start fails with that error. */
 export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
@@ -15,7 +15,7 @@ export async function freePort(): Promise<number> {
   return address.port;
 }
 
-/** Resolves when a GET is answered with whatever status. */
+/** Resolves when a GET is answered with any status. */
 export async function waitUntilAnswering(name: string, url: string): Promise<void> {
   const deadlineMs = performance.now() + START_MS_MAX;
   for (;;) {

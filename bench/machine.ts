@@ -1,8 +1,8 @@
-// What a bench ran on and what it measured: figures mean nothing without it.
+// What a bench ran on and what it measured: figures are meaningless without it.
 import { execFileSync } from 'node:child_process';
 import { cpus, loadavg, totalmem } from 'node:os';
 
-/** Up to here nobody else disturbs. */
+/** Up to this load average, no other process disturbs the bench. */
 const LOAD_AVERAGE_QUIET = 0.5;
 
 export interface Machine {
@@ -15,7 +15,7 @@ export interface Machine {
   readonly commit: string;
   /** Target on one core, load and backends on another. */
   readonly isPinned: boolean;
-  /** Of one minute, before the bench began: above 0.5 somebody else was busy. */
+  /** Of one minute, before the bench began: above 0.5, other processes were busy. */
   readonly loadAverageBefore: number;
 }
 
@@ -33,13 +33,13 @@ export function describeMachine(nginx: string, isPinned: boolean): Machine {
   };
 }
 
-/** What is said before anything is measured. */
+/** The line printed before anything is measured. */
 export function loadAverageLine({ loadAverageBefore }: Machine): string {
   const warning = loadAverageBefore >= LOAD_AVERAGE_QUIET ? ': somebody else is busy, the figures will be rough' : '';
   return `load average ${loadAverageBefore}${warning}`;
 }
 
-/** Figures of a busy machine are no measure for later ones. @throws where the bench began on one. */
+/** Figures from a busy machine are no standard for later ones. @throws when the bench began on one. */
 export function refuseBusyBaseline({ loadAverageBefore }: Pick<Machine, 'loadAverageBefore'>): void {
   if (loadAverageBefore < LOAD_AVERAGE_QUIET) return;
   throw new Error(

@@ -1,5 +1,5 @@
-// `npm run bench`: starts everything, puts the same load on each target in turn for some rounds, and publishes what came
-// of it. Exit status 0, 1 when anything was answered wrongly, 2 out of the baseline's bounds, 64 for a wrong command line.
+// `npm run bench`: starts everything, puts the same load on each target in turn for some rounds, and publishes the results.
+// Exit status 0; 1 when a response was wrong, 2 when a figure left the baseline's bounds, 64 for a wrong command line.
 import { Bench } from './bench.js';
 import { ChildProcesses } from './child-processes.js';
 import { readResults } from './history.js';

@@ -1,5 +1,5 @@
-// The part of a load run that counts: between `open` and `close`, answers are counted and timed and the CPU time of the
-// watched processes is taken. Everything before (connections, warm caches) and after stays out. Hot.
+// The part of a load run that counts: between `open` and `close`, responses are counted and timed and the CPU time of the
+// watched processes is taken. Everything before (connections, warm caches) and after is excluded. Hot path.
 import { createHistogram } from 'node:perf_hooks';
 import type { LoadPlan, Measurement } from './load-plan.js';
 import { cpuUsOf, residentBytesOf } from './process-usage.js';
@@ -34,8 +34,8 @@ export class MeasuredWindow {
   }
 
   /**
-   * @param latencyMs of one whole answer.
-   * @param atMs when it came, or was due: what was not in the window does not count, even when it is told later.
+   * @param latencyMs of one whole response.
+   * @param atMs when it came, or was due: a time outside the window does not count, even when it is recorded later.
    */
   record(latencyMs: number, atMs = performance.now()): void {
     if (this.#opened === undefined || atMs < this.#opened.atMs) return;
@@ -44,7 +44,7 @@ export class MeasuredWindow {
     this.#latencyUs.record(Math.max(1, Math.round(latencyMs * 1_000)));
   }
 
-  /** Once it is closed. */
+  /** To be called once the window is closed. */
   figures(): Omit<Measurement, 'faults'> {
     const [opened, closed] = [this.#opened, this.#closed];
     if (opened === undefined || closed === undefined) throw new Error('the window was not opened and closed');

@@ -1,5 +1,5 @@
-// A process that measures, as the orchestrator sees it: the load, or a yardstick that needs none. One plan at a time in,
-// one measurement out.
+// A process that measures, as the orchestrator sees it: the load, or a yardstick that needs none. It takes one plan at a
+// time, and returns one measurement.
 import type { ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { ChildProcesses, Core } from './child-processes.js';
@@ -15,17 +15,17 @@ export class MeasuringProcess<Plan extends RunTimes> {
     this.#child = child;
   }
 
-  /** Plays loads on targets. */
+  /** Puts loads on targets. */
   static startLoad(children: ChildProcesses, name: string): Promise<MeasuringProcess<LoadPlan>> {
     return MeasuringProcess.#start(children, name, 'load.js', 'load');
   }
 
-  /** The yardstick for lists; runs where the gateway runs. */
+  /** The yardstick for lists, on the gateway's core. */
   static startListScript(children: ChildProcesses): Promise<MeasuringProcess<RunTimes>> {
     return MeasuringProcess.#start(children, 'list-script', 'list-script.js', 'target');
   }
 
-  /** What a read of a record costs by itself; runs where the gateways run. */
+  /** The yardstick for reading a record from Redis, on the gateways' core. */
   static startReads(children: ChildProcesses): Promise<MeasuringProcess<ReadsPlan>> {
     return MeasuringProcess.#start(children, 'redis-reads', 'redis-reads.js', 'target');
   }

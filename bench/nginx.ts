@@ -1,4 +1,4 @@
-// The yardstick: nginx as a plain reverse proxy before the same backends. One worker, keep-alive on both sides, no log.
+// The yardstick: nginx as a plain reverse proxy in front of the same backends. One worker, keep-alive on both sides, no log.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { freePort, waitUntilAnswering } from './loopback.js';
 import type { Target } from './targets.js';
 import { backendPath } from './virtual-hosts.js';
 
-/** As in `1.22.1`. Throws when nginx is not installed. */
+/** For example `1.22.1`. Throws when nginx is not installed. */
 export function nginxVersion(): string {
   const { error, stderr } = spawnSync('nginx', ['-v'], { encoding: 'utf8' });
   if (error !== undefined) {
@@ -36,8 +36,8 @@ export async function startNginx(children: ChildProcesses, directory: string, ba
 }
 
 /**
- * Nothing may make nginx slower than it is: no connection ends after a number of requests, heads and bodies fit their
- * buffers and never go to files.
+ * Nothing may slow nginx down: no connection ends after a number of requests, and heads and bodies fit their buffers and never go to
+ * files.
  */
 export function nginxConfig(home: string, port: number, { ports }: Backends): string {
   const upstreams = backendNames.map(
@@ -60,7 +60,7 @@ export function nginxConfig(home: string, port: number, { ports }: Backends): st
   const temporaryPaths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
     (kind) => `\n  ${kind}_temp_path ${join(home, kind)};`,
   );
-  // Started by root, it would give its worker a user that cannot enter the scratch directory.
+  // Started as root, nginx would run its worker as a user that cannot enter the scratch directory.
   const user = process.getuid?.() === 0 ? 'user root;\n' : '';
   return `${user}daemon off;
 worker_processes 1;

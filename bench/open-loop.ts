@@ -1,5 +1,5 @@
-// An open loop: requests are due at an even rate, whatever becomes of the earlier ones. autocannon's own rate sends what
-// is due in a second at its start, all at once, which would measure a burst and no rate.
+// An open loop: requests are due at an even rate, whatever happens to the earlier ones. autocannon's own rate mode sends all
+// requests of a second at its start, which would measure a burst instead of a rate.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ANSWER_SECONDS_MAX, headersOf, type OpenedConnection } from './bench-session.js';
 import { FaultCounter } from './fault-counter.js';
@@ -7,7 +7,7 @@ import { HttpExchanges } from './http-exchanges.js';
 import type { LoadPlan, Measurement } from './load-plan.js';
 import { MeasuredWindow } from './measured-window.js';
 
-/** How often it is looked which requests are due. */
+/** How often due requests are checked for. */
 const TICK_MS = 1;
 const DRAIN_CHECK_MS = 10;
 
@@ -28,7 +28,7 @@ class OpenLoop {
   readonly #faults = new FaultCounter();
   readonly #free: HttpExchanges[] = [];
   readonly #all = new Set<HttpExchanges>();
-  /** When each request that no connection was free for was due. Bounded by the rate and the length of a run. */
+  /** When each request was due that had no free connection. Bounded by the rate and the length of a run. */
   readonly #overdueMs: number[] = [];
   #dueCount = 0;
   #sentCount = 0;
@@ -75,7 +75,7 @@ class OpenLoop {
     await sleep(this.#plan.measureMs);
     this.#window.close();
     clearInterval(ticker);
-    // All that was due in the window counts: a target that fell behind must not be spared its slowest answers.
+    // Every request due in the window counts: a target that fell behind must not be spared its slowest responses.
     const deadlineMs = performance.now() + ANSWER_SECONDS_MAX * 1_000;
     while (this.#free.length < this.#all.size && performance.now() < deadlineMs) await sleep(DRAIN_CHECK_MS);
     for (const exchanges of this.#all) exchanges.close();
@@ -88,7 +88,7 @@ class OpenLoop {
     const dueCount = Math.floor((performance.now() - startedMs) * this.#requestsPerMs);
     for (; this.#dueCount < dueCount; this.#dueCount += 1) {
       const dueMs = startedMs + (this.#dueCount + 1) / this.#requestsPerMs;
-      // The one that was free for longest, so that all connections are used alike.
+      // The connection that was free for longest, so that all are used equally.
       const exchanges = this.#nextFree();
       if (exchanges === undefined) this.#overdueMs.push(dueMs);
       else this.#send(exchanges, dueMs);
@@ -97,7 +97,7 @@ class OpenLoop {
 
   #nextFree(): HttpExchanges | undefined {
     for (let next = this.#free.shift(); next !== undefined; next = this.#free.shift()) {
-      // One that was closed while it was free is in no use any more.
+      // A connection that was closed while it was free is unusable.
       if (this.#all.has(next)) return next;
     }
     return undefined;

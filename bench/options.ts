@@ -1,4 +1,4 @@
-// The bench's command line: which scenarios, how many rounds, quick or full, on whose gateway, and what becomes of it.
+// The bench's command line: which scenarios, how many rounds, quick or full, on whose gateway, and what is done with the results.
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { RunTimes } from './load-plan.js';
@@ -8,7 +8,7 @@ import { scenarioNames, type ScenarioName } from './scenario.js';
 import { scenarios as allScenarios } from './scenarios.js';
 
 const ROUNDS_MAX = 100;
-/** Those that need nothing of a gateway but the two called backends behind one endpoint. The first are its default. */
+/** Scenarios that need only the two called backends behind one endpoint. With --peer, the first ones are the default. */
 const peerScenarioNames: readonly ScenarioName[] = ['call', 'session', 'large-arguments', 'large-result', 'half-rate'];
 const PEER_SCENARIOS_BY_DEFAULT = 2;
 
@@ -16,17 +16,17 @@ export interface BenchOptions extends RunTimes {
   readonly scenarios: readonly ScenarioName[];
   readonly mode: 'quick' | 'full';
   readonly rounds: number;
-  /** Into so many a round is divided where CPU time is compared. */
+  /** How many turns a round is divided into where CPU time is compared. */
   readonly cpuTurns: number;
   /** What is done with the results once they are written. */
   readonly then: 'report' | 'report and save baseline' | 'report and check';
-  /** Results that were written before, to take in place of new ones. */
+  /** Earlier results to use instead of new ones. */
   readonly keptResultsPath: string | undefined;
-  /** The main.js of another build of ours, which takes the place of the yardsticks. */
+  /** The main.js of another build of ours, which replaces the yardsticks. */
   readonly programBefore: string | undefined;
   /** Other gateways, measured beside ours. */
   readonly peers: readonly Peer[];
-  /** Of the called backends, which then have neighbouring ports; 0: any free ones. */
+  /** The first port of the called backends, which then have consecutive ports; 0: any free ones. */
   readonly firstBackendPort: number;
 }
 

@@ -1,4 +1,4 @@
-// Other gateways' figures beside ours: the ratio says how many times as much they take. Pure.
+// Other gateways' figures beside ours: the ratio says how many times our figure theirs is. Pure.
 import { faultCount } from './fault-counter.js';
 import { figureOf } from './figures.js';
 import { MeasuredPoint, type Point } from './points.js';
@@ -43,7 +43,7 @@ export function peerTable({ runs }: Pick<BenchResults, 'runs'>): string {
   );
 }
 
-/** A run in which something was answered wrongly is no figure: it must not look fast. */
+/** A run with a wrong response has no valid figure: it must not look fast. */
 const VOID = 'void';
 const UNKNOWN = '–';
 
@@ -51,7 +51,7 @@ function figureText({ point, runs }: PeerRow): string {
   if (runs.some((run) => faultsIn(run) > 0)) return VOID;
   const { figure, unit } = point.scenario;
   const value = median(runs.map(figureOf[figure]));
-  // Nobody uses no CPU time: whose process is not known has none that is known.
+  // No process uses zero CPU time: zero means that the process is not known.
   if (value === 0) return UNKNOWN;
   return figure === 'cpu' ? `${value.toFixed(1)} µs a ${unit}` : `${(value / 1_000).toFixed(2)} ms`;
 }

@@ -1,11 +1,11 @@
-// Other gateways beside ours: somebody started each with the bench's backends behind it, and gives its endpoint. They get the
-// same load in the same rounds.
+// Other gateways beside ours: the user has started each in front of the bench's backends, and gives its endpoint. They get
+// the same load in the same rounds.
 import type { LoadMeasure, Scenario } from './scenario.js';
 import type { PeerName, Target } from './targets.js';
 
 export interface Peer {
   readonly name: PeerName;
-  /** Of its MCP endpoint. */
+  /** Its MCP endpoint. */
   readonly url: URL;
   /** The same for every connection. */
   readonly token: string;
@@ -15,18 +15,18 @@ export interface Peer {
   readonly pid: number | undefined;
 }
 
-/** What Linux counts up to. */
+/** The highest process id on Linux. */
 const PID_MAX = 4_194_304;
-/** More than this is a queue: how a gateway serves many at once is seen at 64. */
+/** More connections only measure queueing: how a gateway serves many at once shows at 64. */
 const CONNECTIONS_MAX = 120;
 const FORM = 'NAME=URL,token,separator,pid';
 
-/** @param word as in `FORM`; separator and pid may be missing. Throws an error fit for the user. */
+/** @param word in the form of `FORM`; separator and pid may be missing. Throws an error fit for the user. */
 export function parsePeer(word: string): Peer {
   const [, name = '', rest = ''] = /^([\w.-]{1,32})=(.+)$/.exec(word) ?? [];
   const [url = '', token = '', separator = '-', pid = '', ...more] = rest.split(',');
   if (name === '' || more.length > 0) throw new Error(`--peer takes ${FORM}, not ${word}`);
-  // The load speaks plain HTTP: TLS would measure its own ciphers on the shared core.
+  // The load uses plain HTTP: TLS would measure its ciphers on the shared core.
   if (!URL.canParse(url) || new URL(url).protocol !== 'http:') throw new Error(`--peer takes an http URL, not ${url}`);
   return { name: `peer ${name}`, url: new URL(url), token, separator, pid: parsePid(pid) };
 }
@@ -48,7 +48,7 @@ export function peerTarget({ name, url, token, separator, pid }: Peer): Target {
       answers: 'own',
       path: () => url.pathname + url.search,
       toolName: (backend, tool) => `${backend}${separator}${tool}`,
-      // Each gateway has its own way with these; none is asked for a resource.
+      // Gateways map URIs differently; no peer is asked for a resource.
       uri: (_, uri) => uri,
     },
     rootPid: pid,

@@ -1,5 +1,5 @@
-// Sessions whose owner is known: for a connection that landed on one worker, a session that this worker owns, or one
-// that another does. Nobody says which worker a connection landed on; the id of a session that is opened on it does.
+// Sessions with a known owner: for a connection that landed on one worker, a session that this worker owns, or one that
+// another does. Which worker a connection landed on shows only in the id of a session that is opened on it.
 import { ownerOf } from '../src/worker/session-id.js';
 import { closeSession, openSessionAnywhere, type OpenedConnection } from './bench-session.js';
 import type { ConnectionPlan, Placement } from './load-plan.js';
@@ -26,7 +26,7 @@ export class PlacedSessions {
     this.#bySlot = bySlot;
   }
 
-  /** A session on each worker. */
+  /** Opens a session on each worker. */
   static async open(origin: string, plan: ConnectionPlan, placement: Placement): Promise<PlacedSessions> {
     const bySlot = new Map<number, OpenedConnection>();
     for (let tries = 0; bySlot.size < placement.workers; tries += 1) {
@@ -40,7 +40,7 @@ export class PlacedSessions {
     return new PlacedSessions(origin, plan, placement, bySlot);
   }
 
-  /** @param probeId of a session that was just opened on the connection: it is owned by the worker that serves it. */
+  /** @param probeId of a session that was just opened on the connection: its owner is the worker that serves the connection. */
   sessionIdFor(probeId: string | undefined): string | undefined {
     this.#probes.push({ plan: this.#plan, sessionId: probeId });
     const { owner, workers } = this.#placement;

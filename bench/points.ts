@@ -1,4 +1,4 @@
-// Points: one scenario with one number of connections each. Those that a bench runs, and the runs that it made of them.
+// Points: one scenario with one number of connections each. The points that a bench runs, and the runs of each.
 import { heldAgainstBefore } from './before.js';
 import type { BenchOptions } from './options.js';
 import { besidePeers } from './peer.js';
@@ -32,7 +32,7 @@ export function pointsOf({
   });
 }
 
-/** All rounds of one point. */
+/** All runs of one point. */
 export class MeasuredPoint implements Point {
   readonly scenario: Scenario;
   readonly connections: number;
@@ -68,7 +68,7 @@ export class MeasuredPoint implements Point {
   }
 }
 
-/** Runs of an earlier build take the place of the yardstick. */
+/** Runs of an earlier build replace the yardstick. */
 function scenarioOf(name: ScenarioName, runs: readonly Run[]): Scenario {
   const scenario = scenarios[name];
   return runs.some(({ target }) => target === 'before') ? heldAgainstBefore(scenario) : scenario;

@@ -1,4 +1,4 @@
-// CPU time and resident memory of processes, as Linux tells them under /proc.
+// CPU time and resident memory of processes, from Linux's /proc.
 import { readdirSync, readFileSync } from 'node:fs';
 
 /** One clock tick of /proc in microseconds: 100 a second on every Linux that Node runs on. */
@@ -9,9 +9,9 @@ export interface ProcessStat {
   readonly cpuUs: number;
 }
 
-/** The text of /proc/<pid>/stat. CPU time includes ended children that were waited for. */
+/** Parses /proc/<pid>/stat. CPU time includes ended children that were waited for. */
 export function parseStat(text: string): ProcessStat {
-  // The second field is the program's name in brackets and may hold anything, brackets and spaces included.
+  // The second field is the program's name in brackets and may contain anything, including brackets and spaces.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   // From here, field 0 is the state, number 3 of proc(5): ppid is 4, utime to cstime are 14 to 17.
   const ticks = fields.slice(11, 15).map(Number);
@@ -23,12 +23,12 @@ export function parseStat(text: string): ProcessStat {
   return { parentPid, cpuUs };
 }
 
-/** CPU time of living processes together. Throws when one has ended: its figures would be void. */
+/** Total CPU time of living processes. Throws when one has ended: its figures would be void. */
 export function cpuUsOf(pids: readonly number[]): number {
   return pids.reduce((sum, pid) => sum + parseStat(readProcessFile(pid, 'stat')).cpuUs, 0);
 }
 
-/** Resident memory of processes together; pages that they share count once for each. */
+/** Total resident memory of processes; shared pages count once for each. */
 export function residentBytesOf(pids: readonly number[]): number {
   return pids.reduce((sum, pid) => {
     const match = /^VmRSS:\s+(\d+) kB$/m.exec(readProcessFile(pid, 'status'));
@@ -36,7 +36,7 @@ export function residentBytesOf(pids: readonly number[]): number {
   }, 0);
 }
 
-/** A process and all that descend from it. */
+/** A process and all of its descendants. */
 export function processTree(rootPid: number): number[] {
   const childrenByParent = new Map<number, number[]>();
   for (const name of readdirSync('/proc')) {
@@ -48,7 +48,7 @@ export function processTree(rootPid: number): number[] {
     else siblings.push(Number(name));
   }
   const tree = [rootPid];
-  // Grows while it is walked: children are appended behind their parents.
+  // The list grows during iteration: children are appended after their parents.
   for (const pid of tree) tree.push(...(childrenByParent.get(pid) ?? []));
   return tree;
 }

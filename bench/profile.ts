@@ -1,5 +1,5 @@
-// `npm run profile -- <scenario>`: puts a scenario's load on a gateway and leaves a CPU profile of its worker, to open in
-// a browser's developer tools. The file is of the worker's whole life; the table leaves its start out.
+// `npm run profile -- <scenario>`: puts a scenario's load on a gateway and saves a CPU profile of its worker, to open in a
+// browser's developer tools. The file covers the worker's whole life; the table leaves startup out.
 import { copyFileSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -30,7 +30,7 @@ const usage = `Usage: npm run profile -- scenario [--connections n] [--seconds n
 
 interface ProfileOptions {
   readonly point: Point;
-  /** One round of nothing but the gateway. */
+  /** One round of the gateway alone. */
   readonly bench: BenchOptions;
 }
 
@@ -77,14 +77,14 @@ async function profile({ point, bench }: ProfileOptions): Promise<number> {
   return 0;
 }
 
-/** The first worker of the only target: the process below its primary. */
+/** The first worker of the only target: the child process of its primary. */
 function workerOf([target]: readonly Target[]): number {
   const [, worker] = target?.rootPid === undefined ? [] : processTree(target.rootPid);
   if (worker === undefined) throw new Error('the gateway has no worker');
   return worker;
 }
 
-/** Into the current directory. Threads of the worker have files of their own; thread 0 is its event loop. */
+/** Copies to the current directory. Threads of the worker have files of their own; thread 0 is its event loop. */
 function keepProfile(directory: string, pid: number, scenario: string): string {
   const name = readdirSync(directory).find((each) =>
     new RegExp(`^CPU\\..*\\.${pid}\\.0\\.\\d+\\.cpuprofile$`).test(each),

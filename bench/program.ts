@@ -1,14 +1,14 @@
-// How a bench program starts and ends: a wrong command line is told with the usage, and nothing that it started outlives it.
+// How a bench program starts and ends: a wrong command line is answered with the usage, and whatever the program started ends with it.
 
 const EXIT_USAGE = 64;
 
-/** Does not return. @param run answers the exit status. */
+/** Does not return. @param run returns the exit status. */
 export async function runProgram<Options>(
   usage: string,
   parse: (words: readonly string[]) => Options,
   run: (options: Options) => Promise<number>,
 ): Promise<never> {
-  // What it started has process groups of its own, and would outlive the terminal, too.
+  // The processes that it started have process groups of their own, and would outlive the terminal, too.
   process.once('SIGHUP', () => process.exit(129));
   process.once('SIGINT', () => process.exit(130));
   process.once('SIGTERM', () => process.exit(143));

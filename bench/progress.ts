@@ -1,4 +1,4 @@
-// One line that says how far the bench is: rewritten in place on a terminal, a line per step elsewhere.
+// One line that shows the progress of a bench: rewritten in place on a terminal, a line per step elsewhere.
 
 export class Progress {
   readonly #steps: number;

@@ -1,4 +1,4 @@
-// What becomes of results: tables on the terminal, and the files that are kept with the code.
+// Publishes results: tables on the terminal, and the files that are kept with the code.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -25,10 +25,10 @@ const benchDirectory = fileURLToPath(new URL('../../bench/', import.meta.url));
 const resultsDirectory = join(benchDirectory, 'results');
 const baselinePath = join(benchDirectory, 'baseline.json');
 
-/** Everything went well; an answer was wrong; a figure left its bounds. */
+/** Everything went well; a response was wrong; a figure left its bounds. */
 export const exitStatus = { good: 0, void: 1, outOfBounds: 2 } as const;
 
-/** Figures of a bench with faults are shown and nothing more. Answers the exit status. */
+/** Figures of a bench with faults are only shown. Returns the exit status. */
 export function publish(results: BenchResults, { then, peers, programBefore, keptResultsPath }: BenchOptions): number {
   console.log(`${machineLine(results)}\n\n${figureTable(results)}\n\n${latencyTable(results)}\n`);
   if (peers.length > 0) console.log(`${peerTable(results)}\n`);
@@ -37,7 +37,7 @@ export function publish(results: BenchResults, { then, peers, programBefore, kep
     console.error('The figures are void: not everything was answered rightly. Nothing was written.');
     return exitStatus.void;
   }
-  // What another gateway does is not part of our history, and a comparison of two builds is over when it is told.
+  // Other gateways are not part of our history, and a comparison of two builds is only printed.
   if (peers.length === 0 && programBefore === undefined && keptResultsPath === undefined) keep(results);
   switch (then) {
     case 'report':

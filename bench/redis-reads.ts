@@ -1,5 +1,5 @@
-// What a read of a session's record costs by itself, a process of its own: the gateway's own client of Redis, records as long as those
-// of the bench's sessions, and nothing of a gateway around it.
+// What reading a session's record costs by itself, in a separate process: the gateway's own Redis client, records as long as those of
+// the bench's sessions, and no gateway around it.
 import { createLogger } from '../src/shared/logger.js';
 import { RedisSessions } from '../src/store/redis-sessions.js';
 import type { LoadReply, ReadsPlan } from './load-plan.js';
@@ -7,7 +7,7 @@ import { MeasuredWindow } from './measured-window.js';
 import { redisAt } from './redis.js';
 
 const RECORDS = 256;
-/** What the record of a session with two backends comes to. */
+/** The size of a record of a session with two backends. */
 const RECORD_BYTES = 700;
 const LIFE_MS = 600_000;
 
@@ -20,7 +20,7 @@ async function run({ redisPort, atOnce, warmUpMs, measureMs }: ReadsPlan): Promi
       await sessions.write(key, { version: version + 1, bytes: Buffer.alloc(RECORD_BYTES, 1) }, LIFE_MS);
     }
     await readFor(sessions, keys, atOnce, warmUpMs, () => {});
-    // It is its own target.
+    // This process is its own target.
     const window = new MeasuredWindow({ targetPids: [process.pid], backendPids: [] });
     window.open();
     await readFor(sessions, keys, atOnce, measureMs, (ms) => window.record(ms));

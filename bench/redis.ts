@@ -1,4 +1,4 @@
-// The Redis that some gateways of a bench share. It keeps nothing on disk, and runs where the load runs: its time is nobody's figure.
+// The Redis that some gateways of a bench share. It keeps nothing on disk, and runs on the load's core: its time is in no figure.
 import type { RedisStoreOptions } from '../src/store/redis-connection.js';
 import type { ChildProcesses } from './child-processes.js';
 import { freePort, waitUntilListening } from './loopback.js';

@@ -1,7 +1,7 @@
-// The control plane's store at scale: so many servers, compositions and subjects are put into a store through registry
-// and compositions, as people would, and then it is measured what lists, the aggregate's look-up and a change cost, and
-// how long Redis was held by one command at most. Started by hand: `node build/bench/registry-scale.js [redis port]`;
-// without a port in an LMDB folder of its own.
+// The control plane's store at scale: fills a store with servers, compositions and subjects through the registry and
+// compositions, as users would, and then measures the cost of lists, of the aggregate's look-up and of a change, and the
+// longest time that one command blocked Redis. Started by hand: `node build/bench/registry-scale.js [redis port]`; without a
+// port it uses an LMDB folder of its own.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ export interface ScaleCounts {
   readonly subjectsPerComposition: number;
 }
 
-/** Milliseconds: the median and the longest of several. */
+/** In milliseconds: the median and the longest of several. */
 export type ScaleFigures = Readonly<Record<string, { readonly medianMs: number; readonly longestMs: number }>>;
 
 const ROUNDS = 20;

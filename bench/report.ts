@@ -1,4 +1,4 @@
-// Turns results into tables: what counts against its yardstick, then rates and latencies of everything. Pure.
+// Turns results into tables: the figures that are compared with yardsticks, then rates and latencies of everything. Pure.
 import { faultCount } from './fault-counter.js';
 import { figuresOf, type PointFigure } from './figures.js';
 import type { Latency } from './load-plan.js';
@@ -33,7 +33,7 @@ function pointColumns<Row>(point: (row: Row) => Point): Column<Row>[] {
   ];
 }
 
-/** The figure of each point that counts, its yardstick, and what their ratio should be. */
+/** The figure of each point that counts, its yardstick, and the goal of their ratio. */
 export function figureTable({ runs }: Pick<BenchResults, 'runs'>): string {
   const text = ({ point }: PointFigure) => figureTexts[point.scenario.figure];
   const values = (figure: PointFigure, spread: Spread | undefined) =>
@@ -61,7 +61,7 @@ function yardstickTitle({ scenario: { yardstick, yardstickWith } }: Point): stri
   return yardstickWith === undefined ? (yardstick ?? 'none') : `${yardstick} + ${yardstickWith}`;
 }
 
-/** A figure that misses its goal says so where it is published. */
+/** A missed goal is marked as such wherever it is published. */
 function goalText(figure: PointFigure): string {
   const { scenario } = figure.point;
   const { perUnit, digits } = figureTexts[scenario.figure];
@@ -159,7 +159,7 @@ function spreadText(values: Spread | undefined, digits: number, perUnit = 1): st
   return [values.minimum, values.median, values.maximum].map((value) => (value / perUnit).toFixed(digits)).join(' / ');
 }
 
-/** The share of a core that was taken while nothing was asked. */
+/** The share of a core that was used while there were no requests. */
 function quietText(runs: readonly Run[]): string {
   const percents = runs.flatMap(({ measurement: { quiet } }) =>
     quiet === undefined ? [] : [busyPercent(quiet.targetCpuUs, quiet.elapsedMs)],

@@ -1,4 +1,4 @@
-// What a scenario is made of: who is measured, against what, and what each connection asks.
+// What a scenario consists of: who is measured, against what, and what each connection requests.
 import type { BackendName } from './backend-names.js';
 import type { Script } from './load-plan.js';
 import type { PlaceName, TargetName } from './targets.js';
@@ -38,30 +38,30 @@ export type ScenarioName = (typeof scenarioNames)[number];
 
 export type Unit = 'call' | 'session' | 'list' | 'read' | 'stream';
 
-/** `cpu`: CPU time for one unit. `p50`, `p99`: of the whole answer. `resident`: memory that each unit holds. */
+/** `cpu`: CPU time per unit. `p50`, `p99`: of the whole response. `resident`: memory that each unit holds. */
 export type FigureKind = 'cpu' | 'p50' | 'p99' | 'resident';
 
 export interface Scenario {
   readonly name: ScenarioName;
-  /** What a cost is counted by: one loop of the script. */
+  /** What costs are divided by: one loop of the script. */
   readonly unit: Unit;
-  /** The one figure that is held against the yardstick, the goal and the baseline. */
+  /** The one figure that is compared with the yardstick, the goal and the baseline. */
   readonly figure: FigureKind;
-  /** `undefined`: the figure stands for itself. */
+  /** `undefined`: the figure stands alone. */
   readonly yardstick: TargetName | undefined;
-  /** What the yardstick is given besides: their figures are added, round by round. */
+  /** A second yardstick, whose figure is added, round by round. */
   readonly yardstickWith?: TargetName;
-  /** What the ratio should be at most; without a yardstick, the figure itself in bytes. */
+  /** The highest acceptable ratio; without a yardstick, the highest figure in bytes. */
   readonly goal: number;
   readonly measures: readonly Measure[];
-  /** Runs of their own in full mode. */
+  /** Numbers of connections, each a point of its own, in full mode. */
   readonly connectionCounts: readonly number[];
   /** The same in quick mode. */
   readonly quickConnectionCounts: readonly number[];
   readonly createScript: (hop: Hop, connection: number) => Script;
 }
 
-/** One run of each round. */
+/** One run in each round. */
 export type Measure =
   | LoadMeasure
   /** The bare script instead of a load on a target. */
@@ -71,7 +71,7 @@ export type Measure =
   | FirstCallMeasure
   | IdleMeasure;
 
-/** Sessions are opened at one gateway, and the first call of each goes to another, or to the same; nothing but these calls is measured. */
+/** Sessions are opened at one gateway, and the first call of each goes to another, or to the same; only these calls are measured. */
 export interface FirstCallMeasure {
   readonly kind: 'first-call';
   readonly target: TargetName;
@@ -79,11 +79,11 @@ export interface FirstCallMeasure {
   readonly place: PlaceName;
 }
 
-/** Sessions that are opened and left alone, in a gateway of their own. */
+/** Sessions that are opened and left idle, in a gateway of their own. */
 export interface IdleMeasure {
   readonly kind: 'idle';
   readonly target: 'gateway';
-  /** Each has its GET stream open, or is one that a `subscriptions/listen` has; and it is measured what that costs while nothing is said. */
+  /** Each has an open GET stream, or the stream of a `subscriptions/listen`; their cost while nothing is sent is measured, too. */
   readonly isListening: boolean;
 }
 
@@ -92,26 +92,26 @@ export interface LoadMeasure {
   /** The name of the run. */
   readonly target: TargetName;
   readonly place: PlaceName;
-  /** Open loop at this rate; `half` is half of what the gateway answered in a closed loop, just before. */
+  /** Open loop at this rate; `half` is half of the gateway's rate in a closed loop, measured just before. */
   readonly requestsPerSecond?: number | 'half';
   /** Where the sessions of a gateway with two workers are. */
   readonly owner?: 'home' | 'other';
-  /** Somebody else asks for the long lists all the time. */
+  /** Another user asks for the long lists all the time. */
   readonly isListedMeanwhile?: true;
-  /** What each connection asks in this run, where that is not what the scenario says. */
+  /** What each connection requests in this run, if it differs from the scenario's script. */
   readonly createScript?: Scenario['createScript'];
 }
 
-/** What stands in front of the backends, as far as a request must know. */
+/** What is in front of the backends, as far as requests depend on it. */
 export type Hop =
-  /** One path for all backends of a virtual host, which are told apart by the tool's name. */
+  /** One path for all backends of a virtual host, which are distinguished by the tool's name. */
   | {
       readonly kind: 'gateway';
-      /** `own`: the gateway may write an answer in its own way, so that only the tool's text in it is looked for. */
+      /** `own`: the gateway may format a response in its own way, so that only the tool's text is searched for in it. */
       readonly answers: 'exact' | 'own';
       path(virtualHost: VirtualHostName): string;
       toolName(backend: BackendName, tool: string): string;
       uri(backend: BackendName, uri: string): string;
     }
-  /** A path for each backend, whose answers come as they are. */
+  /** A path for each backend, whose responses are unchanged. */
   | { readonly kind: 'plain'; path(virtualHost: VirtualHostName, backend: BackendName): string };

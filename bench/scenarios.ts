@@ -1,4 +1,4 @@
-// The scenarios: what one connection asks of a target, with how many connections, and what the figure is held against.
+// The scenarios: what one connection requests of a target, with how many connections, and what the figure is compared with.
 import { calledBackendNames } from './backend-names.js';
 import type { Script } from './load-plan.js';
 import type { Hop, LoadMeasure, Scenario, ScenarioName } from './scenario.js';
@@ -8,18 +8,18 @@ import type { VirtualHostName } from './virtual-hosts.js';
 
 const CALLS_PER_SESSION = 10;
 const SESSION_USERS = 120;
-/** Few enough for a slow machine, so that what is seen is the list's doing and not a queue of calls. */
+/** Few enough for a slow machine, so that the effect of the list shows, and not a queue of calls. */
 const MIXED_CALLS_PER_SECOND = 1_000;
 /** A call with a question in it is two requests and three messages each way. */
 const ELICIT_GOAL = 2.5;
 const KIB = 1_024;
-/** What it costs a session that it is written down: in files of the machine, or in Redis, whose own time is not the gateway's. */
+/** The cost of recording a session: in files of the machine, or in Redis, whose own time is not the gateway's. */
 const PROCESS_DIRECTORY_GOAL = 1.05;
 const STORE_DIRECTORY_GOAL = 1.15;
-/** Of a first call where the session was opened, and of the one read that a machine which does not know it cannot do without. */
+/** For a first call at another gateway, against a first call where the session was opened plus the one read that is unavoidable. */
 const ADOPT_GOAL = 1.3;
 
-/** Of a call whose two spans are both made and sent. */
+/** For a call whose two spans are created and sent. */
 const TRACES_GOAL = 1.5;
 
 const gateway = load('gateway');
@@ -55,7 +55,7 @@ const written = {
   createScript: sessionScript,
 } as const satisfies Partial<Scenario>;
 
-/** What a caller of one revision pays whose backends are of the other. */
+/** What a caller of one era pays when its backends are of the other. */
 const bridge = {
   ...call,
   yardstick: 'unbridged',
@@ -65,7 +65,7 @@ const bridge = {
   quickConnectionCounts: [64],
 } as const satisfies Partial<Scenario>;
 
-/** What a caller pays whose backends want to see something that the gateway knows. */
+/** What a caller pays when its backends require a credential from the gateway. */
 const credentialed = {
   ...bridge,
   yardstick: 'unasked',
@@ -73,7 +73,7 @@ const credentialed = {
   measures: [gateway, { ...gateway, target: 'unasked', createScript: callScript('calls') }],
 } as const satisfies Partial<Scenario>;
 
-/** What an operator pays who looks: the same calls, to gateways that differ in this alone. */
+/** What observability costs: the same calls, to gateways that differ in this alone. */
 const observed = { ...call, goal: 1.03, connectionCounts: [16, 64], quickConnectionCounts: [64] } as const;
 
 export const scenarios: Readonly<Record<ScenarioName, Scenario>> = {
@@ -183,7 +183,7 @@ export const scenarios: Readonly<Record<ScenarioName, Scenario>> = {
     figure: 'p50',
     yardstick: 'direct',
     goal: ELICIT_GOAL,
-    // With one connection it is the wakings of processes that are compared.
+    // With one connection, process wake-ups would dominate the comparison.
     connectionCounts: [16, 64],
     quickConnectionCounts: [16],
     createScript: elicitScript,
@@ -196,7 +196,7 @@ export const scenarios: Readonly<Record<ScenarioName, Scenario>> = {
     yardstick: undefined,
     goal: 6 * KIB,
     measures: [{ kind: 'idle', target: 'gateway', isListening: false }],
-    // Sessions, not connections: they are nobody's connection.
+    // The number of sessions: none has a connection.
     connectionCounts: [10_000],
     quickConnectionCounts: [2_000],
   },
@@ -211,7 +211,7 @@ export const scenarios: Readonly<Record<ScenarioName, Scenario>> = {
     ...listening,
     name: 'streams-upstream',
     goal: 18 * KIB,
-    // A worker has a bounded number of connections for these, and one subject a share of it.
+    // A worker has a limited number of connections for these, and one subject a share of it.
     connectionCounts: [4_000],
     quickConnectionCounts: [1_000],
     createScript: callScript('changes'),
@@ -287,7 +287,7 @@ export const scenarios: Readonly<Record<ScenarioName, Scenario>> = {
   'call-traces': {
     ...observed,
     name: 'call-traces',
-    // Every request has a span, which no gateway under such a load is asked for: what is looked for is what one costs.
+    // Every request has a span, which is more than such a gateway would be asked for: the aim is the cost of one span.
     goal: TRACES_GOAL,
     yardstick: 'untraced',
     measures: [
@@ -297,7 +297,7 @@ export const scenarios: Readonly<Record<ScenarioName, Scenario>> = {
   },
 };
 
-/** What the one who asks for long lists does meanwhile. */
+/** The script of the user who asks for long lists meanwhile. */
 export const longListScript = listScript('long-lists');
 
 function load(place: 'gateway' | 'nginx' | 'direct'): LoadMeasure {

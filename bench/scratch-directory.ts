@@ -6,14 +6,14 @@ import { join } from 'node:path';
 const TRIES_MAX = 10;
 const RETRY_MS = 20;
 
-/** Gone when the process exits. */
+/** Removed when the process exits. */
 export function scratchDirectory(): string {
   const path = mkdtempSync(join(tmpdir(), 'switchyard-bench-'));
   process.once('exit', () => {
     try {
       rmSync(path, { recursive: true, force: true, maxRetries: TRIES_MAX, retryDelay: RETRY_MS });
     } catch {
-      // Who was killed in this moment may still write into it.
+      // A process that is just being killed may still write into it.
     }
   });
   return path;

@@ -1,4 +1,4 @@
-// The stand: everything that a bench or a profile needs is started here, and what some scenario does not need is not.
+// The stand: starts everything that a bench or a profile needs, and nothing that its scenarios do not need.
 import { existsSync } from 'node:fs';
 import { directTarget, startBackends } from './backends.js';
 import type { BenchParts } from './bench.js';
@@ -13,7 +13,7 @@ import { isPeerName, type PeerName, type PlaceName, type Target } from './target
 import { BenchRedis } from './redis.js';
 import { createUsers } from './users.js';
 
-/** Idle sessions belong to this many at least. */
+/** Idle sessions belong to this many users at least. */
 const USERS_MIN = 256;
 
 export interface StandSetup {
@@ -22,9 +22,9 @@ export interface StandSetup {
   readonly points: readonly Point[];
   readonly peers: readonly Peer[];
   readonly firstBackendPort: number;
-  /** The main.js of the build that ours is held against. */
+  /** The main.js of the build that ours is compared with. */
   readonly programBefore?: string | undefined;
-  /** For the gateway's Node. */
+  /** Arguments for the gateway's Node. */
   readonly nodeWords?: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-// The arithmetic of the benches: medians and spreads of rounds, and ratios taken round by round. Pure; tested alone.
+// The arithmetic of the benches: medians and spreads of rounds, and ratios taken round by round. Pure; has its own tests.
 
 export interface Spread {
   readonly minimum: number;
@@ -19,15 +19,15 @@ export function spread(values: readonly number[]): Spread {
   return { minimum: Math.min(...values), median: median(values), maximum: Math.max(...values) };
 }
 
-/** A figure of one round, as cost per call of one target. */
+/** A figure of one round, such as the cost per call of one target. */
 export interface RoundFigure {
   readonly round: number;
   readonly value: number;
 }
 
 /**
- * Each round's figure over the yardstick's figure of the same round: what a noisy minute does to both, it does not do
- * to the ratio. Rounds that only one of the two has, and yardsticks of zero, are left out.
+ * Each round's figure over the yardstick's figure of the same round: other load in a minute affects both, but not the ratio. Rounds that
+ * only one of the two has, and yardsticks of zero, are left out.
  */
 export function ratios(figures: readonly RoundFigure[], yardstick: readonly RoundFigure[]): number[] {
   const yardstickByRound = new Map(yardstick.map(({ round, value }) => [round, value]));
@@ -37,7 +37,7 @@ export function ratios(figures: readonly RoundFigure[], yardstick: readonly Roun
   });
 }
 
-/** Each round's two figures together. Rounds that only one of the two has are left out. */
+/** Each round's two figures added. Rounds that only one of the two has are left out. */
 export function sums(figures: readonly RoundFigure[], more: readonly RoundFigure[]): RoundFigure[] {
   const moreByRound = new Map(more.map(({ round, value }) => [round, value]));
   return figures.flatMap(({ round, value }) => {

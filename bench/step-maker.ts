@@ -1,4 +1,4 @@
-// The requests of one connection. Its number is the JSON-RPC id of its requests, so an answer that strays is a wrong body.
+// The requests of one connection. The connection's number is the JSON-RPC id of its requests, so a misrouted response is a wrong body.
 import type { BackendName } from './backend-names.js';
 import type { Step } from './load-plan.js';
 import type { Hop } from './scenario.js';
@@ -20,7 +20,7 @@ export class StepMaker {
     this.#connection = connection;
   }
 
-  /** Where a connection's plain hops go; each backend has its share of the connections. */
+  /** Where a connection's plain hops go; each backend gets its share of the connections. */
   get homeBackend(): BackendName {
     return this.backend(this.#connection);
   }
@@ -51,7 +51,7 @@ export class StepMaker {
   call(backend: BackendName, tool = addTool): Step {
     const params = `{"name":"${this.#toolName(backend, tool.name)}","arguments":${tool.arguments}}`;
     const id = String(this.#connection);
-    // A result is the backend's own, whatever the caller's revision.
+    // A result is the backend's own, whatever the caller's era.
     const answer =
       virtualHosts[this.#virtualHost].offer === 'modern' ? modernAnswer(backend, id) : toolAnswer(backend, id, tool);
     return {
@@ -76,7 +76,7 @@ export class StepMaker {
     };
   }
 
-  /** A stream of MCP 2026-07-28 on which changed lists are told of. */
+  /** A stream of MCP 2026-07-28 that announces changed lists. */
   listening(): Step {
     return {
       method: 'POST',
@@ -111,7 +111,7 @@ export class StepMaker {
     };
   }
 
-  /** One list from a gateway; without one, what it asks upstream: the list of each backend. */
+  /** One list from a gateway; without one, the gateway's upstream requests: the list of each backend. */
   lists(): Step[] {
     const { backends, toolsPerBackend } = virtualHosts[this.#virtualHost];
     const hop = this.#hop;

@@ -1,5 +1,5 @@
-// A keep-alive connection whose requests are answered with event streams, one after the other. Enough HTTP for a load that
-// must cost less than what it measures. Hot.
+// A keep-alive connection whose requests are answered with event streams, one after the other. Just enough HTTP for a load
+// that must cost less than what it measures. Hot path.
 import type { Socket } from 'node:net';
 
 const HEAD_END = '\r\n\r\n';
@@ -11,7 +11,7 @@ const DATA = 'data: ';
 export interface StreamEvents {
   /** The data of an event that has any. */
   readonly onData: (data: string) => void;
-  /** The answer is over. @param body of one that was no event stream. */
+  /** The response is complete. @param body of a response that was not an event stream. */
   readonly onEnd: (status: number, body: string) => void;
 }
 
@@ -19,12 +19,12 @@ export class StreamedAnswers {
   readonly #socket: Socket;
   readonly #events: StreamEvents;
   #pending = '';
-  /** Of the answer that has begun. */
+  /** The status of the response being read; 0 between responses. */
   #status = 0;
-  /** What is left of a body of a known length; -1 while chunks come. */
+  /** The rest of a body of known length; -1 while chunks come. */
   #bytesLeft = 0;
   #isBehindChunk = false;
-  /** What has come of an event that is not whole. */
+  /** The received part of an incomplete event. */
   #text = '';
 
   constructor(socket: Socket, events: StreamEvents) {
@@ -38,7 +38,7 @@ export class StreamedAnswers {
     });
   }
 
-  /** @returns whether there may be more to read, as below. */
+  /** @returns whether there may be more to read; likewise for the readers below. */
   #readHead(): boolean {
     const headEnd = this.#pending.indexOf(HEAD_END);
     if (headEnd === -1) return false;
@@ -63,7 +63,7 @@ export class StreamedAnswers {
   }
 
   #readChunk(): boolean {
-    // Some servers send the line end behind a chunk with the next one.
+    // Some servers send the line end after a chunk together with the next one.
     const start = this.#isBehindChunk ? 2 : 0;
     const lineEnd = this.#pending.indexOf('\r\n', start);
     if (lineEnd === -1) return false;

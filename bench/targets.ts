@@ -1,7 +1,7 @@
-// What is measured, and the yardsticks that the same load is put on.
+// What is measured, and the yardsticks that get the same load.
 import type { Hop } from './scenario.js';
 
-/** Of a run: what answered, and in which situation where one scenario compares several. In the order of the tables. */
+/** The names of runs: what answered, and in which situation where one scenario compares several. In the order of the tables. */
 export const targetNames = [
   'gateway',
   'nginx',
@@ -21,7 +21,7 @@ export const targetNames = [
   'untraced',
 ] as const;
 
-/** Another gateway, by the name that it was given. */
+/** Another gateway, by the name that the user gave it. */
 export type PeerName = `peer ${string}`;
 
 export type TargetName = (typeof targetNames)[number] | PeerName;
@@ -54,8 +54,8 @@ export interface Target {
   /** Scheme, host and port. */
   readonly origin: string;
   readonly hop: Hop;
-  /** Of all its users; each has one of their own when it is not given. */
+  /** The token of all its users; unless given, each has one of their own. */
   readonly token?: string;
-  /** It and its descendants are what the CPU time is taken of; `undefined`: not known, or nothing is before the backend. */
+  /** CPU time is taken of this process and its descendants; `undefined`: not known, or nothing is in front of the backend. */
   readonly rootPid: number | undefined;
 }

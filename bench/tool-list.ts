@@ -2,12 +2,12 @@
 
 const PROPERTIES = ['workspace', 'query', 'labels', 'createdAfter', 'pageSize'];
 
-/** The tools of one backend as they stand between the brackets of its list. All ASCII. */
+/** The tools of one backend as they are between the brackets of its list. All ASCII. */
 export function toolTexts(count: number, prefix = ''): string[] {
   return Array.from({ length: count }, (_, number) => JSON.stringify(createTool(number, prefix)));
 }
 
-/** The answer to `tools/list`, to the byte. @param id as it stands in the request's bytes. */
+/** The exact response to `tools/list`. @param id byte for byte as in the request. */
 export function listAnswer(id: string, toolsAsText: readonly string[]): string {
   return `{"jsonrpc":"2.0","id":${id},"result":{"tools":[${toolsAsText.join(',')}]}}`;
 }
@@ -21,7 +21,7 @@ function createTool(number: number, prefix: string): unknown {
     ];
   });
   return {
-    // Padded, so that the order of the names is the order of the numbers, as a gateway sorts them.
+    // Padded, so that the names sort in numerical order, as a gateway sorts them.
     name: `${prefix}search_issues_${String(number).padStart(4, '0')}`,
     title: `Search issues, variant ${number}`,
     description:

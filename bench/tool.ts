@@ -1,17 +1,17 @@
-// The tools that the bench's backends serve, and their answers: the backends write them, the load compares with them.
+// The tools that the bench's backends serve, and their responses: the backends send them, the load compares with them.
 
 const LARGE_TEXT_CHARS = 1024 * 1024;
 
-/** ASCII that JSON need not escape, and no two stretches alike, so that a piece that is lost or moved is seen. */
+/** ASCII that JSON need not escape, and no two stretches alike, so that a lost or moved piece is noticed. */
 const largeText = Array.from({ length: LARGE_TEXT_CHARS / 16 }, (_, row) => `row ${String(row).padStart(11)};`).join(
   '',
 );
 
 export interface BenchTool {
   readonly name: string;
-  /** As they stand in each call. */
+  /** Byte for byte as in each call. */
   readonly arguments: string;
-  /** Names the backend, so that a call that strays is seen. */
+  /** Contains the backend's name, so that a misrouted call is noticed. */
   readonly text: (backend: string) => string;
 }
 
@@ -47,20 +47,20 @@ export const tools: ReadonlyMap<string, BenchTool> = new Map(
   [addTool, storeTool, fetchTool, confirmTool].map((tool) => [tool.name, tool]),
 );
 
-/** How a backend frames its answers: one JSON object, or an event stream with the answer as its one event. */
+/** How a backend frames its responses: one JSON object, or an event stream with the response as its one event. */
 export type AnswerStyle = 'json' | 'event-stream';
 
-/** What follows the id in the answer of a backend. */
+/** The part of a backend's response after the id. */
 export function toolAnswerTail(backend: string, tool: BenchTool): string {
   return `,"result":{"content":[{"type":"text","text":${JSON.stringify(tool.text(backend))}}],"isError":false}}`;
 }
 
-/** The same of a backend of MCP 2026-07-28, and of any where the caller is of that revision. */
+/** The same for a backend of MCP 2026-07-28, and for any backend where the caller is of that revision. */
 export function modernAnswerTail(backend: string, tool: BenchTool): string {
   return toolAnswerTail(backend, tool).replace('"result":{', '"result":{"resultType":"complete",');
 }
 
-/** @param id the JSON-RPC id as it stands in the request's bytes. */
+/** @param id the JSON-RPC id, byte for byte as in the request. */
 export function toolAnswer(backend: string, id: string, tool = addTool): string {
   return `{"jsonrpc":"2.0","id":${id}${toolAnswerTail(backend, tool)}`;
 }

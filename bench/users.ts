@@ -1,4 +1,4 @@
-// The callers of a bench: each has a subject and a token of its own, signed with one key made for the run.
+// The callers of a bench: each has a subject and a token of its own, signed with one key created for the run.
 import { randomUUID } from 'node:crypto';
 import { exportSPKI, generateKeyPair, SignJWT } from 'jose';
 

@@ -1,5 +1,5 @@
-// The virtual hosts of every user of a bench: which backends they have, how these answer, how many tools they
-// list and what else they have.
+// The virtual hosts of every user of a bench: which backends they have, how these answer, how many tools they list and what
+// else they offer.
 import { calledBackendNames, listedBackendNames, type BackendName } from './backend-names.js';
 import type { AnswerStyle } from './tool.js';
 
@@ -25,8 +25,9 @@ export interface BenchVirtualHost {
   readonly style: AnswerStyle;
   readonly toolsPerBackend: number;
   /**
-   * What the backends declare beside tools: resources, or that their list of tools changes, which they tell on a GET stream, or
-   * have none to tell it on (`promises`). Or what they want to see: a header (`headers`), or an access token (`tokens`). Those that are `modern` speak MCP 2026-07-28, and nothing else.
+   * What the backends declare beside tools: resources; that their list of tools changes, which they announce on a GET stream (`changes`),
+   * or declare without offering one (`promises`). Or what they require: a header (`headers`), or an access token (`tokens`). `modern`
+   * ones speak only MCP 2026-07-28.
    */
   readonly offer: 'none' | 'resources' | 'changes' | 'modern' | 'promises' | 'headers' | 'tokens';
 }
@@ -69,7 +70,7 @@ export const virtualHosts: Readonly<Record<VirtualHostName, BenchVirtualHost>> =
   },
   changes: {
     id: '71b4f09e2c8d4a35b6e1d7c3a9f05e84',
-    // One: each session costs a connection to each of them.
+    // Only one, because each session costs a connection to each backend.
     backends: ['alpha'],
     style: 'json',
     toolsPerBackend: 1,
@@ -112,7 +113,7 @@ export const virtualHosts: Readonly<Record<VirtualHostName, BenchVirtualHost>> =
   },
 };
 
-/** Where a virtual host's backend is found on the backend's own port: all that it must know is in the path. */
+/** The path of a virtual host's backend on the backend's own port: it contains all that the backend must know. */
 export function backendPath(virtualHost: VirtualHostName, backend: BackendName): string {
   const { style, toolsPerBackend, offer } = virtualHosts[virtualHost];
   return `/${backend}/${style}/${toolsPerBackend}/${offer}`;

@@ -1,7 +1,7 @@
-// What the quick start asks of the control plane: to know the demo backends, and to compose three of their tools.
+// What the quick start registers at the control plane: the demo backends, and a composition of three of their tools.
 
 export interface DemoRegistry {
-  /** Id of the composition, the same for every run on one store. */
+  /** The id of the composition, the same in every run on one store. */
   readonly compositionId: string;
 }
 
@@ -14,7 +14,7 @@ const COMPOSITION = {
   ],
 };
 
-/** @param backendUrls name → MCP endpoint. */
+/** @param backendUrls the MCP endpoints by server name. */
 export async function fillRegistry(
   controlPlaneUrl: string,
   token: string,
@@ -32,7 +32,7 @@ interface NamedThing {
   readonly [member: string]: unknown;
 }
 
-/** Makes a thing of the collection, or makes it what it is to be when an earlier run has left it. */
+/** Creates a resource of the collection, or updates it when an earlier run has left it there. */
 async function put(collection: string, token: string, thing: NamedThing): Promise<unknown> {
   const created = await send('POST', collection, token, thing);
   const response = created.status === 409 ? await send('PUT', `${collection}/${thing.name}`, token, thing) : created;

@@ -1,4 +1,4 @@
-// The two MCP servers of the quick start: small tools that show something of the gateway each.
+// The two MCP servers of the quick start: small tools, each of which shows something of the gateway.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { z } from 'zod';
@@ -17,7 +17,7 @@ export function createCalculator(): McpServer {
   return server;
 }
 
-/** Text tools; `countdown` takes its time and reports its progress on the way. */
+/** Text tools; `countdown` takes a while and reports progress meanwhile. */
 export function createWordsmith(): McpServer {
   const server = new McpServer({ name: 'demo-wordsmith', version: '1.0.0' });
   server.registerTool(

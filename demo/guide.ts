@@ -4,7 +4,7 @@ export interface GuideFacts {
   /** The virtual host's MCP endpoint. */
   readonly url: string;
   readonly token: string;
-  /** Prints another one like it. */
+  /** Prints another token like it. */
   readonly tokenCommand: string;
   /** Listener and path prefix. */
   readonly baseUrl: string;
@@ -16,7 +16,7 @@ export interface GuideFacts {
 export function guide(facts: GuideFacts): string {
   const { url, token, tokenCommand, baseUrl, subject, controlPlaneUrl, compositionId } = facts;
   const settings = { type: 'http', url, headers: { Authorization: `Bearer ${token}` } };
-  // It starts programs only, and splits what they are given at spaces.
+  // Such clients only start programs, and split the arguments at spaces.
   const remote = {
     command: 'npx',
     args: ['-y', 'mcp-remote', url, '--header', 'Authorization:${AUTHORIZATION}'],
@@ -93,7 +93,7 @@ Stop with Ctrl-C.
 ────────────────────────────────────────────────────────────────────────────────`;
 }
 
-/** On an older Node.js npx would choose an Inspector of long ago, which takes no headers: it brings a newer one then. */
+/** With an older Node.js, npx would choose a very old Inspector, which takes no headers: the command then brings a newer Node.js. */
 function inspector(): string {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
   const isEnough = major > 22 || (major === 22 && minor >= 19);

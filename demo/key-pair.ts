@@ -1,4 +1,4 @@
-// The quick start's key pair: made once, kept under the data folder.
+// The quick start's key pair: created once, kept in the data folder.
 import { generateKeyPairSync } from 'node:crypto';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ export interface KeyPairPaths {
   readonly privateKey: string;
 }
 
-/** Makes an RSA key pair in the folder unless there is one. */
+/** Creates an RSA key pair in the folder unless one exists. */
 export function ensureKeyPair(folder: string): KeyPairPaths {
   const paths = { publicKey: join(folder, 'token-public.pem'), privateKey: join(folder, 'token-private.pem') };
   if (existsSync(paths.publicKey) && existsSync(paths.privateKey)) return paths;

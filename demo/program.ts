@@ -6,7 +6,7 @@ import type { Readable } from 'node:stream';
 
 /** An exit status of the program (docs/operations.md). */
 const ADDRESS_UNAVAILABLE = 69;
-/** Mostly it is an earlier one that nobody has stopped. */
+/** Mostly the address is taken by an earlier quick start that still runs. */
 const OTHER_PORTS =
   'If another quick start runs already, use that one, or stop it with Ctrl-C; or run this one on other ports: npm run quickstart -- 127.0.0.1:9001 127.0.0.1:9444';
 
@@ -17,16 +17,16 @@ export class Program {
   readonly #child: ChildProcessByStdio<null, Readable, null>;
   readonly #log: Interface;
 
-  /** @param script and the words after it. */
+  /** @param words the arguments of the script. */
   constructor(name: string, script: string, words: readonly string[]) {
     this.#name = name;
-    // A process group of its own: a Ctrl-C reaches it once, by way of this process.
+    // In a process group of its own, so that Ctrl-C reaches it only once, through this process.
     this.#child = spawn(process.execPath, [script, ...words], { stdio: ['ignore', 'pipe', 'inherit'], detached: true });
     this.#log = createInterface(this.#child.stdout).on('line', (line) => console.log(line));
     this.exited = once(this.#child, 'exit').then(([status]) => status as number | null);
   }
 
-  /** Resolves with the address that its log tells in a line with this message. Rejects when it cannot start. */
+  /** Resolves with the address in the log line with this message. Rejects when the program cannot start. */
   addressIn(message: 'listening' | 'admin listener'): Promise<string> {
     return new Promise((resolve, reject) => {
       this.#log.on('line', (line) => {

@@ -1,5 +1,5 @@
-// `npm run quickstart`: two demo backends, the gateway with its bootstrap feature and its control plane on one embedded store,
-// and what to paste to use them. Everything it keeps is under data/.
+// `npm run quickstart`: two demo backends, the gateway with its bootstrap feature and its control plane on one embedded store;
+// prints what to paste to use them. Everything it stores is under data/.
 //
 //   npm run quickstart -- [the gateway's host:port [the control plane's host:port]]
 import { fileURLToPath } from 'node:url';
@@ -18,7 +18,7 @@ const SCRIPT = fileURLToPath(new URL('../main.js', import.meta.url));
 const SUBJECT = 'demo@example.com';
 const VIRTUAL_HOST_ID = 'd3m0d3m0d3m0d3m0d3m0d3m0d3m0d3m0';
 const PATH_PREFIX = '/gw-rs';
-/** The gateway's, the control plane's. */
+/** The addresses of the gateway and of the control plane. */
 const USUAL_ADDRESSES = ['127.0.0.1:8001', '127.0.0.1:4444'] as const;
 
 async function main(): Promise<void> {
@@ -37,13 +37,13 @@ async function main(): Promise<void> {
   const start = (name: string, words: readonly string[]): Program => {
     const program = new Program(name, SCRIPT, [...words, ...options]);
     programs.push(program);
-    // Neither is of use without the other.
+    // One is of no use without the other.
     void program.exited.then(stop);
     return program;
   };
   const gateway = start('gateway', ['dataplane', '--address', gatewayAddress, '--admin-address', '127.0.0.1:0']);
   const startControlPlane = async (): Promise<string> => {
-    // The console tells what happens in the gateway.
+    // The console shows what happens in the gateway.
     const adminWords = ['--dataplane-admin-address', await gateway.addressIn('admin listener')];
     const words = ['control-plane', '--address', controlPlaneAddress, ...adminWords];
     return start('control plane', words).addressIn('listening');
@@ -67,14 +67,14 @@ async function main(): Promise<void> {
   process.exit(statuses.find((status) => status !== 0) === undefined ? 0 : 1);
 }
 
-/** Of its own for each pair of addresses: two quick starts at once would overwrite each other's servers and user config. */
+/** A store for each pair of addresses: two quick starts at once would overwrite each other's servers and user config. */
 function storeName(...addresses: readonly string[]): string {
   const ports = addresses.map((address) => /\d+$/.exec(address)?.[0] ?? '');
   const isUsual = addresses.every((address, at) => address === USUAL_ADDRESSES[at]);
   return isUsual ? 'store' : `store-${ports.join('-')}`;
 }
 
-/** The same for both: they meet in the store. */
+/** The same for both programs, because they share the store. */
 function optionWords(keys: KeyPairPaths, store: string): string[] {
   return Object.entries({
     '--store-path': join(root, 'data', store),
@@ -88,7 +88,7 @@ function tokenWords(keys: KeyPairPaths): string[] {
   return ['token', '--subject', SUBJECT, '--expires-in', '24h', '--token-verification-private-key', keys.privateKey];
 }
 
-/** As somebody writes it who stands in the project's folder. */
+/** A path as typed by a user in the project's folder. */
 function relativeWord(word: string): string {
   return word.startsWith(root) ? relative(root, word) : word;
 }

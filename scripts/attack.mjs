@@ -1,4 +1,4 @@
-// `npm run attack`: builds what is attacked and the attack, and runs it. `--help` is answered without a build.
+// `npm run attack`: builds the program and the attack, and runs it. `--help` is answered without a build.
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

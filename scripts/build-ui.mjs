@@ -1,5 +1,5 @@
-// Builds the console: ui/ becomes one script and one style sheet with hashed names and the document that loads them, each packed
-// beside itself for whoever takes it so. `node scripts/build-ui.mjs [directory]`, dist/ui unless said.
+// Builds the console: ui/ becomes one script and one style sheet with hashed names and the document that loads them, each with a
+// compressed copy beside it. `node scripts/build-ui.mjs [directory]`, dist/ui unless given.
 import { buildSync } from 'esbuild';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';

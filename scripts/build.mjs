@@ -2,13 +2,13 @@
 //   production  dist/            src/, and ui/ as static files in dist/ui, without src/bootstrap (the optional feature's code is not in it)
 //   bootstrap   dist-bootstrap/  all of src/
 //   test        build/           src/, test/, bench/ and demo/, for the test runner and the benches
-//   quickstart  dist-quickstart/ all of src/, and demo/, within a second or two: by esbuild, without a look at the types
-//   quick       build/ and dist/, within seconds, by esbuild, too: for who is in the middle of a change. It builds what is newer than its file in
-//               build/, and has tsc forget that (quick-build.mjs), so that the next build of tests begins with it
-//   by-file     the first three, with a file for each source in the first two as well: for who looks at, or changes, one at a time
-// tsc looks at the types, and builds what has a file for each source. The first two are bundled (bundle.mjs), and differ in the presence of
-// src/bootstrap alone: planes.ts looks for it when it starts. They are built from nothing each time; build/ is kept up to date, and rid of what
-// has no source any more, so that no test outlives its file.
+//   quickstart  dist-quickstart/ all of src/, and demo/, within a second or two: by esbuild, without type checking
+//   quick       build/ and dist/, within seconds, by esbuild, too: for use during a change. It builds each source newer than its file in
+//               build/, and strikes it from tsc's records (quick-build.mjs), so that the next build of tests rebuilds it
+//   by-file     the first three, with a file for each source in the first two as well: for inspecting or changing single files
+// tsc checks the types, and builds the trees that have a file for each source. The first two are bundled (bundle.mjs), and differ only in
+// the presence of src/bootstrap, which planes.ts looks for at startup. They are rebuilt from scratch each time; build/ is updated, and
+// files whose source is gone are removed from it, so that no test outlives its source.
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, readdirSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -36,14 +36,14 @@ function buildTests() {
   runTsc(['-p', join(root, trees.test.project)]);
 }
 
-/** Without a look at the types. */
+/** Without type checking. */
 async function bundleProgram({ output, hasFolder }) {
   rmSync(join(root, output), { recursive: true, force: true });
   await bundle(root, join(root, output), hasFolder);
   buildUi(join(root, output, 'ui'));
 }
 
-/** Without a look at the types, either. */
+/** Without type checking, either. */
 function buildByFile() {
   const { project, output } = trees.bootstrap;
   rmSync(join(root, output), { recursive: true, force: true });
@@ -52,7 +52,7 @@ function buildByFile() {
   copyProduction();
 }
 
-/** The console is built without a look at its types, as a build must be quick. */
+/** Type-checks the console, whose build skips that in order to be quick. */
 function checkUi() {
   runTsc(['-p', join(root, 'ui')]);
 }
@@ -74,7 +74,7 @@ function copyProduction() {
   cpSync(from, to, { recursive: true, filter: (path) => path !== join(from, 'bootstrap') });
 }
 
-/** For who waits for it: each file by itself, as tsc would write it. */
+/** A quick build for interactive use: each file by itself, as tsc would write it. */
 function buildQuickstart() {
   const output = join(root, 'dist-quickstart');
   rmSync(output, { recursive: true, force: true });
@@ -95,7 +95,7 @@ switch (name) {
   case 'by-file':
     buildTests();
     checkUi();
-    // The types of these sources have just been checked, as a part of the tests' tree.
+    // The types of these sources have just been checked, as part of the tests' tree.
     if (name === 'by-file') {
       buildByFile();
       break;

@@ -1,17 +1,17 @@
-// What ships is bundled: a file for each program and each thread, and some for what they share, as a process that loads some three
-// hundred files takes twice as long to start. Packages stay outside, and names stay as they are, for who reads a trace.
+// Bundles what ships: a file for each program and each thread, and some shared ones, because a process that loads some three
+// hundred files takes twice as long to start. Packages stay outside, and names are kept, so that stack traces are readable.
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
 import { build } from 'esbuild';
 
-/** Stands for the way from a file of the bundle to the bundle's root, until it is known which file that is. */
+/** Placeholder for the path from a bundled file to the bundle's root, until it is known which file that is. */
 const ROOT = '@bundle-root@';
-/** A module that another one names, to start it as a process or as a thread. */
+/** A module that another one names in order to start it as a process or a thread. */
 const STARTED = /new URL\('(?<path>[\w./-]+)\.js', import\.meta\.url\)/g;
 
 /**
  * @param root of the repository.
- * @param output folder in which each program stands where it stands in `src/`.
+ * @param output folder in which each program has the same path as in `src/`.
  * @param hasFolder says which folders of `src/` may have a program.
  */
 export async function bundle(root, output, hasFolder = () => true) {
@@ -30,7 +30,7 @@ export async function bundle(root, output, hasFolder = () => true) {
     entryPoints: programs.map((file) => join(source, file)),
     outbase: source,
     outdir: output,
-    // What programs share, and what they load when it is first needed.
+    // For code that programs share, and code that is loaded on first use.
     chunkNames: 'parts/[name]-[hash]',
     bundle: true,
     splitting: true,
@@ -49,7 +49,7 @@ export async function bundle(root, output, hasFolder = () => true) {
   }
 }
 
-/** A module finds what stands beside it from where it would stand by itself, wherever its text has come to. */
+/** Makes each module resolve paths from where it would stand unbundled, whichever file its text is in. */
 function keepPlaces(setup, source) {
   setup.onLoad({ filter: /\.ts$/ }, ({ path }) => {
     const text = readFileSync(path, 'utf8');

@@ -1,9 +1,9 @@
-// Style and lint of what differs from the last commit, and of what is not in it yet: what `npm run check` says of these files, in less time.
+// Style and lint of files that differ from the last commit or are not in it yet: what `npm run check` says about them, in less time.
 import { spawnSync } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 
-/** In the folder that it is run in: the files are told from there, too. */
+/** Runs in the current folder, because the file names are relative to it. */
 function git(...words) {
   const { status, stdout, stderr } = spawnSync('git', words, { encoding: 'utf8' });
   if (status !== 0) {

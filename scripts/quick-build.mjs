@@ -1,9 +1,9 @@
-// A file for each source as tsc would write it, by esbuild and without a look at the types: in seconds where tsc takes a minute.
+// Writes a file for each source as tsc would, with esbuild and without type checking: in seconds where tsc takes a minute.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { buildSync } from 'esbuild';
 
-/** @param sources as paths from the root. @param from what of these paths is left out in the output. */
+/** @param sources as paths from the root. @param from the part of these paths that is left out in the output. */
 export function transpile(root, sources, from, to, options = {}) {
   buildSync({
     absWorkingDir: root,
@@ -20,8 +20,8 @@ export function transpile(root, sources, from, to, options = {}) {
 }
 
 /**
- * Builds every source in the folders that is newer than what there is of it.
- * @returns how many that were.
+ * Builds every source in the folders that is newer than its built file.
+ * @returns the number of built files.
  */
 export function buildNewer(root, folders, output) {
   const sources = folders
@@ -34,7 +34,7 @@ export function buildNewer(root, folders, output) {
   const newer = sources.filter((source) => isNewer(join(root, source), join(root, output, jsOf(source))));
   if (newer.length === 0) return 0;
   mkdirSync(join(root, output), { recursive: true });
-  // Before: whoever ends this half-way has files that tsc does not know of, and not the other way round.
+  // First: an interruption may leave files that tsc rebuilds needlessly, but none that it wrongly trusts.
   forget(
     join(root, output),
     newer.map((source) => relative(output, source)),
@@ -53,8 +53,8 @@ function jsOf(source) {
 }
 
 /**
- * tsc builds what differs from what it has seen last. A source that was changed, built here, and changed back does not, though what is
- * built does: so its version is struck out. @param sources as seen from the output.
+ * tsc builds what differs from what it saw last. A source that was changed, built here, and changed back does not differ, but its built
+ * file does: so its version is struck out of tsc's records. @param sources relative to the output.
  */
 function forget(output, sources) {
   const path = join(output, '.tsbuildinfo');
@@ -64,7 +64,7 @@ function forget(output, sources) {
   else writeFileSync(path, struck);
 }
 
-/** @returns `undefined` where it is written otherwise than is known here: without it tsc builds everything. */
+/** @returns `undefined` when the format is unknown: the file is then removed, and tsc builds everything. */
 function strikeOut(text, sources) {
   try {
     const info = JSON.parse(text);

@@ -1,4 +1,4 @@
-// Before the tests: finds redis-server, or installs it where that needs nobody's leave, or says in one line what to do.
+// Before the tests: finds redis-server, or installs it where no permission is needed, or says in one line what to do.
 import { spawnSync } from 'node:child_process';
 
 const isThere = (program) => spawnSync(program, ['--version'], { stdio: 'ignore' }).status === 0;

@@ -1,5 +1,5 @@
-// Who may import whom (ARCHITECTURE.md, "Folders"). The graph is read from the sources, printed when it breaks a rule,
-// and includes type imports: a folder that only names another's types depends on it all the same.
+// Which folder may import which (ARCHITECTURE.md, "Folders"). The graph is read from the sources, printed when it breaks a
+// rule, and includes type imports: a folder that only uses another's types still depends on it.
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -60,9 +60,9 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * What each room of a folder may import of its neighbours. In the worker the inbound and the outbound side never see each other, and meet
- * in the files above them. In the others a room sees only rooms that stand before it here; `relay` and `control-plane` are what puts
- * theirs together, and `upstream` is what all upstream sessions share.
+ * What each room of a folder may import from its neighbours. In the worker the inbound and the outbound side never see each other, and
+ * meet in the files above them. In the other folders a room sees only rooms listed before it; `relay` and `control-plane` assemble their
+ * rooms, and `upstream` is what all upstream sessions share.
  */
 const roomsMayImport: Readonly<Record<string, readonly string[]>> = {
   'worker/admission': ['relay/exchange'],
@@ -161,7 +161,7 @@ const roomsMayImport: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** Packages that one folder, or one file, keeps to itself, or a few do. */
+/** Packages that only one folder or file, or a few, may import. */
 const packageHomes: Readonly<Record<string, string | readonly string[]>> = {
   'uWebSockets.js': 'worker/edge/',
   jose: 'auth/',
@@ -175,8 +175,8 @@ const packageHomes: Readonly<Record<string, string | readonly string[]>> = {
   'prom-client': 'primary/metrics-page.ts',
   fastify: 'control-plane/http/',
   ajv: 'control-plane/http/',
-  // What others have written is read with it: configs, what a control plane or a dataplane answers to commands and to each other, and what
-  // servers answer to probes, whose client, the SDK's, asks with such shapes.
+  // Parses what others have written: configs, what a control plane or a dataplane answers to commands and to each other, and what servers
+  // answer to probes, where the SDK's client takes its schemas.
   zod: ['user-config/', 'cli/', 'control-plane/prober/', 'shared/dataplane-answers.ts'],
   minisearch: 'relay/list-merge/tool-catalogue.ts',
   'jsonc-parser': 'cli/json-text.ts',
@@ -206,12 +206,12 @@ function folderOf(file: string): string {
   return file.includes(sep) ? (file.split(sep)[0] ?? '') : 'main';
 }
 
-/** The folder, and the one in it: `worker/edge`. What lies deeper belongs to that. */
+/** The folder and its subfolder: `worker/edge`. Anything deeper belongs to that. */
 function roomOf(file: string): string {
   return file.split(sep).slice(0, -1).slice(0, 2).join('/');
 }
 
-/** As in `@scope/name` of `@scope/name/some/file.js`. */
+/** For example `@scope/name` for `@scope/name/some/file.js`. */
 function packageOf(specifier: string): string {
   return /^(?:@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? specifier;
 }
@@ -255,10 +255,10 @@ t.test('the rooms of a folder see only what the table allows', async (t) => {
   t.same([...seen].sort(), permissions.sort(), 'nothing is allowed that nobody does');
 });
 
-/** A composition is made of servers, and a server that changes is published anew with what is composed of it. */
+/** The one exception: a composition is made of servers, and a changed server is republished with the compositions that use it. */
 const KNOT = 'control-plane/registry → control-plane/compositions';
 
-t.test('every room is in the table, and none sees one that stands behind it', async (t) => {
+t.test('every room is in the table, and none sees one listed after it', async (t) => {
   const inTable = Object.keys(roomsMayImport);
   for (const wing of ['relay', 'upstream', 'control-plane']) {
     const rooms = inTable.filter((room) => room === wing || room.startsWith(`${wing}/`));
@@ -277,7 +277,7 @@ t.test('every folder is in the table', async (t) => {
   t.same([...folders].sort(), Object.keys(mayImport).sort());
 });
 
-t.test('packages stay in their folder', async (t) => {
+t.test('packages are imported only in their own folders', async (t) => {
   const used = new Set<string>();
   const strays = imports.filter(({ file, specifier }) => {
     if (/^(?:\.|node:)/.test(specifier)) return false;
@@ -292,7 +292,7 @@ t.test('packages stay in their folder', async (t) => {
   t.same([...used].sort(), homes.sort(), 'no home is kept for what is gone');
 });
 
-/** What a process loads before it does anything: the packages that its first file leads to. */
+/** The packages that a process loads at startup: those that its entry file leads to. */
 function packagesAtStart(entry: string): string[] {
   const packages = new Set<string>();
   const reached = new Set([entry]);
@@ -307,14 +307,14 @@ function packagesAtStart(entry: string): string[] {
   return [...packages].sort();
 }
 
-t.test('nobody waits for what is seldom needed: it is loaded when it is', async (t) => {
+t.test('packages that are seldom needed are not loaded at startup', async (t) => {
   t.same(packagesAtStart('main.ts'), ['commander', 'pino']);
   t.same(packagesAtStart('primary/run-primary.ts'), ['pino']);
   t.same(packagesAtStart('worker/main.ts'), ['jose', 'pino', 'piscina', 'zod']);
   t.same(packagesAtStart('control-plane/run-control-plane.ts'), ['ajv', 'fastify', 'jose', 'pino', 'piscina', 'zod']);
 });
 
-t.test('process.env is read in config alone', async (t) => {
+t.test('process.env is read only in config', async (t) => {
   const readers = files.filter(
     (file) => folderOf(file) !== 'config' && readFileSync(join(src, file), 'utf8').includes('process.env'),
   );

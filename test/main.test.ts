@@ -1,4 +1,4 @@
-// The program as it is run: exit statuses, and what goes to which stream. That a dataplane serves is tested elsewhere.
+// The program as a user runs it: exit statuses, and what goes to which stream. Serving is tested elsewhere.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cp, symlink, writeFile } from 'node:fs/promises';
@@ -90,8 +90,8 @@ t.test('token without a subject or a key ends with 64', async (t) => {
   t.match(errors, /--token-verification-private-key: is required/);
 });
 
-t.test('an error that nobody expected is one line and ends with 70', async (t) => {
-  // A copy of the program whose primary throws as soon as it is asked to run.
+t.test('an unexpected error is one line and ends with 70', async (t) => {
+  // A copy of the program whose primary throws as soon as it runs.
   const directory = createScratchDirectory(t);
   const copy = join(directory, 'src');
   await cp(builtSources, copy, { recursive: true });

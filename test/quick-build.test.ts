@@ -1,4 +1,4 @@
-// The quick build writes what tsc would, and tsc goes on from there as if it had written that itself.
+// The quick build writes what tsc would, and tsc continues from there as if it had written that itself.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -11,7 +11,7 @@ const script = new URL('../../scripts/quick-build.mjs', import.meta.url).href;
 const { buildNewer } = (await import(script)) as { readonly buildNewer: BuildNewer };
 const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc');
 
-t.test('what was built quickly, and changed back, is built by tsc', async (t) => {
+t.test('a source that the quick build has built, and that was then changed back, is built by tsc', async (t) => {
   const root = createScratchDirectory(t);
   const write = (file: string, text: string): void => writeFileSync(join(root, file), text);
   const built = (file: string): string => readFileSync(join(root, 'build/src', file), 'utf8');

@@ -3,21 +3,21 @@
 //   from, from ── what happens ──> to ── what happens ──> to
 //
 // The drawing names the states of the type, and its arrows are those of the source: where one writer guards the state
-// (`#transition`), each of its calls is drawn, and each arrow is some call; where the state is written as it is, for speed,
-// each state that is written is some arrow's end, and the other way round. Files are found by what they hold: who has
-// `#transition` has a drawing, and a drawing without one stands below, with where its states are kept instead.
+// (`#transition`), each of its calls is drawn, and each arrow is some call; where the state is assigned directly, for speed,
+// each assigned state is the end of some arrow, and vice versa. Files are found by their contents: every file with
+// `#transition` has a drawing, and a drawing without one is listed below, with where its states are kept.
 import { readdirSync, readFileSync } from 'node:fs';
 import t from 'tap';
 
 const SOURCES = new URL('../../src/', import.meta.url);
 
-/** Written as it is, for speed. */
+/** Files that assign the state directly, for speed. */
 const UNGUARDED: ReadonlySet<string> = new Set(['upstream/http1/response-parser.ts']);
 
-/** Drawn as a table, which the test at the end reads. */
+/** Files whose drawing is a table, which the last test reads. */
 const TABLES: ReadonlySet<string> = new Set(['upstream/session/upstream-opening.ts']);
 
-/** Drawings whose states no member holds. */
+/** Drawings of states that no member holds. */
 const KEPT_ELSEWHERE: Readonly<Record<string, string>> = {
   'relay/asking/backend-requests.ts': 'a question is in the map of those that wait, or gone from it',
   'relay/stream/stream-keeper.ts': 'a stream is in one of three lists',
@@ -61,7 +61,7 @@ interface Call {
   readonly to: string;
 }
 
-/** Methods that hand their `from`, their `to` or both on to `#transition`; what they do not take is the same at each call. */
+/** Methods that pass their `from`, their `to` or both on to `#transition`; any argument that they do not take is the same in each call. */
 function writersIn(source: string): Map<string, { readonly from?: string; readonly to?: string }> {
   const writers = new Map<string, { readonly from?: string; readonly to?: string }>([['transition', {}]]);
   for (const { 1: from = '', 2: to = '', index } of source.matchAll(PASSED_ON)) {
@@ -72,7 +72,7 @@ function writersIn(source: string): Map<string, { readonly from?: string; readon
   return writers;
 }
 
-/** What each call of `#transition`, or of a method that calls it, may do; nothing for the methods themselves. */
+/** The arrows of each call of `#transition`, or of a method that calls it; the calls inside those methods are left out. */
 function callsIn(source: string): Call[] {
   return [...writersIn(source)].flatMap(([name, fixed]) =>
     [...source.matchAll(new RegExp(`this\\.#${name}\\(([^()]*)`, 'g'))].flatMap(([, given = '']) => {
@@ -89,7 +89,7 @@ const files = readdirSync(SOURCES, { recursive: true, encoding: 'utf8' })
   .sort()
   .map((file) => ({ file, source: readFileSync(new URL(file, SOURCES), 'utf8') }));
 
-t.test('each writer of states has its drawing, and each drawing its writer', async (t) => {
+t.test('each state writer has a drawing, and each drawing has a writer', async (t) => {
   const drawn = files.filter(({ source }) => linesOf(source).length > 0).map(({ file }) => file);
   const guarded = files.filter(({ source }) => WRITER.test(source)).map(({ file }) => file);
   t.ok(guarded.length > 20, 'files were found');

@@ -1,4 +1,4 @@
-// Runs experiments one after the other against one arrangement of the gateway, with a victim beside each of them.
+// Runs experiments one after the other against one arrangement of the gateway, each with a victim beside it.
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { judgeBeside } from '../support/beside-bounds.js';
@@ -13,33 +13,33 @@ import { Scope } from './scope.js';
 import { Stage } from './stage.js';
 import { openFiles, WorkerWatch } from './worker-watch.js';
 
-/** The victim is measured alone for so long before each experiment. */
+/** How long the victim is measured alone before each experiment. */
 const ALONE_MS = { full: 3_000, short: 700 };
-/** And beside it for so long at least. */
+/** How long it is measured beside the experiment, at least. */
 const BESIDE_MS_MIN = 1_000;
-/** The victim's p99 beside an attack: the attack takes the same cores, and all of them. */
+/** How many times its p99 alone the victim's p99 may be: the attack takes the same cores, and all of them. */
 const SLOWER_MAX = 10;
-/** A turn of a worker's event loop. Who is slower by less than a few of those cannot be told from somebody unlucky. */
+/** A turn of a worker's event loop: a slowdown of less than a few of those cannot be told from bad luck. */
 const TURN_MS = 50;
-/** Of the victim, in words. */
+/** How many of the victim's failures are reported in words. */
 const FAULTS_TOLD_MAX = 4;
 const MIB = 1_048_576;
 const VICTIM_HOST = 'victim.test';
-/** What a worker may hold: well above what it needs, and half of what the defects that are looked for took. */
+/** How much memory a worker may hold: well above what it needs, and half of what the defects in question took. */
 const WORKER_MEMORY_MIB = 1_024;
-/** Sockets that idle, to backends and callers, are closed within seconds. */
+/** Idle sockets, to backends and callers, are closed within seconds. */
 const CLOSING_MS_MAX = 40_000;
-/** Open files that come and go without an attack, per worker. */
+/** Open files that come and go without any attack, per worker. */
 const OPEN_FILES_SLACK = 16;
 
-/** Faults that controls look for. Those of the victim begin with its name. */
+/** Faults that controls look for. Faults of the victim begin with its name. */
 export const faultWords = { seen: 'not what must be seen', death: 'a worker died', victim: 'the victim' } as const;
 
 export interface Outcome {
   readonly experiment: Experiment;
   readonly arrangement: Arrangement;
   readonly seen: string;
-  /** What was wrong, each in words; none when all was as it must be. */
+  /** What was wrong, each fault in words; empty when everything was as expected. */
   readonly faults: readonly string[];
   readonly victim: string;
   readonly residentBytesMax: number;
@@ -50,21 +50,21 @@ export class AttackRun {
   readonly #arrangement: Arrangement;
   readonly #isShort: boolean;
   readonly #nameServer: NameServer;
-  /** Of the shared gateway. */
+  /** The scope of the shared gateway. */
   readonly #scope = new Scope();
-  /** The victim before each experiment. */
+  /** Reports on the victim alone, one from before each experiment. */
   readonly #alone: VictimReport[] = [];
   #shared: { readonly deployment: Deployment; readonly victim: Victim } | undefined;
 
   constructor(arrangement: Arrangement, isShort: boolean, nameServer: NameServer) {
     this.#nameServer = nameServer;
-    // Its addresses are out of date all the time, so that the victim needs the name server as well.
+    // The victim's addresses expire at once, so that it depends on the name server as well.
     nameServer.records[VICTIM_HOST] = { addresses: ['127.0.0.1'], ttl: 0 };
     this.#arrangement = arrangement;
     this.#isShort = isShort;
   }
 
-  /** @param control a gateway that lacks what the experiment is about, in place of its own or of the shared one. */
+  /** @param control runs on a gateway that lacks the protection under test, instead of the experiment's own or the shared one. */
   async run(experiment: Experiment, control?: Control): Promise<Outcome> {
     const beganMs = performance.now();
     const scope = new Scope();
@@ -72,7 +72,7 @@ export class AttackRun {
       const options = control?.options ?? experiment.gateway?.options;
       const { deployment, victim } = await this.#cast(experiment, scope, options);
       const outcome = await this.#perform(experiment, deployment, victim, beganMs);
-      // What one experiment has broken must not be counted against the next.
+      // Damage by one experiment must not be counted against the next.
       if (outcome.faults.length > 0) await this.end();
       return outcome;
     } finally {
@@ -174,7 +174,7 @@ export class AttackRun {
     };
   }
 
-  /** Of all so far. */
+  /** The worst values of all reports on the victim alone so far. */
   #worstAlone(): Pick<VictimReport, 'requests' | 'openings' | 'slowness' | 'roundTripFactor'> {
     const worst = (what: 'requests' | 'openings'): VictimReport['requests'] =>
       this.#alone.map((report) => report[what]).reduce((one, other) => (other.p99Ms > one.p99Ms ? other : one));

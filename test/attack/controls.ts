@@ -1,6 +1,6 @@
-// Whether the experiments can fail. One that has a control runs against a gateway from which an option has taken what it is about, and
-// must not be as it must be there, for the reason that is expected. What all others go by, the victim and the watch over the workers,
-// is tried with harm that no option brings.
+// Whether the experiments can fail. An experiment with a control runs against a gateway from which an option has removed the
+// protection under test, and must fail there for the expected reason. The victim and the watch over the workers, on which all other
+// experiments rely, are tried with harm that no option causes.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AttackRun, faultWords, type Outcome } from './attack-run.js';
 import type { Control, Experiment } from './experiment.js';
@@ -9,7 +9,7 @@ import type { NameServer } from '../support/name-server.js';
 
 const STOPPED_MS = 3_000;
 
-/** An experiment with the control that it has to fail on. */
+/** An experiment with the control under which it has to fail. */
 export interface Controlled {
   readonly experiment: Experiment;
   readonly control: Control;
@@ -47,7 +47,7 @@ const lostWorker: Controlled = {
   },
 };
 
-/** Those that have one of these experiments, and what is tried without any. */
+/** The experiments that have a control, and the two kinds of harm that need no experiment. */
 export function controlledOf(experiments: readonly Experiment[], only: readonly string[]): Controlled[] {
   const own = experiments.flatMap((experiment) => {
     const { control } = experiment;
@@ -57,7 +57,7 @@ export function controlledOf(experiments: readonly Experiment[], only: readonly 
   return [...own, heldUpWorker, lostWorker].filter(isWanted);
 }
 
-/** On a gateway of its own, with as many workers as it needs. */
+/** Runs on a gateway of its own, with as many workers as the experiment needs. */
 export async function runControl(
   { experiment, control }: Controlled,
   { workerCount, store }: Arrangement,
@@ -72,7 +72,7 @@ export async function runControl(
   }
 }
 
-/** Whether the harm was noticed, and by whom it had to be: an experiment that fails for another reason shows nothing. */
+/** Whether the harm was noticed by the party that had to: an experiment that fails for another reason proves nothing. */
 export function isNoticed({ noticedBy }: Control, { faults }: Outcome): boolean {
   switch (noticedBy) {
     case 'experiment':

@@ -1,5 +1,5 @@
-// A backend that takes part in MCP like any other until a large request comes: that one is handed over at its head, its body
-// unread, for answers that come too early and for bodies that nobody takes.
+// An ordinary MCP backend until a large request comes: that one is handed over after its head, with its body unread, for
+// responses that come too early and for bodies that nobody reads.
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import type { Scope } from './scope.js';
 

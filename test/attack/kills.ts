@@ -1,7 +1,7 @@
-// `npm run kills`: each worker is killed, or hangs, again and again while many sessions are called; or the primary, after which the
-// gateway is started again. Exit status 1 when a session was lost, a call failed that was not in flight in a killed process, one
-// was told late, one was carried out twice, or an id or a token is found where the sessions are kept. Calls that come while no worker
-// lives are counted apart, and must not be carried out.
+// `npm run kills`: each worker is killed, or hangs, repeatedly while many sessions are called; or the primary is, after which the
+// gateway is started again. Exit status 1 when a session was lost, a call failed that was not in flight in a killed process, a
+// failure was reported late, a call was carried out twice, or an id or a token is found where the sessions are kept. Calls that come
+// while no worker lives are counted separately, and must not be carried out.
 import { parseArgs } from 'node:util';
 import { startDeployment, type Deployment, type SingleDeploymentSetup } from '../support/deployment.js';
 import { findFreePort } from '../support/free-port.js';
@@ -117,7 +117,7 @@ async function run(options: KillsOptions, scope: Scope): Promise<number> {
   return unexcused.length + strays.length + twice.length + lost + opened + shown === 0 ? 0 : 1;
 }
 
-/** What kills the next one, and resolves when its place is taken. */
+/** Returns a function that kills the next process and resolves when it is replaced. */
 function killerOf(
   { victim }: KillsOptions,
   { gateway, key, storeOptions }: Deployment,

@@ -1,7 +1,7 @@
-// `npm run machines`: three gateways on one Redis, as if each were a machine, and many sessions of which every request comes to another one.
-// Then Redis is out of reach of one of them for ten seconds, then another one dies; at the end Redis is searched for what must not be
-// there. Exit status 1 when a call failed that was not in flight in the one that died, one was carried out twice, a session that was
-// ended is found at another machine, also at one whose way to Redis is longer, or an id or a token is found in Redis.
+// `npm run machines`: three gateways on one Redis, each standing for a machine, and many sessions whose every request goes to another
+// machine. Then one of them is cut off from Redis for ten seconds, then another one dies; at the end Redis is searched for secrets. Exit
+// status 1 when a call failed that was not in flight in the dead one, a call was carried out twice, an ended session is still found at
+// another machine, even one with a longer way to Redis, or an id or a token is found in Redis.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import type { RedisStoreOptions } from '../../src/store/redis-connection.js';
@@ -40,7 +40,7 @@ function parseOptions(words: readonly string[]): MachinesOptions {
   return { sessionCount, callCount };
 }
 
-/** Sessions, each of which is called at one machine after the other. */
+/** Sessions that are each called at one machine after the other. */
 class Load {
   readonly failures: string[] = [];
   answered = 0;
@@ -62,7 +62,7 @@ class Load {
     this.#sessions = await this.#each(count, (n) => this.#at(n, this.#callers[n % SUBJECTS]!).openSession());
   }
 
-  /** One call in each session. @param isLost whether a machine is dead: whoever finds nobody there goes to the next one. */
+  /** Makes one call in each session. @param isLost whether a machine is dead: its calls go to the next one. */
   async round(round: number, isLost: (machine: number) => boolean = () => false): Promise<void> {
     await this.#each(this.#sessions.length, async (n) => {
       const machine = (n + round) % MACHINES;
@@ -70,7 +70,7 @@ class Load {
     });
   }
 
-  /** Ends so many sessions, each asked for at the next machine at once. @returns how many were found there, by machine. */
+  /** Ends `count` sessions and calls each at the next machine at once. @returns how many were found there, by machine. */
   async delete(count: number): Promise<readonly number[]> {
     const found = this.#machines.map(() => 0);
     await this.#each(count, async (n) => {
@@ -134,7 +134,7 @@ async function run({ sessionCount, callCount }: MachinesOptions, scope: Scope): 
   say(`every call at another machine: ${load.answered} answered, ${load.failures.length} failed`);
   const sessionIds = load.sessions.map(({ id }) => id);
   const found = await load.delete(Math.min(DELETED, sessionCount));
-  // Its way to Redis is longer than that of a request to it.
+  // The third machine's way to Redis is longer than a request's way to it.
   const [atFirst = 0, atSecond = 0, beyondProxy = 0] = found;
   const deleted = Math.min(DELETED, sessionCount);
   say(
@@ -156,7 +156,7 @@ async function run({ sessionCount, callCount }: MachinesOptions, scope: Scope): 
   for (let round = 0; round < callCount || !isDead; round++)
     await load.round(round, (machine) => machine === 0 && isDead);
   await killing;
-  // What the dead machine was asked, and nothing else.
+  // Requests in flight at the dead machine, and no others.
   const cutOff = load.failures.length - before;
   const wrong = load.failures.filter((failure, n) => n < before || /^\d/.test(failure));
   const twice = carriedOutTwice([backend]);

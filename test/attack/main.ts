@@ -1,5 +1,5 @@
-// `npm run attack`: every experiment against every arrangement, a line each as it ends and a table at the end.
-// Exit status 1 when one was not as it must be.
+// `npm run attack`: every experiment against every arrangement, with a line each as it ends and a table at the end. Exit
+// status 1 when one had an unexpected outcome.
 import { runProgram } from '../../bench/program.js';
 import { renderTable } from '../../bench/table.js';
 import { startNameServer } from '../support/name-server.js';
@@ -28,7 +28,7 @@ function list(): number {
   return 0;
 }
 
-/** Exit status 1 when an experiment did not notice that what it is about was not there. */
+/** Exit status 1 when an experiment did not notice that the protection under test was missing. */
 async function tryControls({ only, arrangements }: AttackOptions): Promise<number> {
   let unnoticed = 0;
   const nameServer = await startNameServer();
@@ -101,7 +101,7 @@ function tableOf(outcomes: readonly Outcome[]): string {
   );
 }
 
-/** One line without the sign that ends a cell. */
+/** The text on one line, without the character that separates cells. */
 function cellText(text: string): string {
   return text.replaceAll(/\s+/g, ' ').replaceAll('|', '/').slice(0, 240);
 }

@@ -1,30 +1,30 @@
-// The command line of the attack: which experiments, on which gateways, in full or in short.
+// The command line of the attack: which experiments, on which gateways, in full or short form.
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 
 export type StoreKind = 'embedded' | 'redis';
 
-/** One gateway that is attacked. */
+/** One kind of gateway to attack. */
 export interface Arrangement {
   readonly workerCount: number;
   readonly store: StoreKind;
 }
 
 export interface AttackOptions {
-  /** All when empty. */
+  /** All experiments when empty. */
   readonly only: readonly string[];
   readonly isShort: boolean;
-  /** Not the experiments, but whether they can fail. */
+  /** Tests whether the experiments can fail, instead of running them. */
   readonly isOfControls: boolean;
   readonly arrangements: readonly Arrangement[];
 }
 
-/** Where `scripts/attack.mjs` finds it, too: `--help` needs no build. */
+/** Read from the source tree, as `scripts/attack.mjs` does: `--help` needs no build. */
 export const usage = readFileSync(new URL('../../../test/attack/usage.txt', import.meta.url), 'utf8');
 
 const STORES: readonly StoreKind[] = ['embedded', 'redis'];
 
-/** Throws an error fit for the user. `list` stands for the names alone. */
+/** Throws an error fit for the user. `list` asks only for the names. */
 export function parseOptions(words: readonly string[], names: readonly string[]): AttackOptions | 'list' {
   const { values } = parseArgs({
     args: [...words],
@@ -43,7 +43,7 @@ export function parseOptions(words: readonly string[], names: readonly string[])
   const [workers, store] = [parseWorkers(values.workers), parseStore(values.store)];
   return {
     only: values.only,
-    // Who fails does so at smaller counts, too.
+    // An experiment that can fail does so with smaller counts, too.
     isShort: values.short || values.controls,
     isOfControls: values.controls,
     arrangements: values.controls

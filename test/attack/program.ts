@@ -1,8 +1,8 @@
-// How a program of attacks starts and ends: what it started is ended with it, whatever becomes of it.
+// How an attack program starts and ends: whatever it started ends with it, however it ends.
 import { runProgram } from '../../bench/program.js';
 import { Scope } from './scope.js';
 
-/** Does not return. @param run answers the exit status. */
+/** Does not return. @param run returns the exit status. */
 export async function runInScope<Options>(
   usage: string,
   parse: (words: readonly string[]) => Options,

@@ -1,6 +1,6 @@
-// `npm run reloads`: a gateway is reloaded again and again under load. No request may fail, no session be lost and nothing be
-// called twice; connections may be reset only where the kernel was not told otherwise (deploy/sysctl). Exit status 1 when it
-// is not so.
+// `npm run reloads`: a gateway is reloaded repeatedly under load. No response may be wrong, no stream refused and nothing
+// called twice; connections may be reset only where the kernel does not migrate them (deploy/sysctl). Exit status 1
+// otherwise.
 import { parseArgs } from 'node:util';
 import { migratesConnections, runReloadLoad, type ReloadLoadPlan } from '../support/reload-load.js';
 import { runInScope, say } from './program.js';
@@ -11,7 +11,7 @@ const usage = `Usage: npm run reloads [-- --reloads n --sessions n --workers n]
   --workers n    2 when not given`;
 
 const ANSWERS_BETWEEN = 50;
-/** Of so many sessions one has a stream of its own. */
+/** One session in this many has a stream of its own. */
 const SESSIONS_PER_STREAM = 4;
 
 function parseOptions(words: readonly string[]): ReloadLoadPlan {

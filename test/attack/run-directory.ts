@@ -1,8 +1,8 @@
-// Where a gateway keeps the sockets between its workers, as Linux tells it: nothing of the program is asked.
+// Finds where a gateway keeps the sockets between its workers, from what Linux shows: the program itself is not involved.
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** The directory of the Unix sockets that these processes hold. */
+/** The directory of the Unix sockets that these processes hold open. */
 export function runDirectoryOf(pids: readonly number[]): string {
   const inodes = new Set(pids.flatMap(socketInodesOf));
   for (const line of readFileSync('/proc/net/unix', 'latin1').split('\n').slice(1)) {
@@ -19,7 +19,7 @@ function socketInodesOf(pid: number): string[] {
     try {
       return /^socket:\[(\d+)\]$/.exec(readlinkSync(`${directory}/${fd}`))?.[1] ?? [];
     } catch {
-      return []; // Closed in this moment.
+      return []; // The file was just closed.
     }
   });
 }

@@ -1,5 +1,5 @@
-// What an experiment started, ended in the opposite order when the experiment is over. Stands where the parts of
-// test/support expect a test.
+// Ends everything that an experiment started, in reverse order, when the experiment is over. Takes the place of the test
+// that the parts of test/support expect.
 
 export class Scope {
   readonly #endings: (() => unknown)[] = [];
@@ -8,7 +8,7 @@ export class Scope {
     this.#endings.push(ending);
   };
 
-  /** Ends all of it, also when some cannot be ended; answers why not. */
+  /** Ends everything, even when some parts cannot be ended; returns the errors. */
   async end(): Promise<unknown[]> {
     const faults: unknown[] = [];
     for (const ending of this.#endings.splice(0).reverse()) {

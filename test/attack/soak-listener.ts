@@ -1,5 +1,5 @@
-// A tenant of the soak that listens: opens a session's GET stream, subscribes, answers what it is asked there and within a call,
-// and goes, in good order or not.
+// A tenant of the soak that listens: it opens a session's GET stream, subscribes, answers requests on the stream and within a
+// call, and leaves, properly or not.
 import type { ConfiguredCaller } from '../support/deployment.js';
 import { EventReader } from '../support/event-reader.js';
 import { memberText } from '../support/json-text.js';
@@ -12,7 +12,7 @@ const OFFERS = INITIALIZE_PARAMS.replace('"capabilities":{}', '"capabilities":{"
 const EVENTS_MAX = 8;
 const CALLS_MAX = 4;
 
-/** @param name of the backend that talks. */
+/** @param name of the talking backend. */
 export async function listen(caller: ConfiguredCaller, name: string, random: Random, tell: Tell): Promise<void> {
   const session = await caller.openSession({ params: OFFERS });
   const readers: EventReader[] = [];
@@ -24,13 +24,13 @@ export async function listen(caller: ConfiguredCaller, name: string, random: Ran
       `{"jsonrpc":"2.0","id":3,"method":"resources/subscribe","params":{"uri":"${name}+${NOTE_URI}"}}`,
     );
     const isSubscribed = tellRefusal(subscription.status, answerText(subscription), tell);
-    // One that could not be opened says nothing for a while.
+    // A subscription that could not be opened yields no updates.
     if (isSubscribed) await hear(session, reader, name, 1 + random.below(EVENTS_MAX), tell);
     for (let calls = random.below(CALLS_MAX); calls > 0; calls--) await beAsked(session, name, random, tell);
     if (random.chance(0.3)) {
       const newer = await openStream(session);
       readers.push(newer);
-      // The older one ends, with whatever was on its way.
+      // The older stream ends, after whatever was on its way.
       await reader.rest();
       if (isSubscribed) await hear(session, newer, name, 1, tell);
     }
@@ -47,7 +47,7 @@ function openStream(session: McpSession): Promise<EventReader> {
   return EventReader.open(session.caller, { method: 'GET', session: session.id, accept: 'text/event-stream' });
 }
 
-/** @returns whether there was none. */
+/** @returns true when there was no refusal. */
 function tellRefusal(status: number, message: string, tell: Tell): boolean {
   if (status !== 200) tell(`HTTP ${status}`);
   else if (memberText(message, 'error') !== undefined) tell(memberText(message, 'error', 'code') ?? 'no code');
@@ -55,7 +55,7 @@ function tellRefusal(status: number, message: string, tell: Tell): boolean {
   return false;
 }
 
-/** Until so many updates have come. */
+/** Reads until `updates` updates have arrived. */
 async function hear(
   session: McpSession,
   reader: EventReader,
@@ -78,7 +78,7 @@ async function hear(
   }
 }
 
-/** What a backend has asked it withdraws when it is gone. */
+/** A backend's requests are cancelled when the backend is gone. */
 function isCancellation(event: string): boolean {
   return memberText(event, 'method') === '"notifications/cancelled"';
 }
@@ -101,7 +101,7 @@ async function beAsked(session: McpSession, name: string, random: Random, tell: 
     if (memberText(asked, 'method') !== '"elicitation/create"') {
       return void (tellRefusal(200, asked, tell) && tell(`wrong: ${asked.slice(0, 200)}`));
     }
-    // Some go away instead.
+    // Some leave instead of answering.
     if (random.chance(0.2)) return;
     const result = `{"action":"accept","content":{"number":${random.below(1_000_000)}.0}}`;
     const reply = `{"jsonrpc":"2.0","id":${memberText(asked, 'id')},"result":${result}}`;

@@ -1,11 +1,11 @@
-// Memory and open files of the workers over a long run, and whether they grow.
+// Memory and open files of the workers during a long run, and whether they grow.
 import { openFiles, residentBytes } from './worker-watch.js';
 
 const MIB = 1_048_576;
 
 export interface Sample {
   readonly atMinutes: number;
-  /** Of all workers together. */
+  /** The sum over all workers. */
   readonly residentMib: number;
   readonly openFiles: number;
 }
@@ -16,8 +16,8 @@ export function takeSample(pids: readonly number[], atMinutes: number): Sample {
 }
 
 /**
- * MiB a minute between the peaks of the second quarter and of the last one: by then caches are full, and what a collection
- * gives back for a while is no decline from which to grow again.
+ * MiB a minute between the peaks of the second quarter and the last: caches are full by then, and comparing peaks ignores what a garbage
+ * collection frees for a while.
  */
 export function growthPerMinute(samples: readonly Sample[]): number {
   const quarter = Math.floor(samples.length / 4);

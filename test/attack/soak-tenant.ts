@@ -1,4 +1,4 @@
-// A tenant of the soak: comes, at times with a config that was written anew, uses a session or two, and goes, in good order or not.
+// A tenant of the soak: it comes, at times with a rewritten config, uses a session or two, and leaves, properly or not.
 import type { ConfiguredCaller } from '../support/deployment.js';
 import { KeptCaller } from '../support/kept-caller.js';
 import { answerText, type McpSession } from '../support/mcp-caller.js';
@@ -6,10 +6,10 @@ import type { Random } from '../support/random.js';
 import { encodeRequest, RawConnection } from '../support/raw-http.js';
 
 const CALLS_MAX = 20;
-/** Keeps what a body is checked with; some are beyond what one packet takes. */
+/** Short enough to keep for checking the response; some texts are longer than one packet. */
 const TEXT_CHARS_MAX = 40_000;
 
-/** What became of each request: `right`, `wrong: …`, or how it was refused. */
+/** Reports the outcome of each request: `right`, `wrong: …`, or how it was refused. */
 export type Tell = (what: string) => void;
 
 export interface Backends {
@@ -50,7 +50,7 @@ async function callOnce(session: McpSession, random: Random, names: readonly str
   tell(message === `${begin}"result":${result}}` ? 'right' : `wrong: ${message.slice(0, 200)}`);
 }
 
-/** Goes away while the answer is on its way. */
+/** Disconnects while the response is on its way. */
 async function leaveInTheMiddle(session: McpSession, name: string): Promise<void> {
   const { origin } = session.caller;
   const connection = await RawConnection.open(origin);

@@ -1,6 +1,6 @@
-// `npm run soak`: tenants come and go for a long time, call, listen and are asked things, while backends die and Redis is
-// restarted. At the end no answer was
-// wrong, memory is flat, and open files are as many as before. Exit status 1 when it is not so.
+// `npm run soak`: tenants come and go for a long time, call, listen and answer requests, while backends die and Redis is
+// restarted. In the end no response may have been wrong, memory must be flat, and as many files open as before. Exit status
+// 1 otherwise.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { startDeployment, type ConfiguredCaller, type Deployment } from '../support/deployment.js';
@@ -17,11 +17,11 @@ import { TalkingBackend } from './talking-backend.js';
 import { runInScope, say } from './program.js';
 
 const MINUTES_MAX = 1_440;
-/** Each of them comes again and again, with a config that was written anew: caches fill up in the first minutes. */
+/** Each comes again and again, with a rewritten config: caches fill up in the first minutes. */
 const TENANTS = 300;
 const TENANTS_AT_ONCE = 6;
 const LISTENERS_AT_ONCE = 6;
-/** Those that listen once before anything is measured. */
+/** How many tenants listen once before anything is measured. */
 const LISTENERS_BEFORE = 24;
 const TALKER = 'talker';
 const IDLE_TIMEOUT_S = 20;
@@ -30,12 +30,12 @@ const REPORT_EVERY_MS = 30_000;
 const BACKEND_DIES_EVERY_MS = 20_000;
 const BACKEND_IS_DOWN_MS = 3_000;
 const REDIS_RESTARTS_EVERY_MS = 120_000;
-/** Refusals for want of the store are right from a restart on for so long. */
+/** How long after a restart of Redis refusals for lack of the store are accepted. */
 const REDIS_IS_BACK_MS = 15_000;
-/** All workers together; a leak of one session a second is more than this. */
+/** Growth of all workers together; a leak of one session a second exceeds this. */
 const GROWTH_MIB_PER_MINUTE_MAX = 3;
 const OPEN_FILES_SLACK = 24;
-/** Until idle sessions have ended, and the connections that nobody uses. */
+/** Time for idle sessions and unused connections to end. */
 const QUIET_MS_MAX = 120_000;
 
 const usage = `Usage: npm run soak [-- --minutes n --workers n]
@@ -128,7 +128,7 @@ class Soak {
     return { ...backends, [TALKER]: talking.mcp };
   }
 
-  /** What is made once and kept, as code and pooled memory, is no growth. */
+  /** Things that are created once and kept, such as code and pooled memory, must not count as growth. */
   async #warmUp(tenants: readonly ConfiguredCaller[], urls: Backends): Promise<void> {
     const toNobody = (): void => undefined;
     for (const tenant of tenants) await visit(tenant, urls, this.#random, toNobody);
@@ -155,7 +155,7 @@ class Soak {
     }
   }
 
-  /** Refusals are right where something was down; everything else but a right answer is a fault. */
+  /** Refusals are accepted where something was down; any other outcome but a correct response is a fault. */
   readonly #tell = (what: string): void => {
     const isStoreDown = performance.now() - this.#redisRestartedAtMs < REDIS_IS_BACK_MS;
     const isExcused =
@@ -170,7 +170,7 @@ class Soak {
 
   async #killBackend({ mortal, plain, [TALKER]: talking }: Record<string, McpBackend>): Promise<void> {
     this.#deaths++;
-    // Its streams are opened again, and calls under way fail.
+    // The gateway opens the talker's streams again; calls under way fail.
     if (this.#deaths % 2 === 0) talking!.raw.closeConnections('reset');
     mortal!.raw.stopListening();
     mortal!.raw.closeConnections('reset');

@@ -1,5 +1,5 @@
-// What an experiment acts on: a deployment, a victim beside it, and the means to misbehave. All that an experiment starts
-// here ends with it.
+// What an experiment works with: a deployment, a victim beside it, and the means to misbehave. Everything that an experiment
+// starts here ends with it.
 import type { BackendMembers, ConfiguredCaller, Deployment } from '../support/deployment.js';
 import { backendFor } from '../support/deployment.js';
 import { KeptCaller } from '../support/kept-caller.js';
@@ -14,11 +14,11 @@ import { residentBytes } from './worker-watch.js';
 
 export interface StageSetup {
   readonly deployment: Deployment;
-  /** `undefined` where the experiment ends processes, and has callers of its own to look at. */
+  /** `undefined` when the experiment ends processes, and checks callers of its own. */
   readonly victim: Victim | undefined;
   readonly scope: Scope;
   readonly isShort: boolean;
-  /** The one that the gateway asks. */
+  /** The name server that the gateway queries. */
   readonly nameServer: NameServer;
 }
 
@@ -46,17 +46,17 @@ export class Stage {
     return this.#victim;
   }
 
-  /** A count that the short form makes smaller. */
+  /** A count, with a smaller value for the short form. */
   scaled(full: number, short: number): number {
     return this.isShort ? short : full;
   }
 
-  /** An attacker: a subject of its own with one virtual host of these backends. */
+  /** An attacker: a subject of its own whose one virtual host has these backends. */
   async caller(backends: Readonly<Record<string, BackendMembers>>): Promise<ConfiguredCaller> {
     return this.deployment.caller(backends);
   }
 
-  /** The same caller over one connection that it keeps. */
+  /** The same caller over one kept connection. */
   async kept(caller: McpCaller): Promise<KeptCaller> {
     const kept = await KeptCaller.connect(caller);
     this.scope.teardown(() => kept.close());
@@ -73,21 +73,21 @@ export class Stage {
     return backend;
   }
 
-  /** @param waitMsMax of each read. */
+  /** @param waitMsMax how long each read may take. */
   async connect(waitMsMax?: number): Promise<RawConnection> {
     const connection = await RawConnection.open(this.origin, waitMsMax);
     this.scope.teardown(() => connection.close());
     return connection;
   }
 
-  /** A connection on which a request was written, and nothing was read. */
+  /** A connection on which the request was written, and nothing read. */
   async write(request: RawRequest): Promise<RawConnection> {
     const connection = await this.connect();
     connection.write(encodeRequest(this.origin, request));
     return connection;
   }
 
-  /** Of the worker that holds most now. */
+  /** The memory of the worker that holds most now. */
   get residentBytes(): number {
     return Math.max(...this.deployment.gateway.workerPids().map(residentBytes));
   }

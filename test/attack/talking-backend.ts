@@ -1,5 +1,5 @@
-// A backend that says and asks things: to everybody who listens on its GET stream, several times a second, and within each call of
-// its tool `ask`.
+// A backend that sends notifications and requests: several times a second on every open GET stream, and within each call of its
+// tool `ask`.
 import { JsonText, memberText } from '../support/json-text.js';
 import { startMcpBackend, type McpBackend, type ReceivedCall } from '../support/mcp-backend.js';
 import type { EventStreamBody, ReceivedRequest } from '../support/raw-backend.js';
@@ -7,14 +7,14 @@ import type { EventStreamBody, ReceivedRequest } from '../support/raw-backend.js
 export const NOTE_URI = 'note://1';
 
 const SPEAKS_EVERY_MS = 200;
-/** One in so many times it asks for roots instead of telling of a resource. */
+/** Every nth message is a request for roots instead of a resource update. */
 const ASKS_EVERY = 3;
 const UPDATED = `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"${NOTE_URI}"}}`;
 
 export class TalkingBackend {
   readonly mcp: McpBackend;
   readonly #streams = new Set<EventStreamBody>();
-  /** What waits for the answer to a question of a call, by its id. */
+  /** The callbacks for answers to requests within calls, by request id. */
   readonly #asked = new Map<string, (result: string) => void>();
   readonly #ticker: NodeJS.Timeout;
   #count = 0;
@@ -43,7 +43,7 @@ export class TalkingBackend {
     await this.mcp.close();
   }
 
-  /** @returns whether it is answered. */
+  /** @returns whether it was answered here. */
   #onRequest(request: ReceivedRequest): boolean {
     if (request.method === 'GET') {
       this.#onGet(request);
@@ -67,7 +67,7 @@ export class TalkingBackend {
     request.connection.once('close', () => this.#streams.delete(stream));
   }
 
-  /** The answer has in it what the client answered. */
+  /** The result contains the client's answer. */
   async #onCall(call: ReceivedCall): Promise<unknown> {
     if (call.name !== 'ask') return undefined;
     const id = this.#newId();

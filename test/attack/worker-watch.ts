@@ -1,4 +1,4 @@
-// The workers of a gateway as Linux sees them: who lives, how much memory they hold, how many files they have open.
+// The workers of a gateway as Linux shows them: which live, how much memory they hold, how many files they have open.
 import { readdirSync } from 'node:fs';
 import { residentBytesOf } from '../../bench/process-usage.js';
 
@@ -15,7 +15,7 @@ export class WorkerWatch {
     this.#timer = setInterval(() => this.#look(), LOOK_EVERY_MS);
   }
 
-  /** Of the worker that held most, since the watch began. */
+  /** The most memory that any worker has held since the watch began. */
   get residentBytesMax(): number {
     return this.#residentBytesMax;
   }
@@ -38,7 +38,7 @@ export function residentBytes(pid: number): number {
   }
 }
 
-/** Files, sockets and pipes that these processes have open, together. */
+/** Files, sockets and pipes that these processes have open, in total. */
 export function openFiles(pids: readonly number[]): number {
   return pids.reduce((sum, pid) => sum + openFilesOf(pid), 0);
 }

@@ -1,6 +1,6 @@
-// `npm run bridges`: real servers on standard input and output, as the files of clients name them. `switchyard servers import` says how each
-// is run behind a bridge; run so it is registered, and called through the control plane's `/mcp`. The last line says how many of how many
-// bridges did it. Exit status 1 when one did not. The bridges are installed beside it when first wanted, from a lock file of their own.
+// `npm run bridges`: real servers on standard input and output, as clients' configuration files name them. `switchyard servers import` says
+// how to run each behind a bridge; each is run so, registered, and called through the control plane's `/mcp`. The last line says how many
+// of the bridges worked. Exit status 1 when one did not. The bridges are installed when first needed, from a lock file of their own.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, writeFileSync } from 'node:fs';
@@ -31,7 +31,7 @@ const CALLS = [
   { name: 'get-tiny-image', arguments: {} },
 ];
 
-/** Then the registry is not to be reached; it takes half a minute on a slow machine. */
+/** After this the registry counts as unreachable; an installation takes half a minute on a slow machine. */
 const INSTALL_MS_MAX = 300_000;
 
 await runProgram(usage, parse, tryAll);
@@ -73,7 +73,7 @@ async function install(): Promise<void> {
   if (code !== 0) throw new Error('the bridges could not be installed');
 }
 
-/** @returns in words what is not as it has to be. */
+/** @returns what is not as it must be, in words. */
 async function faultsOf(scope: Scope, controlPlane: ControlPlane, bridge: string): Promise<readonly string[]> {
   const name = `stdio-${bridge}`;
   const file = join(createScratchDirectory(scope), 'mcp.json');
@@ -117,7 +117,7 @@ async function faultsOf(scope: Scope, controlPlane: ControlPlane, bridge: string
   if (JSON.stringify(listed) !== JSON.stringify(own))
     faults.push(`it lists ${listed.join(', ')} for ${own.join(', ')}`);
   for (const call of CALLS) {
-    // What a bridge says of itself beside the content is its own.
+    // Only the content is compared: a bridge may add information of its own beside it.
     const answer = JSON.stringify((await client.callTool({ ...call, name: `${name}-${call.name}` })).content);
     const expected = JSON.stringify((await direct.callTool(call)).content);
     if (answer !== expected) faults.push(`${call.name} answers ${answer} for ${expected}`);
@@ -139,12 +139,12 @@ async function isThere(url: string): Promise<boolean> {
   }
 }
 
-/** The shell has become npx, which has started the bridge, which has started the server. */
+/** npx has replaced the shell, and has started the bridge, which has started the server. */
 function endGroup(pid: number | undefined): void {
   if (pid === undefined) return;
   try {
     process.kill(-pid, 'SIGKILL');
   } catch {
-    // It has ended.
+    // It has already ended.
   }
 }

@@ -1,5 +1,5 @@
-// The suite as a server, and the gateway as its client: for each scenario the suite starts a server and runs `client.ts`
-// with its URL, which makes that the only backend of a virtual host and drives the gateway.
+// The suite as a server, with the gateway as its client: for each scenario the suite starts a server and runs `client.ts`
+// with its URL, which makes that server the only backend of a virtual host and drives the gateway.
 import { fileURLToPath } from 'node:url';
 import type { Scope } from '../attack/scope.js';
 import { startDeployment } from '../support/deployment.js';
@@ -8,7 +8,7 @@ import { CLIENT_ERAS, modernSteps, type ClientEra } from './modern-client-setup.
 import { runSuite } from './official-suite.js';
 import { Tally, type RunOptions } from './tally.js';
 
-/** On a machine that others load, too; the suite itself gives a client half a minute. */
+/** Long enough for a loaded machine; the suite itself gives a client half a minute. */
 const CLIENT_TIMEOUT_MS = 180_000;
 
 export async function runClientScenarios(scope: Scope, options: RunOptions): Promise<Tally> {

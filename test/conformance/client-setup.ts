@@ -1,4 +1,4 @@
-// What the suite's client is to do for each of the suite's client scenarios, and what it is told of the gateway.
+// What the suite's client does in each of the suite's client scenarios, and what it is told of the gateway.
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import type { StoreOptions } from '../../src/config/dataplane-options.js';
@@ -10,18 +10,18 @@ export const SETUP_VARIABLE = 'SWITCHYARD_CONFORMANCE_CLIENT';
 
 export interface ClientSetup {
   readonly revision: Revision;
-  /** Of the client that drives the gateway; 2025-11-25 has one alone. */
+  /** The era of the client that drives the gateway; for 2025-11-25 there is only one. */
   readonly era: ClientEra;
-  /** Of the gateway's store, where the client writes its user config. */
+  /** The gateway's store, where the client writes its user config. */
   readonly storeOptions: StoreOptions;
   readonly subject: string;
   readonly virtualHostId: string;
   readonly token: string;
-  /** Of the virtual host. */
+  /** The URL of the virtual host. */
   readonly url: string;
 }
 
-/** The suite's server, as the gateway names it. */
+/** The gateway's name for the suite's server. */
 export const BACKEND = 'suite';
 
 export const scenarioSteps: Readonly<Record<string, (client: Client) => Promise<unknown>>> = {
@@ -30,7 +30,7 @@ export const scenarioSteps: Readonly<Record<string, (client: Client) => Promise<
     await client.listTools();
     await client.callTool({ name: `${BACKEND}-add_numbers`, arguments: { a: 5, b: 3 } });
   },
-  // The SDK's client puts the defaults in for what is left out.
+  // The SDK's client fills in the defaults of omitted values.
   'elicitation-sep1034-client-defaults': async (client) => {
     client.setRequestHandler(ElicitRequestSchema, () => ({ action: 'accept', content: {} }));
     await client.callTool({ name: `${BACKEND}-test_client_elicitation_defaults`, arguments: {} });

@@ -1,5 +1,5 @@
-// The client that the official suite runs, with the URL of its own server as the last word: makes that server the only
-// backend of a virtual host, and drives the gateway with an SDK's client. So it is the gateway whom the suite sees.
+// The client that the official suite runs, with the URL of the suite's server as the last argument: makes that server the
+// only backend of a virtual host, and drives the gateway with an SDK's client. So what the suite sees is the gateway.
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { writeConfig } from '../support/config-writer.js';

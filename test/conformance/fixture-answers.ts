@@ -1,11 +1,11 @@
-// What the fixtures of both eras answer without a word with the client, as the suite's scenarios expect it.
+// The answers of both eras' fixtures that need no request to the client, as the suite's scenarios expect them.
 import type { CallToolResult, GetPromptResult, ReadResourceResult } from '@modelcontextprotocol/sdk/types.js';
 import { AUDIO_BASE64, IMAGE_BASE64 } from './fixture-offers.js';
 
 export const text = (value: string): { type: 'text'; text: string } => ({ type: 'text', text: value });
 const image = { type: 'image', data: IMAGE_BASE64, mimeType: 'image/png' } as const;
 
-/** @returns `undefined` for a tool that does more, or that is not known. */
+/** @returns `undefined` for a tool that does more, or is unknown. */
 export function plainResult(tool: string): CallToolResult | undefined {
   switch (tool) {
     case 'test_simple_text':
@@ -49,7 +49,7 @@ export function plainResult(tool: string): CallToolResult | undefined {
   }
 }
 
-/** @returns `undefined` for a resource that is not known. */
+/** @returns `undefined` for an unknown resource. */
 export function readResource(uri: string): ReadResourceResult | undefined {
   const templated = /^test:\/\/template\/([^/]+)\/data$/.exec(uri)?.[1];
   if (templated !== undefined) {
@@ -70,7 +70,7 @@ export function readResource(uri: string): ReadResourceResult | undefined {
   }
 }
 
-/** @returns `undefined` for a prompt that is not known. */
+/** @returns `undefined` for an unknown prompt. */
 export function getPrompt(name: string, given: Readonly<Record<string, string>>): GetPromptResult | undefined {
   const user = (content: GetPromptResult['messages'][number]['content']): GetPromptResult['messages'][number] => ({
     role: 'user',

@@ -1,9 +1,9 @@
-// What the fixture offers, as the conformance suite's server scenarios expect it: names, texts and schemas are theirs.
+// What the fixture offers, as the conformance suite's server scenarios expect it: names, texts and schemas are the suite's.
 
 /** One pixel. */
 export const IMAGE_BASE64 =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==';
-/** A RIFF head without samples. */
+/** A RIFF header without samples. */
 export const AUDIO_BASE64 = 'UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=';
 
 const noArguments = { type: 'object', properties: {} };
@@ -85,7 +85,7 @@ export const prompts: readonly object[] = [
   { name: 'test_prompt_with_image', description: 'An image and a text' },
 ];
 
-/** The schema of an elicitation, by the tool that asks. */
+/** The schema of an elicitation, by the tool that sends it. */
 export const elicitations = {
   test_elicitation: { type: 'object', properties: { response: { type: 'string' } }, required: ['response'] },
   test_elicitation_sep1034_defaults: {

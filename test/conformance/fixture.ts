@@ -1,5 +1,5 @@
-// The server that the conformance suite's server scenarios drive, on the SDK's own. What it does is theirs; that it is
-// behind a gateway must not be noticed.
+// The server that the conformance suite's server scenarios drive, built on the SDK's own. Its behaviour is what the
+// scenarios expect; the suite must not notice that it is behind a gateway.
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -34,13 +34,13 @@ type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>;
 
 const STEP_MS = 50;
 const RECONNECTION_MS = 100;
-/** What the stream of `test_reconnection` tells its reader to wait. */
+/** The `retry` that the stream of `test_reconnection` gives its reader. */
 const RETRY_MS = 500;
 const NOT_FOUND = -32002;
 const INVALID_PARAMS = -32602;
 
 export interface Fixture {
-  /** Of its MCP endpoint. */
+  /** The URL of its MCP endpoint. */
   readonly url: string;
   close(): void;
 }
@@ -96,7 +96,7 @@ export function isLocal(origin: string | undefined): boolean {
   return origin === undefined || /^http:\/\/(127\.0\.0\.1|localhost)(:\d+)?$/.test(origin);
 }
 
-/** All that was sent on the streams of a session, for who resumes one. */
+/** Everything that was sent on the streams of a session, for clients that resume one. */
 class KeptEvents implements EventStore {
   readonly #events: { readonly id: string; readonly stream: string; readonly message: JSONRPCMessage }[] = [];
 
@@ -113,7 +113,7 @@ class KeptEvents implements EventStore {
     const last = this.#events.findIndex(({ id }) => id === lastId);
     const stream = this.#events[last]?.stream ?? '';
     for (const event of this.#events.slice(last + 1)) {
-      // A priming event is kept too, with nothing in it.
+      // A priming event is kept too, without content.
       if (event.stream === stream && 'jsonrpc' in event.message) await send(event.id, event.message);
     }
     return stream;

@@ -1,6 +1,6 @@
 // `npm run conformance`: the official suite against our fixture behind either plane, and its client scenarios with the
-// gateway as the client. The last line says how many of how many scenarios passed that are scored. Exit status 1 when one
-// did not, or warned, scored or not.
+// gateway as the client. The last line says how many of the scored scenarios passed. Exit status 1 when a scenario failed or
+// warned, scored or not.
 import { parseArgs } from 'node:util';
 import { runProgram } from '../../bench/program.js';
 import { Scope } from '../attack/scope.js';
@@ -60,7 +60,7 @@ async function conform(options: Options): Promise<number> {
   await installSuite();
   const tallies: Tally[] = [];
   for (const revision of options.revisions) {
-    // Beside each other: each waits for programs most of the time.
+    // At the same time, since each mostly waits for programs.
     const outcomes = await Promise.allSettled(options.parts.map((part) => runPart(part, revision, options)));
     for (const outcome of outcomes) {
       if (outcome.status === 'rejected') throw outcome.reason;
@@ -73,7 +73,7 @@ async function conform(options: Options): Promise<number> {
   return tallies.every(({ isAllGood }) => isAllGood) ? 0 : 1;
 }
 
-/** What it says comes in one piece, when it is over. */
+/** Writes its output in one piece, at the end. */
 async function runPart(part: Part, revision: Revision, options: Options): Promise<Tally> {
   const lines = [`${part}, ${revision}:`];
   const scope = new Scope();

@@ -1,5 +1,5 @@
-// What the suite's client is to do for each of the suite's client scenarios of 2026-07-28. A client of that revision does it, and
-// again one of sessions: for that one it is the gateway who writes envelopes and mirror headers, and asks where the suite's server does.
+// What the suite's client does in each of the suite's client scenarios of 2026-07-28. A client of that revision runs each, and then a
+// legacy one: for that one the gateway writes the envelopes and mirror headers, and relays the questions of the suite's server.
 import { Client as ModernClient, StreamableHTTPClientTransport as ModernTransport } from '@modelcontextprotocol/client';
 import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as LegacyTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
@@ -12,7 +12,7 @@ export type ClientEra = (typeof CLIENT_ERAS)[number];
 
 type Arguments = Record<string, unknown>;
 
-/** What both SDKs' clients can do. */
+/** What the clients of both SDKs have in common. */
 interface SuiteClient {
   listTools(): Promise<{ readonly tools: readonly { readonly name: string }[] }>;
   callTool(params: { readonly name: string; readonly arguments: Arguments }): Promise<unknown>;
@@ -23,7 +23,7 @@ interface SuiteClient {
   close(): Promise<void>;
 }
 
-/** What the suite says of a scenario, in a variable of the client's environment. */
+/** What the suite says about a scenario, in an environment variable of the client. */
 interface Context {
   readonly toolCalls?: readonly { readonly name: string; readonly arguments: Arguments }[];
 }
@@ -46,7 +46,7 @@ export const modernSteps: Readonly<Record<string, (client: SuiteClient, context:
     await client.listTools();
     for (const { name, arguments: given } of toolCalls) await call(client, name, given);
   },
-  // All that are listed are called: what is invalid must not be listed.
+  // Calls every listed tool: an invalid one must not be listed.
   'http-invalid-tool-headers': async (client) => {
     for (const { name } of (await client.listTools()).tools)
       await client.callTool({ name, arguments: { region: 'eu' } });

@@ -1,5 +1,5 @@
-// The server that the suite's scenarios of 2026-07-28 drive. On the backend that the tests have of that revision, not on the
-// SDK's server: that one has readings of its own, which would be taken for the gateway's.
+// The server that the suite's scenarios of 2026-07-28 drive. It is built on the tests' own backend of that revision, not on
+// the SDK's server: the latter's interpretations would be taken for the gateway's.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isJson, META, type Json } from '../support/modern-ladder.js';
 import { startModernBackend, type ModernBackend, type ModernRequest } from '../support/modern-backend.js';
@@ -10,7 +10,7 @@ import { ASKING_PROMPT, askingTools, converse, invalid, missingCapability } from
 
 const STEP_MS = 50;
 const CACHE = { ttlMs: 0, cacheScope: 'private' } as const;
-/** Tools of `fixture-offers.ts` that ask in the way of sessions. */
+/** Tools of `fixture-offers.ts` that send requests to the client as legacy servers do. */
 const LEGACY_ONLY = /^test_(sampling|elicitation|elicitation_\w+|reconnection)$/;
 const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
 

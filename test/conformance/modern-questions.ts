@@ -1,5 +1,5 @@
-// The tools and the prompt of the fixture that ask before they answer (`input_required`): what each asks in which round, as the
-// suite's scenarios expect it. The state that goes through the client is sealed, because one scenario changes it.
+// The fixture's tools and prompt that ask before they answer (`input_required`): their questions round by round, as the suite's
+// scenarios expect them. The state that passes through the client is signed, because one scenario changes it.
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { Failure } from '../support/mcp-backend.js';
 import { isJson, type Json } from '../support/modern-ladder.js';
@@ -14,11 +14,11 @@ interface Question {
   readonly request: Json;
 }
 
-/** What one asks, by the keys of `inputRequests`; one record for each round. */
+/** The questions by their keys in `inputRequests`; one record for each round. */
 interface Dialogue {
   readonly rounds: readonly Readonly<Record<string, Question>>[];
   readonly withState: boolean;
-  /** Leaves out what the client did not declare, and asks the rest. */
+  /** Leaves out questions for which the client has no capability, and asks the rest. */
   readonly isContentWithLess?: boolean;
 }
 
@@ -37,7 +37,7 @@ const askName = askUser('What is your name?', 'name');
 
 const PREFIX = 'test_input_required_result_';
 
-/** By the name of the tool or the prompt. */
+/** By the name of the tool or prompt. */
 const dialogues: Readonly<Record<string, Dialogue>> = {
   [`${PREFIX}elicitation`]: { rounds: [{ user_name: askName }], withState: false },
   [`${PREFIX}sampling`]: {
@@ -73,7 +73,7 @@ const dialogues: Readonly<Record<string, Dialogue>> = {
 export const askingTools = Object.keys(dialogues).filter((name) => name !== `${PREFIX}prompt`);
 export const ASKING_PROMPT = `${PREFIX}prompt`;
 
-/** @returns what there is to answer before `complete` may; `undefined` for whoever asks nothing. */
+/** @returns the questions that must be answered before `complete` may; `undefined` for a tool or prompt that asks nothing. */
 export function converse(request: ModernRequest, complete: (answers: Json) => unknown): unknown {
   const dialogue = dialogues[request.name];
   if (dialogue === undefined) return undefined;
@@ -137,7 +137,7 @@ function openState(sealed: unknown): State | undefined {
   const [text = '', signature = '', ...rest] = sealed.split('.');
   const expected = sign(text);
   const given = Buffer.from(signature, 'base64url');
-  // Base64 that is decoded leniently would let a changed text pass.
+  // Lenient base64 decoding would let a changed text pass.
   const isExact = rest.length === 0 && given.toString('base64url') === signature;
   if (!isExact || given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined;
   return JSON.parse(Buffer.from(text, 'base64url').toString('utf8')) as State;

@@ -1,5 +1,5 @@
-// The official conformance suite as a program of its own: it needs a newer Node than the gateway, so both are installed
-// beside it, from a lock file of their own, when first wanted.
+// The official conformance suite as a separate program: it needs a newer Node than the gateway, so both are installed when
+// first needed, from a lock file of their own.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -25,7 +25,7 @@ export async function installSuite(): Promise<void> {
   if (code !== 0) throw new Error('the conformance suite could not be installed');
 }
 
-/** @param environment more variables, for the suite and what it starts. */
+/** @param environment additional variables, for the suite and what it starts. */
 export async function runSuite(
   words: readonly string[],
   environment: Readonly<Record<string, string>> = {},

@@ -1,4 +1,4 @@
-// The suite as a client: of our fixture itself, or of the gateway with the fixture behind it.
+// The suite as a client: of our fixture itself, or of the gateway in front of the fixture.
 import type { Scope } from '../attack/scope.js';
 import { newName, startControlPlane } from '../support/control-plane.js';
 import { startDeployment } from '../support/deployment.js';
@@ -12,20 +12,20 @@ import { Tally, type Revision, type RunOptions } from './tally.js';
 
 export type Subject = 'dataplane' | 'control' | 'direct';
 
-/** An endpoint of the gateway's, and a token that is good there. */
+/** An endpoint of the gateway, and a token that is valid there. */
 interface Target {
   readonly url: string;
   readonly token: string;
 }
 
 const BACKEND = 'backend';
-/** Scenarios at once: each is a program that is mostly waited for, with sessions of its own. */
+/** How many scenarios run at once: each is a program, with sessions of its own, that mostly waits. */
 const LANES = 2;
 
 interface Requirement {
-  /** Of the scenarios that the suite lists for the revision. */
+  /** The number of scenarios that the suite lists for the revision. */
   readonly scoredCount: number;
-  /** What is wanted beside them, which the suite does not score. */
+  /** Additional scenarios, which the suite does not score. */
   readonly unscored: readonly string[];
   readonly startFixture: () => Promise<Fixture>;
 }
@@ -58,7 +58,7 @@ export async function runServerScenarios(scope: Scope, subject: Subject, options
   return tally;
 }
 
-/** @returns the URL that the suite is given. */
+/** @returns the URL for the suite. */
 async function startSubject(
   scope: Scope,
   subject: Subject,
@@ -73,7 +73,7 @@ async function startSubject(
   scope.teardown(() => shim.close());
   const hosts = [`127.0.0.1:${shim.port}`, `localhost:${shim.port}`];
   const origins = hosts.map((host) => `http://${host}`);
-  // A backend that ends its stream early is asked for the rest at once: only where that is slow, the suite has a stream to look at.
+  // A backend that ends its stream early is asked for the rest at once: only if that is slow does the suite see a stream.
   const slow = ['--slow-answer', '100ms'];
   const words = ['--allowed-hosts', hosts.join(','), '--allowed-origins', origins.join(','), ...slow];
   target =
@@ -95,7 +95,7 @@ async function startDataplane(
   return { url: caller.origin + caller.path, token: caller.token };
 }
 
-/** The control plane's `/mcp`, with the fixture as its only server. @param port of a host that it allows. */
+/** The control plane's `/mcp`, with the fixture as its only server. @param port of a host that the control plane allows. */
 async function startAggregate(scope: Scope, url: string, port: number, options: readonly string[]): Promise<Target> {
   const controlPlane = await startControlPlane(scope, { options });
   const token = await controlPlane.token(newName('conformance'));
@@ -119,7 +119,7 @@ async function scenarioNames(revision: Revision): Promise<string[]> {
   const [, servers = ''] = /^Server scenarios.*\n((?: +- \S+\n)+)/m.exec(output) ?? [];
   const listed = [...servers.matchAll(/- (\S+)/g)].map(([, name]) => name ?? '');
   const required = new Set(listed.filter((name) => !unscored.includes(name)));
-  // One that is listed in another form would be left out without a word.
+  // A scenario that is listed in another form would be silently left out.
   if (required.size !== scoredCount)
     throw new Error(`the suite lists ${required.size} scenarios of ${revision}, not ${scoredCount}`);
   return [...required, ...unscored];

@@ -1,6 +1,6 @@
-// Stands before the gateway for the conformance suite, which can send no token and asks for bare names and URIs. Adds the
-// token, and maps names and URIs of one backend there and back, in the headers that mirror them, too; everything else passes
-// as it is, as it comes.
+// A shim in front of the gateway for the conformance suite, which cannot send a token and uses bare names and URIs. It adds
+// the token, and maps the names and URIs of one backend in both directions, also in the mirror headers; everything else
+// passes unchanged, as it arrives.
 import { once } from 'node:events';
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -8,12 +8,12 @@ import { decodeMirrored, encodeMirrored, isJson, type Json } from '../support/mo
 
 export interface Shim {
   readonly port: number;
-  /** Of the endpoint that the suite is given. */
+  /** The endpoint for the suite. */
   readonly url: string;
   close(): void;
 }
 
-/** @param target of the endpoint behind it; asked for once the first request comes. */
+/** @param target the endpoint behind the shim; asked for when the first request comes. */
 export async function startShim(backend: string, target: () => { url: string; token: string }): Promise<Shim> {
   const names = new Names(backend);
   const server = createServer((request, response) => void forward(names, target(), request, response));
@@ -73,7 +73,7 @@ async function mapWhole(names: Names, answer: IncomingMessage, response: ServerR
   response.end(mapJson(Buffer.concat(chunks), (message) => names.toClient(message)));
 }
 
-/** Line by line; a message is one line. */
+/** Maps line by line; a message is one line. */
 function mapStream(names: Names, answer: IncomingMessage, response: ServerResponse): void {
   let rest = '';
   answer.setEncoding('utf8');
@@ -124,7 +124,7 @@ class Names {
     }
   }
 
-  /** `Mcp-Name`, which must agree with the body; a value that cannot be decoded stays what it is. */
+  /** `Mcp-Name`, which must agree with the body; a value that cannot be decoded is left unchanged. */
   ofMirror(headers: IncomingMessage['headers'], { method }: Json): void {
     const name = headers['mcp-name'];
     const decoded = typeof name === 'string' ? decodeMirrored(name) : undefined;
@@ -170,7 +170,7 @@ function stripped(value: string, prefix: string): string {
   return value.startsWith(prefix) ? value.slice(prefix.length) : value;
 }
 
-/** Those that `subscriptions/listen` asks for, and its acknowledgement grants. */
+/** The URIs that `subscriptions/listen` asks for, or that its acknowledgement grants. */
 function mapUris({ notifications }: Json, map: (uri: string) => string): void {
   if (!isJson(notifications) || !Array.isArray(notifications['resourceSubscriptions'])) return;
   notifications['resourceSubscriptions'] = notifications['resourceSubscriptions'].map((uri) => map(String(uri)));

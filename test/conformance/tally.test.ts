@@ -1,4 +1,4 @@
-// What counts as a scenario that has passed: the suite itself is content with less.
+// When a scenario counts as passed: the suite itself accepts less.
 import t from 'tap';
 import { Tally } from './tally.js';
 
@@ -18,7 +18,7 @@ function results(line: string): string {
   return `Running scenario\nTest Results:\n${line}\n`;
 }
 
-t.test('a scenario has passed when something was checked, and all of it was as it should be', async (t) => {
+t.test('a scenario has passed when it checked something, without a failure or a warning', async (t) => {
   const rows: readonly (readonly [why: string, exitCode: number, output: string, isGood: boolean])[] = [
     ['one check', 0, results('Passed: 1/1, 0 failed, 0 warnings'), true],
     ['many checks', 0, results('Passed: 12/12, 0 failed, 0 warnings'), true],

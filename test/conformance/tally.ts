@@ -1,5 +1,5 @@
-// What came of the scenarios of one part: how many of those that are scored have passed, and whether every one has checked
-// something, without a failure or a warning. Says a line for each.
+// The outcome of the scenarios of one part: how many of the scored ones have passed, and whether each has checked something,
+// without a failure or a warning. Reports a line for each.
 import type { SuiteRun } from './official-suite.js';
 
 export const REVISIONS = ['2025-11-25', '2026-07-28'] as const;
@@ -9,7 +9,7 @@ export type Revision = (typeof REVISIONS)[number];
 export interface RunOptions {
   readonly revision: Revision;
   readonly workers: number;
-  /** These alone; all when empty. */
+  /** Runs only these; all when empty. */
   readonly scenarios: readonly string[];
   readonly isVerbose: boolean;
   readonly report: (line: string) => void;
@@ -27,7 +27,7 @@ export class Tally {
   }
 
   add(name: string, isScored: boolean, { exitCode, output }: SuiteRun): void {
-    // A warning is not a failure for the suite, nor is it one to have checked nothing; for us they are.
+    // The suite accepts warnings, and scenarios that check nothing; here both are failures.
     const isGood = exitCode === 0 && /^Passed: ([1-9]\d*)\/\1, 0 failed, 0 warnings$/m.test(output);
     this.isAllGood &&= isGood;
     this.runCount += 1;

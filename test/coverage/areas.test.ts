@@ -12,7 +12,7 @@ function summary(covered: Readonly<Record<string, number>> = {}): CoverageSummar
   return { total: { lines: { total: 1, covered: 0 } }, ...foreign, ...Object.fromEntries(files) } as CoverageSummary;
 }
 
-t.test('a file counts in the innermost area that it is in, and only sources count', async (t) => {
+t.test('a file counts in the innermost area that contains it, and only sources count', async (t) => {
   const names = areasOf(summary(), '/house/src').map(({ name, files }) => [name, files.map((file) => file.name)]);
   t.same(Object.fromEntries(names), {
     upstream: ['upstream/a.ts'],
@@ -28,7 +28,7 @@ t.test('a file counts in the innermost area that it is in, and only sources coun
   });
 });
 
-t.test('each area with a floor must reach it, and one that was not seen does not', async (t) => {
+t.test('each area with a floor must reach it, and an area without covered files does not', async (t) => {
   t.equal(isEnough(areasOf(summary({ 'main.ts': 0, 'worker/worker.ts': 0 }), '/house/src')), true);
   for (const name of FLOORED) {
     t.equal(isEnough(areasOf(summary({ [name]: 95 }), '/house/src')), true);
@@ -37,7 +37,7 @@ t.test('each area with a floor must reach it, and one that was not seen does not
   t.equal(isEnough(areasOf({}, '/house/src')), false);
 });
 
-t.test('what is below its floor is named, and the files with the most lines that never ran', async (t) => {
+t.test('areas below their floor are named, and so are the files with the most unexecuted lines', async (t) => {
   const areas = areasOf(summary({ 'auth/c.ts': 40, 'store/d.ts': 97, 'main.ts': 0 }), '/house/src');
   t.match(areaTable(areas), /^\| auth +\| +1 \| +100 \| +40\.0 \| missed +\|$/m);
   t.match(areaTable(areas), /^\| store +\| +1 \| +100 \| +97\.0 \| reached +\|$/m);

@@ -1,8 +1,8 @@
-// From a summary of coverage by file to the areas of the program, and which of them have a floor.
+// Groups a coverage summary by file into the areas of the program, and says which of them have a floor.
 import { relative, sep } from 'node:path';
 import { renderTable } from '../../bench/table.js';
 
-/** As the reporter `json-summary` writes it: by the source's path, and `total`. */
+/** As the reporter `json-summary` writes it: by source path, and `total`. */
 export type CoverageSummary = Readonly<Record<string, { readonly lines: LineCount }>>;
 
 export interface LineCount {
@@ -11,7 +11,7 @@ export interface LineCount {
 }
 
 export interface CoveredFile extends LineCount {
-  /** Below `src/`. */
+  /** The path below `src/`. */
   readonly name: string;
 }
 
@@ -21,10 +21,10 @@ export interface CoveredArea {
   readonly files: readonly CoveredFile[];
 }
 
-/** Of the lines of each area with a floor so many must have run. */
+/** The percentage of lines that must have run in each area with a floor. */
 export const FLOOR_PERCENT = 95;
 
-/** A file is in the first area whose folder it is in. */
+/** A file belongs to the first area whose folder contains it. */
 const AREAS: readonly { readonly name: string; readonly folder: string; readonly hasFloor: boolean }[] = [
   { name: 'upstream', folder: 'upstream/', hasFloor: true },
   { name: 'relay', folder: 'relay/', hasFloor: true },
@@ -49,7 +49,7 @@ export function areasOf(summary: CoverageSummary, sourceFolder: string): Covered
   return AREAS.map(({ name, hasFloor }) => ({ name, hasFloor, files: filesOf.get(name) ?? [] }));
 }
 
-/** An area none of whose files was seen is not enough: then nothing was measured. */
+/** An area without any covered file fails: nothing was measured then. */
 export function isEnough(areas: readonly CoveredArea[]): boolean {
   return areas.every((area) => !area.hasFloor || percentOf(area) >= FLOOR_PERCENT);
 }
@@ -72,7 +72,7 @@ function floorInWords(area: CoveredArea): string {
   return percentOf(area) >= FLOOR_PERCENT ? 'reached' : 'missed';
 }
 
-/** Of the areas with a floor. */
+/** Only in areas with a floor. */
 export function leastCovered(
   areas: readonly CoveredArea[],
   countMax: number,

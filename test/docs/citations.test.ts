@@ -1,4 +1,4 @@
-// Every requirement, decision and section that a comment or a test cites is there to be read in docs/specification.md.
+// Every requirement, decision and section that a comment or a test cites exists in docs/specification.md.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -19,7 +19,7 @@ const files = folders.flatMap((folder) =>
     .map((file) => join(folder, file)),
 );
 
-/** Files that stand for any. */
+/** File names used as mere examples. */
 const EXAMPLES = new Set(['src/a/b.ts', 'test/a/b.test.ts']);
 
 interface Citation {

@@ -1,5 +1,5 @@
-// The parts of docs/ that are written from the sources by `npm run docs`: the tables of limits and options, and the answers of
-// refusals. The words around them are written by hand, in the pages themselves.
+// The parts of docs/ that `npm run docs` generates from the sources: the tables of limits and options, and the responses of
+// refusals. The text around them is written by hand, in the pages themselves.
 import { readdirSync, readFileSync } from 'node:fs';
 import { STATUS_CODES } from 'node:http';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ export const optionTables: Readonly<Record<string, OptionTable>> = {
   token: tokenOptionTable,
 };
 
-/** A page as it is, and as it should be; and what cannot be written because its place or its words are missing. */
+/** A page as it is and as it should be, and what cannot be generated because its place or its text is missing. */
 export interface Page {
   readonly name: string;
   readonly path: string;
@@ -78,7 +78,7 @@ export async function generatedPages(): Promise<Page[]> {
   return Promise.all([limitsPage(), optionsPage(), errorsPage()]);
 }
 
-/** By room: a limit's name, and the first paragraph of the comment before it, in the order of the source. */
+/** By room: a limit's name, and the first paragraph of the comment before it, in source order. */
 function limitRooms(): Record<string, [name: string, comment: string][]> {
   const folder = join(root, 'src/shared/limits');
   const files = readdirSync(folder).filter((file) => file.endsWith('.ts') && file !== 'units.ts');
@@ -98,7 +98,7 @@ function firstParagraph(comment: string): string {
   return paragraph.replaceAll('\n', ' ');
 }
 
-/** A limit's value with its unit, which is in the name. */
+/** A limit's value with its unit, which is part of the name. */
 function valueText(name: string): string {
   const values: Readonly<Record<string, number>> = limits;
   const value = values[name] ?? NaN;
@@ -111,7 +111,7 @@ function valueText(name: string): string {
   return value % (1024 * 1024) === 0 ? `${number(value / (1024 * 1024))} MiB` : `${number(value / 1024)} KiB`;
 }
 
-/** The answer as text: status line, headers, body. */
+/** The response as text: status line, headers, body. */
 function wireText({ status, contentType, headers, body }: Refusal): string {
   const lines = [`${status} ${STATUS_CODES[status]}`, `content-type: ${contentType}`];
   for (let index = 0; index < headers.length; index += 2) lines.push(`${headers[index]}: ${headers[index + 1]}`);
@@ -124,7 +124,7 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
   return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
 }
 
-/** Each table stands behind a mark of its name; whatever table is there is replaced. */
+/** Each table follows a mark with its name; the table that is there is replaced. */
 async function pageWith(name: string, tables: readonly (readonly [string, string])[], faults: string[]): Promise<Page> {
   const path = join(root, 'docs', name);
   const current = readFileSync(path, 'utf8');

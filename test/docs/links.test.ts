@@ -1,4 +1,4 @@
-// Links between the documents of this repository lead somewhere: to a file that is there, and to a heading in it.
+// Links between the documents of this repository lead somewhere: to an existing file, and to a heading in it.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import t from 'tap';
@@ -15,14 +15,14 @@ function documentsIn(folder: string): string[] {
     : [];
 }
 
-/** Without what stands between fences and backticks: examples link to nothing. */
+/** The text without fenced blocks and inline code: examples are not links. */
 function proseOf(path: string): string {
   return readFileSync(path, 'utf8')
     .replace(/^```[^]*?^```/gm, '')
     .replace(/`[^`\n]*`/g, 'x');
 }
 
-/** As a page of the repository makes them of headings; the second of the same text has a number behind it. */
+/** The anchors of a page's headings; the second of the same text has a number appended. */
 function anchorsOf(path: string): ReadonlySet<string> {
   const text = readFileSync(path, 'utf8').replace(/^```[^]*?^```/gm, '');
   const anchors = new Set<string>();

@@ -1,4 +1,4 @@
-// `npm run docs`: writes the parts of docs/ that come from the sources.
+// `npm run docs`: writes the generated parts of docs/.
 import { writeFileSync } from 'node:fs';
 import { generatedPages } from './generated.js';
 

@@ -1,5 +1,5 @@
-// Three backends that do the same, on the SDKs as they are: one of sessions (SDK 1.x), one of 2026-07-28 alone (2.x), and one of
-// both, put together as the SDK advises: what has no envelope goes to the first, the rest to the second.
+// Three backends that do the same, on the unmodified SDKs: one with sessions (SDK 1.x), one of 2026-07-28 only (2.x), and one
+// for both, combined as the SDK advises: requests without an envelope go to the first, the rest to the second.
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -50,9 +50,9 @@ const said = (text: string): TextResult => ({ content: [{ type: 'text', text }] 
 const prompt = { messages: [{ role: 'user' as const, content: { type: 'text' as const, text: 'hello' } }] };
 const contents = { contents: [{ uri: RESOURCE, text: 'the document' }] };
 
-/** What a backend has done, whichever way it was asked. */
+/** What a backend has done, by whichever client. */
 export class Deeds {
-  /** By tool: how many times its work was done to the end. */
+  /** By tool: how many calls were carried out to the end. */
   readonly done = new Map<string, number>();
   waiting = 0;
   cancelled = 0;
@@ -74,19 +74,19 @@ export class Deeds {
   }
 }
 
-/** A backend under way, of whichever SDK. */
+/** A running backend, on any of the SDKs. */
 export interface EraBackend {
   readonly url: string;
   readonly deeds: Deeds;
-  /** Tells everybody who wants to know that the resource has changed, again and again, until somebody has heard. */
+  /** Repeatedly notifies every subscriber that the resource has changed, until one has heard. */
   touch(isHeard: () => boolean): Promise<void>;
   close(): void;
 }
 
-/** A kind of backend; the page calls it by its label. */
+/** A kind of backend; the page names it by its label. */
 export interface BackendKind {
   readonly label: string;
-  /** Of what it cannot do, why: told where it has failed. */
+  /** By feature that it lacks: the reason, shown where a trial has failed. */
   readonly cannot?: Readonly<Record<string, string>>;
   start(): Promise<EraBackend>;
 }

@@ -1,5 +1,5 @@
-// The SDKs' clients, behind one face: of sessions (SDK 1.x), of 2026-07-28 alone (2.x, pinned), and one that finds out (2.x, auto).
-// Each answers what it is asked: the user says "yes", the model "text".
+// The SDKs' clients behind one interface: with sessions (SDK 1.x), of 2026-07-28 only (2.x, pinned), and one that negotiates (2.x,
+// auto). Each answers requests from the server: the user says "yes", the model "text".
 import { Client as ModernClient, StreamableHTTPClientTransport as ModernTransport } from '@modelcontextprotocol/client';
 import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as LegacyTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
@@ -19,7 +19,7 @@ export interface CallOptions {
 }
 
 export interface EraClient {
-  /** As agreed on with whoever it is connected to. */
+  /** As negotiated with the server. */
   readonly version: string | undefined;
   /** @returns the text of the result. */
   call(tool: string, options?: CallOptions): Promise<string>;
@@ -27,7 +27,7 @@ export interface EraClient {
   read(uri: string): Promise<string>;
   /** @returns the text of its first message. */
   prompt(name: string): Promise<string>;
-  /** @returns the URIs that changed since, in a list that grows. */
+  /** @returns the URIs that have changed since the call, in a list that grows. */
   watch(uri: string): Promise<readonly string[]>;
   close(): Promise<void>;
 }
@@ -38,10 +38,10 @@ const ANSWER = { action: 'accept' as const, content: { answer: 'yes' } };
 const COMPLETION = { role: 'assistant' as const, model: 'm', content: { type: 'text' as const, text: 'text' } };
 const CALL_MS_MAX = 15_000;
 
-/** A kind of client; the page calls it by its label. */
+/** A kind of client; the page names it by its label. */
 export interface ClientKind {
   readonly label: string;
-  /** Of what it cannot do, why: told where it has failed. */
+  /** By feature that it lacks: the reason, shown where a trial has failed. */
   readonly cannot?: Readonly<Record<string, string>>;
   connect(url: string, token: string | undefined): Promise<EraClient>;
 }

@@ -1,10 +1,10 @@
-// What does not work through the gateway is tried without it: what comes of it there is what the two SDKs make of each other.
+// Trials that fail through the gateway are repeated without it: what fails there as well is a matter between the two SDKs.
 import type { ClientKind } from './clients.js';
 import { FEATURES, fillMatrix, GOOD, type Pair, type WantedPair } from './matrix.js';
 
 const ALIKE = 'so it is without the gateway: ';
 
-/** The pairs, with the cells marked that are no better without the gateway. Where there is no connection without it, nothing is compared. */
+/** @returns the pairs; cells that also fail without the gateway are marked. Pairs that cannot connect without it are not compared. */
 export async function compared(wanted: readonly WantedPair[], pairs: readonly Pair[]): Promise<readonly Pair[]> {
   const doubted = wanted.flatMap((pair, at) => {
     const bad = FEATURES.filter((feature) => !isKnown(pair, pairs[at]!.cells[feature]));
@@ -24,7 +24,7 @@ export async function compared(wanted: readonly WantedPair[], pairs: readonly Pa
   return known;
 }
 
-/** Every cell is good, or what the SDKs are known not to do. */
+/** Whether each cell is good, or fails for a reason known of the SDKs. */
 export function isAsExpected(wanted: readonly WantedPair[], pairs: readonly Pair[]): boolean {
   return wanted.every((pair, at) =>
     FEATURES.every((feature) => {

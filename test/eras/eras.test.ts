@@ -1,4 +1,4 @@
-// What docs/eras.md says works does work: the pairs of two eras that differ, and those that do not, in short. `npm run eras` has all.
+// What docs/eras.md says works does work: a short form with the pairs of the two plain eras. `npm run eras` tries all.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -14,7 +14,7 @@ import { OTHER_SDKS, OWN_SDKS, pairsOn, reasonsOn } from './table.js';
 const page = readFileSync(join(projectRoot, 'docs', 'eras.md'), 'utf8');
 const said = pairsOn(page, OWN_SDKS);
 
-t.test('the page has every pair, and says of each what comes of it', async (t) => {
+t.test('the page has every pair, and says for each feature whether it works', async (t) => {
   const labels = (rows: readonly Pick<WantedPair, 'client' | 'backend'>[]): string[] =>
     rows.map(({ client, backend }) => `${client.label} > ${backend.label}`);
   const own = labels(PAIRS);
@@ -43,11 +43,11 @@ t.test('the page has every pair, and says of each what comes of it', async (t) =
   }
 });
 
-t.test('the page names the SDKs of other languages that are tried', async (t) => {
+t.test('the page names the versions of the SDKs in other languages that are tried', async (t) => {
   for (const version of versionsOfOthers()) t.ok(page.includes(version), version);
 });
 
-t.test('what works on the page works', async (t) => {
+t.test('whatever the page says works does work', async (t) => {
   const deployment = await startDeployment(t, { workerCount: 2 });
   const short = said
     .filter(({ client, backend }) => client !== 'auto' && backend !== 'dual')

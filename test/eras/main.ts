@@ -1,6 +1,6 @@
-// `npm run eras`: the SDKs' clients with the SDKs' backends through the gateway, in every pair of eras, and the table of what came of
-// it in docs/eras.md. `npm run matrix`: the same with the SDKs of Python and Go. Exit status 1 when a cell is not ok that is so without
-// the gateway, or that the gateway alone makes possible.
+// `npm run eras`: the SDKs' clients with the SDKs' backends through the gateway, in every pair of eras; writes the table of results
+// into docs/eras.md. `npm run matrix`: the same with the SDKs of Python and Go. Exit status 1 when a cell fails that works without the
+// gateway, or that only the gateway makes possible.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -74,7 +74,7 @@ async function run({ isDirect, hasOthers, scratch, only, workers }: Options): Pr
   }
 }
 
-/** Every kind with every other, but those that the first table has. */
+/** Every kind with every other, except for the pairs in the first table. */
 async function withOthers(scratch: string): Promise<{ readonly pairs: readonly WantedPair[]; readonly head: string }> {
   const programs = await prepareSdks(scratch);
   const [clients, backends] = [foreignClients(programs), foreignBackends(programs)];

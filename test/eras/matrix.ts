@@ -1,17 +1,17 @@
-// Every client with every backend, and what each pair can do: a cell is `ok`, or says what happened instead.
+// Tries every client with every backend, feature by feature: a cell is `ok`, or says what happened instead.
 import { inParallel } from '../support/in-parallel.js';
 import { until } from '../support/until.js';
 import { BACKEND_KINDS, RESOURCE, type BackendKind, type EraBackend } from './backends.js';
 import { CLIENT_KINDS, type ClientKind, type EraClient } from './clients.js';
 
-/** An endpoint that has one backend, of this name; the backend itself where there is no name. */
+/** An endpoint with one backend of this name; without a name, the backend itself. */
 export interface Endpoint {
   readonly url: string;
   readonly token: string | undefined;
   readonly backendName: string | undefined;
 }
 
-/** Who is to be tried with whom, and for what alone. */
+/** A client and a backend to try, and the features to which the trial is limited. */
 export interface WantedPair {
   readonly client: ClientKind;
   readonly backend: BackendKind;
@@ -19,10 +19,10 @@ export interface WantedPair {
 }
 
 export interface Pair {
-  /** The labels of both. */
+  /** The labels of client and backend. */
   readonly client: string;
   readonly backend: string;
-  /** The version that the client has agreed on. */
+  /** The version that the client has negotiated. */
   readonly version: string;
   readonly cells: Readonly<Record<Feature, string>>;
 }
@@ -37,10 +37,10 @@ interface Stage {
 export const GOOD = 'ok';
 const PROGRESS_COUNT = 3;
 const TRIAL_MS_MAX = 20_000;
-/** Pairs at once: each mostly waits. */
+/** How many pairs are tried at once: each mostly waits. */
 const LANES = 3;
 
-/** Throws where it does not work. */
+/** Each throws when the feature does not work. */
 const features = {
   call: async ({ client, backend, name }: Stage) => {
     expect(await client.call(name('echo')), 'done');
@@ -49,7 +49,7 @@ const features = {
   progress: async ({ client, name }: Stage) => {
     let count = 0;
     await client.call(name('count'), { onProgress: () => (count += 1) });
-    // Another program may tell of them later than of the answer.
+    // A client in another program may report progress later than the result.
     await until(() => count >= PROGRESS_COUNT, `${PROGRESS_COUNT} reports of progress`);
     expect(count, PROGRESS_COUNT, 'reports of progress');
   },
@@ -86,14 +86,14 @@ export type Feature = keyof typeof features;
 
 export const FEATURES = Object.keys(features) as readonly Feature[];
 
-/** All of them, row by row. */
+/** All pairs, row by row. */
 export const PAIRS: readonly WantedPair[] = pairsOf(CLIENT_KINDS, BACKEND_KINDS);
 
 export function pairsOf(clients: readonly ClientKind[], backends: readonly BackendKind[]): readonly WantedPair[] {
   return clients.flatMap((client) => backends.map((backend) => ({ client, backend })));
 }
 
-/** @param endpointOf what the clients are to talk to for a backend. */
+/** @param endpointOf returns the endpoint that clients use for a backend. */
 export async function fillMatrix(
   endpointOf: (backend: EraBackend) => Promise<Endpoint>,
   pairs: readonly WantedPair[] = PAIRS,
@@ -146,7 +146,7 @@ async function tryPair(
   return { version: client.version ?? 'none', cells: Object.fromEntries(cells) as Pair['cells'] };
 }
 
-/** What never comes is not waited for as long as what is late. */
+/** Gives up earlier than `until` would on something that never comes. */
 async function inTime(trial: Promise<void>): Promise<void> {
   let late: NodeJS.Timeout | undefined;
   const lateness = new Promise<never>((_, reject) => {
@@ -165,7 +165,7 @@ const DOING_ONCE: Readonly<Partial<Record<Feature, string>>> = {
   sampling: 'ask_model',
 };
 
-/** Another program's word may come later than the answer of its tool. */
+/** A backend in another program may report its work later than the tool's result. */
 async function backendDid(tool: string, { deeds }: EraBackend): Promise<void> {
   await until(() => deeds.done.has(tool), 'what the backend says of it');
   expectOnce(tool, deeds);

@@ -1,5 +1,5 @@
-// The matrices as the page shows them: a row for each pair of client and backend, a column for each thing to do; what does not work
-// is told below.
+// The matrices as the page shows them: a row for each pair of client and backend, and a column for each feature; the reasons for
+// failures stand below.
 import { FEATURES, GOOD, type Pair } from './matrix.js';
 
 /** A table's place on the page. */
@@ -36,7 +36,7 @@ export function tableOf(pairs: readonly Pair[]): string {
   return [lines.join('\n'), ...(notes.length > 0 ? [notes.join('\n')] : [])].join('\n\n');
 }
 
-/** The page with this table in place of its own. @param head what is said before it. */
+/** The page with this table in place of its own. @param head text before the table. */
 export function withTable(page: string, { start, end }: Place, pairs: readonly Pair[], head = ''): string {
   const [before, rest] = page.split(start);
   const after = rest?.split(end)[1];
@@ -44,7 +44,7 @@ export function withTable(page: string, { start, end }: Place, pairs: readonly P
   return `${before}${start}\n\n${head}${tableOf(pairs)}\n\n${end}${after}`;
 }
 
-/** The pairs that the page's table has, with what it says of each cell. */
+/** The pairs in the page's table, with its statement on each cell. */
 export function pairsOn(page: string, place: Place): readonly Pair[] {
   const rows = partOf(page, place).filter((row) => row.startsWith('| '));
   const cells = rows.map((row) => row.split('|').slice(1, -1));
@@ -57,7 +57,7 @@ export function pairsOn(page: string, place: Place): readonly Pair[] {
   }));
 }
 
-/** The numbers of the reasons that stand below the page's table. */
+/** The numbers of the reasons below the page's table. */
 export function reasonsOn(page: string, place: Place): readonly string[] {
   return partOf(page, place).flatMap((row) => /^(\d+)\. ./.exec(row)?.[1] ?? []);
 }

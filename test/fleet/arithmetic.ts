@@ -1,11 +1,11 @@
-// What a large fleet asks of its Redis, from what one session costs and from how a fleet is assumed to be used. Pure.
+// What a large fleet demands of its Redis, from the measured cost of one session and the assumed use of the fleet. Pure.
 import { limits } from '../../src/shared/limits.js';
 import { commandsOf, cpuUsOf, type EventCost, type FleetMeasures } from './measures.js';
 
 const SECONDS_A_DAY = 86_400;
 const GIB = 1_024 ** 3;
 
-/** How the fleet is used: each is on the side that costs more. */
+/** How the fleet is used: each assumption is on the expensive side. */
 export interface Fleet {
   readonly machines: number;
   readonly workersPerMachine: number;
@@ -16,16 +16,16 @@ export interface Fleet {
   readonly idleTimeoutMinutes: number;
   /** In each session, evenly spread. */
   readonly secondsBetweenRequests: number;
-  /** That a request takes. */
+  /** The duration of a request. */
   readonly requestMs: number;
   readonly subjects: number;
   readonly configChangesPerSubjectAndDay: number;
-  /** So often each machine is replaced, and its sessions go to others. */
+  /** How often each machine is replaced, whereupon its sessions go to others. */
   readonly replacementsPerDay: number;
-  /** Of a node of Redis, which is one thread: what it may be busy, and what it may hold. */
+  /** Of one Redis node, which is single-threaded: how busy it may be, and its memory. */
   readonly nodeBusyMax: number;
   readonly nodeGib: number;
-  /** Copies of each node that take over when it dies. */
+  /** Replicas of each node, which take over when it dies. */
   readonly replicas: number;
 }
 
@@ -50,7 +50,7 @@ export interface Load {
   readonly arithmetic: string;
   readonly perSecond: number;
   readonly commands: number;
-  /** Seconds of CPU time that Redis takes for them in a second. */
+  /** Seconds of Redis CPU time per second. */
   readonly cores: number;
 }
 
@@ -64,9 +64,9 @@ export interface FleetFigures {
   readonly connectionsPerNode: number;
   readonly connectionsGibPerNode: number;
   readonly trackedKeysPerNode: number;
-  /** Commands of an adoption by a machine that does not know the user's config either. */
+  /** The cost of an adoption by a machine that does not have the user's config either. */
   readonly adoption: EventCost;
-  /** Requests without affinity: every one of them an adoption. */
+  /** Requests without affinity: every one is an adoption. */
   readonly scattered: Load;
 }
 
@@ -142,7 +142,7 @@ export function figuresOf(measures: FleetMeasures, use: Fleet = fleet): FleetFig
   };
 }
 
-/** What Redis can have. */
+/** The most nodes that a Redis cluster can have. */
 const NODES_MAX = 1_000;
 
 function together(one: EventCost, other: EventCost): EventCost {
@@ -155,7 +155,7 @@ function sum<Item>(items: readonly Item[], value: (item: Item) => number): numbe
   return items.reduce((total, item) => total + value(item), 0);
 }
 
-/** As `50,000,000`. */
+/** For example `50,000,000`. */
 export function words(value: number): string {
   return Math.round(value).toLocaleString('en-US');
 }

@@ -1,28 +1,28 @@
-// A machine of the fleet dies: its sessions go to the others, each with its client's next request, where the balancer's consistent hash
-// has them. A small simulation with seeded chance: the same result each time.
+// A machine of the fleet dies: each of its sessions moves, with its client's next request, to the machine that the balancer's
+// consistent hash chooses. A small simulation with seeded randomness, which yields the same result each time.
 import { createHash } from 'node:crypto';
 import { Random } from '../support/random.js';
 import type { Fleet } from './arithmetic.js';
 
-/** As nginx has it for each server of `hash … consistent`. */
+/** As nginx does for each server of `hash … consistent`. */
 const POINTS_PER_MACHINE = 160;
 const POINTS_PER_HASH = 4;
 const RING = 0x1_0000_0000;
 const SEED = 20_261_123;
 
 export interface Failure {
-  /** Of the fullest machine, which is the one that dies. */
+  /** Sessions of the fullest machine, which is the one that dies. */
   readonly sessions: number;
-  /** Calls that were in flight in it. */
+  /** Calls that were in flight at the dead machine. */
   readonly cutOff: number;
-  /** How many others its sessions go to. */
+  /** How many other machines its sessions go to. */
   readonly heirs: number;
-  /** That go to the one of them that gets most. */
+  /** Sessions that go to the heir that gets most. */
   readonly sessionsOfOneMax: number;
-  /** With the clients' next requests: in the first second, and at one machine in its worst second. */
+  /** Adoptions, each at the client's next request: in the first second, and by one machine in its worst second. */
   readonly adoptedInFirstSecond: number;
   readonly adoptedByOneInASecondMax: number;
-  /** Until so many have been adopted. */
+  /** Seconds until this fraction of the sessions has been adopted. */
   readonly secondsUntilHalf: number;
   readonly secondsUntilAllButOneInAHundred: number;
 }
@@ -76,7 +76,7 @@ function ringOf(machines: number): readonly Point[] {
   return points.sort((one, other) => one.at - other.at || one.machine - other.machine);
 }
 
-/** What lies before a point is its machine's. */
+/** The arc before a point belongs to the point's machine. */
 function lengthAt(ring: readonly Point[], index: number): number {
   const [point, before] = [ring[index], ring[(index + ring.length - 1) % ring.length]];
   return ((point?.at ?? 0) - (before?.at ?? 0) + RING) % RING;
@@ -89,7 +89,7 @@ function sharesOf(ring: readonly Point[], machines: number): number[] {
 }
 
 interface Arc {
-  /** Of all that the dead machine had, up to the end of this arc. */
+  /** Cumulative fraction of the dead machine's arcs up to the end of this one. */
   readonly upTo: number;
   readonly heir: number;
 }

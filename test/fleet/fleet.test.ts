@@ -1,4 +1,4 @@
-// What docs/clusters.md says of a large fleet is what follows from what was measured, and the arithmetic adds up.
+// What docs/clusters.md says of a large fleet follows from the measures, and the arithmetic is correct.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -10,17 +10,17 @@ import { fleetText, withFleet } from './page.js';
 
 const measures = readMeasures();
 
-t.test('the page says what follows from the kept measures', async (t) => {
+t.test('the page states what follows from the stored measures', async (t) => {
   const page = readFileSync(join(projectRoot, 'docs', 'clusters.md'), 'utf8');
   t.equal(withFleet(page, measures), page, 'npm run fleet -- --kept writes it');
   t.not(withFleet(page, { ...measures, sessionBytes: measures.sessionBytes * 2 }), page);
 });
 
-t.test('a page without a place for it is refused', async (t) => {
+t.test('a page without a place for the figures is refused', async (t) => {
   t.throws(() => withFleet('# Several machines', measures), /no place/);
 });
 
-t.test('in steady state nothing is asked; who adopts reads once', async (t) => {
+t.test('a call where the session is costs Redis no command; every other event costs some', async (t) => {
   t.equal(commandsOf(measures.events['called where it is']), 0);
   for (const name of eventNames.filter((each) => each !== 'called where it is'))
     t.ok(commandsOf(measures.events[name]) > 0, name);
@@ -65,7 +65,7 @@ t.test('commands, memory and nodes follow from rates and costs', async (t) => {
   t.throws(() => figuresOf(made, { ...use, nodeGib: 0.01 }), /no number of nodes/);
 });
 
-t.test("a dead machine's sessions go to others, all of them and evenly, with the clients' next requests", async (t) => {
+t.test("all sessions of a dead machine go to others, evenly, with the clients' next requests", async (t) => {
   const use = { ...fleet, machines: 50, sessions: 500_000 };
   const failure = simulateFailure(use);
   t.strictSame(simulateFailure(use), failure, 'the same each time');
@@ -77,6 +77,6 @@ t.test("a dead machine's sessions go to others, all of them and evenly, with the
   t.ok(Math.abs(failure.secondsUntilHalf - 42) <= 2, 'the half-life of one a minute');
 });
 
-t.test('nothing in the text is no number', async (t) => {
+t.test('the text contains no NaN, Infinity or undefined', async (t) => {
   t.notMatch(fleetText(measures), /NaN|Infinity|undefined/);
 });

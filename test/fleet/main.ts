@@ -1,5 +1,5 @@
-// `npm run fleet`: measures what sessions cost Redis, keeps that in measures.json, and writes into docs/clusters.md what it means for
-// a thousand machines and fifty million sessions.
+// `npm run fleet`: measures what sessions cost Redis, stores that in measures.json, and writes into docs/clusters.md what it means
+// for a thousand machines and fifty million sessions.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';

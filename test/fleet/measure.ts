@@ -1,5 +1,5 @@
-// Measures what sessions cost Redis: two gateways share a real one, some thousand sessions are opened, called here and there, renewed
-// and ended, and Redis itself says what it has done and what it holds.
+// Measures what sessions cost Redis: two gateways share a real one; some thousand sessions are opened, called at both, renewed and
+// ended, and Redis itself reports what it did and what it holds.
 import { cpus } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
@@ -14,13 +14,13 @@ import { callsByName, costOf, cpuUs, infoOf, numberOf, rounded, without } from '
 
 const SUBJECTS = 200;
 const LANES = 16;
-/** Short, so that a few rounds of renewals can be waited for. */
+/** Short, so that a few rounds of renewals fit into the measurement. */
 const RENEWED_IDLE_TIMEOUT_MS = 20_000;
 const RENEWED_SESSIONS = 400;
 const RENEWAL_ROUNDS = 3;
 const QUIET_MS = 15_000;
 const PINGS = 5_000;
-/** What Redis and the gateways still have to tell each other is over by then. */
+/** By then Redis and the gateways have finished exchanging messages. */
 const SETTLE_MS = 300;
 
 export async function measureFleet(scope: Scope, count: number, say: (line: string) => void): Promise<FleetMeasures> {
@@ -49,7 +49,7 @@ export async function measureFleet(scope: Scope, count: number, say: (line: stri
       await inLanes(times, act);
       await sleep(SETTLE_MS);
     });
-    // Sessions that have their turn meanwhile are renewed as always.
+    // Sessions that are due meanwhile are renewed as usual; that cost is subtracted.
     return without(all, renewed, (all.commands['pexpire'] ?? 0) - renewals);
   };
   const open = (deployment: Deployment, sessions: McpSession[]) => async (n: number) =>
@@ -73,11 +73,11 @@ export async function measureFleet(scope: Scope, count: number, say: (line: stri
   const sessionBytes = ((await usedBytes(redis)) - usedBefore) / count;
   const recordBytes = await meanKeyBytes(redis);
   say(`${count} sessions: ${Math.round(sessionBytes)} bytes each, ${Math.round(recordBytes)} of them the record`);
-  // Or an adoption would be the reading of a config, too.
+  // Loads the users' configs first, or an adoption would include reading one.
   await inLanes(SUBJECTS, async (n) => void (await callerAt(there, n).openSession()));
   const called = await cost(count, callAt(here, sessions));
   const adopted = await cost(count, callAt(there, sessions), 1);
-  // While they are in use, and have buffers.
+  // While the connections are in use, and have buffers.
   const clients = await Promise.all([
     numberOf(redis, 'memory', 'mem_clients_normal'),
     numberOf(redis, 'clients', 'connected_clients'),
@@ -120,7 +120,7 @@ function machine(scope: Scope, { storeOptions }: RedisServer, like?: Deployment)
   return startDeployment(scope, { workerCount: 1, storeOptions, options, ...(like && { key: like.key }) });
 }
 
-/** Of one worker that has nothing to do but to find out whether Redis is there. */
+/** The cost of one worker whose only activity is checking that Redis is there. */
 async function quietCost(redis: Redis): Promise<Pick<FleetMeasures, 'pingsPerSecond' | 'pingCpuUs'>> {
   const pings = async (): Promise<number> => (await callsByName(redis)).get('ping') ?? 0;
   const pingsBefore = await pings();
@@ -131,7 +131,7 @@ async function quietCost(redis: Redis): Promise<Pick<FleetMeasures, 'pingsPerSec
   return { pingsPerSecond, pingCpuUs: rounded(((await cpuUs(redis)) - cpuBefore) / PINGS) };
 }
 
-/** Sessions that are called all the time: what is written meanwhile is their renewals. */
+/** Sessions that are called all the time: the only writes meanwhile are their renewals. */
 async function renewalCost(
   scope: Scope,
   { storeOptions }: RedisServer,
@@ -152,7 +152,7 @@ async function renewalCost(
   });
   const renewals = cost.commands['pexpire'] ?? 0;
   if (renewals === 0) throw new Error('no session was renewed');
-  // Later they would idle out beside what is measured then.
+  // Otherwise they would idle out during a later measurement.
   await inLanes(RENEWED_SESSIONS, async (n) => void (await sessions[n]!.delete()));
   await deployment.gateway.stop();
   const commands = Object.entries(cost.commands).map(
@@ -169,12 +169,12 @@ async function quietUsPerMs(redis: Redis): Promise<number> {
 
 async function usedBytes(redis: Redis): Promise<number> {
   const memory = await infoOf(redis, 'memory');
-  // What goes to the file and to clients comes and goes.
+  // Buffers for the append-only file and for clients come and go.
   const passing = ['mem_clients_normal', 'mem_aof_buffer'].map((name) => Number(memory.get(name) ?? 0));
   return Number(memory.get('used_memory')) - passing.reduce((sum, each) => sum + each, 0);
 }
 
-/** Of records of sessions, or of the marks of those that have ended. */
+/** Of records of sessions, or of the marks of ended sessions. */
 async function meanKeyBytes(redis: Redis, isOfMarks = false): Promise<number> {
   let [bytes, keys] = [0, 0];
   let cursor = '0';

@@ -1,4 +1,4 @@
-// What was measured of sessions in Redis, for the arithmetic of a large fleet (arithmetic.ts): plain data, kept in measures.json.
+// The measured costs of sessions in Redis, for the arithmetic of a large fleet (arithmetic.ts): plain data, stored in measures.json.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { projectRoot } from '../support/gateway.js';
@@ -18,9 +18,9 @@ export type EventName = (typeof eventNames)[number];
 
 /** What one event costs Redis. */
 export interface EventCost {
-  /** Commands that it carried out, those in scripts among them, by their names: `INFO commandstats`. */
+  /** Commands executed, including those in scripts, by name: `INFO commandstats`. */
   readonly commands: Readonly<Record<string, number>>;
-  /** Of its whole process, µs. */
+  /** CPU time of the whole Redis process, µs. */
   readonly cpuUs: number;
 }
 
@@ -30,16 +30,16 @@ export interface FleetMeasures {
   readonly redis: string;
   readonly processor: string;
   readonly sessions: number;
-  /** What Redis grew by for each session whose record it holds: key, value, expiry, and who is to be told of changes. */
+  /** Growth of Redis per session whose record it holds: key, value, expiry, and who is notified of changes. */
   readonly sessionBytes: number;
-  /** Of these, the key with its value: `MEMORY USAGE`. */
+  /** The part for the key with its value: `MEMORY USAGE`. */
   readonly recordBytes: number;
-  /** The key of a session that has ended, for as long as it is kept. */
+  /** The key of an ended session, for as long as it is kept. */
   readonly markBytes: number;
-  /** Of a connection. */
+  /** Memory per connection. */
   readonly connectionBytes: number;
   readonly connectionsPerWorker: number;
-  /** Of a worker that nobody asks anything. */
+  /** By an idle worker. */
   readonly pingsPerSecond: number;
   readonly pingCpuUs: number;
   readonly events: Readonly<Record<EventName, EventCost>>;
@@ -51,12 +51,12 @@ export function readMeasures(): FleetMeasures {
   return JSON.parse(readFileSync(measuresPath, 'utf8')) as FleetMeasures;
 }
 
-/** What Redis is not asked costs it nothing: what it did meanwhile was something else. */
+/** Without commands an event costs Redis nothing: CPU time measured meanwhile was spent on something else. */
 export function cpuUsOf(cost: EventCost): number {
   return commandsOf(cost) === 0 ? 0 : cost.cpuUs;
 }
 
-/** Commands of an event together. */
+/** The total number of an event's commands. */
 export function commandsOf({ commands }: EventCost): number {
   return Object.values(commands).reduce((sum, each) => sum + each, 0);
 }

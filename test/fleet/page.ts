@@ -1,4 +1,4 @@
-// What docs/clusters.md says of a large fleet: the measures, what follows from them, and how. Pure.
+// The part of docs/clusters.md on a large fleet: the measures, what follows from them, and how. Pure.
 import { renderTable, type Column } from '../../bench/table.js';
 import { limits } from '../../src/shared/limits.js';
 import { figuresOf, fleet, words, type Load } from './arithmetic.js';
@@ -8,7 +8,7 @@ import { commandsOf, cpuUsOf, eventNames, type EventName, type FleetMeasures } f
 const START = '<!-- fleet: npm run fleet writes what is between here -->';
 const END = '<!-- and here -->';
 
-/** The page with these measures in place of its own. */
+/** The page with its figures replaced by these measures. */
 export function withFleet(page: string, measures: FleetMeasures): string {
   const [before, rest] = page.split(START);
   const after = rest?.split(END)[1];

@@ -2,7 +2,7 @@
 import type { Redis } from 'ioredis';
 import type { EventCost } from './measures.js';
 
-/** What this file and the links' health checks ask. */
+/** Commands of this file and of the links' health checks. */
 const NOT_COUNTED: ReadonlySet<string> = new Set(['info', 'ping', 'config', 'client', 'memory', 'subscribe', 'select']);
 
 export async function infoOf(redis: Redis, section: string): Promise<ReadonlyMap<string, string>> {
@@ -15,8 +15,8 @@ export async function numberOf(redis: Redis, section: string, name: string): Pro
 }
 
 /**
- * What `act` costs, divided by how many times it did what is counted.
- * @param quietUs that Redis takes in a millisecond without it.
+ * The cost of `act`, divided by `times`, the number of events in it.
+ * @param quietUs CPU time that an otherwise quiet Redis takes per millisecond.
  */
 export async function costOf(
   redis: Redis,
@@ -35,7 +35,7 @@ export async function costOf(
   };
 }
 
-/** What is left of an event's cost without another event that comes now and then beside it. */
+/** The cost of an event without that of another event, which occurred `times` times per event. */
 export function without(one: EventCost, other: EventCost, times: number): EventCost {
   const left = Object.entries(one.commands).map(
     ([name, calls]) => [name, Math.round((calls - times * (other.commands[name] ?? 0)) * 10) / 10] as const,

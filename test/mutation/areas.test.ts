@@ -1,4 +1,4 @@
-// Every mutant that is kept fits its source, so that the list is mended with the line that it grew old with.
+// Every mutant in the list fits its source, so that the list is updated together with the lines that it changes.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';

@@ -1,5 +1,5 @@
-// The mutants that are kept, by area. They are picked by hand: slips that a hurried change could make, each in a line
-// that some promise rests on.
+// The list of mutants, by area. They are chosen by hand: slips that a hurried change could make, each in a line on which
+// some promise rests.
 import { affinityMutants } from './mutants/affinity.js';
 import { authMutants } from './mutants/auth.js';
 import { batchMutants } from './mutants/batches.js';

@@ -1,5 +1,5 @@
-// `npm run mutate`: makes one-line slips in a copy of the program, and shows which of them no test notices.
-// Exit status 1 when fewer are noticed than must be, or when a mutant no longer fits its file.
+// `npm run mutate`: makes one-line slips in a copy of the program, and shows which of them no test notices. Exit status 1
+// when too few are noticed, or when a mutant no longer fits its file.
 import { fileURLToPath } from 'node:url';
 import { runProgram } from '../../bench/program.js';
 import { areas } from './areas.js';
@@ -35,7 +35,7 @@ async function tryMutants(options: MutationOptions): Promise<number> {
   return isEnough(verdicts) ? 0 : 1;
 }
 
-/** Areas without a mutant that is asked for are left out. */
+/** Areas without a selected mutant are left out. */
 function wantedOf({ only, match }: MutationOptions): { readonly area: string; readonly mutants: readonly Mutant[] }[] {
   const chosen = Object.entries(areas).filter(([area]) => only.includes(area));
   return chosen

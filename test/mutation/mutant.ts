@@ -1,32 +1,32 @@
-// One small slip that somebody could make in a source file, and the tests that must notice it. A mutant is kept as text,
-// so it grows old with the line that it changes: one whose text is no longer there is an error, never a test that passed.
+// One small slip that a programmer could make in a source file, and the tests that must notice it. A mutant is stored as
+// text, so it ages with the line that it changes: when its text is no longer present, that is an error, never a passed test.
 
 export interface Mutant {
-  /** From the root, as in `src/names/names.ts`. */
+  /** From the root, for example `src/names/names.ts`. */
   readonly file: string;
-  /** What goes wrong with it, in a few words. */
+  /** What the slip breaks, in a few words. */
   readonly slip: string;
-  /** Part of one line, there exactly once in the file; or the first one behind `after`, which is there exactly once. */
+  /** Part of one line, present exactly once in the file; or its first occurrence after `after`, which is present exactly once. */
   readonly text: string;
   readonly after?: string;
   readonly becomes: string;
-  /** Test files, as in `names/names` for `test/names/names.test.ts`. One that fails is enough. */
+  /** Test files, for example `names/names` for `test/names/names.test.ts`. It is enough if one fails. */
   readonly noticedBy: readonly string[];
 }
 
 type Slip = Omit<Mutant, 'file' | 'noticedBy'> & Partial<Pick<Mutant, 'noticedBy'>>;
 
-/** @param noticedBy holds for each slip that names no tests of its own. */
+/** @param noticedBy the tests for each slip that names none of its own. */
 export function mutantsOf(file: string, noticedBy: readonly string[], slips: readonly Slip[]): readonly Mutant[] {
   return slips.map((slip) => ({ file, noticedBy, ...slip }));
 }
 
-/** As in `src/names/names.ts: a slip`. */
+/** For example `src/names/names.ts: a slip`. */
 export function nameOf({ file, slip }: Mutant): string {
   return `${file}: ${slip}`;
 }
 
-/** @throws when the mutant does not fit the source: it names the mutant, and what to look for. */
+/** @throws when the mutant does not fit the source: the error names the mutant, and the text that was not found. */
 export function mutate(source: string, mutant: Mutant): string {
   const { text, becomes, after } = mutant;
   if (text === becomes || text.includes('\n')) throw new Error(`${nameOf(mutant)}\n  it is not a change of one line`);

@@ -1,5 +1,5 @@
-// A copy of what is built, in a folder of its own, in which one mutant at a time is put in place. The working tree is
-// only read. Everything that is not built is there by a link, so that tests find documents, sources and packages.
+// A copy of the built files, in a folder of its own, to which one mutant at a time is applied. The working tree is only
+// read. Everything that is not built is linked, so that tests find documents, sources and packages.
 import {
   cpSync,
   existsSync,
@@ -15,7 +15,7 @@ import { join, sep } from 'node:path';
 import ts from 'typescript';
 import { mutate, nameOf, type Mutant } from './mutant.js';
 
-/** Each built tree, and where `src/` is in it. */
+/** Each built tree, and where the files of `src/` are in it. */
 const TREES: Readonly<Record<string, string>> = {
   build: 'build/src',
   dist: 'dist',
@@ -42,13 +42,13 @@ export class MutatedCopy {
     }
   }
 
-  /** @throws when the mutant does not fit its file, or is no TypeScript. */
+  /** @throws when the mutant does not fit its file, or is not valid TypeScript. */
   apply(mutant: Mutant): void {
     const source = mutate(this.#read(mutant.file), mutant);
     this.#build(mutant.file, source, nameOf(mutant));
   }
 
-  /** Builds the file from its source as it is, in the way in which a mutant is built. */
+  /** Builds the file from its unchanged source, in the same way as a mutant. */
   restore(file: string): void {
     this.#build(file, this.#read(file), file);
   }
@@ -73,8 +73,8 @@ export class MutatedCopy {
   }
 
   /**
-   * A file of the optional feature is not in every tree.
-   * @throws when another is not, as in what is bundled: a mutant that no program has would survive.
+   * A file of the optional feature is missing from some trees.
+   * @throws when any other file is missing from one, as with bundles: a mutant that a program does not contain would survive.
    */
   #builtFiles(file: string): string[] {
     const [, ...parts] = file.replace(/\.ts$/, '.js').split('/');
@@ -92,7 +92,7 @@ function readCompilerOptions(root: string): ts.CompilerOptions {
     readonly config: { readonly compilerOptions: unknown };
   };
   const { options } = ts.convertCompilerOptionsFromJson(config.compilerOptions, root);
-  // A file by itself does not say that its package is one of ES modules.
+  // A single file does not show that its package consists of ES modules.
   const { ESNext: module } = ts.ModuleKind;
   return { ...options, module, moduleResolution: ts.ModuleResolutionKind.Bundler, sourceMap: false };
 }

@@ -1,4 +1,4 @@
-// The run itself, over a small built tree: what is noticed, what is not, and what cannot be judged.
+// The run itself, over a small built tree: which mutants are noticed, which are not, and which cannot be judged.
 import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import t, { type Test } from 'tap';
@@ -9,7 +9,7 @@ import { MutationRun } from './mutation-run.js';
 
 const SOURCE = 'export const limit: number = 3;\nexport const spare: number = 4;\n';
 
-/** A root with one source and its test, as the build leaves them. */
+/** A root with one source and its tests, as the build leaves them. */
 function createRoot(t: Test): string {
   const root = createScratchDirectory(t);
   const write = (path: string, text: string): void => {
@@ -41,7 +41,7 @@ function createRun(t: Test, root: string, testMsMax = 60_000): MutationRun {
   return run;
 }
 
-t.test('a mutant is killed by the first test that fails, or survives; what is built stays as it was', async (t) => {
+t.test('a mutant is killed by the first test that fails, or survives; the built files stay unchanged', async (t) => {
   const root = createRoot(t);
   const run = createRun(t, root);
   const noticed = mutant('= 3', '= 5', 'passes', 'limit');
@@ -59,19 +59,19 @@ t.test('a mutant is killed by the first test that fails, or survives; what is bu
   }
 });
 
-t.test('a test that hangs over a mutant has noticed it', async (t) => {
+t.test('a test that hangs because of a mutant has noticed it', async (t) => {
   const run = createRun(t, createRoot(t), 3_000);
   const [verdict] = await run.try([mutant('= 3', '= 0', 'limit')], () => {});
   t.match(verdict, { killedBy: 'limit', hasHung: true });
 });
 
-t.test('a test that fails without a mutant proves nothing: it is named', async (t) => {
+t.test('a test that fails without a mutant proves nothing, and is named', async (t) => {
   const run = createRun(t, createRoot(t));
   await t.rejects(run.check([mutant('= 3', '= 5', 'limit', 'fails')]), /fails without a mutant: fails \(failed\)/);
   await t.rejects(run.check([mutant('= 3', '= 5', 'absent')]), /fails without a mutant: absent/);
 });
 
-t.test('a source that a program has no file of cannot be mutated: the programs are built by file', async (t) => {
+t.test('a source without a built file in each program cannot be mutated: it needs the by-file build', async (t) => {
   const root = createRoot(t);
   rmSync(join(root, 'dist/limit.js'));
   await t.rejects(createRun(t, root).check([mutant('= 3', '= 5', 'limit')]), /src\/limit\.ts .*npm run build:by-file/);
@@ -86,7 +86,7 @@ t.test('mutants that no longer fit are all named, before any test runs', async (
   );
 });
 
-t.test('the copy is gone at the end', async (t) => {
+t.test('the copy is removed at the end', async (t) => {
   const root = createRoot(t);
   const run = new MutationRun({ root, jobs: 1, testMsMax: 60_000 });
   const path = run.paths[0];

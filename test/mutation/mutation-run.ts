@@ -1,14 +1,14 @@
-// Tries mutants one by one: puts each in place in a copy and runs its tests until one notices. Before the first mutant
-// every test runs without any, since a test that fails anyway would notice everything.
+// Tries mutants one by one: applies each to a copy and runs its tests until one notices. Before the first mutant, every test
+// runs without any, since a test that fails anyway would notice everything.
 import { MutatedCopy } from './mutated-copy.js';
 import type { Mutant } from './mutant.js';
 import { runTestFile, type TestOutcome } from './test-process.js';
 
 export interface Verdict {
   readonly mutant: Mutant;
-  /** The test file that noticed; `undefined`: none did. */
+  /** The test file that noticed; `undefined` when none did. */
   readonly killedBy: string | undefined;
-  /** It was noticed by never coming to its end. */
+  /** The test noticed by hanging. */
   readonly hasHung: boolean;
   readonly tookMs: number;
 }
@@ -16,11 +16,11 @@ export interface Verdict {
 export interface MutationRunOptions {
   readonly root: string;
   readonly jobs: number;
-  /** For one test file without a mutant; with one it has this too. */
+  /** Timeout of a test file without a mutant; also an upper limit with one. */
   readonly testMsMax: number;
 }
 
-/** A test file with a mutant has so many times what it took without, and at least so long: a hung one must not last. */
+/** With a mutant, a test file has this many times its time without, but at least the time below: a hung one must not last. */
 const PATIENCE_FACTOR = 4;
 const PATIENCE_MS_MIN = 20_000;
 
@@ -35,7 +35,7 @@ export class MutationRun {
     this.#copies = Array.from({ length: options.jobs }, () => new MutatedCopy(options.root));
   }
 
-  /** Of the copies. */
+  /** The paths of the copies. */
   get paths(): readonly string[] {
     return this.#copies.map(({ path }) => path);
   }
@@ -49,7 +49,7 @@ export class MutationRun {
   /** @throws naming each mutant that does not fit its file, or each test file that fails without a mutant. */
   async check(mutants: readonly Mutant[]): Promise<void> {
     this.checkTexts(mutants);
-    // Also the way in which mutants are built must not be what the tests notice.
+    // Restores each file first, so that the build method itself cannot be what the tests notice.
     for (const copy of this.#copies) for (const { file } of mutants) copy.restore(file);
     const names = [...new Set(mutants.flatMap(({ noticedBy }) => noticedBy))];
     const failed: string[] = [];

@@ -12,7 +12,7 @@ t.test('areas, names and jobs are chosen', async (t) => {
   t.same(parseOptions(words, areas), { only: ['store'], match: 'redis', jobs: 2, isList: true });
 });
 
-t.test('what is not understood is refused', async (t) => {
+t.test('unknown words and options are refused', async (t) => {
   t.throws(() => parseOptions(['--only', 'edge'], areas), { message: 'no such area: edge; there are names, store' });
   for (const jobs of ['0', '1.5', 'many', '65']) t.throws(() => parseOptions(['--jobs', jobs], areas), /--jobs takes/);
   t.throws(() => parseOptions(['--fast'], areas));

@@ -2,12 +2,12 @@
 import { parseArgs } from 'node:util';
 
 export interface MutationOptions {
-  /** Names of areas. */
+  /** Names of areas; all when empty. */
   readonly only: readonly string[];
-  /** Part of the name of a file or of a slip; `''`: any. */
+  /** Part of the name of a file or of a slip; `''` matches any. */
   readonly match: string;
   readonly jobs: number;
-  /** The mutants alone; no test runs. */
+  /** Only lists the mutants; no test runs. */
   readonly isList: boolean;
 }
 

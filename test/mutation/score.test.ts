@@ -15,14 +15,14 @@ function verdicts(killedCount: number, survivedCount: number): Verdict[] {
   ];
 }
 
-t.test('92 of a hundred are enough, fewer are not, and none at all is no success', async (t) => {
+t.test('92 of a hundred are enough, fewer are not, and an empty run is no success', async (t) => {
   t.equal(isEnough(verdicts(92, 8)), true);
   t.equal(isEnough(verdicts(91, 9)), false);
   t.equal(isEnough([]), false);
   t.equal(killedShare(verdicts(1, 3)), 0.25);
 });
 
-t.test('each area has a line, and all together', async (t) => {
+t.test('each area has a line, and so has the total', async (t) => {
   const [, , first, second, all] = scoreTable([
     { area: 'names', verdicts: verdicts(3, 0) },
     { area: 'store', verdicts: verdicts(0, 1) },
@@ -32,6 +32,6 @@ t.test('each area has a line, and all together', async (t) => {
   t.match(all, /all +\| +4 \| +3 \| +1 \| +75\.0 /);
 });
 
-t.test('a survivor is told with its change', async (t) => {
+t.test('a survivor is listed with its change', async (t) => {
   t.equal(survivorsInWords(verdicts(2, 1)), 'survived: src/a.ts: a slip\n  - a < b\n  + a <= b');
 });

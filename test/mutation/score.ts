@@ -1,9 +1,9 @@
-// What came of the mutants, by area, as a table and as one verdict.
+// The outcome of the mutants, by area, as a table and as one verdict.
 import { renderTable } from '../../bench/table.js';
 import { nameOf } from './mutant.js';
 import type { Verdict } from './mutation-run.js';
 
-/** Below this the tests promise too little. Not all: a change may be one that nobody can see from outside. */
+/** Below this share the tests promise too little. Not 1, because a change may be invisible from outside. */
 export const KILLED_SHARE_MIN = 0.92;
 
 export interface AreaVerdicts {
@@ -33,7 +33,7 @@ export function scoreTable(areas: readonly AreaVerdicts[]): string {
   );
 }
 
-/** Each with its change, as whoever writes the missing test wants to see it. */
+/** Lists each survivor with its change, as needed for writing the missing test. */
 export function survivorsInWords(verdicts: readonly Verdict[]): string {
   return survivorsOf(verdicts)
     .map(({ mutant }) => `survived: ${nameOf(mutant)}\n  - ${mutant.text}\n  + ${mutant.becomes}`)

@@ -1,10 +1,10 @@
-// The report is what a person sees of a failed run of CI: it must name every failure, and last of all.
+// The report is what a person sees of a failed CI run: it must name every failure, and do so last of all.
 import t from 'tap';
 import FailureReport from './failure-report.js';
 
 async function report(tap: string): Promise<string[]> {
   const stream = new FailureReport();
-  // In small pieces, as a pipe may bring it.
+  // In small pieces, as a pipe may deliver it.
   for (let start = 0; start < tap.length; start += 7) stream.write(tap.slice(start, start + 7));
   stream.end();
   let text = '';
@@ -93,7 +93,7 @@ t.test('a line for each file, and no more where nothing fails', async (t) => {
   ]);
 });
 
-t.test('every failure is told with its file, its subtests and its diagnostics, and named last of all', async (t) => {
+t.test('every failure is reported with its file, its subtests and its diagnostics, and named again at the end', async (t) => {
   const lines = await report(`TAP version 14\n${good}${bad}${killed}\n1..3\n`);
   const equal = [
     '    build/test/bad.test.js > outer > inner > should be equal',
@@ -132,7 +132,7 @@ t.test('every failure is told with its file, its subtests and its diagnostics, a
   ]);
 });
 
-t.test('what passed when it ran once more is told, and is no failure', async (t) => {
+t.test('a file that passed on its second run is reported, and is not a failure', async (t) => {
   const unsteady = bad.replace('bad.test.js # time=56789ms', 'bad.test.js # TODO passed when it ran once more, alone');
   const lines = await report(`TAP version 14\n# failed after 56.8 s: bad\n${unsteady}${good}1..2\n`);
   t.equal(lines[0], '# failed after 56.8 s: bad');
@@ -147,7 +147,7 @@ t.test('what passed when it ran once more is told, and is no failure', async (t)
   ]);
 });
 
-t.test('a run that breaks off names what it had found', async (t) => {
+t.test('a run that breaks off names the failures found so far', async (t) => {
   const lines = await report(`TAP version 14\n${bad}Bail out! no more\n`);
   t.equal(lines.at(-4), '    Bail out! no more');
   t.ok(lines.some((line) => line.includes('outer > inner > should be equal')));
@@ -167,7 +167,7 @@ t.test('long diagnostics are cut, and say so', async (t) => {
   t.notOk(lines.some((line) => line.includes('line 99')));
 });
 
-t.test('a place in a compiled file is told as that in its source', async (t) => {
+t.test('a position in a compiled file is reported as the one in its source', async (t) => {
   const at = 'at:\n      fileName: build/test/runner/failure-report.js\n      lineNumber: 30\n      columnNumber: 5';
   const lines = await report(
     `TAP version 14\nnot ok 1 - fails\n  ---\n  ${at.replaceAll('\n    ', '\n  ')}\n  ...\n1..1\n`,

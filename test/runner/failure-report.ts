@@ -1,5 +1,5 @@
-// What `npm test` writes: a line for each test file as it ends, with what failed in it, and all failures once more at the end,
-// so that the last lines of a run name them. What failed and passed when it ran once more is told as well, apart.
+// The output of `npm test`: a line for each test file as it ends, with what failed in it, and all failures again at the end,
+// so that the last lines of a run name them. Files that failed and passed on a second run are reported separately.
 import { existsSync, readFileSync } from 'node:fs';
 import { SourceMap, type SourceMapPayload } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -7,11 +7,11 @@ import { Transform, type TransformCallback } from 'node:stream';
 import { inspect } from 'node:util';
 import { Parser, type Result } from 'tap-parser';
 
-/** How tap started a file, and where the compiled test stands: nobody looks for a failure there. */
+/** How tap started a file, and the location of the compiled test: useless for finding a failure. */
 const NOT_SHOWN = new Set(['stdio', 'cwd', 'command', 'args', 'env', 'externalID', 'jobId', 'generated']);
 /** Longer diagnostics, such as the difference between two long texts, are cut. */
 const DIAGNOSTICS_LINES_MAX = 60;
-/** What a file writes besides TAP: its last lines are shown if the file fails. */
+/** Output of a file other than TAP: its last lines are shown if the file fails. */
 const STRAY_LINES_MAX = 20;
 const INDENT = '    ';
 
@@ -24,11 +24,11 @@ interface Failure {
 export default class FailureReport extends Transform {
   readonly #parser = new Parser();
   readonly #failures: Failure[] = [];
-  /** Of files that passed when they ran once more. */
+  /** Failures of files that passed on their second run. */
   readonly #unsteady: Failure[] = [];
   #fileCount = 0;
   #assertionCount = 0;
-  /** Of the file that is read now. */
+  /** Stray lines of the file that is being read. */
   #strayLines: string[] = [];
 
   constructor() {
@@ -60,7 +60,7 @@ export default class FailureReport extends Transform {
       if (failuresBefore === undefined) this.#assertionCount++;
       const before = failuresBefore ?? this.#failures.length;
       failuresBefore = undefined;
-      // A subtest that failed for an assertion of its own adds nothing to it.
+      // A subtest that failed because of its own assertion is not another failure.
       const isNew = !result.ok && result.todo === false && this.#failures.length === before;
       if (isNew) this.#failures.push({ path: [...path, nameOf(result)], details: detailsOf(result) });
       if (path.length === 0) this.#endFile(result, this.#failures.slice(before));
@@ -85,7 +85,7 @@ export default class FailureReport extends Transform {
     this.#strayLines = [];
   }
 
-  /** The names of all failures come last: however many there are, one line each fits into what is kept of a long output. */
+  /** The names of all failures come last: one line each, so that they all fit into the kept end of a long output. */
   #writeSummary(): void {
     if (this.#failures.length > 0) {
       this.#write('\nWhat failed, in full:');
@@ -111,14 +111,14 @@ export default class FailureReport extends Transform {
   }
 }
 
-/** A file that took too long comes without its name: the diagnostics have it. */
+/** A file that timed out comes without its name, which is in the diagnostics. */
 function nameOf(result: Result): string {
   const diagnostics: unknown = result.diag;
   if (typeof diagnostics !== 'object' || diagnostics === null || !('expired' in diagnostics)) return result.name;
   return `${String(diagnostics.expired)}: ${result.name}`;
 }
 
-/** The diagnostics of a failed assertion: texts of several lines as they are, everything else as JavaScript writes it. */
+/** The diagnostics of a failed assertion: multi-line texts unchanged, everything else as JavaScript formats it. */
 function detailsOf(result: Result): string[] {
   const diagnostics: unknown = result.diag;
   if (typeof diagnostics !== 'object' || diagnostics === null) return [];
@@ -136,7 +136,7 @@ function entryLines(name: string, value: unknown): string[] {
   return lines.length === 1 ? [`${name}: ${text}`] : [`${name}:`, ...lines.map((line) => `  ${line}`)];
 }
 
-/** A place in the sources, in the form that editors open. */
+/** A source position in the form that editors open. */
 function place(at: unknown): string {
   if (typeof at !== 'object' || at === null) return String(at);
   const { fileName, lineNumber, columnNumber } = at as Readonly<Record<string, unknown>>;
@@ -147,7 +147,7 @@ function place(at: unknown): string {
     .join(':');
 }
 
-/** Where the line stands in TypeScript. Only what fails is looked up: to have Node do it for every file costs each its time. */
+/** The line's position in TypeScript. Looked up only for failures: having Node map every file would slow each down. */
 function sourcePlace(file: string, line: number, column: number): (string | number)[] | undefined {
   const map = `${file}.map`;
   if (!existsSync(map)) return undefined;

@@ -1,4 +1,4 @@
-// Files that share a process are told, and judged, as if each had its own.
+// Files that share a process are reported, and judged, as if each had its own.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Parser, type Result } from 'tap-parser';
@@ -41,7 +41,7 @@ const GOOD = `
   import t from 'tap';
   t.test('good', async (t) => { t.ok(true, 'holds'); });`;
 
-/** In a group it does as the text says; by itself, where there is no tap to be found, it passes. */
+/** In a group the file does as the text says; run by itself, where tap is not found, it passes. */
 function passesAlone(inGroup: string): string {
   return `
     const t = await import('tap').then((tap) => tap.default, () => undefined);
@@ -49,7 +49,7 @@ function passesAlone(inGroup: string): string {
     else { ${inGroup} }`;
 }
 
-t.test('files of a group share a process, and nothing of their tests', async (t) => {
+t.test('files of a group share a process, but no test state', async (t) => {
   const { isPassed, results, isTapGood, tap } = await run(t, {
     'a.mjs': `
       import t from 'tap';
@@ -86,7 +86,7 @@ for (const [what, text] of Object.entries({
   });
 }
 
-t.test('where a process ends too early, the files that it did not come to the end of run by themselves', async (t) => {
+t.test('when a process ends too early, the files that it did not finish run by themselves', async (t) => {
   const { isPassed, results, tap } = await run(t, {
     'a.mjs': GOOD,
     'ends.mjs': passesAlone("t.test('x', async () => process.kill(process.pid, 'SIGKILL'));"),
@@ -97,7 +97,7 @@ t.test('where a process ends too early, the files that it did not come to the en
   t.equal(tap.match(/ok 1 - alone$/gm)?.length, 2);
 });
 
-t.test('what goes wrong in a process and belongs to none of its files is looked for in each by itself', async (t) => {
+t.test('when a process fails but none of its files does, each file runs by itself', async (t) => {
   const { results, tap } = await run(t, {
     'a.mjs': passesAlone("t.pass('holds');"),
     'b.mjs': passesAlone("t.pass('holds'); process.on('exit', () => process.exit(3));"),
@@ -106,7 +106,7 @@ t.test('what goes wrong in a process and belongs to none of its files is looked 
   t.equal(tap.match(/ok 1 - alone$/gm)?.length, 2);
 });
 
-t.test('who starts programs, or looks at the process, has one of its own', async (t) => {
+t.test('a file that starts programs, or inspects the process, has a process of its own', async (t) => {
   const files = {
     'build/test/one.test.js': "import './support/calm.js';\nimport t from 'tap';",
     'build/test/starts.test.js': "import { helper } from './support/helper.js';",
@@ -121,7 +121,7 @@ t.test('who starts programs, or looks at the process, has one of its own', async
   t.same(groupFiles(treeOf(t, files), names), [[one, two], [starts], [looks], [system]]);
 });
 
-t.test('the files of this project', async (t) => {
+t.test('each file of this project runs once, and most small ones share processes', async (t) => {
   const files = testFiles(projectRoot, []).filter((name) => !isMeasuring(name));
   const groups = groupFiles(projectRoot, files);
   t.same(groups.flat().sort(), [...files].sort(), 'each is run once');

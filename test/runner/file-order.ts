@@ -1,27 +1,27 @@
-// Which test files a run takes, and in which order: what measures whether one disturbs another comes before everything, and not beside
-// what keeps the machine busy. Those that start programs take longest, so they come next, and no core is left idle at the end by a long
-// one that began last.
+// Which test files a run takes, and in which order: files that measure whether subjects disturb each other come first, and not beside
+// files that keep the machine busy. Files that start programs take longest, so they come next, and no core is idle at the end because a
+// long one began last.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 const TREE = join('build', 'test');
-/** How the names of tests begin that start programs: the one that takes longest by far, then whole folders. Longest first. */
+/** Prefixes of test files that start programs, the longest-running first: one file, then whole folders. */
 const FIRST = ['spec/all-rows.', 'integration/', 'spec/', 'primary/'] as const;
-/** Beside other files they would measure these as well. */
+/** These files would also measure any other files that run beside them. */
 const MEASURING: ReadonlySet<string> = new Set(
   ['tenants', 'tenants-bytes', 'tenants-totals', 'tenants-connections', 'hostile-backends'].map((name) =>
     join(TREE, 'integration', `${name}.test.js`),
   ),
 );
 
-/** What fails in such a file, with the machine to itself, is what it looks for: another run would only hide it. */
+/** A failure in such a file, alone on the machine, is what it looks for: a second run would only hide it. */
 export function isMeasuring(name: string): boolean {
   return MEASURING.has(name);
 }
 
 /**
- * The compiled tests below `build/test`, as `build/test/main.test.js`.
- * @param words parts of their names: those that have any of them. All when there is none.
+ * The compiled tests below `build/test`, for example `build/test/main.test.js`.
+ * @param words parts of names; selects the files that have any of them. All when empty.
  */
 export function testFiles(root: string, words: readonly string[]): string[] {
   const files = readdirSync(join(root, TREE), { recursive: true, encoding: 'utf8' })

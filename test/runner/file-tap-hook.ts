@@ -1,4 +1,4 @@
-// Loaded by Node into the thread that resolves imports, in the process of a group: its files get tests of their own for tap.
+// Runs in Node's loader thread, in the process of a group: the imports of tap in each file resolve to that file's own test.
 import type { ResolveHook } from 'node:module';
 
 const files = new Set<string>();

@@ -1,9 +1,9 @@
-// What the process of a group wrote, as if each of its files had had a process of its own.
+// Splits the output of a group's process, as if each file had had a process of its own.
 import type { TestFileRun } from './test-file.js';
 
 /**
- * @returns by name the files that came to an end. The others have nothing said of them: the process ended before, or something
- * went wrong in it that belongs to none of them.
+ * @returns the files that were finished, by name. Others are missing: the process ended before them, or it failed in a way that belongs
+ * to no file.
  */
 export function splitGroup(names: readonly string[], { output, exitStatus }: TestFileRun): Map<string, TestFileRun> {
   const runs = new Map<string, TestFileRun>();
@@ -24,14 +24,14 @@ export function splitGroup(names: readonly string[], { output, exitStatus }: Tes
       });
       lines = [];
     } else if (line.startsWith('# Subtest: ') && names.includes(line.slice('# Subtest: '.length))) {
-      // What stands before it belongs to the one before.
+      // The lines before belong to the previous file.
       lines = [];
     } else {
       lines.push(line.replace(/^ {4}/, ''));
     }
   }
   const hasFailed = [...runs.values()].some((run) => run.exitStatus !== 0);
-  // All is well with each, and yet it failed: whose fault that is shows when each is alone.
+  // Each file passed, and yet the process failed: running each alone shows which one is at fault.
   if (runs.size === names.length && !hasFailed && exitStatus !== 0) runs.clear();
   return runs;
 }

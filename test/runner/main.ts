@@ -1,5 +1,5 @@
-// `npm test`: runs the compiled test files, all or those with one of the given words in their name, and reports a line for
-// each file and what failed. Exit status 1 when anything did, and did so once more alone.
+// `npm test`: runs the compiled test files, all or those whose names contain one of the given words, and reports a line for
+// each file and what failed. Exit status 1 when a file failed, also on its second run alone.
 import { fileURLToPath } from 'node:url';
 import FailureReport from './failure-report.js';
 import { isMeasuring, testFiles } from './file-order.js';
@@ -29,7 +29,7 @@ if (names.length === 0) exitWithUsage(`no test file has any of these in its name
 const report = new FailureReport();
 report.pipe(process.stdout);
 const running = new Set<string>();
-// Whoever ends a run that takes too long is told where it was. What the files have started ends with the process.
+// Tells the user who ends a slow run which files were running. Whatever the files have started ends with the process.
 process.once('SIGTERM', () => {
   process.stdout.write(`ended while these ran: ${[...running].join(', ') || 'none'}\n`, () => process.exit(1));
 });

@@ -1,17 +1,17 @@
-// The command line of `npm test`: which files, and how many at once.
+// The command line of `npm test`: which files to run, and how many at once.
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 
 export interface TestOptions {
-  /** Parts of names of files; none: all. */
+  /** Parts of file names; all files when empty. */
   readonly words: readonly string[];
   readonly jobs: number;
-  /** A file that fails has failed: it does not run once more. */
+  /** A file that fails has failed: it is not run a second time. */
   readonly isStrict: boolean;
 }
 
 const JOBS_MAX = 64;
-/** A file keeps less than half a core busy, and waits the rest of the time. */
+/** A file keeps less than half a core busy, and waits for the rest of the time. */
 const JOBS_BESIDE_CORES = 2;
 
 export const usage = `Usage: npm test [-- --jobs n] [word …]

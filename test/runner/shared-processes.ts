@@ -1,23 +1,23 @@
-// Which test files run together in one process: those that start no programs, and neither look at the process that they are in
-// nor change it. Most of such a file's time alone would go to loading tap and what it tests, which others load as well.
+// Which test files run together in one process: those that start no programs, and neither inspect nor change the process they
+// run in. Alone, such a file would spend most of its time loading tap and modules that others load as well.
 import { readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { isMeasuring } from './file-order.js';
 
-/** More would have too much wait for one that is slow, and a core be idle at the end. */
+/** With more, too many would wait for a slow one, and a core would be idle at the end. */
 const GROUP_FILES_MAX = 20;
 const TESTS = join('build', 'test');
-/** These start whole systems, whatever they import. */
+/** Tests in these folders start whole systems, whatever they import. */
 const SYSTEMS: readonly string[] = ['integration', 'spec'].map((folder) => join(TESTS, folder) + sep);
-/** What is loaded to start programs. */
+/** Modules that start programs. */
 const PROGRAMS = /^node:(?:child_process|cluster)$/;
-/** What a process has once. */
+/** State that exists once per process. */
 const PROCESS_ITSELF =
   /\bprocess\.(?:argv|chdir|cpuUsage|emit|env|exit|getActive|kill|memoryUsage|off|on|once|resourceUsage|std|title|umask)|\bglobalThis\b|\bsetFlagsFromString\b|\bmonitorEventLoopDelay\b/;
-/** They measure how long the event loop is held up, by them alone. */
+/** These files measure how long the event loop is blocked, and by themselves alone. */
 const HELD_UP = /(?:^|[-/])event-loop[^/]*\.test\.js$/;
 
-/** The files in the order in which they are given, a list for each process. */
+/** Groups the files in the given order, with a list for each process. */
 export function groupFiles(root: string, names: readonly string[]): string[][] {
   const groups: string[][] = [];
   let open: string[] | undefined;
@@ -35,7 +35,7 @@ function sharesProcess(root: string, name: string): boolean {
   return !packagesOf(root, name).some((specifier) => PROGRAMS.test(specifier));
 }
 
-/** What the file imports by name, and what those of its helpers do that are tests' own. */
+/** The packages that the file imports, directly or through test modules. */
 function packagesOf(root: string, name: string): string[] {
   const packages: string[] = [];
   const reached = new Set([name]);

@@ -1,6 +1,6 @@
-// One test file, or a group of them, as a process of plain Node: without loader hooks, as those of `tap run`. They would follow into every program
-// that the test starts, handle its signals, give it a thread more, and have it start two or three times as long. What does
-// follow is the poison for memory that is used again.
+// Runs one test file, or a group of them, in a process of plain Node, without the loader hooks of `tap run`: those would be inherited by
+// every program that the test starts, handle its signals, add a thread, and double or triple its startup time. What is inherited is the
+// poison for reused memory.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, readFileSync } from 'node:fs';
@@ -9,13 +9,13 @@ import { fileURLToPath } from 'node:url';
 import { killWithProcess } from '../support/leftovers.js';
 
 /**
- * tap's bound for a file, unless the file sets another: tap ends what hangs, and tells what it hung in. The longest take two
- * minutes, and several times that on a busy machine.
+ * tap's timeout for a file, unless the file sets another: tap ends a file that hangs, and reports where. The longest take two minutes,
+ * and several times that on a busy machine.
  */
 const FILE_S_MAX = 600;
-/** Then a file is ended that cannot even do that; some have asked for more than the bound above. */
+/** After this a file is ended that tap cannot end; some files set a longer timeout than the one above. */
 const PROCESS_MS_MAX = 900_000;
-/** Then one that does not hear the signal is killed. */
+/** After this a process that ignores the signal is killed. */
 const SIGNAL_MS_MAX = 10_000;
 
 const GROUP = fileURLToPath(new URL('./file-group.js', import.meta.url));
@@ -25,15 +25,15 @@ const NODE_OPTIONS = `${process.env['NODE_OPTIONS'] ?? ''} --import ${new URL('.
 export interface TestFileSetup {
   /** Working directory of the test. */
   readonly root: string;
-  /** Where its output is kept meanwhile. */
+  /** The file that collects its output. */
   readonly outputPath: string;
-  /** Says that it has hung. */
+  /** Aborts when the file has hung. */
   readonly hung?: AbortSignal;
   readonly signalMsMax?: number;
 }
 
 export interface TestFileRun {
-  /** TAP, and whatever else was written. */
+  /** TAP, and anything else that was written. */
   readonly output: string;
   readonly exitStatus: number | null;
   readonly signal: NodeJS.Signals | null;
@@ -41,12 +41,12 @@ export interface TestFileRun {
   readonly tookMs: number;
 }
 
-/** @param name of the compiled file, as in `build/test/main.test.js`. */
+/** @param name of the compiled file, for example `build/test/main.test.js`. */
 export async function runTestFile(name: string, setup: TestFileSetup): Promise<TestFileRun> {
   return runProcess(name, {}, setup);
 }
 
-/** Runs files in one process, and answers with what that wrote. */
+/** Runs files in one process, and returns its output. */
 export async function runTestGroup(names: readonly string[], setup: TestFileSetup): Promise<TestFileRun> {
   return runProcess(GROUP, { TEST_FILES: JSON.stringify(names) }, setup);
 }
@@ -58,7 +58,7 @@ async function runProcess(
 ): Promise<TestFileRun> {
   const beganMs = performance.now();
   const TEST_KEYS = join(dirname(setup.outputPath), 'keys');
-  // A file and no pipe: a process that outlives its test holds nobody up, and nothing of what was written is lost.
+  // A file instead of a pipe: a process that outlives its test does not block the run, and no output is lost.
   const output = openSync(setup.outputPath, 'w');
   const child = spawn(process.execPath, [module], {
     cwd: setup.root,
@@ -80,7 +80,7 @@ async function runProcess(
   return { output: readFileSync(setup.outputPath, 'utf8'), exitStatus, signal, hasHung, tookMs };
 }
 
-/** With the signal that tap sends to a file that hangs: what it has started and made is gone with it. */
+/** Sends the signal that tap sends to a hanging file: what the file has started and created goes with it. */
 function endHung(child: ChildProcess, signalMsMax: number): void {
   child.kill('SIGALRM');
   const timer = setTimeout(() => child.kill('SIGKILL'), signalMsMax);

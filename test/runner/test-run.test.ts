@@ -1,4 +1,4 @@
-// The runner says that all is well only where every file has come to its end, and nothing in it failed.
+// The runner reports success only when every file was finished and nothing in it failed.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { Parser, type Result } from 'tap-parser';
@@ -21,7 +21,7 @@ function treeOf(t: Test, files: Readonly<Record<string, string>>): string {
   return root;
 }
 
-/** Whether the run passed, the results of its files by name, and whether its TAP as a whole is that of a good run. */
+/** Whether the run passed, the results of its files by name, and whether its whole TAP is that of a good run. */
 async function run(
   t: Test,
   files: Readonly<Record<string, string>>,
@@ -46,7 +46,7 @@ t.test('good files', async (t) => {
   t.same(results, { 'a.mjs': true, 'b.mjs': true, 'c.mjs': true });
 });
 
-t.test('a run that is ended can say in what: each file is named while it runs', async (t) => {
+t.test('a run that is ended can name the files that it was in: each is listed while it runs', async (t) => {
   const named: string[] = [];
   class Running extends Set<string> {
     override add(name: string): this {
@@ -62,7 +62,7 @@ t.test('a run that is ended can say in what: each file is named while it runs', 
   t.same([...running], []);
 });
 
-t.test('every file runs with memory that is poisoned when it comes back', async (t) => {
+t.test('every file runs with reused memory poisoned', async (t) => {
   const text = `
     import { channel } from 'node:diagnostics_channel';
     const memory = Buffer.alloc(10);
@@ -71,14 +71,14 @@ t.test('every file runs with memory that is poisoned when it comes back', async 
   t.equal((await run(t, { 'poisoned.mjs': text })).isPassed, true);
 });
 
-t.test('files of a run share RSA keys, and none has one twice', async (t) => {
+t.test('files of a run share RSA keys, and no file gets one twice', async (t) => {
   const keys = new URL('../support/keys.js', import.meta.url).href;
   const text = `
     import { createKeyPair } from '${keys}';
     const t = { teardown() {} };
     const pems = [createKeyPair(t), createKeyPair(t)].map((pair) => pair.publicKeyPem);
     console.log((pems[0] !== pems[1] ? 'ok' : 'not ok') + ' 1 - ' + pems.join(' ').replaceAll('\\n', ' ') + '\\n1..1');`;
-  // One after the other: while two make their keys at once, each has its own.
+  // One after the other: two that create their keys at the same time would each have their own.
   const { results, tap } = await run(t, { 'one.mjs': text, 'other.mjs': text }, { jobs: 1 });
   t.same(results, { 'one.mjs': true, 'other.mjs': true });
   const [one, other] = [...tap.matchAll(/ok 1 - (-----BEGIN.*)/g)].map(([, pems]) => pems);
@@ -107,7 +107,7 @@ for (const [what, text] of Object.entries(bad)) {
   });
 }
 
-/** Fails the first time that it runs, and passes the second. */
+/** Fails on its first run, and passes on its second. */
 const UNSTEADY = `
   import { existsSync, writeFileSync } from 'node:fs';
   const mark = new URL(import.meta.url).pathname + '.ran';
@@ -115,7 +115,7 @@ const UNSTEADY = `
   writeFileSync(mark, '');
   console.log((isGood ? 'ok' : 'not ok') + ' 1 - steady\\n1..1');`;
 
-t.test('a file that passes when it runs once more does not fail the run, and what failed is told', async (t) => {
+t.test('a file that passes on its second run does not fail the run, and its first failure is reported', async (t) => {
   const { isPassed, tap } = await run(t, { 'unsteady.mjs': UNSTEADY, 'good.mjs': GOOD });
   t.equal(isPassed, true);
   t.match(
@@ -124,7 +124,7 @@ t.test('a file that passes when it runs once more does not fail the run, and wha
   );
 });
 
-t.test('a file does not run once more when that is not wanted, or when many failed', async (t) => {
+t.test('a file is not run again in strict mode, or when many failed', async (t) => {
   t.equal((await run(t, { 'unsteady.mjs': UNSTEADY }, { isStrict: true })).isPassed, false);
   const many = Object.fromEntries(['a', 'b', 'c', 'd'].map((name) => [`${name}.mjs`, UNSTEADY]));
   t.equal((await run(t, many)).isPassed, false);
@@ -147,7 +147,7 @@ t.test(
   },
 );
 
-/** Passes if no other file runs, and not before those in `behind` have ended. */
+/** Passes if no other file runs, and those in `behind` ended before it began. */
 function lonely(behind: readonly string[]): string {
   return `
     import { existsSync, rmSync, readdirSync, writeFileSync } from 'node:fs';
@@ -177,7 +177,7 @@ t.test(
   },
 );
 
-t.test('what a file writes is in the report, whichever way it writes it', async (t) => {
+t.test('everything a file writes is in the report, however it is written', async (t) => {
   const { tap } = await run(t, { 'a.mjs': `console.error('a word'); ${GOOD}` });
   t.match(tap, /^ {4}a word$/m);
   t.match(tap, /^ {4}ok 1 - holds$/m);
@@ -214,7 +214,7 @@ t.test(
   },
 );
 
-t.test('the files that measure are there, come first and are known', async (t) => {
+t.test('the files that measure exist, come first and are recognized', async (t) => {
   const files = testFiles(projectRoot, []);
   const measuring = files.filter(isMeasuring);
   t.same(measuring.map((name) => basename(name, '.test.js')).sort(), [

@@ -1,9 +1,8 @@
-// All test files: those that measure first, two at once, and one that failed beside another at once again with the machine to itself; then
-// the others, some at once, each as soon as another has ended; small ones as groups, with a process for each group. One that its group's
-// process did not come to the end of runs by itself.
-// Their results come out as one document of TAP, a subtest for each file. Most of them start programs and wait for what those
-// do, so a few that failed run once more at the end, alone: one that passes then says more of the machine than of the system. It
-// is told, with all that had failed, and does not fail the run. One that measures has failed when it did with the machine to itself.
+// Runs all test files: first those that measure, two at once, where one that failed beside another runs again alone; then the rest, `jobs`
+// at once, small ones as groups with a process for each group. A file that its group's process did not finish runs by itself. The results
+// come out as one TAP document, a subtest for each file. Most files start programs and wait for them, so if only a few failed, each runs
+// once more at the end, alone: one that passes then points to the machine rather than to the system; it is reported with all its failures,
+// and does not fail the run. A measuring file that failed alone has failed.
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,29 +12,29 @@ import { inParallel } from '../support/in-parallel.js';
 import { splitGroup } from './group-output.js';
 import { runTestFile, runTestGroup, type TestFileRun } from './test-file.js';
 
-/** Stands beside the failures of a file that passed when it ran once more. */
+/** Reported with the failures of a file that passed on its second run. */
 export const PASSED_ALONE = 'passed when it ran once more, alone';
-/** More files fail for a reason that a second run would only hide. */
+/** When more files fail, the reason is one that a second run would only hide. */
 const SECOND_RUNS_MAX = 3;
-/** Files that measure, at once: each leaves most of the machine idle, and what passes beside another passes alone. */
+/** How many measuring files run at once: each leaves most of the machine idle, and what passes beside another passes alone. */
 const MEASURING_AT_ONCE = 2;
 
 export interface TestRunSetup {
   readonly root: string;
-  /** So many at once. */
+  /** How many processes run at once. */
   readonly jobs: number;
-  /** No file runs a second time. */
+  /** When true, no file runs a second time. */
   readonly isStrict?: boolean;
-  /** A file runs before the others, and has failed when it has failed alone. */
+  /** Such a file runs before the others, and a failure of it alone on the machine is final. */
   readonly isMeasuring?: (name: string) => boolean;
-  /** Which files run together in one process; each has one of its own unless given. */
+  /** Which files run together in one process; by default each has its own. */
   readonly groupFiles?: (names: readonly string[]) => readonly (readonly string[])[];
-  /** Holds the files that run now, so that a run which is ended can say in what. */
+  /** Filled with the files that run now, so that an interrupted run can name them. */
   readonly running?: Set<string>;
   readonly write: (tap: string) => void;
 }
 
-/** Answers whether all have passed, if need be the second time. */
+/** Returns whether all have passed, possibly on a second run. */
 export async function runTestFiles(names: readonly string[], setup: TestRunSetup): Promise<boolean> {
   const { root, jobs, isStrict = false, isMeasuring = () => false, groupFiles = each, write } = setup;
   const { running = new Set() } = setup;
@@ -71,7 +70,7 @@ export async function runTestFiles(names: readonly string[], setup: TestRunSetup
       else await runOnce([name]);
     }
   };
-  /** @returns those that failed while another ran. */
+  /** @returns those that failed while another one ran. */
   const runMeasuring = async (measuring: readonly string[], atOnce: number): Promise<string[]> => {
     const unjudged: string[] = [];
     await inParallel(measuring, atOnce, async (name) => {

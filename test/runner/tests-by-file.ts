@@ -1,4 +1,4 @@
-// In the process of a group: the test of each of its files, by the address under which the file gets it in place of tap.
+// In the process of a group: each file's test, by the URL that the file's import of tap resolves to.
 import type { Test } from 'tap';
 
 const tests = new Map<string, Test>();

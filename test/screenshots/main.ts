@@ -1,5 +1,5 @@
-// `npm run screenshots`: each page of the console with the demo's data, as a picture in docs/console/. The same from run to run as far
-// as a browser draws the same: ports and times are fixed. Exit status 1 when a picture is larger than a page should load.
+// `npm run screenshots`: each page of the console with the demo's data, as a picture in docs/console/. As far as the browser's drawing
+// allows, it is the same from run to run: ports and times are fixed. Exit status 1 when a picture is larger than a page should load.
 import { mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
@@ -15,10 +15,10 @@ import { projectRoot } from '../support/gateway.js';
 const usage = `Usage: npm run screenshots`;
 const DIRECTORY = join(projectRoot, 'docs', 'console');
 const SUBJECT = 'demo@example.com';
-/** They stand in the pictures. */
+/** Fixed, because they are visible in the pictures. */
 const PORTS = { calculator: 45_081, wordsmith: 45_082, nobody: 45_083 };
 const BYTES_MAX = 150 * 1_024;
-/** Before everything: whatever has happened has happened just now. */
+/** Earlier than all real times, so that everything appears to have happened just now. */
 const TIME = new Date('2026-01-01T12:00:00Z');
 
 await runProgram(usage, () => undefined, run);
@@ -66,7 +66,7 @@ interface Shot {
   readonly name: string;
   readonly path: string;
   readonly heading: string;
-  /** Until it looks as it is to. */
+  /** Waits until the page looks as intended. */
   readonly prepare?: (page: Page) => Promise<void>;
 }
 
@@ -114,7 +114,7 @@ function shots(compositionId: string): readonly Shot[] {
   ];
 }
 
-/** @returns whether it is small enough. */
+/** @returns whether the picture is small enough. */
 async function take(page: Page, name: string, heading: string): Promise<boolean> {
   await page.getByRole('heading', { name: heading, level: 1 }).waitFor();
   await page

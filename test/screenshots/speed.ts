@@ -1,6 +1,6 @@
-// `npm run speed:console`: from a press of a key to the picture that answers it, in the search of servers and in that of a composition,
-// with 1,000 servers of ten tools each. The browser measures (Event Timing: from the event to the next paint, in steps of 8 ms). What
-// the servers are is answered in the control plane's place: the pages are measured, not the registry. Nothing is asserted.
+// `npm run speed:console`: the time from a key press to the next paint, in the search of servers and in that of a composition, with
+// 1,000 servers of ten tools each. The browser measures it (Event Timing: from the event to the next paint, in steps of 8 ms). The
+// servers are answered in place of the control plane, so that the pages are measured, not the registry. Nothing is asserted.
 import type { Page, Route } from 'playwright-core';
 import { runProgram } from '../../bench/program.js';
 import { Scope } from '../attack/scope.js';
@@ -68,7 +68,7 @@ function toolsOf(url: string): readonly object[] {
 }
 
 function answer(route: Route, value: unknown): Promise<void> {
-  // A page of the console may be called like a path of the interface.
+  // A page of the console may have the same path as an endpoint of the API.
   if (route.request().resourceType() === 'document') return route.fallback();
   return route.fulfill({ contentType: 'application/json', body: JSON.stringify(value) });
 }
@@ -81,13 +81,13 @@ async function tell(page: Page, name: string, label: string | RegExp): Promise<v
     await search.focus();
     for (const key of [...WORDS, ...Array<string>(WORDS.length).fill('Backspace')]) {
       await page.keyboard.press(key === ' ' ? 'Space' : key);
-      // Each press has a picture of its own.
+      // Waits for a paint of its own for each press.
       await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))');
       count += 1;
     }
   }
   await page.waitForTimeout(500);
-  // What is faster than the browser tells counts as that.
+  // Presses too fast for the browser to report count as its threshold.
   const told = await page.evaluate<number[]>('presses');
   const all = [...told, ...Array<number>(Math.max(0, count - told.length)).fill(16)].sort((a, b) => a - b);
   const at = (share: number): number => all[Math.min(all.length - 1, Math.floor(all.length * share))] ?? 0;

@@ -1,4 +1,4 @@
-// How answers go to callers, as the program has it unless it is told otherwise.
+// The answer options with the program's defaults.
 import type { AnswerOptions } from '../../src/config/dataplane-options.js';
 
 export const answerOptions: AnswerOptions = {

@@ -1,4 +1,4 @@
-// The OpenAPI document as a judge: whether an answer of the control plane is one that the document tells of, to every
+// Checks the control plane's responses against its OpenAPI document: each response must be described there, down to every
 // member and header.
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
@@ -18,11 +18,11 @@ export interface ApiDocument {
   readonly paths: Readonly<Record<string, Readonly<Record<string, OperationObject>>>>;
 }
 
-/** Headers that belong to HTTP or to every answer, which the document need not name. */
+/** Headers of HTTP itself, or of every response, which the document need not describe. */
 const HEADERS_OF_OTHERS =
   /^(date|connection|keep-alive|content-(type|length|security-policy)|transfer-encoding|cache-control|vary|allow|x-.*|referrer-policy|cross-origin-resource-policy|access-control-.*)$/;
 
-/** Told before it is known which endpoint is meant. */
+/** Statuses that HTTP itself causes, before the endpoint is known. */
 const STATUSES_OF_HTTP: ReadonlySet<number> = new Set([408, 414, 431]);
 
 export class ApiContract {
@@ -36,7 +36,7 @@ export class ApiContract {
     this.#ajv.addSchema(document, 'api');
   }
 
-  /** What of the answer is not in the document; empty when all is well. */
+  /** @returns what the document does not describe about the response; empty when it conforms. */
   faultsOf(method: string, path: string, answer: HttpAnswer): string[] {
     const template = this.#templateOf(path);
     const operation = template === undefined ? undefined : this.#document.paths[template]?.[method.toLowerCase()];
@@ -48,7 +48,7 @@ export class ApiContract {
     return [...headerFaults(response, answer), ...this.#bodyFaults(place, response, answer)];
   }
 
-  /** Paths and methods that are not in the document are refused, and as everything is refused. */
+  /** A path or method that the document lacks must be refused, with the usual error envelope. */
   #faultsOfUnknown(answer: HttpAnswer): string[] {
     if (![204, 400, 401, 403, 404, 405, 429].includes(answer.status) && !STATUSES_OF_HTTP.has(answer.status))
       return [`answers ${answer.status}`];

@@ -1,4 +1,4 @@
-// What one subject does to get all that it can: floods of requests, calls that nobody answers, answers that nobody reads.
+// One subject that takes all it can get: floods of requests, calls that are never answered, and responses that are never read.
 import type { Test } from 'tap';
 import type { Scope } from '../attack/scope.js';
 import { inParallel } from './in-parallel.js';
@@ -7,10 +7,10 @@ import type { McpCaller, McpSession } from './mcp-caller.js';
 import { encodeRequest, HttpAnswer, RawConnection } from './raw-http.js';
 
 const LANES = 8;
-/** Who is asked to wait is refused after a few seconds. */
+/** A caller that has to wait is refused after a few seconds. */
 const REFUSED_MS_MAX = 60_000;
 
-/** Requests over a few kept connections, each as soon as the one before was answered. */
+/** Sends requests over a few kept connections, each as soon as the previous one was answered. */
 export async function flood(
   caller: McpCaller,
   count: number,
@@ -25,12 +25,12 @@ export async function flood(
   return answers;
 }
 
-/** Calls that are sent and not waited for, each on a connection of its own. */
+/** Calls that are sent without waiting for their responses, each on a connection of its own. */
 export class UnansweredCalls {
   readonly #connections: RawConnection[] = [];
-  /** As they come; a large one is left unread, and is not among them. */
+  /** In order of arrival. A large response is left unread and is not listed. */
   readonly answers: HttpAnswer[] = [];
-  /** Of answers that are left unread. */
+  /** How many responses are left unread. */
   unreadCount = 0;
 
   constructor(scope: Scope) {
@@ -46,17 +46,17 @@ export class UnansweredCalls {
       const params = `{"name":"${tool}","arguments":${args},"_meta":{"progressToken":${id}}}`;
       const body = `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":${params}}`;
       connection.write(encodeRequest(caller.origin, caller.request({ session: session.id, body })));
-      // Those that get no answer are closed with the scope.
+      // Connections without a response are closed with the scope.
       void this.#read(connection).catch(() => undefined);
     });
   }
 
-  /** Closes all of their connections at once, whatever is on its way. */
+  /** Closes all connections at once, whatever is in flight. */
   hangUp(): void {
     for (const connection of this.#connections) connection.close();
   }
 
-  /** A small answer whole, and of a large one or an endless one the beginning alone. */
+  /** Reads a small response whole, and only the beginning of a large or endless one. */
   async #read(connection: RawConnection): Promise<void> {
     const head = await connection.readHead();
     const isSmall = head.headers.some(
@@ -72,7 +72,7 @@ export class UnansweredCalls {
   }
 }
 
-/** Everything that was refused says when to try again. */
+/** Checks that every refusal says when to try again. */
 export function checkRefusals(t: Test, answers: readonly HttpAnswer[], statuses: readonly number[]): void {
   const refused = answers.filter(({ status }) => status !== 200);
   t.ok(refused.length > 0, 'the attacker was refused');

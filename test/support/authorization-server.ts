@@ -1,5 +1,5 @@
-// A real authorization server of a test: oidc-provider, with the grants that the gateway asks for. Its access tokens are JWTs
-// that live for a moment, for the resource that is asked for.
+// A real authorization server for a test: oidc-provider, with the grants that the gateway asks for. Its access tokens are
+// short-lived JWTs for the requested resource.
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import Provider, { errors } from 'oidc-provider';
@@ -9,21 +9,21 @@ const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
 const EXCHANGE_PARAMETERS = ['subject_token', 'subject_token_type', 'requested_token_type', 'audience', 'resource'];
 
 export interface AuthorizationServerSetup {
-  /** Client ids and their secrets; the one shows it in a header, the other in the body. */
+  /** Client ids and their secrets: `basic` sends them in a header, `post` in the body. */
   readonly basic: readonly [id: string, secret: string];
   readonly post: readonly [id: string, secret: string];
   readonly scope: string;
   readonly lifetimeSeconds: number;
-  /** Whose a token is that is to be exchanged; throws when it is nobody's. */
+  /** The subject of a token that is to be exchanged; throws when the token is not valid. */
   subjectOf(token: string): Promise<string>;
 }
 
 export interface AuthorizationServer {
   readonly issuer: string;
   readonly tokenEndpoint: string;
-  /** Requests for tokens, refused ones too. */
+  /** Token requests, including refused ones. */
   readonly requests: { count: number };
-  /** Until then it is not to be reached. */
+  /** Makes the server unreachable. */
   close(): Promise<void>;
 }
 

@@ -1,26 +1,25 @@
-// What a victim may notice of an attack. No bound is a time: each is a multiple of what the same requests took alone just
-// before, or of what a piece of work took on this machine then.
+// How much of an attack a victim may notice. No bound is a fixed time: each is a multiple of what the same requests took
+// alone just before, or of what a piece of work took on this machine at that time.
 import type { VictimReport } from './victim.js';
 
 /**
- * Who is slower by less than a few of these cannot be told from somebody unlucky: a turn of a worker's event loop or two, and of
- * those of the victim and its backend, on a core that nobody else uses, where messages between sockets are quick. On a busy machine, and
- * on one where they are not, it takes longer.
+ * Below a few of these, a slowdown cannot be told from bad luck: it is a turn or two of a worker's event loop, and of the victim's and
+ * its backend's, on a core that nothing else uses, with quick messages between sockets. A busy machine, or slower sockets, scale it up.
  */
 const LUCK_MS = 20;
 
-/** In words. */
+/** The outcome, in words. */
 export interface Judgement {
-  /** What was refused, wrong or not answered. */
+  /** Requests that were refused, wrong or not answered. */
   readonly failures: readonly string[];
-  /** What took too long. Where another try is fast, it was the machine. */
+  /** What took too long. If a retry is fast, the machine was the cause. */
   readonly delays: readonly string[];
   readonly seen: readonly string[];
 }
 
 /**
- * @param slowerMax how many times as long as alone the victim's p99 may be.
- * @param luckMsEach what counts as no more than luck, on a core that nobody else uses.
+ * @param slowerMax how many times its p99 alone the victim's p99 may be.
+ * @param luckMsEach a delay that counts as mere luck, on a core that nothing else uses.
  */
 export function judgeBeside(
   alone: Pick<VictimReport, 'requests' | 'openings' | 'slowness' | 'roundTripFactor'>,

@@ -1,5 +1,5 @@
-// A victim beside an attack, held against the same victim alone just before: nothing of it fails, and it hardly waits. The
-// attack's end is part of it: whoever hangs up on a gateway leaves it work.
+// A victim beside an attack, compared with the same victim alone just before: none of its requests fails, and it hardly
+// waits. The end of the attack is included, because clients that hang up leave the gateway work.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Test } from 'tap';
 import { judgeBeside } from './beside-bounds.js';
@@ -8,13 +8,13 @@ import { Scope } from '../attack/scope.js';
 import { startVictim, type Victim, type VictimReport, type VictimSetup } from './victim.js';
 
 const ALONE_MS = 1_500;
-/** An attack that is over sooner is watched for as long, so that there are enough requests to tell. */
+/** A shorter attack is still watched for this long, so that there are enough requests to judge. */
 const BESIDE_MS_MIN = 2_500;
-/** The victim's p99 beside an attack against that alone. */
+/** The victim's p99 beside an attack, as a multiple of its p99 alone. */
 const SLOWER_MAX = 3;
-/** What an attack does to a victim it does each time, and what others do to the machine they do not. */
+/** An attack disturbs its victim on every try; other load on the machine does not. */
 const TRIES_MAX = 3;
-/** On a machine whose processes have less than such a part of a core before anything has begun, times say nothing of the gateway. */
+/** When processes get less than this fraction of a core before anything has begun, times say nothing about the gateway. */
 const BUSY_SLOWNESS = 3;
 
 export interface Scene {
@@ -22,10 +22,10 @@ export interface Scene {
   readonly victim: Victim;
 }
 
-/** What it opens and starts is ended with the scope, under the victim's eyes. It may be made several times. */
+/** Everything it opens and starts ends with the scope, while the victim still runs. It may be run several times. */
 export type Attack = (scope: Scope) => Promise<void>;
 
-/** One worker unless more are wanted, so that attacker and victim share it. */
+/** Starts one worker unless more are requested, so that attacker and victim share it. */
 export async function startScene(
   t: Test,
   options: readonly string[] = [],
@@ -36,7 +36,7 @@ export async function startScene(
   return { deployment, victim: await startVictim(t, deployment, victimSetup) };
 }
 
-/** @returns what the victim reports of the last try. */
+/** @returns the victim's report of the last try. */
 export async function checkBeside(t: Test, { deployment, victim }: Scene, attack: Attack): Promise<VictimReport> {
   const { gateway } = deployment;
   const pids = gateway.workerPids();

@@ -1,4 +1,4 @@
-// A subject's share of session bytes, as parts of a session see it: so many bytes, and what is held of them.
+// A subject's share of session bytes as parts of a session see it: a limit, and the bytes held.
 import type { SessionShare } from '../../src/upstream/session/session-share.js';
 
 export class BoundedShare implements SessionShare {

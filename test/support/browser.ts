@@ -1,4 +1,4 @@
-// Debian's chromium, driven by playwright-core. Where it is missing the tests that need it say so, and how to get it.
+// Debian's chromium, driven by playwright-core. Where it is missing, the tests that need it say so, and how to install it.
 import { existsSync } from 'node:fs';
 import axe from 'axe-core';
 import { chromium, type Browser, type Page } from 'playwright-core';
@@ -6,14 +6,14 @@ import type { Test } from 'tap';
 
 const PROGRAM = process.env['TEST_CHROMIUM'] ?? '/usr/bin/chromium';
 
-/** Throws, in words for whoever runs the tests, when there is none. */
+/** Throws an error that says how to install the browser when it is missing. */
 export async function startBrowser(t: Pick<Test, 'teardown'>): Promise<Browser> {
   if (!existsSync(PROGRAM)) {
     throw new Error(
       `the tests of the console need ${PROGRAM}: install it, for example with \`apt-get install --no-install-recommends chromium\`, or name another with TEST_CHROMIUM`,
     );
   }
-  // The tests run as root in containers, where the browser's own sandbox cannot be had; it opens pages of ours alone.
+  // The tests run as root in containers, where the browser's own sandbox does not work; it opens only the tests' own pages.
   const browser = await chromium.launch({ executablePath: PROGRAM, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
   t.teardown(() => browser.close());
   return browser;
@@ -25,8 +25,8 @@ interface Finding {
 }
 
 /**
- * What axe finds fault with on the page as it is, each as the rule and where.
- * @param rules all of them, or only those of colours.
+ * What axe finds wrong with the page in its present state, each finding as rule and place.
+ * @param rules all rules, or only those about colours.
  */
 export async function axeFindings(page: Page, rules: 'all' | 'colours'): Promise<string[]> {
   await page.evaluate(axe.source);

@@ -1,4 +1,4 @@
-// A certificate authority of one test, with a certificate for a server on this machine and one for a client of it.
+// A certificate authority for one test, with a server certificate for this machine and a client certificate.
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ export interface Certificate {
 
 export interface Certificates {
   readonly authority: Certificate;
-  /** Issued by the authority to this machine, unless the test names another. */
+  /** Issued by the authority to this machine, unless the test names other hosts. */
   readonly server: Certificate;
   /** Issued by the authority. */
   readonly client: Certificate;
@@ -25,8 +25,8 @@ const DAYS = '2';
 const THIS_MACHINE = 'DNS:localhost,IP:127.0.0.1,IP:::1';
 
 /**
- * Another call makes another authority: what one issued, the other does not trust.
- * @param serverNames a `subjectAltName` of OpenSSL's
+ * Each call creates another authority, which does not trust what the earlier ones issued.
+ * @param serverNames an OpenSSL `subjectAltName`
  */
 export function createCertificates(t: Pick<Test, 'teardown'>, serverNames = THIS_MACHINE): Certificates {
   const directory = createScratchDirectory(t);

@@ -1,4 +1,4 @@
-// Which processes a process has forked.
+// The child processes of a process.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -1,4 +1,4 @@
-// What the registry and the compositions of a test may grow to: the options' defaults, but for those that it bounds.
+// Limits on the registry and the compositions of a test: the options' defaults, except for those that the test sets.
 import { loadControlPlaneOptions } from '../../src/config/load-control-plane-options.js';
 import { commands } from '../../src/commands.js';
 import { readCommandLine } from '../../src/config/command-line.js';

@@ -3,12 +3,12 @@ import { pino } from 'pino';
 import type { StoreOptions } from '../../src/config/dataplane-options.js';
 import { openStore } from '../../src/store/open-store.js';
 
-/** Resolved once every process that reads the store can see the config. */
+/** Resolves once every process that reads the store can see the config. */
 export async function writeConfig(storeOptions: StoreOptions, subject: string, config: unknown): Promise<void> {
   await writeRawConfig(storeOptions, subject, Buffer.from(JSON.stringify(config)));
 }
 
-/** Writes bytes as they are, for what is not a config. */
+/** Writes the bytes unchanged, so that they need not be a config. */
 export async function writeRawConfig(storeOptions: StoreOptions, subject: string, bytes: Uint8Array): Promise<void> {
   const store = await openStore(storeOptions, pino({ level: 'silent' }));
   try {

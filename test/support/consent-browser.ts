@@ -1,5 +1,5 @@
-// A user's browser as far as a consent needs one, without being one: it keeps cookies by origin, follows redirects, and sends
-// the one form that it is shown.
+// The parts of a user's browser that a consent needs, without a real browser: it keeps cookies by origin, follows redirects,
+// and submits the one form that it is shown.
 
 export interface PageAnswer {
   readonly status: number;
@@ -11,17 +11,17 @@ export class ConsentBrowser {
   readonly #cookies = new Map<string, Map<string, string>>();
   readonly #who: string;
 
-  /** @param who it is at authorization servers. */
+  /** @param who the user's name at authorization servers. */
   constructor(who: string) {
     this.#who = who;
   }
 
-  /** The control plane's page. */
+  /** Opens the control plane's page. */
   async open(link: string): Promise<PageAnswer> {
     return pageOf(await this.#fetch(link));
   }
 
-  /** @returns where the browser is sent back to, which nobody has opened yet. */
+  /** @returns the address that the browser is redirected back to, not opened yet. */
   async consent(link: string): Promise<string> {
     const { text } = await this.open(link);
     const begun = await this.submit(link, ticketIn(text));
@@ -29,7 +29,7 @@ export class ConsentBrowser {
     return this.sentBack(address.replaceAll('&amp;', '&'));
   }
 
-  /** @param address at the authorization server. @returns where the browser is sent back to, which nobody has opened yet. */
+  /** @param address at the authorization server. @returns the address that the browser is redirected back to, not opened yet. */
   async sentBack(address: string): Promise<string> {
     let next = address;
     for (let i = 0; i < 10; i++) {
@@ -42,13 +42,13 @@ export class ConsentBrowser {
     throw new Error('sent around for ever');
   }
 
-  /** The form of the page. */
+  /** Submits the page's form. */
   async submit(link: string, ticket: string): Promise<PageAnswer> {
     const [page = ''] = link.split('?', 1);
     return pageOf(await this.#fetch(page, { method: 'POST', body: new URLSearchParams({ ticket }) }));
   }
 
-  /** All of it. */
+  /** Performs the whole consent. */
   async connect(link: string): Promise<PageAnswer> {
     return this.open(await this.consent(link));
   }

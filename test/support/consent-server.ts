@@ -1,6 +1,6 @@
-// A real authorization server of a test, at which users give consents: oidc-provider, with PKCE, clients that register themselves
-// and refresh tokens that are good once. Who comes with the cookie `who` is that user, and consents to everything. Access tokens are
-// JWTs that live for a moment, for the resource that is asked for.
+// A real authorization server for a test, at which users consent: oidc-provider, with PKCE, dynamic client registration and
+// single-use refresh tokens. The cookie `who` names the user, who consents to everything (`nobody` refuses). Access tokens are
+// short-lived JWTs for the requested resource.
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -10,29 +10,29 @@ import type { Test } from 'tap';
 export interface ConsentServerSetup {
   readonly scope: string;
   readonly lifetimeSeconds: number;
-  /** A client that is known beforehand. */
+  /** A pre-registered client. */
   readonly client: { readonly id: string; readonly secret: string };
-  /** Where browsers are sent back to. */
+  /** The redirect URI of that client. */
   readonly redirectUri: string;
 }
 
 export interface ConsentServer {
   readonly issuer: string;
-  /** By what they are about: `token`, `reg`, `auth`. */
+  /** Requests by endpoint: `token`, `reg`, `auth`. */
   readonly requests: Readonly<Record<'token' | 'reg' | 'auth', number>>;
-  /** What is asked for at the place where tokens are revoked is not answered as it should be, or not at all. */
+  /** Whether the revocation endpoint works, answers 503, or never answers. */
   revocation: 'served' | 'refused' | 'silent';
-  /** It closes every connection without an answer. */
+  /** While true, it closes every connection without a response. */
   isDown: boolean;
-  /** Of the access tokens that come. */
+  /** Lifetime of the access tokens issued from now on. */
   lifetimeSeconds: number;
-  /** What these are for, if that is not the resource that is asked for. */
+  /** Their audience, if it is not the requested resource. */
   audience: string | undefined;
-  /** What is left of all that was granted by a user. */
+  /** How many of a user's grants are left. */
   tokensOf(who: string): Promise<number>;
-  /** Bodies of requests for tokens, and of the answers. */
+  /** Bodies of token requests and of their responses. */
   readonly said: readonly string[];
-  /** Everything that the user has consented to ends. */
+  /** Ends everything that the user has consented to. */
   revoke(who: string): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-// The built control plane as a child process, and callers of it: every answer that they get is held against the OpenAPI
+// The built control plane as a child process, and its callers: every response that they get is checked against the OpenAPI
 // document that the same process serves.
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ import { mint, type TokenRequest } from './tokens.js';
 export interface ControlPlaneSetup extends ProgramSetup {
   /** An embedded store of its own unless given. */
   readonly storeOptions?: StoreOptions;
-  /** Made unless given. */
+  /** Created unless given. */
   readonly key?: KeyPair;
   /** Any other options; no rate limit unless they name one. */
   readonly options?: readonly string[];
@@ -24,7 +24,7 @@ export interface ControlPlaneSetup extends ProgramSetup {
 export interface ApiRequest {
   /** Sent as JSON. */
   readonly body?: unknown;
-  /** Sent as it is, and as no type unless the headers name one. */
+  /** Sent unchanged, and without a content type unless the headers name one. */
   readonly text?: string | Uint8Array;
   readonly headers?: HeaderList;
 }
@@ -101,7 +101,7 @@ export class ApiCaller {
     return this.send('DELETE', path);
   }
 
-  /** Headers given in the request come in place of those that it would have. */
+  /** Headers given in the request replace the default ones. */
   async send(method: string, path: string, { body, text, headers = [] }: ApiRequest = {}): Promise<HttpAnswer> {
     const sent = body === undefined ? text : JSON.stringify(body);
     const usual: [string, string][] = [];
@@ -120,7 +120,7 @@ export class ApiCaller {
   }
 }
 
-/** The error envelope's words. */
+/** The text of the error envelope. */
 export function detailOf(answer: HttpAnswer): string {
   const body = answer.json() as { detail?: unknown };
   if (typeof body.detail !== 'string') throw new Error(`not the error envelope: ${answer.text}`);

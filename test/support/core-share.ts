@@ -1,5 +1,6 @@
-// How much longer work takes here than on a core of its own: what a busy machine adds to the times of everybody on it. Bounds
-// of tests are multiples of it instead of seconds. Runs as a thread, which works a moment now and then and takes the time.
+// How much longer work takes here than on an otherwise idle core: the delay that a busy machine adds for every process.
+// Bounds of tests are multiples of it instead of seconds. Runs as a thread that works for a moment now and then and measures
+// the time.
 //
 //   const coreShare = await CoreShare.start();
 //   coreShare.mark(); … const slowness = await coreShare.slowness();
@@ -9,10 +10,10 @@ import { fileURLToPath } from 'node:url';
 import { isMainThread, parentPort, Worker } from 'node:worker_threads';
 
 const EVERY_MS = 50;
-/** About a third of a millisecond: most are over before anybody else is given the core. */
+/** About a third of a millisecond: most pieces finish before another process is given the core. */
 const STEPS_OF_PIECE = 200_000;
 const PIECES = 8;
-/** Until the compiler is done and the fastest has been seen. */
+/** Enough for the compiler to be done and the fastest piece to have been seen. */
 const PIECES_FIRST = 200;
 
 type Order = 'mark' | 'report';
@@ -36,7 +37,7 @@ export class CoreShare {
     this.#order('mark');
   }
 
-  /** Since the mark: 1 on a machine where nothing else runs. */
+  /** The slowness since the mark: 1 on a machine where nothing else runs. */
   async slowness(): Promise<number> {
     this.#order('report');
     const [slowness] = (await once(this.#thread, 'message')) as [number];

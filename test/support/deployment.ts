@@ -1,6 +1,6 @@
-// The four ways in which the dataplane is deployed, 1 or 4 workers on the embedded store or on Redis, each started once
-// per test process. The rows of the file run against every one of them; each row takes subjects and virtual hosts of its
-// own, so that rows do not meet.
+// The four deployments of the dataplane: 1 or 4 workers, on the embedded store or on Redis, each started once per test
+// process. The rows of a test file run against every deployment; each row takes subjects and virtual hosts of its own, so
+// that rows do not affect each other.
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import type { Test } from 'tap';
@@ -20,22 +20,22 @@ export interface DeploymentSetup {
   /** `undefined` takes the program's default, `tls-only`. */
   readonly upstreamConnectionMode?: 'plain-text-or-tls' | undefined;
   /**
-   * All four unless given; or two, in which each store and each number of workers is: for rows about what has nothing to do
-   * with where configs come from together with who serves.
+   * All four deployments unless given. `two` covers each store and each number of workers once: for rows to which the combination of
+   * store and worker count does not matter.
    */
   readonly spread?: 'all' | 'two';
 }
 
-/** A deployment on its own, for tests that do something to it. */
+/** A deployment of its own, for tests that change its state. */
 export interface SingleDeploymentSetup extends DeploymentSetup {
   readonly workerCount: number;
-  /** Of this machine, with a port of the system's choice, unless given. */
+  /** On this machine, with a port that the system chooses, unless given. */
   readonly address?: string;
   /** An embedded store of its own unless given. */
   readonly storeOptions?: StoreOptions;
-  /** Made unless given. */
+  /** Created unless given. */
   readonly key?: KeyPair;
-  /** More variables of the gateway's environment. */
+  /** Additional environment variables for the gateway. */
   readonly environment?: Readonly<Record<string, string>>;
 }
 
@@ -61,7 +61,7 @@ export class Deployment {
     this.gateway = gateway;
   }
 
-  /** A subject that nothing else uses, alike for every deployment's store. */
+  /** A subject that nothing else uses, in a form that every deployment's store accepts. */
   newSubject(): string {
     this.#subjects++;
     return `${randomBytes(6).toString('hex')}-${this.#subjects}@example.com`;
@@ -85,7 +85,7 @@ export class Deployment {
     await writeRawConfig(this.storeOptions, subject, bytes);
   }
 
-  /** Writes a config of one virtual host and answers a caller of it. */
+  /** Writes a config of one virtual host and returns a caller for it. */
   async caller(
     backends: Readonly<Record<string, BackendMembers>> = {},
     host: Readonly<Record<string, unknown>> = {},
@@ -148,12 +148,12 @@ export async function backendFor(t: Pick<Test, 'teardown'>, options: McpBackendO
   return backend;
 }
 
-/** What a file may take after another one has been through, on a busy machine: as long as `.taprc` gives to any file. */
+/** The time one file may take after another has run, on a busy machine: what `.taprc` allows any file. */
 const ROWS_MS_MAX = 300_000;
-/** By their setup. Files that run in one process share what is started alike: `all-rows.test.ts`. */
+/** Deployments by their setup. Files that run in one process share those of equal setup: `all-rows.test.ts`. */
 const started = new Map<string, Promise<Deployment[]>>();
 
-/** Runs the rows against each deployment, and checks that no worker was lost and nothing but log lines was written. */
+/** Runs the rows against each deployment, and checks that no worker was lost and that nothing but log lines was written. */
 export async function forEachDeployment(
   root: Test,
   setup: DeploymentSetup,
@@ -194,7 +194,7 @@ export async function startDeployment(
   return new Deployment(`${workers}, ${store}`, workerCount, storeOptions, key, gateway);
 }
 
-/** One after the other: a gateway's workers start together and use all there is, and none may take too long over it. */
+/** One after the other: a gateway's workers all start at once and use the whole machine, and no start may time out. */
 async function startDeployments(t: Test, setup: DeploymentSetup): Promise<Deployment[]> {
   const key = createKeyPair(t);
   const redis = (await startRedis(t)).storeOptions;

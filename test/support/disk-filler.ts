@@ -1,5 +1,5 @@
-// A process of its own that fills the embedded store until it takes no more, then reads, makes room and writes again; or
-// with the word `close` behind the store's path closes it at once. Prints what it met with, as JSON.
+// A separate process that fills the embedded store until it accepts no more, then reads, makes room and writes again; with
+// the word `close` after the store's path it closes the store at once. Prints the outcome as JSON.
 import { EmbeddedRecords } from '../../src/store/embedded-records.js';
 
 const [, , path = '', word = ''] = process.argv;

@@ -1,10 +1,10 @@
-// A process of its own that writes into the embedded store at the path of its first argument: one write per message,
-// answered once it is done.
+// A separate process that writes into the embedded store at the path in its first argument: one write per message,
+// acknowledged when done.
 import { EmbeddedStore } from '../../src/store/embedded-store.js';
 
 export interface WriteOrder {
   readonly subject: string;
-  /** Base64, so that any bytes cross. */
+  /** Base64, so that the message can carry any bytes. */
   readonly value: string;
 }
 

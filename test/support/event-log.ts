@@ -1,4 +1,4 @@
-// An event stream read with all that a resuming client goes by: the id of each event, those without data, and `retry`.
+// An event stream recorded with everything that a resuming client relies on: event ids, events without data, and `retry`.
 import { createParser } from 'eventsource-parser';
 import type { McpCaller, RequestParts } from './mcp-caller.js';
 import { encodeRequest, RawConnection } from './raw-http.js';
@@ -32,7 +32,7 @@ export class EventLog {
     return new EventLog(connection, status);
   }
 
-  /** Reads until so many events with data are there, or the stream has ended. */
+  /** Reads until `count` events with data have arrived, or the stream has ended. */
   async until(count: number): Promise<this> {
     while (this.messages.length < count && !this.isEnded) {
       const chunk = await this.#connection.readChunk();
@@ -51,7 +51,7 @@ export class EventLog {
     return this.events.filter(({ data }) => data !== '').map(({ data }) => data);
   }
 
-  /** As a client would send it to go on from here. */
+  /** The `Last-Event-ID` that a client would send to resume here. */
   get lastId(): string {
     return this.events.findLast(({ id }) => id !== undefined)?.id ?? '';
   }

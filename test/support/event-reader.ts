@@ -1,4 +1,4 @@
-// An event stream read while it is written: each event as it comes, on a connection of its own.
+// An event stream read while it is written: each event as it arrives, on a connection of its own.
 import { createParser } from 'eventsource-parser';
 import type { McpCaller, RequestParts } from './mcp-caller.js';
 import { encodeRequest, RawConnection, type HeaderList } from './raw-http.js';
@@ -21,7 +21,7 @@ export class EventReader {
     this.headers = headers;
   }
 
-  /** Sends the request, and resolves with the head of its answer. */
+  /** Sends the request, and resolves with the head of the response. */
   static async open(caller: McpCaller, parts: RequestParts): Promise<EventReader> {
     const connection = await RawConnection.open(caller.origin);
     connection.write(encodeRequest(caller.origin, caller.request(parts)));
@@ -51,7 +51,7 @@ export class EventReader {
     return events;
   }
 
-  /** Reads nothing more: the sender meets a full socket. */
+  /** Stops reading, so that the sender's socket fills up. */
   pause(): void {
     this.#connection.pause();
   }

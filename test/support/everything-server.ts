@@ -1,5 +1,5 @@
-// The reference server of the Model Context Protocol as a child process: everything it does is somebody else's idea of
-// MCP. It keeps its port over restarts and forgets its sessions with each; it refuses unknown ones with 400, not 404.
+// The reference server of the Model Context Protocol as a child process: an implementation of MCP independent of this
+// project. It keeps its port over restarts and forgets its sessions with each; it refuses unknown ones with 400, not 404.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -12,7 +12,7 @@ import { killWithProcess } from './leftovers.js';
 const START_TRIES_MAX = 5;
 const program = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'));
 
-/** @param transport over which it serves: `sse` is that of 2024-11-05. */
+/** @param transport the transport that it serves: `sse` is that of 2024-11-05. */
 export async function startEverythingServer(
   t: Pick<Test, 'teardown'>,
   transport: 'streamableHttp' | 'sse' = 'streamableHttp',

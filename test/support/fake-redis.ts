@@ -1,5 +1,5 @@
-// A server that speaks enough of Redis' protocol (RESP2) for a link to become live, and answers every GET with the bytes
-// that the test chooses. For what a real Redis never answers.
+// A server that speaks enough of Redis' protocol (RESP2) for a link to become live, and answers every GET with bytes that
+// the test chooses: for replies that a real Redis never gives.
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import type { Test } from 'tap';
@@ -53,28 +53,28 @@ export class FakeRedis {
     };
   }
 
-  /** Answers GETs that an empty reply left unanswered. */
+  /** Answers GETs that an empty reply left pending. */
   answerAll(reply: string, count: number): void {
     this.say('data', reply.repeat(count));
   }
 
-  /** Tells of the loss of all keys. */
+  /** Announces the loss of all keys. */
   flush(): void {
     this.say('changes', FLUSHED);
   }
 
-  /** Says something that nobody has asked for, on connections of one kind. */
+  /** Sends an unsolicited reply on all connections of one kind. */
   say(where: 'changes' | 'data', reply: string): void {
     for (const socket of this.#sockets)
       if (this.#subscribers.has(socket) === (where === 'changes')) socket.write(reply);
   }
 
-  /** Closes every connection in order. */
+  /** Closes every connection gracefully. */
   endAll(): void {
     for (const socket of this.#sockets) socket.end();
   }
 
-  /** Commands come whole here: they are short, and loopback does not split them. */
+  /** Commands always arrive whole: they are short, and loopback does not split them. */
   #onData(socket: Socket, data: Buffer): void {
     for (const command of data.toString('latin1').split(/(?=\*\d+\r\n\$)/)) {
       const name = command.split('\r\n')[2]?.toLowerCase();

@@ -1,4 +1,4 @@
-// The process of a flood: many lanes, each with a connection of its own and the next request as soon as the last one was
+// The process of a flood: many lanes, each with its own connection, which send the next request as soon as the last one was
 // answered, refused or not, until the time is up.
 import type { FloodOrder, FloodReport } from './flood.js';
 import { inParallel } from './in-parallel.js';
@@ -35,7 +35,7 @@ async function flood(order: FloodOrder): Promise<void> {
 
 const LIST = '{"jsonrpc":"2.0","id":5,"method":"tools/list"}';
 
-/** A session that is opened and ended. */
+/** Opens a session and ends it. */
 async function visit(lane: KeptCaller): Promise<HttpAnswer> {
   const opening = await lane.initialize();
   const id = opening.header('mcp-session-id');

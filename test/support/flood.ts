@@ -1,4 +1,4 @@
-// A flood of requests at full force, from a process of its own, so that nothing but the gateway holds it back.
+// A flood of requests at full force, from a separate process, so that only the gateway limits it.
 //
 //   const seen = await runFlood(scope, caller, { laneCount: 1_000, forMs: 3_000 });
 //   ... seen['200'] ... seen['429'] ...
@@ -13,7 +13,7 @@ import type { McpCaller } from './mcp-caller.js';
 export interface FloodSetup {
   readonly laneCount: number;
   readonly forMs: number;
-  /** Lists of these sessions; when there are none, sessions that are opened and ended. */
+  /** Sends `tools/list` in these sessions; when there are none, opens and ends sessions instead. */
   readonly sessionIds?: readonly string[];
 }
 
@@ -23,12 +23,12 @@ export interface FloodOrder extends Required<FloodSetup> {
   readonly token: string;
 }
 
-/** How often which status came, in words that tell one that does not say when to try again; or what broke a lane. */
+/** Counts by status, with a distinct key for refusals that do not say when to try again; and by the error that broke a lane. */
 export type FloodReport = Readonly<Record<string, number>>;
 
 const program = fileURLToPath(new URL('./flood-process.js', import.meta.url));
 
-/** Resolved when its time is up and each of its requests was answered. */
+/** Resolves when the time is up and each request was answered. */
 export async function runFlood(scope: Scope, like: McpCaller, setup: FloodSetup): Promise<FloodReport> {
   const child = fork(program, { env: childEnvironment(), stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
   killWithProcess(child);

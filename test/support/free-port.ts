@@ -1,5 +1,5 @@
-// A port for a process that must keep it over restarts. Somebody else may listen there in between: whoever starts there tries
-// again. An outgoing connection, which might hold it for as long as it lasts, is not given it.
+// A port for a process that must keep it over restarts. Another process may start to listen on it in between: then the start
+// is retried. Ports that outgoing connections use, and might hold for their whole life, are not chosen.
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { choosePort } from '../../src/primary/listen-addresses.js';

@@ -1,4 +1,4 @@
-// How many inputs a fuzz test takes: few in every run of the tests, and as many as SWITCHYARD_FUZZ_INPUTS says on request.
+// How many inputs a fuzz test takes: few in an ordinary test run, or as many as SWITCHYARD_FUZZ_INPUTS says.
 
 export function fuzzInputs(usual: number): number {
   const wanted = Number(process.env['SWITCHYARD_FUZZ_INPUTS'] ?? usual);

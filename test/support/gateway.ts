@@ -1,5 +1,5 @@
-// The built program as a child process: started with the options a test chooses, on a port of its own, its log lines
-// collected, and ended with the test. Nothing of src/ runs inside the test.
+// The built program as a child process: started with the options that a test chooses, on a port of its own; its log lines
+// are collected, and it ends with the test. No code of src/ runs inside the test.
 import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import type { ListenAddress, RedisPlace, StoreOptions } from '../../src/config/d
 import { childPids } from './child-pids.js';
 import { killWithProcess } from './leftovers.js';
 
-/** Only a start that hangs may take this long: on a busy machine a healthy one has passed a minute. */
+/** Exceeded only by a start that hangs: on a busy machine a healthy one has taken more than a minute. */
 const START_MS_MAX = 150_000;
 const STOP_MS_MAX = 60_000;
 const WAIT_MS_MAX = 60_000;
@@ -24,18 +24,18 @@ export type GatewayBuild = 'production' | 'bootstrap';
 export interface ProgramSetup {
   readonly build?: GatewayBuild;
   readonly environment?: Readonly<Record<string, string>>;
-  /** Working directory; the repository's root when it is not given. */
+  /** Working directory; the repository's root unless given. */
   readonly directory?: string;
-  /** No file may grow beyond so many blocks, of 512 or 1,024 bytes as the shell has it: a disk that is full. */
+  /** Limits every file to this many blocks, of 512 or 1,024 bytes depending on the shell: simulates a full disk. */
   readonly fileBlocksMax?: number;
 }
 
 export interface GatewaySetup extends ProgramSetup {
-  /** Of this machine, with a port of the system's choice, unless given. */
+  /** On this machine, with a port that the system chooses, unless given. */
   readonly address?: string;
   readonly workerCount?: number;
   readonly storeOptions: StoreOptions;
-  /** Option value pairs that name keys, as `--token-verification-public-key`; see {@link verifyWith}. */
+  /** Option-value pairs that name keys, such as `--token-verification-public-key`; see {@link verifyWith}. */
   readonly keyOptions?: readonly string[];
   /** Left out of the command line when `undefined`: the program's default, `tls-only`. */
   readonly upstreamConnectionMode?: 'plain-text-or-tls' | undefined;
@@ -50,20 +50,20 @@ export interface ProgramExit {
   readonly signal: NodeJS.Signals | null;
 }
 
-/** The script of a build; throws where it was not built, so that no test passes for want of a program. */
+/** The script of a build; throws where it was not built, so that no test passes because the program is missing. */
 export function programPath(build: GatewayBuild = 'production'): string {
   const path = join(projectRoot, build === 'production' ? 'dist' : 'dist-bootstrap', 'main.js');
   if (!existsSync(path)) throw new Error(`${path} is not there: run the ${build} build first`);
   return path;
 }
 
-/** The variables that a child of a test sees: enough to run Node, and that it leaves the port of the admin listener alone. */
+/** The environment of a test's child process: enough to run Node, and no fixed port for the admin listener. */
 export function childEnvironment(more: Readonly<Record<string, string>> = {}): Record<string, string> {
   const { PATH = '', HOME = '/' } = process.env;
   return { PATH, HOME, SWITCHYARD_ADMIN_ADDRESS: 'off', ...more };
 }
 
-/** Options that have tokens verified with a public key. */
+/** Options that make the gateway verify tokens with a public key. */
 export function verifyWith(key: { readonly publicKeyPath: string }): readonly string[] {
   return ['--token-verification-public-key', key.publicKeyPath];
 }
@@ -73,7 +73,7 @@ export async function startGateway(t: Pick<Test, 'teardown'>, setup: GatewaySetu
   return startProgram(t, ['dataplane', ...commandLine(setup)], setup);
 }
 
-/** Starts the program with exactly these words and waits until it listens. */
+/** Starts the program with exactly this command line and waits until it listens. */
 export async function startProgram(
   t: Pick<Test, 'teardown'>,
   words: readonly string[],
@@ -84,7 +84,7 @@ export async function startProgram(
   return gateway;
 }
 
-/** Starts the program and waits for nothing. It is stopped when the test ends. */
+/** Starts the program without waiting. It is stopped when the test ends. */
 export function launchProgram(t: Pick<Test, 'teardown'>, words: readonly string[], setup: ProgramSetup = {}): Gateway {
   const gateway = new Gateway(spawnProgram(words, setup));
   t.teardown(() => gateway.stop());
@@ -108,7 +108,7 @@ function commandLine(setup: GatewaySetup): string[] {
   const { address = '127.0.0.1:0', workerCount = 1 } = setup;
   const line = ['--address', address, '--number-of-cpus', String(workerCount)];
   line.push(...storeOptionWords(setup.storeOptions), ...(setup.keyOptions ?? []));
-  // `npm test` tries what is said of the gateway over the other HTTP library with this.
+  // `npm test` uses this to run the gateway's tests over the other HTTP library as well.
   const { TEST_LISTENER: listener } = process.env;
   if (listener !== undefined) line.push('--listener', listener);
   if (setup.upstreamConnectionMode !== undefined) line.push('--upstream-connection-mode', setup.upstreamConnectionMode);
@@ -185,7 +185,7 @@ export class Gateway {
     this.#origin = `http://${line['address']}`;
   }
 
-  /** The first log line that fits, past or to come. Rejects when the program ends or the time is up before it. */
+  /** The first matching log line, past or future. Rejects when the program ends, or the time is up, before it is logged. */
   async waitForLog(fits: (line: LogLine) => boolean, timeoutMs = WAIT_MS_MAX): Promise<LogLine> {
     const deadline = Date.now() + timeoutMs;
     for (;;) {
@@ -213,7 +213,7 @@ export class Gateway {
     return childPids(this.pid);
   }
 
-  /** Nobody reads its standard output any more. */
+  /** Closes the reading end of its standard output. */
   closeOutput(): void {
     this.#child.stdout.destroy();
   }
@@ -222,7 +222,7 @@ export class Gateway {
     this.#child.kill(signal);
   }
 
-  /** Ends the gateway the way an operator does; by force, workers included, when that takes too long. */
+  /** Stops the gateway as an operator does; kills it, workers included, when that takes too long. */
   async stop(): Promise<ProgramExit> {
     if (this.#isExited) return this.exit;
     this.signal('SIGTERM');
@@ -261,17 +261,17 @@ function tryKill(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // It has ended by itself in the meantime.
+    // It has exited in the meantime.
   }
 }
 
-/** What a run of the program to its end left behind. */
+/** The outcome of a run of the program to its end. */
 export interface ProgramRun extends ProgramExit {
   readonly output: string;
   readonly errorOutput: string;
 }
 
-/** Runs the program with exactly these words until it ends. */
+/** Runs the program with exactly this command line until it ends. */
 export async function runProgram(words: readonly string[], setup: ProgramSetup = {}): Promise<ProgramRun> {
   const child = spawnProgram(words, setup);
   const timer = setTimeout(() => child.kill('SIGKILL'), START_MS_MAX);

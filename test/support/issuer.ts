@@ -1,4 +1,4 @@
-// A small authorization server: it publishes its keys over HTTP, renews them, and can be slow, down or out of its mind.
+// A small authorization server: it publishes its keys over HTTP, renews them, and can be slow, down or answer nonsense.
 import { SignJWT } from 'jose/jwt/sign';
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -17,11 +17,11 @@ export function createIssuerKey(kid: string): IssuerKey {
 
 export class Issuer {
   readonly origin: string;
-  /** Published, and the first one signs. */
+  /** All are published; the first one signs. */
   keys: readonly IssuerKey[] = [createIssuerKey('one')];
-  /** Paths that were asked for. */
+  /** The paths that were requested. */
   readonly asked: string[] = [];
-  /** Answers in place of the issuer. */
+  /** Answers in place of the issuer, when set. */
   answer: ((request: IncomingMessage, response: ServerResponse) => void) | undefined = undefined;
   readonly #server: Server;
   readonly #port: number;
@@ -60,12 +60,12 @@ export class Issuer {
     await closed;
   }
 
-  /** At the same address as before. */
+  /** Listens again at the same address as before. */
   async comeBack(): Promise<void> {
     await new Promise<void>((resolve) => void this.#server.listen(this.#port, '127.0.0.1', resolve));
   }
 
-  /** @param claims more, or others in place of the usual ones. */
+  /** @param claims additional claims, or replacements for the usual ones. */
   async token(sub: string, claims: Readonly<Record<string, unknown>> = {}, key = this.keys[0]): Promise<string> {
     if (key === undefined) throw new Error('the issuer has no key');
     const nowS = Math.floor(Date.now() / 1_000);

@@ -1,6 +1,6 @@
 // JSON as text, for tests that compare bytes: numbers beyond 2^53, `1.0`, key order and escapes stay as they were.
 
-/** Stands where a value is expected, and is written out as it is. */
+/** JSON text that is written out verbatim where a value is expected. */
 export class JsonText {
   readonly text: string;
 
@@ -15,8 +15,8 @@ export function encodeJson(value: unknown): string {
 }
 
 /**
- * The text of one member of a JSON object, without the space around it; `undefined` when it is absent. `path` goes
- * into objects in objects. Of duplicate members the last one counts, as in `JSON.parse`.
+ * The text of one member of a JSON object, without the white space around it; `undefined` when it is absent. `path` leads through nested
+ * objects. Of duplicate members the last one counts, as in `JSON.parse`.
  */
 export function memberText(text: string, ...path: readonly string[]): string | undefined {
   return path.reduce<string | undefined>(
@@ -27,7 +27,7 @@ export function memberText(text: string, ...path: readonly string[]): string | u
 
 function members(object: string): Map<string, string> {
   const found = new Map<string, string>();
-  // Everything between the braces, cut at the commas and colons that are in no string and no bracket.
+  // Splits what is between the braces at commas and colons that are outside of strings and brackets.
   let depth = 0;
   let start = object.indexOf('{') + 1;
   let key: string | undefined;

@@ -1,8 +1,8 @@
-// How much memory of the heap something leaves behind, when all garbage is gone.
+// How much heap memory remains in use after all garbage has been collected.
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-/** For texts that take much more room than what is kept beside them. */
+/** For texts that take much more memory than what is kept beside them. */
 export const LONG_TEXT_CHARS = 1024 * 1024;
 
 setFlagsFromString('--expose-gc');

@@ -22,7 +22,7 @@ export class KeptCaller extends McpCaller {
     return this.#connection.readAnswer(request.method);
   }
 
-  /** The same, its body in chunks of so many bytes, so that nobody knows how long it is. */
+  /** Like `send`, with the body in chunks of `chunkBytes`, so that its length is not declared. */
   async sendInChunks(parts: RequestParts, chunkBytes: number): Promise<HttpAnswer> {
     const { body = '', headers = [], ...request } = this.request(parts);
     const bytes = Buffer.from(body);
@@ -36,7 +36,7 @@ export class KeptCaller extends McpCaller {
     return this.#connection.readAnswer(request.method);
   }
 
-  /** Somebody's session, used over this connection. */
+  /** Uses an existing session over this connection. */
   use(session: McpSession): McpSession {
     return new McpSession(this, session.id, session.opening);
   }

@@ -1,5 +1,5 @@
-// Everything that a run has left where its sessions are kept, searched for what nobody may find there: ids of sessions and of upstream
-// sessions, and tokens. That the records themselves are in it is looked at, too: in nothing nothing is found.
+// Searches everything that a run has left where its sessions are kept for secrets that must not be there: ids of sessions and of
+// upstream sessions, and tokens. It also checks that the records themselves are there, since a search of nothing finds nothing.
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { sessionKeys } from '../../src/session-directory/seal.js';
@@ -14,19 +14,19 @@ export interface SearchedRun {
 export interface SearchOutcome {
   readonly searchedBytes: number;
   readonly searchedFor: number;
-  /** What was found. */
+  /** The secrets that were found. */
   readonly secrets: readonly string[];
-  /** Sessions of which there is no record, nor a trace that there was one. */
+  /** Sessions of which there is neither a record nor a trace of one. */
   readonly unwritten: readonly string[];
 }
 
-/** What is in the folder, and in those in it. */
+/** The contents of all files in the folder and its subfolders. */
 export function filesIn(folder: string): Buffer[] {
   const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name));
   return paths.filter((path) => statSync(path).isFile()).map((path) => readFileSync(path));
 }
 
-/** Every key with its value, and the file that has all that was ever written. */
+/** Every key with its value, and the append-only file, which has everything that was ever written. */
 export async function dumpOf(redis: RedisServer): Promise<Buffer[]> {
   const connection = await redis.connect();
   const keys = await connection.keysBuffer('*');
@@ -35,7 +35,7 @@ export async function dumpOf(redis: RedisServer): Promise<Buffer[]> {
 }
 
 export function searchFor({ sessionIds, upstreamIds, tokens }: SearchedRun, dump: readonly Buffer[]): SearchOutcome {
-  // With something between two of them, or they would make words that are in neither.
+  // Separated by a newline, so that two adjacent texts cannot form a word that is in neither.
   const all = Buffer.concat(dump.flatMap((bytes) => [bytes, Buffer.from('\n')]));
   const wanted = [...new Set([...sessionIds, ...upstreamIds, ...tokens])];
   if (wanted.some((each) => each.length < 8)) throw new Error('one of these may be anywhere');
@@ -47,7 +47,7 @@ export function searchFor({ sessionIds, upstreamIds, tokens }: SearchedRun, dump
   };
 }
 
-/** In one line, for a program. */
+/** One line, for a program's output. */
 export function searchInWords({ searchedBytes, searchedFor, secrets, unwritten }: SearchOutcome): string {
   return (
     `${searchedBytes} bytes of what is kept, searched for ${searchedFor} ids and tokens: ${secrets.length} found; ` +

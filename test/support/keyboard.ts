@@ -1,7 +1,7 @@
-// A page by keyboard alone: from one place that takes the focus to the next, until it is the one that is wanted.
+// Drives a page by keyboard alone: presses Tab until the wanted element has the focus.
 import type { Page } from 'playwright-core';
 
-/** What somebody hears of the place that has the focus. */
+/** The name that a screen reader announces for the focused element. */
 const FOCUSED = `(() => {
   const { activeElement: element } = document;
   const text = element.labels?.[0]?.textContent ?? element.getAttribute('aria-label') ?? element.textContent;
@@ -9,7 +9,7 @@ const FOCUSED = `(() => {
 })()`;
 const PRESSES_MAX = 150;
 
-/** Throws, with what was met on the way, when no place is called so. */
+/** Throws, listing the elements met on the way, when no element has the name. */
 export async function tabTo(page: Page, name: RegExp): Promise<void> {
   const met: string[] = [];
   for (let presses = 0; presses < PRESSES_MAX; presses++) {

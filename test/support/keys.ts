@@ -46,11 +46,11 @@ function generate(kind: KeyKind): { algorithm: string; publicKey: KeyObject; pri
   }
 }
 
-/** The folder of RSA keys that the processes of one run share: to make one takes up to a second. */
+/** The folder of RSA keys that all processes of one run share: creating one takes up to a second. */
 const { TEST_KEYS: sharedKeys } = process.env;
 let rsaCount = 0;
 
-/** The second of a process is the second of every other one, and never its first. */
+/** The nth key of one process is the nth key of every other, so that one process never gets the same key twice. */
 function rsaPair(): { publicKey: KeyObject; privateKey: KeyObject } {
   if (sharedKeys === undefined) return generateKeyPairSync('rsa', { modulusLength: 2048 });
   rsaCount += 1;
@@ -58,7 +58,7 @@ function rsaPair(): { publicKey: KeyObject; privateKey: KeyObject } {
   if (!existsSync(path)) {
     const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
     mkdirSync(sharedKeys, { recursive: true });
-    // Whole at once: others may look for it.
+    // Written under another name and renamed, because other processes may read it at any moment.
     writeFileSync(`${path}.${process.pid}`, privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 });
     renameSync(`${path}.${process.pid}`, path);
   }

@@ -1,22 +1,22 @@
-// Kills the workers of a gateway, or has them hang, one after the other, each when the one before has its successor; or the whole
-// gateway by its primary, and starts the next.
+// Kills or hangs the workers of a gateway one after the other, each when the previous one has its successor; or kills the
+// gateway's primary and starts the next gateway.
 import { childPids } from './child-pids.js';
 import type { Gateway } from './gateway.js';
 import type { Death } from './sessions-under-load.js';
 import { until } from './until.js';
 
-/** Of a gateway that logs what it does at the level `debug`. */
+/** The gateway must log at the level `debug`. */
 export class Killer {
   readonly #gateway: Gateway;
   readonly #signal: 'SIGKILL' | 'SIGSTOP';
 
-  /** @param signal one that hangs is killed by the gateway, after `--worker-hang-timeout`. */
+  /** @param signal with `SIGSTOP` the worker hangs, and the gateway kills it after `--worker-hang-timeout`. */
   constructor(gateway: Gateway, signal: 'SIGKILL' | 'SIGSTOP' = 'SIGKILL') {
     this.#gateway = gateway;
     this.#signal = signal;
   }
 
-  /** Resolved when the slot's next worker listens. */
+  /** Resolves when the slot's next worker listens. */
   async killWorkerOf(slot: number): Promise<Death> {
     const isOfSlot = (line: { readonly [member: string]: unknown }): boolean =>
       line['msg'] === 'worker listening' && line['slot'] === slot;
@@ -31,21 +31,21 @@ export class Killer {
   }
 }
 
-/** Of a gateway whose place another one can take, and that logs at the level `debug`. */
+/** The gateway must log at the level `debug`, and another one must be able to take its place. */
 export class PrimaryKiller {
   readonly #startAgain: () => Promise<Gateway>;
   #gateway: Gateway;
 
-  /** @param startAgain resolved when it listens at the same address. */
+  /** @param startAgain resolves when the next gateway listens at the same address. */
   constructor(gateway: Gateway, startAgain: () => Promise<Gateway>) {
     this.#gateway = gateway;
     this.#startAgain = startAgain;
   }
 
-  /** No worker is killed: they notice by themselves. Resolved when the next gateway listens. */
+  /** Kills no worker: the workers notice by themselves. Resolves when the next gateway listens. */
   async killPrimary(): Promise<Death> {
     let isGone = false;
-    // The workers write where the primary does: the end of that is the end of the last of them.
+    // The workers write to the primary's output, so its end is the end of the last worker.
     void this.#gateway.exit.then(() => (isGone = true));
     const signalledAtMs = performance.now();
     this.#gateway.signal('SIGKILL');

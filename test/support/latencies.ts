@@ -1,4 +1,4 @@
-// Times of requests in order of size, and what tests ask of them.
+// Request times in ascending order, and the statistics that tests need.
 
 export interface Latencies {
   readonly count: number;

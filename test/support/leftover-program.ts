@@ -1,10 +1,10 @@
-// A test that starts and makes things, says what, and never comes to its end.
+// A test that starts processes and creates folders, reports them, and never ends.
 import t from 'tap';
 import { startDeployment } from './deployment.js';
 import { createScratchDirectory } from './scratch-directory.js';
 import { startRedis } from './redis.js';
 
-/** What the program says of itself. */
+/** What the program reports. */
 export interface Leftovers {
   readonly pids: readonly number[];
   readonly directories: readonly string[];

@@ -1,4 +1,4 @@
-// However a test process ends, short of being killed outright, nothing of it is left: no process, no folder.
+// However a test process ends, short of being killed outright, it leaves nothing behind: no process, no folder.
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';

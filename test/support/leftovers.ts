@@ -1,5 +1,5 @@
-// What a test has started and made is gone with its process, however that ends: also when the runner ends it with a signal
-// for taking too long, after which there are no teardowns. A process that is killed outright can do nothing.
+// Removes what a test has started and created when its process ends, however it ends: also when the runner ends it with a
+// signal for taking too long, after which no teardowns run. A process that is killed outright can do nothing.
 import type { ChildProcess } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { onExit } from 'signal-exit';
@@ -10,13 +10,13 @@ const directories = new Set<string>();
 
 onExit(clear);
 
-/** Kills the child and its descendants with this process, unless it has ended by then. */
+/** Kills the child and its descendants when this process ends, unless the child has ended by then. */
 export function killWithProcess(child: ChildProcess): void {
   children.add(child);
   child.once('exit', () => children.delete(child));
 }
 
-/** Removes the directory with this process. */
+/** Removes the directory when this process ends. */
 export function removeWithProcess(directory: string): void {
   directories.add(directory);
 }
@@ -34,18 +34,18 @@ function clear(): void {
     try {
       removeNow(directory);
     } catch {
-      // Somebody who is just dying has written into it.
+      // A process that is just ending has written into the directory.
     }
   }
 }
 
-/** Parents first, so that none of them replaces a child. */
+/** Parents first, so that none of them can replace a killed child. */
 function killTree(pid: number): void {
   const pids = childPids(pid);
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // It has ended by itself.
+    // It has exited by itself.
   }
   pids.forEach(killTree);
 }

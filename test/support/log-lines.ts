@@ -1,4 +1,4 @@
-// A real logger whose lines end up in an array.
+// A real logger whose lines are collected in an array.
 import { pino } from 'pino';
 import type { Logger } from '../../src/shared/logger.js';
 

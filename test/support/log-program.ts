@@ -1,5 +1,5 @@
-// Logs as many lines as its argument says, in one turn, then waits for a line on standard input, logs once more and ends. On standard
-// error it says what it has done.
+// Logs as many lines as its argument says, in one turn, then waits for a line on standard input, logs once more and ends. Reports its
+// progress on standard error.
 import { once } from 'node:events';
 import { createLogger, flushLog } from '../../src/shared/logger.js';
 

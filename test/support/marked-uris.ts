@@ -1,8 +1,8 @@
-// URIs of resources in random JSON text, each with a mark where callers have the backend's name in it and the backend has not:
-// of one text come both what a backend says and, byte for byte, what its caller is to get.
+// Resource URIs in random JSON text, with a mark wherever the caller's form has the backend's name and the backend's form does
+// not: one marked text yields both what a backend says and, byte for byte, what its caller must get.
 import type { Random } from './random.js';
 
-/** Backends' names, and how they are written in URIs. */
+/** Backends' names, and their spelling in URIs. */
 export const URI_NAMES: Readonly<Record<string, string>> = {
   b: 'b',
   'A-1': 'A-1',
@@ -12,7 +12,7 @@ export const URI_NAMES: Readonly<Record<string, string>> = {
 };
 
 const UI = 'ui://';
-/** In JSON they stand for themselves nowhere. */
+/** Raw control characters, which JSON text cannot contain. */
 const UI_MARK = '\u0001';
 const MARK = '\u0002';
 const URIS = [
@@ -34,34 +34,34 @@ export function randomUri(random: Random): string {
   return random.pick(URIS);
 }
 
-/** A string token of the URI, with some of its characters as escapes. */
+/** The URI as a string token, with some of its characters escaped. */
 export function markedToken(random: Random, uri: string): string {
   if (!uri.startsWith(UI)) return `"${MARK}${spelled(random, uri)}"`;
   return `"${spelled(random, UI)}${UI_MARK}${spelled(random, uri.slice(UI.length))}"`;
 }
 
-/** Without the marks. */
+/** The backend's form: the text without the marks. */
 export function backendsText(text: string): string {
   return text.replaceAll(UI_MARK, '').replaceAll(MARK, '');
 }
 
-/** With what callers have in the place of the marks. */
+/** The caller's form: the marks replaced by the backend's name. */
 export function callersText(text: string, uriName: string): string {
   return text.replaceAll(UI_MARK, `${uriName}/`).replaceAll(MARK, `${uriName}+`);
 }
 
-/** How many URIs are marked. */
+/** The number of marked URIs. */
 export function markCount(text: string): number {
   return text.split(UI_MARK).length + text.split(MARK).length - 2;
 }
 
-/** As callers have it. */
+/** The URI in the caller's form. */
 export function callersUriOf(uriName: string, uri: string): string {
   return uri.startsWith(UI) ? `${UI}${uriName}/${uri.slice(UI.length)}` : `${uriName}+${uri}`;
 }
 
 function spelled(random: Random, text: string): string {
-  // Of most tokens no character is an escape that need not be one.
+  // In most tokens no character is escaped unnecessarily.
   const chance = random.chance(0.3) ? 0.3 : 0;
   return Array.from(text, (character) => {
     if (character === '/' && random.chance(chance)) return '\\/';

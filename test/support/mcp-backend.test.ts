@@ -14,7 +14,7 @@ async function start(t: Test, options: McpBackendOptions): Promise<McpBackend> {
 async function connect(t: Test, backend: McpBackend): Promise<Client> {
   const client = new Client({ name: 'test', version: '1.0.0' });
   const transport = new StreamableHTTPClientTransport(new URL(backend.url));
-  // The transport's `sessionId` is declared without `undefined`, which exactOptionalPropertyTypes holds against it.
+  // The transport's `sessionId` is declared without `undefined`, which exactOptionalPropertyTypes rejects.
   await client.connect(transport);
   t.teardown(() => client.close());
   return client;
@@ -22,7 +22,7 @@ async function connect(t: Test, backend: McpBackend): Promise<Client> {
 
 for (const answerAs of ['json', 'event-stream'] as const) {
   for (const framing of ['length', 'chunked', 'one-byte'] as const) {
-    // Not '\r': the SDK's parser holds the last event back, for a '\n' that may follow.
+    // Not '\r': the SDK's parser holds back the last event in case a ' ' follows.
     for (const lineEnd of ['\n', '\r\n'] as const) {
       const withSessions = framing === 'chunked';
       t.test(`serves the SDK's client: ${JSON.stringify({ answerAs, framing, lineEnd })}`, async (t) => {

@@ -1,5 +1,5 @@
-// An MCP backend written by hand on a raw HTTP backend, so that tests decide how it answers: as JSON or as events, in
-// any framing, with sessions or without, in pages. It keeps every byte that it was sent.
+// An MCP backend written by hand on a raw HTTP backend, so that tests decide how it answers: as JSON or as events, in any
+// framing, with sessions or without, in pages. It keeps every byte that it received.
 //
 //   const backend = await startMcpBackend({ tools: ['add', 'sub'], answerAs: 'event-stream', lineEnd: '\r\n' });
 //   ... backend.url ... backend.calls[0]?.argumentsText ... backend.forgetSessions() ...
@@ -15,33 +15,33 @@ export interface McpBackendOptions {
   readonly tls?: { readonly key: string; readonly cert: string };
   /** `serverInfo.name`. */
   readonly name?: string;
-  /** A name alone gets a schema; an object is listed as it is; a `JsonText` is listed verbatim and needs a `name` in it. */
+  /** A plain name gets a schema; an object is listed unchanged; a `JsonText` is listed verbatim and must contain a `name`. */
   readonly tools?: readonly (string | Readonly<Record<string, unknown>> | JsonText)[];
-  /** Tools in one page of `tools/list`; all of them unless given. */
+  /** Tools per page of `tools/list`; all on one page unless given. */
   readonly pageSize?: number;
-  /** What `initialize` answers, whatever is offered. */
+  /** The version that `initialize` answers, whatever the client offers. */
   readonly protocolVersion?: string;
   readonly capabilities?: Readonly<Record<string, unknown>>;
-  /** Further members of the `initialize` result, as `instructions`. */
+  /** Additional members of the `initialize` result, such as `instructions`. */
   readonly initializeExtras?: Readonly<Record<string, unknown>>;
-  /** True: hands out a session id, and refuses requests without one (400) or with one that it does not know (404). */
+  /** True: issues a session id, and refuses requests without one (400) or with an unknown one (404). */
   readonly withSessions?: boolean;
   readonly answerAs?: 'json' | 'event-stream';
-  /** How bodies travel. `one-byte`: chunked, each byte a chunk in a packet of its own. */
+  /** How bodies are framed. `one-byte`: chunked, each byte a chunk in a packet of its own. */
   readonly framing?: Framing;
-  /** Of event streams. */
+  /** The line end in event streams. */
   readonly lineEnd?: LineEnd;
   /** Event streams begin with an event that has an id and no data, as 2025-11-25 asks of servers. */
   readonly withPriming?: boolean;
-  /** Its answer becomes the `result`; `undefined` echoes. It may talk to the caller first, or take over the answer. */
+  /** Returns the `result`; `undefined` echoes. It may send messages to the caller first, or take over the answer. */
   readonly onCall?: (call: ReceivedCall) => unknown;
-  /** What other methods answer, from the text of their params: a result, or a `Failure`. */
+  /** Answers to other methods, from the text of their params: a result, or a `Failure`. */
   readonly methods?: Readonly<Record<string, (params: string | undefined) => unknown>>;
-  /** Sees every request first; `true` says that it has answered it, or never will. */
+  /** Sees every request first; `true` means that it has answered the request, or never will. */
   readonly onRequest?: (request: ReceivedRequest) => boolean | Promise<boolean>;
 }
 
-/** What makes the answer an error; `error` may be a `JsonText`. */
+/** Returned in place of a result, makes the answer an error; `error` may be a `JsonText`. */
 export class Failure {
   readonly error: unknown;
 
@@ -59,11 +59,11 @@ export async function startMcpBackend(options: McpBackendOptions = {}): Promise<
 }
 
 export class McpBackend {
-  /** Raw requests, connections, resets, refusing to listen. */
+  /** The raw backend: requests, connections, resets, refusing to listen. */
   readonly raw: RawBackend;
   /** Every `tools/call`, in order. */
   readonly calls: ReceivedCall[] = [];
-  /** Ids handed out and neither deleted nor forgotten. */
+  /** Ids that were issued and neither deleted nor forgotten. */
   readonly sessions = new Set<string>();
   /** Ids that were ended with DELETE. */
   readonly deletedSessions: string[] = [];
@@ -81,7 +81,7 @@ export class McpBackend {
     return this.raw.url;
   }
 
-  /** The requests of one JSON-RPC method, as in `initialize`. */
+  /** The requests with one JSON-RPC method, such as `initialize`. */
   requestsOf(method: string): ReceivedRequest[] {
     return this.raw.requests.filter((request) => methodOf(request) === method);
   }
@@ -128,7 +128,7 @@ export class McpBackend {
     request.empty(200);
   }
 
-  /** Answers 400 or 404 itself when the session is missing or unknown. */
+  /** Answers 400 or 404 itself when the session id is missing or unknown. */
   #isRefused(request: ReceivedRequest): boolean {
     if (this.#options.withSessions !== true) return false;
     const id = request.headers['mcp-session-id'];
@@ -171,7 +171,7 @@ export class McpBackend {
   }
 }
 
-/** One `tools/call`, as its bytes came. */
+/** One `tools/call`, with its exact bytes. */
 export class ReceivedCall {
   readonly request: ReceivedRequest;
   readonly #answer: McpAnswer;
@@ -191,7 +191,7 @@ export class ReceivedCall {
     return memberText(this.request.text, 'params', 'arguments');
   }
 
-  /** Sends a message ahead of the answer, which becomes an event stream whatever `answerAs` says. */
+  /** Sends a message before the answer, which becomes an event stream whatever `answerAs` says. */
   async send(message: unknown): Promise<void> {
     await this.#answer.send(message);
   }
@@ -205,14 +205,14 @@ export class ReceivedCall {
     await this.#answer.finish('error', error);
   }
 
-  /** From here on the answer is the caller's affair, through `request`: nothing is sent on its own any more. */
+  /** Leaves the answer to the test, through `request`: the backend sends nothing more by itself. */
   takeOver(): ReceivedRequest {
     this.#answer.isTakenOver = true;
     return this.request;
   }
 }
 
-/** The answer to one JSON-RPC request: one JSON body, or an event stream of messages of which it is the last. */
+/** The answer to one JSON-RPC request: one JSON body, or an event stream of messages that ends with it. */
 class McpAnswer {
   readonly #request: ReceivedRequest;
   readonly #options: McpBackendOptions;
@@ -277,7 +277,7 @@ class McpAnswer {
   }
 }
 
-/** A body in one of the framings. With `length` nothing leaves before the end: the length is not known before. */
+/** A body in one of the framings. With `length` nothing is sent before the end, because the length is unknown until then. */
 class FramedBody {
   readonly #request: ReceivedRequest;
   readonly #framing: Framing;

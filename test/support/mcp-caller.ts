@@ -1,6 +1,6 @@
-// A caller of one virtual host at the level of HTTP: what an MCP client sends by default, any part of which a test may
-// replace or leave out. Each request takes a connection of its own, so that with several workers it often lands on one
-// that does not own the session.
+// A caller of one virtual host at the HTTP level: sends what an MCP client sends by default; a test may replace or leave out
+// any part. Each request takes a connection of its own, so that with several workers it often reaches one that does not own
+// the session.
 import { readEvents } from './event-stream.js';
 import { send, type HeaderList, type HttpAnswer } from './raw-http.js';
 
@@ -67,7 +67,7 @@ export class McpCaller {
     return this.send({ body: `{"jsonrpc":"2.0","id":1,"method":"initialize","params":${params}}`, ...parts });
   }
 
-  /** A session, initialized and confirmed. Throws when either is refused. */
+  /** Opens, initializes and confirms a session. Throws when either request is refused. */
   async openSession(parts: InitializeParts = {}): Promise<McpSession> {
     const answer = await this.initialize(parts);
     const id = answer.header('mcp-session-id');
@@ -96,7 +96,7 @@ export class McpSession {
     return this.caller.send({ session: this.id, body, ...parts });
   }
 
-  /** Calls a tool; `args` is the JSON text of `arguments`, `id` that of the request's id. */
+  /** Calls a tool; `args` is the JSON text of `arguments`, `id` the JSON text of the request's id. */
   async call(tool: string, args = '{}', parts: RequestParts & { readonly id?: string } = {}): Promise<HttpAnswer> {
     const { id = '7', ...rest } = parts;
     const params = `{"name":${JSON.stringify(tool)},"arguments":${args}}`;
@@ -107,7 +107,7 @@ export class McpSession {
     return this.send('{"jsonrpc":"2.0","id":5,"method":"tools/list"}', parts);
   }
 
-  /** The names of `tools/list`, in the order answered. */
+  /** The names in `tools/list`, in the order of the response. */
   async toolNames(): Promise<string[]> {
     const { result } = rpc(await this.list());
     const tools = (result as { tools?: { name: string }[] } | undefined)?.tools;
@@ -129,7 +129,7 @@ export interface RpcMessage {
   readonly error?: { readonly code: number; readonly message: string; readonly data?: unknown };
 }
 
-/** The JSON text of an answer's last message, whether it came as one object or as an event stream. */
+/** The JSON text of a response's last message, whether it came as one object or as an event stream. */
 export function answerText(answer: HttpAnswer): string {
   if (answer.contentType === 'application/json') return answer.text;
   const last = answer.contentType === 'text/event-stream' ? readEvents(answer.body).at(-1) : undefined;
@@ -137,7 +137,7 @@ export function answerText(answer: HttpAnswer): string {
   return last;
 }
 
-/** The JSON-RPC answer in an HTTP answer. */
+/** The JSON-RPC response in an HTTP response. */
 export function rpc(answer: HttpAnswer): RpcMessage {
   return JSON.parse(answerText(answer)) as RpcMessage;
 }

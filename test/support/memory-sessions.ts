@@ -1,4 +1,4 @@
-// Records of sessions in the test's own memory: they can be slow, silent or broken, and what others change is told.
+// A session directory in the test's own memory, which can be slow, silent or broken; a test announces the changes of others itself.
 import type { SealedRead, SealedSession, SealedSessions } from '../../src/store/sealed-sessions.js';
 
 export class MemorySessions implements SealedSessions {
@@ -7,7 +7,7 @@ export class MemorySessions implements SealedSessions {
   readonly records = new Map<string, SealedSession & { readonly expiresAtMs: number }>();
   readsCount = 0;
   writesCount = 0;
-  /** `late`: by a promise; `silent`: never; `broken`: everything fails. */
+  /** `late`: answers with a promise; `silent`: never answers; `broken`: everything fails. */
   mood: 'prompt' | 'late' | 'silent' | 'broken' = 'prompt';
 
   read(key: Buffer): SealedRead | Promise<SealedRead> {

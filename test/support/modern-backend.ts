@@ -1,6 +1,6 @@
-// A backend of MCP 2026-07-28 written by hand on a raw HTTP backend: no sessions, a request refused whose envelope or
-// mirror headers are wrong, and every byte kept. By hand, because tests need backends that break the rules one at a time, and
-// because what the SDK's server and the gateway misread alike would show in no test that has only these two.
+// A backend of MCP 2026-07-28 written by hand on a raw HTTP backend: no sessions; it refuses requests with a wrong envelope
+// or wrong mirror headers, and keeps every byte. By hand, because tests need backends that break the rules one at a time, and
+// because a misreading that the SDK's server and the gateway share would show in no test that has only these two.
 //
 //   const backend = await modernBackendFor(t, { tools: ['add'], onCall: (call) => call.notify(…) });
 //   ... backend.calls[0]?.params ... backend.refusals ... backend.announce('notifications/tools/list_changed')
@@ -21,25 +21,25 @@ import { RawBackend, type EventStreamBody, type ReceivedRequest } from './raw-ba
 
 export interface ModernBackendOptions {
   readonly name?: string;
-  /** A name alone gets a schema. */
+  /** A plain name gets a schema. */
   readonly tools?: readonly (string | Json)[];
   readonly capabilities?: Json;
-  /** What `server/discover` says, and what is not refused with -32022. */
+  /** The versions in `server/discover`; other ones are refused with -32022. */
   readonly versions?: readonly string[];
-  /** Further members of every list and of `server/discover`. */
+  /** Additional members of every list and of `server/discover`. */
   readonly cache?: { readonly ttlMs: number; readonly cacheScope: 'public' | 'private' };
-  /** What of a listener's filter is acknowledged, and told of; all of it without this. */
+  /** The part of a listener's filter that is acknowledged and served; the whole filter unless given. */
   readonly honours?: (filter: Json) => Json;
   readonly answerAs?: 'json' | 'event-stream';
-  /** A tool's answer; `undefined` echoes the arguments' bytes. */
+  /** A tool's result; `undefined` echoes the arguments' bytes. */
   readonly onCall?: (call: ModernRequest) => unknown;
-  /** Answers of other methods: a result, a `Failure` (HTTP 200), a `RefusedWith`. */
+  /** Answers to other methods: a result, a `Failure` (HTTP 200), or a `RefusedWith`. */
   readonly methods?: Readonly<Record<string, (request: ModernRequest) => unknown>>;
-  /** Sees every request first; `true` says that it has answered it, or never will. */
+  /** Sees every request first; `true` means that it has answered the request, or never will. */
   readonly onRequest?: (request: ReceivedRequest) => boolean | Promise<boolean>;
 }
 
-/** What makes the answer an error with an HTTP status. */
+/** Makes the answer an error with an HTTP status. */
 export class RefusedWith {
   readonly refusal: Refusal;
 
@@ -68,7 +68,7 @@ export class ModernBackend {
   readonly raw: RawBackend;
   /** Every request that was not refused, in order. */
   readonly accepted: ModernRequest[] = [];
-  /** What was refused, and why: nothing, behind a gateway that keeps the rules. */
+  /** The refused requests and the reasons: none, behind a gateway that keeps the rules. */
   readonly refusals: Refusal[] = [];
   readonly #options: ModernBackendOptions;
   readonly #listeners = new Set<ModernRequest>();
@@ -79,7 +79,7 @@ export class ModernBackend {
   }
 
   get url(): string {
-    // Not where a backend of sessions may have listened at this port: what a gateway knows of that it knows by URL.
+    // Not a path where a legacy backend may have listened on this port: the gateway remembers eras by URL.
     return `${this.raw.origin}/modern`;
   }
 
@@ -96,7 +96,7 @@ export class ModernBackend {
     return this.accepted.filter((request) => request.method === method);
   }
 
-  /** Sends a notification to every listener that has asked for it. */
+  /** Sends a notification to every listener whose filter asks for it. */
   async announce(method: string, params: Json = {}): Promise<void> {
     for (const listener of this.#listeners) {
       if (isWanted(this.#honouredOf(listener), method, params)) await listener.tell(method, params);
@@ -174,7 +174,7 @@ export class ModernBackend {
     return this.#options.honours?.(filter) ?? filter;
   }
 
-  /** With what every result has; a `JsonText` as it is. */
+  /** Adds the members that every result has; a `JsonText` is left unchanged. */
   #result(value: unknown): unknown {
     if (!isJson(value) || value instanceof JsonText) return value;
     const serverInfo = { name: this.#options.name ?? 'modern', version: '1.0.0' };
@@ -196,13 +196,13 @@ export class ModernBackend {
   }
 }
 
-/** One request, as its bytes came, and its answer. */
+/** One request, with its exact bytes, and its answer. */
 export class ModernRequest {
   readonly received: ReceivedRequest;
   readonly method: string;
   readonly params: Json;
   readonly meta: Json;
-  /** From here on the answer is the test's affair. */
+  /** When true, the test answers the request itself. */
   isTakenOver = false;
   readonly #isStream: boolean;
   readonly #id: string;
@@ -217,7 +217,7 @@ export class ModernRequest {
     this.#id = memberText(received.text, 'id') ?? 'null';
   }
 
-  /** The name of a tool or a prompt. */
+  /** The name of the tool or prompt. */
   get name(): string {
     return String(this.params['name']);
   }
@@ -231,23 +231,23 @@ export class ModernRequest {
     return isJson(declared) ? declared : {};
   }
 
-  /** `_meta` of what is said on a listener's stream: its request's id, which the text of has. */
+  /** The `_meta` of messages on a listener's stream: the id of its request, parsed from its JSON text. */
   get tag(): Json {
     return { [`${META}subscriptionId`]: JSON.parse(this.#id) as unknown };
   }
 
-  /** Resolved when the client has gone away. */
+  /** Resolves when the client has closed the connection. */
   async gone(): Promise<void> {
     const { connection } = this.received;
     if (!connection.destroyed) await new Promise((resolve) => connection.once('close', resolve));
   }
 
-  /** From here on the answer is an event stream. */
+  /** Makes the answer an event stream. */
   openStream(): EventStreamBody {
     return (this.#stream ??= this.received.eventStream());
   }
 
-  /** Sends a message ahead of the answer, which becomes an event stream. */
+  /** Sends a message before the answer, which becomes an event stream. */
   async send(message: unknown): Promise<void> {
     await this.openStream().event(encodeJson(message));
   }
@@ -256,7 +256,7 @@ export class ModernRequest {
     await this.send({ jsonrpc: '2.0', method, params });
   }
 
-  /** What is said to a listener. */
+  /** Sends a notification to this listener. */
   async tell(method: string, params: Json): Promise<void> {
     const meta = isJson(params['_meta']) ? params['_meta'] : {};
     await this.notify(method, { ...params, _meta: { ...meta, ...this.tag } });
@@ -274,7 +274,7 @@ export class ModernRequest {
   }
 }
 
-/** Whether the filter of a listener asks for a notification. */
+/** Whether a listener's filter asks for a notification. */
 function isWanted(filter: unknown, method: string, params: Json): boolean {
   if (!isJson(filter)) return false;
   const [, kind] = /^notifications\/(tools|prompts|resources)\/list_changed$/.exec(method) ?? [];

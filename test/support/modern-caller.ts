@@ -1,5 +1,5 @@
-// Requests of MCP 2026-07-28, as its clients send them: an envelope in the body and headers that mirror it. Every part may be
-// replaced or left out, because most of what there is to show is what becomes of a request whose parts disagree.
+// Requests of MCP 2026-07-28 as its clients send them: an envelope in the body and headers that mirror it. Every part may be
+// replaced or left out, because most tests are about requests whose parts disagree.
 import { EventReader } from './event-reader.js';
 import type { McpCaller, RequestParts } from './mcp-caller.js';
 import { encodeMirrored, META, MODERN_VERSION } from './modern-ladder.js';
@@ -12,16 +12,16 @@ export interface ModernParts extends RequestParts {
   readonly params?: string;
   /** JSON text; `null` leaves `_meta` out. */
   readonly meta?: string | null;
-  /** JSON text of the capabilities, where the rest of the envelope stays what it is. */
+  /** JSON text of the capabilities; the rest of the envelope keeps its defaults. */
   readonly capabilities?: string;
   /** The mirror headers; `null` leaves one out. */
   readonly version?: string | null;
   readonly mcpMethod?: string | null;
-  /** As it stands in the header. */
+  /** In the form that the header has. */
   readonly mcpName?: string | null;
 }
 
-/** The envelope of a client that can be asked for nothing, unless told otherwise; `more` are members as JSON text. */
+/** The envelope of a client without capabilities unless given; `more` holds further members as JSON text. */
 export function envelope(capabilities = '{}', more = ''): string {
   return (
     `{"${META}protocolVersion":"${MODERN_VERSION}","${META}clientInfo":{"name":"modern","version":"1.0.0"},` +
@@ -29,7 +29,7 @@ export function envelope(capabilities = '{}', more = ''): string {
   );
 }
 
-/** Of `name`, or of `uri` where the method is `resources/read`. */
+/** The value of `name`, or of `uri` where the method is `resources/read`. */
 function nameIn(method: string, params: string): string | null {
   if (!['tools/call', 'prompts/get', 'resources/read'].includes(method)) return null;
   const { name, uri } = JSON.parse(`{${params}}`) as { readonly name?: string; readonly uri?: string };
@@ -50,7 +50,7 @@ export function modernParts(method: string, parts: ModernParts = {}): RequestPar
   return { body, protocolVersion: null, ...rest, headers: [...mirror, ...headers] };
 }
 
-/** Sends one request on a connection of its own and reads its whole answer. */
+/** Sends one request on a connection of its own and reads the whole response. */
 export async function ask(caller: McpCaller, method: string, parts: ModernParts = {}): Promise<HttpAnswer> {
   return caller.send(modernParts(method, parts));
 }
@@ -65,7 +65,7 @@ export async function callTool(
   return ask(caller, 'tools/call', { params: `"name":${JSON.stringify(name)},"arguments":${args}`, ...parts });
 }
 
-/** Sends one request, and resolves with the head of its answer. */
+/** Sends one request, and resolves with the head of the response. */
 export async function openStream(caller: McpCaller, method: string, parts: ModernParts = {}): Promise<EventReader> {
   return EventReader.open(caller, modernParts(method, parts));
 }

@@ -1,6 +1,6 @@
-// What a server of 2026-07-28 refuses before it does anything: a request whose envelope is incomplete, or whose mirror
-// headers say something other than its body. Written from the revision's text, apart from the gateway's own checks, so that
-// the two are held against each other.
+// The refusals that a server of 2026-07-28 owes before it does anything: of a request whose envelope is incomplete, or whose
+// mirror headers contradict its body. Written from the revision's text, independently of the gateway's own checks, so that
+// each checks the other.
 import type { ReceivedRequest } from './raw-backend.js';
 
 export const MODERN_VERSION = '2026-07-28';
@@ -18,9 +18,9 @@ export interface Refusal {
   readonly data?: unknown;
 }
 
-/** A request that may be served. */
+/** A request that passed all checks. */
 export interface Accepted {
-  /** As JSON text; `undefined` for a notification. */
+  /** JSON text; `undefined` for a notification. */
   readonly id: unknown;
   readonly method: string;
   readonly params: Json;
@@ -32,12 +32,12 @@ const NAMED: Readonly<Record<string, string>> = {
   'tools/call': 'name',
   'prompts/get': 'name',
   'resources/read': 'uri',
-  // Of the extension for tasks.
+  // The tasks extension.
   'tasks/get': 'taskId',
   'tasks/update': 'taskId',
   'tasks/cancel': 'taskId',
 };
-/** Visible ASCII with spaces and tabs inside; what else there is in a value travels in base64. */
+/** Visible ASCII with spaces and tabs inside; any other value is sent in base64. */
 const SAFE = /^[\x20-\x7e\t]*$/;
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
@@ -102,7 +102,7 @@ function ofMirror(
   return undefined;
 }
 
-/** The parameters of a schema that have a header, with the way to each. */
+/** The parameters of a schema that have a header, with the path to each. */
 export function mirroredParameters(
   schema: Json | undefined,
   before: readonly string[] = [],
@@ -127,7 +127,7 @@ function isMirrored(value: unknown, sent: string | undefined): boolean {
   return decoded === (typeof value === 'string' ? value : JSON.stringify(value));
 }
 
-/** A value that had to be encoded, decoded; `undefined` when it is absent or no such value. */
+/** Decodes a mirrored value; `undefined` when the header is absent or malformed. */
 export function decodeMirrored(header: string | undefined): string | undefined {
   if (header === undefined || !SAFE.test(header)) return undefined;
   const encoded = /^=\?base64\?(.*)\?=$/.exec(header)?.[1];
@@ -135,7 +135,7 @@ export function decodeMirrored(header: string | undefined): string | undefined {
   return BASE64.test(encoded) ? Buffer.from(encoded, 'base64').toString('utf8') : undefined;
 }
 
-/** The reverse: as it is when it can stand in a header and be taken for nothing else. */
+/** The reverse: unchanged when the value can stand in a header and cannot be mistaken for an encoded one. */
 export function encodeMirrored(value: string): string {
   const isPlain = SAFE.test(value) && value === value.trim() && !/^=\?base64\?.*\?=$/.test(value);
   return isPlain ? value : `=?base64?${Buffer.from(value).toString('base64')}?=`;

@@ -1,4 +1,4 @@
-// A real server of MCP 2026-07-28, the SDK's, that knows no sessions: `legacy: 'reject'` is what it answers who has one.
+// A real server of MCP 2026-07-28, the SDK's, without sessions: `legacy: 'reject'` is its answer to clients that have one.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createMcpHandler, McpServer } from '@modelcontextprotocol/server';
@@ -12,7 +12,7 @@ export interface ModernRequest {
 
 export interface ModernSdkServerOptions {
   readonly legacy?: 'stateless' | 'reject';
-  /** Given a server for each request, to be filled. */
+  /** Receives a new server for each request, to register tools on. */
   readonly fill: (server: McpServer) => void;
 }
 
@@ -60,7 +60,7 @@ export class ModernSdkServer {
     return this.methods.filter((method) => method === 'subscriptions/listen').length;
   }
 
-  /** Tells who listens that there are other tools. */
+  /** Notifies listeners that the tools have changed. */
   announceTools(): void {
     this.#handler.notify.toolsChanged();
   }

@@ -1,9 +1,9 @@
-// A right HTTP request, damaged: for tests of what the gateway makes of the wrong ones.
+// Damages a well-formed HTTP request: for tests of how the gateway treats malformed ones.
 import type { Random } from './random.js';
 
 const INSERTED = ['\r\n', '\n', '\r', '\0', ' ', ':', '\t', '\xff', 'content-length: 3\r\n'];
 
-/** One to three small damages. */
+/** Makes one to three small changes. */
 export function mutatedRequest(request: Buffer, random: Random): Buffer {
   let mutant = Buffer.from(request);
   for (let damages = 1 + random.below(3); damages > 0; damages--) {

@@ -12,11 +12,11 @@ export type NameRecord =
       readonly addresses: readonly string[];
       /** Seconds. */
       readonly ttl?: number;
-      /** The answer says that it is cut off, and is whole over TCP only. */
+      /** The UDP response is marked as truncated; only TCP gives it whole. */
       readonly isTruncated?: boolean;
-      /** How long each answer over UDP takes. */
+      /** Delay of each UDP response. */
       readonly afterMs?: number;
-      /** No answer about addresses of this kind. */
+      /** Queries for this kind of address get no response. */
       readonly silentAbout?: 'A' | 'AAAA';
     }
   | 'silent'
@@ -28,7 +28,7 @@ export interface NameQuery {
   readonly type: 'A' | 'AAAA';
 }
 
-/** A query as it came. */
+/** One received query. */
 interface Question extends NameQuery {
   readonly id: number;
   readonly bytes: Buffer;
@@ -54,12 +54,12 @@ export class NameServer {
   readonly records: Record<string, NameRecord>;
   /** Every question so far. */
   readonly queries: NameQuery[] = [];
-  /** Takes questions, and answers none. */
+  /** While true, it receives queries and answers none. */
   isSilent = false;
-  /** Which answers are kept back until `release`. */
+  /** Which responses are held back until `release`. */
   isHeld: (query: NameQuery) => boolean = () => false;
   readonly #held: { readonly query: NameQuery; readonly send: () => void }[] = [];
-  /** Answers that are not sent yet. */
+  /** Timers of responses that are not sent yet. */
   readonly #late = new Set<NodeJS.Timeout>();
   readonly #socket: Socket = createSocket('udp4');
   readonly #server: Server;
@@ -79,12 +79,12 @@ export class NameServer {
     });
   }
 
-  /** As in `127.0.0.1:40000`. */
+  /** For example `127.0.0.1:40000`. */
   get address(): string {
     return `127.0.0.1:${this.#socket.address().port}`;
   }
 
-  /** @returns false when the port that is free for UDP is taken for TCP */
+  /** @returns false when the port that was free for UDP is taken for TCP */
   async tryStart(): Promise<boolean> {
     this.#socket.bind(0, '127.0.0.1');
     await once(this.#socket, 'listening');
@@ -94,12 +94,12 @@ export class NameServer {
     });
   }
 
-  /** How often a name was asked for, both kinds of address together. */
+  /** How often a name was queried, both kinds of address together. */
   countOf(name: string): number {
     return this.queries.filter((query) => query.name === name).length;
   }
 
-  /** Sends answers that were kept back. @param index in the order in which they would have been sent. */
+  /** Sends responses that were held back. @param index in the order in which they would have been sent. */
   release(isWanted: (query: NameQuery, index: number) => boolean): void {
     const held = this.#held.splice(0);
     held.forEach((answer, index) => {
@@ -133,7 +133,7 @@ export class NameServer {
     this.#late.add(late);
   }
 
-  /** Notes what is asked; `undefined` for what is not about addresses. */
+  /** Parses and records a query; `undefined` when it is not about addresses. */
   #take(message: Buffer): Question | undefined {
     const labels: string[] = [];
     let at = HEAD_BYTES;
@@ -173,7 +173,7 @@ function answerOf(
   const wanted = isListed && !isCut ? record.addresses.filter((each) => isIPv6(each) === (type === 'AAAA')) : [];
   const ttl = isListed ? (record.ttl ?? 60) : 0;
   head.writeUInt16BE(id, 0);
-  // An answer, recursion desired and available, perhaps cut off.
+  // Flags: a response, recursion desired and available, possibly truncated.
   head.writeUInt16BE(0x8180 | (isCut ? 0x0200 : 0) | code, 2);
   head.writeUInt16BE(1, 4);
   head.writeUInt16BE(wanted.length, 6);
@@ -183,7 +183,7 @@ function answerOf(
 function resourceOf(address: string, type: NameQuery['type'], ttl: number): Buffer {
   const bytes = type === 'A' ? Buffer.from(address.split('.').map(Number)) : bytesOfIPv6(address);
   const head = Buffer.alloc(12);
-  // The name of the question.
+  // A pointer to the name in the question.
   head.writeUInt16BE(0xc000 | HEAD_BYTES, 0);
   head.writeUInt16BE(type === 'A' ? 1 : 28, 2);
   head.writeUInt16BE(1, 4);

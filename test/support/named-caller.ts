@@ -1,5 +1,5 @@
-// A caller that says with each request whose it is, in a header that backends are passed: what comes of the request at a backend can be
-// held against the credential that it comes with there, whatever its method and whoever began it.
+// A caller that names itself in a header of each request, which is passed to backends: so that a test can compare, at a backend, the
+// sender with the credential of each request, whatever its method and whoever caused it.
 import { McpCaller, type RequestParts } from './mcp-caller.js';
 
 /** For `passthrough_headers`. */

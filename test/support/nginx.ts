@@ -1,4 +1,4 @@
-// nginx before a gateway, as operators have it: a reverse proxy that gives up on an answer of which nothing comes for a while.
+// nginx in front of a gateway, as operators run it: a reverse proxy that gives up on a response after a while without data.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
@@ -7,10 +7,10 @@ import { startProxy } from './proxy-process.js';
 import { createScratchDirectory } from './scratch-directory.js';
 
 /**
- * Ends with the test.
- * @param origin of the gateway.
- * @param readTimeoutMs as nginx's `proxy_read_timeout`.
- * @returns its origin.
+ * Starts nginx until the test ends.
+ * @param origin the gateway's origin.
+ * @param readTimeoutMs nginx's `proxy_read_timeout`.
+ * @returns nginx's origin.
  */
 export async function startNginxBefore(
   t: Pick<Test, 'teardown'>,
@@ -33,7 +33,7 @@ export async function startNginxBefore(
   return proxied;
 }
 
-/** Ends with the test. @param servers what stands inside `http`. */
+/** Starts nginx until the test ends. @param servers the contents of the `http` block. */
 export async function startNginx(
   t: Pick<Test, 'teardown'>,
   home: string,
@@ -50,7 +50,7 @@ export async function startNginx(
 const TEMPORARY = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
 
 function configText(home: string, servers: string): string {
-  // Started by root, it would give its worker a user that cannot enter the scratch directory.
+  // Started as root, nginx would run its worker as a user that cannot enter the scratch directory.
   const user = process.getuid?.() === 0 ? 'user root;' : '';
   const temporaryPaths = TEMPORARY.map((kind) => `${kind}_temp_path ${join(home, kind)};`).join('\n  ');
   return `${user}

@@ -1,4 +1,4 @@
-// What the tests use of oidc-provider, which has no types of its own.
+// Types for the parts of oidc-provider that the tests use; the package has none.
 declare module 'oidc-provider' {
   import type { IncomingMessage, ServerResponse } from 'node:http';
 

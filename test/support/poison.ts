@@ -1,5 +1,5 @@
-// Loaded into every process of the test suite before anything else (`--import`, by test/runner): memory that is used again is
-// filled with nonsense as soon as it comes back, so that whoever still reads it is seen to.
+// Preloaded into every process of the test suite (`--import`, by test/runner): fills reused memory with nonsense as soon as
+// it is returned, so that code that still reads it fails visibly.
 import { subscribe } from 'node:diagnostics_channel';
 
 export const POISON = 0xdd;

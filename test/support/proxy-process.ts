@@ -1,4 +1,4 @@
-// A reverse proxy as a child process, until the test ends.
+// A reverse proxy as a child process that ends with the test.
 import { spawn } from 'node:child_process';
 import type { Test } from 'tap';
 import { killWithProcess } from './leftovers.js';
@@ -7,11 +7,11 @@ import { until } from './until.js';
 export interface ProxyProgram {
   readonly command: string;
   readonly words: readonly string[];
-  /** What to install where the command is not there, and Debian has it. */
+  /** The Debian package to suggest when the command is missing. */
   readonly debianPackage?: string;
 }
 
-/** Resolved when it is up; rejects with what it has said when it ends before that. */
+/** Resolves when it is up; rejects with its output when it ends before that. */
 export async function startProxy(
   t: Pick<Test, 'teardown'>,
   { command, words, debianPackage }: ProxyProgram,

@@ -1,5 +1,4 @@
-// Random JSON texts that no serializer would write: odd white space, escapes where none are needed, duplicate keys, every
-// form of number.
+// Random JSON texts that no serializer would write: odd white space, needless escapes, duplicate keys, every form of number.
 import type { Random } from './random.js';
 
 const NUMBERS = ['0', '-0', '7', '-12', '1.0', '0.5', '-3.25e+7', '1E9', '2e-3', '0e0', '9007199254740993', '1e400'];

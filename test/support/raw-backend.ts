@@ -1,5 +1,5 @@
-// An HTTP/1.1 backend on bare sockets, scripted request by request, so that it can misbehave in every way: halves of
-// answers, resets, silence, one byte at a time, bytes that are no HTTP at all. It keeps no rule it was not told to keep.
+// An HTTP/1.1 backend on bare sockets, scripted request by request, so that it can misbehave in every way: half responses,
+// resets, silence, one byte at a time, bytes that are not HTTP. It follows no rule by itself.
 //
 //   const backend = await startRawBackend((request) => request.json({ ok: true }));
 //   t.teardown(() => backend.close());
@@ -8,28 +8,28 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { createServer as createTlsServer } from 'node:tls';
 import { until } from './until.js';
 
-/** What follows `request`: an answer through its methods, bytes on its `connection`, or nothing at all. */
+/** Reacts to a request: answers through its methods, writes bytes on its `connection`, or does nothing at all. */
 export type RawHandler = (request: ReceivedRequest) => void | Promise<void>;
 
 export interface RawBackendOptions {
   /** PEM texts; the backend then speaks TLS. */
   readonly tls?: { readonly key: string; readonly cert: string };
-  /** False: the handler is called when the head has arrived, and the body is thrown away. For answers that come early. */
+  /** False: the handler is called when the head has arrived, and the body is discarded. For responses that come early. */
   readonly readsBodies?: boolean;
   /**
-   * True: `server/discover` is the handler's affair, too. Without it the backend is one of before: it refuses that as the SDK's servers do, and tests
-   * see nothing of a question that each endpoint is asked once in a while.
+   * True: the handler sees `server/discover`, too. Otherwise the backend is a legacy one: it refuses that method as the SDK's servers do,
+   * and hides this periodic question from the test.
    */
   readonly hearsDiscovery?: boolean;
 }
 
 export interface AnswerOptions {
   readonly status?: number;
-  /** Added to those of the answer; a name given here replaces the answer's own. */
+  /** Added to the response's own headers; a name given here replaces the response's own. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Until a port is tried again that somebody else has. */
+/** Delay before retrying a port that another process has taken. */
 const PORT_TAKEN_WAIT_MS = 100;
 
 export async function startRawBackend(handler: RawHandler, options: RawBackendOptions = {}): Promise<RawBackend> {
@@ -41,7 +41,7 @@ export async function startRawBackend(handler: RawHandler, options: RawBackendOp
 export class RawBackend {
   /** Every request, in the order in which they were complete. */
   readonly requests: ReceivedRequest[] = [];
-  /** Answers from now on; replace it in the middle of a test to change the backend's mind. */
+  /** Handles requests from now on; replace it in the middle of a test to change the backend's behaviour. */
   handler: RawHandler;
   readonly #options: RawBackendOptions;
   readonly #sockets = new Set<Socket>();
@@ -55,7 +55,7 @@ export class RawBackend {
     this.#options = options;
   }
 
-  /** As in `http://127.0.0.1:40000`. */
+  /** For example `http://127.0.0.1:40000`. */
   get origin(): string {
     return `${this.#options.tls === undefined ? 'http' : 'https'}://127.0.0.1:${this.#port}`;
   }
@@ -64,7 +64,7 @@ export class RawBackend {
     return `${this.origin}/mcp`;
   }
 
-  /** Connections accepted so far, closed ones too. */
+  /** Connections accepted so far, including closed ones. */
   get connections(): number {
     return this.#connectionCount;
   }
@@ -73,13 +73,13 @@ export class RawBackend {
     return this.#sockets.size;
   }
 
-  /** The request with this place in `requests`, as soon as it is there. */
+  /** The request at this index of `requests`, as soon as it has arrived. */
   async request(index: number): Promise<ReceivedRequest> {
     await until(() => this.requests.length > index, `request ${index} at the backend`);
     return this.requests[index]!;
   }
 
-  /** Ends everything. Rejects when a handler threw: a broken script must not look like a broken gateway. */
+  /** Closes everything. Rejects when a handler threw: a broken script must not look like a broken gateway. */
   async close(): Promise<void> {
     this.stopListening();
     this.closeConnections();
@@ -106,11 +106,11 @@ export class RawBackend {
     const { tls } = this.#options;
     const onConnection = (socket: Socket): void => this.#accept(socket);
     const server = tls === undefined ? createServer(onConnection) : createTlsServer(tls, onConnection);
-    // A failed TLS handshake is the other side's affair.
+    // A failed TLS handshake concerns only the client.
     server.on('tlsClientError', () => undefined);
     await new Promise<void>((resolve, reject) => {
       server.on('error', (error: Error) => {
-        // The system may have given the port to somebody's outgoing connection meanwhile.
+        // The system may have given the port to an outgoing connection meanwhile.
         const isTaken = this.#port !== 0 && 'code' in error && error.code === 'EADDRINUSE';
         if (isTaken) setTimeout(() => server.listen(this.#port, '127.0.0.1'), PORT_TAKEN_WAIT_MS);
         else reject(error);
@@ -128,7 +128,7 @@ export class RawBackend {
     this.#sockets.add(socket);
     socket.setNoDelay(true);
     socket.on('close', () => this.#sockets.delete(socket));
-    // Resets are what these tests are about.
+    // These tests cause resets on purpose.
     socket.on('error', () => undefined);
     const connectionNumber = this.#connectionCount;
     const reader = new RequestReader(this.#options.readsBodies ?? true, (message) => {
@@ -158,15 +158,15 @@ const NO_SESSION = { jsonrpc: '2.0', id: null, error: { code: -32_000, message: 
 /** One request, and every way to answer it. */
 export class ReceivedRequest {
   readonly method: string;
-  /** With the query. */
+  /** Includes the query. */
   readonly path: string;
-  /** Names in lower case; the last of several values. */
+  /** Names in lower case; of several values the last. */
   readonly headers: Readonly<Record<string, string>>;
   /** Name, value, name, value, … in the order and case received. */
   readonly rawHeaders: readonly string[];
   readonly body: Buffer;
   readonly connection: Socket;
-  /** Its place in `backend.requests`. */
+  /** Its index in `backend.requests`. */
   readonly sequenceNumber: number;
   /** 1 for the first connection that the backend accepted. */
   readonly connectionNumber: number;
@@ -186,24 +186,24 @@ export class ReceivedRequest {
     return this.body.toString('utf8');
   }
 
-  /** One JSON value with its length; a string goes out verbatim, so that a test can choose every byte. */
+  /** One JSON value with a content length; a string is sent verbatim, so that a test can choose every byte. */
   json(value: unknown, options: AnswerOptions = {}): void {
     const body = Buffer.from(typeof value === 'string' ? value : JSON.stringify(value));
     this.head(options, { 'content-type': 'application/json', 'content-length': String(body.length) });
     this.connection.write(body);
   }
 
-  /** No body, as in 202 or 404. */
+  /** A response without a body, for example 202 or 404. */
   empty(status: number, headers: Readonly<Record<string, string>> = {}): void {
     this.head({ status, headers }, status === 204 ? {} : { 'content-length': '0' });
   }
 
-  /** Whatever it is, head included. */
+  /** Sends any bytes, which must include the head. */
   bytes(raw: string | Uint8Array): void {
     this.connection.write(raw);
   }
 
-  /** Whatever it is, every byte in a packet of its own. */
+  /** Sends any bytes, each in a packet of its own. */
   async byteByByte(raw: string | Uint8Array): Promise<void> {
     for (const byte of Buffer.from(raw)) {
       this.connection.write(Uint8Array.of(byte));
@@ -211,7 +211,7 @@ export class ReceivedRequest {
     }
   }
 
-  /** A chunked body, a chunk for each piece, `delayMs` between them; JSON unless the headers say something else. */
+  /** A chunked body with a chunk for each piece, `delayMs` apart; JSON unless the headers say otherwise. */
   async chunked(
     pieces: Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>,
     options: AnswerOptions & { readonly delayMs?: number } = {},
@@ -228,13 +228,13 @@ export class ReceivedRequest {
     body.end();
   }
 
-  /** A chunked body in the hands of the test. */
+  /** A chunked body that the test writes. */
   chunkedBody(options: AnswerOptions = {}): ChunkedBody {
     this.head(options, { 'transfer-encoding': 'chunked' });
     return new ChunkedBody(this.connection);
   }
 
-  /** An event stream in the hands of the test, over a chunked body. */
+  /** An event stream that the test writes, over a chunked body. */
   eventStream(options: AnswerOptions & { readonly lineEnd?: LineEnd } = {}): EventStreamBody {
     this.head(options, {
       'content-type': 'text/event-stream',
@@ -244,19 +244,19 @@ export class ReceivedRequest {
     return new EventStreamBody(new ChunkedBody(this.connection), options.lineEnd ?? '\n');
   }
 
-  /** The status line and the headers, with the empty line behind them. */
+  /** The status line and the headers, including the empty line after them. */
   head(options: AnswerOptions, ownHeaders: Readonly<Record<string, string>> = {}): void {
     const headers = { ...ownHeaders, ...options.headers };
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
     this.connection.write(`HTTP/1.1 ${options.status ?? 200} Scripted\r\n${lines.join('')}\r\n`, 'latin1');
   }
 
-  /** Closes the connection. What was written before still arrives. */
+  /** Closes the connection. Data written before still arrives. */
   destroy(): void {
     this.connection.destroySoon();
   }
 
-  /** Resets the connection (RST). What was written before may be lost. */
+  /** Resets the connection (RST). Data written before may be lost. */
   reset(): void {
     resetNow(this.connection);
   }
@@ -269,12 +269,12 @@ export class ChunkedBody {
     this.#connection = connection;
   }
 
-  /** One chunk. Resolved when the kernel has taken it: not before the reader makes room, when its window is full. */
+  /** Writes one chunk. Resolves when the kernel has taken it: when the reader's window is full, not before the reader makes room. */
   async write(piece: string | Uint8Array): Promise<void> {
     const bytes = Buffer.from(piece);
     if (bytes.length === 0) return;
     const frame = Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')]);
-    // A write to a connection that is gone is over, too.
+    // A write to a closed connection also counts as finished.
     await new Promise<void>((resolve) => this.#connection.write(frame, () => resolve()));
   }
 
@@ -294,7 +294,7 @@ export class EventStreamBody {
     this.#lineEnd = lineEnd;
   }
 
-  /** One event; a string goes out verbatim, anything else as JSON. */
+  /** Sends one event; a string verbatim, anything else as JSON. */
   async event(data: unknown, fields: EventFields = {}): Promise<void> {
     await this.#body.write(encodeEvent(data, this.#lineEnd, fields));
   }
@@ -303,7 +303,7 @@ export class EventStreamBody {
     await this.#body.write(`: ${text}${this.#lineEnd.repeat(2)}`);
   }
 
-  /** Part of an event, or nothing like one. */
+  /** Sends any bytes: part of an event, or no event at all. */
   async bytes(raw: string | Uint8Array): Promise<void> {
     await this.#body.write(raw);
   }
@@ -334,12 +334,12 @@ interface RequestMessage {
   readonly body: Buffer;
 }
 
-/** Cuts what arrives on one connection into requests. For tests: it copies, and knows bodies with a length only. */
+/** Splits the bytes of one connection into requests. For tests only: it copies, and supports only bodies with a content length. */
 class RequestReader {
   readonly #readsBodies: boolean;
   readonly #onRequest: (message: RequestMessage) => void;
   #received = Buffer.alloc(0);
-  /** Of a body that is thrown away, what has not come yet. */
+  /** Bytes still to come of a body that is discarded. */
   #skipBytes = 0;
 
   constructor(readsBodies: boolean, onRequest: (message: RequestMessage) => void) {
@@ -382,7 +382,7 @@ function lowerCaseRecord(rawHeaders: readonly string[]): Record<string, string> 
   return record;
 }
 
-/** `resetAndDestroy` sends FIN ahead of its RST, and then it is the reader's luck which of them it meets. */
+/** `resetAndDestroy` sends FIN before its RST, and then it is a matter of luck which of them the reader sees. */
 function resetNow(socket: Socket): void {
   Object.assign(socket, { resetAndClosing: true });
   socket.destroy();

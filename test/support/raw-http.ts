@@ -1,9 +1,9 @@
-// HTTP/1.1 over a bare socket, for tests that must choose every byte of a request and see every byte of its answer:
-// duplicate headers, malformed heads, half bodies, keep-alive. It follows no rule that it was not told to.
+// HTTP/1.1 over a bare socket, for tests that must choose every byte of a request and see every byte of its response:
+// duplicate headers, malformed heads, half bodies, keep-alive. It follows no rule by itself.
 import { connect, type Socket } from 'node:net';
 
 const WAIT_MS_MAX = 60_000;
-/** Of what was received in vain, in the words of an error. */
+/** How many of the bytes received in vain an error message quotes. */
 const TOLD_BYTES_MAX = 4_096;
 const HEAD_END = Buffer.from('\r\n\r\n');
 const LINE_END = Buffer.from('\r\n');
@@ -22,7 +22,7 @@ export class HttpAnswer {
     this.body = body;
   }
 
-  /** The only value of a header; `undefined` when it is absent. Throws when it is there twice. */
+  /** The single value of a header; `undefined` when it is absent. Throws when the header occurs twice. */
   header(name: string): string | undefined {
     const values = this.headers.filter(([candidate]) => candidate.toLowerCase() === name.toLowerCase());
     if (values.length > 1) throw new Error(`header ${name} is there ${values.length} times`);
@@ -52,11 +52,11 @@ export class RawConnection {
   readonly #socket: Socket;
   readonly #waitMsMax: number;
   #unread = Buffer.alloc(0);
-  /** What came behind it, put together when somebody looks. */
+  /** Data received after `#unread`, concatenated only when it is read. */
   #arrived: Buffer[] = [];
   #arrivedBytes = 0;
   #isEnded = false;
-  /** The line end of the chunk that was read last has not been. */
+  /** The chunk read last was returned, but its trailing line end has not been read. */
   #isBehindChunk = false;
   #wake: (() => void) | undefined;
 
@@ -74,7 +74,7 @@ export class RawConnection {
     };
     socket.on('end', onEnd);
     socket.on('close', onEnd);
-    // A reset is an end like any other: the waiting reader reports what is missing.
+    // A reset is treated as an end: the waiting reader reports what is missing.
     socket.on('error', onEnd);
   }
 
@@ -96,12 +96,12 @@ export class RawConnection {
     this.#socket.write(bytes);
   }
 
-  /** Sends no more, and still reads. */
+  /** Ends the writing side, and still reads. */
   endWriting(): void {
     this.#socket.end();
   }
 
-  /** Stops reading: the sender meets a full socket. */
+  /** Stops reading, so that the sender's socket fills up. */
   pause(): void {
     this.#socket.pause();
   }
@@ -114,7 +114,7 @@ export class RawConnection {
     this.#socket.destroy();
   }
 
-  /** The next answer, whole. Further answers on the same connection stay readable. */
+  /** The next response, whole. Further responses on the same connection stay readable. */
   async readAnswer(method = 'POST'): Promise<HttpAnswer> {
     const head = await this.readHead();
     return new HttpAnswer(head.status, head.headers, await this.readBody(head, method));
@@ -135,7 +135,7 @@ export class RawConnection {
     return { status: Number(status), headers };
   }
 
-  /** The body of an answer whose head was read. */
+  /** The body of a response whose head was read. */
   async readBody(head: AnswerHead, method = 'POST'): Promise<Buffer> {
     const whole = new HttpAnswer(head.status, head.headers, Buffer.alloc(0));
     if (method === 'HEAD' || head.status === 204 || head.status === 304) return Buffer.alloc(0);
@@ -178,17 +178,17 @@ export class RawConnection {
     return size === 0 ? undefined : chunk;
   }
 
-  /** Resolved once the other side has closed. */
+  /** Resolves once the other side has closed. */
   async waitForEnd(): Promise<void> {
     await this.#waitFor(() => this.#isEnded, 'the end of the connection', true);
   }
 
-  /** Bytes written and not yet taken by the kernel. */
+  /** Bytes written that the kernel has not taken yet. */
   get unsentBytes(): number {
     return this.#socket.writableLength;
   }
 
-  /** Bytes received and not yet read, without the line end of the chunk read last. */
+  /** Bytes received and not read yet, without the line end of the chunk read last. */
   get unread(): Buffer {
     return this.#isBehindChunk ? this.#received.subarray(2) : this.#received;
   }

@@ -1,11 +1,11 @@
-// A process of its own that counts one record of the embedded store up, by swaps that are tried until they succeed.
-// Arguments: the store's path, and how often.
+// A separate process that increments one record of the embedded store by swaps, each retried until it succeeds. Arguments:
+// the store's path, and the number of increments.
 import { EmbeddedRecords } from '../../src/store/embedded-records.js';
 import type { RecordStore } from '../../src/store/record-store.js';
 
 export const COUNTER = { space: 'records', key: 'counter' } as const;
 
-/** Returns how many swaps were refused on the way. */
+/** Returns how many swaps were refused meanwhile. */
 export async function countUp(records: RecordStore, times: number): Promise<number> {
   let refusals = 0;
   for (let counted = 0; counted < times;) {

@@ -1,5 +1,5 @@
-// A downstream exchange that records its answer, can be slow and can go away. It is strict: a call that the contract of
-// Exchange rules out throws.
+// A downstream exchange that records its response, can be slow and can be aborted. It is strict: a call that the contract of
+// Exchange forbids throws.
 import type { HopFailure } from '../../src/worker/hop/call.js';
 import { NO_MIRROR, type BodyType, type Exchange, type ExchangeRequest } from '../../src/relay/exchange/exchange.js';
 import { ExchangeHooks } from '../../src/relay/exchange/exchange-hooks.js';
@@ -17,20 +17,20 @@ export class RecordedExchange extends ExchangeHooks implements Exchange {
   readonly request: ExchangeRequest;
   readonly isPart = false;
   isAborted = false;
-  /** Like those of the program; without it a call after the abort throws. */
+  /** When true, calls after the abort are ignored, as in the program's exchanges; otherwise they throw. */
   isForgiving = false;
 
   isBodyReleased = false;
 
-  /** Without it whoever wants room for an answer has to wait. */
+  /** When false, a request for room for a response has to wait. */
   hasRoom = true;
   roomAsked: { readonly bytes: number; readonly waiter: RoomWaiter } | undefined;
 
-  /** While true each `write` answers false. */
+  /** While true, each `write` returns false. */
   isSlow = false;
   answer: RecordedAnswer | undefined;
   streamSessionId: string | undefined;
-  /** As told when a body was opened. */
+  /** The arguments with which a body was opened. */
   body: { readonly contentType: BodyType; readonly bodyBytes: number } | undefined;
   writtenBytes = 0;
   outcome:

@@ -1,4 +1,4 @@
-// A real sentinel of one test, which has one Redis fail over to its replica as soon as it is gone.
+// A real Redis Sentinel for one test, which fails one Redis over to its replica as soon as the Redis is gone.
 import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,11 +12,11 @@ import { createScratchDirectory } from './scratch-directory.js';
 import { until } from './until.js';
 
 export interface Sentinel extends ListenAddress {
-  /** What it says of the Redis: a field of `SENTINEL MASTER`. */
+  /** A field of the reply to `SENTINEL MASTER` about the Redis. */
   read(field: string): Promise<string | undefined>;
 }
 
-/** Started when it knows the Redis and one replica of it. */
+/** Resolves when the sentinel knows the Redis and one replica of it. */
 export async function startSentinel(t: Pick<Test, 'teardown'>, name: string, redis: RedisServer): Promise<Sentinel> {
   const address = { host: '127.0.0.1', port: await findFreePort() };
   const path = join(createScratchDirectory(t), 'sentinel.conf');

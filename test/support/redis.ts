@@ -1,5 +1,5 @@
-// A real redis-server of one test: in a directory of its own, on a port that it keeps over restarts, its data kept over
-// kills. It can be stopped, killed and frozen, and is gone with the test.
+// A real redis-server for one test: in a directory of its own, on a port that it keeps over restarts, with data that
+// survives kills. It can be stopped, killed and frozen, and ends with the test.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
@@ -20,15 +20,15 @@ const START_TRIES_MAX = 5;
 const LAST_SLOT = 16_383;
 
 export interface RedisSetup {
-  /** Listens with TLS alone; `mtls` asks for client certificates of the same authority. */
+  /** Accepts TLS only; `mtls` requires client certificates of the same authority. */
   readonly tls?: { readonly mode: 'tls' | 'mtls'; readonly certificates: Certificates };
-  /** A node of a cluster that has every slot: it refuses what a larger one would. */
+  /** A cluster node that has every slot: it refuses whatever a larger cluster's node would. */
   readonly isCluster?: boolean;
-  /** The only slots that it has. It waits for no others. */
+  /** The only slots that it has. It does not wait for the others to be covered. */
   readonly slots?: readonly [first: number, last: number];
-  /** Begins as a copy of it. */
+  /** Starts as a replica of this server. */
   readonly replicaOf?: RedisServer;
-  /** ACL users beside the default one, as `gateway on >secret ~* +get`. */
+  /** ACL users beside the default one, for example `gateway on >secret ~* +get`. */
   readonly users?: readonly string[];
 }
 
@@ -39,7 +39,7 @@ export async function startRedis(t: Pick<Test, 'teardown'>, setup: RedisSetup = 
     try {
       await server.start();
     } catch (error) {
-      // Somebody may have taken the port since it was found free.
+      // Another process may have taken the port since it was found free.
       if (tries < START_TRIES_MAX) continue;
       throw error;
     }
@@ -48,7 +48,7 @@ export async function startRedis(t: Pick<Test, 'teardown'>, setup: RedisSetup = 
   }
 }
 
-/** Three nodes that have a third of the slots each, and know each other. */
+/** Three nodes that have a third of the slots each and know each other. */
 export async function startRedisCluster(
   t: Pick<Test, 'teardown'>,
   users: readonly string[] = [],
@@ -76,7 +76,7 @@ export async function untilClusterIsUp(nodes: readonly RedisServer[]): Promise<v
 export class RedisServer {
   readonly host = HOST;
   readonly port: number;
-  /** Where it keeps its data. */
+  /** The data directory. */
   readonly directory: string;
   readonly #setup: RedisSetup;
   readonly #connections = new Set<Redis>();
@@ -89,7 +89,7 @@ export class RedisServer {
     this.#setup = setup;
   }
 
-  /** Where other nodes of its cluster find it: a bus has a port of its own. */
+  /** The port of the cluster bus, where other nodes find it. */
   get busPort(): string {
     return this.#busPort;
   }
@@ -125,7 +125,7 @@ export class RedisServer {
           ? undefined
           : { ca: tls.trustBundle, cert: tls.clientCertificate, key: tls.clientPrivateKey },
     });
-    // A server that is killed under a connection is no fault of the test.
+    // A server killed under an open connection is not a fault of the test.
     connection.on('error', () => {});
     this.#connections.add(connection);
     await connection.connect();
@@ -160,12 +160,12 @@ export class RedisServer {
     await until(async () => (await connection.cluster('INFO')).includes('cluster_state:ok'), 'the cluster');
   }
 
-  /** Shuts down in order. */
+  /** Shuts down gracefully. */
   async stop(): Promise<void> {
     await this.#end('SIGTERM');
   }
 
-  /** Dies at once, also when it is frozen. */
+  /** Kills it at once, even when it is frozen. */
   async kill(): Promise<void> {
     await this.#end('SIGKILL');
   }
@@ -214,11 +214,11 @@ export class RedisServer {
     const usersPath = join(this.directory, 'users.acl');
     writeFileSync(usersPath, ['default on nopass ~* &* +@all', ...users].map((user) => `user ${user}\n`).join(''));
     const port = String(this.port);
-    // Redis would take another port by itself, counted from its own.
+    // By default Redis would derive another port from its own.
     const cluster = this.#setup.isCluster === true ? ['--cluster-enabled', 'yes', '--cluster-port', this.#busPort] : [];
     const origin = replicaOf === undefined ? [] : ['--replicaof', replicaOf.host, String(replicaOf.port)];
     const common = [...cluster, ...origin, '--bind', this.host, '--dir', this.directory, '--aclfile', usersPath];
-    // The append-only file is in the kernel's hands after each write, so a killed server has lost nothing.
+    // The append-only file is handed to the kernel after each write, so a killed server loses nothing.
     const persistence = ['--save', '', '--appendonly', 'yes', '--appendfsync', 'no'];
     if (tls === undefined) return [...common, ...persistence, '--port', port];
     const { authority, server } = tls.certificates;

@@ -1,5 +1,5 @@
-// Hosts that nothing is ever asked of, for tests that try them through each URL that somebody else has a say in: link-local and metadata
-// addresses in every spelling that a URL takes, and names that mean such an address.
+// Hosts that must never be contacted, for tests that try them in each URL that a third party can influence: link-local and metadata
+// addresses in every spelling that a URL accepts, and names that resolve to such an address.
 import type { NameRecord } from './name-server.js';
 
 export const REFUSED_HOSTS: readonly string[] = [
@@ -29,7 +29,7 @@ export const REFUSED_HOSTS: readonly string[] = [
   '[fd00:0ec2:0000::0254]',
 ];
 
-/** For a name server: what each of these means is seen at the connection alone. */
+/** Records for a name server: the address of each name is only known when connecting. */
 export const REFUSED_NAMES: Readonly<Record<string, NameRecord>> = {
   'metadata.test': { addresses: ['169.254.169.254'] },
   'two-faced.test': { addresses: ['127.0.0.1', '169.254.169.254'] },

@@ -1,5 +1,5 @@
-// A gateway that is reloaded again and again under load: sessions that never pause, over kept and over fresh connections,
-// each call known to the backend by a number of its own, and streams of sessions that are opened again when they end.
+// A gateway that is reloaded repeatedly under load: sessions that never pause, over kept and over fresh connections, each
+// call with a unique number for the backend, and streams of sessions that are reopened when they end.
 import { readFileSync } from 'node:fs';
 import type { Test } from 'tap';
 import { backendFor, startDeployment, type ConfiguredCaller, type Deployment } from './deployment.js';
@@ -9,33 +9,33 @@ import { rpc, type McpSession } from './mcp-caller.js';
 import { inParallel } from './in-parallel.js';
 import { until } from './until.js';
 
-/** The workers before the last ones may still wait for what comes over kept connections; and the machine is busy. */
+/** The previous workers may still wait for requests on kept connections, and the machine is busy. */
 const RELOAD_MS_MAX = 240_000;
 
 export interface ReloadLoadPlan {
   readonly workerCount: number;
   readonly sessionCount: number;
-  /** Of these sessions, so many have a stream of their own. */
+  /** How many of the sessions have a stream of their own. */
   readonly streamCount: number;
   readonly reloadCount: number;
-  /** Answers that each session gets between two reloads. */
+  /** Responses that each session gets between two reloads. */
   readonly answersBetween: number;
 }
 
 export interface ReloadLoadOutcome {
   readonly answers: number;
-  /** Answers that were not what was asked for. */
+  /** Responses other than the expected ones. */
   readonly wrong: readonly string[];
-  /** Connections that broke before a byte of an answer. */
+  /** Connections that broke before the first byte of a response. */
   readonly resets: readonly string[];
   readonly streamsOpened: number;
   readonly wrongStreams: readonly number[];
-  /** Calls that the backend has been asked for twice. */
+  /** Calls that reached the backend twice. */
   readonly repeated: readonly number[];
   readonly reloadMs: readonly number[];
 }
 
-/** Whether the kernel hands what waits in the queue of a listener that closes to another one. */
+/** Whether the kernel moves connections that wait in the queue of a closing listener to another one. */
 export function migratesConnections(): boolean {
   try {
     return readFileSync('/proc/sys/net/ipv4/tcp_migrate_req', 'latin1').trim() === '1';
@@ -106,7 +106,7 @@ class ReloadLoad {
     await until(() => goals.every((goal, lane) => this.#answersOfLanes[lane]! >= goal), 'every session to be answered');
   }
 
-  /** Half of the sessions keep their connections for as long as they may. */
+  /** Half of the sessions keep their connection until a response says `connection: close`. */
   async #call(session: McpSession, lane: number): Promise<void> {
     this.#answersOfLanes[lane] = 0;
     let kept: KeptCaller | undefined;
@@ -133,7 +133,7 @@ class ReloadLoad {
     kept?.close();
   }
 
-  /** A stream that ends is opened again, as clients do. */
+  /** Reopens the stream when it ends, as clients do. */
   async #listen(session: McpSession): Promise<void> {
     const { origin, path, token } = this.#caller;
     const headers = { authorization: `Bearer ${token}`, accept: 'text/event-stream', 'mcp-session-id': session.id };

@@ -1,15 +1,15 @@
-// What a message to another socket and back takes on this machine, at its fastest: system calls and wakings, of which each request has
-// several. Machines differ in it far more than in what they compute, most of all virtual ones.
+// The fastest round trip of a message to another socket and back on this machine: the cost of system calls and wake-ups, of which each
+// request has several. It differs between machines, above all virtual ones, far more than computing speed does.
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 
-/** On the machine for which the bounds of tests were made: 2.6 GHz AMD EPYC, Node 20, with the loopback interface. */
+/** On the machine for which the tests' bounds were made: 2.6 GHz AMD EPYC, Node 20, over the loopback interface. */
 const REFERENCE_MS = 0.05;
 const PIECES = 40;
 const ROUND_TRIPS_OF_PIECE = 10;
 
-/** How many times as long as there, 1 at least. What others do to the machine meanwhile is left out, as it is told apart. */
+/** The round trip as a multiple of the reference, at least 1. Load by other processes is excluded, because it is measured separately. */
 export async function roundTripFactor(): Promise<number> {
   return Math.max(1, (await fastestRoundTripMs()) / REFERENCE_MS);
 }

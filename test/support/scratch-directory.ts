@@ -1,4 +1,4 @@
-// A private directory of one test, removed with everything in it when the test is over, or its process.
+// A private directory for one test, removed with its contents when the test or its process ends.
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

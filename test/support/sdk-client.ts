@@ -1,4 +1,4 @@
-// The SDK's real client on a virtual host, closed with the test.
+// The SDK's real client connected to a virtual host; closed with the test.
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { Test } from 'tap';
@@ -9,8 +9,8 @@ export interface SdkClient {
 }
 
 /**
- * @param token `undefined` for an endpoint that asks for none.
- * @param client one with capabilities and handlers of its own.
+ * @param token `undefined` for an endpoint that needs none.
+ * @param client a client with its own capabilities and handlers.
  */
 export async function connectSdkClient(
   t: Pick<Test, 'teardown'>,

@@ -1,11 +1,11 @@
-// Sessions that are called without a pause while somebody kills the processes that serve them: each call has a number of its own,
-// which the backend counts, and it is known when it began, when it ended, and how.
+// Sessions that call without a pause while the processes that serve them are killed: each call has a unique number, which the
+// backend counts, and its begin, end and outcome are recorded.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KeptCaller } from './kept-caller.js';
 import { rpc, type McpCaller, type McpSession } from './mcp-caller.js';
 import type { McpBackend } from './mcp-backend.js';
 
-/** A call that was not answered rightly. */
+/** A call without the correct answer. */
 export interface FailedCall {
   readonly number: number;
   readonly beganAtMs: number;
@@ -13,19 +13,19 @@ export interface FailedCall {
   /** HTTP status; 0 when the connection ended. */
   readonly status: number;
   readonly what: string;
-  /** Nobody took the connection: nothing was sent. */
+  /** The connection was refused: nothing was sent. */
   readonly isRefused: boolean;
 }
 
-/** One process's death: from the signal until it was gone. */
+/** The death of one process: from the signal until it was gone. */
 export interface Death {
   readonly signalledAtMs: number;
   readonly goneAtMs: number;
-  /** When a worker listened again, where it left none that does. */
+  /** When a worker listened again, if the death left no worker listening. */
   readonly servedAgainAtMs?: number;
 }
 
-/** Between two tries to connect where nobody listens. */
+/** Pause between two attempts to connect when nothing listens. */
 const REFUSED_PAUSE_MS = 50;
 
 export class SessionsUnderLoad {
@@ -38,7 +38,7 @@ export class SessionsUnderLoad {
   #lastNumber = 0;
   #isEnding = false;
 
-  /** @param tools that echo their arguments, called in turns. */
+  /** @param tools that echo their arguments, called in turn. */
   constructor(caller: McpCaller, tools: readonly string[]) {
     this.#caller = caller;
     this.#tools = tools;
@@ -54,7 +54,7 @@ export class SessionsUnderLoad {
     for (const session of sessions) this.#running.push(this.#keepCalling(session));
   }
 
-  /** Resolved when so many more calls were answered. */
+  /** Resolves when `count` more calls were answered. */
   async answered(count: number): Promise<void> {
     for (const goal = this.answeredCount + count; this.answeredCount < goal;) await sleep(5);
   }
@@ -64,7 +64,7 @@ export class SessionsUnderLoad {
     await Promise.all(this.#running);
   }
 
-  /** What a death does not excuse: a call that was not in flight when it came, or one that was told later than this of it. */
+  /** Failures that no death excuses: the call was not in flight during one, or failed later than `toldWithinMs` after it. */
   unexcused(deaths: readonly Death[], toldWithinMs: number): FailedCall[] {
     const unserved = new Set(this.unserved(deaths));
     return this.failures.filter(
@@ -73,8 +73,8 @@ export class SessionsUnderLoad {
   }
 
   /**
-   * Calls that began while no worker lived: their connections were refused, or taken by a gateway that looks
-   * whether its port is free, and ended. Nobody read them.
+   * Calls that began while no worker lived: their connections were refused, or accepted by a starting gateway that only checks whether
+   * its port is free, and closed. No worker read them.
    */
   unserved(deaths: readonly Death[]): FailedCall[] {
     return this.failures.filter(
@@ -87,7 +87,7 @@ export class SessionsUnderLoad {
     );
   }
 
-  /** Over one connection for as long as it lasts. */
+  /** Calls over one connection for as long as it lasts. */
   async #keepCalling(session: McpSession): Promise<void> {
     let connection: KeptCaller | undefined;
     while (!this.#isEnding) {
@@ -121,14 +121,14 @@ function isAnswerTo(number: number, { id, result }: { readonly id?: unknown; rea
   return id === number && structuredContent?.number === number;
 }
 
-/** Whether it was in flight when the process died, and told in time. */
+/** Whether the call was in flight when the process died, and failed in time. */
 function isOf({ beganAtMs, endedAtMs, status }: FailedCall, death: Death, toldWithinMs: number): boolean {
   if (status === 404) return false;
   const { signalledAtMs, goneAtMs } = death;
   return beganAtMs <= goneAtMs && endedAtMs >= signalledAtMs && endedAtMs <= goneAtMs + toldWithinMs;
 }
 
-/** Of every call that came to the backends, as often as it came. */
+/** The number of every call that reached the backends, as often as it did. */
 export function carriedOut(backends: readonly McpBackend[]): number[] {
   return backends
     .flatMap(({ calls }) => calls)

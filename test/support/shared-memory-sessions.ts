@@ -1,4 +1,4 @@
-// Records of sessions as several machines share them: each has its own view, which hears what the others change.
+// A session directory that several machines share, in memory: each has its own view, which is notified of changes by the others.
 import type {
   KnownVersion,
   SealedRead,
@@ -8,7 +8,7 @@ import type {
 } from '../../src/store/sealed-sessions.js';
 
 interface Kept {
-  /** `undefined`: the mark of what was removed. */
+  /** `undefined`: the mark of a removed session. */
   readonly session: SealedSession | undefined;
   readonly expiresAtMs: number;
 }
@@ -46,7 +46,7 @@ export class SharedPlace {
 class SharedPeers implements SessionPeers {
   onEnded: SessionPeers['onEnded'];
   onPassed: SessionPeers['onPassed'];
-  /** What hearing of an end waits for. */
+  /** Delays hearing that a session has ended, until it resolves. */
   gate: Promise<void> = Promise.resolve();
   readonly listener: string;
   readonly #place: SharedPlace;
@@ -76,10 +76,10 @@ export class SharedSessions implements SealedSessions {
   readonly isShared = true;
   onChanged: SealedSessions['onChanged'];
   readonly peers: SharedPeers;
-  /** Whether it has not heard yet what others change. */
+  /** While true, the view is not notified of changes by others. */
   isLate = false;
   writesCount = 0;
-  /** What each command waits for. */
+  /** Delays each command until it resolves. */
   gate: Promise<void> = Promise.resolve();
   readonly #place: SharedPlace;
 

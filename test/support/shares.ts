@@ -1,4 +1,4 @@
-// Shares with room for whatever a test does, but for those that it bounds.
+// Shares with room for whatever a test does, except for those that the test bounds.
 import type { ShareOptions } from '../../src/config/dataplane-options.js';
 import { shareTable } from '../../src/relay/share-table.js';
 import { Accounts } from '../../src/shared/accounts.js';
@@ -7,7 +7,7 @@ import type { ShareBounds } from '../../src/shared/share.js';
 const PLENTY = Number.MAX_SAFE_INTEGER;
 const MIB = 1024 * 1024;
 
-/** Those of lists as they are unless they are set: tests fill them. */
+/** List shares keep finite limits unless set, because tests fill them. */
 export const roomyShares: ShareOptions = {
   sessionsMax: PLENTY,
   subjectSessionsMax: PLENTY,

@@ -1,5 +1,5 @@
-// The load balancers' configurations from deploy/ as they are shipped, but for the places in them: a line that is not there as
-// it is known here ends the test, so that nobody tests what nobody ships.
+// The load balancers' configurations from deploy/ as shipped, with only addresses and paths replaced: a line that differs from
+// what is expected here fails the test, so that the shipped text is what is tested.
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,18 +18,18 @@ const MACHINES = ['10.0.0.11:8001', '10.0.0.12:8001', '10.0.0.13:8001'] as const
 const HEALTH = '/gw-rs/health';
 const { TEST_ENVOY: ENVOY = 'envoy' } = process.env;
 
-/** What callers need. */
+/** What callers of a balancer need. */
 export interface Balancer {
   readonly name: string;
-  /** Of the public host. */
+  /** The origin of the public host. */
   readonly origin: string;
-  /** Knows where the public host is, and whom it trusts there. */
+  /** Resolves the public host to the balancer, and trusts its certificate. */
   readonly fetch: typeof globalThis.fetch;
-  /** How many connections it keeps to a machine that nobody calls, to ask for its health. */
+  /** How many connections it keeps to an idle machine, for health checks. */
   readonly keptConnections: number;
 }
 
-/** Where things are for the test, by where they are in the example. */
+/** Replacements: a text as shipped, and its form for the test. */
 type Places = readonly (readonly [shipped: string, here: string])[];
 
 /** @param machines three addresses. */
@@ -62,7 +62,7 @@ export async function startShippedHaproxy(t: Pick<Test, 'teardown'>, machines: r
   return balancer;
 }
 
-/** Whether there is an Envoy to run: no package of Debian's has it. */
+/** Whether Envoy is installed: Debian has no package of it. */
 export function hasEnvoy(): boolean {
   return spawnSync(ENVOY, ['--version'], { stdio: 'ignore' }).status === 0;
 }

@@ -1,4 +1,4 @@
-// A disk of a few megabytes that is a test's own, so that it can be full: mounted in memory, where this user may.
+// A disk of a few megabytes for one test, so that it can be full: mounted in memory, where this user may mount.
 import { execFileSync } from 'node:child_process';
 import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { createScratchDirectory } from './scratch-directory.js';
 
 const PIECE = Buffer.alloc(4_096, 'x');
 
-/** Why there can be none here; `false` where there can. */
+/** Why no such disk can be mounted here; `false` where it can. */
 export function whyNoSmallDisk(): string | false {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'only root mounts a disk, on Linux';
   try {
@@ -19,10 +19,10 @@ export function whyNoSmallDisk(): string | false {
 }
 
 export class SmallDisk {
-  /** Where it is mounted. */
+  /** The mount point. */
   readonly path: string;
 
-  /** Gone with the test. */
+  /** Unmounted with the test. */
   constructor(t: Pick<Test, 'teardown'>, bytes: number) {
     this.path = createScratchDirectory(t);
     execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${bytes}`, 'tmpfs', this.path]);
@@ -33,7 +33,7 @@ export class SmallDisk {
     return join(this.path, 'ballast');
   }
 
-  /** Until nothing more can be written to it. */
+  /** Fills the disk until nothing more can be written to it. */
   fill(): void {
     const descriptor = openSync(this.#ballast, 'a');
     try {
@@ -45,7 +45,7 @@ export class SmallDisk {
     }
   }
 
-  /** What it was filled with is gone. */
+  /** Removes what it was filled with. */
   empty(): void {
     rmSync(this.#ballast);
   }

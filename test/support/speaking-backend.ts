@@ -1,4 +1,4 @@
-// A backend that offers a stream of its own in each session, and says on it what the test wants.
+// A backend that offers a standalone stream in each session, and sends on it what the test wants.
 import type { Test } from 'tap';
 import { backendFor } from './deployment.js';
 import type { McpBackend, McpBackendOptions } from './mcp-backend.js';
@@ -9,10 +9,10 @@ const CAPABILITIES = { tools: { listChanged: true }, logging: {} };
 
 export class SpeakingBackend {
   readonly backend: McpBackend;
-  /** The GETs that it got, and the streams that it answered them with. */
+  /** The received GETs, and the streams that answered them. */
   readonly gets: ReceivedRequest[];
   readonly streams: EventStreamBody[];
-  /** The latest of each session, by its id. */
+  /** The latest stream of each session, by session id. */
   readonly #bySession: ReadonlyMap<string, EventStreamBody>;
 
   private constructor(
@@ -27,7 +27,7 @@ export class SpeakingBackend {
     this.#bySession = bySession;
   }
 
-  /** It logs, and its tools change, unless the options say what it can. `onRequest` sees everything but GETs. */
+  /** Has the capabilities for logging and tool changes unless the options set others. `onRequest` sees everything but GETs. */
   static async start(t: Pick<Test, 'teardown'>, options: McpBackendOptions = {}): Promise<SpeakingBackend> {
     const gets: ReceivedRequest[] = [];
     const streams: EventStreamBody[] = [];
@@ -53,13 +53,13 @@ export class SpeakingBackend {
     return new SpeakingBackend(backend, gets, streams, bySession);
   }
 
-  /** Its stream of this number, from 1 on, once it has so many. */
+  /** Its stream of this number, counted from 1, once it is open. */
   async stream(count = 1): Promise<EventStreamBody> {
     await until(() => this.streams.length >= count, `stream ${count} of the backend`);
     return this.streams[count - 1]!;
   }
 
-  /** The stream in a session of its own. */
+  /** The stream of one session. */
   async streamOf(sessionId: string): Promise<EventStreamBody> {
     await until(() => this.#bySession.has(sessionId), "the stream of the backend's session");
     return this.#bySession.get(sessionId)!;

@@ -1,4 +1,4 @@
-// A backend of the transport of 2024-11-05 on bare sockets: one stream for everything that it says, in the hands of the test.
+// A backend of the transport of 2024-11-05 on bare sockets: one stream for everything that it sends, controlled by the test.
 import type { Test } from 'tap';
 import { memberText } from './json-text.js';
 import { startRawBackend, type EventStreamBody, type RawBackend, type ReceivedRequest } from './raw-backend.js';
@@ -8,12 +8,12 @@ const HANDSHAKE =
 
 export class SseRawBackend {
   readonly raw: RawBackend;
-  /** The latest. */
+  /** The latest stream. */
   stream!: EventStreamBody;
   #streamRequest: ReceivedRequest | undefined;
-  /** Ids of calls, as JSON, that nobody has answered. */
+  /** Ids of unanswered calls, as JSON. */
   readonly waiting: string[] = [];
-  /** The progress tokens of these. */
+  /** The progress tokens of these calls. */
   readonly tokens: string[] = [];
 
   private constructor(raw: RawBackend) {

@@ -1,5 +1,5 @@
-// A server of the transport of 2024-11-05, made of the SDK's own `SSEServerTransport`, a server object for each stream. It counts what
-// it carries out, keeps every head that it was sent, and can end its streams in the middle of a call.
+// A server of the transport of 2024-11-05, built on the SDK's own `SSEServerTransport`, with a server object for each stream. It
+// counts the tool calls it carries out, keeps the headers of every request, and can end its streams in the middle of a call.
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -9,20 +9,20 @@ import type { Test } from 'tap';
 import { z } from 'zod';
 
 export interface SseServer {
-  /** Of its event stream. */
+  /** The URL of its event stream. */
   readonly url: string;
-  /** How often each tool was carried out, in all sessions. */
+  /** How often each tool was executed, in all sessions. */
   readonly executed: Map<string, number>;
-  /** Of every request, the latest last. */
+  /** The headers of every request, the latest last. */
   readonly heads: IncomingHttpHeaders[];
-  /** Streams that were opened, and those that are open. */
+  /** How many streams were opened, and how many are open. */
   readonly opened: number;
   readonly open: number;
-  /** Who does not show this is refused with 401; nobody unless it is set. */
+  /** The credential to require: requests without it are refused with 401. When unset, all are accepted. */
   accepted: string | undefined;
-  /** Calls that were cancelled. */
+  /** How many calls were cancelled. */
   readonly cancelled: number;
-  /** Ends every stream, and answers nothing more on them. */
+  /** Ends every stream and sends nothing more on them. */
   endStreams(): void;
 }
 
@@ -99,7 +99,7 @@ class CountingServer implements SseServer {
     server.registerTool('hang', {}, async ({ signal }) => {
       count('hang');
       signal.addEventListener('abort', () => {
-        // With its stream a server's calls end, too.
+        // The end of a stream also ends its calls, which is no cancellation.
         if (this.#transports.has(transport.sessionId)) this.cancelled += 1;
       });
       return new Promise(() => undefined);

@@ -1,4 +1,4 @@
-// What is in a record store, for tests that look past its users.
+// The contents of a record store, for tests that check them directly.
 import type { RecordStore, StoredRecord } from '../../src/store/record-store.js';
 import { walkRecords } from '../../src/store/record-walk.js';
 

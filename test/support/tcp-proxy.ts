@@ -1,12 +1,12 @@
-// A TCP relay between a store and its server that can hold answers back, or fall silent with its connections open.
+// A TCP relay between a store and its server that can hold back responses, or fall silent with its connections open.
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import type { Test } from 'tap';
 
 export interface ProxiedConnection {
-  /** What the near side sent so far, as Latin-1. */
+  /** What the near side has sent so far, as Latin-1. */
   sent: string;
-  /** Answers that were not passed on yet. */
+  /** Responses that were not passed on yet. */
   readonly held: Buffer[];
 }
 
@@ -35,12 +35,12 @@ export class TcpProxy {
     return proxy;
   }
 
-  /** Holds back the answers of these connections until they are released. */
+  /** Holds back the responses of these connections until they are released. */
   hold(isHeld: (connection: ProxiedConnection) => boolean): void {
     this.#isHeld = isHeld;
   }
 
-  /** Passes on what was held, and whatever comes from now on. */
+  /** Passes on what was held, and everything from now on. */
   release(): void {
     this.#isHeld = () => false;
     const releases = this.#releases;

@@ -1,5 +1,5 @@
-// Access tokens of the tests, signed with jose directly: what the gateway accepts must not be measured with what the
-// gateway mints. Every claim and the algorithm can be wrong or left out.
+// Access tokens for tests, signed with jose directly, so that the gateway's own minting does not vouch for its verification.
+// Every claim and the algorithm can be wrong or left out.
 import { SignJWT } from 'jose/jwt/sign';
 import type { KeyObject } from 'node:crypto';
 
@@ -8,11 +8,11 @@ export interface TokenRequest {
   readonly sub: string | null;
   readonly iss?: string | null;
   readonly aud?: string | readonly string[] | null;
-  /** Seconds from now; negative has expired. */
+  /** Seconds from now; a negative value means expired. */
   readonly expiresInSeconds?: number | null;
   readonly algorithm: string;
   readonly key: KeyObject | Uint8Array;
-  /** More claims, or others in place of the above. */
+  /** Additional claims, or replacements for the above. */
   readonly claims?: Readonly<Record<string, unknown>>;
 }
 

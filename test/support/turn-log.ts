@@ -1,4 +1,4 @@
-// What the turns of the main threads of a program's processes cost, as `turn-watch.ts` writes it down in them.
+// What the turns of the main threads of a program's processes cost, as recorded in them by `turn-watch.ts`.
 //
 //   const turns = new TurnLog(t);
 //   ... startDeployment(t, { environment: turns.environment }) ...
@@ -9,7 +9,7 @@ import type { Test } from 'tap';
 import { createScratchDirectory } from './scratch-directory.js';
 import { slownessNow } from './turn-cost.js';
 
-/** No turn may cost more, ms of CPU time on a machine like that of the limits. */
+/** No turn may cost more, in ms of CPU time on a machine like the one that the limits are made for. */
 const TURN_MS_MAX = 50;
 const TRIES_MAX = 3;
 
@@ -20,15 +20,15 @@ export class TurnLog {
     this.#directory = createScratchDirectory(t);
   }
 
-  /** Of the processes that are to be watched. */
+  /** The environment of the processes to watch. */
   get environment(): Readonly<Record<string, string>> {
     const watch = new URL('./turn-watch.js', import.meta.url);
     return { NODE_OPTIONS: `--import ${watch.href}`, TURN_WATCH_DIRECTORY: this.#directory };
   }
 
   /**
-   * That no turn is dear while something is done: what is, is so each time, but what others do to the machine is not. Throws
-   * when one of the processes is not watched.
+   * Checks that no turn is too expensive while the action runs. It is retried: expensive work is expensive on every try, other load on
+   * the machine is not. Throws when one of the processes is not watched.
    */
   async check(t: Test, what: string, pids: () => readonly number[], action: () => Promise<void>): Promise<void> {
     let words = '';
@@ -46,8 +46,8 @@ export class TurnLog {
   }
 
   /**
-   * What the turn costs that somebody meets who comes at any time while something is done, ms, on the average: dear ones are met the more
-   * often. Turns that cost little are not told of, and left out.
+   * The average cost, in ms, of the turn that a request arriving at a random time meets: expensive turns are met more often. Turns that
+   * cost little are not recorded, and do not count.
    */
   async meanMetMs(pids: () => readonly number[], action: () => Promise<void>): Promise<number> {
     const sinceMs = Date.now();

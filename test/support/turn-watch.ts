@@ -1,5 +1,5 @@
-// Loaded into the processes of a gateway before anything else (`--import`): writes down what turns of the main thread's event
-// loop cost that were long, for a test to read. The program itself knows nothing of it.
+// Preloaded into the processes of a gateway (`--import`): records the cost of long turns of the main thread's event loop, for
+// a test to read. The program itself does not know of it.
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
@@ -10,7 +10,7 @@ const directory = process.env['TURN_WATCH_DIRECTORY'];
 
 if (isMainThread && directory !== undefined) {
   const path = join(directory, `${process.pid}.turns`);
-  // So that a test can tell that somebody is watching.
+  // An empty entry, by which a test can tell that the process is watched.
   appendFileSync(path, `${Date.now()} 0\n`);
   let beforeMs = threadCpuMs();
   setInterval(() => {

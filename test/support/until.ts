@@ -1,10 +1,10 @@
-// The tests' way to wait: for a condition, never for a time.
+// How tests wait: for a condition, never for a fixed time.
 
-/** On a busy machine a healthy answer may take long; nothing waits so long where all is well. */
+/** Reached only by failures: on a busy machine even a healthy response may take long. */
 const WAIT_MS_MAX = 60_000;
 const LOOK_EVERY_MS = 2;
 
-/** Resolved once the condition holds; rejects, naming what was awaited, when it never does. */
+/** Resolves once the condition holds; rejects, naming what was awaited, when it does not hold in time. */
 export async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
   const endMs = performance.now() + WAIT_MS_MAX;
   while (!(await condition())) {

@@ -1,4 +1,4 @@
-// How backends are reached, as the program has it unless it is told otherwise; but those of tests have no TLS.
+// The upstream options with the program's defaults, except that test backends have no TLS.
 import type { UpstreamOptions } from '../../src/config/dataplane-options.js';
 
 export const upstreamOptions: UpstreamOptions = {

@@ -1,4 +1,4 @@
-// The process of a victim: its backend, and its requests at a steady pace whatever becomes of the earlier ones.
+// The process of a victim: its backend, and its requests at a steady pace that does not wait for earlier ones.
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,20 +10,20 @@ import { roundTripFactor } from './round-trips.js';
 import type { VictimNotice, VictimOrder } from './victim.js';
 
 const EVERY_MS = 20;
-/** What its backend takes for a slow call. */
+/** How long its backend takes over a slow call. */
 const SLOW_MS = 300;
-/** Who waits longer than this counts as not answered. */
+/** A request that takes longer counts as not answered. */
 const ANSWER_MS_MAX = 20_000;
-/** One that has so many requests under way begins no more: a gateway that stands still is told apart from a flood. */
+/** With this many requests under way, no more are sent: a gateway that stands still must not cause a flood. */
 const UNDER_WAY_MAX = 256;
 /**
- * How long a session waits for its backend is a time, `--initialize-patience`. On a machine that gives each process less than
- * such a part of a core, that it is over says nothing.
+ * `--initialize-patience`, for which a session waits for its backend, is a fixed time. On a machine that gives each process less than
+ * this fraction of a core, exceeding it says nothing.
  */
 const NOT_READY_SLOWNESS = 4;
-/** A kept connection that was idle for so long may have been closed by the other side on the way: RFC 9112, 9.3.1. */
+/** A kept connection that was idle this long may already be being closed by the other side: RFC 9112, 9.3.1. */
 const IDLE_MS = 3_000;
-/** Words of failures that are told; the others are like them. */
+/** How many failures are reported in words; the rest are alike. */
 const FAILURES_MAX = 20;
 
 interface Answer {
@@ -32,7 +32,7 @@ interface Answer {
   readonly text: string;
 }
 
-/** Measured times of one report. */
+/** The times measured for one report. */
 class Window {
   readonly requestMs: number[] = [];
   readonly openingMs: number[] = [];
@@ -51,7 +51,7 @@ const usedAtMs = new WeakMap<Socket, number>();
 class VictimWork {
   readonly #caller: McpCaller;
   readonly #kept: Agent;
-  /** Which turns go over a kept connection; the others take one of their own, and perhaps another worker. */
+  /** Which turns use a kept connection; the others take a new one, and perhaps another worker. */
   readonly #isKept: (turn: number) => boolean;
   readonly #callsSlowly: boolean;
   #sessionId = '';
@@ -117,7 +117,7 @@ class VictimWork {
     else this.#measure(window, window.requestMs, 'tools/call', () => this.#call(turn, 'echo', isKept));
   }
 
-  /** The task answers how long what counts of it took. */
+  /** The task returns the time that counts. */
   #measure(window: Window, timesMs: number[], what: string, task: () => Promise<number>): void {
     const underWay = task()
       .then((tookMs) => void timesMs.push(tookMs))
@@ -136,7 +136,7 @@ class VictimWork {
     );
   }
 
-  /** Answers how long it took beside what its backend takes. */
+  /** Returns the time taken, minus the backend's own. */
   async #callSlowly(id: number, isKept: boolean): Promise<number> {
     return Math.max(0, (await this.#call(id, 'slow', isKept)) - SLOW_MS);
   }
@@ -158,7 +158,7 @@ class VictimWork {
     });
   }
 
-  /** A session of its own: opened, used once and ended. Answers how long opening it took. */
+  /** Opens a session, uses it once and ends it. Returns how long opening it took. */
   async #visit(id: number, isKept: boolean): Promise<number> {
     const beganMs = performance.now();
     const sessionId = await this.#open(isKept);
@@ -196,7 +196,7 @@ class VictimWork {
     return tookMs;
   }
 
-  /** Once more, as clients do, when a connection that was idle turns out to be closed before anything was answered. */
+  /** Sends again, as clients do, when an idle connection turns out to be closed before any response. */
   async #send(parts: Parameters<McpCaller['request']>[0], isKept: boolean): Promise<Answer> {
     try {
       return await this.#sendOnce(parts, isKept);
@@ -255,7 +255,7 @@ const description = 'd'.repeat(toolBytes);
 const coreShare = await CoreShare.start();
 const roundTrips = await roundTripFactor();
 let work: VictimWork | undefined;
-/** Connections of calls that will not be answered. */
+/** Connections of calls that are never answered. */
 const hanging = new Set<Socket>();
 const backend = await startMcpBackend({
   tools: TOOL_NAMES.map((name) => ({ name, description, inputSchema: { type: 'object' } })),
@@ -268,7 +268,7 @@ const backend = await startMcpBackend({
     connection.once('close', () => hanging.delete(connection));
   },
 });
-// It keeps what it was sent, which this long run does not want.
+// The backend records what it received, which this long run does not need.
 setInterval(() => {
   backend.calls.length = 0;
   backend.raw.requests.length = 0;

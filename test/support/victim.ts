@@ -1,5 +1,5 @@
-// Somebody who uses the gateway at a steady pace while others misbehave: a subject, a virtual host and a healthy backend of
-// its own, all in a process of its own, so that neither the attack's load nor a test's garbage collection is in its figures.
+// A user of the gateway at a steady pace while others misbehave: a subject, a virtual host and a healthy backend of its own,
+// all in a separate process, so that its figures include neither the attack's load nor a test's garbage collection.
 //
 //   const victim = await startVictim(t, deployment);
 //   const alone = await victim.during(() => sleep(2_000));
@@ -19,31 +19,31 @@ export interface VictimHome extends Pick<Deployment, 'newSubject' | 'newVirtualH
 }
 
 export interface VictimSetup {
-  /** Between two requests. */
+  /** Interval between two requests. */
   readonly everyMs?: number;
-  /** False: every request takes a connection of its own; true: all stay on one, and with it on one worker. */
+  /** False: every request takes a connection of its own; true: all use one, and so one worker. */
   readonly keepsConnection?: boolean;
-  /** The name by which the gateway finds its backend on this machine; its address when not given. */
+  /** The name by which the gateway finds its backend on this machine; the backend's address unless given. */
   readonly backendHost?: string;
-  /** One request in ten is a call that its backend takes a while for, so that it needs several connections to it. */
+  /** One request in ten is a call that its backend takes a while over, so that it needs several connections. */
   readonly callsSlowly?: boolean;
-  /** Bytes of each of the three tools that its backend lists; small ones when not given. */
+  /** Size of each of the three tools that its backend lists; small unless given. */
   readonly toolBytes?: number;
 }
 
-/** What the victim met in a time: every answer is checked to the byte. */
+/** What the victim observed in a period: every response is checked to the byte. */
 export interface VictimReport {
-  /** Of calls, pings and lists, which take turns. What the backend of a slow call takes does not count. */
+  /** Times of calls, pings and lists, which alternate. The backend's own time for a slow call is subtracted. */
   readonly requests: Latencies;
-  /** Of `initialize` alone: a new session from time to time. */
+  /** Times of `initialize` alone: a new session from time to time. */
   readonly openings: Latencies;
-  /** How much longer work took meanwhile than on a core that nobody else uses. */
+  /** How much longer work took meanwhile than on an otherwise idle core. */
   readonly slowness: number;
-  /** How many times as long as usual a message to another socket takes on this machine, whoever is busy. */
+  /** A socket round trip on this machine as a multiple of the usual one, independent of load. */
   readonly roundTripFactor: number;
   /** Each request that was refused, wrong or not answered, in words. */
   readonly failures: readonly string[];
-  /** Calls of its backend's tool `hang`, which it will not answer, that it had at once, whoever made them. */
+  /** The most concurrent calls of its backend's tool `hang`, which is never answered, whoever made them. */
   readonly hangingMost: number;
 }
 
@@ -52,9 +52,9 @@ export type VictimOrder =
       VictimSetup,
       'backendHost' | 'toolBytes'
     >)
-  /** Begins a report; the victim goes on meanwhile. */
+  /** Begins a report; the victim continues meanwhile. */
   | { readonly kind: 'mark' }
-  /** Asks for the report of what was begun since the mark, as soon as all of it has ended. */
+  /** Asks for the report of what began since the mark, as soon as all of it has ended. */
   | { readonly kind: 'report' };
 
 export type VictimNotice =
@@ -65,7 +65,7 @@ export type VictimNotice =
 
 const program = fileURLToPath(new URL('./victim-process.js', import.meta.url));
 
-/** Resolved once its first call was answered. It ends with the test. */
+/** Resolves once its first call was answered. It ends with the test. */
 export async function startVictim(
   t: Pick<Test, 'teardown'>,
   home: VictimHome,
@@ -97,7 +97,7 @@ function withHost(url: string, host: string): string {
 }
 
 export class Victim {
-  /** Of its backend, which attackers may want to share; it has a tool `hang` that never answers. */
+  /** The URL of its backend, which attackers may want to share; it has a tool `hang` that never answers. */
   readonly backendUrl: string;
   readonly #child: ChildProcess;
 
@@ -111,7 +111,7 @@ export class Victim {
     await notice(this.#child, 'begun');
   }
 
-  /** What the victim met while the task ran. */
+  /** What the victim observed while the task ran. */
   async during(task: () => Promise<unknown>): Promise<VictimReport> {
     await this.mark();
     await task();

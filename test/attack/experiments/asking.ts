@@ -1,4 +1,4 @@
-// What a backend may ask and say, during a call and unasked, and what becomes of it where nobody reads.
+// What a backend may ask and send, during a call and unsolicited, and what becomes of it when nobody reads it.
 import { limits } from '../../../src/shared/limits.js';
 import { EventReader } from '../../support/event-reader.js';
 import type { McpBackend } from '../../support/mcp-backend.js';
@@ -12,12 +12,12 @@ const MIB = 1_048_576;
 const TASKS = { list: {}, cancel: {}, requests: { tools: { call: {} } } };
 const CAPABILITIES = { tools: { listChanged: true }, logging: {}, tasks: TASKS };
 const OFFERS = '{"sampling":{},"roots":{},"elicitation":{"form":{},"url":{}},"tasks":{"list":{},"cancel":{}}}';
-/** Of a client that can be asked for everything. */
+/** The params of a client with every capability. */
 export const PARAMS = INITIALIZE_PARAMS.replace('"capabilities":{}', `"capabilities":${OFFERS}`);
 const CHANGED = '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}';
-/** As many as go out in one write. */
+/** How many messages go out in one write. */
 const AT_ONCE = 1_000;
-/** Requests within one call, and as many notifications of tasks. */
+/** Requests within one call, and as many task notifications. */
 const ASKS = 10_000;
 
 const KINDS = ['sampling/createMessage', 'elicitation/create', 'roots/list', 'tasks/get', 'tasks/list', 'tools/call'];
@@ -44,7 +44,7 @@ async function say(stream: EventStreamBody, count: number, make: (number: number
   }
 }
 
-/** A backend that says on the client's GET and in calls what it likes. */
+/** A backend that sends what it likes on the client's GET stream and within calls. */
 export class AskingBackend {
   readonly backend: McpBackend;
   readonly streams: EventStreamBody[] = [];
@@ -92,7 +92,7 @@ export const manyAsks: Experiment = {
   },
 };
 
-/** @param changes that it tells in a call besides. */
+/** @param changes how many change notifications it sends within a call as well. */
 export async function startManyAsks(stage: Stage, changes: number): Promise<AskingBackend> {
   return AskingBackend.start(stage, async (stream) => {
     await say(stream, ASKS, ask);
@@ -102,7 +102,7 @@ export async function startManyAsks(stage: Stage, changes: number): Promise<Aski
   });
 }
 
-/** Calls such a backend, whose name is `asking`. @returns what was heard, which is as it must be. */
+/** Calls such a backend, named `asking`. @returns the outcome, checked to be the expected one. */
 export async function hearManyAsks(session: McpSession, changes: number): Promise<string> {
   const body = '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"asking-echo"}}';
   const stream = await EventReader.open(session.caller, { session: session.id, accept: BOTH_FORMS, body });
@@ -166,14 +166,14 @@ export async function startTalking(stage: Stage): Promise<AskingBackend> {
   });
 }
 
-/** Who has the sessions with the backend, whose name is `asking`. */
+/** The process that holds the sessions with the backend, named `asking`. */
 export interface UnreadHome {
   readonly openSession: () => Promise<McpSession>;
-  /** In bytes, of the process that holds most. */
+  /** In bytes, of the process that holds most memory. */
   readonly memory: () => number;
 }
 
-/** Opens streams of sessions that nobody reads, and has the backend talk on them. @returns what was seen, which is as it must be. */
+/** Opens session streams that nobody reads, and has the backend send on them. @returns the outcome, checked to be the expected one. */
 export async function leaveUnread(stage: Stage, asking: AskingBackend, home: UnreadHome): Promise<string> {
   const sessions = stage.scaled(40, 6);
   const bytesEach = stage.scaled(64, 16) * MIB;

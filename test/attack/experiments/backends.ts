@@ -1,4 +1,4 @@
-// What a backend may do to the gateway, and through it to the users of others.
+// What a backend may do to the gateway, and through it to the users of other backends.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startEverythingServer } from '../../support/everything-server.js';
 import { memberText } from '../../support/json-text.js';
@@ -10,7 +10,7 @@ import { expect, tally, type Experiment } from '../experiment.js';
 import { startHeadFirstBackend } from '../head-first-backend.js';
 
 const MIB = 1_048_576;
-/** Of one `initialize` with a sick backend beside a healthy one: a patience of a second, on a loaded machine. */
+/** For one `initialize` with a sick backend beside a healthy one: a patience of one second, on a loaded machine. */
 const OPENING_MS_MAX = 5_000;
 
 export const fatInitialize: Experiment = {
@@ -117,7 +117,7 @@ export const endlessPages: Experiment = {
   },
 };
 
-/** The text of a list that may take as long as the gateway lets it. */
+/** The text of a list that may take as long as the gateway allows. */
 async function listSlowly(session: McpSession): Promise<string> {
   const connection = await RawConnection.open(session.caller.origin, 60_000);
   try {
@@ -189,8 +189,8 @@ export const earlyAnswers: Experiment = {
     let resets = 0;
     const url = await startHeadFirstBackend(stage.scope, (connection) => {
       heads++;
-      // Events while the call is still under way, more than a caller that does not read lets through; then a reset, which
-      // meets the rest of the call.
+      // More events while the call is still under way than the gateway buffers for a caller that does not read; then a
+      // reset, in the middle of the call.
       connection.pause();
       connection.write('HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n');
       for (let turn = 0; turn < 8; turn++) connection.write(chunk);
@@ -223,7 +223,7 @@ export const metadataAddress: Experiment = {
   isOnceInShort: true,
   expected: 'a backend at a link-local or metadata address is refused by name, at once',
   async run(stage) {
-    // Of the same ranges as the real ones, and nobody's.
+    // In the same ranges as the real metadata addresses, but unused.
     const hosts = ['169.254.77.77', '[fe80::77]', '[::ffff:169.254.77.77]', '0251.254.77.77', '[fd00:ec2::77]'];
     const reasons: string[] = [];
     for (const host of hosts) {

@@ -1,5 +1,5 @@
-// What operators of the control plane meet with: a full disk, a log that nobody reads, servers that say too much, and whether
-// what is switched off is off.
+// What operators of the control plane may run into: a full disk, a log that nobody reads, servers that send too much, and
+// whether what is switched off is off.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { memberText } from '../../support/json-text.js';
 import { McpCaller, rpc } from '../../support/mcp-caller.js';
@@ -12,7 +12,7 @@ import { expect, tally, type Experiment } from '../experiment.js';
 import { ANSWER_MS_MAX, Api, HealthWatch } from './control-plane.js';
 
 const KIB = 1_024;
-/** Of a change that Redis tells the workers of, after it has told the control plane. */
+/** How soon workers must know of a change, which Redis reports to them after the control plane has its answer. */
 const TOLD_MS_MAX = 2_000;
 const ENDED_MS_MAX = 30_000;
 
@@ -61,7 +61,7 @@ export const oddVersions: Experiment = {
       connection.close();
     }
     const seen = answers.join(', ');
-    // Spaces around a value are none of it, and an empty one is said by nobody.
+    // White space around a header value is not part of it, and an empty value counts as absent.
     const refused = ['"banana" 400', '"2025-11-2" 400', '"9999-99-99" 400'];
     expect(refused.every((answer) => answers.includes(answer)) && answers.includes('"2025-11-25" 200'), seen);
     return seen;
@@ -96,7 +96,7 @@ export const switchedOff: Experiment = {
       const offAtMs = performance.now();
       const before = backend.calls.length;
       await session.call('switched-echo');
-      // Redis tells the workers of a change after it has told the control plane.
+      // Redis notifies the workers of a change after it has answered the control plane.
       if (stage.deployment.storeOptions.kind === 'redis') await until(async () => !(await isServed()), 'the change');
       const isInTime = performance.now() - offAtMs < TOLD_MS_MAX;
       const reached = stage.deployment.storeOptions.kind === 'redis' ? !isInTime : backend.calls.length > before;

@@ -1,5 +1,5 @@
-// What a server of the control plane may ask and say at `/mcp`, where one process serves everybody: as on the dataplane, and
-// the others are answered meanwhile.
+// What a server of the control plane may ask and send at `/mcp`, where one process serves everybody: the same as on the
+// dataplane, while other requests are still answered.
 import { McpCaller, type McpSession } from '../../support/mcp-caller.js';
 import { expect, type Experiment } from '../experiment.js';
 import type { Stage } from '../stage.js';
@@ -37,7 +37,7 @@ interface Served {
   readonly openSession: () => Promise<McpSession>;
 }
 
-/** A control plane of which the backend is the only server. */
+/** Starts a control plane whose only server is the backend. */
 async function serve(stage: Stage, asking: AskingBackend): Promise<Served> {
   const api = await Api.startAlone(stage);
   const registered = await api.send('POST', '/servers', { name: 'asking', url: asking.backend.url });
@@ -46,7 +46,7 @@ async function serve(stage: Stage, asking: AskingBackend): Promise<Served> {
   return { api, openSession: () => caller.openSession({ params: PARAMS }) };
 }
 
-/** What was seen, and how the control plane answered beside it. */
+/** Returns the outcome, and how the control plane answered meanwhile. */
 async function watched(api: Api, attack: () => Promise<string>): Promise<string> {
   const watch = new HealthWatch(api);
   let others = '';

@@ -10,7 +10,7 @@ import { expect, tally, type Experiment } from '../experiment.js';
 import type { Stage } from '../stage.js';
 
 const MIB = 1_048_576;
-/** Of `/health` and of a page of servers beside an attack. */
+/** For `/health`, and for a page of servers, beside an attack. */
 export const ANSWER_MS_MAX = 3_000;
 const LOOK_EVERY_MS = 50;
 
@@ -32,7 +32,7 @@ export const fatServer: Experiment = {
     };
     const api = await Api.start(stage);
     const watch = new HealthWatch(api);
-    // It passes the probe and grows afterwards, for whoever uses all servers as one; and once more for a probe.
+    // The server passes the probe and grows afterwards: first for a caller of all servers at `/mcp`, then for another probe.
     const registered = await api.send('POST', '/servers', { name: 'fat', url: slim.url });
     slim.raw.handler = grow;
     const params = JSON.parse(INITIALIZE_PARAMS) as unknown;
@@ -90,7 +90,7 @@ export const silentConnections: Experiment = {
   },
 };
 
-/** A control plane, and somebody with a good token. */
+/** A control plane, and a caller with a valid token. */
 export class Api {
   readonly #controlPlane: ControlPlane;
   readonly token: string;
@@ -100,18 +100,18 @@ export class Api {
     this.token = token;
   }
 
-  /** On the store of the gateway. */
+  /** Starts one on the store of the gateway. */
   static async start({ scope, deployment }: Stage): Promise<Api> {
     const { storeOptions, key } = deployment;
     return Api.of(await startControlPlane(scope, { storeOptions, key }));
   }
 
-  /** On a store of its own, so that its servers are all that there are. */
+  /** Starts one on a store of its own, so that its servers are the only ones. */
   static async startAlone({ scope, deployment: { key } }: Stage): Promise<Api> {
     return Api.of(await startControlPlane(scope, { key }));
   }
 
-  /** Of one that was started for something of its own. */
+  /** A caller of a control plane that was started separately. */
   static async of(controlPlane: ControlPlane): Promise<Api> {
     return new Api(controlPlane, await controlPlane.token('attacker@example.com'));
   }
@@ -125,7 +125,7 @@ export class Api {
   }
 
   async send(method: string, path: string, body?: unknown): Promise<HttpAnswer> {
-    // Long enough for what the control plane itself gives up on.
+    // Longer than any timeout of the control plane itself.
     const connection = await RawConnection.open(this.origin, 120_000);
     try {
       const text = body === undefined ? '' : JSON.stringify(body);
@@ -145,7 +145,7 @@ export class Api {
   }
 }
 
-/** Asks for health and for a page of servers at a steady pace, each time over a new connection. */
+/** Requests health and a page of servers at a steady pace, each on a new connection. */
 export class HealthWatch {
   readonly #api: Api;
   readonly #ended: Promise<void>;

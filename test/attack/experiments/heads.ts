@@ -1,13 +1,13 @@
-// What a caller may write as a request's head, and into what pieces it may cut it.
+// What a caller may send as a request's head, and how it may split it.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { encodeRequest, type RawConnection } from '../../support/raw-http.js';
 import { inParallel } from '../../support/in-parallel.js';
 import { expect, tally, type Experiment } from '../experiment.js';
 
 const MIB = 1_048_576;
-/** Of a refusal, or of the end of a connection that is not answered: after 8 to 12 s, as docs/limits.md says of the HTTP library. */
+/** For a refusal, or for closing a connection without one: after 8 to 12 s, as docs/limits.md says of the HTTP library. */
 const REFUSED_MS_MAX = 15_000;
-/** So many places within the end of the request line are where the HTTP library answers 505, as docs/limits.md says. */
+/** At how many places in the tail of the request line a split makes the HTTP library answer 505, as docs/limits.md says. */
 const UNREADABLE_CUTS_MAX = 11;
 const PING = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
 
@@ -23,7 +23,7 @@ export const headRequests: Experiment = {
       connection.write(encodeRequest(stage.origin, { method: 'HEAD', path, headers: [] }));
       const { status } = await connection.readAnswer('HEAD');
       connection.write(encodeRequest(stage.origin, caller.request({ session: 'nobody', body: PING })));
-      // A body behind the first answer would be read as the head of this one.
+      // If HEAD had a response body, it would be read as the head of this response.
       const behind = await statusOf(connection.readAnswer());
       statuses.push(`${path === '/gw-rs/health' ? 'health' : 'other'} ${status}, then ${behind}`);
     }
@@ -64,7 +64,7 @@ export const splitRequests: Experiment = {
   },
 };
 
-/** Heads that are refused, and what may be said to them. */
+/** Heads that must be refused, and the possible outcomes. */
 const REFUSED_HEADS: Readonly<
   Record<string, { readonly lines: readonly string[]; readonly statuses: readonly string[] }>
 > = {
@@ -104,7 +104,7 @@ export const refusedHeads: Experiment = {
   },
 };
 
-/** Whether one more request on a connection has an answer. */
+/** Whether one more request on a connection is answered. */
 async function behind(connection: RawConnection, path: string, host: string): Promise<string> {
   connection.write(`HEAD ${path} HTTP/1.1\r\n${host}\r\n\r\n`);
   return (await statusOf(connection.readHead())) === 'cut off' ? ', closed' : ', goes on';
@@ -138,7 +138,7 @@ export const largeInitialize: Experiment = {
   },
 };
 
-/** The status of an answer, or the fact that none came. */
+/** The status of a response, or the fact that none came. */
 export async function statusOf(answer: Promise<{ readonly status: number }>): Promise<string> {
   try {
     return String((await answer).status);

@@ -6,7 +6,7 @@ import type { Stage } from '../stage.js';
 import { statusOf } from './heads.js';
 
 const MIB = 1_048_576;
-/** Names of what every object has, and methods of others' protocols. */
+/** Names of properties that every object has, and methods of other protocols. */
 const ODD_METHODS = ['CONSTRUCTOR', '__PROTO__', 'TOSTRING', 'HASOWNPROPERTY', 'VALUEOF', 'PATCH', 'PURGE', 'M-SEARCH'];
 
 export const oddMethods: Experiment = {
@@ -112,7 +112,7 @@ export const tokenSpellings: Experiment = {
     const lanes = await Promise.all(Array.from({ length: 8 }, () => stage.kept(caller)));
     await inParallel(lanes, lanes.length, async (lane) => {
       for (let turn = 0; turn < count / lanes.length; turn++) {
-        // Spaces between the signature's characters, a different set of places each time.
+        // Spaces between the characters of the signature, in a different set of places each time.
         const places = (turn * lanes.length + lanes.indexOf(lane) + 1).toString(2);
         const spaced = [...places].map((bit, at) => signature.charAt(at) + (bit === '1' ? ' ' : '')).join('');
         const token = `${head}.${payload}.${spaced}${signature.slice(places.length)}`;
@@ -127,7 +127,7 @@ export const tokenSpellings: Experiment = {
   },
 };
 
-/** Framings of which two readers could think differently; `{length}` is that of what is hidden in the body. */
+/** Framings that two readers could interpret differently; `{length}` is the length of the request hidden in the body. */
 const AMBIGUOUS: readonly string[] = [
   'content-length: {length}\r\ntransfer-encoding: chunked',
   'transfer-encoding: chunked\r\ncontent-length: {length}',
@@ -142,7 +142,7 @@ const AMBIGUOUS: readonly string[] = [
   'content-length: 0\ntransfer-encoding: chunked',
 ];
 
-/** Codings that are not `chunked` alone: refused, and read as chunks all the same. */
+/** Codings other than plain `chunked`: refused, although the body is read as chunks. */
 const OTHER_CODINGS: readonly string[] = [
   'transfer-encoding: xchunked',
   'transfer-encoding: chunked, identity',
@@ -182,7 +182,7 @@ async function smuggle(stage: Stage, framings: readonly string[]): Promise<strin
     statuses.push(await statusOf(connection.readHead()));
     connection.close();
   });
-  // A call of our own behind them: whatever was hidden would have come before.
+  // A regular call after them: a hidden request would have been carried out before it.
   const answer = await session.call('one-echo', '{"text":"last"}');
   const carriedOut = backend.calls.flatMap(({ argumentsText }) => /hidden[^"]*/.exec(argumentsText ?? '')?.[0] ?? []);
   const seen = `${framings.length} requests: ${tally(statuses)}; carried out: ${carriedOut.join(', ') || 'none'}`;

@@ -1,4 +1,4 @@
-// Host names of backends that nobody answers for, or that mean something else a moment later.
+// Host names of backends for which no name server answers, or whose addresses change a moment later.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inParallel } from '../../support/in-parallel.js';
 import { expect, tally, type Experiment } from '../experiment.js';
@@ -23,7 +23,7 @@ export const silentNameServer: Experiment = {
     await inParallel([...Array(stage.scaled(20, 6)).keys()], 4, async () => {
       statuses.push((await caller.initialize()).status);
     });
-    // The victim's name is asked for every second; now nobody answers.
+    // The victim's name is looked up every second; from now on the name server does not answer.
     nameServer.isSilent = true;
     await sleep(3_000);
     const seen = `${tally(statuses)}, ${nameServer.countOf(names[0] ?? '')} questions for one name in ${Math.round(performance.now() - beganMs)} ms`;
@@ -35,7 +35,7 @@ export const silentNameServer: Experiment = {
   },
 };
 
-/** Until an address that was kept is asked for again. */
+/** The time until a cached address is looked up again. */
 const REBOUND_MS_MAX = 15_000;
 
 export const rebind: Experiment = {

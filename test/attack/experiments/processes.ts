@@ -1,4 +1,4 @@
-// What becomes of a gateway's processes, and who notices.
+// Failures of a gateway's processes, and who notices them.
 import { rmSync } from 'node:fs';
 import { ownerOf } from '../../../src/worker/session-id.js';
 import type { Deployment } from '../../support/deployment.js';
@@ -9,12 +9,12 @@ import { expect, tally, type Experiment } from '../experiment.js';
 import { runDirectoryOf } from '../run-directory.js';
 import type { Stage } from '../stage.js';
 
-/** Of a worker that is started anew, on a machine that has other things to do. */
+/** For a worker to be replaced, on a machine with other load. */
 const REPLACED_MS_MAX = 60_000;
 const DEBUG = ['--log-level', 'debug'];
 const LINES_MAX = 200;
 
-/** A session over a connection that is kept: both belong to one worker. */
+/** A session and a kept connection that belong to the same worker. */
 interface Line {
   readonly slot: number;
   readonly session: McpSession;
@@ -57,7 +57,7 @@ export const runDirectoryRemoved: Experiment = {
     await loads.end();
     const seen = `${loads.answers()} calls, ${loads.failures.length} failed`;
     expect(loads.failures.length === 0, `${seen}: ${loads.failures.slice(0, 3).join(' | ')}`);
-    // Fresh connections reach every worker, so most of these calls take a hop, to the new worker as well.
+    // Fresh connections reach every worker, so most of these calls take a hop, also to the new worker.
     const backend = await stage.backend();
     const caller = await stage.caller({ one: { url: backend.url } });
     const statuses: number[] = [];
@@ -111,7 +111,7 @@ export const massEnd: Experiment = {
   },
 };
 
-/** A line to every worker, and one worker to lose. */
+/** A line to every worker, and one worker to kill. */
 async function linesAndVictim(stage: Stage): Promise<{ pid: number; others: Line[] }> {
   const { deployment } = stage;
   const slots = deployment.workerCount;
@@ -135,7 +135,7 @@ async function openLine(stage: Stage, caller: McpCaller, slots: number): Promise
   return { slot: ownerOf(session.id, slots), session };
 }
 
-/** Resolved when the gateway has as many workers as before, without that one, and all of them listen. */
+/** Resolves when the gateway has as many workers as before, without the lost one, and all of them listen. */
 async function isBack({ gateway, workerCount }: Deployment, lostPid: number): Promise<void> {
   const listening = (): number => gateway.logs.filter(({ msg }) => msg === 'worker listening').length;
   const deadlineMs = performance.now() + REPLACED_MS_MAX;

@@ -1,5 +1,5 @@
-// A proxy in front that gives up on a silent answer, as nginx does after 60 s unless it is told, and many operators after less:
-// with nothing set at the gateway, what takes longer arrives.
+// A proxy in front that gives up on a silent response, as nginx does after 60 s by default, and sooner in many setups: with the
+// gateway's defaults, responses that take longer still arrive.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EventReader } from '../../support/event-reader.js';
 import { McpCaller, rpc } from '../../support/mcp-caller.js';
@@ -36,7 +36,7 @@ export const slowAnswers: Experiment = {
       ...{ method: 'GET', session: session.id, accept: 'text/event-stream' },
     });
     await until(() => streams.length === 1, "the backend's stream");
-    // On connections of their own: most of them hop.
+    // On connections of their own, so that most of them hop.
     const calls = Array.from({ length: 8 }, (_, id) => session.call('one-echo', '{"n":1.0}', { id: String(id) }));
     const answers = await Promise.all(calls);
     await streams[0]!.event(MESSAGE);

@@ -1,4 +1,4 @@
-// A worker that stands still, and a gateway that is started where one runs already.
+// A worker that stands still, and a gateway that is started where another one runs already.
 import type { ProgramExit } from '../../support/gateway.js';
 import { launchProgram, storeOptionWords } from '../../support/gateway.js';
 import { findFreePort } from '../../support/free-port.js';
@@ -7,7 +7,7 @@ import { createScratchDirectory } from '../../support/scratch-directory.js';
 import { expect, type Experiment } from '../experiment.js';
 
 const HANG_MS = 2_000;
-/** From the moment at which a worker stands still until calls are answered again, on a machine that has other things to do. */
+/** From when a worker stands still until calls are answered again, on a machine with other load. */
 const ANSWERED_MS_MAX = 60_000;
 
 export const workerStopped: Experiment = {

@@ -1,8 +1,8 @@
-// A program on an SDK in another language, told what to do and heard in lines of JSON.
+// A program on an SDK in another language, which takes orders and reports results as lines of JSON.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
 
-/** What a program tells: the answer to what it was told to do (`id`, with `text`, or with `why` it could not), or an event. */
+/** What a program reports: the outcome of an order (`id`, with `text`, or with `why` it failed), or an event. */
 export interface Told {
   readonly id?: number;
   readonly text?: string;
@@ -14,11 +14,11 @@ export interface Told {
   readonly tool?: string;
 }
 
-/** What it is told to do with what. */
+/** What to do, and with what. */
 export interface Order {
   readonly do: string;
   readonly name?: string;
-  /** The order that is given up. */
+  /** The id of the order to cancel. */
   readonly of?: number;
 }
 
@@ -49,12 +49,12 @@ export class ForeignProgram {
     createInterface({ input: process.stdout! }).on('line', (line) => this.#onTold(JSON.parse(line) as Told));
   }
 
-  /** @returns it with the first event that it has told, which is that it is ready; rejects where it has failed. */
+  /** @returns the program and its first event, which says that it is ready; rejects when it fails to start. */
   static async start(
     [command = '', ...words]: readonly string[],
     onEvent: (told: Told) => void,
   ): Promise<readonly [ForeignProgram, Told]> {
-    // Python would put what it has compiled beside its sources.
+    // Otherwise Python would write compiled files beside its sources.
     const env = { ...process.env, PYTHONDONTWRITEBYTECODE: '1' };
     const child = spawn(command, words, { stdio: ['pipe', 'pipe', 'pipe'], env });
     let first: Told | undefined;
@@ -69,7 +69,7 @@ export class ForeignProgram {
     return [program, first!];
   }
 
-  /** @param onId hears the number of the order, by which it can be given up. */
+  /** @param onId receives the order's id, with which it can be cancelled. */
   async tell(order: Order, onId?: (id: number) => void): Promise<string> {
     const id = ++this.#lastId;
     try {
@@ -83,12 +83,12 @@ export class ForeignProgram {
     }
   }
 
-  /** Of what nothing is heard again. */
+  /** Sends an order without waiting for its outcome. */
   say(order: Order): void {
     this.#write({ id: ++this.#lastId, ...order });
   }
 
-  /** Resolves when it has taken its leave, or was made to. */
+  /** Resolves when the program has ended by itself, or was killed. */
   async close(): Promise<void> {
     const { exitCode, signalCode } = this.#process;
     if (exitCode !== null || signalCode !== null) return;

@@ -1,4 +1,5 @@
-// The SDKs of other languages as kinds of clients and backends: the same face as those of this language, over programs of theirs.
+// The SDKs of other languages as kinds of clients and backends: the same interface as those of TypeScript, implemented by foreign
+// programs.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { until } from '../../support/until.js';
 import { Deeds, type BackendKind, type EraBackend } from '../backends.js';
@@ -7,7 +8,7 @@ import { ForeignProgram, type Told } from './foreign-program.js';
 import type { SdkPrograms } from './preparation.js';
 
 const TOUCH_EVERY_MS = 20;
-/** Of version 1 for Python the client tells nobody that a call was given up. */
+/** The client of the Python SDK 1 does not notify anyone that a call was cancelled. */
 const SILENT = 'this SDK’s client tells nobody that it gives a call up';
 
 interface ClientRow {
@@ -19,7 +20,7 @@ interface ClientRow {
 const CLIENT_ROWS: readonly ClientRow[] = [
   { sdk: 'Python 1', era: 'legacy', cannot: { cancel: SILENT } },
   ...['legacy', 'modern', 'auto'].map((era) => ({ sdk: 'Python 2', era })),
-  // What it speaks it finds out, unless it is told to begin with a session.
+  // The Go client negotiates, unless it is told to begin with a session.
   ...['legacy', 'auto'].map((era) => ({ sdk: 'Go', era })),
 ];
 

@@ -1,5 +1,5 @@
-// Makes the programs on the SDKs of Python and Go ready to be run: a virtual environment for each version of the one, a binary of the
-// other, in a folder of their own that is used again while what they are made of is the same.
+// Prepares the programs on the SDKs of Python and Go: a virtual environment for each version of the Python SDK and a Go binary, in a
+// folder of their own that is reused until their sources change.
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -8,11 +8,11 @@ import { promisify } from 'node:util';
 import { projectRoot } from '../../support/gateway.js';
 
 export interface SdkPrograms {
-  /** The command to which era, URL and token are added. */
+  /** The command to which era, URL and token are appended. */
   clientOf(sdk: string): readonly string[];
-  /** The command to which the era is added. */
+  /** The command to which the era is appended. */
   backendOf(sdk: string): readonly string[];
-  /** What is tried here, with versions. */
+  /** The SDKs that are tried, with their versions. */
   readonly versions: readonly string[];
 }
 
@@ -22,7 +22,7 @@ const PYTHON = join(SOURCES, 'python');
 const GO = join(SOURCES, 'go');
 const OUTPUT_BYTES_MAX = 64 * 1_024 * 1_024;
 
-/** @param directory where they are kept; rejects where Python or Go, or a package of theirs, is not to be had. */
+/** @param directory where the programs are kept; rejects when Python, Go or one of their packages is not available. */
 export async function prepareSdks(directory: string): Promise<SdkPrograms> {
   mkdirSync(directory, { recursive: true });
   const pythons = { 'Python 1': await environment(directory, '1'), 'Python 2': await environment(directory, '2') };
@@ -38,7 +38,7 @@ export async function prepareSdks(directory: string): Promise<SdkPrograms> {
   };
 }
 
-/** As they are written down beside the programs. */
+/** The versions recorded beside the programs' sources. */
 export function versionsOfOthers(): readonly string[] {
   const python = ['1', '2'].map((major) => readFileSync(join(PYTHON, requirementsOf(major)), 'utf8').split('==')[1]);
   const go = /go-sdk v(\S+)/.exec(readFileSync(join(GO, 'go.mod'), 'utf8'))?.[1];
@@ -56,7 +56,7 @@ function requirementsOf(major: string): string {
   return `requirements-${major}.txt`;
 }
 
-/** @returns the interpreter of a virtual environment that has this version of the SDK. */
+/** @returns the interpreter of a virtual environment with this version of the SDK. */
 async function environment(directory: string, major: string): Promise<string> {
   const place = join(directory, `python-${major}`);
   const interpreter = join(place, 'bin', 'python');
@@ -75,7 +75,7 @@ async function goProgram(directory: string): Promise<string> {
   const sources = files.map((name) => readFileSync(join(GO, name), 'utf8')).join('\0');
   await once(join(directory, 'go-sdk.made-of'), createHash('sha256').update(sources).digest('hex'), async () => {
     const caches = { GOMODCACHE: join(directory, 'go-modules'), GOCACHE: join(directory, 'go-build') };
-    // What it has fetched can be removed like anything else.
+    // Makes the downloaded modules removable like any other files.
     const environment = { ...process.env, ...caches, GOFLAGS: '-mod=readonly -modcacherw' };
     await command('go', ['build', '-o', binary, '.'], { cwd: GO, env: environment });
   });

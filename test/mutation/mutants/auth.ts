@@ -1,4 +1,4 @@
-// Slips in telling who somebody is.
+// Slips in authenticating callers.
 import { mutantsOf, type Mutant } from '../mutant.js';
 
 export const authMutants: readonly Mutant[] = [

@@ -1,4 +1,4 @@
-// Slips in batches: which are refused, what becomes of their members, and what waits for a slow caller.
+// Slips in batches: which are refused, what happens to their members, and what waits for a slow caller.
 import { mutantsOf, type Mutant } from '../mutant.js';
 
 const EXCHANGE = ['relay/batch-exchange', 'relay/dispatch/batch'];

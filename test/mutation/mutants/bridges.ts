@@ -1,5 +1,5 @@
-// Mutants of what is between the eras of MCP, and of tools that are searched for: whose state, lease or catalogue it is, and what edits of
-// messages must not let through.
+// Slips in the bridges between the eras of MCP, and in searched tools: whose state, lease or catalogue it is, and what edits of messages
+// must not let through.
 import { mutantsOf, type Mutant } from '../mutant.js';
 
 const STATES = ['relay/modern/request-state', 'relay/modern/held-call'];

@@ -1,4 +1,4 @@
-// Slips in streams that outlive their connection: what is kept of them, for how long, and what a client gets that comes back.
+// Slips in streams that outlive their connection: what is kept of them, for how long, and what a returning client gets.
 import { mutantsOf, type Mutant } from '../mutant.js';
 
 const KEEPING = ['relay/stream/stream-keeper', 'relay/stream/caller-stream'];

@@ -1,4 +1,4 @@
-// Mutants of users' own grants at backends: whose they are, who renews them, and what of a backend's word is believed.
+// Slips in users' own grants at backends: whose they are, who renews them, and which statements of a backend are trusted.
 import { mutantsOf, type Mutant } from '../mutant.js';
 
 const TOKENS = ['upstream/credentials/user-tokens'];

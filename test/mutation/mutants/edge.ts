@@ -1,4 +1,4 @@
-// Slips at the HTTP edge of a worker: heads, bodies, answers, callers that are slow or go away.
+// Slips at the HTTP edge of a worker: heads, bodies, responses, callers that are slow or disconnect.
 import { mutantsOf, type Mutant } from '../mutant.js';
 
 const EXCHANGE = ['worker/edge/edge-exchange'];

@@ -1,4 +1,4 @@
-// Slips in looking names up.
+// Slips in name resolution.
 import { mutantsOf, type Mutant } from '../mutant.js';
 
 const NAMES = ['names/name-turns', 'names/name-staleness', 'names/names'];

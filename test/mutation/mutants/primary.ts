@@ -1,4 +1,4 @@
-// Slips in starting, watching and ending workers.
+// Slips in starting, watching and stopping workers.
 import { mutantsOf, type Mutant } from '../mutant.js';
 
 export const primaryMutants: readonly Mutant[] = [

@@ -1,4 +1,4 @@
-// Slips in what is known of reaching a backend.
+// Slips in the knowledge of whether a backend can be reached.
 import { mutantsOf, type Mutant } from '../mutant.js';
 
 const CIRCUIT = ['upstream/reach/origin-circuit'];

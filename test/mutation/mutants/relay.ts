@@ -1,4 +1,4 @@
-// Slips in what passes besides tools: URIs and names, gates, what backends ask, streams that nobody has asked for.
+// Slips in what is relayed besides tools: URIs and names, gates, requests by backends, unsolicited streams.
 import { mutantsOf, type Mutant } from '../mutant.js';
 
 const ROWS = 'spec/prompts-resources';
@@ -907,7 +907,7 @@ export const relayMutants: readonly Mutant[] = [
   ),
 ];
 
-/** In what only shows with a gateway and its backends. */
+/** Those that show only with a gateway and its backends. */
 export const relayedMutants: readonly Mutant[] = [
   ...mutantsOf(
     'src/relay/session/experimental.ts',

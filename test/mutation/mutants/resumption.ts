@@ -1,4 +1,4 @@
-// Slips in answers of backends that are gone on with after their stream has ended.
+// Slips in resuming responses of backends after their stream has ended.
 import { mutantsOf, type Mutant } from '../mutant.js';
 
 const RESUMING = ['upstream/rpc/resumption'];

@@ -1,4 +1,4 @@
-// Slips in shares, queues and memory: what keeps one subject from being everybody's trouble.
+// Slips in shares, queues and memory: in what keeps one subject from harming the others.
 import { mutantsOf, type Mutant } from '../mutant.js';
 
 export const sharedMutants: readonly Mutant[] = [

@@ -1,4 +1,4 @@
-// Slips in what is the same for both stores: keys, swaps, and user configs as they are read.
+// Slips in what both stores have in common: keys, swaps, and the reading of user configs.
 import { mutantsOf, type Mutant } from '../mutant.js';
 
 export const configMutants: readonly Mutant[] = [

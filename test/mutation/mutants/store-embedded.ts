@@ -1,4 +1,4 @@
-// Slips in the store inside the machine.
+// Slips in the embedded store.
 import { mutantsOf, type Mutant } from '../mutant.js';
 
 const EMBEDDED_RECORDS = [

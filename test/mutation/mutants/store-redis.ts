@@ -1,4 +1,4 @@
-// Slips in the store in Redis: what is known of a config, and the records.
+// Slips in the Redis store: its knowledge of configs, and the records.
 import { mutantsOf, type Mutant } from '../mutant.js';
 
 const REDIS_RECORDS = ['store/redis-records', 'store/record-store'];

@@ -1,4 +1,4 @@
-// Slips in tasks: whose they are, under which id each side knows them, and what is put into messages for that.
+// Slips in tasks: who owns them, the id that each side knows them by, and the corresponding edits of messages.
 import { mutantsOf, type Mutant } from '../mutant.js';
 
 export const taskMutants: readonly Mutant[] = [

@@ -1,4 +1,4 @@
-// Slips on the way to a backend and back: connections and who may use them, calls, lists, and the sessions that they are in.
+// Slips on the way to a backend and back: connections and who may use them, calls, lists, and their upstream sessions.
 import { mutantsOf, type Mutant } from '../mutant.js';
 
 const CONNECTION = ['upstream/http1/http1-connection', 'upstream/http1/http1-upstream'];
