@@ -1,4 +1,4 @@
-// Builds one of four trees, or all of them:
+// Builds a tree, or several:
 //   production  dist/            src/, and ui/ as static files in dist/ui, without src/bootstrap (the optional feature's code is not in it)
 //   bootstrap   dist-bootstrap/  all of src/
 //   test        build/           src/, test/, bench/ and demo/, for the test runner and the benches

@@ -74,6 +74,6 @@ export async function disconnect({ name }: { readonly name: string }, { connecti
   const isWithdrawn = (answer as { readonly revocation: string }).revocation === 'revoked';
   const advice = isWithdrawn
     ? ''
-    : ' Its authorization server was not told, or refused: withdraw the consent there, too.';
+    : ' The consent could not be withdrawn at its authorization server: withdraw it there, too.';
   return { answer, text: `Disconnected ${printable(name)}.${advice}\n` };
 }

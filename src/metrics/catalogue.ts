@@ -73,12 +73,12 @@ export const metricFamilies = {
   },
   switchyard_token_verifications_total: {
     type: 'counter',
-    help: 'Tokens looked at, by what came of it; remembered ones were good before.',
+    help: 'Token verifications, by result; remembered ones had been verified as valid before.',
     labels: ['result'],
   },
   switchyard_spans_total: {
     type: 'counter',
-    help: 'Spans for the collector of traces: exported, dropped for want of room, or failed because it has not taken them.',
+    help: 'Spans for the collector of traces: exported, dropped because the queue was full, or failed because the collector did not accept them.',
     labels: ['result'],
   },
   switchyard_event_loop_delay_seconds: {

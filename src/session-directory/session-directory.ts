@@ -284,7 +284,8 @@ export class SessionDirectory {
   #onUnheard(count: number): void {
     this.#unheardCount += count;
     const fields = { unheardCount: this.#unheardCount };
-    const words = 'a process did not say that it has heard of the end of a session: it may serve it once more';
+    const words =
+      'another process did not confirm that it knows of the end of a session: it may still accept a request for it';
     this.#log.warn(this.#options.logger, words, fields, words);
   }
 

@@ -45,7 +45,7 @@ export class RedisClusterLink implements StoreLink {
         const node = this.#nodeAt(address);
         for (let slot = first; slot <= last; slot++) this.#nodeOfSlot.set(slot, node);
       }
-      if (this.#nodeOfSlot.size < SLOTS) throw new Error('the cluster does not have all of its slots');
+      if (this.#nodeOfSlot.size < SLOTS) throw new Error('some slots of the cluster are assigned to no node');
       await Promise.all([...this.#nodes.values()].map(({ link }) => link.open()));
     } catch (error) {
       this.#lose(messageOf(error));

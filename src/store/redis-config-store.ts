@@ -79,7 +79,7 @@ export class RedisConfigStore implements ConfigStore {
       return await command();
     } catch (error) {
       // No `cause`: ioredis errors carry the value.
-      throw new ConfigStoreFault(`${this.place} did not do it: ${messageOf(error)}`);
+      throw new ConfigStoreFault(`${this.place} did not carry out the command: ${messageOf(error)}`);
     }
   }
 }

@@ -75,7 +75,7 @@ async function askNode(access: RedisAccess, address: ListenAddress): Promise<rea
   return (answer as readonly SlotRange[]).map(([first, last, [host, port]]) => {
     // The caller loops over the range, which must therefore be bounded.
     if (!isSlot(first) || !isSlot(last))
-      throw new Error(`${addressInWords(address)}: it names slots that there are not`);
+      throw new Error(`${addressInWords(address)}: it names slots that do not exist`);
     // Without a host, the address is that of the node that was asked.
     return { first, last, address: { host: host === null || host === '' ? address.host : host, port } };
   });

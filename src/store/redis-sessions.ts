@@ -151,7 +151,7 @@ export class RedisSessions implements SealedSessions {
     this.peers.isDeaf = true;
     this.#logger.warn(
       { reason },
-      'Redis does not let this process hear of sessions that others end: it may serve them a moment longer',
+      'cannot subscribe to the ends of sessions in Redis: this process may still serve sessions that other processes have ended',
     );
   }
 

@@ -8,5 +8,5 @@ export async function retrySwap<Result>(attempt: () => Promise<Result | undefine
     const result = await attempt();
     if (result !== undefined) return result;
   }
-  throw new RecordStoreFault('the records are being changed by others all the time');
+  throw new RecordStoreFault('other processes keep changing the same records: try again');
 }

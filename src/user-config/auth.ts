@@ -100,7 +100,8 @@ function userFault({ issuer, client_id: client, client_secret: secret, ...asked 
 
 function clientFault({ token_endpoint: endpoint, client_id: client, client_secret: secret, ...asked }: OAuthAuth) {
   if (!isEndpoint(endpoint)) return '.token_endpoint must be an http or https URL without credentials and fragment';
-  if (client === '' || client.length > limits.oauthMemberCharsMax) return '.client_id must be present, and shorter';
+  if (client === '' || client.length > limits.oauthMemberCharsMax)
+    return `.client_id must be 1 to ${limits.oauthMemberCharsMax} characters`;
   const { scope, resource, audience } = asked;
   for (const [name, value] of Object.entries({ scope, resource, audience })) {
     if (value !== undefined && (value === '' || value.length > limits.oauthMemberCharsMax))

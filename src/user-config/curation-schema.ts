@@ -68,7 +68,12 @@ export function samePrefixes(backends: ReadonlyMap<string, CuratedBackend>): z.c
     else {
       // At least one of the two has this prefix from its config: report that one.
       const path = [prefix === undefined ? other : backend, 'prefix'];
-      issues.push({ code: 'custom', message: 'is that of another backend', path, input: backends });
+      issues.push({
+        code: 'custom',
+        message: 'is already the prefix of another backend: choose a different one',
+        path,
+        input: backends,
+      });
     }
   }
   return issues;
@@ -105,7 +110,7 @@ export function oddNames(backendName: string, { prefix, ...kinds }: CuratedBacke
 /** The function names allowed by the model interfaces to which most clients pass tools on. */
 const CLIENTS_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 const ODD_NAME =
-  'makes a name that not every client accepts: with the prefix, OpenAI’s functions and others’ are [A-Za-z0-9_-]{1,64}';
+  'makes a name that not every client accepts: with its prefix, a name should match [A-Za-z0-9_-]{1,64}, as OpenAI and others require';
 
 /** Bare names of the items whose name an earlier item already has. */
 export function repeatedNames(members: CuratedMembers): string[] {
@@ -126,7 +131,12 @@ function faultsOf(members: CuratedMembers): z.core.$ZodRawIssue[] {
 
 function sameNames(members: CuratedMembers): z.core.$ZodRawIssue[] {
   return repeatedNames(members).map((bareName) => ({
-    ...{ code: 'custom', message: 'is that of another one', path: [bareName, 'name'], input: members },
+    ...{
+      code: 'custom',
+      message: 'is already the name of another tool or prompt: choose a different one',
+      path: [bareName, 'name'],
+      input: members,
+    },
   }));
 }
 

@@ -18,7 +18,7 @@ export const meanings: Readonly<Record<string, JsonSchema>> = {
   'virtual_hosts.*.exposure': {
     description: 'search: tools/list has find_tools and call_tool alone, with which all others are found and called.',
   },
-  'virtual_hosts.*.backends.*.name': { description: 'Means nothing: the name is the key of the backend.' },
+  'virtual_hosts.*.backends.*.name': { description: 'Ignored: the key of the backend in `backends` is its name.' },
   'virtual_hosts.*.backends.*.url': {
     description: 'The MCP endpoint. http: needs --upstream-connection-mode plain-text-or-tls.',
     pattern: '^[Hh][Tt][Tt][Pp][Ss]?://[^/?#@]+([/?#]|$)',
@@ -31,7 +31,7 @@ export const meanings: Readonly<Record<string, JsonSchema>> = {
   },
   'virtual_hosts.*.backends.*.auth': {
     description:
-      'What the backend wants to see; secrets are named, as {"file": …} in --secrets-directory or {"secret": …} of the store.',
+      'The credentials that the backend requires; secrets are referred to by name, as {"file": …} in --secrets-directory or {"secret": …} of the store.',
   },
   'virtual_hosts.*.backends.*.allowed_tool_names': {
     description: 'Bare names of tools; anything else is neither listed nor callable. An empty list allows all.',
@@ -50,7 +50,7 @@ export const meanings: Readonly<Record<string, JsonSchema>> = {
   'virtual_hosts.*.backends.*.tools.*.hidden': { description: 'Neither listed nor callable.' },
   'virtual_hosts.*.backends.*.tools.*.hidden_arguments': { description: 'Not shown, and not to be given.' },
   'virtual_hosts.*.backends.*.tools.*.fixed_arguments': {
-    description: 'Not shown, not to be given, and put into every call with these values.',
+    description: 'Not shown, not accepted from clients, and sent with every call with these values.',
   },
   'virtual_hosts.*.backends.*.prompts': { description: 'The same of prompts.' },
   'virtual_hosts.*.backends.*.exposes': { description: 'Which kinds pass at all, whatever the lists say.' },

@@ -185,7 +185,9 @@ t.test('a machine that has not yet read a notification from Redis', async (t: Te
     const deletion = shared.delete();
     t.equal((await alone.delete()).status, 200, 'nobody else has it');
     t.equal((await deletion).status, 200);
-    const line = await first.gateway.waitForLog(({ msg }) => String(msg).includes('has heard of the end of a session'));
+    const line = await first.gateway.waitForLog(({ msg }) =>
+      String(msg).includes('did not confirm that it knows of the end of a session'),
+    );
     t.equal(line['unheardCount'], 1);
     proxy.release();
     await until(async () => (await there(shared).call('one-echo')).status === 404, 'it to hear of it');
@@ -196,7 +198,9 @@ t.test('a machine that has not yet read a notification from Redis', async (t: Te
     t.ok(await isEchoed(there(session), 1));
     await second.gateway.stop();
     t.equal((await session.delete()).status, 200);
-    const lines = first.gateway.logs.filter(({ msg }) => String(msg).includes('has heard of the end of a session'));
+    const lines = first.gateway.logs.filter(({ msg }) =>
+      String(msg).includes('did not confirm that it knows of the end of a session'),
+    );
     t.equal(lines.length, 1, 'nobody was waited for');
   });
 });

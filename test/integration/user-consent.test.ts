@@ -354,7 +354,7 @@ t.test('on the embedded store', async (t) => {
     t.equal(issuer.searchParams.get('iss'), server.issuer);
     const stranger = new ConsentBrowser('mallory-there');
     const foreign = await outcome(stranger, callback);
-    t.same(foreign, [403, 'This was started in another browser: nothing was connected.']);
+    t.same(foreign, [403, 'This consent was started in another browser: nothing was connected.']);
     t.match(await outcome(browser, callback), [410, /already completed/], 'and it is over with that');
     t.equal((await callOf(session)).error?.code, -32042, 'nothing was connected');
 

@@ -398,7 +398,7 @@ t.test('a call that repeats what the gateway adds for a session is refused', asy
   for (const params of forms) {
     const body = Buffer.from(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`);
     const { error } = await answerOf(caller.request({ body }));
-    t.match(error, { code: -32603, message: /put _meta first, without requestState/ }, params.slice(0, 60));
+    t.match(error, { code: -32603, message: /without requestState and inputResponses/ }, params.slice(0, 60));
   }
   t.equal(backend.requests.length, count, 'the backend has got none of them');
 });

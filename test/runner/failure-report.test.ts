@@ -93,44 +93,47 @@ t.test('a line for each file, and no more where nothing fails', async (t) => {
   ]);
 });
 
-t.test('every failure is reported with its file, its subtests and its diagnostics, and named again at the end', async (t) => {
-  const lines = await report(`TAP version 14\n${good}${bad}${killed}\n1..3\n`);
-  const equal = [
-    '    build/test/bad.test.js > outer > inner > should be equal',
-    '        at: test/bad.test.ts:12:5',
-    '        diff:',
-    '          --- expected',
-    '          +++ actual',
-    '          @@ -1,1 +1,1 @@',
-    '          -1',
-    '          +2',
-  ];
-  const buffered = '    build/test/bad.test.js > fails as well > in here';
-  const dead = ['    build/test/killed.test.js', '        signal: SIGKILL', '        exitCode: null'];
-  t.same(lines, [
-    '    ok    1.2 s  build/test/good.test.js',
-    'FAILED   56.8 s  build/test/bad.test.js',
-    ...equal,
-    buffered,
-    '    It also wrote:',
-    '            a line that is no TAP',
-    'FAILED    0.1 s  build/test/killed.test.js',
-    ...dead,
-    '',
-    'What failed, in full:',
-    ...equal,
-    buffered,
-    ...dead,
-    '',
-    'What failed:',
-    equal[0],
-    buffered,
-    dead[0],
-    '',
-    '3 test files, 8 assertions: 3 failures',
-    '',
-  ]);
-});
+t.test(
+  'every failure is reported with its file, its subtests and its diagnostics, and named again at the end',
+  async (t) => {
+    const lines = await report(`TAP version 14\n${good}${bad}${killed}\n1..3\n`);
+    const equal = [
+      '    build/test/bad.test.js > outer > inner > should be equal',
+      '        at: test/bad.test.ts:12:5',
+      '        diff:',
+      '          --- expected',
+      '          +++ actual',
+      '          @@ -1,1 +1,1 @@',
+      '          -1',
+      '          +2',
+    ];
+    const buffered = '    build/test/bad.test.js > fails as well > in here';
+    const dead = ['    build/test/killed.test.js', '        signal: SIGKILL', '        exitCode: null'];
+    t.same(lines, [
+      '    ok    1.2 s  build/test/good.test.js',
+      'FAILED   56.8 s  build/test/bad.test.js',
+      ...equal,
+      buffered,
+      '    It also wrote:',
+      '            a line that is no TAP',
+      'FAILED    0.1 s  build/test/killed.test.js',
+      ...dead,
+      '',
+      'What failed, in full:',
+      ...equal,
+      buffered,
+      ...dead,
+      '',
+      'What failed:',
+      equal[0],
+      buffered,
+      dead[0],
+      '',
+      '3 test files, 8 assertions: 3 failures',
+      '',
+    ]);
+  },
+);
 
 t.test('a file that passed on its second run is reported, and is not a failure', async (t) => {
   const unsteady = bad.replace('bad.test.js # time=56789ms', 'bad.test.js # TODO passed when it ran once more, alone');

@@ -101,8 +101,14 @@ t.test('what is wrong is refused, and named', async (t) => {
     [{ b: { tools: { a: { hidden: 1 } } } }, /b\.tools\.a\.hidden: must be true or false/],
     [{ b: { tools: { a: { name: '' } } } }, /b\.tools\.a\.name: must not be empty/],
     [{ b: { tools: { a: { name: 'x'.repeat(5_000) } } } }, /b\.tools\.a\.name: is too long/],
-    [{ b: { tools: { a: { name: 'x' }, c: { name: 'x' } } } }, /b\.tools\.c\.name: is that of another one/],
-    [{ b: { tools: { a: { name: 'c' }, c: { title: 'C' } } } }, /b\.tools\.c\.name: is that of another one/],
+    [
+      { b: { tools: { a: { name: 'x' }, c: { name: 'x' } } } },
+      /b\.tools\.c\.name: is already the name of another tool or prompt: choose a different one/,
+    ],
+    [
+      { b: { tools: { a: { name: 'c' }, c: { title: 'C' } } } },
+      /b\.tools\.c\.name: is already the name of another tool or prompt: choose a different one/,
+    ],
     [{ b: { tools: { a: { fixed_arguments: [] } } } }, /b\.tools\.a\.fixed_arguments: must be an object/],
     [
       { b: { tools: { a: { fixed_arguments: { n: { m: [2 ** 60] } } } } } },
@@ -112,9 +118,12 @@ t.test('what is wrong is refused, and named', async (t) => {
     [{ b: { prompts: { a: { fixed_arguments: { n: 1 } } } } }, /b\.prompts\.a\.fixed_arguments\.n: must be a string/],
     [{ b: { prefix: 7 } }, /b\.prefix: must be a string/],
     [{ b: { prefix: 'x'.repeat(5_000) } }, /b\.prefix: is too long/],
-    [{ b: { prefix: 'c' }, c: {} }, /b\.prefix: is that of another backend/],
-    [{ c: {}, b: { prefix: 'c' } }, /b\.prefix: is that of another backend/],
-    [{ b: { prefix: '' }, c: { prefix: '' } }, /c\.prefix: is that of another backend/],
+    [{ b: { prefix: 'c' }, c: {} }, /b\.prefix: is already the prefix of another backend: choose a different one/],
+    [{ c: {}, b: { prefix: 'c' } }, /b\.prefix: is already the prefix of another backend: choose a different one/],
+    [
+      { b: { prefix: '' }, c: { prefix: '' } },
+      /c\.prefix: is already the prefix of another backend: choose a different one/,
+    ],
   ];
   for (const [backends, issues] of refused) t.match(decode(backends), { ok: false, issues });
 });

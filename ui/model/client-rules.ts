@@ -15,7 +15,7 @@ export function nameFaults(name: string, serverName: string): readonly string[] 
     .join(' ');
   if (!CHARS.test(name)) {
     faults.push(
-      `has ${odd}: Claude Desktop takes A–Z a–z 0–9 _ - alone and leaves out all tools for one such name, and so do models of OpenAI`,
+      `has ${odd}: Claude Desktop and OpenAI models accept only A–Z a–z 0–9 _ - and leave out all tools if one has such a name`,
     );
   }
   if (name.length > NAME_CHARS_MAX) {
@@ -23,7 +23,7 @@ export function nameFaults(name: string, serverName: string): readonly string[] 
   } else if (name.length + serverName.length + 1 > CURSOR_CHARS_MAX) {
     const sum = name.length + serverName.length + 1;
     faults.push(
-      `has ${sum} characters with the server’s ahead of it: Cursor leaves out what has over ${CURSOR_CHARS_MAX}`,
+      `has ${sum} characters together with the server’s name: Cursor leaves out tools with more than ${CURSOR_CHARS_MAX}`,
     );
   }
   if (name === '') faults.push('is empty');

@@ -62,7 +62,9 @@ export function seenOf(
         const key = `${kind} ${kind === 'resources' ? `${server.name}+` : ''}${name}`;
         const faults: string[] = [];
         if (isPrefixTaken && kind !== 'resources')
-          faults.push('begins as those of another server do, which is refused');
+          faults.push(
+            'has the same prefix as the names of another server, so it cannot be published: change the prefix',
+          );
         else if (names.has(key)) faults.push('is there twice');
         names.add(key);
         if (list !== undefined && told === undefined && !item.includes('*')) faults.push('does not exist at present');

@@ -62,7 +62,7 @@ export const upstreamOptions = {
   },
   'upstream-connections-per-subject': {
     placeholder: '<count>',
-    meaning: "most of these that one subject's requests may use at once",
+    meaning: "most of the --upstream-connections that one subject's requests may use at once",
     fallback: undefined,
     fallbackText: 'a quarter of --upstream-connections',
     parse: values.wholeNumber({ min: 1, max: limits.upstreamConnectionsTotalMax }),
@@ -90,7 +90,7 @@ export const upstreamOptions = {
   },
   'name-look-ups-per-subject': {
     placeholder: '<count>',
-    meaning: 'most of these for the requests of one subject',
+    meaning: 'most DNS look-ups at once for the requests of one subject',
     fallback: undefined,
     fallbackText: 'a sixteenth of --name-look-ups',
     parse: values.wholeNumber({ min: 1, max: limits.nameLookUpsMax }),

@@ -131,9 +131,10 @@ export const registryOptions = {
   },
   'dataplane-admin-address': {
     placeholder: '<host:port>',
-    meaning: "a dataplane's admin listener, for what the console and /dataplane show of it; queried without a token",
+    meaning:
+      "a dataplane's admin listener, from which the console and /dataplane get its state; queried without a token",
     fallback: undefined,
-    fallbackText: 'none: nothing is shown of it',
+    fallbackText: 'none: the console shows nothing of the dataplane',
     parse: values.parseAdminAddress,
   },
   'audit-subjects': {

@@ -56,7 +56,8 @@ export const shareOptions = {
   },
   'max-bytes-in-flight-per-subject': {
     placeholder: '<size>',
-    meaning: 'the same for one subject',
+    meaning:
+      "memory for one subject's large requests in one process, and as much for large responses; the next waits, then is refused",
     fallback: undefined,
     fallbackText: 'half of --max-bytes-in-flight',
     parse: shareSize,
@@ -70,7 +71,8 @@ export const shareOptions = {
   },
   'max-list-bytes-per-subject': {
     placeholder: '<size>',
-    meaning: 'the same for one subject',
+    meaning:
+      "memory for one subject's large lists in one process; a backend whose list does not fit is omitted from the merged list",
     fallback: undefined,
     fallbackText: 'half of --max-list-bytes, at most 128MiB',
     parse: shareSize,
@@ -99,19 +101,21 @@ export const composerOptions = {
   },
   'max-composed-bytes-per-maker': {
     placeholder: '<size>',
-    meaning: 'stored size of all of these; one more gets 409',
+    meaning: 'total stored size of the compositions that one subject was the last to write; one more gets 409',
     fallback: '32MiB',
     parse: shareSize,
   },
   'max-published-bytes-per-maker': {
     placeholder: '<size>',
-    meaning: 'size of what these write into user configs, counted once per subject; more gets 409',
+    meaning:
+      "total size that one maker's compositions may add to user configs, counted once per subject of each; more gets 409",
     fallback: '512MiB',
     parse: shareSize,
   },
   'max-config-bytes-per-maker': {
     placeholder: '<size>',
-    meaning: 'size of what these may take of one user config, leaving space for other makers; more gets 422',
+    meaning:
+      "how much of one user config one maker's compositions may fill, leaving space for other makers; more gets 422",
     fallback: '256KiB',
     parse: values.size({ minBytes: 1, maxBytes: limits.userConfigBytesMax }),
   },

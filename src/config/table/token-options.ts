@@ -53,7 +53,8 @@ export const standingOptions = {
   },
   'token-role-names': {
     placeholder: '<list>',
-    meaning: 'comma-separated role=value pairs: values of that claim that mean a role, in place of its name',
+    meaning:
+      'comma-separated role=value pairs: the values of --token-roles-claim that stand for each role, instead of its name',
     fallback: undefined,
     fallbackText: 'reader, editor and admin',
     parse: parseRoleNames,

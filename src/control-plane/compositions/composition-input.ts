@@ -95,7 +95,10 @@ function checkSubjects(subjects: readonly string[]): readonly string[] {
   }
   for (const [index, subject] of subjects.entries()) {
     if (encodeStoreKey(subject) === undefined)
-      refuseMember(`subjects.${index}`, 'cannot be the subject of a token here');
+      refuseMember(
+        `subjects.${index}`,
+        `is not a valid subject: it must have 1 to ${limits.storeKeyBytesMax} bytes of UTF-8`,
+      );
   }
   return [...new Set(subjects)];
 }

@@ -81,7 +81,8 @@ function differenceOf(
   for (const { id, value } of virtualHosts) {
     const json = wanted.get(id);
     if (!owned.has(id)) {
-      if (json !== undefined) return `the user config has a virtual host ${id} of somebody else's`;
+      if (json !== undefined)
+        return `the user config already has a virtual host ${id} that the control plane did not publish: remove it from the user config`;
     } else if (json !== undefined && isDeepStrictEqual(JSON.parse(value.toString()), JSON.parse(json))) {
       current.add(id);
     } else {

@@ -164,7 +164,7 @@ export class Publisher {
     if (rest.kind === 'obstructed') return plan;
     const [first = '', ...others] = [...wanted.keys()].filter((id) => !fitting.has(id));
     const leftOut = others.length === 0 ? first : `${first} and ${others.length} more`;
-    return { ...rest, obstacle: `${plan.reason}: without ${leftOut}, which exceeds the share of its maker` };
+    return { ...rest, obstacle: `${plan.reason}; published without ${leftOut}, which exceeds the share of its maker` };
   }
 
   async #readState(subject: string): Promise<PublicationState> {

@@ -214,7 +214,7 @@ export class Connect {
     if (typeof text === 'string') return text;
     throw new ControlPlaneFault(
       'consent-unready',
-      'The gateway’s secret for the authorization server cannot be used: tell whoever runs it.',
+      'The gateway’s secret for the authorization server cannot be used: tell the operator of the gateway.',
     );
   }
 
@@ -232,9 +232,16 @@ export class Connect {
     if (opened?.kind !== 'opened') throw new ControlPlaneFault('consent-unknown', 'There is no consent in progress.');
     const [grantKey, nonce] = JSON.parse(opened.text) as [string, string];
     const begun = await this.#begun.end(grantKey, nonce, Date.now());
-    if (begun === undefined) throw new ControlPlaneFault('consent-over', 'This was already completed, or has expired.');
+    if (begun === undefined)
+      throw new ControlPlaneFault(
+        'consent-over',
+        'This consent was already completed or has expired: ask for a new link.',
+      );
     if (hashOf(browser) !== begun.browser)
-      throw new ControlPlaneFault('consent-refused', 'This was started in another browser: nothing was connected.');
+      throw new ControlPlaneFault(
+        'consent-refused',
+        'This consent was started in another browser: nothing was connected.',
+      );
     return begun;
   }
 

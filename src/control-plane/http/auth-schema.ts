@@ -48,8 +48,11 @@ const clientCredentialsAuth = {
 const userAuth = {
   properties: {
     type: text,
-    issuer: { ...text, description: 'The authorization server; the one that the server names, unless said.' },
-    client_id: { ...text, description: 'With that issuer; the gateway registers itself there, unless said.' },
+    issuer: { ...text, description: 'The authorization server. If left out, the one that the server names.' },
+    client_id: {
+      ...text,
+      description: 'The gateway’s client id at `issuer`. If left out, the gateway registers itself.',
+    },
     client_secret: secretReference,
     client_authentication: { ...text, enum: ['basic', 'post'] },
     scope: text,
@@ -69,5 +72,6 @@ export const auth = {
     then: userAuth,
     else: clientCredentialsAuth,
   },
-  description: 'What the server wants to see before it answers. Secrets are named, never given. Null takes it away.',
+  description:
+    'The credentials that the server requires. Secrets are referred to by name, never given here. Null removes `auth`.',
 };

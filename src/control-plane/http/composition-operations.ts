@@ -37,7 +37,7 @@ export const compositionOperations = {
     isAudited: true,
     summary: 'Compose a virtual server of tools of registered servers',
     description:
-      'The dataplane serves it to its subjects from their next request on. Tools that a server does not have are refused unless `force` says that they may be named; of a server that was never reached nobody knows. Those that are not there are told in `missingTools`, and served once they are. A pattern that matches no tool is such a one.',
+      'The dataplane serves it to its subjects from their next request on. Tools that a server does not have are refused unless `force` says that they may be named; for a server that was never reached, this cannot be checked. Missing tools are listed in `missingTools`, and served once they exist. The same goes for a pattern that matches no tool.',
     query: forceQuery,
     body: 'CompositionInput',
     answers: [
@@ -78,9 +78,9 @@ export const compositionOperations = {
     path: '/compositions/{composition}',
     tag: 'compositions',
     isAudited: true,
-    summary: 'Change some of what is said of a composition',
+    summary: 'Change some properties of a composition',
     description:
-      'A JSON merge patch (RFC 7396): what is left out stays, null takes away, a list takes the place of the list. Without `If-Match` it is put onto what others have made of the composition meanwhile.',
+      'A JSON merge patch (RFC 7396): omitted members stay, null removes a member, a list replaces the list. Without `If-Match`, it is applied to the current composition, including changes that others made meanwhile.',
     query: forceQuery,
     body: 'CompositionPatch',
     bodyType: 'application/merge-patch+json',

@@ -16,7 +16,7 @@ const composedServer = exactly(
     prompts: {
       type: 'array',
       items: { ...text, minLength: 1, pattern: '^[^*]+$' },
-      description: 'The same of prompts. Left out: none.',
+      description: 'Prompts, as the server names them, without patterns. None if left out.',
     },
     resources: {
       type: 'array',
@@ -25,7 +25,8 @@ const composedServer = exactly(
     },
     curation: {
       ...curation,
-      description: 'The same as of a server, for this composition: in its place, member by member.',
+      description:
+        'Like `curation` of a server, but for this composition only; each member given here takes precedence over the server’s.',
     },
   },
   ['prompts', 'resources', 'curation'],
@@ -39,7 +40,7 @@ const compositionSaid = {
     type: 'string',
     enum: ['all', 'search'],
     description:
-      'What its `tools/list` shows: all of its tools, or find_tools and call_tool alone, with which programs find and call the others. Left out of a new composition, or of what is read: all.',
+      'What its `tools/list` shows: all of its tools, or only find_tools and call_tool, with which clients find and call the others. Absent means all.',
   },
   subjects: {
     type: 'array',

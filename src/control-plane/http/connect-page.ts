@@ -34,8 +34,8 @@ export function consentPage({ ticket, server, resource, scope }: ConsentPreview,
   return page(
     `Connect ${shown(backendName === '' ? origin : backendName)}`,
     html`<p>
-        The gateway asks for access to this server, to use it for you. Go on only if it was you who was just given this
-        link.
+        The gateway asks for access to this server, to use it for you. Continue only if you have just requested this
+        link yourself.
       </p>
       <dl>
         <dt>In the name of</dt>
@@ -43,7 +43,7 @@ export function consentPage({ ticket, server, resource, scope }: ConsentPreview,
         <dt>Server</dt>
         <dd id="server">${shown(origin + ticket.path)}</dd>
         <dt>What is asked for</dt>
-        <dd id="scope">${scope === '' ? 'what the authorization server gives unasked' : shown(scope)}</dd>
+        <dd id="scope">${scope === '' ? 'the default access of the authorization server' : shown(scope)}</dd>
         <dt>For the use of</dt>
         <dd id="resource">${shown(resource)}</dd>
         <dt>Where you give your consent</dt>

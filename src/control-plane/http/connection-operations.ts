@@ -11,7 +11,7 @@ export const connectionOperations = {
     tag: 'connections',
     summary: 'A link at which a browser gives the consent that the server wants',
     description:
-      'For a server whose `auth` is `oauth2-user`. The link is good for ten minutes and one use, and in the name of the caller.',
+      'For a server whose `auth` is `oauth2-user`. The link is valid for ten minutes and one use, and gives the consent in the name of the caller.',
     body: 'ConnectionLinkInput',
     answers: [json(200, 'The link.', 'ConnectionLink')],
     refusals: [404, 422, 503],
@@ -35,8 +35,10 @@ export const connectionOperations = {
     isAudited: true,
     summary: 'Forget what the caller has granted at a server',
     description:
-      'By the name that the list has. The next call asks for consent again. It is withdrawn at the authorization server, too, where that says how.',
-    answers: [json(200, 'It is gone here, and what became of it there.', 'Disconnection')],
+      '`{server}` is the name in the list of connections. The next call asks for consent again. The consent is also withdrawn at the authorization server, if that offers it.',
+    answers: [
+      json(200, 'The consent is deleted here; the body has the result at the authorization server.', 'Disconnection'),
+    ],
     refusals: [404, 503],
   },
   showConsent: {
@@ -45,7 +47,7 @@ export const connectionOperations = {
     path: '/connect/{server}',
     tag: 'connections',
     summary: 'The page at which a user connects a server',
-    description: 'A link to it is made by a call without a consent, and by `POST /servers/{server}/connect`.',
+    description: 'A call without consent returns a link to this page, and so does `POST /servers/{server}/connect`.',
     isOpen: true,
     query: { ticket: { type: 'string', description: 'Of the link.' } },
     answers: [{ status: 200, description: 'What is asked for, and by whom.', contents: [{ mediaType: 'text/html' }] }],

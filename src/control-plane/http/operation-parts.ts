@@ -9,7 +9,7 @@ export const pageQuery = {
     minimum: 1,
     maximum: limits.listPageMax,
     description:
-      'So many at most; as many as this may be when left out. A page may be shorter: the `Link` header alone says whether there is more.',
+      'The most entries on a page; the maximum if left out. A page may be shorter: only the `Link` header says whether there are more.',
   },
   cursor: { type: 'string', pattern: '^[A-Za-z0-9_-]+$', description: 'From the `Link` header of the page before.' },
 };
@@ -24,7 +24,9 @@ export function jsonList(description: string, schema: SchemaName): Answer {
   return { status: 200, description, contents: [{ mediaType: 'application/json', schema, isList: true }] };
 }
 
-export const tagged = { etag: 'What people say of it, as a tag: for `If-Match`.' };
+export const tagged = {
+  etag: 'A tag of the properties that people set: send it in `If-Match` to change only this version.',
+};
 export const conditionHeaders = {
   'if-match': {
     description: 'The `ETag` of what was read: the change is made only if nobody has made another one since.',
@@ -37,7 +39,7 @@ export const removed: Answer = { status: 204, description: 'It is gone.', conten
 /** For a change whose publication takes longer than the request waits. */
 export const unpublished = {
   description:
-    'The change is made. Publishing it took longer than a request waits: it goes on, and until its end the dataplane serves some subjects as before.',
+    'The change is made, but publishing it takes longer than a request waits. It continues; until then the dataplane serves some subjects without the change.',
   headers: { 'switchyard-unpublished': 'User configs that do not have the change yet.' },
 };
 export const removedUnpublished: Answer = { status: 202, contents: [], ...unpublished };
@@ -60,7 +62,8 @@ export const mcpEnded: Answer = { status: 200, description: 'The session has end
 
 export const mcpStream: Answer = {
   status: 200,
-  description: 'What servers say that belongs to no request, until the session ends or another GET takes its place.',
+  description:
+    'Messages of servers that belong to no request, until the session ends or another GET replaces this stream.',
   contents: [{ mediaType: 'text/event-stream' }],
 };
 
@@ -81,7 +84,8 @@ export const resourceMetadata = {
   method: 'GET',
   tag: 'status',
   isOpen: true,
-  description: 'The same for every composition, there or not. Nothing is told without `--authorization-servers`.',
+  description:
+    'The answer is the same whether the composition exists or not: 404 if there is no authorization server to name (`--authorization-servers`).',
   answers: [json(200, 'The resource and its authorization servers.', 'ResourceMetadata')],
   refusals: [404],
 } as const;
@@ -96,7 +100,7 @@ export const aggregateQuery = {
 };
 
 export const forceQuery = {
-  force: { type: 'boolean', description: 'Whether tools that their server does not have may be named all the same.' },
+  force: { type: 'boolean', description: 'Whether tools may be named that their server does not have.' },
 };
 
 export const serverChanged = [

@@ -23,7 +23,7 @@ export const operations = {
       json(200, 'It can.', 'Health'),
       {
         status: 503,
-        description: 'The store cannot be reached, or there is too much to do, and nothing is taken.',
+        description: 'The store cannot be reached, or the control plane is overloaded and accepts nothing.',
         contents: [{ mediaType: 'application/json', schema: 'Health' }],
       },
     ],

@@ -15,6 +15,9 @@ export const curation = {
 export const team = {
   type: ['null', 'string'],
   description:
-    'The team that it belongs to: its editors may change it, and so may its owner. Left out of a new one: the only team of the caller. Null: none.',
+    'The team to which the record belongs: editors in that team and the owner may change it. If left out of a new record, the caller’s only team. Null for none.',
 };
-export const owner = { ...text, description: 'The subject that made it. There where roles are taken from tokens.' };
+export const owner = {
+  ...text,
+  description: 'The subject that created the record. Present only with `--token-roles-claim`.',
+};

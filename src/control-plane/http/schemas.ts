@@ -29,18 +29,19 @@ export const schemas = {
     properties: {
       probes: {
         type: 'boolean',
-        description:
-          'In the name of the control plane itself, which probes the server and shows its tools, and not of the caller.',
+        description: 'True: the consent is for the control plane’s own probes of the server, not for the caller.',
       },
     },
     additionalProperties: false,
   },
   SignIn: exactly({ issuer: orNull(text, 'Its host; null where people sign in with a token alone.') }),
   SignInBeginning: exactly({ url: { ...text, description: 'To be opened in the same browser.' } }),
-  SignInAnswer: exactly({ query: { ...text, description: 'Of the address that the issuer has sent the browser to.' } }),
+  SignInAnswer: exactly({
+    query: { ...text, description: 'Query string of the URL to which the issuer sent the browser back.' },
+  }),
   SignedIn: exactly({
     token: text,
-    sign_out_url: orNull(text, 'Where the session at the issuer is ended; null where it does not say so.'),
+    sign_out_url: orNull(text, 'URL that ends the session at the issuer; null if the issuer names none.'),
   }),
   ConnectionLink: exactly({ url: { ...text, description: 'To be opened in a browser.' } }),
   Disconnection: exactly({
@@ -48,7 +49,7 @@ export const schemas = {
       type: 'string',
       enum: ['revoked', 'unoffered', 'failed'],
       description:
-        'What the authorization server made of it: it is withdrawn there; it names no place for that; or it could not be asked, or refused. Then the user withdraws it there.',
+        '`revoked`: the consent is withdrawn at the authorization server. `unoffered`: that server has no endpoint for this. `failed`: it could not be reached, or refused. Unless revoked, the user must withdraw it there.',
     },
   }),
   Connection: exactly({
@@ -62,7 +63,11 @@ export const schemas = {
   Caller: exactly({
     subject: text,
     role: { type: ['string', 'null'], enum: [...roles, null], description: 'Null: none.' },
-    teams: { type: 'array', items: text, description: 'Their editors may change what is theirs.' },
+    teams: {
+      type: 'array',
+      items: text,
+      description: 'The caller’s teams: editors may change the records of their teams.',
+    },
   }),
   Health: exactly({ status: { type: 'string', enum: ['healthy', 'unhealthy'] } }),
   Version: exactly({
@@ -78,7 +83,7 @@ export const schemas = {
     },
     unpublishedChanges: orNull(
       count,
-      'Changes that the dataplane does not obey for everybody yet, as far as they are counted; null while the store cannot be reached.',
+      'Number of changes that are not yet published to everybody, as far as known; null while the store cannot be reached.',
     ),
   }),
   ResourceMetadata: exactly({
@@ -91,7 +96,10 @@ export const schemas = {
     description: 'One JSON-RPC 2.0 message of MCP; in sessions of 2025-03-26 and before also an array of them.',
     anyOf: [jsonRpcMessage, { type: 'array', items: jsonRpcMessage }],
   },
-  McpError: { description: 'What MCP itself refuses is a JSON-RPC error.', anyOf: [error, jsonRpcError] },
+  McpError: {
+    description: 'Errors of MCP itself are JSON-RPC errors; other errors have `detail`.',
+    anyOf: [error, jsonRpcError],
+  },
 } as const satisfies Record<string, JsonSchema>;
 
 export type SchemaName = keyof typeof schemas;

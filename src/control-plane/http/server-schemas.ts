@@ -35,7 +35,7 @@ const serverSaid = {
     ...curation,
     type: ['null', 'object'],
     description:
-      'Another prefix, and other names, descriptions and arguments of tools and prompts, for everybody who uses the server: as a backend in a user config has them. Null takes it away.',
+      'Another prefix, and other names, descriptions and arguments of tools and prompts, for everybody who uses the server; the format is that of a backend in a user config. Null removes the curation.',
   },
   team,
 };
@@ -74,7 +74,7 @@ const server = exactly(
     eras: {
       type: 'array',
       items: { type: 'string', enum: ['legacy', 'modern'] },
-      description: 'All that it was found to speak then.',
+      description: 'All eras that the server supported when it was last reached.',
     },
     capabilities: { ...anyObject, description: 'What the server declared when it was last reached.' },
     serverInfo: orNull(anyObject, 'Who the server said it is; null when it was never reached.'),

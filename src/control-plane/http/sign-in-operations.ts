@@ -20,7 +20,7 @@ export const signInOperations = {
     tag: 'documentation',
     summary: 'Begin to sign in to the console at its issuer',
     description:
-      'A cookie comes with the answer, for the browser alone. With it the sign-in ends, once, within ten minutes.',
+      'The answer sets a cookie for this browser. The sign-in can be completed with it once, within ten minutes.',
     isOpen: true,
     answers: [json(200, 'Where it goes on.', 'SignInBeginning')],
     refusals: [404, 503],

@@ -3,7 +3,7 @@ import { limits } from '../../shared/limits.js';
 import type { Operation } from './operation.js';
 import { json, jsonList, pageHeaders } from './operation-parts.js';
 
-const ofSubject = 'Left out: the caller’s own. Of others only admins may ask.';
+const ofSubject = 'If left out, the caller’s own. Only admins may ask about other subjects.';
 const text = { type: 'string', maxLength: limits.pathParameterCharsMax };
 
 export const viewOperations = {
@@ -15,7 +15,7 @@ export const viewOperations = {
     tag: 'views',
     summary: 'What a subject may reach at a virtual host, and why a tool is there or not',
     description:
-      'As each worker of the dataplane knows it; no backend is asked. Of a composition the virtual host is its id. 404 where the control plane is not told where the dataplane’s admin listener is.',
+      'As each worker of the dataplane knows it; no backend is asked. The virtual host of a composition is the composition’s id. Answers 404 without --dataplane-admin-address.',
     query: {
       subject: { ...text, description: ofSubject },
       virtualHost: { ...text, minLength: 1, description: 'The id of a composition, or another virtual host’s.' },
@@ -32,11 +32,19 @@ export const viewOperations = {
     path: '/dataplane/sessions',
     tag: 'views',
     summary: 'Sessions of the dataplane, with the states of their backends',
-    description: 'Subjects and sessions appear as the hashes that logs have. Others than admins are told of their own.',
+    description: 'Subjects and sessions appear as hashes, as in the log. Only admins see sessions of other subjects.',
     query: {
-      subject: { ...text, description: 'Left out: all that the caller may see. Of others only admins may ask.' },
+      subject: {
+        ...text,
+        description: 'If left out, all that the caller may see. Only admins may ask about other subjects.',
+      },
       session: { ...text, description: 'The hash of one.' },
-      limit: { type: 'integer', minimum: 1, maximum: limits.adminSessionsPageMax, description: 'So many at most.' },
+      limit: {
+        type: 'integer',
+        minimum: 1,
+        maximum: limits.adminSessionsPageMax,
+        description: 'The most sessions on a page.',
+      },
       cursor: { type: 'string', pattern: '^\\d{1,4}\\.\\d{1,9}$', description: 'From the `Link` header.' },
     },
     answers: [{ ...json(200, 'One page of them.', 'DataplaneSessions'), headers: pageHeaders }],
@@ -50,7 +58,7 @@ export const viewOperations = {
     tag: 'views',
     summary: 'What became of a request, by the `x-request-id` of its answer',
     description:
-      'Of requests to this control plane’s MCP endpoints, and to the dataplane where its admin listener is named; several where one id stands for several. Others than admins are told of their own.',
+      'Covers requests to this control plane’s MCP endpoints, and to the dataplane if --dataplane-admin-address is set. Returns several if several requests had this id. Only admins see requests of other subjects.',
     answers: [jsonList('What became of it.', 'ToldRequest')],
     refusals: [404, 503],
   },
@@ -60,9 +68,9 @@ export const viewOperations = {
     method: 'GET',
     path: '/dataplane/live',
     tag: 'views',
-    summary: 'What the dataplane does at the moment, again and again',
+    summary: 'Live figures of the dataplane, as a stream',
     description:
-      'Server-sent events: `load` with the figures of the last seconds, `fault` with why there are none; comments in between. It ends after a while, and is then opened again. Backends, and what a fault says of addresses, are for admins.',
+      'Server-sent events: `load` with the figures of the last seconds, `fault` with the reason when there are none; comments in between. The stream ends after a while: open it again. Only admins get figures of backends, and addresses in faults.',
     answers: [
       {
         status: 200,
@@ -80,10 +88,10 @@ export const viewOperations = {
     tag: 'views',
     summary: 'Who has changed what, the newest first',
     description:
-      'The latest changes that were made through this interface, each with what is another before and after it, without secrets. Admins see all; editors their own, and those of what they may change. The log has all of them.',
+      'The latest changes that were made through this interface, each with the changed properties before and after, without secrets. Admins see all changes; editors see their own, and those of records that they may change. The log has all of them.',
     query: {
       record: { ...text, description: 'The id or the name of a server or a composition: changes of it alone.' },
-      limit: { type: 'integer', minimum: 1, maximum: limits.auditPageMax, description: 'So many at most.' },
+      limit: { type: 'integer', minimum: 1, maximum: limits.auditPageMax, description: 'The most entries on a page.' },
       cursor: { type: 'string', pattern: '^\\d{1,15}$', description: 'From the `Link` header.' },
     },
     answers: [

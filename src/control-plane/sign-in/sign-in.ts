@@ -176,7 +176,7 @@ export class SignIn {
   #refusal(what: string): ControlPlaneFault {
     return new ControlPlaneFault(
       'sign-in-failed',
-      `You are known at ${this.issuerHost}, but the access token that it gives ${what}.`,
+      `You signed in at ${this.issuerHost}, but the access token that it issued ${what}.`,
     );
   }
 

@@ -196,7 +196,7 @@ export const CALL_OVER: RpcError = {
 };
 const NOT_ACCEPTED: RpcError = {
   code: rpcCodes.internalError,
-  message: 'The backend goes on only when its user has opened the address, which the client has not accepted',
+  message: 'The backend continues only after the user has opened its URL, and the client did not accept that',
 };
 const ANSWERS_INVALID: RpcError = {
   code: rpcCodes.invalidParams,

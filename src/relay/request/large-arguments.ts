@@ -26,7 +26,7 @@ export interface ReadArguments {
 
 const TOO_MANY: RpcError = {
   code: rpcCodes.invalidParams,
-  message: 'Too many arguments to search for those that the tool needs as headers',
+  message: 'Too many arguments to find those that the tool requires as headers: send fewer',
 };
 
 /** The parameters for which a call must be read before it goes out; `undefined` if it need not be, or is small enough to read at once. */

@@ -25,22 +25,24 @@ import { mayAskForInput } from './targets.js';
 
 export const NOT_CHANGED: RpcError = {
   code: rpcCodes.internalError,
-  message: 'The request cannot be changed for its backend: put _meta first, without requestState, inputResponses',
+  message:
+    'The request cannot be converted for its backend: send params without requestState and inputResponses, with a short _meta first',
 };
 
 const PARAMS_TOO_LONG: RpcError = {
   code: rpcCodes.invalidParams,
-  message: 'Arguments too long for the headers that the tool needs them in',
+  message: 'Arguments too long: the tool requires them as headers, which have a length limit',
 };
 
 const TOOL_TOO_LARGE: RpcError = {
   code: rpcCodes.invalidParams,
-  message: 'The tool cannot be called here: its schema is too large to search for the headers of its backend',
+  message:
+    'The tool cannot be called here: its input schema is too large to determine which arguments its backend requires as headers',
 };
 
 export const NAME_TOO_LONG: RpcError = {
   code: rpcCodes.invalidParams,
-  message: 'Name or URI too long for the header that its backend needs it in',
+  message: 'Name or URI too long: its backend requires it as a header, which has a length limit',
 };
 
 const NO_PARAMS: readonly string[] = [];

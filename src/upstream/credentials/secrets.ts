@@ -156,7 +156,7 @@ function stampOf(path: string): FoundFile {
   try {
     const { mtimeMs, ctimeMs, size, ino } = statSync(path);
     // Reading something other than a regular file could block the process.
-    if (!statSync(path).isFile()) return { stamp: 'no file', fault: 'is no file' };
+    if (!statSync(path).isFile()) return { stamp: 'no file', fault: 'is not a regular file' };
     if (size > limits.secretBytesMax)
       return { stamp: `${size}`, fault: `is larger than ${limits.secretBytesMax} bytes` };
     return { stamp: `${ino} ${size} ${mtimeMs} ${ctimeMs}` };

@@ -75,10 +75,12 @@ t.test('what is wrong is refused, and named', async (t) => {
   const tools = ['read', 'write'];
   const twice = { tools: { write: { name: 'look' } } };
   await t.rejects(compose({ name: 'files', tools, curation: twice }), {
-    message: /^servers .* is that of another one/,
+    message: /^servers .* is already the name of another tool or prompt: choose a different one/,
   });
   const same = { name: 'more', tools, curation: { prefix: 'p' } };
-  await t.rejects(compose({ name: 'files', tools }, same), { message: /^servers .* is that of another backend/ });
+  await t.rejects(compose({ name: 'files', tools }, same), {
+    message: /^servers .* is already the prefix of another backend: choose a different one/,
+  });
   const odd = { name: 'more', tools, curation: { tols: {} } };
   await t.rejects(compose(odd), { message: /^servers\.0\.curation / });
   const longer = { name: 'more', tools, curation: long };
@@ -160,7 +162,7 @@ t.test('a composition that outgrows its share through its servers yields to thos
     return Object.keys((JSON.parse(String(bytes)) as { virtual_hosts: object }).virtual_hosts).sort();
   };
   t.same(await published(), [id]);
-  t.match(lines.join(''), new RegExp(`larger than \\d+ bytes: without ${large.id}, which exceeds`));
+  t.match(lines.join(''), new RegExp(`larger than \\d+ bytes; published without ${large.id}, which exceeds`));
 
   for (const each of ids.slice(1)) await curate(each, { curation: undefined });
   await registry.replace('s0', { name: 's0', url, curation: null });

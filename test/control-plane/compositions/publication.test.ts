@@ -113,7 +113,7 @@ t.test('a virtual host does not count as the control plane’s by its id alone',
   const foreign = `{"virtual_hosts":{"x":${OTHER}}}`;
   const shelf = new Shelf(foreign);
   t.equal(shelf.publish(t, {}), 'nothing');
-  t.match(shelf.publish(t, { x: HOST }), /virtual host x of somebody else/);
+  t.match(shelf.publish(t, { x: HOST }), /virtual host x that the control plane did not publish/);
   t.equal(shelf.text, foreign);
   t.equal(shelf.record, undefined);
 });

@@ -58,7 +58,10 @@ t.test('the client is asked to open the URL, and then the call is made again', a
 
   const { requestState } = result;
   for (const inputResponses of [undefined, { 1: { action: 'decline' } }, { 1: {} }, []])
-    t.match((await call(caller, { requestState, inputResponses })).error, { code: -32603, message: /not accepted/ });
+    t.match((await call(caller, { requestState, inputResponses })).error, {
+      code: -32603,
+      message: /did not accept that/,
+    });
   t.match((await call(caller, { requestState, inputResponses: ACCEPTED, arguments: {} })).error, { code: -32602 });
   const bob = relay.caller({ b: backend.raw.url }, 'bob');
   t.match((await call(bob, { requestState, inputResponses: ACCEPTED })).error, { code: -32602 }, 'nor is it bob’s');

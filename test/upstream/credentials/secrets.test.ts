@@ -86,7 +86,7 @@ t.test('a file that cannot be a header’s value is no secret; the log says why,
   rmSync(join(scene.directory, 'github'));
   mkdirSync(join(scene.directory, 'github'));
   scene.advance();
-  t.match(loggedReason(scene.fault()), /github: is no file/);
+  t.match(loggedReason(scene.fault()), /github: is not a regular file/);
 });
 
 t.test('a secret that names its hosts is sent to these alone', async (t) => {

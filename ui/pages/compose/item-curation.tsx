@@ -76,7 +76,7 @@ export function ItemCuration({ kind, item, curation, onChange }: CurationProps):
               checked={said.hidden === true}
               onChange={({ currentTarget }) => change({ ...said, hidden: currentTarget.checked ? true : undefined })}
             />
-            Leave {name} out, though it is picked or a pattern has it
+            Leave {name} out, even if it is selected or a pattern matches it
           </label>
         </>
       )}

@@ -18,7 +18,7 @@ export function SeenList({ seen: { items, idle } }: { readonly seen: Seen }): JS
       <h2 id="seen">What clients will see</h2>
       <p class="note" role="status">
         {told.map(([kind, each]) => `${each.length} ${KIND_WORDS[kind]}`).join(', ')}; the list of tools takes about{' '}
-        {tokensOf(tools).toLocaleString()} tokens of a model, by an estimate of four bytes each
+        {tokensOf(tools).toLocaleString()} tokens of a model’s context, estimated at four bytes each
         {faulty.length > 0 && `. ${faulty.length} to check`}
       </p>
       {idle.slice(0, SHOWN_MAX).map(({ server, pattern }) => (

@@ -91,7 +91,7 @@ function Patterns({ server, draft, onChange }: BoxesProps): JSX.Element {
       </button>
       {patterns.map((pattern) => (
         <p key={pattern}>
-          <code>{pattern}</code> present tools and future ones{' '}
+          <code>{pattern}</code> matches present and future tools{' '}
           <button type="button" class="quiet" onClick={() => change(picked.filter((each) => each !== pattern))}>
             Take {pattern} away
           </button>

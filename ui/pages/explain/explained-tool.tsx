@@ -57,7 +57,7 @@ function Words({ explanation }: { readonly explanation: Explanation }): JSX.Elem
       ))}
       {hosts !== undefined && (
         <p class="note">
-          There is <Said text={hosts.join(', ') || 'none'} max={2_000} />
+          Existing virtual hosts: <Said text={hosts.join(', ') || 'none'} max={2_000} />
         </p>
       )}
     </>

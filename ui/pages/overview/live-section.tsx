@@ -102,7 +102,7 @@ function Backends({ reading: { backends } }: { readonly reading: LiveReading }):
         {backends.map(({ name, requestsPerSecond, failuresPerSecond, p99Ms }) => (
           <li key={name}>
             <Said text={name} max={64} />: {rateWords(requestsPerSecond)} a second, {rateWords(failuresPerSecond)}{' '}
-            failed, 99 of 100 in {msWords(p99Ms)}
+            failed a second, 99th percentile {msWords(p99Ms)}
           </li>
         ))}
       </ul>

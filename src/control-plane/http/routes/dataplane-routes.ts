@@ -65,15 +65,15 @@ export function mountDataplaneRoutes(
   });
 }
 
-const TOO_MANY = 'Too many watch the dataplane at once: close a page that does, or try again';
+const TOO_MANY = 'Too many pages show live figures of the dataplane: close one of them, or try again';
 const FULL = { outcome: 'refused', code: 'live-full' } as const;
 const UNKNOWN =
-  'No recent request with this id: each process keeps the last ones that had a good token, and others are told of their own alone';
+  'No recent request with this id: each process remembers only its latest requests with a valid token, and only admins see those of other subjects';
 
 function mayAskOf(request: FastifyRequest, subject: string): string {
   if (isAdmin(request.caller) || subject === request.subject) return subject;
   const failure = { outcome: 'refused', code: 'role-missing' } as const;
-  throw new Refused(403, 'Of others than oneself only the role admin may ask: leave subject out', {}, failure);
+  throw new Refused(403, 'Asking about other subjects requires the role admin: leave subject out', {}, failure);
 }
 
 const RETRY_S = '2';
