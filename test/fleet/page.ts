@@ -23,34 +23,38 @@ export function fleetText(measures: FleetMeasures): string {
   const stormCommands = failure.sessions * commandsOf(adoption);
   const stormSeconds = (failure.sessions * adoption.cpuUs) / 1_000_000;
   const heirsEach = failure.sessions / failure.heirs;
-  return `Measured on ${measures.measuredAt.slice(0, 10)} with ${words(measures.sessions)} sessions of two backends on Redis ${measures.redis} (${measures.processor}, busy with other things, too), which says itself what it
-did (\`INFO commandstats\`, commands in scripts among them, and \`INFO cpu\`):
+  return `Measured on ${measures.measuredAt.slice(0, 10)} with ${words(measures.sessions)} sessions of two backends each, on Redis ${measures.redis} (${measures.processor}, with other load on the machine).
+Redis itself reported its work (\`INFO commandstats\`, which includes commands in scripts, and \`INFO cpu\`):
 
 ${renderTable(eventColumns(measures), eventNames)}
 
-A session's record is ${words(measures.recordBytes)} bytes (\`MEMORY USAGE\`), ${words(measures.sessionBytes)} with all that Redis keeps besides: the table of keys, of their expiry, and of who is to be
-told of changes. What an ended session leaves behind takes ${words(measures.markBytes)} bytes for ${limits.sessionMarkMs / 1_000} s. A worker has ${measures.connectionsPerWorker} connections of
-${words(measures.connectionBytes)} bytes, and asks ${measures.pingsPerSecond} times a second whether Redis is there (${measures.pingCpuUs} µs).
+A session's record takes ${words(measures.recordBytes)} bytes (\`MEMORY USAGE\`), and ${words(measures.sessionBytes)} bytes with Redis's own tables: keys, their expiry, and which
+connections to notify of changes. The mark that an ended session leaves takes ${words(measures.markBytes)} bytes for ${limits.sessionMarkMs / 1_000} s. Each worker has ${measures.connectionsPerWorker} connections of
+${words(measures.connectionBytes)} bytes, and pings Redis ${measures.pingsPerSecond} times a second (${measures.pingCpuUs} µs each).
 
-**Assumed**: ${words(fleet.machines)} machines of ${fleet.workersPerMachine} workers; ${words(fleet.sessions)} sessions, ${fleet.sessionMinutes} minutes each, with a request every ${fleet.secondsBetweenRequests} s; ${words(fleet.subjects)} users, whose
-configs change once a day; each machine is replaced once a day; the balancer keeps a session at one machine. A node of Redis is one thread, to be
-busy at ${percent(fleet.nodeBusyMax)} at most, and holds ${fleet.nodeGib} GiB. From this follows, a second:
+**Assumptions**: ${words(fleet.machines)} machines with ${fleet.workersPerMachine} workers each. ${words(fleet.sessions)} sessions that last ${fleet.sessionMinutes} minutes, with a request every ${fleet.secondsBetweenRequests} s. ${words(fleet.subjects)} users,
+whose configs change once a day. Each machine is replaced once a day. The balancer keeps a session on one machine. A Redis node
+is one thread that may be ${percent(fleet.nodeBusyMax)} busy, and holds ${fleet.nodeGib} GiB. The resulting load per second:
 
 ${renderTable(loadColumns, figures.loads)}
 
-Together ${words(figures.commands)} commands and ${figures.cores.toFixed(1)} cores. **Memory**: ${words(fleet.sessions)} × ${words(measures.sessionBytes)} bytes are ${figures.recordsGib.toFixed(1)} GiB, marks ${figures.marksGib.toFixed(2)} GiB. On each node
-${words(fleet.machines * fleet.workersPerMachine)} workers have ${words(figures.connectionsPerNode)} connections, ${figures.connectionsGibPerNode.toFixed(2)} GiB. That is a cluster of **${nodes} nodes**, and ${nodes * fleet.replicas} replicas. Each
-needs \`maxclients\` above ${words(figures.connectionsPerNode)}, and \`tracking-table-max-keys\` above ${words(figures.trackedKeysPerNode)}, or Redis forgets who knows what, and sessions are read
-anew although nothing has changed.
+In total: ${words(figures.commands)} commands a second and ${figures.cores.toFixed(1)} cores. **Memory**: ${words(fleet.sessions)} × ${words(measures.sessionBytes)} bytes are ${figures.recordsGib.toFixed(1)} GiB; marks take ${figures.marksGib.toFixed(2)} GiB.
+Each node has ${words(figures.connectionsPerNode)} connections from ${words(fleet.machines * fleet.workersPerMachine)} workers, which take ${figures.connectionsGibPerNode.toFixed(2)} GiB. This needs a cluster of **${nodes} nodes** and
+${nodes * fleet.replicas} replicas. Each node needs \`maxclients\` above ${words(figures.connectionsPerNode)} and \`tracking-table-max-keys\` above ${words(figures.trackedKeysPerNode)}. With a smaller table,
+Redis forgets which connections to notify, and sessions are read again although nothing has changed.
 
-**A machine dies**, the one of ${words(fleet.machines)} that the hash gave most: its ${words(failure.sessions)} sessions go to ${words(failure.heirs)} others (as nginx's \`hash … consistent\` has it, 160 points each), ${words(heirsEach)} to each
-and ${words(failure.sessionsOfOneMax)} to one. ${words(failure.cutOff)} calls in flight end with an error, if one takes ${fleet.requestMs} ms. The others are adopted with their clients' next requests:
-${words(failure.adoptedInFirstSecond)} in the first second, half after ${failure.secondsUntilHalf} s, 99 % after ${failure.secondsUntilAllButOneInAHundred} s, never more than ${failure.adoptedByOneInASecondMax} a second at one machine. Redis carries out ${words(failure.adoptedInFirstSecond * commandsOf(adoption))} commands more in that
-second, ${percent((failure.adoptedInFirstSecond * commandsOf(adoption)) / figures.commands)} of what it does anyway. If all clients come at once, as they do who have a GET stream, it is ${words(stormCommands)} commands and ${stormSeconds.toFixed(1)} s of CPU time
-on ${nodes} nodes, once; a machine looks up ${words(limits.sessionLookUpsMax)} at a time for each worker, and up to ${words(limits.sessionLookUpsWaitingMax)} wait.
+**A machine dies.** The simulation takes the one of ${words(fleet.machines)} machines to which the hash assigns the most sessions. Its
+${words(failure.sessions)} sessions move to ${words(failure.heirs)} other machines (consistent hashing as in nginx's \`hash … consistent\`, 160 points per machine): ${words(heirsEach)} to
+each on average, and ${words(failure.sessionsOfOneMax)} to the machine that gets the most. ${words(failure.cutOff)} calls in flight end with an error, if a call takes ${fleet.requestMs} ms. Every other
+session is adopted with its client's next request: ${words(failure.adoptedInFirstSecond)} in the first second, half of them within ${failure.secondsUntilHalf} s, 99 % within
+${failure.secondsUntilAllButOneInAHundred} s, and never more than ${failure.adoptedByOneInASecondMax} a second on one machine. In the first second Redis carries out ${words(failure.adoptedInFirstSecond * commandsOf(adoption))} more
+commands, ${percent((failure.adoptedInFirstSecond * commandsOf(adoption)) / figures.commands)} of its usual load. Clients with an open GET stream all reconnect at once; if every client did, that would be
+${words(stormCommands)} commands and ${stormSeconds.toFixed(1)} s of CPU time in total, spread over ${nodes} nodes. Each worker looks up at most ${words(limits.sessionLookUpsMax)} sessions at a time,
+and up to ${words(limits.sessionLookUpsWaitingMax)} more look-ups wait.
 
-**Without affinity** everything goes on as well, but nearly every request finds its session elsewhere: ${words(scattered.perSecond)} adoptions a second, ${words(scattered.commands)} commands
-and ${scattered.cores.toFixed(0)} cores of Redis, and each machine holds many times the sessions. In a fleet of this size the balancer has to keep sessions where they are.`;
+**Without affinity** everything still works, but nearly every request reaches a machine that does not have its session: ${words(scattered.perSecond)}
+adoptions a second, ${words(scattered.commands)} commands and ${scattered.cores.toFixed(0)} cores of Redis, and each machine holds many times as many sessions. A fleet of
+this size needs a balancer that keeps each session on one machine.`;
 }
 
 function eventColumns(measures: FleetMeasures): Column<EventName>[] {
