@@ -69,7 +69,7 @@ class Entry {
   /** Subjects whose look-ups of this name are waiting for their turn. */
   readonly queuedFor = new Set<string>();
   isAsking = false;
-  /** Whether its look-up is overdue, at the name servers or in the queue: callers then get the old addresses at once. */
+  /** A look-up has failed or is overdue, at the name servers or in the queue: until an answer comes, the old addresses serve at once. */
   isSilent = false;
 
   constructor(name: string) {

@@ -112,7 +112,7 @@ export class Readiness {
     this.#onChange(report);
   }
 
-  /** Logs changes of the obstacles once all workers are started, and once that there are none left. */
+  /** Logs the obstacles whenever they change, and when none are left. Called only once the fleet is ready. */
   log({ isReady, obstacles }: ReadinessReport): void {
     const codes = obstacles.map(({ code }) => code).join();
     if (this.#isDraining || codes === this.#loggedCodes) return;

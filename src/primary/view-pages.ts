@@ -47,7 +47,7 @@ export function viewChanges(sources: Pick<ViewSources, 'setLogLevel'>): AdminCha
   };
 }
 
-/** `silent` can only be set at the start: anyone who can reach the listener could hide later log lines with it. */
+/** `silent` can only be set at the start: otherwise anyone who can reach the listener could hide later log lines. */
 const CHANGEABLE_LEVELS = LOG_LEVELS.filter((level) => level !== 'silent');
 
 const TOO_MANY = jsonPage(503, { detail: 'too many questions to the workers at once; try again' });

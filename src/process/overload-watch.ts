@@ -143,7 +143,7 @@ export class ProcessGauges implements OverloadGauges {
   }
 
   liveHeapBytes(): number {
-    // The last value includes garbage made since, so the current use is an upper bound: live heap cannot exceed it.
+    // The value after the last collection counts what has become garbage since; live heap cannot exceed the current use either.
     return Math.min(this.#collectedHeapBytes, getHeapStatistics().used_heap_size);
   }
 

@@ -22,7 +22,7 @@ export interface FoundSession {
   readonly record: SessionRecord;
   /** The version that the next write must replace. */
   readonly version: number;
-  /** The record was changed while it was being read. */
+  /** The record was changed while it was being read, or may have been. */
   readonly isStale: boolean;
 }
 

@@ -7,7 +7,7 @@ import { loggedReason, type UpstreamFault } from './http/upstream-fault.js';
 
 export class BackendLog {
   readonly #logger: Logger;
-  /** Backends that are currently unavailable, with the reason that was logged. */
+  /** Backends last reported as unavailable, with the reason that was logged. */
   readonly #reasons = new WeakMap<CompiledBackend, string>();
 
   /** The left-out tools that were last logged for each backend. */

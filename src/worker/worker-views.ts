@@ -21,7 +21,7 @@ export interface ViewSources {
   readonly logger: Logger;
 }
 
-/** Each list in an answer is bounded; their names together may still be long. */
+/** Each list in an answer is bounded; the names in all of them together may still be long. */
 const ANSWER_CHARS_MAX = 2 * limits.adminViewBytesMax;
 
 export class WorkerViews {

@@ -44,7 +44,7 @@ export class OAuthSource {
     if (mode === 'tls-only' && this.#endpointOrigin.startsWith('http:'))
       return upstreamFault('plain-text-refused', true);
     if (this.#auth.type === 'token-exchange' && callerToken === '') return upstreamFault('caller-token-missing', true);
-    // The secret goes to the token endpoint, and the token that it buys to the backend.
+    // The secret goes to the token endpoint, and the token obtained with it to the backend.
     const secret = secrets.textOf(this.#auth.client_secret, this.#endpointOrigin, this.#origin);
     if (secret instanceof Promise) {
       return secret.then((late) => (typeof late === 'string' ? this.#read(late, callerToken) : late));

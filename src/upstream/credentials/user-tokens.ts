@@ -204,7 +204,7 @@ export class UserTokens {
     if (this.#means.mode === 'tls-only' && endpointOrigin.startsWith('http:'))
       return { fault: upstreamFault('plain-text-refused', true) };
     if (auth.client_secret === undefined) return { text: client.secret };
-    // The secret goes to the token endpoint, and the token that it buys to the backend.
+    // The secret goes to the token endpoint, and the token obtained with it to the backend.
     const text = await this.#means.secrets.textOf(auth.client_secret, endpointOrigin, origin);
     return typeof text === 'string' ? { text } : { fault: text };
   }

@@ -74,7 +74,7 @@ export interface UpstreamFault {
   readonly logDetail?: string;
 }
 
-/** @param isUnsent true only if the request certainly was not sent. */
+/** @param isUnsent true only if the backend certainly cannot have received the whole request. */
 export function upstreamFault(kind: UpstreamFaultKind, isUnsent = false): UpstreamFault {
   return { kind, isUnsent };
 }

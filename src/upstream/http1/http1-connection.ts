@@ -374,7 +374,7 @@ export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConn
   }
 }
 
-/** How long a free connection is kept: as long as the backend announces, or else less long than common servers keep theirs. */
+/** How long a free connection is kept: at most a little less than the backend announces, or else less than common servers keep theirs. */
 function keptMsOf(announcedMs: number): number {
   if (announcedMs === Infinity) return limits.upstreamConnectionIdleMs;
   return Math.min(limits.upstreamConnectionIdleMsMax, announcedMs - limits.upstreamKeepAliveMarginMs);

@@ -12,7 +12,7 @@ export type CircuitState = 'closed' | 'open' | 'half-open';
 
 /**
  * `fault`: the origin could not be reached, and has responded to no request recently. `answered`: it was reached. `probed`: the gateway's
- * own probe was sent; `failed`: the probe could not reach the origin. `forgotten`: the origin is no longer needed.
+ * own probe was sent; `failed`: the probe did not reach the origin. `forgotten`: the origin is no longer needed.
  */
 export type CircuitEvent = 'fault' | 'answered' | 'probed' | 'failed' | 'forgotten';
 

@@ -290,7 +290,7 @@ export abstract class UpstreamOpening {
     this.tellWaiters(fault);
   }
 
-  /** Each in a turn of its own: thousands of calls may be waiting. */
+  /** Tells them in turns (shared/fair-turns.ts), because thousands of calls may be waiting. */
   protected tellWaiters(fault: UpstreamFault | undefined): void {
     const waiting = this.#waiting;
     this.#waiting = [];
