@@ -236,7 +236,10 @@ export class Relay {
     else readLargeClientMessage(subject, body, done);
   }
 
-  /** Takes a message outside any session, or one whose headers name a version without sessions. */
+  /**
+   * Takes a message that is outside any session, or whose header names a version that no session can have; every message where only the
+   * modern era is served.
+   */
   #onFirst(caller: Caller, exchange: Exchange, message: ClientReading): void {
     if (this.#tryModern(caller, exchange, message)) return;
     const { sessionId } = exchange.request;

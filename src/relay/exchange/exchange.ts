@@ -15,7 +15,8 @@ export type BodyType = 'application/json' | 'text/event-stream';
 
 /**
  * How an exchange ended. `whole`: all of its answer was handed over. `cut`: at most a part of it. `unheard`: the caller went away
- * before there was an answer; the request has ended since, as a disconnect alone does not cancel it (S12).
+ * before there was an answer; the request has ended since. In the legacy era a disconnect alone does not
+ * cancel it (S12), in the modern era it does (M08).
  */
 export type ExchangeEnding = 'whole' | 'cut' | 'unheard';
 
@@ -83,7 +84,7 @@ export interface ExchangeRequest {
  */
 export interface Exchange {
   readonly request: ExchangeRequest;
-  /** True once nothing reaches the caller: it is gone, or the answer was reset. Not a cancellation (S12): the call runs to its end. */
+  /** True once nothing reaches the caller: it is gone, or the answer was reset. Whether that cancels the call depends on its era (S12, M08). */
   readonly isAborted: boolean;
 
   /**

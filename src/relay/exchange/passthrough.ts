@@ -13,7 +13,7 @@ export function metadataFor(backend: CompiledBackend, request: ExchangeRequest):
   const callerToken = backend.auth?.type === 'token-exchange' ? tokenIn(request.passthroughHeaders) : '';
   const headers = headersFor(backend.passthroughHeaders, request.passthroughHeaders);
   if (headers.length === 0 && requestId === '' && callerToken === '') return NO_METADATA;
-  // A backend that lists `x-request-id` gets the caller's own header instead of our request id.
+  // A backend that lists `x-request-id` gets the caller's own header, if there is one, instead of our request id.
   return { headers, requestId: headers.includes('x-request-id') ? '' : requestId, callerToken };
 }
 

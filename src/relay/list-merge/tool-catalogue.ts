@@ -135,7 +135,7 @@ function wordsOf(text: string): string[] {
 }
 
 /**
- * Warms up the search code by running it once on made-up tools: in a new thread, the first query would otherwise take five times as long
+ * Warms up the search code with a few queries on made-up tools: in a new thread, the first query would otherwise take five times as long
  * as the next.
  */
 export function prepareCatalogues(): void {

@@ -129,7 +129,7 @@ export interface ReadLists {
 
 /**
  * `done` is called once: when each backend has answered or failed and the list is merged. Nothing is merged for a caller that is gone
- * by then (`unheard`) or whose session has ended, nor where no backend declares such lists (`undeclared`).
+ * by then or whose session has ended (`unheard`), nor where no backend declares such lists (`undeclared`).
  */
 export function listAll(
   context: UpstreamContext,

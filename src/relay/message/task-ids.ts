@@ -13,7 +13,7 @@ export interface TaskForm {
   readonly backendName: string;
   /** Whether the client has given this id to that backend. */
   isClients(taskId: string): boolean;
-  /** Whether requests about the task would reach that backend, and no other by its name. */
+  /** Whether requests about the task would reach that backend, and not one whose name also begins the caller's form of the id. */
   isReachable(taskId: string): boolean;
 }
 

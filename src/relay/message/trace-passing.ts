@@ -39,7 +39,7 @@ export function tracedMessage(
   if (trace === undefined) return outgoing;
   const isTold = span === undefined || trace.traceparent === inMessage || !isFree(outgoing, body, span);
   const told = isTold ? outgoing : withEdit(outgoing, { ...span, putIn: Buffer.from(`"${trace.traceparent}"`) });
-  // A backend that lists `traceparent` gets the caller's own header instead.
+  // A backend that lists `traceparent` gets the caller's own header instead, if there is one.
   return metadata.headers.includes('traceparent') ? told : { ...told, trace };
 }
 

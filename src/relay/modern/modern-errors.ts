@@ -33,7 +33,8 @@ export function envelopeInvalid(fault: string): RpcError {
 }
 
 /**
- * The HTTP status for an error of the gateway's: one that the same request would always get also shows to those who see only HTTP.
+ * The HTTP status for an error of the gateway's. An error that the same request would always get has a status of its own, for those who
+ * see only HTTP.
  */
 export function statusOf(code: number): number {
   switch (code) {

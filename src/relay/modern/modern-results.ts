@@ -41,7 +41,7 @@ const FIRST_TYPE = Buffer.from('{"resultType":');
 const TAIL_BYTES = 512;
 const OPEN = Buffer.from('{');
 const COMMA = 0x2c;
-/** For results that may be cached in the modern era: a legacy backend says nothing about it, so they may not be (M19). */
+/** For results that must have cache hints in the modern era: a legacy backend gives none, so the hints forbid caching (M19). */
 const UNCACHED: ReadonlyMap<string, string> = new Map([
   ['ttlMs', '"ttlMs":0'],
   ['cacheScope', '"cacheScope":"private"'],

@@ -236,7 +236,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     this.request?.excuseSilence(this.#isAsking || this.#isExcused);
   }
 
-  /** Subjects take turns, because hundreds of requests fail at once when their backend goes away. */
+  /** Subjects take turns, because hundreds of requests may fail at once, as when their backend goes away. */
   onFault(fault: UpstreamFault): void {
     wokenTurns.run(this.plan.session.identity.subject, () => this.#onFault(fault));
   }

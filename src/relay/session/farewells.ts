@@ -50,7 +50,7 @@ export class Farewells {
     this.#ready = [...byOrigin.values()];
   }
 
-  /** Sends the notices; called once. Resolves when every backend was told, or `withinMs` is over. */
+  /** Sends the notices; called once. Resolves when every notice has ended, answered or not, or `withinMs` is over. */
   async say(deadlines: DeadlineWheel, withinMs: number): Promise<FarewellCount> {
     await new Promise<void>((resolve) => {
       const deadline = deadlines.after(withinMs, () => this.#onOver?.());

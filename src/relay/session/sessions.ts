@@ -175,7 +175,7 @@ export class Sessions {
     session.abandon();
   }
 
-  /** Ends every stream that belongs to no request; the sessions do not listen to those backends again. */
+  /** Ends every stream that belongs to no request; the sessions do not listen to their backends again. */
   endStreams(): void {
     for (const session of this.#sessions.values()) session.endStream();
   }

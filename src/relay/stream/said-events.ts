@@ -137,7 +137,7 @@ export class SaidEvents {
     const keeper = this.#keeper;
     while (keeper !== undefined && this.#counted < end) {
       const kept = this.#kept.at(this.#counted - this.#first) ?? LOST;
-      // An event that could never fit does not evict others in vain, and only an answer takes the room of other streams.
+      // An event that could never fit does not evict others in vain, and only an answer evicts other undelivered streams.
       const mayBeHeld = keeper.mayHold(kept.length);
       const isAnswer = this.#stream.isCompleteAt(this.#counted);
       if (mayBeHeld && this.#tryTake(keeper, kept.length, isAnswer && this.#first === this.#counted)) {
