@@ -75,7 +75,7 @@ class LargeReading implements Reading {
     const message = tape && backendMessageIn(tape, this.#bytes);
     const mayNameUri = this.#mayNameUri && message?.kind === 'response';
     if (message === undefined || (!mayNameUri && !this.#mayNameTask)) {
-      // Set explicitly, so that the whole message is not searched for them again, at once.
+      // Set explicitly: otherwise the whole message would be searched for them again in one go.
       this.#done(message && { ...message, uris: NO_URIS, taskIds: NO_TASK_IDS });
       return;
     }

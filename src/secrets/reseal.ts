@@ -1,4 +1,5 @@
-// Seals users' grants and the gateway's clients again that are not sealed with the first key, so that an old key can be removed. Cold path.
+// Seals again, with the first key, the users' grants and the gateway's clients that are sealed with another one, so that an old key can be
+// removed. Cold path.
 import { limits } from '../shared/limits.js';
 import type { RecordKey, RecordStore } from '../store/record-store.js';
 import type { SecretKey, SecretKeys } from './secret-keys.js';

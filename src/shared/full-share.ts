@@ -3,7 +3,7 @@
 import type { Account } from './accounts.js';
 import { refusals, type Refusal } from './refusals.js';
 
-/** @param bytes what the session will count. */
+/** @param bytes the session bytes that the session will count for. */
 export function fullSessionShare(account: Account, bytes: number): Refusal | undefined {
   switch (account.sessions.boundAgainst(1)) {
     case 'subjectMax':

@@ -37,7 +37,7 @@ export class HostPolicy {
     this.#areOwnPagesAllowed = options.areOwnPagesAllowed === true;
   }
 
-  /** Whether the host named by an accepted request cannot be one of its caller's choice. */
+  /** Whether accepted requests can name only a loopback or an allowed host, so that their callers cannot choose it. */
   get isHostTrusted(): boolean {
     return this.#isLoopbackOnly || this.#allowedHosts.size > 0;
   }

@@ -29,7 +29,7 @@ export function createLogger(level: string, bindings: Record<string, string | nu
   return logger;
 }
 
-/** Sets the level of every logger in this process. */
+/** Sets the level of every logger that `createLogger` has made in this process. */
 export function setLogLevel(level: LogLevel): void {
   for (const logger of loggers) logger.level = level;
 }

@@ -15,7 +15,7 @@ export class RandomPool {
     this.#used = this.#pool.length;
   }
 
-  /** Bytes that were never returned before. They belong to the caller until the pool has been used up. */
+  /** Bytes that were never returned before. They belong to the caller only until the next call, which may refill the pool. */
   next(): Buffer {
     if (this.#used === this.#pool.length) {
       randomFillSync(this.#pool);

@@ -17,7 +17,7 @@ export interface Store {
    * throws or rejects.
    */
   read(subject: string): StoreRead | Promise<StoreRead>;
-  /** The same for one of the gateway's own records, by its key. */
+  /** The same for one of the gateway's own records, by its key. `forget` is not for these: a change drops the cached value. */
   readRecord(key: string): StoreRead | Promise<StoreRead>;
   /**
    * Changes such a record if its value is the expected one (`undefined`: none), and resolves to whether it was; durable when it resolves.

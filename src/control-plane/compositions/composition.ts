@@ -6,7 +6,7 @@ import type { WrittenCuration } from '../common/curation.js';
 export interface ComposedServer {
   /** As in the registry now; the last known name when the server is gone. */
   readonly name: string;
-  /** Bare names, and patterns of bare names; at least one, unless there are prompts or resources. */
+  /** Bare names, without the server's prefix, and patterns of these; at least one, unless there are prompts or resources. */
   readonly tools: readonly string[];
   /** Bare names of prompts; absent: none. */
   readonly prompts?: readonly string[] | undefined;

@@ -10,7 +10,7 @@ interface PublicationRecord {
   readonly subject: string;
   /** Ids of the control plane's virtual hosts. */
   readonly virtualHosts: readonly string[];
-  /** Whether the control plane created the config: then it deletes the config with its last virtual host. */
+  /** Whether the control plane created the config: then it deletes the config once nothing is left in it. */
   readonly isConfigOurs: boolean;
 }
 

@@ -34,7 +34,7 @@ export const credentialLimits = {
    * longest wait after an authorization server failed; it doubles with each failure → until then requests fail at once with the same fault
    */
   tokenRetryDelayMsMax: 60_000,
-  /** time after an access token that a backend refused was replaced, in which no other is → the backend's 401 is passed on */
+  /** least time between two replacements of an access token that a backend refuses → until then the backend's 401 is passed on */
   tokenRenewalGapMs: 10_000,
   /** access tokens that a process caches → the subject with the most loses its oldest one; sessions keep theirs */
   tokensKnownMax: 16_384,

@@ -11,8 +11,8 @@ export const processLimits = {
   /** workers that start at once; more would slow each other beyond the time for a start → further ones wait for their turn */
   workerStartsAtOnceMax: 4,
   /**
-   * failed starts in a row of one slot; before any worker has listened, times the number of starts at once → the primary no longer waits
-   * for the slot but keeps trying; in the second case the program ends
+   * failed starts in a row of one slot; before any worker has listened, also those of all slots, this many for each start that may run at
+   * once → the primary no longer waits for the slot but keeps trying; in the second case the program ends
    */
   workerStartTriesMax: 5,
   /** longest wait before a failed start is tried again; the first is `workerRestartDelayMsMin` → the wait grows no further */

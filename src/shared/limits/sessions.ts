@@ -34,8 +34,9 @@ export const sessionLimits = {
    */
   leasesPerSubjectMax: 256,
   /**
-   * multiple of its subject's free requests in flight that one lease may hold, and of free leases that busy leases with the same headers
-   * for backends may be; 3 leaves a quarter to others → 429 `lease-requests-full`, `subject-leases-full`
+   * requests in flight of one lease, as a multiple of those that its subject may still begin, and busy leases with the same headers for
+   * backends, as a multiple of the subject's leases that are not busy, unopened ones included; 3 leaves a quarter to others → 429
+   * `lease-requests-full`, `subject-leases-full`
    */
   leaseShareOfFree: 3,
   /** time that an `initialize` waits for its session's record to be written → it is answered without waiting longer */
@@ -136,7 +137,7 @@ export const sessionLimits = {
   requestTurnMs: 5,
   /**
    * requests resumed between two looks at the clock after a common wait, for an upstream session, a config, a key, a backend's event stream
-   * or a link → after `wokenTurnMs` the others wait for the next turn of the event loop, subjects in turn
+   * or the link to an owner → after `wokenTurnMs` the others wait for the next turn of the event loop, subjects in turn
    */
   wokenUntimedMax: 64,
   /**
