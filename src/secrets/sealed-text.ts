@@ -23,7 +23,10 @@ export function openText(keys: SecretKeys, use: string, bytes: Buffer): OpenedTe
   const key = keys.find(keyId);
   // The id is not repeated: in unsealed bytes it may be anything.
   if (key === undefined)
-    return { kind: 'failed', reason: 'it is not encrypted, or it is encrypted with a key that is not in --secrets-key-file' };
+    return {
+      kind: 'failed',
+      reason: 'it is not encrypted, or it is encrypted with a key that is not in --secrets-key-file',
+    };
   const opened = unseal(key.bytes, associatedData(use, keyId), bytes.subarray(KEY_ID_BYTES));
   return opened === undefined
     ? { kind: 'failed', reason: 'it was changed after it was sealed, or sealed for something else' }
