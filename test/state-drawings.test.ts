@@ -128,7 +128,7 @@ for (const { file, source } of files) {
       t.same(
         states.filter((state) => !left.has(state)),
         [to],
-        `whence any state leads to ${to}, none but that is the last`,
+        `any state leads to ${to}, which must be the only final state`,
       );
     const called = calls.flatMap(({ from, to }) =>
       (from === 'any' ? states.filter((state) => left.has(state)) : from).map((each) => arrow(each, to)),

@@ -20,9 +20,9 @@ export interface ComposerShares {
   readonly makerCompositionsMax: number;
   /** Size of all of the maker's compositions, as stored. */
   readonly makerComposedBytesMax: number;
-  /** Size of what these write into user configs, counted once for each of their subjects. */
+  /** Size of what one maker's compositions write into user configs, counted once for each of their subjects. */
   readonly makerPublishedBytesMax: number;
-  /** Size of what these take of one user config. */
+  /** Size of what one maker's compositions take of one user config. */
   readonly makerConfigBytesMax: number;
 }
 

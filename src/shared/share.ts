@@ -33,9 +33,9 @@ export class Share {
   }
 
   /**
-   * Whether there is room for `amount` more, for a subject that holds `own`. The reserved part is open to subjects that hold, with it, at
-   * most a quarter of an even division of that part among all holders: so the next subject finds room there even if hundreds before it took
-   * all they could.
+   * Whether there is room for `amount` more, for a subject that holds `own`. The reserved part is open only to subjects that would then hold
+   * at most a quarter of their even part of it (own + amount ≤ reserve ÷ holders ÷ 4), so that the next subject finds room there even after
+   * hundreds before it took all they could.
    */
   hasRoomFor(own: number, amount: number): boolean {
     const after = this.#held + amount;

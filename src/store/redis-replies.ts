@@ -16,7 +16,7 @@ const LINE_END_BYTES = 2;
 
 /** Replaces a string longer than anything that the gateway reads. */
 const TOO_LARGE = `TOOLARGE a value is larger than ${limits.redisValueBytesMax} bytes`;
-const NO_REPLY = 'Redis answers what is no reply';
+const NO_REPLY = 'Redis sent an invalid reply';
 /** The start of ioredis's error message, which continues with the reply. */
 const UNASKED_BEGINNING = 'Command queue state error';
 

@@ -1,5 +1,5 @@
 // The large messages of a session that are being parsed, slice by slice. Other messages overtake them meanwhile. A cancellation
-// that finds no request may mean one of them, so it waits until those that arrived before it have been parsed.
+// that finds no request may be for a message that is still being parsed, so it waits until those that arrived before it have been parsed.
 import { limits } from '../../shared/limits.js';
 
 interface WaitingNotice {

@@ -1,5 +1,5 @@
-// A request whose method may be that of a backend of which this session knows nothing: one that could not be opened so far, or that
-// another process had lost before this one adopted the session. Opens these backends to find out. Cold path.
+// Finds the backend for a method that the gateway does not know. A backend that is not open may declare it: one that could not be opened
+// so far, or that another process had lost before this one adopted the session. Opens such backends to find out. Cold path.
 import { rpcCodes } from '../../shared/refusals.js';
 import type { Deadline } from '../../shared/deadline-wheel.js';
 import type { CompiledBackend } from '../../user-config/compiled-config.js';

@@ -23,7 +23,7 @@ export const messageLimits = {
   readingTurnMs: 5,
   /** large messages being scanned at once; each keeps a list of where its values are → further ones wait */
   readingsStartedMax: 8,
-  /** large messages of one subject being scanned at once: its oldest and its smallest → its other messages wait */
+  /** large messages of one subject being scanned at once: the one that came first and the smallest → its other messages wait */
   readingsStartedPerSubjectMax: 2,
   /**
    * values of one JSON text whose positions are recorded, at 24 bytes each, in memory that is reused for the next text → refused as not

@@ -55,7 +55,7 @@ export const processLimits = {
   quietTurnMicrosecondsMax: 100,
   /** turns of a busy worker in which a quiet moment is sought → the listener closes in the last of them */
   quietTurnsTriedMax: 200,
-  /** time that a worker with cancellations for the one it replaced waits until that one knows that it was replaced → they are dropped */
+  /** time that a new worker keeps cancellations for its predecessor, until that worker knows that it was replaced → they are dropped */
   predecessorWaitMsMax: 5_000,
   /** cancellations that wait for the replaced worker, per worker → one more is dropped */
   predecessorNoticesWaitingMax: 64,
