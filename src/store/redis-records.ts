@@ -23,7 +23,7 @@ import { checkRole, connectionTo } from './redis-place.js';
 import { EPOCH_KEY, listKeyOf, LOG_KEY, POSITION_KEY, redisKey } from './redis-record-layout.js';
 import { moveEarlierRecords } from './redis-record-move.js';
 import { CHANGES_SCRIPT, SWAP_SCRIPT } from './redis-record-scripts.js';
-import { ToldReasons } from './told-reasons.js';
+import { LoggedReasons } from './logged-reasons.js';
 
 /** With a cluster, no command involves more than one node. */
 export type RecordConnection = Redis | Cluster;
@@ -41,7 +41,7 @@ export class RedisRecords implements RecordStore {
   /** While opening, the deadline; while lost, the next attempt. */
   #timer: NodeJS.Timeout | undefined;
   readonly #backoff = new Backoff(limits.redisRetryDelayMsMin, limits.redisRetryDelayMsMax);
-  readonly #told = new ToldReasons();
+  readonly #logged = new LoggedReasons();
 
   private constructor(options: RedisStoreOptions, connectionOf: () => Promise<RecordConnection>, logger: Logger) {
     this.#options = options;
@@ -170,7 +170,7 @@ export class RedisRecords implements RecordStore {
     }
     if (this.#connection !== connection || !this.#transition('opening', 'live')) return;
     this.#backoff.reset();
-    this.#told.forget();
+    this.#logged.forget();
     this.#logger.info('Redis is connected for records');
   }
 
@@ -181,7 +181,7 @@ export class RedisRecords implements RecordStore {
     if (!this.#transition('opening', 'lost')) this.#transition('live', 'lost');
     if (connection !== undefined) disconnect(connection);
     // Logged once, not at every retry.
-    if (this.#told.isNew(reason)) this.#logger.warn({ reason }, 'Redis cannot be reached for records');
+    if (this.#logged.isNew(reason)) this.#logger.warn({ reason }, 'Redis cannot be reached for records');
     // Shortened randomly by up to half, so that the processes do not all reconnect at once.
     const delayMs = this.#backoff.nextSpread(Math.random());
     clearTimeout(this.#timer);

@@ -14,7 +14,7 @@ import type { StoreLink } from './redis-link.js';
 import { createLink } from './redis-links.js';
 import { RedisPeers } from './redis-peers.js';
 import type { KnownVersion, SealedRead, SealedSession, SealedSessions } from './sealed-sessions.js';
-import { ToldReasons } from './told-reasons.js';
+import { LoggedReasons } from './logged-reasons.js';
 
 const PREFIX = Buffer.concat([Buffer.from([0xff]), Buffer.from('session/')]);
 const VERSION_BYTES = 8;
@@ -63,7 +63,7 @@ export class RedisSessions implements SealedSessions {
   #link: StoreLink;
   #isLive = false;
   #retryTimer: NodeJS.Timeout | undefined;
-  readonly #told = new ToldReasons();
+  readonly #logged = new LoggedReasons();
   #isClosed = false;
 
   private constructor(options: RedisStoreOptions, logger: Logger) {
@@ -142,7 +142,7 @@ export class RedisSessions implements SealedSessions {
   #onLive(): void {
     this.#isLive = true;
     this.#backoff.reset();
-    this.#told.forget();
+    this.#logged.forget();
     this.#logger.info('Redis is connected for sessions');
     this.onChanged?.(undefined);
   }
@@ -159,7 +159,7 @@ export class RedisSessions implements SealedSessions {
     if (this.#isClosed) return;
     this.#isLive = false;
     // Logged once, not at every retry.
-    if (this.#told.isNew(reason)) this.#logger.warn({ reason }, 'Redis cannot be reached for sessions');
+    if (this.#logged.isNew(reason)) this.#logger.warn({ reason }, 'Redis cannot be reached for sessions');
     this.#retryTimer = setTimeout(() => {
       this.#link = this.#createLink();
       void this.#link.open();

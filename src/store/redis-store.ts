@@ -20,7 +20,7 @@ import type { Store, StoreRead } from './store.js';
 import { listKeyOf, recordKeyAt, redisKey } from './redis-record-layout.js';
 import { SWAP_SCRIPT } from './redis-record-scripts.js';
 import { encodeStoreKey, isRecordName, recordKeyOf, recordName, unencodable } from './store-key.js';
-import { ToldReasons } from './told-reasons.js';
+import { LoggedReasons } from './logged-reasons.js';
 
 /** A period in which every change was reported. */
 interface Term {
@@ -64,7 +64,7 @@ export class RedisStore implements Store {
   #retryTimer: NodeJS.Timeout | undefined;
   readonly #backoff = new Backoff(limits.redisRetryDelayMsMin, limits.redisRetryDelayMsMax);
   #lostReason: string | undefined;
-  readonly #told = new ToldReasons();
+  readonly #logged = new LoggedReasons();
   readonly #counts: StoreCounts;
   readonly #onObstacle: (obstacle: string) => void;
   /** Ends the grace, during which cached values are served. */
@@ -245,7 +245,7 @@ export class RedisStore implements Store {
     if (!this.#transition('lost', 'live')) this.#transition('grace', 'live');
     this.#backoff.reset();
     this.#lostReason = undefined;
-    this.#told.forget();
+    this.#logged.forget();
     clearTimeout(this.#graceTimer);
     this.#onObstacle('');
     this.#logger.info('Redis is connected');
@@ -253,7 +253,7 @@ export class RedisStore implements Store {
 
   #onLost(reason: string, isGarbled: boolean): void {
     const { staleGraceMs } = this.#options;
-    const isNew = this.#told.isNew(reason);
+    const isNew = this.#logged.isNew(reason);
     this.#lostReason = reason;
     // One user's config may be cached as another's.
     if (isGarbled) this.#known.clear();

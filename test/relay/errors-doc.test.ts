@@ -35,7 +35,7 @@ t.test('every JSON-RPC error that the relay makes has a row, and every row an er
   const source = files.map((file) => readFileSync(join(folder, file), 'utf8')).join('\n');
   const codes: Readonly<Record<string, number>> = rpcCodes;
   // In the sources an error of the gateway is always written `code: rpcCodes.…, message: …`.
-  const made = [...source.matchAll(/code: rpcCodes\.(\w+),\s+message: (['`])(.*?)\2/g)].map(
+  const made = [...source.matchAll(/code: rpcCodes\.(\w+),\s+message:\s+(['`])(.*?)\2/g)].map(
     ([, code = '', , message = '']) => `${codes[code]} ${shapeOf(message)}`,
   );
   const documented = [...rowsOf('Errors of requests'), ...rowsOf('Errors to backends')].map(

@@ -6,7 +6,7 @@ import type { Refusal } from '../../shared/refusals.js';
 import { rpcCodes } from '../../shared/refusals.js';
 import { copied, joined, joinedForNow, LENT_BYTES_MAX } from '../../shared/short-memory.js';
 import type { Exchange } from './exchange.js';
-import type { AnswerFrame, ListDress } from './answer-frame.js';
+import type { AnswerFrame, ResultExtras } from './answer-frame.js';
 import { EventPieces, PartPieces } from './piece-source.js';
 import { Sending } from './sending.js';
 import { faultReason, type UpstreamFault } from '../../upstream/http/upstream-fault.js';
@@ -92,9 +92,9 @@ export function errorMessage(id: IdSpan, error: RpcError): Buffer {
  * What has to be written around a result to make it the exchange's answer.
  * @param isStreaming whether the exchange's event stream is already open.
  */
-export function answerFrame(exchange: Exchange, id: IdSpan, isStreaming: boolean, dress?: ListDress): AnswerFrame {
+export function answerFrame(exchange: Exchange, id: IdSpan, isStreaming: boolean, extras?: ResultExtras): AnswerFrame {
   const head = `${HEAD.toString()}${idBytes(id).toString()}${RESULT.toString()}`;
-  return { head, form: isStreaming || takesEventsOnly(exchange) ? 'event' : 'message', dress };
+  return { head, form: isStreaming || takesEventsOnly(exchange) ? 'event' : 'message', extras };
 }
 
 /** Gives a whole JSON-RPC answer: one JSON object, unless the caller accepts event streams only (decisions 2.2). */

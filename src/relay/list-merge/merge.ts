@@ -44,11 +44,11 @@ export interface MergeResult {
 export function mergeLists(job: MergeJob): MergeResult {
   const { kind, unavailable, frame } = job;
   const { items, unreachable } = mergedItems(job);
-  const { dress } = frame;
+  const { extras } = frame;
   const { _meta: missing } = unavailableMeta(unavailable);
-  const meta = dress === undefined ? missing : { ...dress.meta, ...missing };
+  const meta = extras === undefined ? missing : { ...extras.meta, ...missing };
   const tail = meta === undefined ? ']}}' : `],"_meta":${JSON.stringify(meta)}}}`;
-  const message = writeItems(`${frame.head}{${dress?.members ?? ''}"${kind.member}":[`, items, tail);
+  const message = writeItems(`${frame.head}{${extras?.members ?? ''}"${kind.member}":[`, items, tail);
   return { bytes: frame.form === 'event' ? encodeEvent(message) : message, unreachable };
 }
 

@@ -47,7 +47,7 @@ export class ToolCatalogue {
   }
 
   /** The whole answer. @param count the most tools to find. */
-  answer(query: string, count: number, { head, form, dress }: AnswerFrame): Buffer {
+  answer(query: string, count: number, { head, form, extras }: AnswerFrame): Buffer {
     const found: string[] = [];
     let bytesLeft: number = limits.foundToolsBytesMax;
     for (const index of this.find(query, count)) {
@@ -60,9 +60,9 @@ export class ToolCatalogue {
     }
     const result = `{"tools":[${found.join()}]}`;
     const content = [result, ...this.#notes(found.length)].map((text) => ({ type: 'text', text }));
-    const meta = { ...dress?.meta, ...unavailableMeta(this.#unavailable)._meta };
+    const meta = { ...extras?.meta, ...unavailableMeta(this.#unavailable)._meta };
     const tail = Object.keys(meta).length === 0 ? '' : `,"_meta":${JSON.stringify(meta)}`;
-    const members = `${dress?.members ?? ''}"content":${JSON.stringify(content)},"structuredContent":${result}${tail}`;
+    const members = `${extras?.members ?? ''}"content":${JSON.stringify(content)},"structuredContent":${result}${tail}`;
     const message = Buffer.from(`${head}{${members}}}`);
     return form === 'event' ? encodeEvent(message) : message;
   }

@@ -10,7 +10,7 @@ import type { ListMerger } from '../list-merge/list-merger.js';
 import type { ThreadFailure } from '../list-merge/list-pool.js';
 import type { ReadPage } from '../list-merge/answer-reading.js';
 import type { BackendPages } from '../list-merge/merge.js';
-import type { AnswerFrame, ListDress } from '../exchange/answer-frame.js';
+import type { AnswerFrame, ResultExtras } from '../exchange/answer-frame.js';
 import type { MergedList } from '../list-merge/merged-list.js';
 import { metadataFor } from '../exchange/passthrough.js';
 import { answerOwnError, type RequestForm } from '../request/request-form.js';
@@ -62,17 +62,17 @@ export class ListInFlight extends RequestInFlight {
 
   /** All backends have answered. @param ttlMs how long the list may be cached. @returns the frame in which the merged list is sent. */
   onMerging(ttlMs: number): AnswerFrame {
-    return this.#frameWith(this.#form.listDress(ttlMs));
+    return this.#frameWith(this.#form.listExtras(ttlMs));
   }
 
   /** As `onMerging`, for the result of a search in the list. */
   onFinding(): AnswerFrame {
-    return this.#frameWith(this.#form.resultDress());
+    return this.#frameWith(this.#form.resultExtras());
   }
 
-  #frameWith(dress: ListDress | undefined): AnswerFrame {
+  #frameWith(extras: ResultExtras | undefined): AnswerFrame {
     this.#isMerging = true;
-    return answerFrame(this.#exchange, this.id, this.#isStreaming, dress);
+    return answerFrame(this.#exchange, this.id, this.#isStreaming, extras);
   }
 
   /** Opens the stream without an event id, as it cannot be resumed: a client that loses the list requests it again. */

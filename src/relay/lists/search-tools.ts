@@ -72,14 +72,14 @@ export function isForSearchTool(
 
 /** The list of the two tools. Not to be cached (`ttlMs` 0), as a new config may list other tools at any time. */
 export function searchToolsMessage(id: IdSpan, form: RequestForm): Buffer {
-  const { members = '', meta } = form.listDress(0) ?? {};
+  const { members = '', meta } = form.listExtras(0) ?? {};
   const tail = meta === undefined ? '' : `,"_meta":${JSON.stringify(meta)}`;
   return resultMessage(id, `{${members}"tools":${SEARCH_TOOLS}${tail}}`);
 }
 
 /** The result of a failed tool: a text for the model. */
 export function toolErrorMessage(id: IdSpan, text: string, form: RequestForm): Buffer {
-  const { members = '', meta } = form.resultDress() ?? {};
+  const { members = '', meta } = form.resultExtras() ?? {};
   const content = JSON.stringify([{ type: 'text', text }]);
   const tail = meta === undefined ? '' : `,"_meta":${JSON.stringify(meta)}`;
   return resultMessage(id, `{${members}"content":${content},"isError":true${tail}}`);

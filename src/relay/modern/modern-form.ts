@@ -17,7 +17,7 @@ import type { UpstreamSession } from '../../upstream/session/upstream-session.js
 import { modernHead } from '../../upstream/session/modern-request.js';
 import type { RpcError } from '../exchange/answers.js';
 import { partsOf, type Edit } from '../message/edits.js';
-import type { ListDress } from '../exchange/answer-frame.js';
+import type { ResultExtras } from '../exchange/answer-frame.js';
 import type { Exchange } from '../exchange/exchange.js';
 import type { RelayedRequestPlan } from '../request/relayed-request-plan.js';
 import { allowListHash } from '../session/allow-list-hash.js';
@@ -38,10 +38,10 @@ import { capabilityMissing, headerMismatch, modernError, statusOf, statusOfBacke
 import {
   inputRequiredResult,
   isTaskHandle,
-  listDress,
+  listExtras,
   modernErrorEdit,
   passedEdits,
-  resultDress,
+  resultExtras,
   resultEdits,
 } from './modern-results.js';
 import { inputRequestsOf, readUrlElicitations } from './url-elicitations.js';
@@ -97,12 +97,12 @@ export class ModernForm implements RequestForm, AskedAside {
     this.#args = message.tape === undefined ? undefined : argumentsIn(exchange.request.body, message);
   }
 
-  listDress(ttlMs: number): ListDress {
-    return listDress(ttlMs);
+  listExtras(ttlMs: number): ResultExtras {
+    return listExtras(ttlMs);
   }
 
-  resultDress(): ListDress {
-    return resultDress();
+  resultExtras(): ResultExtras {
+    return resultExtras();
   }
 
   get asking(): AskedAside {

@@ -7,7 +7,7 @@ import { limits } from '../../shared/limits.js';
 import { PROGRAM_VERSION } from '../../shared/program-version.js';
 import { rpcCodes } from '../../shared/refusals.js';
 import type { Edit } from '../message/edits.js';
-import type { ListDress } from '../exchange/answer-frame.js';
+import type { ResultExtras } from '../exchange/answer-frame.js';
 import { NO_EDITS } from '../request/request-form.js';
 
 /** `_meta` of every result of the gateway's own (M18). */
@@ -19,12 +19,12 @@ export const RESULT_META: Readonly<Record<string, unknown>> = Object.freeze({
  * A merged list may be cached for as long as every backend's part of it, and only for its own user, because that user's allow-lists
  * filtered it (M19, M30).
  */
-export function listDress(ttlMs: number): ListDress {
+export function listExtras(ttlMs: number): ResultExtras {
   return { members: `"resultType":"complete","ttlMs":${ttlMs},"cacheScope":"private",`, meta: RESULT_META };
 }
 
 /** For results of the gateway's own tools. */
-export function resultDress(): ListDress {
+export function resultExtras(): ResultExtras {
   return { members: `${RESULT_TYPE},`, meta: RESULT_META };
 }
 

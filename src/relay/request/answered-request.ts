@@ -23,7 +23,7 @@ import { obstacleToGoingOn } from './gate.js';
 import type { RelayedRequestPlan } from './relayed-request-plan.js';
 import { isTargetMethod, readTarget } from './targets.js';
 import { RequestInFlight } from '../in-flight/request-in-flight.js';
-import { UnheardCall } from './unheard-call.js';
+import { DetachedCall } from './detached-call.js';
 
 const CLIENT_GONE: RpcError = { code: rpcCodes.internalError, message: 'The client has disconnected' };
 const JSON_ALONE: RpcError = {
@@ -43,7 +43,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
   /** Opened for the first event, or while the answer is slow to come. */
   #stream: CallerStream | undefined;
   /** Made once the caller, or its first connection, is gone. */
-  #unheard: UnheardCall | undefined;
+  #detached: DetachedCall | undefined;
 
   constructor(plan: RelayedRequestPlan) {
     super();
@@ -61,7 +61,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
   /** @param request the one that is at the backend now. */
   protected noteSent(request: RpcRequest): void {
     this.request = request;
-    this.#unheard?.onSent(request);
+    this.#detached?.onSent(request);
   }
 
   /** For `BackendRequests`. */
@@ -154,21 +154,21 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     this.request?.resume();
   }
 
-  /** The request's body stays in memory, but its count ended with the caller's first connection: `UnheardCall` counts it again. */
-  #noteGone(): UnheardCall {
-    if (this.#unheard !== undefined) return this.#unheard;
+  /** The request's body stays in memory, but its count ended with the caller's first connection: `DetachedCall` counts it again. */
+  #noteGone(): DetachedCall {
+    if (this.#detached !== undefined) return this.#detached;
     const { session, deadlines } = this.plan;
     const { length } = this.id.bytes;
-    return (this.#unheard = new UnheardCall(session.account, length, deadlines, () => this.giveUp()));
+    return (this.#detached = new DetachedCall(session.account, length, deadlines, () => this.giveUp()));
   }
 
   /** For `RpcRequest`. */
   onRationRead(spentMs: number): void {
-    this.#unheard?.onRationRead(spentMs);
+    this.#detached?.onRationRead(spentMs);
   }
 
   override get abandonedWait(): string {
-    return this.#unheard?.isUnheard !== true || this.plan.message.method !== 'tasks/result' ? '' : this.task;
+    return this.#detached?.isUnheard !== true || this.plan.message.method !== 'tasks/result' ? '' : this.task;
   }
 
   /** The id of the task that the request is about, as the caller has written it. */
@@ -213,7 +213,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     status: number,
     isPassing: boolean,
   ): void {
-    this.#unheard?.close();
+    this.#detached?.close();
     const exchange = this.exchange;
     this.plan.session.finish(this);
     const isPlain = status === 200 && !this.#isEventDue;

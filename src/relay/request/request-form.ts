@@ -11,7 +11,7 @@ import type { Edit } from '../message/edits.js';
 import type { Exchange } from '../exchange/exchange.js';
 import type { ReadArguments } from './large-arguments.js';
 import type { RelayedRequestPlan } from './relayed-request-plan.js';
-import type { ListDress } from '../exchange/answer-frame.js';
+import type { ResultExtras } from '../exchange/answer-frame.js';
 
 export interface RequestForm {
   /** Whether a caller that disconnects has cancelled: in the modern era it has (M08), in the legacy era not (S12). */
@@ -26,9 +26,9 @@ export interface RequestForm {
   readonly sentToken: Buffer | undefined;
 
   /** What a merged list has beside its items. @param ttlMs how long it may be cached. */
-  listDress(ttlMs: number): ListDress | undefined;
+  listExtras(ttlMs: number): ResultExtras | undefined;
   /** The same for a result of the gateway's own that may not be cached. */
-  resultDress(): ListDress | undefined;
+  resultExtras(): ResultExtras | undefined;
   /** Why the request cannot go to this backend, whose session is open. */
   obstacleAt(upstream: UpstreamSession, bareName: string, read?: ReadArguments): RpcError | undefined;
   /**
@@ -108,8 +108,8 @@ export const LEGACY_FORM: RequestForm = Object.freeze({
   endsWithCaller: false,
   asking: undefined,
   askingObstacle: undefined,
-  listDress: () => undefined,
-  resultDress: () => undefined,
+  listExtras: () => undefined,
+  resultExtras: () => undefined,
   isWrapped: false,
   sentToken: undefined,
   obstacleAt: () => undefined,

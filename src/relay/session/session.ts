@@ -27,7 +27,7 @@ import { StreamKeeper, type EventId } from '../stream/stream-keeper.js';
 import { Subscriptions } from './subscriptions.js';
 import type { TaskForm } from '../message/task-ids.js';
 import type { Unhonoured } from '../../protocol/listen-acknowledgement.js';
-import { Unasked } from './unasked.js';
+import { UnsolicitedMessages } from './unsolicited-messages.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
 import { SessionUpstreams } from './session-upstreams.js';
@@ -47,7 +47,7 @@ export class Session {
   #streamKeeper: StreamKeeper | undefined;
   readonly #means: SessionMeans;
   /** Made for the client's first GET, or when the GET is expected. */
-  #unasked: Unasked | undefined;
+  #unsolicited: UnsolicitedMessages | undefined;
   /** Made for the first request from a backend. */
   #backendRequests: BackendRequests | undefined;
   readonly upstreams: SessionUpstreams;
@@ -91,13 +91,13 @@ export class Session {
   }
 
   #onUpstreamDropped(upstream: UpstreamSession): void {
-    this.#unasked?.onDropped(upstream);
+    this.#unsolicited?.onDropped(upstream);
     this.#onChanged();
   }
 
   /** Repeats to the backend what it has forgotten with its old session, or never heard. */
   #onUpstreamOpened(upstream: UpstreamSession, metadata: RequestMetadata): void {
-    this.#unasked?.onOpened(upstream, metadata);
+    this.#unsolicited?.onOpened(upstream, metadata);
     this.#subscriptions?.replay(this.#context, upstream, metadata);
     this.#onChanged();
     if (this.#logLevel === undefined || !isTold(upstream)) return;
@@ -117,7 +117,7 @@ export class Session {
   /** Whether anything is in progress: a request of either side, an open session stream, or the opening of an upstream session. */
   get isBusy(): boolean {
     if (!this.inFlight.isEmpty || this.#readings?.isEmpty === false) return true;
-    if (this.#unasked?.stream.isOpen === true || this.#backendRequests?.isEmpty === false) return true;
+    if (this.#unsolicited?.stream.isOpen === true || this.#backendRequests?.isEmpty === false) return true;
     return this.upstreams.isAnyOpening;
   }
 
@@ -138,7 +138,7 @@ export class Session {
 
   get subscriptions(): Subscriptions {
     return (this.#subscriptions ??= new Subscriptions(this.#memory, () => {
-      this.#unasked?.onSubscriptionsChanged();
+      this.#unsolicited?.onSubscriptionsChanged();
       this.#onChanged();
     }));
   }
@@ -152,12 +152,12 @@ export class Session {
   onSubscribed(upstream: UpstreamSession, before: CompiledBackend, uri: string, metadata: RequestMetadata): void {
     this.subscriptions.add(before.name, uri);
     this.subscriptions.onReconfigured(this.#context, upstream, before, metadata);
-    this.#unasked?.onSubscribed(upstream, metadata);
+    this.#unsolicited?.onSubscribed(upstream, metadata);
   }
 
   /** The part of the wanted notifications that the backend has said it will not send. */
   unhonouredBy(upstream: UpstreamSession): Unhonoured | undefined {
-    return this.#unasked?.unhonouredBy(upstream);
+    return this.#unsolicited?.unhonouredBy(upstream);
   }
 
   /** The requests that backends have sent to the client. */
@@ -244,8 +244,8 @@ export class Session {
   ): void {
     if (!isChanged) this.#logLevel = logLevel;
     mergeUpstreams(this.#context, this, upstreams, base, (upstream, restore) => {
-      if (this.#unasked === undefined) restore();
-      else this.#unasked.onReplaced(upstream, restore);
+      if (this.#unsolicited === undefined) restore();
+      else this.#unsolicited.onReplaced(upstream, restore);
     });
     this.subscriptions.merge(subscriptions, !isChanged);
     recheckRecorded(this.#context, this, subscriptions, allowLists, this.virtualHost);
@@ -269,7 +269,7 @@ export class Session {
         upstream.close(metadata);
       }
     }
-    this.#unasked?.onReconfigured(request);
+    this.#unsolicited?.onReconfigured(request);
     return virtualHost;
   }
 
@@ -299,10 +299,12 @@ export class Session {
    */
   tryOpenStream(exchange: Exchange, id: EventId | undefined): ShareBound | undefined {
     const bound =
-      this.#unasked === undefined ? this.account.sessionBytes.boundAgainst(limits.sessionStreamBytesEach) : undefined;
+      this.#unsolicited === undefined
+        ? this.account.sessionBytes.boundAgainst(limits.sessionStreamBytesEach)
+        : undefined;
     // Nothing is kept of a session stream in another process: its client receives what is sent from now on.
     const isOwn = id !== undefined && id.stream === this.#streamKeeper?.sessionStreamNumber;
-    if (bound === undefined) this.#makeUnasked().open(exchange, isOwn ? id.position : undefined);
+    if (bound === undefined) this.#makeUnsolicited().open(exchange, isOwn ? id.position : undefined);
     return bound;
   }
 
@@ -315,20 +317,20 @@ export class Session {
   onReady(): void {
     if (this.#isInitialized) return;
     this.#isInitialized = true;
-    this.#unasked?.stream.onReady();
+    this.#unsolicited?.stream.onReady();
   }
 
   /** The client has sent `notifications/initialized`. A client that can be sent requests is about to open its stream. */
   onInitialized(request: ExchangeRequest): void {
     this.onReady();
-    if (this.#unasked === undefined && this.hearQuestions()) this.#makeUnasked().expect(request);
+    if (this.#unsolicited === undefined && this.hearQuestions()) this.#makeUnsolicited().expect(request);
   }
 
   /** Hears backends' requests on their own streams from now on. @returns whether the client can be asked, and there is room. */
   hearQuestions(): boolean {
     const hasRoom = this.account.sessionBytes.boundAgainst(limits.sessionStreamBytesEach) === undefined;
-    if (hasRoom && this.offersAnything) this.#makeUnasked();
-    return this.#unasked !== undefined;
+    if (hasRoom && this.offersAnything) this.#makeUnsolicited();
+    return this.#unsolicited !== undefined;
   }
 
   /** Whether the client accepts any kind of request from backends. */
@@ -336,15 +338,15 @@ export class Session {
     return this.identity.introduction.capabilities.length > '{}'.length && this.backendRequests.offersAnything;
   }
 
-  #makeUnasked(): Unasked {
-    if (this.#unasked !== undefined) return this.#unasked;
+  #makeUnsolicited(): UnsolicitedMessages {
+    if (this.#unsolicited !== undefined) return this.#unsolicited;
     this.#memory.keep(limits.sessionStreamBytesEach);
-    return (this.#unasked = new Unasked(this.#context, this, this.#memory));
+    return (this.#unsolicited = new UnsolicitedMessages(this.#context, this, this.#memory));
   }
 
   /** Ends streams that no request would end: for good before the process ends; not `isForGood`, until the client opens another. */
   endStream(isForGood = true): void {
-    this.#unasked?.end(isForGood);
+    this.#unsolicited?.end(isForGood);
   }
 
   /** A request is in flight: it keeps the session from idling out, and ends when the session ends. */
@@ -359,8 +361,8 @@ export class Session {
 
   /** Whether the backend waits for the client's answer to a request that it sent on its own stream. Hot path. */
   isAskedUnasked(upstream: UpstreamSession): boolean {
-    if (this.#unasked === undefined || this.#backendRequests === undefined) return false;
-    return this.#backendRequests.isAsking(this.#unasked.stream, upstream);
+    if (this.#unsolicited === undefined || this.#backendRequests === undefined) return false;
+    return this.#backendRequests.isAsking(this.#unsolicited.stream, upstream);
   }
 
   /**
@@ -390,7 +392,7 @@ export class Session {
     this.#isEnded = true;
     this.onEnd?.();
     this.inFlight.endAll(isNow ? undefined : this.identity.subject);
-    this.#unasked?.end();
+    this.#unsolicited?.end();
     this.#streamKeeper?.end();
     this.#backendRequests?.clear();
     const upstreams = this.upstreams.release();

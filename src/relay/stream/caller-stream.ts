@@ -23,7 +23,7 @@ import type { Exchange } from '../exchange/exchange.js';
 import { EventPieces } from '../exchange/piece-source.js';
 import { Sending } from '../exchange/sending.js';
 import { LARGE_BYTES_FROM, KeptEvent, lossNotification, LOST, type Kept } from './kept-event.js';
-import { SaidEvents } from './said-events.js';
+import { ReplayBuffer } from './replay-buffer.js';
 import type { StreamKeeper } from './stream-keeper.js';
 import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
 
@@ -63,7 +63,7 @@ export class CallerStream extends ListNode {
   #isFiled = false;
   /** The request's id as JSON, for an error in place of an answer that cannot be kept. */
   #answerId: Buffer | undefined;
-  readonly #said: SaidEvents;
+  readonly #replay: ReplayBuffer;
   /** How the id line of each event begins. */
   readonly #idText: string;
   /** Unwritten events that were dropped, of which the client has not been told. */
@@ -76,7 +76,7 @@ export class CallerStream extends ListNode {
     this.#keeper = keeper;
     this.number = keeper === undefined ? 0 : keeper.begin(this);
     this.#idText = keeper === undefined ? '' : `id: ${this.number}_`;
-    this.#said = new SaidEvents(keeper, this);
+    this.#replay = new ReplayBuffer(keeper, this);
     this.#exchange = exchange;
     exchange.onDrain = () => this.#onDrain(exchange);
     exchange.openStream();
@@ -93,12 +93,12 @@ export class CallerStream extends ListNode {
 
   /** Whether an event of this position was said. */
   hasSaid(position: number): boolean {
-    return position <= this.#said.position;
+    return position <= this.#replay.position;
   }
 
   /** Whether the event of this position is the last there will ever be. */
   isCompleteAt(position: number): boolean {
-    return this.#isEnding && position === this.#said.position;
+    return this.#isEnding && position === this.#replay.position;
   }
 
   /** Sends the head, and the id from which a client can resume, before there is an event. */
@@ -121,7 +121,7 @@ export class CallerStream extends ListNode {
     }
     // The lost events were the newest when the client came back, so it has not been told of them yet.
     if (this.#lostCount > 0 && this.#state === 'attached') this.#tellLoss();
-    const position = this.#said.position + 1;
+    const position = this.#replay.position + 1;
     const event =
       this.#keeper === undefined
         ? encodeEvent(data)
@@ -132,8 +132,8 @@ export class CallerStream extends ListNode {
       if (this.#isEnding && event.length <= limits.joinedEventBytesMax) this.#last = event;
       else this.#write(event);
     }
-    if (isDue && this.#keeper === undefined) this.#said.pass();
-    else this.#said.add(this.#keepable(event, onLost), isDue, this.#exchange !== undefined);
+    if (isDue && this.#keeper === undefined) this.#replay.pass();
+    else this.#replay.add(this.#keepable(event, onLost), isDue, this.#exchange !== undefined);
   }
 
   /**
@@ -162,7 +162,7 @@ export class CallerStream extends ListNode {
   detach(): void {
     if (this.#exchange === undefined) return;
     this.#forgetExchange();
-    this.#said.onDetached();
+    this.#replay.onDetached();
     this.#owner?.onDetached();
   }
 
@@ -181,13 +181,13 @@ export class CallerStream extends ListNode {
     // A client that does not read would never reach the end.
     if (isOlderBlocked) older?.reset();
     else older?.end();
-    this.#said.onDetached();
+    this.#replay.onDetached();
     this.#transition('detached', 'attached');
     this.#exchange = exchange;
     this.#detachWith(exchange);
     exchange.onDrain = () => this.#onDrain(exchange);
     exchange.openStream();
-    this.#said.goBackTo(position + 1);
+    this.#replay.goBackTo(position + 1);
     this.#lostCount = 0;
     this.#write(Buffer.from(this.#primingText(position)));
     this.#owner?.onAttached();
@@ -196,16 +196,16 @@ export class CallerStream extends ListNode {
 
   /** For `StreamKeeper`: copies events that stay for longer out of the blocks of memory that they were cut from. */
   compact(): void {
-    this.#said.compact();
+    this.#replay.compact();
   }
 
   /** For `StreamKeeper`: nothing is kept any more, except events that are still being written. */
   release(): void {
     // A finished stream need not be cleared, because nothing refers to it any more.
-    this.#said.release(this.#exchange === undefined && !this.#isEnding);
+    this.#replay.release(this.#exchange === undefined && !this.#isEnding);
   }
 
-  /** For `SaidEvents`. @returns the error that replaces an answer that cannot be kept; `undefined` without the request's id. */
+  /** For `ReplayBuffer`. @returns the error that replaces an answer that cannot be kept; `undefined` without the request's id. */
   lostAnswer(position: number): string | undefined {
     const bytes = this.#answerId;
     if (bytes === undefined) return undefined;
@@ -258,21 +258,21 @@ export class CallerStream extends ListNode {
 
   #sayLarge(parts: readonly Buffer[], onLost?: () => void): void {
     if (this.#exchange === undefined && this.#keeper === undefined) return;
-    const kept = new KeptEvent(this.#headText(this.#said.position + 1), parts, onLost);
+    const kept = new KeptEvent(this.#headText(this.#replay.position + 1), parts, onLost);
     this.#isPrimed = true;
-    this.#said.add(kept, false, this.#exchange !== undefined);
+    this.#replay.add(kept, false, this.#exchange !== undefined);
     if (!this.isBlocked) this.#pump();
   }
 
   /** Writes the waiting events until the connection takes no more. */
   #pump(): void {
-    while (this.#exchange !== undefined && this.#state === 'attached' && this.#said.isAnyUnwritten) {
-      const droppedCount = this.#said.skipDropped();
+    while (this.#exchange !== undefined && this.#state === 'attached' && this.#replay.isAnyUnwritten) {
+      const droppedCount = this.#replay.skipDropped();
       if (droppedCount > 0) {
         this.#lostCount += droppedCount;
         continue;
       }
-      const kept = this.#said.unwritten;
+      const kept = this.#replay.unwritten;
       if (kept === LOST) this.#lostCount += 1;
       else if (this.#lostCount > 0) {
         this.#tellLoss();
@@ -284,7 +284,7 @@ export class CallerStream extends ListNode {
         this.#sendLarge(this.#exchange, kept.text, kept.parts);
         return;
       }
-      this.#said.onWritten();
+      this.#replay.onWritten();
     }
     if (this.#state === 'attached') this.#onAllWritten();
   }
@@ -293,7 +293,7 @@ export class CallerStream extends ListNode {
   #tellLoss(): void {
     const data = lossNotification(this.#lostCount);
     this.#lostCount = 0;
-    this.#write(encodeEventAfter(this.#headText(this.#said.next - 1), data));
+    this.#write(encodeEventAfter(this.#headText(this.#replay.next - 1), data));
   }
 
   #sendLarge(exchange: Exchange, head: string, parts: readonly Buffer[]): void {
@@ -303,7 +303,7 @@ export class CallerStream extends ListNode {
       this.#sending = undefined;
       exchange.onDrain = () => this.#onDrain(exchange);
       this.#transition('blocked', 'attached');
-      this.#said.onWritten();
+      this.#replay.onWritten();
       this.#pump();
     }));
     sending.add(new EventPieces(parts, head));

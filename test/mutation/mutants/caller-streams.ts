@@ -7,13 +7,13 @@ export const callerStreamMutants: readonly Mutant[] = [
   ...mutantsOf('src/relay/stream/caller-stream.ts', KEEPING, [
     {
       slip: 'an id that was never given out names an event',
-      text: 'return position <= this.#said.position;',
-      becomes: 'return position <= this.#said.position + 1;',
+      text: 'return position <= this.#replay.position;',
+      becomes: 'return position <= this.#replay.position + 1;',
     },
     {
       slip: 'a stream is complete before its answer',
-      text: 'return this.#isEnding && position === this.#said.position;',
-      becomes: 'return position === this.#said.position;',
+      text: 'return this.#isEnding && position === this.#replay.position;',
+      becomes: 'return position === this.#replay.position;',
     },
     {
       slip: 'a stream begins twice',
@@ -28,8 +28,8 @@ export const callerStreamMutants: readonly Mutant[] = [
     },
     {
       slip: 'what was written is kept without ids',
-      text: 'if (isDue && this.#keeper === undefined) this.#said.pass();',
-      becomes: 'if (isDue && this.#keeper === undefined) this.#said.add(event, true, true);',
+      text: 'if (isDue && this.#keeper === undefined) this.#replay.pass();',
+      becomes: 'if (isDue && this.#keeper === undefined) this.#replay.add(event, true, true);',
     },
     {
       slip: 'an id of any length is kept for a word',
@@ -53,13 +53,13 @@ export const callerStreamMutants: readonly Mutant[] = [
     },
     {
       slip: 'an event comes twice',
-      text: 'this.#said.goBackTo(position + 1);',
-      becomes: 'this.#said.goBackTo(position);',
+      text: 'this.#replay.goBackTo(position + 1);',
+      becomes: 'this.#replay.goBackTo(position);',
     },
     {
       slip: 'a loss from before is told again',
       text: '    this.#lostCount = 0;',
-      after: 'this.#said.goBackTo(position + 1);',
+      after: 'this.#replay.goBackTo(position + 1);',
       becomes: '',
     },
     { slip: 'the owner does not hear that its client is back', text: '    this.#owner?.onAttached();', becomes: '' },
@@ -71,8 +71,8 @@ export const callerStreamMutants: readonly Mutant[] = [
     },
     {
       slip: 'what is being handed over is dropped',
-      text: 'this.#said.release(this.#exchange === undefined && !this.#isEnding);',
-      becomes: 'this.#said.release(true);',
+      text: 'this.#replay.release(this.#exchange === undefined && !this.#isEnding);',
+      becomes: 'this.#replay.release(true);',
     },
     {
       slip: 'a large event goes on to a connection that was replaced',
@@ -116,7 +116,7 @@ export const callerStreamMutants: readonly Mutant[] = [
       becomes: '',
     },
   ]),
-  ...mutantsOf('src/relay/stream/said-events.ts', KEEPING, [
+  ...mutantsOf('src/relay/stream/replay-buffer.ts', KEEPING, [
     {
       slip: 'what is said to nobody counts nowhere',
       text: 'else if (!isAttached) this.#countTo(this.#position + 1);',

@@ -994,7 +994,7 @@ export const relayedMutants: readonly Mutant[] = [
     ],
   ),
   ...mutantsOf(
-    'src/relay/session/unasked.ts',
+    'src/relay/session/unsolicited-messages.ts',
     ['spec/streams'],
     [
       {

@@ -61,7 +61,7 @@ t.test('a legacy backend cannot ask for a retry through its resultType', async (
 });
 
 t.test('what was read may not be cached unless its backend says so, and never for others', async (t) => {
-  const dress = { resultType: 'complete', ttlMs: 0, cacheScope: 'private' };
+  const extras = { resultType: 'complete', ttlMs: 0, cacheScope: 'private' };
   const contents = [{ uri: 'x://y', text: '"ttlMs"' }];
   const results: object[] = [{ contents }, { ttlMs: 5, contents, cacheScope: 'public' }, { contents, ttlMs: 7 }];
   const backend = await backendFor(t, {
@@ -72,9 +72,9 @@ t.test('what was read may not be cached unless its backend says so, and never fo
   const read = async (): Promise<unknown> =>
     (await answerOf(post(caller, 'resources/read', { params: { uri: 'b+x://y' } }))).result;
   const told = [{ uri: 'b+x://y', text: '"ttlMs"' }];
-  t.strictSame(await read(), { ...dress, contents: told });
-  t.strictSame(await read(), { ...dress, ttlMs: 5, contents: told });
-  t.strictSame(await read(), { ...dress, ttlMs: 7, contents: told });
+  t.strictSame(await read(), { ...extras, contents: told });
+  t.strictSame(await read(), { ...extras, ttlMs: 5, contents: told });
+  t.strictSame(await read(), { ...extras, ttlMs: 7, contents: told });
 });
 
 t.test('a modern backend’s result without a type is complete, and nothing else of it changes', async (t) => {

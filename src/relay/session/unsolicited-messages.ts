@@ -32,7 +32,7 @@ const CHANGES: ReadonlySet<string> = new Set([
 
 const SPEAKING = capability.logging | LIST_CHANGES | capability.resourcesSubscribe | capability.tasks;
 
-/** Handles the messages of all backends: `Unasked` itself. */
+/** Handles the messages of all backends: `UnsolicitedMessages` itself. */
 interface Listener {
   readonly deadlines: DeadlineWheel;
   readonly memory: SessionShare;
@@ -125,7 +125,7 @@ class HeardModern extends Heard implements ModernListeningPlan {
   }
 }
 
-export class Unasked implements Listener {
+export class UnsolicitedMessages implements Listener {
   readonly stream: SessionStream;
   readonly #context: UpstreamContext;
   readonly #session: Session;

@@ -7,7 +7,7 @@ import { limits } from '../../shared/limits.js';
 import type { RpcRequest } from '../../upstream/rpc/rpc-request.js';
 import { unheardTurns, type UnheardTurn } from './unheard-turns.js';
 
-export class UnheardCall {
+export class DetachedCall {
   readonly #account: Account;
   readonly #deadlines: DeadlineWheel;
   readonly #onTimeUp: () => void;

@@ -2,7 +2,7 @@
 // path.
 import { limits } from '../shared/limits.js';
 
-export class ToldReasons {
+export class LoggedReasons {
   readonly #reasons = new Set<string>();
 
   /** Whether to log it. */

@@ -12,7 +12,7 @@ import type { StreamKeeper } from './stream-keeper.js';
 /** The least that a stream takes of the keeper's room at once, if there is so much. */
 const TAKEN_BYTES_LEAST = 2_048;
 
-export class SaidEvents {
+export class ReplayBuffer {
   readonly #keeper: StreamKeeper | undefined;
   readonly #stream: CallerStream;
   /** The positions of the last event that was said (`#position`) and of the next one to be written (`#next`). */
