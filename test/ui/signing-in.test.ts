@@ -148,7 +148,7 @@ t.test('signing in by OpenID Connect', async (t) => {
     await enter(page);
     t.match(
       await told(page),
-      /known at .* not for the audience mcpgateway-api: configure the issuer to put it into aud/,
+      /^You signed in at .*, but the access token that it issued is not for the audience mcpgateway-api: configure the issuer to put it into aud/,
     );
     issuer.audience = 'mcpgateway-api';
 
