@@ -6,123 +6,131 @@ const HOPS = ['worker/hop/hops', 'worker/hop/link', 'worker/hop/listener'];
 export const affinityMutants: readonly Mutant[] = [
   ...mutantsOf('src/worker/hop/flow.ts', HOPS, [
     {
-      slip: 'more credit than the window holds is taken',
+      slip: 'the sender accepts more credit than its window holds',
       text: "if (this.#creditBytes > limits.hopWindowBytes) throw new StreamFault('more credit than the window holds');",
       becomes: '',
     },
     {
-      slip: 'data beyond the window is taken',
+      slip: 'the receiver accepts data beyond the window',
       text: "if (this.#openBytes < 0) throw new StreamFault('data beyond the window');",
       becomes: '',
     },
-    { slip: 'credit is not used up', text: '    this.#creditBytes -= sentBytes;', becomes: '' },
-    { slip: 'credit that was given is not noted', text: '    this.#openBytes += this.#releasedBytes;', becomes: '' },
-    { slip: 'credit is given twice', text: '    this.#releasedBytes = 0;', becomes: '' },
+    { slip: 'sending bytes does not use up credit', text: '    this.#creditBytes -= sentBytes;', becomes: '' },
     {
-      slip: 'the rest of what waits goes out again',
+      slip: 'the receiver does not note the credit that it has returned',
+      text: '    this.#openBytes += this.#releasedBytes;',
+      becomes: '',
+    },
+    { slip: 'credit that was already returned is returned again', text: '    this.#releasedBytes = 0;', becomes: '' },
+    {
+      slip: 'the sent part of waiting bytes is sent again',
       text: 'else this.#waiting[0] = next.subarray(sentBytes);',
       becomes: 'else return;',
     },
     {
-      slip: 'what nobody wants goes on waiting',
+      slip: 'bytes that are no longer wanted go on waiting for credit',
       text: '  drop(): void {',
       becomes: '  drop(): void { if (this.#waiting.length > 0) return;',
     },
   ]),
   ...mutantsOf('src/worker/hop/body.ts', HOPS, [
     {
-      slip: 'a body longer than its head says is taken',
+      slip: 'a body longer than its head says is accepted',
       text: "if (part.length > this.#totalBytes - this.#filledBytes) throw new StreamFault('body longer than its head says');",
       becomes: '',
     },
     {
-      slip: 'a body without room comes all the same',
+      slip: 'credit is returned for a held body, so that all of it arrives without room',
       text: 'if (this.#isHeld) this.#heldBytes += part.length;',
       becomes: 'if (this.#isHeld) this.#inflow.release(part.length);',
       noticedBy: [...HOPS, 'integration/memory-shares'],
     },
     {
-      slip: 'a body that was let go does not go on',
+      slip: 'no credit is returned for the held bytes of a body that has room now',
       text: 'if (!this.isComplete) this.#inflow.release(this.#heldBytes);',
       becomes: '',
       noticedBy: [...HOPS, 'integration/memory-shares'],
     },
     {
-      slip: 'a body is as long as its memory',
+      slip: 'a body includes the unused end of its memory',
       text: 'return this.#bytes.length === this.#totalBytes ? this.#bytes :',
       becomes: 'return this.#bytes.length >= 0 ? this.#bytes :',
     },
   ]),
   ...mutantsOf('src/worker/hop/call.ts', HOPS, [
     {
-      slip: 'what comes with the end is lost',
+      slip: 'bytes that come with the end frame are lost',
       text: "if (this.#finish(['ending'])) this.#exchange.end(this.#last);",
       becomes: "if (this.#finish(['ending'])) this.#exchange.end();",
       noticedBy: ['worker/hop/exchange'],
     },
     {
-      slip: 'a caller that went away is not told of to the owner',
+      slip: 'the owner is not told that the caller went away',
       text: "this.#socket.reserve('abort', this.stream, 0);",
       becomes: '',
     },
     {
-      slip: 'an answer that has begun is answered again',
+      slip: 'a hop that fails after its answer has begun is answered a second time',
       after: '#fail(failure: HopFailure',
       text: 'if (hasBegun) this.#exchange.reset();',
       becomes: 'if (hasBegun) this.#onFailure(failure);',
     },
     {
-      slip: 'a body shorter than its head says is whole',
+      slip: 'a body shorter than its head says passes for complete',
       text: 'if (this.#bodyLeftBytes !== undefined && last.length !== this.#bodyLeftBytes)',
       becomes: 'if (this.#bodyLeftBytes === -1)',
     },
     {
-      slip: 'a large answer needs no room',
+      slip: 'a large answer is gathered without asking for room',
       text: 'if (head.bodyBytes >= limits.countedFromBytes) {',
       becomes: 'if (head.bodyBytes < 0) {',
       noticedBy: [...HOPS, 'integration/memory-shares'],
     },
     {
-      slip: 'an answer over the limit is taken',
+      slip: 'an answer over the size limit is accepted',
       text: 'if (head.bodyBytes > limits.hopAnswerBytesMax) throw',
       becomes: 'if (head.bodyBytes < 0) throw',
     },
     {
-      slip: 'a stream that waits is written on',
+      slip: 'data is written to a stream that is blocked',
       text: 'if (this.#isBlocked) this.#held.push(Buffer.from(payload));',
       becomes: 'if (this.#isBlocked && payload.length === 0) this.#held.push(Buffer.from(payload));',
     },
     {
-      slip: 'what waits shares memory that is used again',
+      slip: 'held data is not copied out of the piece that it arrived in',
       text: 'this.#held.push(Buffer.from(payload));',
       becomes: 'this.#held.push(payload);',
       noticedBy: HOPS,
     },
-    { slip: 'a reader that drained gives nothing back', text: '    this.#release(this.#blockedBytes);', becomes: '' },
     {
-      slip: 'the number of a stream is never given back',
+      slip: 'the credit of a blocked write is not returned once there is room again',
+      text: '    this.#release(this.#blockedBytes);',
+      becomes: '',
+    },
+    {
+      slip: 'a stream number is not given back after the end frame',
       after: "this.#expect(['streaming'], 'ending', 'end');",
       text: 'this.#forget(this.stream);',
       becomes: '',
     },
     {
-      slip: 'the owner is not told of a frame that cannot be',
+      slip: 'the owner is not told that it sent an invalid frame',
       after: 'onFault(): void {',
       text: "this.#socket.reserve('reset', this.stream, 0);",
       becomes: '',
     },
     {
-      slip: 'the exchange keeps hearing of a hop that is over',
+      slip: 'the exchange still calls onDrain of a hop that is over',
       text: '    this.#exchange.onDrain = undefined;',
       becomes: '',
     },
     {
-      slip: 'a body that was sent keeps its memory',
+      slip: 'a large request body keeps its memory after it was sent',
       text: 'if (isLarge && this.#outflow.isEmpty) this.#exchange.releaseBody();',
       becomes: '',
     },
     {
-      slip: 'a body that is being sent gives its memory away',
+      slip: 'a large request body gives its memory back while it is still being sent',
       text: 'if (isLarge && this.#outflow.isEmpty) this.#exchange.releaseBody();',
       becomes: 'if (isLarge) this.#exchange.releaseBody();',
     },
@@ -132,36 +140,40 @@ export const affinityMutants: readonly Mutant[] = [
     ['worker/hop/exchange', ...HOPS],
     [
       {
-        slip: 'an abort behind a whole answer is told',
+        slip: 'onAbort is called although the answer was already complete',
         text: 'if (!isAnswered) this.onAbort?.();',
         becomes: 'this.onAbort?.();',
       },
       {
-        slip: 'an answer that waits counts for nobody',
+        slip: 'an answer that waits for credit is not counted',
         text: 'if (!this.#outflow.isEmpty) this.#roomOfAnswer()?.countUnread(length);',
         becomes: '',
         noticedBy: ['worker/hop/exchange', ...HOPS, 'integration/memory-shares'],
       },
       {
-        slip: 'an answer that was sent goes on counting',
+        slip: 'an answer still counts after it was sent',
         text: '  #settle(): void {',
         becomes: '  #settle(): void { this.#room = undefined;',
         noticedBy: ['worker/hop/exchange', ...HOPS, 'integration/memory-shares'],
       },
       {
-        slip: 'a writer is told to go on without need',
+        slip: 'onDrain is called although no write has returned false',
         text: '} else if (this.#isDrainDue && this.#outflow.hasCredit) {',
         becomes: '} else if (this.#outflow.hasCredit) {',
       },
-      { slip: 'an end overtakes what waits', text: 'if (!this.#outflow.isEmpty) return;', becomes: '' },
       {
-        slip: 'a last event behind what waits is lost',
+        slip: 'the end of a stream overtakes bytes that wait for credit',
+        text: 'if (!this.#outflow.isEmpty) return;',
+        becomes: '',
+      },
+      {
+        slip: 'the last event of a stream is lost if earlier bytes wait for credit',
         text: 'last.length <= limits.joinedEventBytesMax && this.#outflow.isEmpty;',
         becomes: 'last.length <= limits.joinedEventBytesMax;',
       },
       { slip: 'a stream that is over is not forgotten', text: '    this.#forget(this.stream);', becomes: '' },
       {
-        slip: 'an answer that does not fit is dropped in silence',
+        slip: 'the peer worker is not told of an answer that does not fit into a hop',
         text: "this.#socket.reserve('reset', this.stream, 0);",
         becomes: '',
       },
@@ -172,53 +184,53 @@ export const affinityMutants: readonly Mutant[] = [
     ['worker/hop/listener', 'worker/hop/hops', 'worker/hop/fuzz'],
     [
       {
-        slip: 'a secret that begins right is enough',
+        slip: 'only the first 8 bytes of the secret are compared',
         text: 'payload.length === this.#secret.length && timingSafeEqual(payload, this.#secret);',
         becomes: 'timingSafeEqual(payload.subarray(0, 8), this.#secret.subarray(0, 8));',
       },
       {
-        slip: 'no secret is needed',
+        slip: 'a link is accepted without the secret',
         text: "if (!isTrusted) throw new HopFault('the first frame is not the secret');",
         becomes: '',
       },
       {
-        slip: 'a silent link stays open',
+        slip: 'a link that never sends the secret stays open',
         text: 'setTimeout(() => this.#socket.destroy(), limits.hopConnectMsMax);',
         becomes: 'setTimeout(() => {}, limits.hopConnectMsMax);',
       },
       {
-        slip: 'a trusted link is closed after a while',
+        slip: 'a trusted link is closed when the time for sending the secret is over',
         after: 'this.#isTrusted = true;',
         text: 'clearTimeout(this.#helloTimer);',
         becomes: '',
       },
       {
-        slip: 'any number of hops is taken',
+        slip: 'a link accepts any number of hops',
         text: "if (this.#arriving.size + this.#exchanges.size >= limits.hopsPerLinkMax) throw new StreamFault('too many hops');",
         becomes: '',
       },
       {
-        slip: 'a body over the limit is taken',
+        slip: 'a request body over the size limit is accepted',
         text: 'if (head.bodyBytes > this.#bodyBytesMax) throw',
         becomes: 'if (head.bodyBytes < 0) throw',
       },
       {
-        slip: 'a stream in use is used again',
+        slip: 'a request on a stream that is in use is accepted',
         text: "if (this.#arriving.get(stream) ?? this.#exchanges.get(stream)) throw new HopFault('stream in use');",
         becomes: '',
       },
       {
-        slip: 'a caller that is gone before its body is not told of',
+        slip: 'an abort that comes before the body is complete is ignored',
         text: 'if (isAborted) exchange.abort();',
         becomes: '',
       },
       {
-        slip: 'the other worker is not told of a fault',
+        slip: 'the peer worker is not told of a fault in a stream',
         text: "this.#socket.reserve('reset', stream, 0);",
         becomes: '',
       },
       {
-        slip: 'a link that is gone leaves its exchanges',
+        slip: 'the exchanges of a lost link are not aborted',
         text: 'for (const exchange of this.#exchanges.values()) exchange.abort();',
         becomes: '',
       },
@@ -229,17 +241,17 @@ export const affinityMutants: readonly Mutant[] = [
     ['worker/hop/link', 'worker/hop/hops'],
     [
       {
-        slip: 'an owner that was never there passes for lost',
+        slip: 'an owner that was never reached is reported as lost',
         text: "const failure = this.#state === 'connecting' ? 'owner-absent' : 'owner-lost';",
         becomes: "const failure = 'owner-lost' as const;",
       },
       {
-        slip: 'an owner that was lost passes for absent',
+        slip: 'an owner that was lost is reported as absent',
         text: "const failure = this.#state === 'connecting' ? 'owner-absent' : 'owner-lost';",
         becomes: "const failure = 'owner-absent' as const;",
       },
       {
-        slip: 'any number of hops is sent',
+        slip: 'a link sends any number of hops',
         text: 'if (this.#calls.size >= limits.hopsPerLinkMax) {',
         becomes: 'if (this.#calls.size < 0) {',
       },
@@ -248,7 +260,11 @@ export const affinityMutants: readonly Mutant[] = [
         text: 'for (const call of this.#calls.values()) call.onLost(failure);',
         becomes: '',
       },
-      { slip: 'the number of a hop that is over is lost', text: '    this.#numbers.giveBack(stream);', becomes: '' },
+      {
+        slip: 'the stream number of a hop that is over is never reused',
+        text: '    this.#numbers.giveBack(stream);',
+        becomes: '',
+      },
     ],
   ),
   ...mutantsOf(
@@ -256,18 +272,18 @@ export const affinityMutants: readonly Mutant[] = [
     ['worker/hop/hops', 'worker/hop/listener'],
     [
       {
-        slip: 'a closed link is used again',
+        slip: 'new hops use a link that is closed or about to close',
         text: 'if (present !== undefined && !present.isLeft) return present;',
         becomes: 'if (present !== undefined) return present;',
       },
-      { slip: 'each hop has a link of its own', text: 'this.#links.set(owner, link);', becomes: '' },
+      { slip: 'a new link is opened for each hop', text: 'this.#links.set(owner, link);', becomes: '' },
       {
-        slip: 'whoever puts another directory in place is told the secret',
+        slip: 'the secret is sent to a socket in a directory that is not private',
         text: 'if (!isPrivateFolder(this.#directory)) return undefined;',
         becomes: '',
       },
       {
-        slip: 'a hop begins after the end',
+        slip: 'hops are still forwarded after close',
         text: "if (this.#isClosed) onFailure('owner-absent');",
         becomes: "if (this.#isClosed && this.#links.size === 0) onFailure('owner-absent');",
       },
@@ -278,21 +294,25 @@ export const affinityMutants: readonly Mutant[] = [
     ['worker/hop/streams'],
     [
       {
-        slip: 'a number may be 0',
+        slip: 'a stream number may be 0',
         text: 'this.#lastUse === USE_MAX ? 1 : this.#lastUse + 1;',
         becomes: 'this.#lastUse === USE_MAX ? 0 : this.#lastUse + 1;',
       },
       {
-        slip: 'a stream finds the one that was in its place',
+        slip: 'a look-up by stream number finds another stream in the same place',
         text: 'return member?.stream === stream ? member : undefined;',
         becomes: 'return member;',
       },
       {
-        slip: 'a stream that is over ends the one in its place',
+        slip: 'deleting a stream that is over deletes the newer one in its place',
         text: 'if (this.get(stream) === undefined) return;',
         becomes: '',
       },
-      { slip: 'a place is taken twice', text: 'if (this.#members[place] !== undefined) return false;', becomes: '' },
+      {
+        slip: 'a stream is added in a place that is taken',
+        text: 'if (this.#members[place] !== undefined) return false;',
+        becomes: '',
+      },
     ],
   ),
   ...mutantsOf(
@@ -300,22 +320,22 @@ export const affinityMutants: readonly Mutant[] = [
     ['worker/hop/frames'],
     [
       {
-        slip: 'a frame of any size is gathered',
+        slip: 'a frame of any size is accepted',
         text: 'if (payloadBytes > limits.hopFrameBytesMax) throw',
         becomes: 'if (payloadBytes < 0) throw',
       },
       {
-        slip: 'a frame of the largest size is refused',
+        slip: 'a frame of exactly the maximum size is refused',
         text: 'if (payloadBytes > limits.hopFrameBytesMax) throw',
         becomes: 'if (payloadBytes >= limits.hopFrameBytesMax) throw',
       },
       {
-        slip: 'a header that came in pieces is begun anew',
+        slip: 'the first part of a header that comes in pieces is ignored',
         text: 'if (this.#headerFilled === 0 && piece.length - from',
         becomes: 'if (piece.length - from',
       },
       {
-        slip: 'a frame waits for the next piece',
+        slip: 'a frame that ends with its piece waits for the next piece',
         text: 'if (to <= piece.length) {',
         becomes: 'if (to < piece.length) {',
       },
@@ -326,22 +346,22 @@ export const affinityMutants: readonly Mutant[] = [
     ['worker/hop/heads', 'worker/hop/link', 'worker/hop/hops'],
     [
       {
-        slip: 'half of a character is read',
+        slip: 'a string with an odd number of bytes is accepted',
         text: 'if (bytes > payload.length - at || bytes % 2 !== 0) throw',
         becomes: 'if (bytes > payload.length - at) throw',
       },
       {
-        slip: 'a string longer than its frame is read',
+        slip: 'a string longer than its frame is accepted',
         text: 'if (bytes > payload.length - at || bytes % 2 !== 0) throw',
         becomes: 'if (bytes % 2 !== 0) throw',
       },
       {
-        slip: 'a head over the limit is sent',
+        slip: 'a request head over the frame limit is sent',
         text: 'if (method < 0 || answerForms < 0 || payloadBytes > limits.hopFrameBytesMax) return false;',
         becomes: 'if (method < 0 || answerForms < 0) return false;',
       },
       {
-        slip: 'an answer over the limit is sent',
+        slip: 'an answer over the size limit is sent',
         text: 'if (head.bodyBytes > limits.hopAnswerBytesMax || payloadBytes > limits.hopFrameBytesMax) return false;',
         becomes: 'if (payloadBytes > limits.hopFrameBytesMax) return false;',
         noticedBy: ['worker/hop/hops', 'worker/hop/exchange'],
@@ -352,14 +372,18 @@ export const affinityMutants: readonly Mutant[] = [
     'src/worker/hop/socket.ts',
     ['worker/hop/socket', 'worker/hop/hops'],
     [
-      { slip: 'the memory of a batch is used again', text: '    this.#batchSent = this.#batchFilled;', becomes: '' },
       {
-        slip: 'frames behind a fault are handled',
+        slip: 'frames that were sent are sent again in a later turn',
+        text: '    this.#batchSent = this.#batchFilled;',
+        becomes: '',
+      },
+      {
+        slip: 'frames that follow a fault in the same piece are handled',
         text: 'if (!socket.destroyed) handler.onFrame(kind, stream, payload);',
         becomes: 'handler.onFrame(kind, stream, payload);',
       },
       {
-        slip: 'a filled batch is sent behind the next',
+        slip: 'a filled batch is sent after the batch that follows it',
         text: 'for (const batch of filled) this.#socket.write(batch);',
         becomes: 'queueMicrotask(() => filled.forEach((batch) => this.#socket.write(batch)));',
       },
@@ -368,15 +392,19 @@ export const affinityMutants: readonly Mutant[] = [
   ...mutantsOf(
     'src/shared/random-pool.ts',
     ['worker/session-id'],
-    [{ slip: 'what was drawn last comes again', text: 'this.#used += this.#bytes;', becomes: '' }],
+    [{ slip: 'the random pool returns empty buffers', text: 'this.#used += this.#bytes;', becomes: '' }],
   ),
   ...mutantsOf(
     'src/worker/session-id.ts',
     ['worker/session-id'],
     [
-      { slip: 'an id has too little of chance', text: 'const RANDOM_BYTES = 24;', becomes: 'const RANDOM_BYTES = 12;' },
       {
-        slip: 'owners follow the last characters',
+        slip: 'a session id has too few random bits',
+        text: 'const RANDOM_BYTES = 24;',
+        becomes: 'const RANDOM_BYTES = 12;',
+      },
+      {
+        slip: 'the hash of a session id is not fully mixed before its slot is chosen',
         text: '  mixed ^= mixed >>> 16;',
         becomes: '',
         noticedBy: ['worker/session-id'],

@@ -5,7 +5,13 @@ export const authMutants: readonly Mutant[] = [
   ...mutantsOf(
     'src/shared/bearer-token.ts',
     ['auth/token-verifier'],
-    [{ slip: 'the scheme is a matter of capitals', text: '/^bearer +(.*)$/i', becomes: '/^Bearer +(.*)$/' }],
+    [
+      {
+        slip: 'the scheme Bearer is compared case-sensitively',
+        text: '/^bearer +(.*)$/i',
+        becomes: '/^Bearer +(.*)$/',
+      },
+    ],
   ),
   ...mutantsOf(
     'src/auth/token-verifier.ts',
@@ -22,7 +28,7 @@ export const authMutants: readonly Mutant[] = [
         becomes: 'return known.verified;',
       },
       {
-        slip: 'a token with the end of another is taken for it',
+        slip: 'a token that only ends like a remembered one passes for it',
         text: 'if (known?.authorization !== authorization) return undefined;',
         becomes: 'if (known === undefined) return undefined;',
       },
@@ -32,50 +38,54 @@ export const authMutants: readonly Mutant[] = [
         becomes: 'this.#remember(authorization, verification);',
       },
       {
-        slip: 'a verification that is over stays under way',
+        slip: 'a finished verification stays listed as under way',
         text: 'if (isCurrent) this.#underWay.delete(authorization);',
         becomes: '',
       },
       {
-        slip: 'verifications are shared without bound',
+        slip: 'any number of verifications under way is kept for sharing',
         text: 'if (this.#underWay.size < this.#bounds.tokenVerificationsSharedMax) this.#underWay.set(authorization, verifying);',
         becomes: 'this.#underWay.set(authorization, verifying);',
       },
       {
-        slip: 'one token is verified by each who brings it',
+        slip: 'concurrent requests with the same token do not share its verification',
         text: 'return this.#underWay.get(spelling) ?? this.#verifyAnew(spelling, token);',
         becomes: 'return this.#verifyAnew(spelling, token);',
       },
-      { slip: 'an empty subject is somebody', text: " || sub === '' ||", becomes: ' ||' },
+      { slip: 'a token with an empty subject is accepted', text: " || sub === '' ||", becomes: ' ||' },
       {
-        slip: 'a fraction of a second is cut off the expiry',
+        slip: 'an expiry with a fraction of a second is rounded down',
         text: 'expiresAtMs: Math.ceil(exp) * 1_000',
         becomes: 'expiresAtMs: Math.floor(exp) * 1_000',
       },
-      { slip: 'the audience is not looked at', text: '      audience: this.#audience,', becomes: '' },
-      { slip: 'another clock counts', text: 'currentDate: new Date(this.#nowMs()),', becomes: '' },
+      { slip: 'the audience is not checked', text: '      audience: this.#audience,', becomes: '' },
+      {
+        slip: 'token times are checked against the system clock instead of the given one',
+        text: 'currentDate: new Date(this.#nowMs()),',
+        becomes: '',
+      },
       {
         slip: 'a token of any length is remembered',
         text: 'if (authorization.length > this.#bounds.tokenCacheKeyCharsMax) return;',
         becomes: '',
       },
       {
-        slip: 'one token has any number of spellings',
+        slip: 'a token that is not written canonically is accepted',
         text: "if (!isCanonical(token)) return this.#counted(invalid('form'));",
         becomes: '',
       },
       {
-        slip: 'each spelling of the scheme is remembered',
+        slip: 'a token is remembered once for each spelling of its scheme',
         text: 'const spelling = `Bearer ${token}`;',
         becomes: 'const spelling = authorization;',
       },
       {
-        slip: 'a token expired counts as invalid',
+        slip: 'an expired token counts as invalid',
         text: 'if (error instanceof errors.JWTExpired) return EXPIRED;',
         becomes: '',
       },
       {
-        slip: 'what is remembered counts half',
+        slip: 'the memory of a remembered token is underestimated',
         text: 'return 2 * chars + REMEMBERED_BYTES;',
         becomes: 'return chars;',
       },
@@ -86,21 +96,25 @@ export const authMutants: readonly Mutant[] = [
     ['auth/standing'],
     [
       {
-        slip: 'texts count though others stand beside them',
+        slip: 'the strings of a list count although some of its values are not valid',
         text: 'return areRight && texts.length === values.length ? texts : [];',
         becomes: 'return areRight ? texts : [];',
       },
       {
-        slip: 'a claim of any length is looked at',
+        slip: 'a claim with any number of values counts',
         text: 'if (values.length > limits.claimValuesMax) return [];',
         becomes: '',
       },
       {
-        slip: 'what every object has is a claim',
+        slip: 'inherited properties count as claims',
         text: ' || !Object.hasOwn(value, step)',
         becomes: '',
       },
-      { slip: 'the lowest role counts', text: 'roles.findLast(', becomes: 'roles.find(' },
+      {
+        slip: 'the lowest of several roles counts instead of the highest',
+        text: 'roles.findLast(',
+        becomes: 'roles.find(',
+      },
     ],
   ),
   ...mutantsOf(
@@ -110,16 +124,16 @@ export const authMutants: readonly Mutant[] = [
       { slip: 'a secret of 32 bytes verifies HS384', text: 'HS384: 48', becomes: 'HS384: 32' },
       { slip: 'a secret of 63 bytes verifies HS512', text: 'HS512: 64', becomes: 'HS512: 63' },
       {
-        slip: 'a secret just long enough is too short',
+        slip: 'a secret of exactly the minimum length counts as too short',
         text: 'secret.length >= bytesMin',
         becomes: 'secret.length > bytesMin',
       },
       {
-        slip: 'a curve verifies with the hash of another',
+        slip: 'keys of P-384 verify the algorithm of P-256',
         text: "'P-384': ['ES384'],",
         becomes: "'P-384': ['ES256'],",
       },
-      { slip: 'PS256 is not taken', text: "'RS512', 'PS256', 'PS384'", becomes: "'RS512', 'PS384'" },
+      { slip: 'PS256 is not accepted', text: "'RS512', 'PS256', 'PS384'", becomes: "'RS512', 'PS384'" },
     ],
   ),
   ...mutantsOf(
@@ -127,12 +141,12 @@ export const authMutants: readonly Mutant[] = [
     ['auth/token-verifier', 'auth/key-files'],
     [
       {
-        slip: 'any issuer is taken',
+        slip: 'tokens of an unknown issuer are verified with the keys from files',
         text: 'return this.#sources.get(issuer);',
         becomes: 'return this.#sources.get(issuer) ?? this.#files;',
       },
       {
-        slip: 'what a lost key has verified stays good',
+        slip: 'tokens that a withdrawn key has verified stay valid',
         text: 'if (keys.lacksSomeOf(before)) this.onLoss();',
         becomes: '',
       },
@@ -143,7 +157,7 @@ export const authMutants: readonly Mutant[] = [
     ['auth/token-verifier'],
     [
       {
-        slip: 'a key is used by the name of another',
+        slip: 'a key is tried for tokens that name another key',
         text: 'named.length > 0 ? named : fitting.filter((key) => key.id === undefined)',
         becomes: 'fitting',
       },
@@ -154,22 +168,26 @@ export const authMutants: readonly Mutant[] = [
     ['auth/issuer-keys'],
     [
       {
-        slip: 'whoever comes has the keys fetched',
+        slip: 'keys are fetched again although the last try is too recent',
         text: 'if (this.#fetching === undefined && isTooSoon) return;',
         becomes: '',
       },
       {
-        slip: 'any number waits for a fetch',
+        slip: 'any number of requests may wait for a fetch of keys',
         text: 'if (this.#isClosed || this.#waiterCount >= bounds.keyFetchWaitersMax) return;',
         becomes: 'if (this.#isClosed) return;',
       },
       {
-        slip: 'tokens of an issuer that has no key any more are neither good nor bad',
+        slip: 'the keys of an issuer that publishes an empty set count as unknown',
         text: 'this.#areUnknown = false;',
         becomes: 'this.#areUnknown = keys.isEmpty;',
       },
-      { slip: 'keys are used for ever', text: 'if (!isOver) return;', becomes: 'return;' },
-      { slip: 'keys go with their issuer', text: 'if (!isOver) return;', becomes: '' },
+      {
+        slip: 'keys stay in use forever when they can no longer be fetched',
+        text: 'if (!isOver) return;',
+        becomes: 'return;',
+      },
+      { slip: 'keys are dropped as soon as a fetch fails', text: 'if (!isOver) return;', becomes: '' },
     ],
   ),
   ...mutantsOf(
@@ -177,11 +195,15 @@ export const authMutants: readonly Mutant[] = [
     ['auth/issuer-keys'],
     [
       {
-        slip: 'an answer has any number of bytes',
+        slip: 'a response of an issuer may have any size',
         text: 'if (bytes > limits.keySetBytesMax)',
         becomes: 'if (bytes < 0)',
       },
-      { slip: 'any issuer speaks for another', text: 'if (named !== issuer)', becomes: 'if (named === undefined)' },
+      {
+        slip: 'metadata that names another issuer is accepted',
+        text: 'if (named !== issuer)',
+        becomes: 'if (named === undefined)',
+      },
       { slip: 'a redirect is followed', text: "redirect: 'error', ", becomes: '' },
     ],
   ),
@@ -190,17 +212,17 @@ export const authMutants: readonly Mutant[] = [
     ['auth/key-files'],
     [
       {
-        slip: 'a file that cannot be read is complained of at each look',
+        slip: 'the same error of a key file is logged at each look',
         text: 'if (complaint === this.#complaint) return;',
         becomes: '',
       },
       {
-        slip: 'a file that could not be read once is never read again',
+        slip: 'a key file that could not be read is not tried again until it changes',
         text: 'if (error instanceof Error && error.cause instanceof UnreadableFile) return;',
         becomes: '',
       },
       {
-        slip: 'the files are not read before the first look',
+        slip: 'the first look at the key files does not read them',
         text: 'this.#seenVersion = await this.#versionNow();',
         becomes: '',
       },
@@ -211,11 +233,11 @@ export const authMutants: readonly Mutant[] = [
     ['auth/token-minter'],
     [
       {
-        slip: 'a token lives longer than was asked for',
+        slip: 'a token lives longer than requested',
         text: 'Math.floor(expiresInMs / 1_000)',
         becomes: 'Math.ceil(expiresInMs / 1_000)',
       },
-      { slip: 'two tokens of one second are the same', text: '.setJti(randomUUID())', becomes: '' },
+      { slip: 'two tokens minted in the same second are identical', text: '.setJti(randomUUID())', becomes: '' },
       { slip: 'a token has no time of issue', text: '.setIssuedAt(nowSeconds)', becomes: '' },
       { slip: 'a token names no audience', text: '.setAudience(this.#audience)', becomes: '' },
     ],

@@ -1,5 +1,5 @@
-// Slips in the bridges between the eras of MCP, and in searched tools: whose state, lease or catalogue it is, and what edits of messages
-// must not let through.
+// Slips in the bridges between the eras of MCP, and in the search for tools: states, leases and catalogues that are given to the wrong
+// caller, and edits of messages that let through what they must not.
 import { mutantsOf, type Mutant } from '../mutant.js';
 
 const STATES = ['relay/modern/request-state', 'relay/modern/held-call'];
@@ -9,64 +9,72 @@ const SEARCHING = ['relay/message/wrapped-call'];
 export const bridgeMutants: readonly Mutant[] = [
   ...mutantsOf('src/relay/modern/request-state.ts', STATES, [
     {
-      slip: 'another subject’s state opens',
+      slip: 'a requestState of another subject is accepted',
       text: 'JSON.stringify([FORM, subject, ',
       becomes: 'JSON.stringify([FORM, ',
     },
     {
-      slip: 'a state of another virtual host opens',
+      slip: 'a requestState of another virtual host is accepted',
       text: 'JSON.stringify([FORM, subject, virtualHostId, ',
       becomes: 'JSON.stringify([FORM, subject, ',
     },
     {
-      slip: 'a state of another method opens',
+      slip: 'a requestState of another method is accepted',
       text: ' method, name, argsHash, headersHash])',
       becomes: ' name, argsHash, headersHash])',
     },
     {
-      slip: 'a state of another tool opens',
+      slip: 'a requestState of another tool is accepted',
       text: ' name, argsHash, headersHash])',
       becomes: ' argsHash, headersHash])',
     },
-    { slip: 'a state of other arguments opens', text: ' argsHash, headersHash])', becomes: ' headersHash])' },
-    { slip: 'a state of other credentials opens', text: ', headersHash])', becomes: '])' },
-    { slip: 'a state is good for ever', text: ' * 1_000 <= this.#nowMs()', becomes: ' < 0' },
+    {
+      slip: 'a requestState of a call with other arguments is accepted',
+      text: ' argsHash, headersHash])',
+      becomes: ' headersHash])',
+    },
+    {
+      slip: 'a requestState of a call with other passthrough headers is accepted',
+      text: ', headersHash])',
+      becomes: '])',
+    },
+    { slip: 'a requestState never expires', text: ' * 1_000 <= this.#nowMs()', becomes: ' < 0' },
   ]),
   ...mutantsOf('src/relay/modern/held-calls.ts', STATES, [
     {
-      slip: 'a retry goes on that another one was faster than',
+      slip: 'a retry continues a call that a faster retry has already continued',
       text: 'if (!call.isAt(place)) this.#fail(exchange, message);',
       becomes: 'if (false) this.#fail(exchange, message);',
     },
     {
-      slip: 'one subject holds all calls',
+      slip: 'one subject may have all of the held calls',
       text: 'perKeyMax: limits.heldCallsPerSubjectMax',
       becomes: 'perKeyMax: limits.heldCallsMax',
     },
     {
-      slip: 'a process that ends holds calls',
+      slip: 'a new held call is accepted in a process that is about to end',
       text: 'if (this.#isClosed || !this.#counts',
       becomes: 'if (!this.#counts',
     },
     {
-      slip: 'a state is used twice',
+      slip: 'a requestState can be used twice',
       text: 'if (call?.isAt(place) !== true) return',
       becomes: 'if (call === undefined) return',
     },
     {
-      slip: 'a call that is over goes on counting',
+      slip: 'a held call that is over still counts',
       text: 'if (this.#calls.delete(call.key)) this.#counts.remove(call.subject);',
       becomes: 'this.#calls.delete(call.key);',
     },
     {
-      slip: 'a retry that nobody waits for uses its state up',
+      slip: 'a retry whose caller is gone uses up its requestState',
       text: 'else if (!exchange.isAborted) call.goOn',
       becomes: 'else call.goOn',
     },
   ]),
   ...mutantsOf('src/relay/modern/held-calls.ts', STATES, [
     {
-      slip: 'a retry gets what the config does not have any more',
+      slip: 'a retry continues a call that the config no longer allows',
       text: 'if (obstacle !== undefined) return this.#refuse(exchange, message, obstacle);',
       becomes: '',
     },
@@ -76,7 +84,7 @@ export const bridgeMutants: readonly Mutant[] = [
     ['relay/modern/url-elicitations'],
     [
       {
-        slip: 'who has not opened the address is taken for one who has',
+        slip: 'a user who has not opened the URL passes for one who has',
         text: 'return given.length > 0 && given.every(',
         becomes: 'return given.length >= 0 || given.every(',
       },
@@ -87,7 +95,7 @@ export const bridgeMutants: readonly Mutant[] = [
     ['relay/modern/held-request'],
     [
       {
-        slip: 'of several calls any is asked what a backend asks on its own stream',
+        slip: 'what a backend asks on its own stream goes to one of several calls that could be meant',
         text: 'if (askable !== undefined && sole !== undefined) return undefined;',
         becomes: '',
       },
@@ -98,7 +106,7 @@ export const bridgeMutants: readonly Mutant[] = [
     ['relay/era-change'],
     [
       {
-        slip: 'an answer is read in the era that its backend has now',
+        slip: 'an answer is read in the present era of its backend instead of that of its request',
         text: "const era = this.#sentIn?.era ?? 'legacy';",
         becomes: "const era = this.plan.upstream.isModern ? 'modern' : 'legacy';",
       },
@@ -109,7 +117,7 @@ export const bridgeMutants: readonly Mutant[] = [
     ['relay/modern/held-request'],
     [
       {
-        slip: 'what is asked in a session that was lost is put to the client',
+        slip: 'the client is asked what a backend has asked in an upstream session that was lost',
         text: ' && this.plan.upstream.record?.sessionId === this.#sentIn.sessionId',
         becomes: '',
       },
@@ -117,32 +125,32 @@ export const bridgeMutants: readonly Mutant[] = [
   ),
   ...mutantsOf('src/relay/modern/held-call.ts', STATES, [
     {
-      slip: 'a process that is about to end holds one more call',
+      slip: 'a held call takes a question in a process that is about to end',
       text: 'if (this.#calls.isClosed) return ENDING;',
       becomes: '',
     },
     {
-      slip: 'a call that is about to be held outlives its process',
+      slip: 'the backend is not told that a call was given up while its questions were gathered',
       text: "const isOpen = this.#state === 'asking' || this.#state === 'held';",
       becomes: "const isOpen = this.#state === 'held';",
     },
     {
-      slip: 'the state of an earlier round goes on',
+      slip: 'a requestState of an earlier round continues the call',
       text: 'return round === this.#round && (',
       becomes: 'return (',
     },
     {
-      slip: 'bytes of a held call are never given back',
+      slip: 'the bytes of a held call count forever',
       text: 'this.#plan.account.requestBytes.give(this.#keptBytes);',
       becomes: '',
     },
     {
-      slip: 'the backend of a call that nobody comes back for is not told',
+      slip: 'the backend is not told that a held call was given up',
       text: 'if (isOpen) this.#plan.request.giveUp();',
       becomes: '',
     },
     {
-      slip: 'a client is asked without end',
+      slip: 'a client is asked in any number of rounds',
       text: ' || this.#round >= limits.heldCallRoundsMax) return',
       becomes: ') return',
     },
@@ -162,12 +170,12 @@ export const bridgeMutants: readonly Mutant[] = [
         becomes: 'return virtualHostId !== "" && ',
       },
       {
-        slip: 'requests with other headers get the same lease',
+        slip: 'requests with other passthrough headers get the same lease',
         text: '\\n${hash}\\n',
         becomes: '\\n',
       },
       {
-        slip: 'a lease ends that is busy',
+        slip: 'a busy lease is ended to make room',
         text: 'if (lease.isBusy || (keys.size',
         becomes: 'if ((keys.size',
       },
@@ -178,23 +186,23 @@ export const bridgeMutants: readonly Mutant[] = [
     ['relay/list-merge/list-cache'],
     [
       {
-        slip: 'a list that has changed while it was read is kept',
+        slip: 'a list that changed while it was being read is kept',
         text: 'this.isStale ? undefined : { key, value, bytes, ageMs }',
         becomes: '{ key, value, bytes, ageMs }',
       },
       {
-        slip: 'a list that is read stays good when any may be another',
+        slip: 'a list that was being read is kept although any list may have changed',
         after: 'clear(): void {',
         text: 'for (const read of reads) read.isStale = true;',
         becomes: '',
       },
       {
-        slip: 'room that was given back stays taken',
+        slip: 'the bytes of a dropped list still count',
         text: 'this.#bytes -= entry.bytes;',
         becomes: '',
       },
       {
-        slip: 'a list that is made anew counts twice',
+        slip: 'a list that was replaced still counts',
         after: 'if (bytes > this.#rules.bytesPerSubjectMax) return false;',
         text: 'this.remove(subject, key);',
         becomes: '',
@@ -206,71 +214,75 @@ export const bridgeMutants: readonly Mutant[] = [
     ['relay/list-merge/list-cache'],
     [
       {
-        slip: 'a catalogue is found by who shows something else',
+        slip: 'requests that show something else to the backends find the same catalogue',
         text: 'return `${this.#configs.of(virtualHost)} ${shown}`;',
         becomes: 'return `${this.#configs.of(virtualHost)} ${shown.length}`;',
       },
       {
-        slip: 'a catalogue without a server’s tools is kept as long as others',
+        slip: 'a catalogue that lacks the tools of a backend is kept as long as a complete one',
         text: 'isComplete ? limits.catalogueAgeMs : limits.partialCatalogueAgeMs',
         becomes: 'limits.catalogueAgeMs',
       },
     ],
   ),
   ...mutantsOf('src/relay/message/wrapped-call.ts', SEARCHING, [
-    { slip: 'call_tool calls itself', text: 'if (nested) return NESTED;', becomes: '' },
+    { slip: 'call_tool can call itself', text: 'if (nested) return NESTED;', becomes: '' },
     {
-      slip: 'call_tool takes more than name and arguments',
+      slip: 'call_tool accepts other members than name and arguments',
       text: 'countMembers(tape, wrapped) > (values === ABSENT ? 1 : 2)',
       becomes: 'countMembers(tape, wrapped) > 9',
     },
     {
-      slip: 'a retry in another process is about something else than its head',
+      slip: 'the mirror still names call_tool after the call is unwrapped',
       text: 'request.mirror = { ...mirror, name };',
       becomes: 'request.mirror = mirror.name === name ? { ...mirror, name } : mirror;',
     },
-    { slip: 'a comma too many is left', text: 'end = body.indexOf(COMMA, end) + 1;', becomes: 'end += 0;' },
+    {
+      slip: 'the comma after the removed member is left',
+      text: 'end = body.indexOf(COMMA, end) + 1;',
+      becomes: 'end += 0;',
+    },
   ]),
   ...mutantsOf('src/relay/lists/find-tools.ts', SEARCHING, [
     {
-      slip: 'find_tools takes what it does not know',
+      slip: 'find_tools accepts unknown arguments',
       text: 'if (!isCount || Object.keys(others).length > 0) return WRONG;',
       becomes: 'if (!isCount) return WRONG;',
     },
     {
-      slip: 'find_tools gives as many tools as it is asked for',
+      slip: 'find_tools accepts a limit above the maximum',
       text: ' && limit >= 1 && limit <= limits.foundToolsMax;',
       becomes: ' && limit >= 1;',
     },
     {
-      slip: 'what lacks a server’s tools is kept as if it were whole',
+      slip: 'a catalogue that lacks the tools of a backend is kept as if it were complete',
       text: 'unavailable.length === 0);',
       becomes: 'unavailable.length >= 0);',
     },
     {
-      slip: 'a catalogue that is not kept stays in its thread',
+      slip: 'a catalogue that is not kept stays in the list thread',
       text: 'if (!isKept) merger.dropCatalogue(subject, made.key);',
       becomes: '',
     },
     {
-      slip: 'one client is told what a backend lists for another',
+      slip: 'clients with different capabilities share a catalogue',
       text: 'hashOfShown(introduction, [',
       becomes: "hashOfShown({ ...introduction, capabilities: '{}' }, [",
     },
     {
-      slip: 'what is found after long is answered as if no stream had begun',
+      slip: 'the result of a slow search is answered as if no stream had begun',
       text: 'answerInForm(exchange, message, undefined, work.isStreaming);',
       becomes: 'answerInForm(exchange, message, undefined, false);',
     },
     {
-      slip: 'nobody is told of tools that nobody can call',
+      slip: 'unreachable tools are not reported',
       text: 'plan.onUnreachable(made.unreachable);',
       becomes: '',
     },
   ]),
   ...mutantsOf('src/relay/list-merge/list-merger.ts', SEARCHING, [
     {
-      slip: 'catalogues stay when any list may be another',
+      slip: 'catalogues are kept although any list may have changed',
       text: 'this.catalogues.clear();',
       becomes: '',
     },
@@ -280,12 +292,12 @@ export const bridgeMutants: readonly Mutant[] = [
     ['relay/message/mirrored-params'],
     [
       {
-        slip: 'a head says the beginning of a number',
+        slip: 'a header has only the first digits of a long number',
         text: 'if (end - start > NUMBER_CHARS_MAX) return TOO_LONG;',
         becomes: 'end = Math.min(end, start + NUMBER_CHARS_MAX);',
       },
       {
-        slip: 'long numbers are alike that differ in the last digit',
+        slip: 'large numbers that differ only in the last digit count as equal',
         text: 'BigInt(value) === BigInt(whole)',
         becomes: 'Number(value) === Number(whole)',
       },
@@ -296,12 +308,12 @@ export const bridgeMutants: readonly Mutant[] = [
     ['relay/message/mirrored-params'],
     [
       {
-        slip: 'of an argument that is there twice the head says one',
+        slip: 'a header has one of the values of an argument that is given twice',
         text: 'found.has(next) ? -1 : member',
         becomes: 'member',
       },
       {
-        slip: 'members on the way to no parameter are written down',
+        slip: 'the members of objects that lead to no parameter are recorded',
         text: 'this.#containers.has(keyText(keyStart, keyEnd))',
         becomes: 'true',
       },
@@ -312,22 +324,22 @@ export const bridgeMutants: readonly Mutant[] = [
     ['relay/modern-backends', 'relay/message/rewriting'],
     [
       {
-        slip: 'what a client says of itself in an envelope stays beside the gateway’s',
+        slip: 'the client’s own envelope stays beside the gateway’s',
         text: 'if (!ENVELOPE_KEYS.has(',
         becomes: 'if ("" === null || !new Set([""]).has(',
       },
       {
-        slip: 'an envelope in escapes stays beside the gateway’s',
+        slip: 'a client’s envelope written with escapes stays beside the gateway’s',
         text: 'if (!meta.includes(ENVELOPE_PREFIX) && !meta.includes(BACKSLASH))',
         becomes: 'if (!meta.includes(ENVELOPE_PREFIX))',
       },
       {
-        slip: 'a client with a session brings a state in escapes',
+        slip: 'a client with a session can send a requestState written with escapes',
         text: 'if (!isNamed && !params.includes(BACKSLASH)) return false;',
         becomes: 'if (!isNamed) return false;',
       },
       {
-        slip: 'a client with a session brings a state',
+        slip: 'a client with a session can send a requestState',
         text: 'if (bringsRound(body.subarray(paramsStart, paramsEnd))) return undefined;',
         becomes: '',
       },
@@ -338,12 +350,12 @@ export const bridgeMutants: readonly Mutant[] = [
     ['relay/modern/modern-results'],
     [
       {
-        slip: 'a type in escapes is overlooked',
+        slip: 'a resultType written with escapes is overlooked',
         text: 'return result.includes(key) || result.includes(ESCAPED);',
         becomes: 'return result.includes(key);',
       },
       {
-        slip: 'a large result with an escape in it has no type',
+        slip: 'a large result that contains an escape gets no resultType',
         text: 'if (result.length > limits.readAtOnceBytesMax) return isNamed;',
         becomes: 'if (result.length > limits.readAtOnceBytesMax) return isNamed || result.includes(ESCAPED);',
       },
@@ -351,72 +363,72 @@ export const bridgeMutants: readonly Mutant[] = [
   ),
   ...mutantsOf('src/relay/modern/listening.ts', LISTENING, [
     {
-      slip: 'a stream goes on under another config',
+      slip: 'a listen stream goes on after the config has changed',
       text: "if (host === 'unknown' || host === this.#plan.caller.virtualHost) this",
       becomes: 'if (host !== undefined) this',
     },
     {
-      slip: 'what a backend does not honour is acknowledged',
+      slip: 'a subscription that a backend has declined is acknowledged',
       noticedBy: ['relay/modern-backends'],
       text: 'this.#taken.has(uri) && !unhonoured.has(uri)',
       becomes: 'this.#taken.has(uri)',
     },
     {
-      slip: 'what no backend has taken is acknowledged',
+      slip: 'a subscription that no backend has accepted is acknowledged',
       text: 'this.#taken.has(uri) && !unhonoured.has(uri)',
       becomes: '!unhonoured.has(uri)',
     },
   ]),
   ...mutantsOf('src/relay/modern/listen-stream.ts', LISTENING, [
     {
-      slip: 'changes are told that nobody has asked for',
+      slip: 'list changes that the caller did not ask for are passed on',
       text: 'return changes.some((change) => change.method === method);',
       becomes: 'return changes.length >= 0;',
     },
     {
-      slip: 'what is said before the acknowledgement is lost',
+      slip: 'notifications that come before the acknowledgement are lost',
       text: 'this.#early.push(event);',
       becomes: '',
     },
     {
-      slip: 'updates of other resources are told',
+      slip: 'updates of resources that the caller did not ask for are passed on',
       text: 'uris.some((wanted) => uri.startsWith(wanted))',
       becomes: 'uris.length >= 0',
     },
   ]),
   ...mutantsOf('src/relay/modern/listening.ts', LISTENING, [
     {
-      slip: 'a stream that there is no room for keeps its session',
+      slip: 'a listen stream refused for lack of room keeps its session',
       after: 'refusals.subjectSessionBytesFull : refusals.sessionBytesFull);',
       text: 'this.#letGo();',
       becomes: '',
     },
     {
-      slip: 'a subject is told that all others are to blame',
+      slip: 'a subject that has used up its own share is told that the total is used up',
       text: "bound === 'subjectMax' ? refusals",
       becomes: 'bound === undefined ? refusals',
     },
   ]),
   ...mutantsOf('src/relay/modern/listenings.ts', LISTENING, [
     {
-      slip: 'a stream that has no session goes on counting',
+      slip: 'a listen stream that got no session still counts',
       after: 'if (!(session instanceof Session)) {',
       text: 'this.#counts.remove(subject);',
       becomes: '',
     },
     {
-      slip: 'a stream that is over goes on counting',
+      slip: 'a listen stream that is over still counts',
       after: 'const onOver = (): void => {',
       text: 'this.#counts.remove(subject);',
       becomes: '',
     },
     {
-      slip: 'who declares no tasks listens to them',
+      slip: 'a client that does not declare tasks can listen to them',
       text: 'if (filter.wantsTasks === true && !declaresTasks(exchange.request.body, envelope))',
       becomes: 'if (filter.wantsTasks === true && !declaresTasks(exchange.request.body, envelope) && subject === "")',
     },
     {
-      slip: 'one subject has all streams',
+      slip: 'one subject may have all of the listen streams',
       text: 'perKeyMax: limits.listensPerSubjectMax',
       becomes: 'perKeyMax: limits.listensMax',
     },
