@@ -298,10 +298,8 @@ export class Session {
    * @returns the bound that has no room for the stream, if any.
    */
   tryOpenStream(exchange: Exchange, id: EventId | undefined): ShareBound | undefined {
-    const bound =
-      this.#unsolicited === undefined
-        ? this.account.sessionBytes.boundAgainst(limits.sessionStreamBytesEach)
-        : undefined;
+    const { sessionBytes } = this.account;
+    const bound = this.#unsolicited ? undefined : sessionBytes.boundAgainst(limits.sessionStreamBytesEach);
     // Nothing is kept of a session stream in another process: its client receives what is sent from now on.
     const isOwn = id !== undefined && id.stream === this.#streamKeeper?.sessionStreamNumber;
     if (bound === undefined) this.#makeUnsolicited().open(exchange, isOwn ? id.position : undefined);

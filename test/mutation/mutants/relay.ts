@@ -12,17 +12,17 @@ export const relayMutants: readonly Mutant[] = [
     ['relay/modern/legacy-message'],
     [
       {
-        slip: 'a comma is left behind what was cut out',
+        slip: 'the comma behind a removed member stays',
         text: 'end: behind + 1, putIn',
         becomes: 'end: behind, putIn',
       },
       {
-        slip: 'the last member leaves its comma',
+        slip: 'the comma before a removed last member stays',
         text: 'start: body[before] === COMMA ? before : start',
         becomes: 'start',
       },
       {
-        slip: 'what was changed already is changed over',
+        slip: 'an edit is applied although it overlaps with an earlier one',
         text: 'if (!overlaps(outgoing, edits))',
         becomes: 'if (!overlaps(outgoing, edits) || edits.length > 0)',
       },
@@ -33,7 +33,7 @@ export const relayMutants: readonly Mutant[] = [
     ['relay/list-merge/merge'],
     [
       {
-        slip: 'two items with more than a comma between them are written in one piece',
+        slip: 'two items with more than a comma between them are copied in one piece',
         text: 'if (bytes === this.#source && start === this.#end + 1) this.#end = start;',
         becomes: 'if (bytes === this.#source) this.#end = start;',
       },
@@ -54,7 +54,7 @@ export const relayMutants: readonly Mutant[] = [
     ['relay/list-merge/list-cache'],
     [
       {
-        slip: 'a list is found by who shows something else',
+        slip: 'a cached list is given to callers that show the backend something else',
         text: '`${this.#configs.of(backend)} ${kind} ${shown}`',
         becomes: '`${this.#configs.of(backend)} ${kind}`',
       },
@@ -65,17 +65,17 @@ export const relayMutants: readonly Mutant[] = [
     ['relay/list-merge/list-memory', 'relay/list-merge/list-merger'],
     [
       {
-        slip: 'nobody waits for what is on its way back',
+        slip: 'a list never waits for memory that is about to be given back',
         text: 'bound === undefined || !this.#isEnoughReturning(subject, bytes)',
         becomes: 'bound === undefined || bytes >= 0',
       },
       {
-        slip: 'more wait than what is on its way back is enough for',
+        slip: 'more lists wait than the memory about to be given back is enough for',
         text: 'const all = this.#returningBytes - this.#waitingBytes;',
         becomes: 'const all = this.#returningBytes;',
       },
       {
-        slip: 'who waits hears nothing when there will be no room',
+        slip: 'a list that waits is not told when there will be no room',
         text: 'if (bound !== undefined && isToWait) continue;',
         becomes: 'if (bound !== undefined) continue;',
       },
@@ -86,13 +86,13 @@ export const relayMutants: readonly Mutant[] = [
     ['relay/list-merge/list-merger'],
     [
       {
-        slip: 'a reading that is dropped takes memory that it waited for',
+        slip: 'a reading that is dropped still takes the memory that it waited for',
         after: 'drop(): void {',
         text: 'this.#leaveWait();',
         becomes: '',
       },
       {
-        slip: 'the last part overtakes one that waits',
+        slip: 'the last part of an answer overtakes a part that waits for memory',
         text: ' && this.#untaken.length === 0;',
         becomes: ';',
       },
@@ -103,7 +103,7 @@ export const relayMutants: readonly Mutant[] = [
     ['relay/list-merge/list-cache'],
     [
       {
-        slip: 'a page goes while somebody uses it',
+        slip: 'a page is freed while somebody uses it',
         text: 'if (this.#userCount === 0) this.#owner.onFree(this.key, 0);',
         becomes: 'if (this.#userCount >= 0) this.#owner.onFree(this.key, 0);',
       },
@@ -114,23 +114,23 @@ export const relayMutants: readonly Mutant[] = [
     ['relay/list-merge/list-cache'],
     [
       {
-        slip: 'a list is found by another subject',
+        slip: 'a list that is kept for another subject is found',
         after: 'find(subject: string, key: string): Value | undefined {',
         text: 'this.#bySubject.get(subject)?.entries.get(key)',
         becomes: '[...this.#bySubject.values()][0]?.entries.get(key)',
       },
       {
-        slip: 'a list is kept that has changed while it was read',
+        slip: 'a list that has changed while it was read is kept',
         text: 'this.isStale ? undefined : { key',
         becomes: 'false ? undefined : { key',
       },
       {
-        slip: 'one subject has all of the memory',
+        slip: 'one subject may fill all of the memory for lists',
         text: 'while (own.bytes + bytes > this.#rules.bytesPerSubjectMax && this.#dropOldest(own));',
         becomes: '',
       },
       {
-        slip: 'whoever needs room loses what is its own',
+        slip: 'a subject that needs room loses its own lists instead of those of the largest holder',
         text: 'if (held.bytes > most.bytes) most = held;',
         becomes: '',
       },
@@ -141,12 +141,12 @@ export const relayMutants: readonly Mutant[] = [
     ['relay/lists/listing'],
     [
       {
-        slip: 'lists from memory are given to callers whose headers differ',
+        slip: 'cached lists are given to callers with other headers',
         text: 'protocolVersion, this.shownHeaders(metadata)]',
         becomes: 'protocolVersion]',
       },
       {
-        slip: 'a changed list is answered from memory',
+        slip: 'a list that has changed is still answered from the cache',
         text: "method.endsWith('/list_changed')) onChanged",
         becomes: "method.endsWith('/never')) onChanged",
       },
@@ -157,47 +157,47 @@ export const relayMutants: readonly Mutant[] = [
     ['relay/asking/asked-ids'],
     [
       {
-        slip: 'two requests with one id of two backends are one',
+        slip: 'requests that a backend repeats with one id get the same id at the client',
         text: '`${this.#count}${asksForTask',
         becomes: '`0${asksForTask',
       },
       {
-        slip: 'an answer to what was asked here and is settled is passed on',
+        slip: 'an answer to a request of this process that is already settled is passed on',
         text: ' || origin === this.#origin',
         becomes: '',
       },
       {
-        slip: 'an answer goes to the successor of the upstream session that asked',
+        slip: 'an answer is passed to a later upstream session than the one that asked',
         text: "[record?.sessionId ?? '', '']",
         becomes: "['', '']",
       },
       {
-        slip: 'a client answers what it was never asked',
+        slip: 'an id with a wrong seal is accepted',
         text: 'if (!isSame(this.#sealOf(upstream, head, rest), seal)) continue;',
         becomes: '',
       },
       {
-        slip: 'another id of the backend has the same seal',
+        slip: "the seal does not cover the id of the backend's request",
         text: '${place}${head}${rest}`)',
         becomes: '${place}${head}`)',
       },
       {
-        slip: 'another number, or another process, has the same seal',
+        slip: 'the seal does not cover the number and the process in an id',
         text: '${place}${head}${rest}`)',
         becomes: '${place}${rest}`)',
       },
       {
-        slip: 'a backend without sessions is answered what it may have asked somebody else',
+        slip: 'an id for a backend without sessions never expires',
         text: ' <= this.#answerTimeoutMs',
         becomes: ' >= 0',
       },
       {
-        slip: 'a client seals for a backend without sessions what it was never asked',
+        slip: 'an id for a backend without sessions is accepted where there is no secret',
         text: " || this.secret === ''",
         becomes: '',
       },
       {
-        slip: 'an answer to a backend without sessions goes to where it is now',
+        slip: 'the seal does not cover the address of a backend without sessions',
         text: '[this.secret, `${origin}${path} `]',
         becomes: "[this.secret, '']",
       },
@@ -207,12 +207,12 @@ export const relayMutants: readonly Mutant[] = [
         becomes: 'return undefined;',
       },
       {
-        slip: 'an answer is passed on as often as it comes',
+        slip: 'an answer is passed on each time the client sends it',
         text: 'if (this.#answered.has(seal)) return false;',
         becomes: '',
       },
       {
-        slip: 'whatever a client makes up goes into a message',
+        slip: "any value that a client makes up is passed on as a backend's id",
         text: "return typeof value === 'string' || typeof value === 'number';",
         becomes: 'return true;',
       },
@@ -223,38 +223,42 @@ export const relayMutants: readonly Mutant[] = [
     ['relay/message/uris', 'relay/message/rewriting'],
     [
       {
-        slip: 'a name is found in other letters although it could be another',
+        slip: "a name in other letter case is found although it could be another backend's",
         text: 'if (isLike && !candidate.hasTwin) return candidate;',
         becomes: 'if (isLike) return candidate;',
       },
       {
-        slip: 'a URI with the name in capitals is not found',
+        slip: 'a URI whose name is in other letter case is not found',
         text: 'if (isLike && !candidate.hasTwin) return candidate;',
         becomes: '',
       },
       {
-        slip: 'a URI with `ui:` gets a prefix like others',
+        slip: 'a `ui:` URI gets the prefix of other URIs',
         text: '  return behindUi === -1 ? { at',
         becomes: '  return behindUi !== -2 ? { at',
       },
-      { slip: 'the prefix goes before the quote', text: '{ at: start + 1, putIn', becomes: '{ at: start, putIn' },
+      {
+        slip: 'the prefix is inserted before the opening quote',
+        text: '{ at: start + 1, putIn',
+        becomes: '{ at: start, putIn',
+      },
       {
         slip: 'the prefix of a `ui:` URI has no slash',
         text: 'ui: Buffer.from(`${uriName}/`)',
         becomes: 'ui: Buffer.from(`${uriName}`)',
       },
       {
-        slip: 'what is cut keeps its separator',
+        slip: 'the separator stays when a prefix is cut',
         text: 'const cutEnd = nameEnd + 1;',
         becomes: 'const cutEnd = nameEnd;',
       },
       {
-        slip: 'letters beyond ASCII are made small',
+        slip: 'a name with letters outside ASCII is lower-cased and compared',
         text: 'if (Buffer.byteLength(name) !== name.length) return undefined;',
         becomes: '',
       },
       {
-        slip: "the caller's form of a `ui:` URI is the plain one",
+        slip: "the caller's form of a `ui:` URI has the prefix of other URIs",
         text: 'return uri.startsWith(UI) ? `${UI}',
         becomes: 'return uri.startsWith(`${UI}/`) ? `${UI}',
       },
@@ -265,7 +269,7 @@ export const relayMutants: readonly Mutant[] = [
     ['relay/message/rewriting'],
     [
       {
-        slip: 'URIs are rewritten at places of other methods',
+        slip: 'URIs are rewritten at places that belong to other methods',
         text: 'if ((places & uris[row + 2]!) === 0) continue;',
         becomes: '',
       },
@@ -287,12 +291,12 @@ export const relayMutants: readonly Mutant[] = [
     ['relay/message/rewriting', 'relay/message/task-ids'],
     [
       {
-        slip: 'edits are not in the order of the bytes',
+        slip: 'edits are not brought into the order of the bytes',
         text: 'before !== undefined && before.start > added.start;',
         becomes: 'false;',
       },
-      { slip: 'what an edit replaces stays', text: '    at = end;', becomes: '    at = start;' },
-      { slip: 'the rest of the message is lost', text: '  parts.push(bytes.subarray(at));', becomes: '' },
+      { slip: 'the bytes that an edit replaces stay', text: '    at = end;', becomes: '    at = start;' },
+      { slip: 'the bytes behind the last edit are lost', text: '  parts.push(bytes.subarray(at));', becomes: '' },
     ],
   ),
   ...mutantsOf(
@@ -300,42 +304,42 @@ export const relayMutants: readonly Mutant[] = [
     ['relay/message/rewriting'],
     [
       {
-        slip: 'links to the web are rewritten',
+        slip: 'resource links to the web are rewritten',
         text: 'if (this.#tape.kind(uri) !== jsonKind.string || (isLink && isOnTheWeb(this.#bytes, start, end))) return;',
         becomes: 'if (this.#tape.kind(uri) !== jsonKind.string) return;',
       },
       {
-        slip: 'embedded resources of the web are not',
+        slip: 'web URIs of embedded resources are not rewritten',
         text: "this.#eachNamed(block, 'resource', (resource) => this.#visitOwner(resource, place));",
         becomes: "this.#eachNamed(block, 'resource', (resource) => this.#visitOwner(resource, place, true));",
       },
       {
-        slip: 'https: is not the web',
+        slip: '`https:` does not count as the web',
         text: "prefixEnd(bytes, start, end, 'https:', 'caseless') !== -1",
         becomes: 'false',
       },
       {
-        slip: 'a prompt message with one block is passed over',
+        slip: 'the URI in a prompt message with one block is not found',
         text: '      else this.#visitBlock(content, uriPlace.messages);',
         becomes: '',
       },
       {
-        slip: 'a prompt message with several blocks is passed over',
+        slip: 'URIs in a prompt message with several blocks are not found',
         text: 'if (this.#tape.kind(content) === jsonKind.array)',
         becomes: 'if (this.#tape.kind(content) === -9)',
       },
       {
-        slip: 'the URI in the data of an error is passed over',
+        slip: 'the URI in the data of an error is not found',
         text: "else if (this.#isNamed(node, 'error'))",
         becomes: "else if (this.#isNamed(node, 'fault'))",
       },
       {
-        slip: 'a member written with an escape is passed over',
+        slip: 'a `uri` key that is written with escapes is not found',
         text: 'return ESCAPED_LETTERS.some((letter) => bytes.includes(letter));',
         becomes: 'return false;',
       },
       {
-        slip: 'resource links are passed over',
+        slip: 'resource links are not found',
         text: "else if (this.#isOfType(block, 'resource_link'))",
         becomes: "else if (this.#isOfType(block, 'link'))",
       },
@@ -346,7 +350,7 @@ export const relayMutants: readonly Mutant[] = [
     ['relay/curation'],
     [
       {
-        slip: 'arguments that are there twice are let through',
+        slip: 'a call that has `arguments` twice is let through',
         text: 'if (values === AMBIGUOUS) return invalidArguments(method);',
         becomes: '',
       },
@@ -356,17 +360,17 @@ export const relayMutants: readonly Mutant[] = [
         becomes: 'if (closed.has(name)) return name;',
       },
       {
-        slip: 'a completion tells of a fixed argument',
+        slip: 'a completion reveals values of a fixed argument',
         text: 'return closedArguments.has(folded(text)) ? argumentClosed(text) : undefined;',
         becomes: 'return undefined;',
       },
       {
-        slip: 'a completion goes by a fixed argument of the client’s',
+        slip: 'a completion uses the client’s value of a fixed argument',
         text: ' ?? curatedContext(tape, body, params, message, item);',
         becomes: ';',
       },
       {
-        slip: 'what is fixed goes to the far end of large arguments',
+        slip: 'fixed arguments are inserted at the end of the object that is farther from the name',
         text: 'const isNameBehind = nameAt > tape.start(object);',
         becomes: 'const isNameBehind = nameAt < 0;',
       },
@@ -377,12 +381,12 @@ export const relayMutants: readonly Mutant[] = [
     ['relay/curation', 'user-config/curation'],
     [
       {
-        slip: 'a renamed tool keeps its old name too',
+        slip: 'a tool that was renamed can still be called by its old name',
         text: 'return byBareName.has(name) || isGuarded(items, name) ? undefined : name;',
         becomes: 'return isGuarded(items, name) ? undefined : name;',
       },
       {
-        slip: 'a hidden tool is reached in capitals',
+        slip: 'a hidden tool can be called by its name in capitals',
         text: 'return byBareName.has(name) || isGuarded(items, name) ? undefined : name;',
         becomes: 'return byBareName.has(name) ? undefined : name;',
       },
@@ -398,7 +402,7 @@ export const relayMutants: readonly Mutant[] = [
     ['relay/curation'],
     [
       {
-        slip: 'the comma before the last members stays',
+        slip: 'the comma before removed last members stays',
         text: 'start: keptEnd === -1 ? unwantedStart : keptEnd, end',
         becomes: 'start: unwantedStart, end',
       },
@@ -409,61 +413,61 @@ export const relayMutants: readonly Mutant[] = [
     ['relay/request/targets'],
     [
       {
-        slip: 'the URI in an error of a tool stays bare',
+        slip: 'the URI in an error of `tools/call` is not rewritten',
         text: 'uriPlaces: uriPlace.content | uriPlace.error,',
         after: "  'tools/call': {",
         becomes: 'uriPlaces: uriPlace.content,',
       },
       {
-        slip: 'prompts are held against the allow-list of tools',
+        slip: 'prompts are checked against the allow-list of tools',
         text: ': routeName(virtualHost, names, text);',
         becomes: ": routeName(virtualHost, 'tools', text);",
       },
       {
-        slip: "the caller's form of the URI goes to the backend",
+        slip: "a URI goes to the backend in the caller's form",
         text: 'withBareTask(bareUriBody(body, message, route),',
         becomes: 'withBareTask({ body },',
       },
       {
-        slip: 'a read needs no capability',
+        slip: '`resources/read` needs no capability',
         text: '    capability: capability.resources,',
         after: "'resources/read': {",
         becomes: '    capability: 0,',
       },
       {
-        slip: 'a subscription needs no capability',
+        slip: '`resources/subscribe` needs no capability',
         text: 'capability: capability.resources,',
         after: "'resources/subscribe': {",
         becomes: 'capability: 0,',
       },
       {
-        slip: 'a read that is not found says otherwise',
+        slip: 'a read of an unknown URI gets the wrong error',
         text: 'unknownUri: resourceNotFound,',
         after: "'resources/read': {",
         becomes: 'unknownUri: unknownResource,',
       },
       {
-        slip: 'the URIs of what was read stay bare',
+        slip: 'the URIs in the contents of a read are not rewritten',
         text: 'uriPlaces: uriPlace.contents | uriPlace.error,',
         becomes: 'uriPlaces: uriPlace.error,',
       },
       {
-        slip: 'the URIs of prompts stay bare',
+        slip: 'the URIs in the messages of a prompt are not rewritten',
         text: 'uriPlaces: uriPlace.messages | uriPlace.error,',
         becomes: 'uriPlaces: uriPlace.error,',
       },
       {
-        slip: 'the allow-list of resources is not asked',
+        slip: 'the allow-list of resources is not checked',
         text: 'gate: { method, capability: needed, uri: route.bareUri, unknown },',
         becomes: 'gate: { method, capability: needed, uri: undefined, unknown },',
       },
       {
-        slip: 'a URI has the bound of a name',
+        slip: 'a URI may be no longer than a name',
         text: 'isUri ? limits.uriBytesMax',
         becomes: 'isUri ? limits.toolNameBytesMax',
       },
       {
-        slip: 'a URI that is too long is looked for',
+        slip: 'a URI that is too long is looked up',
         text: 'if (route === undefined || route.bareUri.length > limits.uriBytesMax) return undefined;',
         becomes: 'if (route === undefined) return undefined;',
       },
@@ -471,107 +475,119 @@ export const relayMutants: readonly Mutant[] = [
   ),
   ...mutantsOf('src/relay/asking/backend-requests.ts', ASKING, [
     {
-      slip: 'what is not offered is asked',
+      slip: 'a client is asked for something that it does not offer',
       text: '      this.#notOffered(message.method, upstream, detail) ??',
       becomes: '',
     },
-    { slip: 'somebody is asked on a stream that nobody has', text: '      stream.askingObstacle ??', becomes: '' },
     {
-      slip: "a cancellation keeps the backend's id",
+      slip: 'a client is asked on a stream that cannot carry a request to it',
+      text: '      stream.askingObstacle ??',
+      becomes: '',
+    },
+    {
+      slip: 'a cancellation reaches the client with the id that the backend uses',
       text: 'partsOf(bytes, [{ ...span, putIn: request.id }, ...',
       becomes: 'partsOf(bytes, [...',
     },
     {
-      slip: 'progress with a token of two requests goes to the first',
+      slip: 'progress with a token that two requests share goes to the first',
       text: 'if (others.length > 0) return;',
       becomes: '',
     },
     {
-      slip: "another's task can be asked for",
+      slip: 'a backend can ask for a task that belongs to another backend',
       text: 'return this.#clientTasks.isOf(upstream, taskId) ? undefined : unknownTask(taskId);',
       becomes: 'return undefined;',
     },
     {
-      slip: 'the answer goes to the session that has come after',
+      slip: 'an answer is passed to the upstream session that has replaced the one that asked',
       text: 'if (open.upstream.record === open.askedIn) this.#pass(',
       becomes: 'this.#pass(',
     },
-    { slip: 'the answer keeps our id', text: 'putIn: backendId };', becomes: 'putIn: body.subarray(start, end) };' },
     {
-      slip: 'a ping goes to the client',
+      slip: "an answer reaches the backend with the gateway's id",
+      text: 'putIn: backendId };',
+      becomes: 'putIn: body.subarray(start, end) };',
+    },
+    {
+      slip: 'the ping of a backend goes to the client',
       text: "if (message.method === 'ping') {",
       becomes: "if (message.method === 'pong') {",
     },
     {
-      slip: 'elicitation by URL is a form',
+      slip: 'a client that offers one mode of elicitation is asked in the other',
       text: "(mode === 'url' ? offers.elicitationUrl : offers.elicitationForm)",
       becomes: '(offers.elicitationUrl || offers.elicitationForm)',
     },
   ]),
   ...mutantsOf('src/relay/asking/awaited-answers.ts', ASKING, [
     {
-      slip: 'an answer settles nothing: it may be given twice',
+      slip: 'an answer does not settle its request, so it may be given twice',
       text: 'if (request !== undefined) this.#settle(request);',
       becomes: '',
     },
     {
-      slip: 'open requests have no bound',
+      slip: 'the number of open requests of a backend has no bound',
       text: 'return openCount < limits.backendRequestsOpenMax ? undefined : TOO_MANY;',
       becomes: 'return undefined;',
     },
     {
-      slip: "another backend's open requests count",
+      slip: "open requests of other backends count against a backend's limit",
       text: 'if (request.upstream === upstream) openCount += 1;',
       becomes: 'openCount += 1;',
     },
     {
-      slip: 'an id has no bound',
+      slip: "the id of a backend's request has no bound",
       text: 'if (idBytes > limits.backendRequestIdBytesMax) return ID_TOO_LONG;',
       becomes: '',
     },
     {
-      slip: 'a cancellation of one backend withdraws what another has asked',
+      slip: 'a cancellation by one backend withdraws the request of another',
       text: 'if (request.upstream !== upstream || request.backendIdKey !== backendIdKey) continue;',
       becomes: 'if (request.backendIdKey !== backendIdKey) continue;',
     },
     {
-      slip: 'what was asked outlives its stream',
+      slip: 'a request stays with the client when its stream has ended',
       text: "      tellCancelled(request, 'The request that it belongs to has ended');",
       becomes: '',
     },
     {
-      slip: 'the end of one stream withdraws what was asked on others',
+      slip: 'the end of one stream withdraws requests that were sent on others',
       text: 'if (request.stream !== stream) continue;',
       becomes: '',
     },
     {
-      slip: 'what a client never sees is waited for',
+      slip: 'a backend is not told that its request never reached the client',
       text: '    tellAsker(request, error);',
       becomes: '',
     },
     {
-      slip: 'what is not answered in time is not told to the backend',
+      slip: 'a backend is not told that its request was not answered in time',
       text: '    tellAsker(request, NOT_ANSWERED);',
       becomes: '',
     },
     {
-      slip: 'the call goes on to wait after the last answer',
+      slip: 'a call still counts as waiting for the client after the last answer',
       text: 'if (!this.isAsking(stream, upstream)) stream.onAsking(false, upstream);',
       becomes: '',
     },
-    { slip: 'the call does not wait for the client', text: 'stream.onAsking(true, upstream);', becomes: '' },
+    {
+      slip: 'a call does not count as waiting for the client while the client is asked',
+      text: 'stream.onAsking(true, upstream);',
+      becomes: '',
+    },
   ]),
   ...mutantsOf(
     'src/user-config/list-rules.ts',
     ['upstream/session/upstream-session'],
     [
       {
-        slip: 'a method of its own reaches what the allow-list of a backend keeps out',
+        slip: 'experimental methods of a backend are let through although its allow-list keeps something out',
         text: 'return tools !== undefined || prompts !== undefined || resources !== undefined || isGuarding(curation);',
         becomes: 'return isGuarding(curation);',
       },
       {
-        slip: 'a method of its own reaches what of a backend is hidden',
+        slip: 'experimental methods of a backend are let through although something of it is hidden',
         text: ' || isGuarding(curation);',
         becomes: ';',
       },
@@ -579,86 +595,95 @@ export const relayMutants: readonly Mutant[] = [
   ),
   ...mutantsOf('src/relay/stream/session-stream.ts', STREAMS, [
     {
-      slip: 'a client that is not ready is asked',
+      slip: 'a request is sent to a client that is not ready',
       text: 'if (onLost !== undefined && !this.#isReady()) this.#awaitReadiness();',
       becomes: '',
     },
     {
-      slip: 'what asks for nothing waits for the client to be ready',
+      slip: 'a notification waits for the client to be ready',
       text: 'if (onLost !== undefined && !this.#isReady())',
       becomes: 'if (!this.#isReady())',
     },
     {
-      slip: 'a client that is never ready is asked in the end',
+      slip: 'a request to a client that never becomes ready is sent in the end',
       text: 'this.#waiting.filter(({ onLost }) => onLost !== undefined)',
       becomes: 'this.#waiting.slice(0, 0)',
     },
     {
-      slip: 'a newer GET leaves the older open',
+      slip: 'a newer GET leaves the older one open',
       text: '    this.#letGo();',
       after: 'open(exchange: Exchange, position?: number): void {',
       becomes: '',
     },
     {
-      slip: 'what waits has no bound in bytes',
+      slip: 'the bytes of waiting events have no bound',
       text: 'if (this.#waitingBytes + bytes > limits.sessionStreamWaitingBytesMax) return false;',
       becomes: '',
     },
     {
-      slip: 'what waits has no bound in number',
+      slip: 'the number of waiting events has no bound',
       text: 'if (this.#waiting.length >= limits.sessionStreamWaitingMax) return false;',
       becomes: '',
     },
     {
-      slip: 'what waits is in no share',
+      slip: 'events wait although the share has no room for them',
       text: 'return this.#account.sessionBytes.boundAgainst(bytes) === undefined;',
       becomes: 'return true;',
     },
-    { slip: 'a loss is not told', text: '    this.#lostCount += 1;', after: '#dropOldest(): void {', becomes: '' },
     {
-      slip: 'a loss is told for ever',
+      slip: 'an event that is dropped is not reported as lost',
+      text: '    this.#lostCount += 1;',
+      after: '#dropOldest(): void {',
+      becomes: '',
+    },
+    {
+      slip: 'a loss is reported without end',
       text: '        this.#lostCount = 0;',
       after: 'lossNotification(this.#lostCount))',
       becomes: '        this.#lostCount -= 0;',
     },
     {
-      slip: 'the newest goes first',
+      slip: 'the newest waiting event is sent first',
       text: 'const event = this.#waiting.shift();',
       becomes: 'const event = this.#waiting.pop();',
     },
     {
-      slip: 'what is given out still counts',
+      slip: 'an event that no longer waits still counts in the share',
       text: '    this.#account.sessionBytes.give(event.bytes.length);',
       becomes: '',
     },
     {
-      slip: 'what is told while others wait overtakes them',
+      slip: 'a new event overtakes those that wait',
       text: 'if (this.isOpen && !this.#isHeldBack && this.#waiting.length === 0) {',
       becomes: 'if (this.isOpen && !this.#isHeldBack) {',
     },
     {
-      slip: 'who asks on a closed stream is not told',
+      slip: 'a request on a closed stream is not reported as lost',
       text: 'if (!this.isHeard) {',
       becomes: 'if (this.#lostCount < 0) {',
     },
     {
-      slip: 'changes of several lists are one',
+      slip: 'changes of several lists become one notification',
       text: 'this.#changes.set(method, ',
       becomes: "this.#changes.set('one', ",
     },
     {
-      slip: 'a change that came twice keeps the bytes of one',
+      slip: 'a change that several backends report is passed on with the bytes of one',
       text: 'const isPlain = this.#changes.has(method) ||',
       becomes: 'const isPlain =',
     },
-    { slip: 'a stream lasts for ever', text: '() => this.#onOld(exchange));', becomes: '() => undefined);' },
     {
-      slip: 'a stream that is blocked is ended in order, which never comes',
+      slip: 'the duration of a stream has no bound',
+      text: '() => this.#onOld(exchange));',
+      becomes: '() => undefined);',
+    },
+    {
+      slip: 'a stream that is blocked is ended in order, which never completes',
       text: 'if (wasBlocked) exchange.reset();',
       becomes: 'if (wasBlocked) exchange.end();',
     },
     {
-      slip: 'what waits outlives the client',
+      slip: 'events wait on after a client that cannot resume has gone',
       text: '    this.#dropAll();',
       after: '#onAbort(exchange: Exchange): void {',
       becomes: '',
@@ -669,57 +694,70 @@ export const relayMutants: readonly Mutant[] = [
     ['relay/session/subscriptions'],
     [
       {
-        slip: 'what a name may allow is not told again in a new session',
+        slip: 'subscriptions that the config alone cannot judge are not renewed in a new upstream session',
         text: "if (grantByEntries(upstream.backend, uri) === 'refused') return;",
         becomes: "if (grantByEntries(upstream.backend, uri) !== 'granted') return;",
       },
-      { slip: 'subscriptions have no bound', text: 'this.#count < limits.subscriptionsMax && ', becomes: '' },
-      { slip: 'subscriptions are in no share', text: ' && this.#memory.hasRoomFor(bytesOf(uri));', becomes: ';' },
       {
-        slip: 'one made twice weighs twice',
+        slip: 'the number of subscriptions has no bound',
+        text: 'this.#count < limits.subscriptionsMax && ',
+        becomes: '',
+      },
+      {
+        slip: 'a subscription is made although the share has no room',
+        text: ' && this.#memory.hasRoomFor(bytesOf(uri));',
+        becomes: ';',
+      },
+      {
+        slip: 'a subscription that is made twice counts twice',
         text: 'if (uris.has(uri) || !this.hasRoomFor(uri)) return;',
         becomes: 'if (!this.hasRoomFor(uri)) return;',
       },
       {
-        slip: 'what is ended still weighs',
+        slip: 'the bytes of a subscription that has ended still count',
         text: '    this.#memory.drop(bytesOf(uri));',
         after: 'delete(backendName: string',
         becomes: '',
       },
       {
-        slip: 'what is ended still counts',
+        slip: 'a subscription that has ended still counts in the number',
         text: '    this.#count -= 1;',
         after: 'delete(backendName: string',
         becomes: '',
       },
-      { slip: 'what is asked for takes no room', text: '    this.#count += 1;', after: 'tryReserve(', becomes: '' },
       {
-        slip: 'one that is held already needs room again',
+        slip: 'a subscription that the backend is being asked for is not counted',
+        text: '    this.#count += 1;',
+        after: 'tryReserve(',
+        becomes: '',
+      },
+      {
+        slip: 'a subscription that is already held needs room again',
         text: 'if (this.has(backendName, uri)) return () => undefined;',
         becomes: '',
       },
       {
-        slip: 'what was never there is ended',
+        slip: 'ending a subscription that does not exist is counted',
         text: 'if (this.#uris.get(backendName)?.delete(uri) !== true) return;',
         becomes: 'this.#uris.get(backendName)?.delete(uri);',
       },
       {
-        slip: 'a backend that has gone keeps its subscriptions',
+        slip: 'a backend that is gone keeps its subscriptions',
         text: 'for (const uri of this.#uris.get(backendName) ?? []) this.delete(backendName, uri);',
         becomes: '',
       },
       {
-        slip: 'what is no longer allowed is subscribed to again',
+        slip: 'a subscription that is no longer allowed is renewed',
         text: "if (grantByEntries(upstream.backend, uri) === 'refused') return;",
         becomes: '',
       },
       {
-        slip: 'a backend without resources is asked for subscriptions',
+        slip: 'subscriptions are renewed at a backend without resources',
         text: '!upstream.declares(capability.resources) || upstream.isModern',
         becomes: 'upstream.isModern',
       },
       {
-        slip: 'nothing is subscribed to again',
+        slip: 'subscriptions are not renewed in a new upstream session',
         text: '() => upstream.record === record,',
         becomes: '() => false,',
       },
@@ -730,12 +768,12 @@ export const relayMutants: readonly Mutant[] = [
     ['relay/session/config-rounds'],
     [
       {
-        slip: 'a stream goes on whose virtual host is gone',
+        slip: 'a stream stays open although its virtual host is gone',
         text: 'session.endStream(false);',
         becomes: '{}',
       },
       {
-        slip: 'all configs are read at once',
+        slip: 'the configs of all streams are read at once',
         text: '{ length: limits.listenConfigsAtOnceMax }',
         becomes: '{ length: this.#listening.size }',
       },
@@ -746,12 +784,12 @@ export const relayMutants: readonly Mutant[] = [
     ['relay/session/subscriptions'],
     [
       {
-        slip: 'an allow-list with another entry in the place of one counts as the same',
+        slip: 'a different allow-list of the same size counts as the same',
         text: '[...resources].sort()',
         becomes: 'resources.size',
       },
       {
-        slip: 'an allow-list in another order counts as another',
+        slip: 'an allow-list in another order counts as a different one',
         text: '[...resources].sort()',
         becomes: '[...resources]',
       },
@@ -767,17 +805,17 @@ export const relayMutants: readonly Mutant[] = [
         becomes: '',
       },
       {
-        slip: 'the delay grows without end',
+        slip: 'the delay grows without bound',
         text: 'this.#delayMs = Math.min(delayMs * 2, this.#delayMsMax);',
         becomes: 'this.#delayMs = delayMs * 2;',
       },
       {
-        slip: 'the delay never falls again',
+        slip: 'the delay is never reset',
         text: '    this.#delayMs = this.#delayMsMin;',
         becomes: '',
       },
       {
-        slip: 'those who failed together come back together',
+        slip: 'those that failed together try again at the same moment',
         text: 'return spread(this.next(), random);',
         becomes: 'return this.next();',
       },
@@ -785,13 +823,13 @@ export const relayMutants: readonly Mutant[] = [
   ),
   ...mutantsOf('src/upstream/rpc/reconnection.ts', RECONNECTING, [
     {
-      slip: 'the delay stays long when all is well',
+      slip: 'the delay is not reset after progress',
       text: '    this.#backoff.reset();',
       after: 'noteProgress(): void {',
       becomes: '',
     },
     {
-      slip: "a backend's `retry` is not obeyed",
+      slip: "a backend's `retry` is ignored",
       text: 'if (this.#retryMs === undefined) return delayMs;',
       becomes: 'if (this.#retryMs !== -1) return delayMs;',
     },
@@ -801,77 +839,77 @@ export const relayMutants: readonly Mutant[] = [
       becomes: 'this.#retryMs',
     },
     {
-      slip: 'a short `retry` goes before the growing delay',
+      slip: 'a short `retry` overrides the growing delay after a failed attempt',
       text: 'return hasEnded ? retryMs : Math.max(retryMs, delayMs);',
       becomes: 'return retryMs;',
     },
     {
-      slip: 'the `retry` of a stream before is forgotten',
+      slip: 'the `retry` of an earlier stream is forgotten',
       text: 'this.#retryMs = retryMs ?? this.#retryMs;',
       becomes: 'this.#retryMs = retryMs;',
     },
     {
-      slip: 'the place of a stream that said nothing is forgotten',
+      slip: 'the last event id is forgotten when a stream brings none',
       text: "if (lastEventId !== '') this",
       becomes: 'this',
     },
     {
-      slip: 'an id that fits no header goes into one',
+      slip: 'an event id that is not a valid header value is sent in a header',
       text: "isHeaderText(lastEventId) ? lastEventId : ''",
       becomes: 'lastEventId',
     },
   ]),
   ...mutantsOf('src/upstream/session/backend-stream.ts', RECONNECTING, [
     {
-      slip: 'a stream begins anew where it left off',
+      slip: 'a stream is requested again without the last event id',
       text: 'this.#call = this.#plan.ask(this.#reconnection.lastEventId, this);',
       becomes: "this.#call = this.#plan.ask('', this);",
     },
     {
-      slip: 'a stream that is refused is asked for again',
+      slip: 'a stream that the backend refuses is requested again',
       text: '    } else if (status >= 500 || status === 429 || status === 409) {',
       becomes: '    } else if (status >= 400) {',
     },
     {
-      slip: 'a failing backend has no stream for good',
+      slip: 'a stream is never requested again after a 409 or 5xx response',
       text: '    } else if (status >= 500 || status === 429 || status === 409) {',
       becomes: '    } else if (status === 429) {',
     },
     {
-      slip: 'a session that is lost is not told of',
+      slip: 'a lost session is not reported',
       text: 'if (status === 404 || ',
       becomes: 'if (',
     },
     {
-      slip: 'what is no event stream is read',
+      slip: 'a response that is not an event stream is read as one',
       text: "const isStream = status === 200 && contentType === 'text/event-stream';",
       becomes: 'const isStream = status === 200;',
     },
     {
-      slip: 'answers are taken for messages',
+      slip: 'answers are passed on as if they were messages',
       text: "if (message !== undefined && message.kind !== 'response')",
       becomes: 'if (message !== undefined)',
     },
-    { slip: 'a stream that is closed is opened again', text: '    this.#delay?.cancel();', becomes: '' },
+    { slip: 'a stream that was closed is requested again', text: '    this.#delay?.cancel();', becomes: '' },
     {
-      slip: 'a stream that is closed goes on at the backend',
+      slip: 'a stream that was closed stays open at the backend',
       text: '    this.#call?.abort();',
       after: 'this.#delay?.cancel();',
       becomes: '',
     },
     {
-      slip: 'a stream that has ended counts as one that could not be had',
+      slip: 'a stream that has ended counts as a failed attempt',
       text: "const hasEnded = this.#transition('streaming', 'waiting');",
       becomes: 'const hasEnded = false;',
     },
-    { slip: 'what a stream has said is no progress', text: 'if (!isFrame) this', becomes: 'if (isFrame) this' },
+    { slip: 'messages on a stream do not count as progress', text: 'if (!isFrame) this', becomes: 'if (isFrame) this' },
     {
-      slip: 'an end is waited for twice',
+      slip: 'the end of a stream is handled twice',
       text: "if (!hasEnded && !this.#transition('asking', 'waiting')) return;",
       becomes: "this.#transition('asking', 'waiting');",
     },
     {
-      slip: 'a stream is read on with a parser that has given up',
+      slip: 'a new stream is read with a parser that has given up',
       text: "      if (this.#transition('asking', 'streaming'))",
       becomes: "      if (this.#transition('asking', 'streaming') && this.#parser === undefined)",
     },
@@ -881,25 +919,37 @@ export const relayMutants: readonly Mutant[] = [
     ['relay/message/uri-template'],
     [
       {
-        slip: 'a variable stands for anything',
+        slip: 'a template variable matches anything',
         text: 'if (found === -1 || !EXPANDED.test(uri.slice(at, found))) return false;',
         becomes: 'if (found === -1) return false;',
       },
       {
-        slip: 'the last variable stands for anything',
+        slip: 'the last template variable matches anything',
         text: 'uri.endsWith(last) && EXPANDED.test(uri.slice(at, end));',
         becomes: 'uri.endsWith(last);',
       },
-      { slip: 'dot segments pass', text: 'if (DOT_SEGMENT.test(uri)) return false;', becomes: '' },
-      { slip: 'the beginning may be anything', text: 'if (!uri.startsWith(first)) return false;', becomes: '' },
       {
-        slip: 'a template of a higher level matches',
+        slip: 'a URI with dot segments matches a template',
+        text: 'if (DOT_SEGMENT.test(uri)) return false;',
+        becomes: '',
+      },
+      {
+        slip: 'the beginning of a URI may differ from that of its template',
+        text: 'if (!uri.startsWith(first)) return false;',
+        becomes: '',
+      },
+      {
+        slip: 'a template with expressions of a higher level matches',
         text: '} else if (!VARIABLE.test(part)) {',
         becomes: '} else if (part === undefined) {',
       },
-      { slip: 'the end may overlap what came before', text: 'return end >= at && uri', becomes: 'return uri' },
       {
-        slip: 'a text between variables has no bound',
+        slip: 'the end of a template may overlap with what was matched before it',
+        text: 'return end >= at && uri',
+        becomes: 'return uri',
+      },
+      {
+        slip: 'the text between two template variables has no bound',
         text: 'if (literal.length > limits.templateTextCharsMax) return false;',
         becomes: '',
       },
@@ -907,19 +957,19 @@ export const relayMutants: readonly Mutant[] = [
   ),
 ];
 
-/** Those that show only with a gateway and its backends. */
+/** Mutants that show only with a running gateway and its backends. */
 export const relayedMutants: readonly Mutant[] = [
   ...mutantsOf(
     'src/relay/session/experimental.ts',
     ['spec/experimental'],
     [
       {
-        slip: 'of two backends that declare a method the first is asked',
+        slip: 'of two backends that declare a method, the first is asked',
         text: 'if (found !== undefined) return undefined;',
         becomes: 'if (found !== undefined) return found;',
       },
       {
-        slip: 'a client is told of a method for which nobody is asked',
+        slip: 'a client is told of a method that two backends declare, so that neither is asked',
         text: 'byName.has(name) ? undefined : value',
         becomes: 'value',
       },
@@ -930,7 +980,7 @@ export const relayedMutants: readonly Mutant[] = [
     ['relay/request/method-search'],
     [
       {
-        slip: 'a backend that has no such methods is opened for one',
+        slip: 'a backend that is limited by its config is opened in search of a method',
         text: '!isLimited(backend) && upstreams',
         becomes: 'upstreams',
       },
@@ -941,12 +991,12 @@ export const relayedMutants: readonly Mutant[] = [
     ['relay/request/method-search'],
     [
       {
-        slip: 'the first that has the method is asked, though another may have it, too',
+        slip: 'the search for a method ends with the first backend that is opened',
         text: 'if (this.#pending.size === 0) this.#onSearchOver();',
         becomes: 'this.#onSearchOver();',
       },
       {
-        slip: 'what was cancelled goes to its backend all the same',
+        slip: 'a request that was cancelled during the search is sent all the same',
         text: 'if (this.#isDone) return false;',
         becomes: '',
       },
@@ -962,32 +1012,32 @@ export const relayedMutants: readonly Mutant[] = [
         becomes: 'if (capability === -1) {',
       },
       {
-        slip: 'where nobody declares it the thing is missing, not the method',
+        slip: 'where no backend declares the capability, the resource is reported missing instead of the method',
         text: "=== 'no' ? methodNotFound(method) : unknown);",
         becomes: "=== 'no' ? unknown : unknown);",
       },
       {
-        slip: 'what is refused by its entries is read',
+        slip: 'a URI that the entries of the allow-list refuse is read',
         text: "} else if (grant === 'refused') {",
         becomes: "} else if (grant === 'never') {",
       },
       {
-        slip: 'what is granted by a name needs the lists all the same, and is refused',
+        slip: 'a URI that the entries of the allow-list grant is refused if it is in no list',
         text: "uri === undefined || grant === 'granted'",
         becomes: 'uri === undefined',
       },
       {
-        slip: 'templates are not looked at',
+        slip: 'resource templates are not considered',
         text: 'if (outcome === unknown && !this.#isAborted)',
         becomes: 'if (outcome === method && !this.#isAborted)',
       },
       {
-        slip: 'what no list has is granted',
+        slip: 'a URI that is in no list is granted',
         text: 'else done(outcome ? undefined : this.#rules.unknown);',
         becomes: 'else done(undefined);',
       },
       {
-        slip: 'a list that cannot be read grants',
+        slip: 'a URI is granted when the lists cannot be read',
         text: 'if (fault !== undefined) done(fault);',
         becomes: 'if (fault !== undefined) done(undefined);',
       },
@@ -1003,48 +1053,48 @@ export const relayedMutants: readonly Mutant[] = [
         becomes: 'false',
       },
       {
-        slip: 'nobody is listened to for what a client can be asked',
+        slip: 'a backend is not listened to although the client can be asked',
         text: ' || this.#session.offersAnything || ',
         becomes: ' || ',
       },
       {
-        slip: 'a backend is listened to twice',
+        slip: 'a backend that is already listened to gets a second stream',
         text: 'if (before?.stream.isOver === false) {',
         becomes: 'if (before?.stream.isOver === true) {',
       },
       {
-        slip: "a backend's stream outlives its session",
+        slip: 'the stream of a backend outlives its upstream session',
         text: '    heard.stream.close();',
         becomes: '',
       },
       {
-        slip: "the backends' streams outlive the client",
+        slip: "the backends' streams stay open when the client does not come back",
         text: 'if (!this.stream.isOpen) this.#closeAll();',
         becomes: '',
       },
       {
-        slip: "the backends' streams end although the client is back",
+        slip: "the backends' streams end although the client has come back",
         text: '    this.#lingering?.cancel();',
         after: 'if (exchange.isAborted) return exchange.reset();',
         becomes: '',
       },
       {
-        slip: 'a lost session is not noticed',
+        slip: 'the loss of an upstream session goes unnoticed',
         text: '    if (this.hasSession) this.markLost();',
         becomes: '',
       },
       {
-        slip: 'changes of lists are told one by one',
+        slip: 'changes of lists are passed on one by one',
         text: 'else if (CHANGES.has(message.method)) this.stream',
         becomes: "else if (message.method === '') this.stream",
       },
       {
-        slip: 'what is asked is told like a notification',
+        slip: "a backend's request is passed on like a notification",
         text: "if (message.kind === 'request') backendRequests",
         becomes: "if (message.method === '') backendRequests",
       },
       {
-        slip: 'what is withdrawn is told like a notification',
+        slip: "a backend's cancellation is passed on like a notification",
         text: "else if (message.method === 'notifications/cancelled')",
         becomes: "else if (message.method === '')",
       },
@@ -1061,15 +1111,19 @@ export const relayedMutants: readonly Mutant[] = [
     [ROWS],
     [
       {
-        slip: 'templates are asked for like resources',
+        slip: 'templates are requested with the method for resources',
         text: "method: 'resources/templates/list',",
         becomes: "method: 'resources/list',",
       },
-      { slip: 'templates are known by their names', text: "key: 'uriTemplate',", becomes: "key: 'name'," },
-      { slip: 'resources are known by their names', text: "key: 'uri',", becomes: "key: 'name'," },
-      { slip: 'prompts have the allow-list of tools', text: "allowedAs: 'prompts',", becomes: "allowedAs: 'tools'," },
+      { slip: 'templates are identified by their names', text: "key: 'uriTemplate',", becomes: "key: 'name'," },
+      { slip: 'resources are identified by their names', text: "key: 'uri',", becomes: "key: 'name'," },
       {
-        slip: 'prompts are asked of who has resources',
+        slip: 'prompts in lists are checked against the allow-list of tools',
+        text: "allowedAs: 'prompts',",
+        becomes: "allowedAs: 'tools',",
+      },
+      {
+        slip: 'prompts are requested from backends that have resources',
         text: 'capability: capability.prompts,',
         becomes: 'capability: capability.resources,',
       },
@@ -1080,12 +1134,12 @@ export const relayedMutants: readonly Mutant[] = [
     ['relay/message/mirrored-params'],
     [
       {
-        slip: 'a call that was answered goes out once more',
+        slip: 'a call that ended in an error of its own is sent again',
         text: 'return status === REFUSED && this.#tryRefresh(bytes, message);',
         becomes: 'return this.#tryRefresh(bytes, message);',
       },
       {
-        slip: 'it goes out once more as it was',
+        slip: 'a refused call is sent again although its headers stay the same',
         text: "return params.join('\\n') !== this.#sentParams.join('\\n');",
         becomes: 'return true;',
       },
@@ -1096,12 +1150,12 @@ export const relayedMutants: readonly Mutant[] = [
     ['relay/message/mirrored-params'],
     [
       {
-        slip: 'a large call goes out without its headers',
+        slip: 'a large call is sent without its mirror headers',
         text: 'return upstream.isModern || message.envelope !== undefined ? upstream.mirrorsOf(bareName) : undefined;',
         becomes: 'return undefined;',
       },
       {
-        slip: 'what the config fixes is taken for the caller’s',
+        slip: 'an argument that the config fixes is taken for the caller’s',
         text: 'return start >= leftOut.start && start < leftOut.start + length;',
         becomes: 'return false;',
       },
@@ -1112,17 +1166,17 @@ export const relayedMutants: readonly Mutant[] = [
     ['relay/message/mirrored-params'],
     [
       {
-        slip: 'a missing header agrees',
+        slip: 'a missing mirror header passes as correct',
         text: 'if (said === undefined) return `${header} is missing`;',
         becomes: 'if (said === undefined) continue;',
       },
       {
-        slip: 'a header without its argument agrees',
+        slip: 'a mirror header passes although the call has no such argument',
         text: "if (typeof value !== 'string' || !isSame(value, decoded))",
         becomes: "if (typeof value === 'string' && !isSame(value, decoded))",
       },
       {
-        slip: 'what the tool does not name is kept back',
+        slip: 'a mirror header that the tool does not name is not passed on',
         text: 'headers.push(passed[at]!, passed[at + 1]!);',
         becomes: 'continue;',
       },
@@ -1133,12 +1187,12 @@ export const relayedMutants: readonly Mutant[] = [
     ['relay/modern/leases'],
     [
       {
-        slip: 'requests with headers of their own get the lease of those without',
+        slip: 'requests with passthrough headers get the lease of those without',
         text: 'const last = isBare ? leases?.last : undefined;',
         becomes: 'const last = leases?.last;',
       },
       {
-        slip: 'a lease with headers is kept for requests without',
+        slip: 'a lease with passthrough headers is used for requests without',
         text: 'if (leases !== undefined && isBare) leases.last = lease;',
         becomes: 'if (leases !== undefined) leases.last = lease;',
       },
@@ -1148,7 +1202,7 @@ export const relayedMutants: readonly Mutant[] = [
         becomes: ' && capabilities.length > 0;',
       },
       {
-        slip: 'a lease that is over is given out',
+        slip: 'a lease that has ended is given out',
         text: '      if (leases.last === lease) leases.last = undefined;',
         becomes: '',
       },
@@ -1159,12 +1213,12 @@ export const relayedMutants: readonly Mutant[] = [
     ['relay/modern/modern-results'],
     [
       {
-        slip: 'a type within something deeper is taken for the result’s own',
+        slip: 'a result type in a nested object is taken for the result’s own',
         text: 'return scanner.scan(Buffer.concat([OPEN, tail.subarray(at)]), 1);',
         becomes: 'return true;',
       },
       {
-        slip: 'in a large result the scope stays',
+        slip: 'the scope of a large result is not changed',
         text: 'if (written !== undefined) put(',
         becomes: 'if (written === undefined) put(',
       },
@@ -1175,7 +1229,7 @@ export const relayedMutants: readonly Mutant[] = [
     ['relay/message/wrapped-call'],
     [
       {
-        slip: 'what asks for more is asked of a client that is asked by the answer itself',
+        slip: 'the gateway itself asks for the input that a result requests from a modern client',
         text: 'if (this.#hasEnvelope) return false;',
         becomes: '',
       },
@@ -1186,7 +1240,7 @@ export const relayedMutants: readonly Mutant[] = [
     ['relay/message/wrapped-call'],
     [
       {
-        slip: 'a wrapped call of a client without a session has no headers of its own',
+        slip: 'a wrapped call of a modern client is sent without its mirror headers',
         text: '(message.envelope !== undefined && !form.isWrapped)',
         becomes: 'message.envelope !== undefined',
       },
@@ -1208,17 +1262,17 @@ export const relayedMutants: readonly Mutant[] = [
     ['relay/list-merge/tool-catalogue'],
     [
       {
-        slip: 'a longer name that ends so is taken for the member',
+        slip: 'a longer member name with the same ending is taken for the member',
         text: "if (tool.charCodeAt(at - 1) === BACKSLASH) return 'unsure';",
         becomes: '',
       },
       {
-        slip: 'a title within the schema is taken for the tool’s',
+        slip: 'a title within the schema is taken for the tool’s own',
         text: "if (at === -1 || at > before) return 'none';",
         becomes: "if (at === -1) return 'none';",
       },
       {
-        slip: 'a description that is cut passes as it is',
+        slip: 'a description that is cut off is used as it is',
         text: 'return end === -1 || (escape',
         becomes: 'return (escape',
       },

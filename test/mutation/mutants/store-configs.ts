@@ -7,12 +7,12 @@ export const configMutants: readonly Mutant[] = [
     ['user-config/auth', 'user-config/compile-config'],
     [
       {
-        slip: 'a header of the gateway may be set by a caller',
+        slip: 'a header that begins with `mcp-` may be copied from a caller or set by a config',
         text: '|^(?:proxy-|content-|accept|mcp-)/;',
         becomes: '|^(?:proxy-|content-|accept)/;',
       },
       {
-        slip: 'one header may be set twice',
+        slip: 'a config may set one header twice, in different letter case',
         text: 'if (new Set(names.map((name) => name.toLowerCase())).size < names.length)',
         becomes: 'if (new Set(names).size < names.length)',
       },
@@ -23,12 +23,12 @@ export const configMutants: readonly Mutant[] = [
     ['user-config/auth'],
     [
       {
-        slip: 'a secret may be a file of another directory',
+        slip: 'the name of a secret may lead to a file of another directory',
         text: 'const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;',
         becomes: 'const NAME = /^[A-Za-z0-9.][A-Za-z0-9./_-]*$/;',
       },
       {
-        slip: 'the list of hosts is a secret as well',
+        slip: 'the list of hosts of a secret counts as a secret itself',
         text: ' && !name.endsWith(HOSTS_FILE_SUFFIX)',
         becomes: '',
       },
@@ -39,12 +39,12 @@ export const configMutants: readonly Mutant[] = [
     ['secrets/secret-records'],
     [
       {
-        slip: 'a sealed secret opens under any name',
+        slip: 'a sealed secret can be opened under another name',
         text: 'JSON.stringify([FORM, name, keyId, origins, updatedAt])',
         becomes: 'JSON.stringify([FORM, keyId, origins, updatedAt])',
       },
       {
-        slip: 'whoever writes the store says where a secret goes',
+        slip: 'whoever can write to the store can change the origins that a sealed secret goes to',
         text: 'JSON.stringify([FORM, name, keyId, origins, updatedAt])',
         becomes: 'JSON.stringify([FORM, name, keyId, updatedAt])',
       },
@@ -54,10 +54,14 @@ export const configMutants: readonly Mutant[] = [
     'src/shared/sealing.ts',
     ['shared/sealing'],
     [
-      { slip: 'a nonce is used again', text: 'nonces.next()', becomes: 'Buffer.alloc(NONCE_BYTES)' },
-      { slip: 'what a seal is for is in it, and not looked at', text: 'decipher.setAAD(use);', becomes: '' },
+      { slip: 'every seal uses the same nonce', text: 'nonces.next()', becomes: 'Buffer.alloc(NONCE_BYTES)' },
       {
-        slip: 'parts of other lengths are others',
+        slip: 'the intended use of sealed bytes is not checked when they are unsealed',
+        text: 'decipher.setAAD(use);',
+        becomes: '',
+      },
+      {
+        slip: 'a nonce or tag of the wrong length is accepted',
         text: 'nonce.length === NONCE_BYTES && tag.length === TAG_BYTES ?',
         becomes: 'true ?',
       },
@@ -68,22 +72,22 @@ export const configMutants: readonly Mutant[] = [
     ['upstream/credentials/secrets'],
     [
       {
-        slip: 'a secret of the store goes anywhere',
+        slip: 'a secret of the store is sent to any origin',
         text: 'if (!secret.origins.includes(origin)) return withheld(name);',
         becomes: 'void origin;',
       },
       {
-        slip: 'a secret goes to any host',
+        slip: 'the secret of a file is sent to any host',
         text: "return stamp === ABSENT || (text ?? '')",
         becomes: "return stamp !== '' || (text ?? '')",
       },
       {
-        slip: 'a changed secret is never read',
+        slip: 'a changed secret file is never read again',
         text: 'if (known !== undefined && nowMs - known.checkedAtMs < limits.secretCheckMs) return known;',
         becomes: 'if (known !== undefined) return known;',
       },
       {
-        slip: 'the line break stays',
+        slip: 'the line break at the end of a secret file becomes part of the secret',
         text: ".replace(/\\r?\\n$/, '')",
         becomes: '',
       },
@@ -94,28 +98,32 @@ export const configMutants: readonly Mutant[] = [
     ['user-config/compile-config'],
     [
       {
-        slip: 'the shorter of two names that fit wins',
+        slip: 'of two names or prefixes that match, the shorter one wins',
         text: '(a, b) => Buffer.byteLength(b[member]) - Buffer.byteLength(a[member])',
         becomes: '(a, b) => Buffer.byteLength(a[member]) - Buffer.byteLength(b[member])',
       },
-      { slip: 'a query is lost', text: 'path: url.pathname + url.search }', becomes: 'path: url.pathname }' },
       {
-        slip: 'plain text passes where TLS is wanted',
+        slip: "the query of a backend's URL is lost",
+        text: 'path: url.pathname + url.search }',
+        becomes: 'path: url.pathname }',
+      },
+      {
+        slip: 'a plain-text URL is accepted where only TLS is allowed',
         text: "if (url.protocol === 'http:' && upstreamMode === 'tls-only') return 'plain-text-refused';",
         becomes: '',
       },
       {
-        slip: 'a header in capitals is never copied',
+        slip: 'a passthrough header that the config has in capitals is never copied',
         text: 'isHttpToken).map(toLowerCase)',
         becomes: 'isHttpToken)',
       },
       {
-        slip: 'no tool allowed means none',
+        slip: 'an empty allow-list allows nothing instead of everything',
         text: 'return names.length > 0 ? new Set(names) : undefined;',
         becomes: 'return new Set(names);',
       },
       {
-        slip: 'a transport that is not spoken is tried',
+        slip: 'a backend with an unsupported transport is used',
         text: "if (config.transport === 'STDIO') return 'transport-unsupported';",
         becomes: '',
       },
@@ -125,20 +133,24 @@ export const configMutants: readonly Mutant[] = [
     'src/user-config/user-configs.ts',
     ['user-config/user-configs'],
     [
-      { slip: 'an empty value is a broken config', text: 'if (value.length === 0) return missing;', becomes: '' },
       {
-        slip: 'a config that was compiled once serves for ever',
+        slip: 'an empty value counts as a broken config',
+        text: 'if (value.length === 0) return missing;',
+        becomes: '',
+      },
+      {
+        slip: 'a compiled config is used for ever, even after a change',
         text: 'if (known.value.equals(value)) {',
         becomes: 'if (known.value.length > 0) {',
       },
       {
-        slip: 'the same bytes in another buffer are compiled anew',
+        slip: 'a config with the same bytes in another buffer is compiled again',
         text: 'if (known.value.equals(value)) {',
         becomes: 'if (known.value.length === 0) {',
       },
-      { slip: 'the store is not told to forget', text: 'this.#store.forget(subject);', becomes: '' },
+      { slip: 'the store is not told to forget the subject', text: 'this.#store.forget(subject);', becomes: '' },
       {
-        slip: 'a broken config is parsed at each request',
+        slip: 'a broken config is parsed again at each request',
         text: '    this.#compiled.set(subject, { value, read });',
         becomes: "    if (read.kind === 'found') this.#compiled.set(subject, { value, read });",
       },
@@ -149,19 +161,19 @@ export const configMutants: readonly Mutant[] = [
     ['user-config/user-config-schema'],
     [
       {
-        slip: 'a config may not be as large as it may be',
+        slip: 'a config of exactly the largest allowed size is refused',
         text: 'if (bytes.length > limits.userConfigBytesMax)',
         becomes: 'if (bytes.length >= limits.userConfigBytesMax)',
       },
       {
-        slip: 'bytes that are not UTF-8 are read',
+        slip: 'a config that is not UTF-8 is read',
         text: "if (!isUtf8(bytes)) return refuse('not UTF-8');",
         becomes: '',
       },
-      { slip: 'a URL may carry a password', text: " && url.password === '';", becomes: ';' },
-      { slip: 'a URL may carry a user', text: " && url.username === ''", becomes: '' },
+      { slip: 'a URL may contain a password', text: " && url.password === '';", becomes: ';' },
+      { slip: 'a URL may contain a user name', text: " && url.username === ''", becomes: '' },
       {
-        slip: 'a backend may have no name',
+        slip: 'a backend may have an empty name',
         text: "z.string().min(1, 'a backend name must not be empty')",
         becomes: 'z.string()',
       },
@@ -172,12 +184,12 @@ export const configMutants: readonly Mutant[] = [
     ['user-config/check-user-config', 'user-config/user-config-schema'],
     [
       {
-        slip: 'what is keyed by names has members',
+        slip: 'names that a user chooses are checked as if they were members',
         text: ' members: new Map(), each: level, isOpen: false }',
         becomes: ' members: new Map(), each: level, isOpen: true }',
       },
       {
-        slip: 'what is in a known member is not looked at',
+        slip: 'the content of a known member is not checked',
         text: 'level.members.get(name) ?? level.each',
         becomes: 'level.each',
       },
@@ -187,9 +199,13 @@ export const configMutants: readonly Mutant[] = [
     'src/store/embedded-config-store.ts',
     ['store/config-store', 'cli/user-configs'],
     [
-      { slip: 'a change takes the place of anything', text: 'if (!isExpected) return false;', becomes: '' },
       {
-        slip: 'a subject is listed twice',
+        slip: 'a change replaces whatever is stored, expected or not',
+        text: 'if (!isExpected) return false;',
+        becomes: '',
+      },
+      {
+        slip: 'the subject at the end of a page is listed twice',
         text: '(key) => last === undefined || !key.equals(last)',
         becomes: '() => true',
       },
@@ -200,12 +216,12 @@ export const configMutants: readonly Mutant[] = [
     ['user-config/user-config-schema'],
     [
       {
-        slip: 'any number of faults is told',
+        slip: 'the number of reported issues has no bound',
         text: 'issues.slice(0, limits.userConfigIssuesMax).map',
         becomes: 'issues.map',
       },
       {
-        slip: 'a member of any length is told',
+        slip: 'the reported path of a member has no bound',
         text: ".join('.').slice(0, limits.userConfigIssuePathCharsMax);",
         becomes: ".join('.');",
       },
@@ -217,12 +233,12 @@ export const configMutants: readonly Mutant[] = [
     [
       { slip: 'an empty subject has a key', text: 'key.length > 0 && ', becomes: '' },
       {
-        slip: 'a subject may not be as long as a key may be',
+        slip: 'a subject exactly as long as a key may be has no key',
         text: 'key.length <= limits.storeKeyBytesMax',
         becomes: 'key.length < limits.storeKeyBytesMax',
       },
       {
-        slip: 'two subjects that UTF-8 cannot hold share a key',
+        slip: 'two subjects with lone surrogates share a key',
         text: 'if (!isUnicodeText(subject)) return undefined;',
         becomes: '',
       },
@@ -233,7 +249,7 @@ export const configMutants: readonly Mutant[] = [
     ['store/retry-swap'],
     [
       {
-        slip: 'one try more than may be',
+        slip: 'one try more than the limit is made',
         text: 'tries < limits.recordSwapTriesMax',
         becomes: 'tries <= limits.recordSwapTriesMax',
       },
@@ -244,7 +260,7 @@ export const configMutants: readonly Mutant[] = [
     ['store/record-store', 'store/redis-records'],
     [
       {
-        slip: 'one swap may be of two places',
+        slip: 'one swap may change records of two places',
         text: 'if (places.size > 1) throw',
         becomes: 'if (places.size > 2) throw',
       },
@@ -255,7 +271,7 @@ export const configMutants: readonly Mutant[] = [
     ['store/record-store', 'control-plane/compositions/publisher'],
     [
       {
-        slip: 'only the first records are walked over',
+        slip: 'only the first page of records is walked over',
         text: 'if (keys.length < limits.recordsAtOnceMax) return;',
         becomes: 'return;',
         noticedBy: ['store/record-store', 'control-plane/mirror/record-mirror', 'control-plane/registry/registry-list'],

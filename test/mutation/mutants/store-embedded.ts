@@ -14,42 +14,42 @@ export const embeddedStoreMutants: readonly Mutant[] = [
     ['store/check-embedded'],
     [
       {
-        slip: 'a file cut by a page is whole',
+        slip: 'a file that lacks its last page counts as whole',
         text: 'const neededBytes = (lastPage + 1n) * BigInt(first.pageBytes);',
         becomes: 'const neededBytes = lastPage * BigInt(first.pageBytes);',
       },
       {
-        slip: 'a file of exactly its length is damaged',
+        slip: 'a file of exactly the needed length counts as damaged',
         text: 'return bytes < neededBytes ?',
         becomes: 'return bytes <= neededBytes ?',
       },
       {
-        slip: 'an empty file is a new store',
+        slip: 'an empty file counts as a new store',
         text: "const damage = bytes === 0 ? 'data.mdb is empty' :",
         becomes: 'const damage = bytes === 0 ? undefined :',
       },
       {
-        slip: 'the pages before the last are enough',
+        slip: 'the needed length is computed from the smaller of the two last page numbers',
         text: 'first.lastPage > second.lastPage ? first.lastPage : second.lastPage;',
         becomes: 'first.lastPage < second.lastPage ? first.lastPage : second.lastPage;',
       },
       {
-        slip: 'entries are not read',
+        slip: 'the entries are not checked',
         text: '(findDamageInMeta(file) ?? (await findDamageInEntries(path)));',
         becomes: 'findDamageInMeta(file);',
       },
       {
-        slip: 'a store that cannot be read in time is damaged',
+        slip: 'a store that cannot be checked in time counts as damaged',
         text: "if (killed === true || typeof code === 'string') return undefined;",
         becomes: "if (typeof code === 'string') return undefined;",
       },
       {
-        slip: 'another format is read',
+        slip: 'a store of another format is read',
         text: 'if (version !== VERSION) return `data.mdb has format',
         becomes: 'if (version < 0) return `data.mdb has format',
       },
       {
-        slip: 'a process that makes the store is not waited for',
+        slip: 'another process that is creating the store is not waited for',
         text: 'for (let look = 1; bytes === 0 && look < limits.emptyStoreLooksMax; look++) {',
         becomes:
           'for (let look = limits.emptyStoreLooksMax; bytes === 0 && look < limits.emptyStoreLooksMax; look++) {',
@@ -61,17 +61,17 @@ export const embeddedStoreMutants: readonly Mutant[] = [
     ['store/check-embedded'],
     [
       {
-        slip: 'databases that cannot be found are not missed',
+        slip: 'missing databases go unnoticed',
         text: 'if (names.length < entryCount) return',
         becomes: 'if (names.length < 0) return',
       },
       {
-        slip: 'entries that cannot be found are not missed',
+        slip: 'missing entries go unnoticed',
         text: 'return count === entryCount ? undefined :',
         becomes: 'return count <= entryCount ? undefined :',
       },
       {
-        slip: 'damage is told, and the status says that all is well',
+        slip: 'damage is reported with exit status 0',
         text: 'damage === undefined ? 0 : 1;',
         becomes: '0;',
       },
@@ -79,62 +79,70 @@ export const embeddedStoreMutants: readonly Mutant[] = [
   ),
   ...mutantsOf('src/store/embedded-records.ts', EMBEDDED_RECORDS, [
     {
-      slip: 'the last key of a page comes again',
+      slip: 'the last key of a page is listed again on the next page',
       text: 'return keys.filter((key) => key !== after).slice(0, countMax);',
       becomes: 'return keys.slice(0, countMax);',
     },
     {
-      slip: 'a page after the first is one short',
+      slip: 'each page after the first is one key short',
       text: 'getKeys({ start, end, limit: countMax + 1 });',
       becomes: 'getKeys({ start, end, limit: countMax });',
     },
-    { slip: 'a swap needs no expectation to hold', text: 'if (!holds) return false;', becomes: '' },
+    { slip: 'a swap is done although an expectation does not hold', text: 'if (!holds) return false;', becomes: '' },
     {
-      slip: 'a swap needs one expectation to hold',
+      slip: 'a swap is done when only one of its expectations holds',
       text: 'const holds = keyed.every((',
       becomes: 'const holds = keyed.some((',
     },
     {
-      slip: 'all changes are told',
+      slip: 'every change is logged, even one that is not to be told',
       text: 'value, isTold = false } of keyed',
       becomes: 'value, isTold = true } of keyed',
     },
-    { slip: 'changes of another process are not seen', text: 'this.#changes.resetReadTxn();', becomes: '' },
-    { slip: 'records of another process are not seen', text: 'database.resetReadTxn();', becomes: '' },
     {
-      slip: 'the log goes back further than it is kept',
+      slip: 'changes that another process has logged are not seen at once',
+      text: 'this.#changes.resetReadTxn();',
+      becomes: '',
+    },
+    {
+      slip: 'records that another process has written are not seen at once',
+      text: 'database.resetReadTxn();',
+      becomes: '',
+    },
+    {
+      slip: 'a position is known although the log no longer goes back that far',
       text: ' || last - known > limits.recordChangesKept;',
       becomes: ';',
     },
     {
-      slip: 'the last change is never told',
+      slip: 'the last change is never reported',
       text: 'end: positionKey(last + 1) });',
       becomes: 'end: positionKey(last) });',
     },
     {
-      slip: 'a change is told twice',
+      slip: 'a change that is already known is reported again',
       text: 'start: positionKey(known + 1),',
       becomes: 'start: positionKey(known),',
     },
     {
-      slip: 'changes are kept without bound',
+      slip: 'the log of changes has no bound',
       text: 'if (position > limits.recordChangesKept) this.#changes.removeSync',
       becomes: 'if (position < 0) this.#changes.removeSync',
     },
     {
-      slip: 'only some of what an earlier version kept is moved',
+      slip: 'publications kept by an earlier version are not moved',
       text: 'moved === limits.recordsAtOnceMax;) {',
       becomes: 'moved > limits.recordsAtOnceMax;) {',
     },
-    { slip: 'what was moved stays where it was', text: 'records.removeSync(key);', becomes: '' },
+    { slip: 'a publication that was moved also stays in its old place', text: 'records.removeSync(key);', becomes: '' },
     {
-      slip: 'a store that fails rejects with an error of its own',
+      slip: 'a failing store rejects with an error other than `RecordStoreFault`',
       text: "throw new RecordStoreFault('the embedded store failed', { cause: await commitReason(error) });",
       becomes: 'throw error;',
       noticedBy: [...EMBEDDED_RECORDS, 'store/disk-full'],
     },
     {
-      slip: 'a position of the future is known',
+      slip: 'a position after the last one counts as known',
       text: 'const isUnknown = !(known >= 0 && known <= last)',
       becomes: 'const isUnknown = !(known >= 0)',
     },
@@ -143,19 +151,23 @@ export const embeddedStoreMutants: readonly Mutant[] = [
     'src/store/embedded-store.ts',
     ['store/embedded-store'],
     [
-      { slip: 'what another process wrote is not seen at once', text: ' values.resetReadTxn();', becomes: '' },
       {
-        slip: 'memory that is only lent is kept',
+        slip: 'a value that another process has written is not seen at once',
+        text: ' values.resetReadTxn();',
+        becomes: '',
+      },
+      {
+        slip: 'memory that lmdb only lends is kept as the value',
         text: "const read = { kind: 'found', value: Buffer.from(value) } as const;",
         becomes: "const read = { kind: 'found', value } as const;",
       },
       {
-        slip: 'a value that was read once is the value for ever',
+        slip: 'a value that was read once is returned for ever',
         text: 'if (known !== undefined && known.read.value.equals(value)) return known.read;',
         becomes: 'if (known !== undefined) return known.read;',
       },
       {
-        slip: 'the same value is a new buffer each time',
+        slip: 'an unchanged value is copied to a new buffer at each read',
         text: 'if (known !== undefined && known.read.value.equals(value)) return known.read;',
         becomes: '',
       },

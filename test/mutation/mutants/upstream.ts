@@ -8,22 +8,22 @@ const SSE = ['upstream/sse/sse-session'];
 export const upstreamMutants: readonly Mutant[] = [
   ...mutantsOf('src/upstream/http1/http1-connection.ts', CONNECTION, [
     {
-      slip: 'who stops and goes on in a read is read on though it rests',
+      slip: 'a connection that was paused and resumed during one read is read on although it rests',
       text: '    if (this.#isResumed) this.#socket?.pause();',
       becomes: '',
     },
     {
-      slip: 'one with bytes left over behind its answer is used again',
+      slip: 'a connection with bytes left over after a response is reused',
       text: 'const canReuse = isClean && isSent',
       becomes: 'const canReuse = isSent',
     },
     {
-      slip: 'one that is still sending its request is used again',
+      slip: 'a connection that is still sending its request is reused',
       text: 'isClean && isSent && this.#parser',
       becomes: 'isClean && this.#parser',
     },
     {
-      slip: 'a request whose answer has begun is sent again',
+      slip: 'a request whose response has begun is sent again',
       text: 'this.#isCutOff && !this.#hasAnswerBegun;',
       becomes: 'this.#isCutOff;',
     },
@@ -33,39 +33,39 @@ export const upstreamMutants: readonly Mutant[] = [
       becomes: 'this.#isCutOff',
     },
     {
-      slip: 'one is used until the very moment at which the backend closes it',
+      slip: 'a connection is used until the very moment at which the backend closes it',
       text: 'announcedMs - limits.upstreamKeepAliveMarginMs',
       becomes: 'announcedMs',
     },
     {
-      slip: 'a call that is paused before it was written is read',
+      slip: 'the connection of a call that was paused before it was written is read',
       text: 'if (call.isPaused) socket.pause();',
       becomes: '',
     },
   ]),
   ...mutantsOf('src/upstream/http1/origin-pool.ts', POOL, [
     {
-      slip: 'a subject has one connection more than its share',
+      slip: 'a subject gets one connection more than its share',
       text: 'if (use.connections >= this.#bounds.connectionsPerSubjectMax) {',
       becomes: 'if (use.connections > this.#bounds.connectionsPerSubjectMax) {',
     },
     {
-      slip: 'what a call had of the process is not given back',
+      slip: "a finished call still counts against the subject's connections of the whole process",
       text: 'use.whole.connections -= 1;',
       becomes: '',
     },
     {
-      slip: 'a subject that was at its share never has its turn again',
+      slip: 'a subject that was held back at its share never gets its turn again',
       text: 'this.#waiting.letGo(call.subject);',
       becomes: '',
     },
     {
-      slip: 'a call is tried without end',
+      slip: 'a call that could not be sent is tried without end',
       text: 'this.#isClosed || call.unsentCount > limits.upstreamUnsentTriesMax',
       becomes: 'this.#isClosed',
     },
     {
-      slip: 'a connection that is lost is not made up for',
+      slip: 'waiting calls are not served when a connection is lost',
       text: 'this.#serveWaiting();',
       after: 'if (unsent !== undefined) this.#sendAgain(unsent);',
       becomes: '',
@@ -75,25 +75,33 @@ export const upstreamMutants: readonly Mutant[] = [
     'src/upstream/http1/read-turns.ts',
     ['upstream/http1/read-turns'],
     [
-      { slip: 'small answers have no bound', text: 'return this.#isSmallKept(bytes);', becomes: 'return false;' },
       {
-        slip: 'small answers overtake those that wait',
+        slip: 'the number of small pieces that are read in one turn has no bound',
+        text: 'return this.#isSmallKept(bytes);',
+        becomes: 'return false;',
+      },
+      {
+        slip: 'new small pieces overtake those that wait',
         text: 'this.#smallLeft = isOver ? 0 : ',
         becomes: 'this.#smallLeft = ',
       },
-      { slip: 'while some wait others have a time of their own', text: 'isOver ? -Infinity : -1', becomes: '-1' },
-      { slip: 'the time of small answers never begins anew', text: 'isOver ? -Infinity : -1', becomes: '-Infinity' },
       {
-        slip: 'all small answers that wait are dealt with in one turn',
+        slip: 'while small pieces wait, new ones get turn time of their own',
+        text: 'isOver ? -Infinity : -1',
+        becomes: '-1',
+      },
+      { slip: 'the time for small pieces never begins anew', text: 'isOver ? -Infinity : -1', becomes: '-Infinity' },
+      {
+        slip: 'all small pieces that wait are handled in one turn',
         text: 'while (this.#nowMs() < endMs);',
         becomes: 'while (true);',
       },
       {
-        slip: 'small answers wait among large ones',
+        slip: 'small pieces wait in the queue of large ones',
         text: '(isSmall ? this.#small : this.#waiting)',
         becomes: 'this.#waiting',
       },
-      { slip: 'nobody comes back for small answers', text: ' || this.#small.hasTurn;', becomes: ';' },
+      { slip: 'no turn is planned for small pieces that wait', text: ' || this.#small.hasTurn;', becomes: ';' },
     ],
   ),
   ...mutantsOf(
@@ -101,17 +109,17 @@ export const upstreamMutants: readonly Mutant[] = [
     ['relay/era-change'],
     [
       {
-        slip: 'what has failed within is sent again in the other era',
+        slip: 'a request that ended in an internal error is sent again in the other era',
         text: ' && code !== rpcCodes.internalError',
         becomes: '',
       },
       {
-        slip: 'the answer to a request is taken for a refusal of its era',
+        slip: "the backend's answer to a request is taken for a refusal of its era",
         text: ' && !refused.isAnswer(error)',
         becomes: '',
       },
       {
-        slip: 'a refusal of one version is taken for one of its era',
+        slip: 'the refusal of one version is taken for a refusal of the era',
         text: '!versions.some((version) => PROTOCOL_VERSIONS.has(version))',
         becomes: 'true',
       },
@@ -122,7 +130,7 @@ export const upstreamMutants: readonly Mutant[] = [
     ['relay/era-change'],
     [
       {
-        slip: 'what was refused for its era is sent a second time in the same one',
+        slip: 'a request that was refused for its era is sent again in the same era',
         text: 'if (upstream.record.era === this.#refusedEra) return',
         becomes: 'if (this.isDone) return',
       },
@@ -130,7 +138,7 @@ export const upstreamMutants: readonly Mutant[] = [
   ),
   ...mutantsOf('src/upstream/http1/write-batch.ts', CONNECTION, [
     {
-      slip: 'a request goes on a connection that was freed in this very turn',
+      slip: 'a request is written in the turn in which its connection became free',
       text: 'if (freedAtTurn === this.#turn)',
       becomes: 'if (freedAtTurn === -2)',
     },
@@ -140,12 +148,12 @@ export const upstreamMutants: readonly Mutant[] = [
     ['relay/request/relayed-request'],
     [
       {
-        slip: 'a backend is not held back for a caller that takes nothing',
+        slip: 'a backend is not paused while the caller takes no bytes',
         text: 'if (stream.isBlocked) this.request?.pause();',
         becomes: '',
       },
       {
-        slip: 'a backend that was held back is not read on',
+        slip: 'a paused backend is not resumed when the caller takes bytes again',
         text: 'this.request?.resume();',
         after: 'onRoom(): void {',
         becomes: '',
@@ -162,12 +170,12 @@ export const upstreamMutants: readonly Mutant[] = [
         becomes: 'this.#cancelDeadline === undefined;',
       },
       {
-        slip: 'a call that was cancelled is sent once more',
+        slip: 'a call that was cancelled is sent again',
         text: ' && this.#cancelDeadline === undefined;',
         becomes: ';',
       },
       {
-        slip: 'a backend without sessions goes on with what was cancelled',
+        slip: 'a cancelled call to a backend without sessions stays open',
         text: "if (this.#sentIn?.sessionId === '') {",
         becomes: "if (this.#sentIn?.sessionId === 'none') {",
       },
@@ -178,7 +186,7 @@ export const upstreamMutants: readonly Mutant[] = [
     ['relay/lists/listing', 'relay/session-end'],
     [
       {
-        slip: 'the end of a session leaves its lists to the backends',
+        slip: 'the end of a session does not abort the reading of its lists',
         text: 'for (const reader of this.readers) reader.abort();',
         becomes: '',
       },
@@ -193,14 +201,18 @@ export const upstreamMutants: readonly Mutant[] = [
     'src/relay/session/sessions.ts',
     ['relay/sessions-share', 'relay/session-idle', 'relay/session/session', 'relay/session-end'],
     [
-      { slip: 'sessions are not counted', text: 'account.sessions.take(1);', becomes: '' },
       {
-        slip: 'a session that was ended counts on',
+        slip: 'sessions are not counted in the share of their subject',
+        text: 'account.sessions.take(1);',
+        becomes: '',
+      },
+      {
+        slip: 'a session that has ended still counts',
         text: 'if (this.#sessions.delete(id)) session.account.sessions.give(1);',
         becomes: 'this.#sessions.delete(id);',
       },
       {
-        slip: 'a session ends under a long call',
+        slip: 'an idle session ends although a long call is in progress',
         text: 'if (session.isBusy || this.#isElsewhere(session)) {',
         becomes: 'if (this.#isElsewhere(session)) {',
       },
@@ -215,34 +227,34 @@ export const upstreamMutants: readonly Mutant[] = [
   ]),
   ...mutantsOf('src/upstream/sse/sse-stream.ts', SSE, [
     {
-      slip: 'the answer to another request is handed on',
+      slip: 'an answer is given to another call than the one it belongs to',
       text: 'const call = this.#waiting.get(idKey(data, idStart, idEnd));',
       becomes: 'const [call] = this.#waiting.values();',
     },
     {
-      slip: 'of two requests with one id the second takes the answer of the first',
+      slip: 'of two requests with one id, the second takes the answer of the first',
       text: "else if (this.#waiting.has(key)) call.failLater(upstreamFault('id-in-use', true));",
       becomes: '',
     },
     {
-      slip: 'who waits on a stream that is over waits on',
+      slip: 'calls on a stream that has ended wait for ever',
       text: 'for (const call of [...this.#waiting.values()]) call.lose(fault);',
       becomes: '',
     },
     {
-      slip: 'of several requests one is told what the server says by itself',
+      slip: 'of several requests in flight, the first is told what the server says unasked',
       text: 'if (only !== undefined && this.#waiting.size === 1)',
       becomes: 'if (only !== undefined)',
     },
     {
-      slip: 'it is read on while a large event of it is read',
+      slip: 'a stream is read on while one of its large events is being parsed',
       text: 'const isResting = this.#reading !== undefined || ',
       becomes: 'const isResting = ',
     },
   ]),
   ...mutantsOf('src/upstream/sse/sse-call.ts', SSE, [
     {
-      slip: 'a POST without an end keeps its connection',
+      slip: 'a POST that does not end keeps its connection after the answer has come',
       text: 'if (!this.#isPosted) this.#cut = this.#stream.cutLater(() => this.#post?.abort());',
       becomes: '',
     },
@@ -252,22 +264,22 @@ export const upstreamMutants: readonly Mutant[] = [
     ['upstream/session/era-opening'],
     [
       {
-        slip: 'who says that it has no sessions is initialized',
+        slip: 'a backend that says it has no legacy version is sent `initialize`',
         text: 'if (result.speaksLegacy === true) {',
         becomes: 'if (result.speaksLegacy !== undefined) {',
       },
       {
-        slip: 'a refused token is taken for an answer to what it speaks',
+        slip: 'a refused token is taken for an answer to the question of the era',
         text: ' || isUnauthorized(fault)',
         becomes: '',
       },
       {
-        slip: 'what was asked and not answered is asked by nobody again',
+        slip: 'a question of the era that was aborted is not asked again',
         text: '    if (this.#isAsking) this.#plan.endpoint.eras.onUnasked();',
         becomes: '',
       },
       {
-        slip: 'who says nothing is waited for',
+        slip: 'a backend that does not answer the question of the era is waited for until the full deadline',
         text: 'Math.min(this.#plan.dueMs, nowMs + limits.eraAskedMsMax)',
         becomes: 'this.#plan.dueMs',
       },
@@ -278,7 +290,7 @@ export const upstreamMutants: readonly Mutant[] = [
     ['upstream/http1/read-turns'],
     [
       {
-        slip: 'who goes on while what was kept is dealt with is read on though it rests',
+        slip: 'a connection that came to rest while its kept bytes were handled is read on',
         text: '    if (this.isResting) this.stopReading();',
         becomes: '    if (this.isResting && this.#connection.isPaused) this.stopReading();',
       },
@@ -287,11 +299,11 @@ export const upstreamMutants: readonly Mutant[] = [
   ...mutantsOf(
     'src/upstream/reach/era-memory.ts',
     ['upstream/session/era-opening'],
-    [{ slip: 'each session asks', text: '    this.#askedAtMs = nowMs;', becomes: '' }],
+    [{ slip: 'every session asks the backend for its eras', text: '    this.#askedAtMs = nowMs;', becomes: '' }],
   ),
   ...mutantsOf(
     'src/upstream/session/modern-handshake.ts',
     ['upstream/session/era-opening'],
-    [{ slip: 'a version is tried without end', text: '    this.#isSecondTry = true;', becomes: '' }],
+    [{ slip: 'a version is tried again without end', text: '    this.#isSecondTry = true;', becomes: '' }],
   ),
 ];
