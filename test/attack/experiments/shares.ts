@@ -40,9 +40,8 @@ export const fatSessions: Experiment = {
     const backend = await stage.backend({ initializeExtras: { instructions: 'i'.repeat(30_000) } });
     const clientInfo = `{"name":"${'c'.repeat(15_000)}","version":"1"}`;
     const params = `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":${clientInfo}}`;
-    // A subject's share is a quarter of the whole. Two leave room for others, even while the subject of an earlier experiment still
-    // holds a quarter in events kept for its streams; more would leave none for anyone's new sessions, as documented.
-    const subjects = stage.scaled(2, 1);
+    // A subject's share is a quarter of the whole: more subjects would leave no room for anyone's new sessions, as documented.
+    const subjects = stage.scaled(3, 1);
     const count = stage.scaled(2_500, 500 * stage.deployment.workerCount);
     const before = stage.residentBytes;
     const answers: string[] = [];
