@@ -14,6 +14,7 @@ export default tseslint.config(
       '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
       '@typescript-eslint/consistent-type-imports': 'error',
       '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
+      // Methods of an interface that answers with promises are async whether or not this implementation waits.
       '@typescript-eslint/require-await': 'off',
       'no-console': 'error',
       eqeqeq: 'error',
@@ -57,6 +58,7 @@ export default tseslint.config(
     rules: { complexity: 'off' },
   },
   {
+    // Programs for people at a terminal.
     files: ['bench/**/*.ts', 'demo/**/*.ts'],
     rules: { 'no-console': 'off' },
   },

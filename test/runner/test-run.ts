@@ -1,8 +1,8 @@
-// Runs all test files: first those that measure, two at once, where one that failed beside another runs again alone; then the rest, `jobs`
-// at once, small ones as groups with a process for each group. A file that its group's process did not finish runs by itself. The results
-// come out as one TAP document, a subtest for each file. Most files start programs and wait for them, so if only a few failed, each runs
-// once more at the end, alone: one that passes then points to the machine rather than to the system; it is reported with all its failures,
-// and does not fail the run. A measuring file that failed alone has failed.
+// Runs all test files: first those that measure, two at once, where one that failed beside another runs again alone (in strict mode one
+// at a time, so that nothing runs again); then the rest, `jobs` at once, small ones as groups with a process for each group. A file that
+// its group's process did not finish runs by itself. The results come out as one TAP document, a subtest for each file. Most files start
+// programs and wait for them, so if only a few failed, each runs once more at the end, alone: one that passes then points to the machine
+// rather than to the system; it is reported with all its failures, and does not fail the run. A measuring file that failed alone has failed.
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -55,14 +55,13 @@ export async function runTestFiles(names: readonly string[], setup: TestRunSetup
     const when = isMeasuring(name) ? 'is told' : 'comes again';
     write(`# failed after ${(run.tookMs / 1000).toFixed(1)} s, and ${when} at the end: ${name}\n`);
   };
-  const placeOf = (name: string) => ({ root, outputPath: join(outputs, String(names.indexOf(name))) });
-  const runOnce = async (group: readonly string[]): Promise<void> => {
+  const runOnce = async (group: readonly string[], onRun = take): Promise<void> => {
     const [first = ''] = group;
-    const where = placeOf(first);
+    const where = { root, outputPath: join(outputs, String(names.indexOf(first))) };
     for (const name of group) running.add(name);
     const run = await (group.length === 1 ? runTestFile(first, where) : runTestGroup(group, where));
     for (const name of group) running.delete(name);
-    if (group.length === 1) return take(first, run);
+    if (group.length === 1) return onRun(first, run);
     const runs = splitGroup(group, run);
     for (const name of group) {
       const own = runs.get(name);
@@ -70,22 +69,21 @@ export async function runTestFiles(names: readonly string[], setup: TestRunSetup
       else await runOnce([name]);
     }
   };
-  /** @returns those that failed while another one ran. */
-  const runMeasuring = async (measuring: readonly string[], atOnce: number): Promise<string[]> => {
-    const unjudged: string[] = [];
-    await inParallel(measuring, atOnce, async (name) => {
-      running.add(name);
-      const run = await runTestFile(name, placeOf(name));
-      running.delete(name);
-      if (hasPassed(run) || atOnce === 1) return take(name, run);
-      unjudged.push(name);
-      write(`# failed beside another after ${(run.tookMs / 1000).toFixed(1)} s, and comes again alone: ${name}\n`);
-    });
-    return unjudged;
+  /** Measuring files that ran while another one did. */
+  const beside = new Set<string>();
+  /** Those of them that failed. */
+  const disturbed: string[] = [];
+  const judge = (name: string, run: TestFileRun): void => {
+    if (hasPassed(run) || !beside.has(name)) return take(name, run);
+    disturbed.push(name);
+    write(`# failed beside another after ${(run.tookMs / 1000).toFixed(1)} s, and comes again alone: ${name}\n`);
   };
-  const disturbed = await runMeasuring(names.filter(isMeasuring), Math.min(jobs, MEASURING_AT_ONCE));
+  await inParallel(names.filter(isMeasuring), isStrict ? 1 : Math.min(jobs, MEASURING_AT_ONCE), async (name) => {
+    if (running.size > 0) for (const each of [...running, name]) beside.add(each);
+    await runOnce([name], judge);
+  });
   for (const name of disturbed) await runOnce([name]);
-  await inParallel(groupFiles(names.filter((name) => !isMeasuring(name))), jobs, runOnce);
+  await inParallel(groupFiles(names.filter((name) => !isMeasuring(name))), jobs, (group) => runOnce(group));
   const repeatable = failed.filter(({ name }) => !isMeasuring(name));
   if (!isStrict && repeatable.length <= SECOND_RUNS_MAX) {
     for (const file of repeatable) {
