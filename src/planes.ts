@@ -22,7 +22,7 @@ export async function runDataplane(options: DataplaneOptions, words: CommandWord
   const { endWithParent } = await import('./primary/end-with-parent.js');
   return runPrimary(options, {
     readOptions: () => loadDataplaneOptions(words),
-    isOnTerminal: process.stdin.isTTY || process.stdout.isTTY,
+    isOnTerminal: isOnTerminal(),
     workerModule: new URL('./worker/main.js', import.meta.url),
     launcher: endWithParent(),
     bootstrapModule: findBootstrapModule(),
@@ -41,9 +41,14 @@ export async function runControlPlane(options: ControlPlaneOptions, words: Comma
   }
   const controlPlane = await import('./control-plane/run-control-plane.js');
   return controlPlane.runControlPlane(options, {
+    isOnTerminal: isOnTerminal(),
     serviceManager: serviceManager(),
     childEnvironment: childEnvironment(),
   });
+}
+
+function isOnTerminal(): boolean {
+  return process.stdin.isTTY || process.stdout.isTTY;
 }
 
 function sayWhatWouldBe(

@@ -14,7 +14,12 @@ import { createLogger } from '../shared/logger.js';
 import { ControlPlane } from './control-plane.js';
 import { ReadinessWatch } from './readiness-watch.js';
 
+const NO_RELOAD =
+  'SIGHUP reloads nothing in a control plane: changed key files are read again anyway; restart it for new options';
+
 export interface ControlPlaneEntry {
+  /** Whether SIGHUP means that the terminal that the program was started from is closed; then it ends the program. */
+  readonly isOnTerminal: boolean;
   readonly serviceManager: ServiceManager;
   readonly childEnvironment: NodeJS.ProcessEnv;
 }
@@ -23,7 +28,7 @@ export interface ControlPlaneEntry {
 export async function runControlPlane(options: ControlPlaneOptions, entry: ControlPlaneEntry): Promise<number> {
   const logger = createLogger(options.logLevel, { role: 'control-plane' });
   const notice = new ServiceNotice(entry.serviceManager, entry.childEnvironment, logger);
-  const signals = new StopSignals();
+  const signals = new StopSignals(entry.isOnTerminal ? undefined : () => logger.warn(NO_RELOAD));
   if (!hasKeys(options.token)) {
     logger.warn('no token verification key or secret is configured: every request that needs a token gets 401');
   }

@@ -179,6 +179,13 @@ async function withHeldRequest(
   return { controlPlane, answered, letGo };
 }
 
+void t.test('SIGHUP without a terminal: it says that it reloads nothing, and serves on', async (t) => {
+  const controlPlane = await startControlPlane(t);
+  controlPlane.program.signal('SIGHUP');
+  await controlPlane.program.waitForLog(({ msg }) => String(msg).startsWith('SIGHUP reloads nothing'));
+  t.equal((await controlPlane.stranger(t).get('/health')).status, 200);
+});
+
 void t.test('SIGTERM and SIGINT: what is in flight finishes, exit 0', async (t) => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     const { controlPlane, answered, letGo } = await withHeldRequest(t);
