@@ -46,8 +46,9 @@ export async function startStand(setup: StandSetup): Promise<BenchParts> {
     before: () => gateways.start({ name: 'gateway-before', workers: 1, ...before(programBefore) }),
     'two-workers-before': () => gateways.start({ name: 'gateway-of-two-before', workers: 2, ...before(programBefore) }),
     'gateway-without-directory': () => gateways.start({ ...ofOne('gateway-without-directory'), directory: 'none' }),
-    'redis-gateway': () => gateways.start({ ...ofOne('redis-gateway'), redis, directory: 'store' }),
-    'redis-gateway-beside': () => gateways.start({ ...ofOne('redis-gateway-beside'), redis, directory: 'store' }),
+    'redis-gateway': () => gateways.start({ ...ofOne('redis-gateway'), nodeWords, redis, directory: 'store' }),
+    'redis-gateway-beside': () =>
+      gateways.start({ ...ofOne('redis-gateway-beside'), nodeWords, redis, directory: 'store' }),
     'redis-gateway-without-directory': () =>
       gateways.start({ ...ofOne('redis-gateway-without-directory'), redis, directory: 'none' }),
     nginx: () => startNginx(children, scratchDirectory, backends),
