@@ -65,7 +65,7 @@ function refuseUnknownCommand(args: readonly string[], commandNames: readonly st
   const advice = 'See `switchyard --help`.';
   const names = [...new Set(commandNames.map((name) => name.split(' ', 1)[0] ?? ''))];
   if (!names.includes(first)) {
-    throw new OptionFaults([`${first}: unknown command; the commands are ${names.join(', ')}`], advice);
+    throw new OptionFaults([`${unknownCommand(first, first, names)}; the commands are ${names.join(', ')}`], advice);
   }
   if (!Object.hasOwn(groups, first)) return;
   const ofGroup = commandNames
@@ -76,8 +76,14 @@ function refuseUnknownCommand(args: readonly string[], commandNames: readonly st
   const fault =
     second === undefined || second.startsWith('-')
       ? `${first}: needs a command`
-      : `${first} ${second}: unknown command`;
+      : unknownCommand(`${first} ${second}`, second, ofGroup);
   throw new OptionFaults([`${fault}; its commands are ${ofGroup.join(', ')}`], `See \`switchyard ${first} --help\`.`);
+}
+
+/** @param known what the last word could be. */
+function unknownCommand(words: string, last: string, known: readonly string[]): string {
+  const meant = nameLike(last, known, 1);
+  return `${words}: unknown command${meant === undefined ? '' : ` (did you mean ${meant}?)`}`;
 }
 
 function declareCommand(command: Command, { summary, options, operands = [] }: CommandDeclaration): void {

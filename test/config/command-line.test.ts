@@ -93,11 +93,30 @@ t.test('an unknown command is refused with the known ones named', async (t) => {
   }
 });
 
+t.test('for a misspelt command, the one that was probably meant is suggested', async (t) => {
+  for (const [words, meant] of [
+    [['dataplan'], 'dataplane'],
+    [['controlplane'], 'control-plane'],
+    [['server', 'list'], 'servers'],
+    [['tokn'], 'token'],
+    [['tpo'], 'top'],
+    [['servers', 'lst'], 'list'],
+    [['servers', 'shwo', 'x'], 'show'],
+    [['config', 'chekc'], 'check'],
+  ] as const) {
+    const message = new RegExp(`^.*: unknown command \\(did you mean ${meant}\\?\\); .*commands are .*${meant}`, 'm');
+    t.throws(() => readCommandLine(words), { message }, words.join(' '));
+  }
+  for (const words of [['bogus'], ['servers', 'bogus'], ['constructor']]) {
+    t.throws(() => readCommandLine(words), { message: /: unknown command; / }, words.join(' '));
+  }
+});
+
 t.test('a group needs one of its commands', async (t) => {
   for (const group of ['servers', 'compositions']) {
     t.throws(() => readCommandLine([group]), { message: new RegExp(`${group}: needs a command; .*list, .*show`) });
     t.throws(() => readCommandLine([group, '--json']), { message: new RegExp(`${group}: needs a command`) });
-    t.throws(() => readCommandLine([group, 'lst']), { message: new RegExp(`${group} lst: unknown command; .*list`) });
+    t.throws(() => readCommandLine([group, 'lst']), { message: new RegExp(`${group} lst: unknown command .*list`) });
     for (const help of [answer(group, '--help'), answer('help', group), answer(group, 'help')]) {
       t.match(help, new RegExp(`switchyard ${group}`));
       t.match(help, /list /);

@@ -20,6 +20,7 @@ for (const [name, meant] of [
   ['headers', 'passthrough_headers'],
   ['expose', 'exposes'],
   ['trasnport', 'transport'],
+  ['rtanspotr', 'transport'],
   ['names', 'name'],
   ['URL', 'url'],
 ] as const) {
@@ -30,4 +31,12 @@ t.test('an unrelated name resembles no known one', async (t) => {
   for (const name of ['description', 'tags', 'x-owner', 'server_name', '', '__proto__', 'id']) {
     t.equal(nameLike(name, known), undefined, name);
   }
+});
+
+t.test('a short name is corrected only where no other name could be right', async (t) => {
+  for (const name of ['ulr', 'uri', 'ur', 'rul']) {
+    t.equal(nameLike(name, known), undefined, name);
+    t.equal(nameLike(name, known, 1), 'url', name);
+  }
+  for (const name of ['id', 'lru', 'x']) t.equal(nameLike(name, known, 1), undefined, name);
 });

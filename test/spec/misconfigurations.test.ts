@@ -39,7 +39,7 @@ const check = (...words: string[]): string[] => ['dataplane', '--check', ...word
 const misconfigurations: Readonly<Record<string, Misconfiguration>> = {
   'a command that is misspelt': {
     words: ['dataplan'],
-    said: /dataplan: unknown command; the commands are dataplane, /,
+    said: /dataplan: unknown command \(did you mean dataplane\?\); the commands are dataplane, /,
   },
   'an option that is misspelt': {
     words: check('--adress', '127.0.0.1:1'),
