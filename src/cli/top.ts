@@ -53,10 +53,15 @@ function topText(answer: TopAnswer, columns: number | undefined): string {
     `${rate(answer.requestsPerSecond)} requests/s, ${rate(answer.refusalsPerSecond)} refused/s, own share p99 ${time(answer.gatewayP99S)}`,
   ];
   const workerTable = textTable(
-    ['SLOT', 'STATE', 'HEALTH', 'PID', 'SESSIONS', 'IN FLIGHT', 'CPU', 'MEMORY', 'LOOP DELAY P99'],
+    ['SLOT', 'STATE', 'HEALTH', 'PID', 'VERSION', 'SESSIONS', 'IN FLIGHT', 'CPU', 'MEMORY', 'LOOP DELAY P99'],
     workers.map((worker) => [
       ...[String(worker.slot), worker.state, worker.health, worker.pid === null ? '' : String(worker.pid)],
-      ...[String(worker.sessions), String(worker.requestsInFlight), `${(worker.cpuShare * 100).toFixed(0)}%`],
+      ...[
+        worker.version,
+        String(worker.sessions),
+        String(worker.requestsInFlight),
+        `${(worker.cpuShare * 100).toFixed(0)}%`,
+      ],
       ...[`${(worker.rssBytes / 2 ** 20).toFixed(0)} MiB`, time(worker.eventLoopDelayP99S)],
     ]),
     columns,

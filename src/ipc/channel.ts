@@ -75,7 +75,7 @@ type Checks<Kind extends string> = Readonly<Record<Kind, (fields: Fields) => boo
 
 // A table by kind instead of a switch: a message kind without its check does not compile.
 const fromWorkerChecks: Checks<FromWorker['kind']> = {
-  listening: () => true,
+  listening: ({ version }) => version === undefined || typeof version === 'string',
   'start-failed': (fields) => typeof fields.reason === 'string',
   left: () => true,
   drained: () => true,

@@ -48,8 +48,8 @@ export type ToWorker =
   | { readonly kind: 'log-level'; readonly level: DataplaneOptions['logLevel'] };
 
 export type FromWorker =
-  /** Every listener is open. */
-  | { readonly kind: 'listening' }
+  /** Every listener is open. After a reload the worker's version may differ from the primary's; some versions do not send theirs. */
+  | { readonly kind: 'listening'; readonly version?: string }
   /** The worker cannot start, and exits by itself after this. The reason is one line for an operator. */
   | { readonly kind: 'start-failed'; readonly reason: string }
   /** New connections go only to the successor. */

@@ -101,7 +101,7 @@ export const metricFamilies = {
   },
   switchyard_workers_silent: { type: 'gauge', help: 'Workers that gave no figures in time for this page.', labels: [] },
   switchyard_ready: { type: 'gauge', help: '1 when the gateway is ready, as /ready says, else 0.', labels: [] },
-  switchyard_build_info: { type: 'gauge', help: 'Always 1; the version of the program.', labels: ['version'] },
+  switchyard_build_info: { type: 'gauge', help: 'Always 1; the version of the primary process.', labels: ['version'] },
 } as const satisfies Readonly<Record<string, MetricFamily>>;
 
 export type MetricName = keyof typeof metricFamilies;

@@ -168,6 +168,8 @@ export class Fleet {
     this.#slots[number] = successor;
     this.#others.delete(successor);
     this.#onState();
+    const { version, servingWorker } = successor;
+    this.#logger.info({ slot: number, workerPid: servingWorker?.pid, version }, 'a new worker has the slot');
     if (predecessor === undefined) return undefined;
     void this.#retire(predecessor, plan.start.options.reloadTimeoutMs);
     // Until the predecessor has left, it may get new connections; afterwards every new connection sees the reloaded options.
@@ -178,11 +180,12 @@ export class Fleet {
   /** Lets a replaced worker finish its work, and then ends it without ending its sessions. */
   async #retire(predecessor: Slot, timeoutMs: number): Promise<void> {
     this.#others.add(predecessor);
-    const worker = predecessor.servingWorker;
+    const { number: slot, version, servingWorker: worker } = predecessor;
     predecessor.retire();
     const timer = new AbortController();
     const timeIsUp = sleep(timeoutMs, undefined, { signal: timer.signal }).then(
-      () => this.#logger.warn({ workerPid: worker?.pid }, 'a replaced worker is killed: --reload-timeout is over'),
+      () =>
+        this.#logger.warn({ slot, workerPid: worker?.pid }, 'a replaced worker is killed: --reload-timeout is over'),
       () => {},
     );
     await Promise.race([this.#until(() => predecessor.state !== 'draining'), timeIsUp]);
@@ -193,6 +196,7 @@ export class Fleet {
       predecessor.stop(workerStopMs, workerStopMs - exitMsOf(0, workerStopMs, this.#bounds));
     }
     await this.#leaveWhenStopped(predecessor);
+    this.#logger.info({ slot, workerPid: worker?.pid, version }, 'a replaced worker has ended');
   }
 
   async #leaveWhenStopped(slot: Slot): Promise<void> {

@@ -133,7 +133,7 @@ async function superviseFleet(
   void fleet.ready.then((workers) => {
     const absentWorkers = options.workerCount - workers;
     if (absentWorkers > 0) logger.error({ absentWorkers }, 'some workers cannot start; the others serve alone');
-    logger.info({ ...listeningFields(options), workers }, 'listening');
+    logger.info({ ...listeningFields(options), workers, version: PROGRAM_VERSION }, 'listening');
     hasStarted = true;
     readiness.log(readiness.report);
   });

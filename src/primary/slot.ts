@@ -71,6 +71,8 @@ export class Slot {
   /** `waiting`: starts the next fork; `starting`, `stopping`: kills a worker that takes too long. Cleared when the state changes. */
   #timer: NodeJS.Timeout | undefined;
   #listeningSinceMs = 0;
+  /** The version of the program that the worker runs, as it says itself; `''` before it listens. */
+  #version = '';
   #startFailure: string | undefined;
   #hasLeft = false;
   #failedStartsInARow = 0;
@@ -143,6 +145,10 @@ export class Slot {
   /** Why the last start failed; `undefined` once a worker listens. */
   get startFailure(): string | undefined {
     return this.#failedStartsInARow > 0 ? this.#startFailure : undefined;
+  }
+
+  get version(): string {
+    return this.#version;
   }
 
   get number(): number {
@@ -253,9 +259,13 @@ export class Slot {
       case 'listening':
         if (!this.#advance('listening')) return;
         this.#listeningSinceMs = performance.now();
+        this.#version = message.version ?? '';
         this.#isStoreSuspect = false;
         this.#failedStartsInARow = 0;
-        this.#logger[this.#restartsInARow === 0 ? 'debug' : 'info']({ workerPid: worker.pid }, 'worker listening');
+        this.#logger[this.#restartsInARow === 0 ? 'debug' : 'info'](
+          { workerPid: worker.pid, version: this.#version },
+          'worker listening',
+        );
         this.#observer.onMessage(worker, message);
         return;
       case 'start-failed':

@@ -97,6 +97,7 @@ export const workersShape = z.object({
       pid: z.number().nullable(),
       state: z.string(),
       health: z.string(),
+      version: z.string().optional(),
       sessions: z.number().optional(),
       requestsInFlight: z.number().optional(),
       memory: z.object({ rssBytes: z.number() }).optional(),

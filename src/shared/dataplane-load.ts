@@ -7,6 +7,8 @@ export interface WorkerReading {
   readonly pid: number | null;
   readonly state: string;
   readonly health: string;
+  /** Absent when the worker does not answer. */
+  readonly version?: string | undefined;
   readonly sessions?: number | undefined;
   readonly requestsInFlight?: number | undefined;
   readonly memory?: { readonly rssBytes: number } | undefined;
@@ -17,6 +19,8 @@ export interface WorkerRow {
   readonly pid: number | null;
   readonly state: string;
   readonly health: string;
+  /** `''` while unknown. */
+  readonly version: string;
   readonly sessions: number;
   readonly requestsInFlight: number;
   /** In cores: 1 is one core fully used. */
@@ -50,10 +54,10 @@ export interface TopAnswer {
 
 export function loadOf(interval: Interval, workers: readonly WorkerReading[]): TopAnswer {
   const { now } = interval;
-  const rows = workers.map(({ slot, pid, state, health, sessions = 0, requestsInFlight = 0, memory }) => {
+  const rows = workers.map(({ slot, pid, state, health, version = '', sessions = 0, requestsInFlight = 0, memory }) => {
     const worker = { worker: String(slot) };
     return {
-      ...{ slot, pid, state, health, sessions, requestsInFlight },
+      ...{ slot, pid, state, health, version, sessions, requestsInFlight },
       cpuShare: interval.perSecond('switchyard_cpu_seconds_total', worker),
       rssBytes: memory?.rssBytes ?? 0,
       eventLoopDelayP99S: interval.quantile('switchyard_event_loop_delay_seconds', 0.99, worker),

@@ -3,6 +3,7 @@ import { connectToPrimary } from '../ipc/channel.js';
 import { sendHeartbeats } from '../ipc/heartbeat.js';
 import { exitStatus } from '../shared/exit-status.js';
 import { flushLog, setLogLevel } from '../shared/logger.js';
+import { PROGRAM_VERSION } from '../shared/program-version.js';
 import type { StartMessage, ToWorker } from '../ipc/messages.js';
 import { Worker } from './worker.js';
 
@@ -70,7 +71,7 @@ function sendReport(ticket: number): void {
 async function start(message: StartMessage): Promise<void> {
   try {
     worker = await Worker.start(message, primary);
-    primary.send({ kind: 'listening' });
+    primary.send({ kind: 'listening', version: PROGRAM_VERSION });
     sendHeartbeats(primary, message.options.workerHangTimeoutMs);
   } catch (error) {
     primary.send({ kind: 'start-failed', reason: error instanceof Error ? error.message : String(error) });

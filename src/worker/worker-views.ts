@@ -6,6 +6,7 @@ import type { Relay } from '../relay/relay.js';
 import type { Session } from '../relay/session/session.js';
 import { limits } from '../shared/limits.js';
 import { sessionHash, subjectHash, type Logger } from '../shared/logger.js';
+import { PROGRAM_VERSION } from '../shared/program-version.js';
 import { faultReason } from '../upstream/http/upstream-fault.js';
 import type { UserConfigRead } from '../user-config/compiled-config.js';
 import { explain } from './explanation.js';
@@ -63,6 +64,7 @@ export class WorkerViews {
     const { relay, figures, logger } = this.#sources;
     const { rss, heapUsed, external } = process.memoryUsage();
     return {
+      version: PROGRAM_VERSION,
       ...{ uptimeS: Math.round(process.uptime()), logLevel: logger.level, sessions: relay.sessionCount },
       ...(figures && { requestsInFlight: figures.requestsInFlight, streams: figures.streams }),
       memory: { rssBytes: rss, heapUsedBytes: heapUsed, externalBytes: external },

@@ -38,6 +38,7 @@ function adminOf(readings: readonly (readonly { name: string; values: Value[] }[
       pid: 7,
       state: 'listening',
       health: 'ok',
+      version: '1.2.3',
       sessions: 3,
       requestsInFlight: 1,
       memory: { rssBytes: 2 ** 27 },
@@ -89,7 +90,7 @@ t.test('rates are those of the interval, and idle backends have no row', async (
   });
   const text = String(first.value.text);
   t.match(text, /^ready, 1 of 2 workers, 3 sessions, /);
-  t.match(text, /\nSLOT .*\n0 +listening +ok +7 +3 +1 +0% +128 MiB +-\n1 +starting +absent /);
+  t.match(text, /\nSLOT .*\n0 +listening +ok +7 +1\.2\.3 +3 +1 +0% +128 MiB +-\n1 +starting +absent /);
   t.match(text, /\nMETHOD .*\ntools\/call +\d/);
   t.notMatch(text, /[\u001b\u202e]/, 'nothing that a terminal obeys');
   const second = await watch.next();

@@ -9,6 +9,7 @@ import { killWithProcess } from '../support/leftovers.js';
 import { findFreePort } from '../support/free-port.js';
 import { send } from '../support/raw-http.js';
 import { subjectHash } from '../../src/shared/logger.js';
+import { PROGRAM_VERSION } from '../../src/shared/program-version.js';
 import { until } from '../support/until.js';
 import { AdminConnection } from '../../src/cli/admin-connection.js';
 import { watchDataplane } from '../../src/cli/top.js';
@@ -58,7 +59,7 @@ t.test('the views of the admin listener', async (t) => {
     const { body } = await get('/workers');
     t.match(body, {
       workers: [
-        { slot: 0, health: 'ok', state: 'listening', logLevel: 'info' },
+        { slot: 0, health: 'ok', state: 'listening', logLevel: 'info', version: PROGRAM_VERSION },
         { slot: 1, health: 'ok' },
       ],
     });

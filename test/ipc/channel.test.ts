@@ -39,6 +39,7 @@ const toWorker = [
 ];
 const fromWorker = [
   { kind: 'listening' },
+  { kind: 'listening', version: '1.2.3' },
   { kind: 'start-failed', reason: '' },
   { kind: 'left' },
   { kind: 'drained' },

@@ -10,8 +10,8 @@ import { claimAddresses } from '../../src/primary/listen-addresses.js';
 import { limits } from '../../src/shared/limits.js';
 import { childPids } from '../support/child-pids.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
-import { isAlive, startPrimary, stubOptions, until } from './stub-fleet.js';
-import { announceSignal, stubSubject, stubTicket } from './stub-worker.js';
+import { isAlive, startPrimary, stubOptions, until, type LogLine } from './stub-fleet.js';
+import { announceSignal, stubSubject, stubTicket, stubVersion } from './stub-worker.js';
 
 // These tests mostly wait for processes to start.
 t.jobs = 2;
@@ -214,6 +214,21 @@ void t.test('SIGHUP replaces every worker, with the options as they are now', as
     await primary.journal.entry('stop', slot);
   }
   await until('the first ones are gone', () => childPids(primary.process.pid ?? 0).length === 2);
+  const linesOf = (msg: string): LogLine[] => primary.log.filter((line) => line.msg === msg);
+  const ended = 'a replaced worker has ended';
+  await until('the log says so', () => linesOf(ended).length === 2);
+  type Fields = Readonly<Record<string, unknown>>;
+  const byPid = (one: Fields, other: Fields): number => Number(one.workerPid) - Number(other.workerPid);
+  for (const [msg, nth] of [
+    ['a new worker has the slot', 2],
+    [ended, 1],
+  ] as const) {
+    const expected = [0, 1].map(async (slot) => {
+      const { pid } = await primary.journal.entry('start', slot, nth);
+      return { level: 30, slot, workerPid: pid, version: stubVersion(slot) };
+    });
+    t.match(linesOf(msg).sort(byPid), (await Promise.all(expected)).sort(byPid), msg);
+  }
   primary.process.kill('SIGTERM');
   t.equal(await primary.ended, 0);
 });

@@ -38,6 +38,8 @@ export const announceSignal = 'SIGUSR2';
 export const loopSignal = 'SIGWINCH';
 export const stubSubject = 'alice@example.com';
 export const stubTicket = 1;
+/** The version that the slot's stub says that it runs. */
+export const stubVersion = (slot: number): string => `0.0.${slot}`;
 
 function main(journal: string): void {
   const primary = connectToPrimary();
@@ -55,7 +57,7 @@ function main(journal: string): void {
       return;
     }
     if (plan.storeObstacle !== undefined) tellOfStore(plan.storeObstacle, plan.storeGate);
-    primary.send({ kind: 'listening' });
+    primary.send({ kind: 'listening', version: stubVersion(slot) });
     sendHeartbeats(primary, hangTimeoutMs);
     note('listening'); // only after the message was sent: a test that reads this may kill the stub
   }
