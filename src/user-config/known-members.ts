@@ -18,6 +18,8 @@ interface Level {
   readonly isOpen: boolean;
 }
 
+const NOTHING_KNOWN: Level['members'] = new Map();
+
 export class KnownMembers {
   readonly #root: Level | undefined;
   /** Names in open levels only: in other levels, an unknown member makes the whole config invalid. */
@@ -40,7 +42,7 @@ export class KnownMembers {
       if (typeof members !== 'object' || members === null) return;
       for (const [name, member] of Object.entries(members)) {
         if (!level.isOpen || level.members.has(name)) {
-          const inner = level.members.get(name) ?? level.each;
+          const inner = levelIn(level, name);
           if (inner !== undefined) look(inner, member, [...path, name]);
           continue;
         }
@@ -59,6 +61,25 @@ export class KnownMembers {
     return unknownMember(nameLike(name, this.#allNames));
   }
 
+  /**
+   * For required members that are missing: names the unknown member beside each that was probably meant to be it, as one fault for both.
+   * @param faults with messages that say what the missing member must be.
+   */
+  explainMissing(value: unknown, faults: readonly ConfigIssue[]): ConfigIssue[] {
+    let judged = 0;
+    return faults.map(({ path, message }) => {
+      const [place, missing] = [path.slice(0, -1).map(String), String(path.at(-1))];
+      const known = place.reduce((level, name) => level && levelIn(level, name), this.#root)?.members ?? NOTHING_KNOWN;
+      for (const name of Object.keys(valueAt(value, place) ?? {})) {
+        if (known.has(name) || judged++ >= NAMES_JUDGED_MAX) continue;
+        if (nameLike(name, known.keys(), 1) !== missing) continue;
+        const words = `is not known; did you mean ${missing}, which is missing?`;
+        return { path: [...place, name], message: words, meant: missing };
+      }
+      return { path, message: `is missing (${message})` };
+    });
+  }
+
   #levelOf(schema: unknown): Level | undefined {
     if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault) return this.#levelOf(schema.unwrap());
     if (schema instanceof z.ZodPipe) return this.#levelOf(schema.out);
@@ -75,6 +96,21 @@ export class KnownMembers {
     }
     return { members, each: undefined, isOpen };
   }
+}
+
+/** The level inside a member. */
+function levelIn(level: Level, name: string): Level | undefined {
+  return level.members.get(name) ?? level.each;
+}
+
+/** What is at this path of a config; `undefined` when nothing is. */
+export function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
+  let inner = value;
+  for (const name of path) {
+    if (typeof inner !== 'object' || inner === null || !Object.hasOwn(inner, name)) return undefined;
+    inner = (inner as Readonly<Record<PropertyKey, unknown>>)[name];
+  }
+  return inner;
 }
 
 function each(level: Level | undefined): Level | undefined {

@@ -6,7 +6,7 @@ import { authFault, type BackendAuth } from './auth.js';
 import { limits } from '../shared/limits.js';
 import { curationMembers, oddNames, samePrefixes } from './curation-schema.js';
 import { describeIssues, type ConfigIssue } from './config-issue.js';
-import { KnownMembers } from './known-members.js';
+import { KnownMembers, valueAt } from './known-members.js';
 import { namedMembers } from './named-members.js';
 
 const text = z.string('must be a string');
@@ -147,12 +147,36 @@ export function readUserConfig(bytes: Buffer): UserConfigReading {
     const parsed = userConfigSchema.safeParse(value);
     const oddities = knownMembers.findOddities(value);
     if (parsed.success) return { config: parsed.data, faults: [], oddities };
-    return { config: undefined, faults: parsed.error.issues.flatMap(faultsOf), oddities };
+    return describeFaults(value, parsed.error.issues, oddities);
   } catch (error) {
     // So many members are at fault that zod exceeds the maximum number of arguments of a call.
     if (error instanceof RangeError) return refuse('too many invalid members to list');
     throw error;
   }
+}
+
+/** Missing members come first: each says which unknown member was probably meant to be it, which is then not reported again. */
+function describeFaults(
+  value: unknown,
+  issues: readonly z.core.$ZodIssue[],
+  oddities: readonly ConfigIssue[],
+): UserConfigReading {
+  const missing = knownMembers.explainMissing(
+    value,
+    issues.filter((issue) => isOfMissing(value, issue)),
+  );
+  const misspelt = new Set(missing.map(({ path }) => JSON.stringify(path)));
+  const isUntold = ({ path }: ConfigIssue): boolean => !misspelt.has(JSON.stringify(path));
+  const others = issues.filter((issue) => !isOfMissing(value, issue)).flatMap(faultsOf);
+  return {
+    config: undefined,
+    faults: [...missing, ...others.filter(isUntold)],
+    oddities: oddities.filter(isUntold),
+  };
+}
+
+function isOfMissing(value: unknown, { code, path }: z.core.$ZodIssue): boolean {
+  return path.length > 0 && /^invalid_(?:type|union)$/.test(code) && valueAt(value, path) === undefined;
 }
 
 /** zod reports all unknown members of an object in one issue, with the path of the object only: makes an issue for each. */

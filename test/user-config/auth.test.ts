@@ -71,7 +71,8 @@ t.test('a config with an invalid auth is refused, and the member is named', asyn
   t.equal(issuesOf(headers({ authorization: 'a' })), '');
   t.match(issuesOf('x'), /^virtual_hosts\.v\.backends\.b\.auth: must be an object$/);
   t.match(issuesOf({ type: 'oauth', headers: {} }), /auth\.type: must be headers/);
-  t.match(issuesOf({ type: 'headers' }), /auth\.headers: must be an object/);
+  t.match(issuesOf({ headers: {} }), /auth\.type: is missing \(must be headers, /);
+  t.match(issuesOf({ type: 'headers' }), /auth\.headers: is missing \(must be an object\)/);
   t.match(issuesOf({ type: 'headers', headers: { authorization: 'Bearer in clear' } }), /auth\.headers\.authorization/);
   t.notMatch(issuesOf({ type: 'headers', headers: { authorization: 'Bearer in clear' } }), /clear/);
   t.match(issuesOf({ ...headers({ authorization: 'a' }), more: 1 }), /auth\.more: is not known/);

@@ -61,6 +61,42 @@ t.test('where no unknown member is allowed, the likely name is suggested, too', 
   ]);
 });
 
+t.test('a required member that is misspelt is one error, which says what was meant', async (t) => {
+  for (const [config, told] of [
+    [{ virtual_host: {} }, 'virtual_host: is not known; did you mean virtual_hosts, which is missing?'],
+    [
+      { virtual_hosts: { vh: { backend: {} } } },
+      'virtual_hosts.vh.backend: is not known; did you mean backends, which is missing?',
+    ],
+    [withBackend({ url: undefined, ulr: url }), `${AT_B}.ulr: is not known; did you mean url, which is missing?`],
+    [withBackend({ url: undefined, uri: url }), `${AT_B}.uri: is not known; did you mean url, which is missing?`],
+    [
+      withBackend({ auth: { type: 'headers', header: {} } }),
+      `${AT_B}.auth.header: is not known; did you mean headers, which is missing?`,
+    ],
+    [withBackend({ url: undefined, address: url }), `${AT_B}.url: is missing (must be a string)`],
+  ] as const) {
+    t.strictSame(inWords(check(config)).errors, [told]);
+  }
+  t.match(check({ virtual_host: {} }).errors, [{ path: ['virtual_host'], meant: 'virtual_hosts' }]);
+});
+
+t.test('a short member is no misspelling where nothing is missing', async (t) => {
+  t.strictSame(inWords(check(withBackend({ uri: 'x', ulr: 'x' }))), { errors: [], warnings: [] });
+});
+
+t.test('the missing members that other members share words with are told apart', async (t) => {
+  const auth = {
+    type: 'oauth2-client-credentials',
+    token_endpoint: 'https://a.example/',
+    client_secert: { file: 'a' },
+  };
+  t.strictSame(inWords(check(withBackend({ auth }))).errors, [
+    `${AT_B}.auth.client_id: is missing (must be a string)`,
+    `${AT_B}.auth.client_secert: is not known; did you mean client_secret, which is missing?`,
+  ]);
+});
+
 t.test('errors and warnings are reported together', async (t) => {
   const config = withBackend({ url: 'ftp://x', allowed_tools: [] });
   t.strictSame(inWords(check(config)).errors, [

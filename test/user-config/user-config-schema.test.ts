@@ -63,7 +63,7 @@ t.test('names of JavaScript’s built-in members are names like any other', asyn
     const decoding = decodeUserConfig(Buffer.from(json));
     t.same(decoding.ok && decoding.config.virtual_hosts.get(name)?.backends.get(name), defaults, name);
     const wrong = `{"virtual_hosts":{"${name}":{"backends":{"${name}":{}}}}}`;
-    t.match(issuesOf(wrong), `virtual_hosts.${name}.backends.${name}.url: must be a string`);
+    t.match(issuesOf(wrong), `virtual_hosts.${name}.backends.${name}.url: is missing (must be a string)`);
   }
   t.equal(({} as Record<string, unknown>)['url'], undefined, 'no prototype was touched');
 });
@@ -76,12 +76,18 @@ const refused: readonly (readonly [what: string, json: string | Buffer, issues: 
   ['a list', '[]', 'must be an object'],
   ['null', 'null', 'must be an object'],
   ['a text', '"x"', 'must be an object'],
-  ['no virtual hosts', '{}', 'virtual_hosts: must be an object'],
+  ['no virtual hosts', '{}', 'virtual_hosts: is missing (must be an object)'],
   ['a list of virtual hosts', '{"virtual_hosts":[]}', 'virtual_hosts: must be an object'],
   ['a virtual host that is null', '{"virtual_hosts":{"vh":null}}', 'virtual_hosts.vh: must be an object'],
-  ['no backends', '{"virtual_hosts":{"vh":{}}}', 'virtual_hosts.vh.backends: must be an object'],
+  ['no backends', '{"virtual_hosts":{"vh":{}}}', 'virtual_hosts.vh.backends: is missing (must be an object)'],
   ['a backend that is a text', withBackend(url), 'virtual_hosts.vh.backends.b: must be an object'],
-  ['no url', withBackend({}), 'virtual_hosts.vh.backends.b.url: must be a string'],
+  ['no url', withBackend({}), 'virtual_hosts.vh.backends.b.url: is missing (must be a string)'],
+  ['a url that is null', withBackend({ url: null }), 'virtual_hosts.vh.backends.b.url: must be a string'],
+  [
+    'a misspelt url',
+    withBackend({ ulr: `https://user:${SECRET}@b.example/` }),
+    'virtual_hosts.vh.backends.b.ulr: is not known; did you mean url, which is missing?',
+  ],
   [
     'an empty backend name',
     `{"virtual_hosts":{"vh":{"backends":{"":{"url":"${url}"}}}}}`,
@@ -143,7 +149,7 @@ t.test('messages repeat no value', async (t) => {
 t.test('many faults are counted, and long names are cut', async (t) => {
   const backends = Object.fromEntries(Array.from({ length: 500 }, (_, n) => [`backend-${n}`, {}]));
   const issues = issuesOf(JSON.stringify({ virtual_hosts: { vh: { backends } } }));
-  t.match(issues, /backend-9\.url: must be a string; and 490 more$/);
+  t.match(issues, /backend-9\.url: is missing \(must be a string\); and 490 more$/);
   const long = issuesOf(JSON.stringify({ virtual_hosts: { ['x'.repeat(10_000)]: 1 } }));
   t.ok(long.length < 400, `${long.length} characters`);
 });

@@ -97,7 +97,7 @@ t.test('an invalid config is decoded once', async (t) => {
   const configs = new UserConfigs(store, 'tls-only');
   store.answer = { kind: 'found', value: Buffer.from('{}') };
   const read = configs.read('alice');
-  t.match(read, { kind: 'failed', reason: /virtual_hosts: must be an object/ });
+  t.match(read, { kind: 'failed', reason: /virtual_hosts: is missing/ });
   t.equal(configs.read('alice'), read);
 });
 

@@ -43,7 +43,7 @@ t.test('a config that the dataplane cannot read, or reads in its own way, is not
     ['', /not JSON/],
     ['nonsense', /not JSON/],
     ['\ufeff{"virtual_hosts":{}}', /not JSON/],
-    ['{}', /virtual_hosts: must be an object/],
+    ['{}', /virtual_hosts: is missing/],
     ['{"virtual_hosts":[]}', /virtual_hosts: must be an object/],
     ['{"virtual_hosts":{"x":{"backends":{"a":{"url":"secret://"}}}}}', /^virtual_hosts\.x\.backends\.a\.url: must be/],
     ['{"virtual_hosts":{},"virtual_hosts":{}}', /must be present once/],
