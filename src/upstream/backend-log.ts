@@ -13,6 +13,9 @@ export class BackendLog {
   /** The left-out tools that were last logged for each backend. */
   readonly #leftOut = new WeakMap<CompiledBackend, string>();
 
+  /** Why an origin can never be reached as configured, as it was logged. */
+  readonly #obstacles = new Set<string>();
+
   /** When a failed request to a backend was last logged, and how many have failed since then. */
   readonly #failures = new WeakMap<CompiledBackend, { loggedAtMs: number; unloggedCount: number }>();
   readonly #nowMs: () => number;
@@ -43,6 +46,14 @@ export class BackendLog {
     this.#logger.warn({ backend: backend.name, tools }, 'tools omitted from a list: their x-mcp-header is invalid');
   }
 
+  /** Logged once for all configs that name the origin: it cannot become reachable while this process runs. */
+  #onObstacle({ name, target: { origin } }: CompiledBackend, reason: string): void {
+    const text = `${reason} ${origin}`;
+    if (this.#obstacles.has(text) || this.#obstacles.size >= limits.backendObstaclesLogged) return;
+    this.#obstacles.add(text);
+    this.#logger.warn({ backend: name, origin, reason }, 'backend unavailable');
+  }
+
   onAvailable(backend: CompiledBackend): void {
     if (!this.#reasons.delete(backend)) return;
     this.#logger.info({ backend: backend.name }, 'backend available again');
@@ -50,6 +61,7 @@ export class BackendLog {
 
   onUnavailable(backend: CompiledBackend, fault: UpstreamFault): void {
     const reason = loggedReason(fault);
+    if (backend.obstacle !== undefined) return this.#onObstacle(backend, reason);
     if (this.#reasons.get(backend) === reason) return;
     this.#reasons.set(backend, reason);
     this.#logger.warn({ backend: backend.name, reason }, 'backend unavailable');

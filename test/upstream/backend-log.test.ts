@@ -4,6 +4,7 @@ import { BackendLog } from '../../src/upstream/backend-log.js';
 import { faultReason, redirectFault, upstreamFault } from '../../src/upstream/http/upstream-fault.js';
 import { limits } from '../../src/shared/limits.js';
 import { logInto } from '../support/log-lines.js';
+import type { CompiledBackend } from '../../src/user-config/compiled-config.js';
 import { backendOf, virtualHostOf } from '../relay/virtual-host.js';
 
 function parse(line: string): unknown {
@@ -65,4 +66,21 @@ t.test('a backend is logged when it becomes unavailable, and when it is back', a
     { msg: 'backend available again' },
   ]);
   t.equal(lines.length, 2);
+});
+
+t.test('an origin that is never connected to is logged once, whichever config names it', async (t) => {
+  const lines: string[] = [];
+  const log = new BackendLog(logInto(lines));
+  const backendAt = (url: string): CompiledBackend => backendOf(virtualHostOf({ a: { url } }), 'a');
+  const fault = upstreamFault('plain-text-refused');
+  for (const path of ['one', 'two']) log.onUnavailable(backendAt(`http://a.example:81/${path}?key=s3cret`), fault);
+  const reason = 'plain-text HTTP needs --upstream-connection-mode plain-text-or-tls';
+  t.match(lines.map(parse), [
+    { level: 40, msg: 'backend unavailable', backend: 'a', origin: 'http://a.example:81', reason },
+  ]);
+  t.equal(lines.length, 1);
+  t.notMatch(lines.join(), /s3cret|one/);
+  for (let port = 1; port <= limits.backendObstaclesLogged; port += 1)
+    log.onUnavailable(backendAt(`http://b.example:${port}/`), fault);
+  t.equal(lines.length, limits.backendObstaclesLogged, 'not without bound');
 });

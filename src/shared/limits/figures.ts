@@ -48,6 +48,8 @@ export const figureLimits = {
   recentRequestsKept: 1_024,
   /** backend origins whose last failure a worker remembers → the oldest is forgotten */
   lastFaultsKept: 1_024,
+  /** backend origins of which a worker logs that it never connects to them, such as `http:` ones with `tls-only` → others are not logged */
+  backendObstaclesLogged: 1_024,
   /** interval between log lines about failed requests to one backend → failures in between are counted in the next line */
   failureLogIntervalMs: 10_000,
   /**

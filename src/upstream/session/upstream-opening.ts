@@ -68,6 +68,7 @@ export abstract class UpstreamOpening {
   #askAgainAtMs = Infinity;
   #isOpenedAgain = false;
   #isTrial = false;
+  #isObstacleTold = false;
   #lastFault: UpstreamFault = upstreamFault('session-ended');
   /** Created at the first failure. */
   #backoff: Backoff | undefined;
@@ -162,7 +163,7 @@ export abstract class UpstreamOpening {
 
   /** The fault if the session cannot be opened or used now. If it can be opened, the caller must open it. */
   #tryFault(credentialFault: UpstreamFault | undefined): UpstreamFault | undefined {
-    if (this.#backend.obstacle !== undefined) return upstreamFault(this.#backend.obstacle, true);
+    if (this.#backend.obstacle !== undefined) return this.#neverOpens(upstreamFault(this.#backend.obstacle, true));
     if (this.#state === 'closed') return upstreamFault('session-ended', true);
     if (credentialFault !== undefined) return this.#refused(credentialFault);
     const { circuit } = this.endpoint;
@@ -176,6 +177,16 @@ export abstract class UpstreamOpening {
     const admission = this.endpoint.admit(this.subject, nowMs);
     this.#isTrial = admission === 'trial';
     return admission === 'refused' ? this.#refused(NO_ANSWER) : undefined;
+  }
+
+  /** Counts once per session, however many requests find out. */
+  #neverOpens(fault: UpstreamFault): UpstreamFault {
+    if (!this.#isObstacleTold) {
+      this.#isObstacleTold = true;
+      this.context.onOpenFault(this.#backend, fault);
+      this.context.onUnavailable(this.#backend, fault);
+    }
+    return fault;
   }
 
   #refused(fault: UpstreamFault): UpstreamFault {

@@ -429,9 +429,11 @@ t.test('a backend that can never be reached as configured is not tried', async (
   for (const [kind, config] of Object.entries(obstacles)) {
     const scene = new Scene(t, backendOf(virtualHostOf({ b: config }), 'b'));
     scene.wait();
-    t.same(scene.told, [kind]);
+    scene.wait();
+    t.same(scene.told, [kind, kind]);
     t.same(scene.sent, []);
     t.equal(scene.session.state, 'idle');
+    t.same([scene.context.reports, scene.context.openFaults], [[kind], [kind]], 'logged and counted once per session');
   }
 });
 
