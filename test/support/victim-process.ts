@@ -17,8 +17,8 @@ const ANSWER_MS_MAX = 20_000;
 /** With this many requests under way, no more are sent: a gateway that stands still must not cause a flood. */
 const UNDER_WAY_MAX = 256;
 /**
- * `--initialize-patience`, for which a session waits for its backend, is a fixed time. On a machine that gives each process less than
- * this fraction of a core, exceeding it says nothing.
+ * `--initialize-patience`, for which a session waits for its backend, is a fixed time. On a machine where work and round trips take this
+ * many times longer than on a usual one, exceeding it says nothing.
  */
 const NOT_READY_SLOWNESS = 4;
 /** A kept connection that was idle this long may already be being closed by the other side: RFC 9112, 9.3.1. */
@@ -86,7 +86,7 @@ class VictimWork {
     this.mark();
     await Promise.all(window.underWay);
     const { requestMs, openingMs, failures, notReadyCount, hangingMost } = window;
-    if (notReadyCount > 0 && slowness < NOT_READY_SLOWNESS)
+    if (notReadyCount > 0 && slowness * roundTrips < NOT_READY_SLOWNESS)
       failures.push(`${notReadyCount} sessions began without its backend`);
     const told = failures.slice(0, FAILURES_MAX);
     if (failures.length > told.length) told.push(`and ${failures.length - told.length} more`);
