@@ -51,12 +51,18 @@ function isOnTerminal(): boolean {
   return process.stdin.isTTY || process.stdout.isTTY;
 }
 
-function sayWhatWouldBe(
+async function sayWhatWouldBe(
   table: OptionTable,
   words: CommandWords,
   { store, token }: Pick<DataplaneOptions, 'store' | 'token'>,
   listeners: Readonly<Record<string, string>>,
-): number {
+): Promise<number> {
+  const { embeddedObstacle } = await import('./store/embedded-obstacle.js');
+  const obstacle = store.kind === 'embedded' ? embeddedObstacle(store.path) : undefined;
+  if (obstacle !== undefined) {
+    process.stderr.write(`switchyard: the ${words.command} would not start: ${obstacle}\n`);
+    return exitStatus.cannotCreate;
+  }
   process.stdout.write(startInWords(table, words, { store, listeners, hasKeys: hasKeys(token) }));
   return exitStatus.ok;
 }

@@ -51,9 +51,12 @@ export async function checkEmbedded(path: string): Promise<void> {
   }
   const damage = bytes === 0 ? 'data.mdb is empty' : (findDamageInMeta(file) ?? (await findDamageInEntries(path)));
   if (damage === undefined) return;
-  throw new StoreDamage(
-    `the embedded store in ${path} is damaged: ${damage}. Restore its files from a copy, or move them away to start with an empty store`,
-  );
+  throw new StoreDamage(damageInWords(path, damage));
+}
+
+/** For a person, with what can be done. */
+export function damageInWords(path: string, damage: string): string {
+  return `the embedded store in ${path} is damaged: ${damage}. Restore its files from a copy, or move them away to start with an empty store`;
 }
 
 /** The damage to an embedded store that its first pages reveal, including a truncated file; synchronous. */

@@ -69,6 +69,14 @@ t.test('every exit status', async (t) => {
   );
 });
 
+t.test('the exit statuses of the planes', async (t) => {
+  const text = readFileSync(new URL('../../../docs/operations.md', import.meta.url), 'utf8');
+  const section = text.split(/^## /m).find((part) => part.startsWith('Exit status\n')) ?? '';
+  const documented = Array.from(section.matchAll(/^\| (\d+) +\|/gm), ([, status]) => Number(status));
+  const { ok, usage, unavailable, software, cannotCreate } = exitStatus;
+  t.strictSame(documented, [ok, usage, unavailable, software, cannotCreate]);
+});
+
 function optionRows(options: OptionTable): string[][] {
   return Object.entries(options).map(([name, option]) => [
     `\`--${name} ${option.placeholder}\``,

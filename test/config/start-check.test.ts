@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { commands } from '../../src/commands.js';
@@ -55,4 +55,20 @@ t.test('the program ends without opening anything', async (t) => {
   t.match(checked, { code: 0, errorOutput: '', output: /^The control-plane would start:\n {2}HTTP +192\.0\.2\.1:1\n/ });
   const faulty = await runProgram(['--check', '--drain-timeout', 'x', '--redis-port', '1'], { directory });
   t.match(faulty, { code: 64, output: '', errorOutput: /--drain-timeout: [^]*--redis-port: has no effect/ });
+});
+
+t.test('a store that could not be opened or created: 73, as a start would end, and nothing is created', async (t) => {
+  const directory = createScratchDirectory(t);
+  const file = join(directory, 'file');
+  writeFileSync(file, '');
+  const paths = ['/proc/store/deeper', join(file, 'store'), file];
+  for (const command of ['dataplane', 'control-plane']) {
+    for (const path of paths) {
+      const { code, output, errorOutput } = await runProgram([command, '--check', '--store-path', path]);
+      t.match({ code, output }, { code: 73, output: '' }, `${command} ${path}`);
+      t.match(errorOutput, new RegExp(`^switchyard: the ${command} would not start: the store cannot be opened: `));
+      t.match(errorOutput, /; give --store-path a directory that this user may write\n$/);
+    }
+  }
+  t.strictSame(readdirSync(directory), ['file']);
 });

@@ -58,7 +58,8 @@ export const processOptions = {
   },
   check: {
     placeholder: '[true|false]',
-    meaning: 'check the options, keys and files, print what would be used, and start nothing; exit status 0 or 64',
+    meaning:
+      'check the options, keys and files, print what would be used, and start nothing; exit status 0, 64 or 73 (embedded store)',
     fallback: 'false',
     textAlone: 'true',
     parse: values.parseSwitch,
