@@ -27,6 +27,8 @@ export interface Refused {
   readonly code: string;
   /** What the caller is not told, for example what is wrong with its token; `''` for nothing. */
   readonly cause: string;
+  /** The `Host` header, where it is why the request was refused. */
+  readonly host?: string | undefined;
   readonly status: number;
 }
 
@@ -43,6 +45,8 @@ export interface Answered {
   readonly outcome: 'ok' | 'error' | 'refused' | 'fault';
   readonly code: string;
   readonly cause: string;
+  /** As in `Refused`. */
+  readonly host?: string | undefined;
   readonly status: number;
   readonly durationMs: number;
   readonly requestBytes: number;
@@ -73,7 +77,7 @@ export class AccessLog {
   }
 
   /** A request was refused before it reached the relay. */
-  refused({ request, virtualHost, subject, code, cause, status }: Refused): void {
+  refused({ request, virtualHost, subject, code, cause, host, status }: Refused): void {
     const fields = {
       ...idOf(request.requestId),
       ...(subject !== '' && { subject: subjectHash(subject) }),
@@ -82,6 +86,7 @@ export class AccessLog {
       outcome: 'refused',
       refusal: code,
       ...(cause !== '' && { cause }),
+      ...hostOf(host),
       status,
     };
     this.#write(`refused ${code} ${cause}`, subject, fields);
@@ -89,7 +94,7 @@ export class AccessLog {
 
   /** A request was answered without a relay. */
   answered(answered: Answered): void {
-    const { requestId, subject, method, route, server, composition, outcome, code, cause, durationMs } = answered;
+    const { requestId, subject, method, route, server, composition, outcome, code, cause, host, durationMs } = answered;
     if (!this.isOfAll && outcome !== 'refused' && outcome !== 'fault') return;
     const { status, requestBytes, bytes } = answered;
     const fields = {
@@ -102,6 +107,7 @@ export class AccessLog {
       outcome,
       ...(code !== '' && { [outcome === 'refused' ? 'refusal' : outcome]: code }),
       ...(cause !== '' && { cause }),
+      ...hostOf(host),
       ...{ status, requestBytes, bytes, durationMs: tenths(durationMs) },
     };
     this.#write(`${outcome} ${code} ${cause}`, subject, fields);
@@ -162,6 +168,12 @@ function sessionOf(id: string): object {
 
 function tenths(ms: number): number {
   return Math.round(ms * 10) / 10;
+}
+
+/** Only what the name of a host can contain: without credentials before it, or characters that a terminal interprets. */
+function hostOf(host: string | undefined): object {
+  if (host === undefined) return {};
+  return { host: bounded(host.slice(host.lastIndexOf('@') + 1)).replaceAll(/[^!-~]/g, '?') };
 }
 
 /** A text chosen by the caller may be as long as a request. */

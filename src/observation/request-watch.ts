@@ -35,6 +35,8 @@ export interface RefusalDetails {
   readonly subject?: string | undefined;
   /** The reason, which the caller is not told. */
   readonly cause?: string | undefined;
+  /** The `Host` header, where it is why the request was refused. */
+  readonly host?: string | undefined;
 }
 
 export class RequestWatch {
@@ -79,7 +81,11 @@ export class RequestWatch {
   }
 
   /** A request was refused before it reached the relay. */
-  refused(request: ExchangeRequest, virtualHost: string, { refusal, subject = '', cause = '' }: RefusalDetails): void {
+  refused(
+    request: ExchangeRequest,
+    virtualHost: string,
+    { refusal, subject = '', cause = '', host }: RefusalDetails,
+  ): void {
     const { method } = request;
     const { code, status } = refusal;
     this.#figures?.refusals.count(code);
@@ -87,7 +93,7 @@ export class RequestWatch {
     // Callers without a valid token can be refused any number of times, which would push everybody else's requests out.
     if (subject !== '')
       this.#recent?.keep(request.requestId, subject, virtualHost, method, '', '', 'refused', code, status, 0, -1);
-    this.#log?.refused({ request, virtualHost, subject, code, cause, status });
+    this.#log?.refused({ request, virtualHost, subject, code, cause, host, status });
   }
 
   /** For `WatchedRequest`. */

@@ -96,6 +96,11 @@ export class HostPolicy {
   }
 }
 
+/** The host, for the log, if it is why the request is refused. */
+export function refusedHost(refusal: Refusal, host: string): string | undefined {
+  return refusal === refusals.hostRefused ? host : undefined;
+}
+
 /** At most as many as one request may have. */
 function parametersIn(asked: string): readonly string[] {
   const names = asked.split(',').map((name) => name.trim().toLowerCase());

@@ -121,7 +121,7 @@ const CONFIG_PROBLEM = 'Problem occurred retrieving the configuration';
 export const refusals = Object.freeze({
   pathUnknown: detail('path-unknown', 404, 'Not Found'),
   methodNotAllowed: detail('method-not-allowed', 405, 'Method Not Allowed', ['allow', 'GET, POST, DELETE, OPTIONS']),
-  hostRefused: rpc('host-refused', 403, rpcCodes.refused, 'Host not allowed'),
+  hostRefused: rpc('host-refused', 403, rpcCodes.refused, 'Host not allowed: it is not in --allowed-hosts'),
   originRefused: rpc('origin-refused', 403, rpcCodes.refused, 'Origin not allowed'),
   tokenMissing: unauthorized('token-missing', 'Token missing', ''),
   tokenInvalid: unauthorized('token-invalid', 'Token invalid', ', error="invalid_token"'),

@@ -21,12 +21,12 @@ import type { Relay } from '../relay/relay.js';
 import { wantedBy } from '../relay/exchange/era.js';
 import { checkTransport } from '../relay/exchange/transport.js';
 import { wokenTurns } from '../shared/fair-turns.js';
-import type { HostPolicy } from '../shared/host-policy.js';
+import { refusedHost, type HostPolicy } from '../shared/host-policy.js';
 import { metadataCorsHeaders, type ProtectedResource, type RequestOrigin } from '../shared/protected-resource.js';
 import { headerUnreadable, refusals, type Refusal } from '../shared/refusals.js';
 import type { Logger } from '../shared/logger.js';
 import type { RequestTurns } from './request-turns.js';
-import type { RequestWatch } from '../observation/request-watch.js';
+import type { RefusalDetails, RequestWatch } from '../observation/request-watch.js';
 import type { WorkerFigures } from './worker-figures.js';
 import type { Admission, AdmissionOutcome, RefusedToken } from './admission/admission.js';
 import type { HopFailure } from './hop/call.js';
@@ -126,7 +126,7 @@ export class Pipeline implements EdgeHandler {
     const { host } = exchange.head;
     // Pages of every origin may read the metadata.
     const refusal = this.#hostsOf(exchange).check(host, '');
-    if (refusal !== undefined) return this.#refuse(exchange, refusal);
+    if (refusal !== undefined) return this.#refuseHead(exchange, refusal);
     if (isPreflight) return exchange.respond(204, '', '', undefined, metadataCorsHeaders);
     const metadata = resource.metadata(this.#resourcePath(exchange), this.#originOf(exchange));
     if (metadata === undefined) return this.#refuse(exchange, refusals.pathUnknown);
@@ -168,11 +168,16 @@ export class Pipeline implements EdgeHandler {
     const hosts = this.#hostsOf(exchange);
     const refusal = hosts.check(host, origin);
     if (refusal !== undefined) {
-      this.#refuse(exchange, refusal);
+      this.#refuseHead(exchange, refusal);
       return false;
     }
     if (origin !== '') exchange.allowOrigin(hosts.corsHeaders(origin));
     return true;
+  }
+
+  /** @param refusal of the host or the origin. */
+  #refuseHead(exchange: EdgeExchange, refusal: Refusal): void {
+    this.#refuseFor(exchange, { refusal, host: refusedHost(refusal, exchange.head.host) });
   }
 
   #onAdmission(exchange: EdgeExchange, outcome: AdmissionOutcome): void {
@@ -325,7 +330,7 @@ export class Pipeline implements EdgeHandler {
     this.#refuseFor(exchange, { refusal, subject });
   }
 
-  #refuseFor(exchange: EdgeExchange, details: RefusedToken): void {
+  #refuseFor(exchange: EdgeExchange, details: RefusedToken & Pick<RefusalDetails, 'host'>): void {
     this.#parts.watch?.refused(exchange.request, exchange.head.virtualHostId ?? '', details);
     const { resource } = this.#parts;
     const isUnauthorized = details.refusal.status === 401 && resource.isDescribed;

@@ -217,6 +217,23 @@ t.test('a request that never reaches the relay has a line with the code of the r
   t.match(config, { ...common, status: 400, refusal: 'config-missing', subject: WHO.subject });
 });
 
+t.test(
+  'the host that was refused is in its line, harmless and bounded, and does not make lines of its own',
+  async (t) => {
+    const lines: string[] = [];
+    const watch = new RequestWatch(new AccessLog(logInto(lines), false), undefined);
+    const { request } = new RecordedExchange();
+    const refuse = (host: string): void => watch.refused(request, 'vh', { refusal: refusals.hostRefused, host });
+    refuse(`me:s3cret@evil\u001b[2J\u202e.example:1${'x'.repeat(limits.accessLogNameCharsMax)}`);
+    const { refusal, host } = JSON.parse(lines[0] ?? '{}') as Line;
+    t.equal(refusal, 'host-refused');
+    t.match(host, /^evil\?\[2J\?\.example:1x+$/);
+    t.equal(String(host).length, limits.accessLogNameCharsMax);
+    refuse('other.example');
+    t.equal(lines.length, 1, 'others are only counted');
+  },
+);
+
 /** A watched exchange, and what is logged of it. */
 function watched(): { exchange: RecordedExchange; told: () => Line[] } {
   const lines: string[] = [];

@@ -124,6 +124,9 @@ await t.test(
     await fetch(`${deployment.gateway.origin}/no/such/path`);
     const unknown = await deployment.gateway.waitForLog(({ refusal }) => refusal === 'path-unknown');
     t.match(unknown, { status: 404, method: 'GET' });
+    await caller.initialize({ headers: [['host', 'evil.example:81']] });
+    const host = await deployment.gateway.waitForLog(({ refusal }) => refusal === 'host-refused');
+    t.match(host, { status: 403, host: 'evil.example:81' });
     // The method is text from the caller: only those that mean something here are logged by name.
     const { authorization } = { authorization: `Bearer ${caller.token}` };
     await fetch(caller.origin + caller.path, { method: 'PUT', headers: { authorization } });

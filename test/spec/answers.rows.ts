@@ -82,6 +82,7 @@ await forEachDeployment(t, BOUNDED, async (t, deployment) => {
       const answer = await caller.initialize({ headers: [['host', host]] });
       t.equal(answer.status, 403, host);
       checkErrorWithoutId(t, answer, host);
+      t.match(answer.text, '--allowed-hosts');
     }
     for (const host of [`127.0.0.1:${port}`, `localhost:${port}`, `LocalHost:${port}`, 'localhost', `[::1]:${port}`]) {
       t.equal((await caller.initialize({ headers: [['host', host]] })).status, 200, host);

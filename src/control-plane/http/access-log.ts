@@ -10,10 +10,10 @@ export function logAccess(app: FastifyInstance, log: AccessLog): void {
     if (request.isRelayed) return;
     const { subject, method, routeOptions, failure, id } = request;
     const { server, composition } = request.params as Record<string, string | undefined>;
-    const { outcome = 'ok', code = '', cause = '' } = failure ?? {};
+    const { outcome = 'ok', code = '', cause = '', host } = failure ?? {};
     log.answered({
       ...{ requestId: id, subject, method, route: routeOptions.url ?? '', server, composition },
-      ...{ outcome, code, cause, status: reply.statusCode, durationMs: reply.elapsedTime },
+      ...{ outcome, code, cause, host, status: reply.statusCode, durationMs: reply.elapsedTime },
       requestBytes: Number(request.headers['content-length'] ?? 0),
       bytes: Number(reply.getHeader('content-length') ?? 0),
     });

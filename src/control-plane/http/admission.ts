@@ -5,7 +5,7 @@
 import type { FastifyContextConfig, FastifyRequest } from 'fastify';
 import type { TokenVerifier, Verified } from '../../auth/token-verifier.js';
 import type { Overload } from '../../process/overload.js';
-import type { HostPolicy } from '../../shared/host-policy.js';
+import { refusedHost, type HostPolicy } from '../../shared/host-policy.js';
 import {
   METADATA_PATH,
   metadataCorsHeaders,
@@ -15,7 +15,7 @@ import {
 import { tokenRefusals, type Refusal } from '../../shared/refusals.js';
 import { isRoleEnough } from '../../shared/roles.js';
 import type { Caller } from '../common/caller.js';
-import { Refused } from './answered-error.js';
+import { Refused, type Failure } from './answered-error.js';
 import type { RateLimiter } from './rate-limiter.js';
 import { roleRefusal } from './role-refusal.js';
 
@@ -60,7 +60,7 @@ export class Admission {
     const { host = '', origin = '' } = request.headers;
     // Pages of any origin may read the metadata that says where to get a token.
     const refusal = this.#hosts.check(host, isMetadata(request) ? '' : origin);
-    if (refusal !== undefined) throw refusedBy(refusal);
+    if (refusal !== undefined) throw refusedBy(refusal, { host: refusedHost(refusal, host) });
     const repeated = repeatedHeader(request.raw.rawHeaders);
     if (repeated !== undefined) throw new Refused(400, `Send ${repeated} once`, {}, HEAD_AMBIGUOUS);
   }
@@ -73,10 +73,9 @@ export class Admission {
     if (routeConfig.isUncounted !== true) this.#checkRate(subject === undefined ? `a ${request.ip}` : `s ${subject}`);
     if (verified?.kind === 'refused') {
       const refusal = tokenRefusals[verified.reason];
-      throw refusedBy(
-        this.#resource.challenge(refusal, resourcePath(request), this.#originOf(request)),
-        verified.cause,
-      );
+      throw refusedBy(this.#resource.challenge(refusal, resourcePath(request), this.#originOf(request)), {
+        cause: verified.cause,
+      });
     }
     if (verified === undefined) return NOBODY;
     const { subject: name, standing } = verified;
@@ -160,8 +159,8 @@ function repeatedHeader(rawHeaders: readonly string[]): string | undefined {
 }
 
 /** Refusals are shared with the dataplane, which sends some of them as JSON-RPC errors. */
-function refusedBy(refusal: Refusal<string>, cause?: string): Refused {
+function refusedBy(refusal: Refusal<string>, forLog: Pick<Failure, 'cause' | 'host'> = {}): Refused {
   const [name = '', value = ''] = refusal.headers;
   const { status, message, code } = refusal;
-  return new Refused(status, message, name === '' ? {} : { [name]: value }, { outcome: 'refused', code, cause });
+  return new Refused(status, message, name === '' ? {} : { [name]: value }, { outcome: 'refused', code, ...forLog });
 }

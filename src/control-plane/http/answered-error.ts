@@ -11,6 +11,8 @@ export interface Failure {
   readonly code: string;
   /** Not shown to the caller. */
   readonly cause?: string | undefined;
+  /** For the log: the `Host` header, where it is why the request was refused. */
+  readonly host?: string | undefined;
 }
 
 export interface AnsweredError extends Failure {
@@ -28,6 +30,7 @@ export class Refused extends Error implements AnsweredError {
   readonly outcome: Failure['outcome'];
   readonly code: string;
   override readonly cause: string | undefined;
+  readonly host: string | undefined;
 
   constructor(
     status: number,
@@ -39,6 +42,7 @@ export class Refused extends Error implements AnsweredError {
     this.outcome = failure.outcome;
     this.code = failure.code;
     this.cause = failure.cause;
+    this.host = failure.host;
     this.status = status;
     this.detail = detail;
     this.headers = headers;

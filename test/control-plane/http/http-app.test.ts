@@ -170,9 +170,14 @@ t.test('invalid members are named by their path, and endless names are cut', asy
 
 t.test('each request has an id and a log line with its outcome', async (t) => {
   const stage = await setStage(t, new ControlPlaneFault('name-taken', 'taken'), { isOfAll: true });
-  const lineOf = async (request: { method: 'GET' | 'POST'; url: string; token?: string }): Promise<unknown> => {
-    const { method, url, token = authorization } = request;
-    const answer = await stage.app.inject({ method, url, headers: { authorization: token, host: 'localhost' } });
+  const lineOf = async (request: {
+    method: 'GET' | 'POST';
+    url: string;
+    token?: string;
+    host?: string;
+  }): Promise<unknown> => {
+    const { method, url, token = authorization, host = 'localhost' } = request;
+    const answer = await stage.app.inject({ method, url, headers: { authorization: token, host } });
     const line = JSON.parse(stage.requestLines.at(-1) ?? '{}') as Readonly<Record<string, unknown>>;
     t.type(line['durationMs'], 'number');
     t.equal(line['status'], answer.statusCode);
@@ -183,6 +188,8 @@ t.test('each request has an id and a log line with its outcome', async (t) => {
   const unauthorized = await lineOf({ method: 'GET', url: '/servers', token: 'Bearer a.b' });
   t.match(unauthorized, { outcome: 'refused', refusal: 'token-invalid', cause: 'form', subject: '' });
   t.match(await lineOf({ method: 'GET', url: '/nowhere' }), { outcome: 'refused', refusal: 'path-unknown' });
+  const elsewhere = await lineOf({ method: 'GET', url: '/health', host: 'evil.example' });
+  t.match(elsewhere, { outcome: 'refused', refusal: 'host-refused', host: 'evil.example' });
   const taken = await lineOf({ method: 'POST', url: '/servers/x/refresh' });
   t.match(taken, { outcome: 'error', error: 'name-taken', status: 409, server: 'x', subject: subjectHash('s') });
   const failing = await setStage(t, new Error('boom'));
