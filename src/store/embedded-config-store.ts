@@ -3,7 +3,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { Database, RootDatabase } from 'lmdb';
 import { limits } from '../shared/limits.js';
-import { findObviousDamage, isEmbeddedThere } from './check-embedded.js';
+import { damageInWords, findObviousDamage, isEmbeddedThere } from './check-embedded.js';
 import { ConfigStoreFault, subjectKey, type ConfigStore } from './config-store.js';
 import { commitReason, openDatabase, openRoot } from './embedded-databases.js';
 
@@ -20,9 +20,12 @@ export class EmbeddedConfigStore implements ConfigStore {
 
   static async open(path: string, isMade: boolean): Promise<EmbeddedConfigStore | undefined> {
     if (!isMade && !isEmbeddedThere(path)) return undefined;
-    const damage = findObviousDamage(path);
-    if (damage !== undefined) throw new ConfigStoreFault(`the embedded store in ${path} is damaged: ${damage}`);
-    return attempt(`the embedded store in ${path} cannot be opened`, () => new EmbeddedConfigStore(path));
+    const open = (): EmbeddedConfigStore => {
+      const damage = findObviousDamage(path);
+      if (damage !== undefined) throw new ConfigStoreFault(damageInWords(path, damage));
+      return new EmbeddedConfigStore(path);
+    };
+    return attempt(`the embedded store in ${path} cannot be opened`, open, OTHER_PLACE);
   }
 
   async read(subject: string): Promise<Buffer | undefined> {
@@ -77,12 +80,20 @@ export class EmbeddedConfigStore implements ConfigStore {
   }
 }
 
-async function attempt<Answer>(words: string, action: () => Answer | Promise<Answer>): Promise<Answer> {
+const OTHER_PLACE = 'give --store-path a directory that this user may write';
+const TRY_AGAIN = 'make sure that this user may write there and that the disk is not full, and try again';
+
+/** @param remedy what to do if it fails. */
+async function attempt<Answer>(
+  words: string,
+  action: () => Answer | Promise<Answer>,
+  remedy = TRY_AGAIN,
+): Promise<Answer> {
   try {
     return await action();
   } catch (error) {
     if (error instanceof ConfigStoreFault) throw error;
     const cause = await commitReason(error);
-    throw new ConfigStoreFault(`${words}: ${cause.message}`, { cause });
+    throw new ConfigStoreFault(`${words}: ${cause.message}; ${remedy}`, { cause });
   }
 }

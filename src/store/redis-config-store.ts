@@ -36,7 +36,7 @@ export class RedisConfigStore implements ConfigStore {
       await redis.ping();
     } catch (error) {
       await store.close();
-      throw new ConfigStoreFault(`${store.place} cannot be reached: ${messageOf(reason ?? error)}`);
+      throw unreachable(options, reason ?? error);
     }
     return store;
   }
@@ -79,7 +79,8 @@ export class RedisConfigStore implements ConfigStore {
       return await command();
     } catch (error) {
       // No `cause`: ioredis errors carry the value.
-      throw new ConfigStoreFault(`${this.place} did not carry out the command: ${messageOf(error)}`);
+      const reason = messageOf(error);
+      throw new ConfigStoreFault(`${this.place} did not carry out the command: ${reason}; ${remedyFor(reason)}`);
     }
   }
 }
@@ -88,8 +89,19 @@ async function connect(options: RedisStoreOptions): Promise<Redis | Cluster> {
   try {
     return await connectionTo(options);
   } catch (error) {
-    throw new ConfigStoreFault(`${placeInWords(options.place)} cannot be reached: ${messageOf(error)}`);
+    throw unreachable(options, error);
   }
+}
+
+function unreachable({ place }: RedisStoreOptions, error: unknown): ConfigStoreFault {
+  const reason = messageOf(error);
+  return new ConfigStoreFault(`${placeInWords(place)} cannot be reached: ${reason}; ${remedyFor(reason)}`);
+}
+
+function remedyFor(reason: string): string {
+  if (/^(?:NOAUTH|WRONGPASS)\b/.test(reason)) return 'correct --redis-username and --redis-password-file';
+  if (/^NOPERM\b/.test(reason)) return 'allow its user +get +ping to read, +eval +set +del to change, +scan to list';
+  return "start it, or correct the --redis-… options, which must be the dataplane's, and try again";
 }
 
 function encodeOptional(value: Buffer | undefined): Buffer | string {

@@ -1,6 +1,6 @@
 // What both stores promise to the commands about user configs: on a real LMDB that is also open elsewhere, and on a real Redis.
 import { pino } from 'pino';
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import type { StoreOptions } from '../../src/config/dataplane-options.js';
@@ -94,6 +94,35 @@ t.test('an unreachable Redis is a fault that says so', async (t) => {
   };
   await t.rejects(openConfigStore(options, true), {
     name: ConfigStoreFault.name,
-    message: new RegExp(`the Redis at 127\\.0\\.0\\.1:${port} cannot be reached: .*ECONNREFUSED`),
+    message: new RegExp(
+      `the Redis at 127\\.0\\.0\\.1:${port} cannot be reached: .*ECONNREFUSED.*; start it, or correct the --redis-… options`,
+    ),
+  });
+});
+
+t.test('a Redis that refuses the user, its password or its commands is a fault with the remedy', async (t) => {
+  const users = ['reader on >password ~* +get +ping +client'];
+  const redis = await startRedis(t, { users });
+  const as = (username: string, password: string): StoreOptions => ({ ...redis.storeOptions, username, password });
+  await t.rejects(openConfigStore(as('reader', 'do-not-repeat-me'), true), {
+    message: /cannot be reached: WRONGPASS .*; correct --redis-username and --redis-password-file$/,
+  });
+  const store = await open(t, as('reader', 'password'));
+  await t.rejects(store.swap('alice', undefined, one), {
+    message:
+      /did not carry out the command: NOPERM .*; allow its user \+get \+ping to read, \+eval \+set \+del to change/,
+  });
+});
+
+t.test('an embedded store that cannot be opened is a fault with the remedy', async (t) => {
+  const path = join(createScratchDirectory(t), 'file');
+  writeFileSync(path, '');
+  await t.rejects(openConfigStore({ kind: 'embedded', path: join(path, 'store') }, true), {
+    message: /cannot be opened: ENOTDIR.*; give --store-path a directory that this user may write$/,
+  });
+  const damaged = createScratchDirectory(t);
+  writeFileSync(join(damaged, 'data.mdb'), 'junk'.repeat(3_000));
+  await t.rejects(openConfigStore({ kind: 'embedded', path: damaged }, true), {
+    message: /is damaged: .*Restore its files from a copy, or move them away/,
   });
 });
