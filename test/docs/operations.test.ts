@@ -1,5 +1,6 @@
 // docs/operations.md and the program agree: every metric with its labels, every obstacle, every outcome.
 import { readFileSync } from 'node:fs';
+import { pino } from 'pino';
 import t from 'tap';
 import { metricFamilies, type MetricFamily } from '../../src/metrics/catalogue.js';
 import { OUTCOMES } from '../../src/metrics/request-figures.js';
@@ -18,6 +19,11 @@ t.test('exactly the existing metrics are documented, each as it is', async (t) =
     help,
   ]);
   t.strictSame(rows, expected);
+});
+
+t.test('the number of every log level is explained', async (t) => {
+  for (const [level, name] of Object.entries(pino.levels.labels))
+    t.ok(page.includes(`| ${level}      | \`${name}\``), name);
 });
 
 t.test('every outcome is explained', async (t) => {
