@@ -2,6 +2,8 @@
 import { z } from 'zod';
 import { limits } from '../shared/limits.js';
 import { exitStatus } from '../shared/exit-status.js';
+import { refusals } from '../shared/refusals.js';
+import { tokenAdvice } from './token-advice.js';
 import { CliFault, type CliExitStatus } from './cli-fault.js';
 
 export type RequestMethod = 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -77,7 +79,7 @@ export class ControlPlaneConnection {
     const { headers } = response;
     if (response.ok) return { answer, link: headers.get('link') ?? '', tag: headers.get('etag') ?? '' };
     const { detail } = errorShape.safeParse(answer).data ?? { detail: `it answered with status ${response.status}` };
-    throw new CliFault(exitStatusOf(response.status), adviceFor(response.status, detail));
+    throw new CliFault(exitStatusOf(response.status), this.#adviceFor(response.status, detail));
   }
 
   async #fetch(method: RequestMethod, path: string, body: unknown, tag: string): Promise<Response> {
@@ -103,6 +105,12 @@ export class ControlPlaneConnection {
     } catch (error) {
       throw this.#unavailable('does not respond like a control plane', error);
     }
+  }
+
+  #adviceFor(status: number, detail: string): string {
+    if (status !== 401) return detail;
+    const isInvalid = detail === refusals.tokenInvalid.message;
+    return `${detail}: ${isInvalid ? tokenAdvice(this.#token, Date.now()) : 'put a new token into SWITCHYARD_TOKEN'}`;
   }
 
   #unavailable(words: string, cause: unknown): CliFault {
@@ -137,9 +145,4 @@ function exitStatusOf(status: number): CliExitStatus {
     default:
       return status >= 500 ? exitStatus.unavailable : exitStatus.refused;
   }
-}
-
-function adviceFor(status: number, detail: string): string {
-  if (status === 401) return `${detail}: put a new token into SWITCHYARD_TOKEN`;
-  return detail;
 }

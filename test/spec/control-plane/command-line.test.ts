@@ -6,6 +6,7 @@ import { newName, startControlPlane } from '../../support/control-plane.js';
 import { backendFor } from '../../support/deployment.js';
 import { findFreePort } from '../../support/free-port.js';
 import { runProgram, type ProgramRun } from '../../support/gateway.js';
+import { createKeyPair } from '../../support/keys.js';
 
 const exit = {
   done: 0,
@@ -37,6 +38,8 @@ async function done(...words: string[]): Promise<string> {
 
 t.jobs = 2;
 
+const PLAIN_HTTP = 'note +plain HTTP: .* --upstream-connection-mode plain-text-or-tls\n';
+
 void t.test('servers add, list, show, refresh, remove', async (t) => {
   const tools = ['one', { name: 'two', description: 'Second.\u001b[31m', inputSchema: { type: 'object' } }];
   const backend = await backendFor(t, { tools });
@@ -51,7 +54,14 @@ void t.test('servers add, list, show, refresh, remove', async (t) => {
     '--tags',
     `${tag},b`,
   );
-  t.match(added, new RegExp(`^name +${name}\nstatus +active\nurl +${backend.url}\ndescription +Says it again\\.\n`));
+  t.match(
+    added,
+    new RegExp(`^name +${name}\nstatus +active\nurl +${backend.url}\n${PLAIN_HTTP}description +Says it again\\.\n`),
+  );
+
+  const encrypted = newName('server');
+  t.notMatch(await done('servers', 'add', encrypted, 'https://127.0.0.1:1/mcp'), /^note/m);
+  await done('servers', 'remove', encrypted);
 
   const listed = (await done('servers', 'list', '--tags', tag)).split('\n');
   t.match(listed[0], /^NAME +STATUS +TOOLS +TAGS +URL +LAST ERROR$/);
@@ -207,11 +217,24 @@ void t.test('a token that is refused, and none at all', async (t) => {
   const environment = { SWITCHYARD_TOKEN: 'nonsense', SWITCHYARD_CONTROL_PLANE_URL: controlPlane.origin };
   const refused = await runProgram(['servers', 'list'], { environment });
   t.equal(refused.code, exit.notAllowed);
-  t.match(refused.errorOutput, /Token invalid: put a new token into SWITCHYARD_TOKEN/);
+  t.match(refused.errorOutput, /Token invalid: it is not a JWT; set SWITCHYARD_TOKEN to one/);
   t.notMatch(refused.errorOutput, /nonsense/);
   const none = await runProgram(['servers', 'list', '--status', 'gone']);
   t.equal(none.code, exit.usage);
   t.match(none.errorOutput, /2 faults.*SWITCHYARD_TOKEN: is not set.*--status: expects one of active, inactive/s);
+});
+
+void t.test('a token that is signed with another key: the signature is named, and what to do', async (t) => {
+  const { privateKeyPath } = createKeyPair(t, 'ed25519');
+  const words = ['token', '--subject', 'people@example.com', '--token-verification-private-key', privateKeyPath];
+  const foreign = (await runProgram(words)).output.trim();
+  const environment = { SWITCHYARD_TOKEN: foreign, SWITCHYARD_CONTROL_PLANE_URL: controlPlane.origin };
+  const { code, output, errorOutput } = await runProgram(['whoami'], { environment });
+  t.match({ code, output }, { code: exit.notAllowed, output: '' });
+  t.match(errorOutput, /^switchyard: Token invalid: most likely its signature does not fit the control plane's key/);
+  t.match(errorOutput, /put a token into SWITCHYARD_TOKEN that is signed with the private key/);
+  t.equal(errorOutput.split('\n').length, 2, 'one line');
+  t.notMatch(errorOutput, foreign.slice(0, 20));
 });
 
 void t.test('a control plane that cannot be reached, fails, redirects or is something else', async (t) => {
