@@ -10,6 +10,7 @@ import {
   type DataplaneSessions,
 } from '../shared/dataplane-answers.js';
 import { exitStatus } from '../shared/exit-status.js';
+import { sessionHash } from '../shared/logger.js';
 import { AdminConnection } from './admin-connection.js';
 import { CliFault } from './cli-fault.js';
 import { printOutcome, type Outcome } from './outcome.js';
@@ -91,23 +92,51 @@ function sessions(answer: Sessions, columns: number | undefined): Outcome {
   return { answer, text: table + silence(answer.silent) };
 }
 
+const SESSION_HASH = /^[\da-f]{12}$/;
+/** Of ids that workers mint for sessions. */
+const SESSION_ID = /^[\w-]{35}$/;
+
+const UNKNOWN_ID =
+  'no worker knows this id; give the id of a recent request (x-request-id), or the id or the hash of an open session ' +
+  '(`switchyard sessions` lists the hashes). A request that was refused for lack of a valid token (401), or for which --metrics is off, ' +
+  "is only in the dataplane's log: the line with its `requestId` has the `refusal` and its `cause`";
+
 async function explainId(
   id: string,
   admin: Pick<AdminConnection, 'find'>,
   columns: number | undefined,
 ): Promise<Outcome> {
-  const found = await admin.find(`/requests/${encodeURIComponent(id)}`);
-  if (found !== undefined) {
-    const { requests } = understood(requestsShape, found);
-    return { answer: found, text: requests.map(requestText).join('\n') };
+  // An id that gives access to a session is not sent anywhere unless no session has it.
+  const lookUps = SESSION_ID.test(id) ? [explainSession, explainRequest] : [explainRequest, explainSession];
+  let silent = '';
+  for (const lookUp of lookUps) {
+    const found = await lookUp(id, admin, columns);
+    if (typeof found !== 'string') return found;
+    silent += found;
   }
-  const answer = await admin.find(`/sessions?${new URLSearchParams({ session: id }).toString()}`);
+  throw new CliFault(exitStatus.notFound, UNKNOWN_ID + silent);
+}
+
+/** What is known, or else which workers did not answer, in words. */
+type LookUp = (
+  id: string,
+  admin: Pick<AdminConnection, 'find'>,
+  columns: number | undefined,
+) => Promise<Outcome | string>;
+
+const explainRequest: LookUp = async (id, admin) => {
+  const found = await admin.find(`/requests/${encodeURIComponent(id)}`);
+  if (found === undefined) return '';
+  const { requests } = understood(requestsShape, found);
+  return { answer: found, text: requests.map(requestText).join('\n') };
+};
+
+const explainSession: LookUp = async (id, admin, columns) => {
+  const hash = SESSION_HASH.test(id) ? id : sessionHash(id);
+  const answer = await admin.find(`/sessions?${new URLSearchParams({ session: hash }).toString()}`);
   const page = understood(sessionsShape, answer);
   const [session] = page.sessions;
-  if (session === undefined) {
-    const words = `no worker knows a recent request or a session with this id; the log has the ids of requests and the hashes of sessions`;
-    throw new CliFault(exitStatus.notFound, words + silence(page.silent));
-  }
+  if (session === undefined) return silence(page.silent);
   const { backends, ...rest } = session;
   const lines = textLines([
     ['session', rest.session],
@@ -120,7 +149,7 @@ async function explainId(
   ]);
   const rows = backends.map(({ name, state, reason = '' }) => [name, state, reason]);
   return { answer: session, text: `${lines}\n${textTable(['BACKEND', 'STATE', 'WHY'], rows, columns)}` };
-}
+};
 
 function requestText(request: DataplaneRequest): string {
   const { detail = '', backendMs } = request;

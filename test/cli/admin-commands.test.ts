@@ -1,6 +1,8 @@
 // What the commands that query a dataplane print of its answers, whatever clients and backends have put into these.
 import t from 'tap';
 import { performAdmin } from '../../src/cli/admin-commands.js';
+import { sessionHash } from '../../src/shared/logger.js';
+import { mintSessionId } from '../../src/worker/session-id.js';
 
 const HOSTILE = 'evil\u001b[2J\u202e\n2nd line';
 const session = {
@@ -55,11 +57,33 @@ t.test('an id is looked up as that of a request, then of a session', async (t) =
   const ofSession = adminWith({ '/sessions?session=0123456789ab': { sessions: [session], total: 1, silent: [] } });
   const found = await performAdmin({ command: 'explain id', id: '0123456789ab' }, ofSession, undefined);
   t.match(String(found.text), /BACKEND +STATE +WHY\nevil.*unavailable +connection refused\n$/);
-  const ofNothing = adminWith({ '/sessions?session=x': { sessions: [], total: 0, silent: [] } });
-  await t.rejects(performAdmin({ command: 'explain id', id: 'x' }, ofNothing, undefined), {
-    name: 'CliFault',
-    exitStatus: 66,
-  });
+});
+
+t.test('a whole session id is looked up by its hash, and is sent nowhere', async (t) => {
+  const id = mintSessionId(0, 4);
+  const path = `/sessions?session=${sessionHash(id)}`;
+  const admin = adminWith({ [path]: { sessions: [session], total: 1, silent: [] } });
+  const { text } = await performAdmin({ command: 'explain id', id }, admin, undefined);
+  t.match(String(text), /^session +0123456789ab\n/);
+  t.strictSame(admin.asked, [path]);
+});
+
+t.test('for an unknown id: which ids there are, and where to look', async (t) => {
+  for (const id of ['x', '0123456789ab', mintSessionId(0, 4)]) {
+    const hash = id === '0123456789ab' ? id : sessionHash(id);
+    const admin = adminWith({ [`/sessions?session=${hash}`]: { sessions: [], total: 0, silent: [2] } });
+    const explained = performAdmin({ command: 'explain id', id }, admin, undefined);
+    await t.rejects(explained, {
+      name: 'CliFault',
+      exitStatus: 66,
+      message: /id of a recent request \(x-request-id\)/,
+    });
+    const { message } = (await explained.catch((error: unknown) => error)) as Error;
+    t.match(message, /or the id or the hash of an open session \(`switchyard sessions` lists the hashes\)/);
+    t.match(message, /\(401\).* is only in the dataplane's log: the line with its `requestId` has the `refusal`/);
+    t.match(message, /No answer from the workers of slots 2\./);
+    if (id !== 'x') t.notMatch(message, id);
+  }
 });
 
 t.test('why somebody has a tool or not', async (t) => {
