@@ -71,12 +71,17 @@ export function serversView(answer: unknown, { columns }: Terminal): string {
   return textTable(['NAME', 'STATUS', 'TOOLS', 'TAGS', 'URL', 'LAST ERROR'], rows, columns);
 }
 
+/** By default, only the control plane connects to such servers. */
+const PLAIN_HTTP =
+  'plain HTTP: a dataplane refuses it unless it runs with --upstream-connection-mode plain-text-or-tls';
+
 export function serverView(answer: unknown): string {
   const server = read(serverShape, answer);
   return textLines([
     ['name', server.name],
     ['status', statusOf(server)],
     ['url', server.url],
+    ...(server.url.toLowerCase().startsWith('http:') ? [['note', PLAIN_HTTP] as const] : []),
     ['description', server.description],
     ['tags', server.tags.join(', ')],
     ['tools', String(server.toolCount)],
