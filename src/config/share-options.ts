@@ -3,10 +3,9 @@
 import type { ShareOptions } from './dataplane-options.js';
 import type { controlPlaneOptionTable, dataplaneOptionTable } from './option-table.js';
 import type { OptionValues } from './option.js';
+import { MIB } from '../shared/limits/units.js';
 
 type Values = OptionValues<typeof dataplaneOptionTable> | OptionValues<typeof controlPlaneOptionTable>;
-
-const MIB = 1024 * 1024;
 
 /** @param processBytes memory limit of the process that the shares are for. */
 export function arrangeShares(values: Values, processBytes: number): ShareOptions {

@@ -3,6 +3,7 @@
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { limits } from '../../shared/limits.js';
+import { MIB } from '../../shared/limits/units.js';
 import type { ServerTransport } from '../records/server-record.js';
 import { ProbeFault } from './probe-fault.js';
 import type { Probe, ProberOptions } from './prober.js';
@@ -34,7 +35,6 @@ interface PendingProbe {
   reject(error: ProberClosedError): void;
 }
 
-const MIB = 1024 * 1024;
 const THREAD_FILE = fileURLToPath(new URL('./probe-thread-entry.js', import.meta.url));
 
 export class ProbeThread {
