@@ -13,7 +13,7 @@ import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import { LATEST_PROTOCOL_VERSION, PROTOCOL_VERSIONS } from '../protocol/protocol-versions.js';
 import { methodUnknown, refusals, type Refusal } from '../shared/refusals.js';
-import { answerError, refuse } from './exchange/answers.js';
+import { answerError, idSpanOf, refuse } from './exchange/answers.js';
 import { isClientMethod } from './dispatch/client-methods.js';
 import { eraOfMessage, type ServedEras } from './exchange/era.js';
 import type { Exchange } from './exchange/exchange.js';
@@ -23,13 +23,13 @@ import { ConfigRounds } from './session/config-rounds.js';
 import { ListCache } from './list-merge/list-cache.js';
 import { ListMerger } from './list-merge/list-merger.js';
 import type { Caller } from './exchange/caller.js';
-import { Dispatcher, idOf } from './dispatch/dispatcher.js';
+import { Dispatcher } from './dispatch/dispatcher.js';
 import { HeldCalls, type HeldCallsOptions } from './modern/held-calls.js';
 import { Leases } from './modern/leases.js';
 import { Listenings } from './modern/listenings.js';
 import { versionIn } from './modern/envelope-check.js';
 import { ModernDoor } from './modern/modern-door.js';
-import { statusOf, versionUnsupported } from './modern/modern-errors.js';
+import { httpStatusOf, versionUnsupported } from './modern/modern-errors.js';
 import { openSession, type OpeningMeans } from './session/open-session.js';
 import { openStream } from './session/open-stream.js';
 import { createUpstreamContext } from './create-upstream-context.js';
@@ -279,13 +279,13 @@ export class Relay {
   #refuseModern(exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): void {
     exchange.watcher?.onIdentified(message.method, '', '');
     const error = versionUnsupported(versionIn(exchange.request.body, envelope), [...PROTOCOL_VERSIONS]);
-    answerError(exchange, idOf(exchange, message), error, statusOf(error.code));
+    answerError(exchange, idSpanOf(exchange, message), error, httpStatusOf(error.code));
   }
 
   /** Serves the request in a session of its own. Nobody learns its id, so a caller that goes away ends the session (unlike S12). */
   #requestAlone(caller: Caller, exchange: Exchange, message: ClientMessage): void {
     if (exchange.isAborted) {
-      answerError(exchange, idOf(exchange, message), SESSION_ENDED);
+      answerError(exchange, idSpanOf(exchange, message), SESSION_ENDED);
       return;
     }
     const account = this.#accounts.of(caller.subject);

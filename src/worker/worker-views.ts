@@ -97,7 +97,7 @@ export class WorkerViews {
       }
       matching += 1;
       if (slot < firstSlot || matching <= from || list.length >= countMax || bytes > limits.adminViewBytesMax) continue;
-      const view = viewOf(session, relay.nowMs);
+      const view = sessionViewOf(session, relay.nowMs);
       bytes += JSON.stringify(view).length;
       list.push(view);
     }
@@ -127,7 +127,7 @@ export class WorkerViews {
   }
 }
 
-export function viewOf(session: Session, nowMs: number): object {
+export function sessionViewOf(session: Session, nowMs: number): object {
   const { id, subject, virtualHostId, protocolVersion, introduction } = session.identity;
   const { upstreams } = session;
   return {

@@ -1,7 +1,7 @@
 // Reads what the transport rules need of a request's head from Node's message.
 import type { IncomingMessage } from 'node:http';
 import { NO_MIRROR, type MirrorHeaders } from '../../relay/exchange/exchange.js';
-import { joined, mirrorIn } from '../../relay/exchange/mirror-headers.js';
+import { combinedHeader, mirrorIn } from '../../relay/exchange/mirror-headers.js';
 import type { TransportHead } from '../../relay/exchange/transport.js';
 
 /** Must come once (decisions 2.2). Node itself refuses a second `content-length`. */
@@ -16,7 +16,7 @@ export interface ReceivedHead extends TransportHead {
 
 export function readTransportHead({ headersDistinct, rawHeaders }: IncomingMessage): ReceivedHead {
   const first = (name: string): string => headersDistinct[name]?.[0] ?? '';
-  const protocolVersion = (headersDistinct['mcp-protocol-version'] ?? []).reduce(joined, '');
+  const protocolVersion = (headersDistinct['mcp-protocol-version'] ?? []).reduce(combinedHeader, '');
   const mirror = mirrorIn(
     rawHeaders.map((text, at) => (at % 2 === 0 ? text.toLowerCase() : text)),
     protocolVersion,

@@ -11,10 +11,9 @@ import type { ModernEnvelope } from '../../protocol/modern-envelope.js';
 import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
 import { refusals, rpcCodes } from '../../shared/refusals.js';
-import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
 import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
-import { accept, answer, answerError, methodNotFound, refuse, resultMessage } from '../exchange/answers.js';
+import { accept, answer, answerError, idSpanOf, methodNotFound, refuse, resultMessage } from '../exchange/answers.js';
 import { answerBatch } from './batch.js';
 import type { Caller } from '../exchange/caller.js';
 import { onClientNotice } from './client-notices.js';
@@ -128,7 +127,7 @@ export class Dispatcher {
     switch (method) {
       case 'ping':
         exchange.watcher?.onIdentified('ping', '', '');
-        answer(exchange, resultMessage(idOf(exchange, message), '{}'));
+        answer(exchange, resultMessage(idSpanOf(exchange, message), '{}'));
         break;
       case 'initialize':
         refuseMessage(exchange, refusals.alreadyInitialized, message);
@@ -162,7 +161,7 @@ export class Dispatcher {
       this.#relayUnknown(virtualHost, session, exchange, message);
       return;
     }
-    const id = idOf(exchange, message);
+    const id = idSpanOf(exchange, message);
     if (!hasRoom(session, exchange, id)) return;
     const search = new MethodSearch(this.#context, { session, exchange, id, backends }, () =>
       // The session's config may have changed by now.
@@ -176,7 +175,7 @@ export class Dispatcher {
     const backend = backendOfMethod(session.upstreams, virtualHost, method);
     if (backend === undefined) {
       exchange.watcher?.onIdentified(method, '', '');
-      answerError(exchange, idOf(exchange, message), methodNotFound(method));
+      answerError(exchange, idSpanOf(exchange, message), methodNotFound(method));
     } else {
       const outgoing = { body: exchange.request.body };
       const target: Target = { backend, outgoing, bareName: '', gate: undefined, uriPlaces: 0, taskPlaces: 0 };
@@ -186,7 +185,7 @@ export class Dispatcher {
 
   #setLogLevel({ virtualHost }: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
     exchange.watcher?.onIdentified(message.method, '', '');
-    const id = idOf(exchange, message);
+    const id = idSpanOf(exchange, message);
     if (!hasRoom(session, exchange, id)) return;
     const plan = { session, virtualHost, exchange, id, message };
     if (!trySetLogLevel(this.#context, plan)) answerError(exchange, id, methodNotFound(message.method));
@@ -210,7 +209,7 @@ export class Dispatcher {
     form: RequestForm,
   ): void {
     exchange.watcher?.onIdentified(kind.method, '', '');
-    const id = idOf(exchange, message);
+    const id = idSpanOf(exchange, message);
     if (message.cursorStart !== -1) {
       // Lists are returned complete, so no cursor was ever issued (S35).
       answerOwnError(exchange, id, { code: rpcCodes.invalidParams, message: 'Invalid cursor' }, form);
@@ -255,7 +254,7 @@ export class Dispatcher {
     if ('error' in target) {
       exchange.watcher?.onIdentified(method, '', reading.name, reading.nameKind);
       const isUndeclared = target.capability !== 0 && session.upstreams.declares(target.capability) === 'no';
-      answerOwnError(exchange, idOf(exchange, message), isUndeclared ? methodNotFound(method) : target.error, form);
+      answerOwnError(exchange, idSpanOf(exchange, message), isUndeclared ? methodNotFound(method) : target.error, form);
       return;
     }
     this.#relayTo(target, reading, session, exchange, message, form);
@@ -293,7 +292,7 @@ export class Dispatcher {
     form: RequestForm,
   ): void {
     exchange.watcher?.onIdentified(message.method, '', FIND_TOOLS, 'tool');
-    const id = idOf(exchange, message);
+    const id = idSpanOf(exchange, message);
     const question = readQuestion(exchange.request.body, message);
     if (typeof question === 'string') return answerToolError(exchange, message, question, form);
     if (!hasRoom(session, exchange, id)) return;
@@ -313,7 +312,7 @@ export class Dispatcher {
   ): void {
     const { backend, outgoing, bareName, gate, uriPlaces, taskPlaces } = target;
     const { method } = message;
-    const id = idOf(exchange, message);
+    const id = idSpanOf(exchange, message);
     exchange.watcher?.onIdentified(method, backend.name, name, nameKind);
     if (!hasRoom(session, exchange, id)) return;
     const upstream = session.upstream(backend);
@@ -353,8 +352,3 @@ export class Dispatcher {
 
 type Named = Pick<TargetReading, 'name' | 'nameKind'>;
 const UNNAMED: Named = { name: '', nameKind: '' };
-
-/** Where the request's id is in its body. */
-export function idOf(exchange: Exchange, message: ClientMessage): IdSpan {
-  return { bytes: exchange.request.body, start: message.idStart, end: message.idEnd };
-}

@@ -1,6 +1,7 @@
 // Builds the gateway's own JSON-RPC answers, and gives any answer to the caller in a form that it accepts.
 import { randomUUID } from 'node:crypto';
 import { encodeEvent } from '../../protocol/event-stream.js';
+import type { ClientMessage } from '../../protocol/json-rpc.js';
 import { limits } from '../../shared/limits.js';
 import type { Refusal } from '../../shared/refusals.js';
 import { rpcCodes } from '../../shared/refusals.js';
@@ -76,6 +77,11 @@ export function consentMissing(backendName: string, url: string | undefined, isE
   };
   const elicitation = { mode: 'url', elicitationId: randomUUID(), url, message: wanted.message };
   return { ...wanted, data: { elicitations: [elicitation] } };
+}
+
+/** Where the request's id is in its body. */
+export function idSpanOf(exchange: Exchange, message: ClientMessage): IdSpan {
+  return { bytes: exchange.request.body, start: message.idStart, end: message.idEnd };
 }
 
 /** A result message; `result` is JSON. The id is copied byte for byte. */

@@ -31,9 +31,9 @@ export function mirrorIn(headers: readonly string[], protocolVersion: string): M
     if (!header.startsWith('mcp-')) continue;
     const value = withoutSpace(headers[i + 1]!);
     if (header === 'mcp-method') {
-      method = joined(method, value);
+      method = combinedHeader(method, value);
     } else if (header === 'mcp-name') {
-      name = joined(name, value);
+      name = combinedHeader(name, value);
     } else if (header.startsWith(PARAMETER)) {
       params ??= [];
       bytes += header.length + Buffer.byteLength(value);
@@ -45,14 +45,14 @@ export function mirrorIn(headers: readonly string[], protocolVersion: string): M
 }
 
 /** Combines a header that comes twice with different values as HTTP does, into one that has both: it then agrees with no body. */
-export function joined(present: string, value: string): string {
+export function combinedHeader(present: string, value: string): string {
   return present === '' || present === value ? value : `${present}, ${value}`;
 }
 
 function addParam(params: string[], header: string, value: string): void {
   for (let i = 0; i < params.length; i += 2) {
     if (params[i] !== header) continue;
-    params[i + 1] = joined(params[i + 1]!, value);
+    params[i + 1] = combinedHeader(params[i + 1]!, value);
     return;
   }
   params.push(header, value);

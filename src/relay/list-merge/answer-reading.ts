@@ -8,7 +8,7 @@ import type { ShareBound } from '../../shared/share.js';
 import type { LentPage } from './lent-page.js';
 import type { ListMemory } from './list-memory.js';
 import type { ListPool, ThreadFailure } from './list-pool.js';
-import { handOver, inOwnMemory, joined, type ReadOutcome } from './thread-tasks.js';
+import { handOver, inOwnMemory, joinedPieces, type ReadOutcome } from './thread-tasks.js';
 
 /** A page that the thread keeps. */
 export interface KeptPage {
@@ -99,7 +99,7 @@ export class AnswerReading {
   ): void {
     const isWhole = this.#key === undefined && this.#failure === undefined && this.#untaken.length === 0;
     if (isWhole && bytesOf(pieces) <= inlineBytesMax) {
-      done(readListAnswer(joined(pieces), id, this.#kind, this.#isModern));
+      done(readListAnswer(joinedPieces(pieces), id, this.#kind, this.#isModern));
       return;
     }
     this.#take(pieces, (owned) => {

@@ -10,7 +10,7 @@ import { CALL_TOOL, FIND_TOOLS } from '../message/search-tool-names.js';
 import { mergedItems, mergeLists, type BackendPages } from './merge.js';
 import {
   inOwnMemory,
-  joined,
+  joinedPieces,
   receivedPage,
   type AppendTask,
   type CatalogueOutcome,
@@ -64,7 +64,7 @@ export class ListKeeper {
 
   read(task: ReadTask): ReadOutcome {
     this.append(task);
-    const answer = joined(this.#answers.get(task.key) ?? []);
+    const answer = joinedPieces(this.#answers.get(task.key) ?? []);
     this.#answers.delete(task.key);
     this.#garbageBytes += answer.length;
     if (answer.length !== task.bytes) throw new Error('pieces of an answer were lost');

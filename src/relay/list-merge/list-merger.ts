@@ -21,11 +21,11 @@ import { LargeList, SmallList, type MergedList } from './merged-list.js';
 import { PartMemory } from './part-memory.js';
 import {
   handOver,
-  joined,
+  joinedPieces,
   sentPage,
   type CatalogueOutcome,
   type FindTask,
-  type Handover,
+  type ThreadMessage,
   type LentRef,
   type MergeTask,
   type PagesTask,
@@ -133,7 +133,7 @@ export class ListMerger {
   /** Searches a catalogue. @param done gets the whole answer. */
   find(subject: string, task: FindTask, done: (answer: Buffer | ThreadFailure) => void): void {
     this.#pool.run(subject, 'find', handOver(task), limits.listTaskMsMax, (outcome) =>
-      done(typeof outcome === 'string' ? outcome : joined([outcome.memory])),
+      done(typeof outcome === 'string' ? outcome : joinedPieces([outcome.memory])),
     );
   }
 
@@ -198,7 +198,7 @@ export class ListMerger {
     return this.#pool.close();
   }
 
-  #task(key: number, job: MergeJob<ReadPage>): Handover<MergeTask> {
+  #task(key: number, job: MergeJob<ReadPage>): ThreadMessage<MergeTask> {
     const views: ArrayBufferView[] = [];
     return handOver({ ...this.#pagesTask(key, job, views), frame: job.frame }, views);
   }
@@ -235,12 +235,12 @@ function isOnLoop(job: GrantJob<ReadPage>): job is GrantJob {
 function sentOrKept(page: ReadPage, views: ArrayBufferView[]): number | LentRef | SentPage {
   if (page instanceof LentPage) return { lentKey: page.key };
   if (isKept(page)) return page.key;
-  const sent = sentPage(page.isShared === true ? copied(page) : page);
+  const sent = sentPage(page.isShared === true ? copiedPage(page) : page);
   views.push(sent.bytes, sent.spans);
   return sent;
 }
 
-function copied({ bytes, spans }: ListPage): ListPage {
+function copiedPage({ bytes, spans }: ListPage): ListPage {
   return { bytes: Buffer.from(bytes), spans: Int32Array.from(spans) };
 }
 

@@ -7,12 +7,12 @@ import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { FairQueue } from '../../shared/fair-queue.js';
 import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
-import type { Handover, ThreadTask, ThreadTasks } from './thread-tasks.js';
+import type { ThreadMessage, ThreadTask, ThreadTasks } from './thread-tasks.js';
 
 /** `overdue`: not done in time. `failed`: the thread died during the task, or what the task needs was lost with an earlier thread. */
 export type ThreadFailure = 'overdue' | 'failed';
 
-type Outcome<Name extends keyof ThreadTasks> = ThreadTasks[Name]['outcome'];
+type TaskOutcome<Name extends keyof ThreadTasks> = ThreadTasks[Name]['outcome'];
 
 /** A task to be done when its turn comes. */
 interface Job {
@@ -58,9 +58,9 @@ export class ListPool {
   run<Name extends keyof ThreadTasks>(
     subject: string,
     name: Name,
-    { message, memory }: Handover<ThreadTasks[Name]['task']>,
+    { message, memory }: ThreadMessage<ThreadTasks[Name]['task']>,
     withinMs: number,
-    done: (outcome: Outcome<Name> | ThreadFailure) => void,
+    done: (outcome: TaskOutcome<Name> | ThreadFailure) => void,
   ): void {
     let isOverdue = false;
     const deadline = this.#deadlines.after(withinMs, () => {
@@ -73,7 +73,7 @@ export class ListPool {
       memory,
       finish: (outcome) => {
         deadline.cancel();
-        if (!isOverdue) done(outcome as Outcome<Name> | ThreadFailure);
+        if (!isOverdue) done(outcome as TaskOutcome<Name> | ThreadFailure);
       },
     });
   }

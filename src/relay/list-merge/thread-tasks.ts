@@ -7,7 +7,7 @@ import type { UnavailableBackend } from '../message/unavailable.js';
 import type { AnswerFrame } from '../exchange/answer-frame.js';
 
 /** A message to another thread, and the memory in it that is transferred. */
-export interface Handover<Message> {
+export interface ThreadMessage<Message> {
   readonly message: Message;
   readonly memory: readonly ArrayBuffer[];
 }
@@ -139,7 +139,7 @@ export interface DropTask {
   readonly keys: readonly number[];
 }
 
-export function handOver<Message>(message: Message, views: readonly ArrayBufferView[] = []): Handover<Message> {
+export function handOver<Message>(message: Message, views: readonly ArrayBufferView[] = []): ThreadMessage<Message> {
   return { message, memory: views.map(({ buffer }) => buffer as ArrayBuffer) };
 }
 
@@ -158,7 +158,7 @@ export function inOwnMemory(bytes: Uint8Array): Uint8Array {
 }
 
 /** The pieces as one buffer. */
-export function joined(pieces: readonly Uint8Array[]): Buffer {
+export function joinedPieces(pieces: readonly Uint8Array[]): Buffer {
   const [first] = pieces;
   return pieces.length === 1 && first !== undefined ? asBuffer(first) : Buffer.concat(pieces);
 }

@@ -11,8 +11,7 @@ import type { Account } from '../../shared/accounts.js';
 import type { Deadline } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import { rpcCodes } from '../../shared/refusals.js';
-import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
-import { answer, answerError, errorMessage, resultMessage, type RpcError } from '../exchange/answers.js';
+import { answer, answerError, errorMessage, idSpanOf, resultMessage, type RpcError } from '../exchange/answers.js';
 import type { BackendRequests } from '../asking/backend-requests.js';
 import type { Caller } from '../exchange/caller.js';
 import { partsOf } from '../message/edits.js';
@@ -177,7 +176,7 @@ export class HeldCall {
     this.#deadline = this.#calls.deadlines.after(limits.heldCallMsMax, () => this.#onTimeUp());
     const { request: first } = this.#caller.exchange;
     request.pauseWith(
-      resultMessage(idOf(present), result),
+      resultMessage(idSpanOf(present.exchange, present.message), result),
       new HeldAnswer(first, (...given) => this.#onAnswer(...given)),
     );
   }
@@ -186,14 +185,17 @@ export class HeldCall {
   #onAnswer(status: number, message: Buffer | undefined): void {
     if (!this.#transition('held', 'answered')) return;
     this.#questions.clear();
-    this.#answer = { status, message: message ?? errorMessage(idOf(this.#caller), ANSWER_LOST) };
+    this.#answer = {
+      status,
+      message: message ?? errorMessage(idSpanOf(this.#caller.exchange, this.#caller.message), ANSWER_LOST),
+    };
     this.#plan.account.requestBytes.take(this.#answer.message.length);
     this.#keptBytes += this.#answer.message.length;
   }
 
   #giveAnswer(status: number, message: Buffer): void {
     const { exchange } = this.#caller;
-    const id = idOf(this.#caller);
+    const id = idSpanOf(this.#caller.exchange, this.#caller.message);
     const own = readBackendMessage(message);
     if (own === undefined) {
       answerError(exchange, id, ANSWER_LOST);
@@ -247,11 +249,6 @@ export class HeldCall {
     this.#state = to;
     return true;
   }
-}
-
-/** The id of the present caller's request. */
-export function idOf({ exchange, message }: PresentCaller): IdSpan {
-  return { bytes: exchange.request.body, start: message.idStart, end: message.idEnd };
 }
 
 /** A backend's request in the form of an input request; `undefined` for one that no modern client can be asked. */

@@ -8,11 +8,11 @@ import { BoundedCounts } from '../../shared/bounded-counts.js';
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import { rpcCodes } from '../../shared/refusals.js';
-import { answerError, type RpcError } from '../exchange/answers.js';
+import { answerError, idSpanOf, type RpcError } from '../exchange/answers.js';
 import type { Caller } from '../exchange/caller.js';
 import type { Exchange } from '../exchange/exchange.js';
 import { argumentsIn } from '../message/call-arguments.js';
-import { HeldCall, idOf, type HeldCallPlan } from './held-call.js';
+import { HeldCall, type HeldCallPlan } from './held-call.js';
 import { headersHash } from './headers-hash.js';
 import { modernError } from './modern-errors.js';
 import {
@@ -142,7 +142,7 @@ export class HeldCalls {
       const answers = tape && answersIn(tape, bytes);
       // Another retry may have been faster. A retry whose caller has gone does not use up the round.
       if (!call.isAt(place)) this.#fail(exchange, message);
-      else if (answers === undefined) answerError(exchange, idOf({ exchange, message }), ANSWERS_INVALID);
+      else if (answers === undefined) answerError(exchange, idSpanOf(exchange, message), ANSWERS_INVALID);
       else if (!exchange.isAborted) call.goOn({ exchange, message }, answers);
     });
   }
@@ -153,7 +153,7 @@ export class HeldCalls {
 
   #refuse(exchange: Exchange, message: ClientMessage, error: RpcError): void {
     exchange.watcher?.onIdentified(message.method, '', '');
-    answerError(exchange, idOf({ exchange, message }), modernError(error));
+    answerError(exchange, idSpanOf(exchange, message), modernError(error));
   }
 }
 

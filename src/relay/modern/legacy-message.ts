@@ -39,21 +39,21 @@ function editsOf(body: Buffer, message: ClientMessage, putIn: Buffer): Edit[] {
   return edits;
 }
 
-interface Span {
+interface ByteRange {
   readonly start: number;
   readonly end: number;
 }
 
 /** Adjacent members are cut as one, because each cut takes one comma with it. */
 function cutEnvelope(body: Buffer, envelope: ModernEnvelope, edits: Edit[]): void {
-  const values: Span[] = [];
+  const values: ByteRange[] = [];
   addMember(values, envelope.protocolVersionStart, envelope.protocolVersionEnd);
   addMember(values, envelope.capabilitiesStart, envelope.capabilitiesEnd);
   addMember(values, envelope.clientInfoStart, envelope.clientInfoEnd);
   addMember(values, envelope.logLevelStart, envelope.logLevelEnd);
   addMember(values, envelope.requestStateStart, envelope.requestStateEnd);
   addMember(values, envelope.inputResponsesStart, envelope.inputResponsesEnd);
-  let cut: Span | undefined;
+  let cut: ByteRange | undefined;
   for (const value of values) {
     const start = memberStart(body, value.start);
     const isBeside = cut !== undefined && nextMember(body, cut.end) === start;
@@ -63,7 +63,7 @@ function cutEnvelope(body: Buffer, envelope: ModernEnvelope, edits: Edit[]): voi
   if (cut !== undefined) edits.push(withComma(body, cut));
 }
 
-function addMember(values: Span[], start: number, end: number): void {
+function addMember(values: ByteRange[], start: number, end: number): void {
   if (start !== -1) addInOrder(values, { start, end });
 }
 
@@ -79,7 +79,7 @@ function nextMember(body: Buffer, end: number): number {
   return body[at] === COMMA ? pastBlanks(body, at + 1) : -1;
 }
 
-function withComma(body: Buffer, { start, end }: Span): Edit {
+function withComma(body: Buffer, { start, end }: ByteRange): Edit {
   const behind = pastBlanks(body, end);
   if (body[behind] === COMMA) return { start, end: behind + 1, putIn: NOTHING };
   let before = start - 1;

@@ -9,15 +9,15 @@ import { rpcCodes } from '../../shared/refusals.js';
 import type { ReadHost } from '../../user-config/current-host.js';
 import { OWN_INTRODUCTION } from '../../upstream/session/client-introduction.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
-import { answerError, refuse } from '../exchange/answers.js';
+import { answerError, idSpanOf, refuse } from '../exchange/answers.js';
 import type { Caller } from '../exchange/caller.js';
-import { idOf, type Dispatcher } from '../dispatch/dispatcher.js';
+import type { Dispatcher } from '../dispatch/dispatcher.js';
 import type { Exchange } from '../exchange/exchange.js';
 import { Session } from '../session/session.js';
 import type { Sessions } from '../session/sessions.js';
 import { readListenFilter } from '../message/listen-filter.js';
 import { Listening } from './listening.js';
-import { capabilityMissing, statusOf } from './modern-errors.js';
+import { capabilityMissing, httpStatusOf } from './modern-errors.js';
 import { declaresTasks, TASKS_REQUIRED } from './tasks-extension.js';
 
 export interface ListeningsParts {
@@ -46,14 +46,14 @@ export class Listenings {
     const { context, sessions, accounts, dispatcher, readHost } = this.#parts;
     const { subject, virtualHost } = caller;
     const filter = readListenFilter(exchange.request.body, message);
-    const id = idOf(exchange, message);
+    const id = idSpanOf(exchange, message);
     if (typeof filter === 'string')
       return answerError(exchange, id, {
         code: rpcCodes.invalidParams,
         message: `Invalid params of subscriptions/listen: ${filter}`,
       });
     if (filter.wantsTasks === true && !declaresTasks(exchange.request.body, envelope))
-      return answerError(exchange, id, capabilityMissing(TASKS_REQUIRED), statusOf(rpcCodes.capabilityMissing));
+      return answerError(exchange, id, capabilityMissing(TASKS_REQUIRED), httpStatusOf(rpcCodes.capabilityMissing));
     if (exchange.request.answerForms === 'json') return answerError(exchange, id, JSON_ALONE);
     if (this.#isDraining || !this.#counts.tryAdd(subject))
       return answerError(exchange, id, this.#isDraining ? DRAINING : TOO_MANY);

@@ -9,9 +9,17 @@ import type { ModernEnvelope } from '../../protocol/modern-envelope.js';
 import { MODERN_PROTOCOL_VERSION } from '../../protocol/protocol-versions.js';
 import { rpcCodes } from '../../shared/refusals.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
-import { accept, answerError, CANCELLED, methodNotFound, refuse, type RpcError } from '../exchange/answers.js';
+import {
+  accept,
+  answerError,
+  CANCELLED,
+  idSpanOf,
+  methodNotFound,
+  refuse,
+  type RpcError,
+} from '../exchange/answers.js';
 import type { Caller } from '../exchange/caller.js';
-import { idOf, type Dispatcher } from '../dispatch/dispatcher.js';
+import type { Dispatcher } from '../dispatch/dispatcher.js';
 import type { ServedEras } from '../exchange/era.js';
 import type { Exchange } from '../exchange/exchange.js';
 import { answerToolError } from '../lists/find-tools.js';
@@ -27,7 +35,13 @@ import type { HeldCalls } from './held-calls.js';
 import type { Leases } from './leases.js';
 import type { Listenings } from './listenings.js';
 import { mirrorFault, versionContradiction } from './mirror-check.js';
-import { capabilityMissing, envelopeInvalid, headerMismatch, statusOf, versionUnsupported } from './modern-errors.js';
+import {
+  capabilityMissing,
+  envelopeInvalid,
+  headerMismatch,
+  httpStatusOf,
+  versionUnsupported,
+} from './modern-errors.js';
 import { ModernForm } from './modern-form.js';
 
 /** Lists, and requests that concern no single backend; the methods that go to one backend are in relay/request/targets.ts. */
@@ -147,7 +161,7 @@ export class ModernDoor {
         session: lease,
         virtualHost,
         exchange,
-        id: idOf(exchange, message),
+        id: idSpanOf(exchange, message),
         eras,
       });
       return;
@@ -181,6 +195,6 @@ function errorOf(exchange: Exchange, message: ClientMessage, envelope: ModernEnv
 }
 
 function refuseAs(exchange: Exchange, message: ClientMessage, error: RpcError, envelopeStatus: number): void {
-  const status = error.code === rpcCodes.invalidParams ? envelopeStatus : statusOf(error.code);
-  answerError(exchange, idOf(exchange, message), error, status);
+  const status = error.code === rpcCodes.invalidParams ? envelopeStatus : httpStatusOf(error.code);
+  answerError(exchange, idSpanOf(exchange, message), error, status);
 }

@@ -36,7 +36,7 @@ export function envelopeInvalid(fault: string): RpcError {
  * The HTTP status for an error of the gateway's. An error that the same request would always get has a status of its own, for those who
  * see only HTTP.
  */
-export function statusOf(code: number): number {
+export function httpStatusOf(code: number): number {
   switch (code) {
     case rpcCodes.methodNotFound:
       return 404;

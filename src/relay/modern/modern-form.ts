@@ -15,7 +15,7 @@ import type { OwnIds } from '../../upstream/own-ids.js';
 import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
 import { modernHead } from '../../upstream/session/modern-request.js';
-import type { RpcError } from '../exchange/answers.js';
+import { idSpanOf, type RpcError } from '../exchange/answers.js';
 import { partsOf, type Edit } from '../message/edits.js';
 import type { ResultExtras } from '../exchange/answer-frame.js';
 import type { Exchange } from '../exchange/exchange.js';
@@ -28,13 +28,13 @@ import { disagreement, headersOf, valuesIn } from '../message/mirrored-params.js
 import { mayAskForInput } from '../request/targets.js';
 import { argumentsIn } from '../message/call-arguments.js';
 import { legacyMessage } from './legacy-message.js';
-import { ENDING, idOf, type HeldCall, type PresentCaller } from './held-call.js';
+import { ENDING, type HeldCall, type PresentCaller } from './held-call.js';
 import { CALL_OVER, nameIn, type HeldCalls } from './held-calls.js';
 import { headersHash } from './headers-hash.js';
 import { headerText } from './mirror-check.js';
 import { argumentsHash, type StateOrigin } from './request-state.js';
 import { logSeverityIn } from './envelope-check.js';
-import { capabilityMissing, headerMismatch, modernError, statusOf, statusOfBackends } from './modern-errors.js';
+import { capabilityMissing, headerMismatch, httpStatusOf, modernError, statusOfBackends } from './modern-errors.js';
 import {
   inputRequiredResult,
   isTaskHandle,
@@ -150,7 +150,7 @@ export class ModernForm implements RequestForm, AskedAside {
   }
 
   callersId(first: IdSpan): IdSpan {
-    return this.#held === undefined ? first : idOf(this.#held.caller);
+    return this.#held === undefined ? first : idSpanOf(this.#held.caller.exchange, this.#held.caller.message);
   }
 
   /**
@@ -290,6 +290,6 @@ export class ModernForm implements RequestForm, AskedAside {
   }
 
   statusOf({ code }: RpcError): number {
-    return statusOf(code);
+    return httpStatusOf(code);
   }
 }

@@ -9,7 +9,7 @@ import type { UpstreamSessionRecord } from '../../upstream/session/upstream-sess
 import type { Session } from './session.js';
 
 /** `undefined` unless it is open and another process could continue it: one over HTTP+SSE is bound to the process with its stream. */
-export function recordOf({ record, backend }: UpstreamSession): UpstreamRecord | undefined {
+export function upstreamRecordOf({ record, backend }: UpstreamSession): UpstreamRecord | undefined {
   const { name, target, transport } = backend;
   if (record === undefined || transport === 'SSE') return undefined;
   const { sessionId, protocolVersion, capabilities } = record;

@@ -1,5 +1,5 @@
 // The upstream sessions of one downstream session: one with each backend of the config applied last, made on first use.
-import { recordOf } from './recorded-upstreams.js';
+import { upstreamRecordOf } from './recorded-upstreams.js';
 import { eraOfVersion } from '../../protocol/protocol-versions.js';
 import { limits } from '../../shared/limits.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../../user-config/compiled-config.js';
@@ -98,7 +98,7 @@ export class SessionUpstreams {
     return [...this.#byBackend].map(([name, upstream]) => {
       const backend = virtualHost.backends.get(name);
       const before = upstream.backend;
-      if (backend !== undefined && isSamePlace(backend, before)) {
+      if (backend !== undefined && isSameTarget(backend, before)) {
         upstream.reconfigure(backend);
         return { upstream, before };
       }
@@ -112,7 +112,7 @@ export class SessionUpstreams {
   recorded(): UpstreamRecord[] {
     const records: UpstreamRecord[] = [];
     for (const upstream of this.#byBackend.values()) {
-      const record = recordOf(upstream);
+      const record = upstreamRecordOf(upstream);
       if (record !== undefined) records.push(record);
     }
     return records;
@@ -126,7 +126,7 @@ export class SessionUpstreams {
   }
 }
 
-function isSamePlace(one: CompiledBackend, other: CompiledBackend): boolean {
+function isSameTarget(one: CompiledBackend, other: CompiledBackend): boolean {
   return (
     one.target.origin === other.target.origin &&
     one.target.path === other.target.path &&

@@ -21,7 +21,7 @@ import { NO_HEADERS, STREAM_HEADERS } from './answer-head.js';
 import type { EdgeContext } from './edge-context.js';
 import { EdgeHeads } from './edge-heads.js';
 import type { HttpResponse } from './http-library.js';
-import { PartWriter, type Handover } from './part-writer.js';
+import { PartWriter, type WriteProgress } from './part-writer.js';
 import { ReaderWatch } from './reader-watch.js';
 import { forgetHeaders, type RequestHead } from './request-head.js';
 import { StreamWriter } from './stream-writer.js';
@@ -211,7 +211,7 @@ export class EdgeExchange extends EdgeHeads implements Exchange {
     this.res.cork(() => {
       this.writeHead(status, contentType, sessionId, headers);
       this.writeCloseHeader();
-      isTaken = this.#onHandover(parts.write(body));
+      isTaken = this.#onProgress(parts.write(body));
     });
     if (!isTaken) this.#roomOfAnswer().countUnread(body.length);
   }
@@ -237,21 +237,21 @@ export class EdgeExchange extends EdgeHeads implements Exchange {
         this.writeCloseHeader();
         this.#headDue = undefined;
       }
-      hasRoom = this.#onHandover(this.#parts?.write(part) ?? 'room');
+      hasRoom = this.#onProgress(this.#parts?.write(part) ?? 'room');
     });
     return hasRoom;
   }
 
   /** @returns whether there is room for more. `onWritable` is called until everything was taken. */
-  #onHandover(handover: Handover): boolean {
-    if (handover === 'complete') this.#finish(this.#state, 'whole');
-    else this.#watched(handover === 'room');
-    return handover !== 'full';
+  #onProgress(progress: WriteProgress): boolean {
+    if (progress === 'complete') this.#finish(this.#state, 'whole');
+    else this.#watched(progress === 'room');
+    return progress !== 'full';
   }
 
   #onBodyWritable(offset: number): boolean {
     this.#watch?.noteProgress();
-    const hasRoom = this.#onHandover(this.#parts?.tryMore(offset) ?? 'room');
+    const hasRoom = this.#onProgress(this.#parts?.tryMore(offset) ?? 'room');
     if (hasRoom && this.#state === 'body') this.onDrain?.();
     return hasRoom;
   }
@@ -296,7 +296,7 @@ export class EdgeExchange extends EdgeHeads implements Exchange {
     const offset = this.res.getWriteOffset();
     let hasRoom = false;
     this.res.cork(() => {
-      hasRoom = this.#onHandover(this.#parts?.tryMore(offset) ?? 'room');
+      hasRoom = this.#onProgress(this.#parts?.tryMore(offset) ?? 'room');
     });
     if (hasRoom && this.#state === 'body') this.onDrain?.();
     return hasRoom || this.#state === 'done' || this.res.getWriteOffset() > offset;

@@ -13,7 +13,7 @@ import { untilQuietTurn } from '../../shared/quiet-turn.js';
 import { refusals, type Refusal } from '../../shared/refusals.js';
 import type { EdgeContext } from './edge-context.js';
 import { EdgeExchange } from './edge-exchange.js';
-import type { HttpApp, HttpLibrary, HttpListener, HttpRequest, HttpResponse } from './http-library.js';
+import type { HttpLibrary, HttpListener, HttpRequest, HttpResponse, HttpRouter } from './http-library.js';
 import { readHead } from './request-head.js';
 import { RequestIds } from '../../shared/request-ids.js';
 
@@ -145,7 +145,7 @@ export class Edge {
   }
 
   async #listenOn(listener: HttpListener, isTls: boolean, { host, port }: ListenAddress): Promise<void> {
-    this.#route(listener.app, isTls);
+    this.#route(listener.router, isTls);
     if (this.#options.drainNoticeMs > 0) listener.onConnection((change) => void (this.#connectionCount += change));
     const close = await listener.listen(host, port);
     if (close === undefined) {
@@ -154,12 +154,12 @@ export class Edge {
     this.#closers.push(close);
   }
 
-  #route(app: HttpApp, isTls: boolean): void {
+  #route(router: HttpRouter, isTls: boolean): void {
     const { pathPrefix } = this.#options;
-    app.any(`${pathPrefix}/servers/:virtualHostId/mcp`, (res, req) => this.#onMcp(res, req, isTls));
-    app.get(`${pathPrefix}/health`, (res) => this.#onHealth(res, false));
-    app.head(`${pathPrefix}/health`, (res) => this.#onHealth(res, true));
-    if (this.#options.protectedResource.authorizationServers.length > 0) this.#routeMetadata(app, isTls);
+    router.any(`${pathPrefix}/servers/:virtualHostId/mcp`, (res, req) => this.#onMcp(res, req, isTls));
+    router.get(`${pathPrefix}/health`, (res) => this.#onHealth(res, false));
+    router.head(`${pathPrefix}/health`, (res) => this.#onHealth(res, true));
+    if (this.#options.protectedResource.authorizationServers.length > 0) this.#routeMetadata(router, isTls);
     for (const endpoint of this.#endpoints) {
       const pattern = `${pathPrefix}${endpoint.path}/:parameter`;
       const onEndpoint = (res: HttpResponse, req: HttpRequest): void => {
@@ -168,20 +168,20 @@ export class Edge {
         const exchange = isGet ? this.#exchangeOfAny(res, req, isTls) : this.#exchange(res, req, isTls, 'POST');
         this.#handler.onEndpoint(endpoint, exchange, parameter);
       };
-      app[endpoint.method === 'GET' ? 'get' : 'post'](pattern, onEndpoint);
-      if (endpoint.method === 'GET') app.head(pattern, onEndpoint);
+      router[endpoint.method === 'GET' ? 'get' : 'post'](pattern, onEndpoint);
+      if (endpoint.method === 'GET') router.head(pattern, onEndpoint);
     }
-    app.any('/*', (res, req) => {
+    router.any('/*', (res, req) => {
       this.#handler.onRefused(this.#exchangeOfAny(res, req, isTls), refusals.pathUnknown);
     });
   }
 
-  #routeMetadata(app: HttpApp, isTls: boolean): void {
+  #routeMetadata(router: HttpRouter, isTls: boolean): void {
     const onMetadata = (res: HttpResponse, req: HttpRequest): void =>
       this.#handler.onMetadata(this.#exchangeOfAny(res, req, isTls), req.getMethod() === 'options');
     for (const path of ['', `${this.#options.pathPrefix}/servers/:virtualHostId/mcp`]) {
       const pattern = `${METADATA_PATH}${path}`;
-      app.get(pattern, onMetadata).head(pattern, onMetadata).options(pattern, onMetadata);
+      router.get(pattern, onMetadata).head(pattern, onMetadata).options(pattern, onMetadata);
     }
   }
 

@@ -36,12 +36,12 @@ export interface HttpResponse {
 export type HttpHandler = (res: HttpResponse, req: HttpRequest) => void;
 
 /** The routes of one listener: the first match takes a request. In a pattern, `:name` matches a segment and a final `*` the rest. */
-export interface HttpApp {
-  any(pattern: string, handler: HttpHandler): HttpApp;
-  get(pattern: string, handler: HttpHandler): HttpApp;
-  head(pattern: string, handler: HttpHandler): HttpApp;
-  post(pattern: string, handler: HttpHandler): HttpApp;
-  options(pattern: string, handler: HttpHandler): HttpApp;
+export interface HttpRouter {
+  any(pattern: string, handler: HttpHandler): HttpRouter;
+  get(pattern: string, handler: HttpHandler): HttpRouter;
+  head(pattern: string, handler: HttpHandler): HttpRouter;
+  post(pattern: string, handler: HttpHandler): HttpRouter;
+  options(pattern: string, handler: HttpHandler): HttpRouter;
 }
 
 export interface TlsFiles {
@@ -51,7 +51,7 @@ export interface TlsFiles {
 
 /** A listener without routes yet. */
 export interface HttpListener {
-  readonly app: HttpApp;
+  readonly router: HttpRouter;
   /** Reports every connection that is opened (1) or closed (-1). Call before `listen`. */
   onConnection(onChange: (change: number) => void): void;
   /** Resolves with a function that stops accepting connections and keeps the open ones; `undefined` if the address is unavailable. */

@@ -6,7 +6,7 @@ import { createServer as createTlsServer } from 'node:https';
 import { Server as NetServer, type Socket } from 'node:net';
 import { limits } from '../../shared/limits.js';
 import { refusals, type Refusal } from '../../shared/refusals.js';
-import type { HttpApp, HttpHandler, HttpLibrary, HttpListener, TlsFiles } from './http-library.js';
+import type { HttpHandler, HttpLibrary, HttpListener, HttpRouter, TlsFiles } from './http-library.js';
 import { NodeRequest, NodeResponse } from './node-response.js';
 import { statusLine } from './status-line.js';
 
@@ -37,7 +37,7 @@ interface Route {
   readonly handler: HttpHandler;
 }
 
-class NodeListener implements HttpListener, HttpApp {
+class NodeListener implements HttpListener, HttpRouter {
   readonly #server: Server;
   readonly #routes: Route[] = [];
   /** The unanswered request of each connection. */
@@ -65,7 +65,7 @@ class NodeListener implements HttpListener, HttpApp {
     );
   }
 
-  get app(): HttpApp {
+  get router(): HttpRouter {
     return this;
   }
 

@@ -6,7 +6,7 @@ import type { HttpResponse } from './http-library.js';
 const NOTHING = new Uint8Array(0);
 
 /** `room`: the part was taken, and another may follow. `full`: some of the part has to wait. `complete`: the whole answer was taken. */
-export type Handover = 'room' | 'full' | 'complete';
+export type WriteProgress = 'room' | 'full' | 'complete';
 
 export class PartWriter {
   readonly #res: HttpResponse;
@@ -32,13 +32,13 @@ export class PartWriter {
   }
 
   /** Call within a `cork`. */
-  write(part: Uint8Array): Handover {
+  write(part: Uint8Array): WriteProgress {
     this.#part = part;
     return this.tryMore(this.#partStart);
   }
 
   /** Call within a `cork` or from `onWritable`. @param offset in the answer: how much of it the library has taken. */
-  tryMore(offset: number): Handover {
+  tryMore(offset: number): WriteProgress {
     this.#takenBytes = offset;
     const [hasRoom, isComplete] = this.#res.tryEnd(this.#part.subarray(offset - this.#partStart), this.#answerBytes);
     if (isComplete) {

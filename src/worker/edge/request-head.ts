@@ -1,7 +1,7 @@
 // The head of a request, copied while the HTTP library's handler runs: the library's request object is unreadable
 // afterwards. Hot path: one pass over the headers, which also detects duplicates of headers that may come only once.
 import { NO_MIRROR, type MirrorHeaders } from '../../relay/exchange/exchange.js';
-import { joined, mirrorIn, mirrorOfVersion } from '../../relay/exchange/mirror-headers.js';
+import { combinedHeader, mirrorIn, mirrorOfVersion } from '../../relay/exchange/mirror-headers.js';
 import { NO_HEADERS } from './answer-head.js';
 import type { HttpRequest } from './http-library.js';
 
@@ -124,7 +124,7 @@ function takeHeader(name: string, value: string): void {
       current.accept = current.accept === '' ? value : `${current.accept},${value}`;
       break;
     case 'mcp-protocol-version':
-      current.protocolVersion = joined(current.protocolVersion, value);
+      current.protocolVersion = combinedHeader(current.protocolVersion, value);
       break;
     case 'last-event-id':
       current.lastEventId = value;

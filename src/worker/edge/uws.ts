@@ -85,7 +85,7 @@ export async function loadUwsLibrary(): Promise<HttpLibrary> {
       const onConnection = (onChange: (change: number) => void): void => {
         app.filter((_, change) => onChange(change));
       };
-      return { app, onConnection, listen };
+      return { router: app, onConnection, listen };
     },
   };
 }

@@ -18,7 +18,7 @@ export interface ForwardedIdentity {
   readonly virtualHostId: string;
 }
 
-export interface RequestHead extends Omit<ExchangeRequest, 'body'> {
+export interface ForwardedRequestHead extends Omit<ExchangeRequest, 'body'> {
   readonly hop: ForwardedIdentity;
   readonly bodyBytes: number;
 }
@@ -89,7 +89,7 @@ function mirrorOf(strings: readonly string[]): MirrorHeaders {
   return { protocolVersion, method, name, params };
 }
 
-export function readRequestHead(payload: Buffer): RequestHead {
+export function readRequestHead(payload: Buffer): ForwardedRequestHead {
   if (payload.length < 8) throw new StreamFault('request head too short');
   const method = METHODS[payload[4] as number];
   const answerForms = ANSWER_FORMS[payload[5] as number];

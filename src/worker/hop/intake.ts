@@ -8,7 +8,7 @@ import type { MessageMemory } from '../../shared/message-memory.js';
 import { HopBody } from './body.js';
 import { HopExchange } from './exchange.js';
 import { HopFault, StreamFault, type FrameKind } from './frames.js';
-import { readCredit, readRequestHead, type ForwardedIdentity, type RequestHead } from './heads.js';
+import { readCredit, readRequestHead, type ForwardedIdentity, type ForwardedRequestHead } from './heads.js';
 import { HopSocket, LINK_STREAM, type HopSocketHandler } from './socket.js';
 import { StreamTable } from './streams.js';
 
@@ -25,7 +25,7 @@ export type OnHopExchange = (hop: ForwardedIdentity, exchange: Exchange) => void
 /** A request whose body is incomplete. */
 interface ArrivingRequest {
   readonly stream: number;
-  readonly head: RequestHead;
+  readonly head: ForwardedRequestHead;
   readonly body: HopBody;
   isAborted: boolean;
 }
@@ -180,7 +180,7 @@ export class HopIntake implements HopSocketHandler {
 }
 
 /** Copies member by member: an object spread would cost more than parsing the whole head. */
-function requestOf(head: RequestHead, body: Buffer): ExchangeRequest {
+function requestOf(head: ForwardedRequestHead, body: Buffer): ExchangeRequest {
   return {
     method: head.method,
     sessionId: head.sessionId,

@@ -6,7 +6,7 @@ import { ListPool, type ThreadFailure } from '../../../src/relay/list-merge/list
 import { encodeRules, type ListRules, type RuledBackend } from '../../../src/user-config/list-rules.js';
 import { mergeLists, type MergeResult } from '../../../src/relay/list-merge/merge.js';
 import type { AnswerFrame } from '../../../src/relay/exchange/answer-frame.js';
-import { handOver, type Handover, type ThreadTasks } from '../../../src/relay/list-merge/thread-tasks.js';
+import { handOver, type ThreadMessage, type ThreadTasks } from '../../../src/relay/list-merge/thread-tasks.js';
 import type { UnavailableBackend } from '../../../src/relay/message/unavailable.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
 import { logInto } from '../../support/log-lines.js';
@@ -86,7 +86,7 @@ export async function takeList(pool: ListPool, key: number, bytes: number): Prom
 export function run<Name extends keyof ThreadTasks>(
   pool: ListPool,
   name: Name,
-  handover: Handover<ThreadTasks[Name]['task']>,
+  handover: ThreadMessage<ThreadTasks[Name]['task']>,
   withinMs = WITHIN_MS,
   subject = 'ada',
 ): Promise<Exclude<ThreadTasks[Name]['outcome'], ThreadFailure>> {
