@@ -8,7 +8,7 @@ import { UserTokens } from '../upstream/credentials/user-tokens.js';
 import type { LastFaults } from '../upstream/last-faults.js';
 import { Notices } from '../upstream/http/notices.js';
 import { OwnIds } from '../upstream/own-ids.js';
-import { Endpoints } from '../upstream/reach/endpoints.js';
+import { BackendEndpoints } from '../upstream/reach/backend-endpoints.js';
 import { Secrets } from '../upstream/credentials/secrets.js';
 import type { UpstreamContext } from '../upstream/upstream-context.js';
 import { listsChangedBy } from './list-merge/kept-lists.js';
@@ -46,7 +46,8 @@ export function createUpstreamContext(
       mode,
     },
     endpoints:
-      options.endpoints ?? new Endpoints({ http, deadlines, connectTimeoutMs: upstream.connectTimeoutMs, nowMs }),
+      options.endpoints ??
+      new BackendEndpoints({ http, deadlines, connectTimeoutMs: upstream.connectTimeoutMs, nowMs }),
     answerMemory: options.answerMemory ?? createMessageMemories(options.accounts, deadlines).answers,
     nowMs,
     onChanged: (backend, method) => merger.onChanged(backend, listsChangedBy(method)),

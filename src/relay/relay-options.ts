@@ -8,7 +8,7 @@ import type { DeadlineWheel } from '../shared/deadline-wheel.js';
 import type { Logger } from '../shared/logger.js';
 import type { MessageMemory } from '../shared/message-memory.js';
 import type { HttpUpstream } from '../upstream/http/http-upstream.js';
-import type { Endpoints } from '../upstream/reach/endpoints.js';
+import type { BackendEndpoints } from '../upstream/reach/backend-endpoints.js';
 import type { UpstreamFaultKind } from '../upstream/http/upstream-fault.js';
 import type { ReadHost } from '../user-config/current-host.js';
 import type { HeldCallsOptions } from './modern/held-calls.js';
@@ -22,7 +22,7 @@ export interface RelayOptions {
   readonly replies?: HttpUpstream;
   readonly deadlines: DeadlineWheel;
   /** What is already known about backends' endpoints; starts empty when not given. */
-  readonly endpoints?: Endpoints;
+  readonly endpoints?: BackendEndpoints;
   readonly upstream: UpstreamOptions;
   readonly answers: AnswerOptions;
   readonly eras: EraOptions;

@@ -42,7 +42,7 @@ import { Session } from './session/session.js';
 import { SlowRequests } from './in-flight/slow-requests.js';
 import { OWN_INTRODUCTION } from '../upstream/session/client-introduction.js';
 import { LastFaults, type LastFault } from '../upstream/last-faults.js';
-import type { OriginView } from '../upstream/reach/endpoints.js';
+import type { OriginView } from '../upstream/reach/backend-endpoints.js';
 import type { UpstreamContext } from '../upstream/upstream-context.js';
 
 /** A modern body, which needs no session, contains this word somewhere. */

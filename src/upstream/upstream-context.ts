@@ -6,7 +6,7 @@ import type { MessageMemory } from '../shared/message-memory.js';
 import type { HttpUpstream } from './http/http-upstream.js';
 import type { Notices } from './http/notices.js';
 import type { OwnIds } from './own-ids.js';
-import type { Endpoints } from './reach/endpoints.js';
+import type { BackendEndpoints } from './reach/backend-endpoints.js';
 import type { OAuthSourceMeans } from './credentials/oauth-source.js';
 import type { UpstreamFault } from './http/upstream-fault.js';
 
@@ -20,7 +20,7 @@ export interface UpstreamContext {
   /** Messages that a call may be waiting for. Separate from calls: otherwise they would wait for a connection that a call holds. */
   readonly replies: Notices;
   /** Which backends can be reached, and how. */
-  readonly endpoints: Endpoints;
+  readonly endpoints: BackendEndpoints;
   /** Ids of the requests that the gateway makes itself. */
   readonly ids: OwnIds;
   /** Where the credentials that backends require come from. */

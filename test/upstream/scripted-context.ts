@@ -9,8 +9,8 @@ import { ConnectLinks } from '../../src/upstream/credentials/connect-links.js';
 import { SecretKeys } from '../../src/secrets/secret-keys.js';
 import { UserTokens } from '../../src/upstream/credentials/user-tokens.js';
 import { Tokens } from '../../src/upstream/credentials/tokens.js';
-import { Endpoints } from '../../src/upstream/reach/endpoints.js';
-import type { Endpoint } from '../../src/upstream/reach/endpoint.js';
+import { BackendEndpoints } from '../../src/upstream/reach/backend-endpoints.js';
+import type { BackendEndpoint } from '../../src/upstream/reach/backend-endpoint.js';
 import type { UpstreamTarget } from '../../src/user-config/upstream-target.js';
 import type { UpstreamContext } from '../../src/upstream/upstream-context.js';
 import type { UpstreamFault, UpstreamFaultKind } from '../../src/upstream/http/upstream-fault.js';
@@ -37,7 +37,7 @@ export class ScriptedContext implements UpstreamContext {
   readonly deadlines: DeadlineWheel;
   readonly notices: Notices;
   readonly replies: Notices;
-  readonly endpoints: Endpoints;
+  readonly endpoints: BackendEndpoints;
   /** The next random number: at 0, delays with jitter have their full length. */
   random = 0;
   readonly ids = new OwnIds();
@@ -69,8 +69,8 @@ export class ScriptedContext implements UpstreamContext {
       ),
       mode: this.options.mode,
     };
-    this.endpoints = new (class extends Endpoints {
-      override of(target: UpstreamTarget): Endpoint {
+    this.endpoints = new (class extends BackendEndpoints {
+      override of(target: UpstreamTarget): BackendEndpoint {
         const endpoint = super.of(target);
         if (!isAsking()) endpoint.eras.tryAsk(nowMs());
         return endpoint;

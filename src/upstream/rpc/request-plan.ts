@@ -5,7 +5,7 @@ import type { Era } from '../../protocol/protocol-versions.js';
 import type { MessageMemory } from '../../shared/message-memory.js';
 import type { UpstreamTarget } from '../../user-config/upstream-target.js';
 import type { HttpUpstream, OutgoingMessage } from '../http/http-upstream.js';
-import type { Endpoint } from '../reach/endpoint.js';
+import type { BackendEndpoint } from '../reach/backend-endpoint.js';
 import type { UpstreamFault } from '../http/upstream-fault.js';
 
 /** The place of a JSON-RPC id in a message. */
@@ -50,7 +50,7 @@ export interface RequestPlan extends OutgoingMessage {
   readonly subject: string;
   readonly target: UpstreamTarget;
   /** Learns whether the target responds. */
-  readonly endpoint: Endpoint;
+  readonly endpoint: BackendEndpoint;
   readonly headers: readonly string[];
   readonly id: IdSpan;
   readonly deadlineMs: number;

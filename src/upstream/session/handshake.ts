@@ -12,7 +12,7 @@ import {
 } from '../../protocol/protocol-versions.js';
 import type { ClientIntroduction } from './client-introduction.js';
 import { plainRequest, type HttpUpstream, type UpstreamCall, type UpstreamHandler } from '../http/http-upstream.js';
-import { CONTENT_HEADERS, type Endpoint } from '../reach/endpoint.js';
+import { CONTENT_HEADERS, type BackendEndpoint } from '../reach/backend-endpoint.js';
 import type { UpstreamContext } from '../upstream-context.js';
 import {
   httpStatusFault,
@@ -60,7 +60,7 @@ const BEHIND_CLIENT_INFO = Buffer.from('}}');
 export interface HandshakePlan {
   readonly subject: string;
   readonly target: UpstreamTarget;
-  readonly endpoint: Endpoint;
+  readonly endpoint: BackendEndpoint;
   /** The caller's headers for this backend, and credentials: name, value, … */
   readonly headers: readonly string[];
   readonly introduction: ClientIntroduction;

@@ -1,5 +1,5 @@
 // How a session with a backend is opened: its states, who waits for it, and when the next try may be. What is done in the open session is
-// in `upstream-session.ts`. Whether the backend can be reached is shared by all sessions: see `reach/endpoint.ts`. A base class, so that
+// in `upstream-session.ts`. Whether the backend can be reached is shared by all sessions: see `reach/backend-endpoint.ts`. A base class, so that
 // each of the many sessions is one object.
 //
 //   state        open asked      handshake done   handshake failed   lost by backend   restored   close
@@ -20,7 +20,7 @@ import { openInEra, type EraOpeningPlan } from './era-opening.js';
 import { openModernHandshake } from './modern-handshake.js';
 import type { Handshake, HandshakeResult } from './handshake.js';
 import { Hold } from './hold.js';
-import type { Endpoint } from '../reach/endpoint.js';
+import type { BackendEndpoint } from '../reach/backend-endpoint.js';
 import type { RequestMetadata } from '../http/request-metadata.js';
 import { openSse } from './sse-opening.js';
 import type { UpstreamContext } from '../upstream-context.js';
@@ -55,7 +55,7 @@ export abstract class UpstreamOpening {
   protected readonly introduction: ClientIntroduction;
   /** The caller's era, in which the backend is asked first. */
   protected readonly era: Era;
-  protected readonly endpoint: Endpoint;
+  protected readonly endpoint: BackendEndpoint;
   protected readonly credentials: Credentials | undefined;
   #backend: CompiledBackend;
   #state: UpstreamSessionState = 'idle';

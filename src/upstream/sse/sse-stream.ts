@@ -22,7 +22,7 @@ import {
   type UpstreamHandler,
   type UpstreamRequest,
 } from '../http/http-upstream.js';
-import type { Endpoint } from '../reach/endpoint.js';
+import type { BackendEndpoint } from '../reach/backend-endpoint.js';
 import type { IdSpan } from '../rpc/request-plan.js';
 import type { UpstreamContext } from '../upstream-context.js';
 import { httpStatusFault, redirectFault, upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
@@ -32,7 +32,7 @@ import { SseCall, STREAM_LOST, type CallsStream } from './sse-call.js';
 export interface SseStreamPlan {
   readonly subject: string;
   readonly target: UpstreamTarget;
-  readonly endpoint: Endpoint;
+  readonly endpoint: BackendEndpoint;
   /** The caller's headers for this backend, and credentials: name, value, … */
   readonly headers: readonly string[];
 }

@@ -2,7 +2,7 @@
 import { mutantsOf, type Mutant } from '../mutant.js';
 
 const CIRCUIT = ['upstream/reach/origin-circuit'];
-const ENDPOINT = ['upstream/reach/endpoint', 'upstream/reach/origin-circuit'];
+const ENDPOINT = ['upstream/reach/backend-endpoint', 'upstream/reach/origin-circuit'];
 
 export const reachMutants: readonly Mutant[] = [
   ...mutantsOf('src/upstream/reach/origin-circuit.ts', CIRCUIT, [
@@ -116,7 +116,7 @@ export const reachMutants: readonly Mutant[] = [
       },
     ],
   ),
-  ...mutantsOf('src/upstream/reach/endpoint.ts', ENDPOINT, [
+  ...mutantsOf('src/upstream/reach/backend-endpoint.ts', ENDPOINT, [
     {
       slip: 'an answer does not end the silence of its endpoint',
       text: 'this.#silence = undefined;',
@@ -143,7 +143,7 @@ export const reachMutants: readonly Mutant[] = [
       becomes: 'return isSilent;',
     },
   ]),
-  ...mutantsOf('src/upstream/reach/endpoints.ts', ENDPOINT, [
+  ...mutantsOf('src/upstream/reach/backend-endpoints.ts', ENDPOINT, [
     {
       slip: 'one probe more than the limit is sent at once',
       text: 'if (this.#probeCount >= limits.originProbesMax) return false;',

@@ -5,10 +5,10 @@ import type { UpstreamTarget } from '../../user-config/upstream-target.js';
 import type { HttpUpstream } from '../http/http-upstream.js';
 import type { UpstreamFault } from '../http/upstream-fault.js';
 import type { CircuitState } from './circuit-state.js';
-import { Endpoint } from './endpoint.js';
+import { BackendEndpoint } from './backend-endpoint.js';
 import { OriginCircuit, type CircuitContext } from './origin-circuit.js';
 
-export interface EndpointsOptions {
+export interface BackendEndpointsOptions {
   readonly http: HttpUpstream;
   readonly deadlines: DeadlineWheel;
   readonly connectTimeoutMs: number;
@@ -23,14 +23,14 @@ export interface OriginView {
   readonly fault: UpstreamFault | undefined;
 }
 
-export class Endpoints {
+export class BackendEndpoints {
   readonly #context: CircuitContext;
   /** Both maps: oldest first. */
   readonly #circuits = new Map<string, OriginCircuit>();
-  readonly #endpoints = new Map<string, Endpoint>();
+  readonly #endpoints = new Map<string, BackendEndpoint>();
   #probeCount = 0;
 
-  constructor({ http, deadlines, connectTimeoutMs, nowMs, random = Math.random }: EndpointsOptions) {
+  constructor({ http, deadlines, connectTimeoutMs, nowMs, random = Math.random }: BackendEndpointsOptions) {
     this.#context = {
       http,
       deadlines,
@@ -48,13 +48,13 @@ export class Endpoints {
     };
   }
 
-  of({ origin, path }: UpstreamTarget): Endpoint {
+  of({ origin, path }: UpstreamTarget): BackendEndpoint {
     const key = origin + path;
     let endpoint = this.#endpoints.get(key);
     if (endpoint === undefined) {
       // Sessions that hold the dropped endpoint continue to use it; others start without its knowledge.
       dropOldest(this.#endpoints, limits.endpointsMax);
-      endpoint = new Endpoint(this.#circuitOf(origin));
+      endpoint = new BackendEndpoint(this.#circuitOf(origin));
       this.#endpoints.set(key, endpoint);
     }
     return endpoint;

@@ -1,6 +1,6 @@
 // Silence at one endpoint, as the sessions of several subjects meet it: each is held back only by its own experience.
 import t, { type Test } from 'tap';
-import type { Endpoint } from '../../../src/upstream/reach/endpoint.js';
+import type { BackendEndpoint } from '../../../src/upstream/reach/backend-endpoint.js';
 import { upstreamFault } from '../../../src/upstream/http/upstream-fault.js';
 import { limits } from '../../../src/shared/limits.js';
 import { ScriptedContext } from '../scripted-context.js';
@@ -9,7 +9,7 @@ const TIMEOUT_MS = 10_000;
 
 class Scene {
   readonly context: ScriptedContext;
-  readonly endpoint: Endpoint;
+  readonly endpoint: BackendEndpoint;
 
   constructor(t: Test) {
     this.context = new ScriptedContext(t);

@@ -11,7 +11,7 @@ export const CONTENT_HEADERS: readonly string[] = Object.freeze([
   ...['accept', 'application/json, text/event-stream'],
 ]);
 
-export class Endpoint {
+export class BackendEndpoint {
   readonly circuit: OriginCircuit;
   /** The content headers, in this endpoint's own array: a request's head is remembered by its array (http1/request-bytes.ts). */
   readonly contentHeaders = [...CONTENT_HEADERS];
