@@ -14,7 +14,7 @@ export async function fetchKeys(
 ): Promise<readonly VerificationKey[]> {
   const signal = AbortSignal.timeout(timeoutMs);
   try {
-    const url = source.url ?? (await discover(source.issuer, isPlainTextAllowed, signal));
+    const url = source.url ?? (await discoverKeyUrl(source.issuer, isPlainTextAllowed, signal));
     return keysOfJwks(await fetchText(url, signal), 'left-out');
   } catch (error) {
     throw new Error(reasonOf(error), { cause: error });
@@ -22,7 +22,7 @@ export async function fetchKeys(
 }
 
 /** OpenID Connect Discovery 1.0 section 4, then RFC 8414 section 3, which puts the issuer's path after the well-known path. */
-async function discover(issuer: string, isPlainTextAllowed: boolean, signal: AbortSignal): Promise<string> {
+async function discoverKeyUrl(issuer: string, isPlainTextAllowed: boolean, signal: AbortSignal): Promise<string> {
   const { origin, pathname } = new URL(issuer);
   const path = pathname.replace(/\/$/, '');
   const places = [

@@ -2,7 +2,7 @@
 // file cannot be read or used, the last good keys stay in use, and an error is logged. Cold path: checked once a second.
 import { stat } from 'node:fs/promises';
 import type { KeyPaths, TokenOptions } from '../config/dataplane-options.js';
-import { readSecret, readTokenJwks, readTokenPublicKey, UnreadableFile } from '../config/files.js';
+import { readTokenSecret, readTokenJwks, readTokenPublicKey, UnreadableFile } from '../config/files.js';
 import { checked, keysOfJwks, keysOfPem, keysOfSecret } from '../config/verification-keys.js';
 import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
@@ -96,7 +96,7 @@ function read({ publicKey, secret, jwks }: KeyPaths): KeyTexts {
   return {
     publicKey:
       publicKey === undefined ? undefined : named('token-verification-public-key', publicKey, readTokenPublicKey).pem,
-    secret: secret === undefined ? undefined : named('token-verification-secret-file', secret, readSecret).secret,
+    secret: secret === undefined ? undefined : named('token-verification-secret-file', secret, readTokenSecret).secret,
     jwks: jwks === undefined ? undefined : named('token-jwks-file', jwks, readTokenJwks).text,
   };
 }

@@ -17,7 +17,7 @@ export interface PemFile {
   readonly pem: string;
 }
 
-export interface SecretFile {
+export interface TokenSecretFile {
   readonly path: string;
   readonly secret: Uint8Array;
 }
@@ -63,7 +63,7 @@ export function readTokenPrivateKey(path: string): string {
   return pem;
 }
 
-export function readSecret(path: string): SecretFile {
+export function readTokenSecret(path: string): TokenSecretFile {
   const bytes = readKeyFile(path);
   const secret = new Uint8Array(bytes.subarray(0, bytes.length - finalNewlineLength(bytes)));
   keysOfSecret(secret);

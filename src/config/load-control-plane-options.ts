@@ -19,7 +19,7 @@ import {
   arrangeToken,
   arrangeTraces,
   arrangeUpstream,
-  checkStore,
+  checkStoreOptions,
   checkToken,
   checkConnections,
 } from './plane-options.js';
@@ -30,7 +30,7 @@ export function loadControlPlaneOptions(
   environment: NodeJS.ProcessEnv = process.env,
 ): ControlPlaneOptions {
   const reader = new OptionReader(controlPlaneOptionTable, words, environment);
-  checkStore(reader);
+  checkStoreOptions(reader);
   checkToken(reader);
   checkStanding(reader);
   checkSignIn(reader);

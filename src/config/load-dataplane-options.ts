@@ -16,7 +16,7 @@ import {
   arrangeToken,
   arrangeTraces,
   arrangeUpstream,
-  checkStore,
+  checkStoreOptions,
   checkToken,
   checkConnections,
   pairFault,
@@ -35,7 +35,7 @@ export function loadDataplaneOptions(
   const reader = new OptionReader(dataplaneOptionTable, words, environment);
   checkTlsListener(reader);
   checkAdminListener(reader);
-  checkStore(reader);
+  checkStoreOptions(reader);
   checkToken(reader);
   checkConnections(reader);
   return deepFreeze(arrange(reader.finish()));

@@ -6,7 +6,7 @@ import { deepFreeze } from './deep-freeze.js';
 import { OptionReader } from './option-reader.js';
 import { secretsOptionTable, secretsSealOptionTable, secretsSetOptionTable } from './option-table.js';
 import type { OptionValues } from './option.js';
-import { arrangeStore, checkStore, type StoreReader } from './plane-options.js';
+import { arrangeStore, checkStoreOptions, type StoreReader } from './plane-options.js';
 
 export type SecretsCommandName = SecretsAction['command'];
 
@@ -49,7 +49,7 @@ export function loadSecretsRequest(
 }
 
 function finish<Values>(reader: StoreReader & { finish(): Values }): Values {
-  checkStore(reader);
+  checkStoreOptions(reader);
   return reader.finish();
 }
 

@@ -36,7 +36,7 @@ const REDIS_OPTIONS = (Object.keys(storeOptions) as (keyof typeof storeOptions)[
 const SENTINEL_OPTIONS = ['redis-sentinel-name', 'redis-sentinel-username', 'redis-sentinel-password-file'] as const;
 
 /** Adds faults of the store options that involve several options. */
-export function checkStore(reader: StoreReader): void {
+export function checkStoreOptions(reader: StoreReader): void {
   if (!PLACES.some((place) => reader.isGiven(place))) {
     for (const name of REDIS_OPTIONS.filter((candidate) => reader.isGiven(candidate))) {
       reader.fault(

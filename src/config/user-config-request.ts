@@ -4,7 +4,7 @@ import { configChangeOptionTable, configCheckOptionTable, configStoreOptionTable
 import type { CommandWords } from './command.js';
 import type { StoreOptions } from './dataplane-options.js';
 import { OptionReader } from './option-reader.js';
-import { arrangeStore, checkStore } from './plane-options.js';
+import { arrangeStore, checkStoreOptions } from './plane-options.js';
 
 export type UserConfigCommandName = UserConfigAction['command'];
 
@@ -51,7 +51,7 @@ function read(words: CommandWords<UserConfigCommandName>, environment: NodeJS.Pr
     case 'config list':
     case 'config get': {
       const reader = new OptionReader(configStoreOptionTable, words, environment);
-      checkStore(reader);
+      checkStoreOptions(reader);
       const values = reader.finish();
       const store = arrangeStore(values);
       return {
@@ -62,7 +62,7 @@ function read(words: CommandWords<UserConfigCommandName>, environment: NodeJS.Pr
     case 'config put':
     case 'config delete': {
       const reader = new OptionReader(configChangeOptionTable, words, environment);
-      checkStore(reader);
+      checkStoreOptions(reader);
       const values = reader.finish();
       const change = { subject: first, store: arrangeStore(values), expectedDigest: values['expected-digest'] };
       const action = command === 'config put' ? { command, file: second, ...change } : { command, ...change };

@@ -6,7 +6,7 @@ import { limits } from '../shared/limits.js';
 /** Lower-case names, each with its addresses in the order in which they are tried. */
 export type HostsTable = ReadonlyMap<string, readonly string[]>;
 
-export function parseHosts(text: string): HostsTable {
+export function parseHostsFile(text: string): HostsTable {
   const table = new Map<string, string[]>();
   for (const line of text.split('\n')) {
     const [address = '', ...names] = line.replace(/#.*/, '').trim().split(/\s+/);

@@ -13,7 +13,7 @@ import { limits } from '../shared/limits.js';
 import { ListNode } from '../shared/list-node.js';
 import { AddressGuard } from './address-guard.js';
 import { orderAddresses } from './address-order.js';
-import { parseHosts } from './hosts-file.js';
+import { parseHostsFile } from './hosts-file.js';
 import { queryName, type NameAnswer } from './name-query.js';
 import { candidatesOf, parseResolverSettings } from './resolver-settings.js';
 import { WatchedFile } from './watched-file.js';
@@ -102,7 +102,7 @@ export class Names {
     this.#nowMs = options.nowMs ?? (() => performance.now());
     this.#nameServers = options.nameServers;
     this.guard = new AddressGuard(options.allowedNetworks);
-    this.#hosts = new WatchedFile(options.hostsPath ?? '/etc/hosts', parseHosts, this.#nowMs);
+    this.#hosts = new WatchedFile(options.hostsPath ?? '/etc/hosts', parseHostsFile, this.#nowMs);
     const settingsPath = options.resolverSettingsPath ?? '/etc/resolv.conf';
     this.#settings = new WatchedFile(settingsPath, parseResolverSettings, this.#nowMs);
     this.#lookUpsMax = options.lookUpsMax ?? limits.nameLookUpsMax;

@@ -6,14 +6,14 @@ import { isLogLevel, LOG_LEVELS, type LogLevel } from '../shared/logger.js';
 import { jsonPage, type AdminChanges, type AdminPage, type AdminPages } from './admin-server.js';
 import type { WorkerAnswer } from './views.js';
 
-export interface ViewSources {
+export interface ViewPageSources {
   ask(question: ViewQuestion): Promise<readonly WorkerAnswer[] | undefined>;
   setLogLevel(level: LogLevel): void;
 }
 
 type Gathered = (answers: readonly WorkerAnswer[]) => AdminPage;
 
-export function viewPages(sources: ViewSources): AdminPages {
+export function viewPages(sources: ViewPageSources): AdminPages {
   const ask = async (question: ViewQuestion, gather: Gathered): Promise<AdminPage> => {
     const answers = await sources.ask(question);
     return answers === undefined ? TOO_MANY : gather(answers);
@@ -34,7 +34,7 @@ export function viewPages(sources: ViewSources): AdminPages {
   };
 }
 
-export function viewChanges(sources: Pick<ViewSources, 'setLogLevel'>): AdminChanges {
+export function viewChanges(sources: Pick<ViewPageSources, 'setLogLevel'>): AdminChanges {
   return {
     '/log-level': (body) => {
       const level = levelIn(body);

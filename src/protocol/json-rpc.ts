@@ -9,7 +9,7 @@ import { JsonScanner, jsonKind } from './json-scanner.js';
 import { methodName } from './method-name.js';
 import { PROTOCOL_VERSION_KEY, readModernEnvelope, type ModernEnvelope } from './modern-envelope.js';
 import { readings, type Reading } from './reading-queue.js';
-import { isSubjectUri, subjectOf } from './request-subject.js';
+import { isSubjectUri, requestSubjectOf } from './request-subject.js';
 import { RELATED_TASK, type TaskIdSpans } from './task-places.js';
 import { leadingFilter, mayNameUri, NO_URIS, URI_DEPTH, URI_LEADING, urisIn, type UriSpans } from './uri-places.js';
 
@@ -162,7 +162,7 @@ function clientMessageIn(tape: JsonScanner, bytes: Buffer, lasting: JsonScanner 
   if (!isCall(tape) || !isObjectOrAbsent(tape, params)) return 'not-json-rpc';
   if (!findIn(tape, bytes, params, paramsNames, inParams)) return 'not-json-rpc';
   const methodText = methodName(bytes, tape.start(method), tape.end(method));
-  const subject = subjectOf(tape, bytes, methodText, params, inParams[0]!);
+  const subject = requestSubjectOf(tape, bytes, methodText, params, inParams[0]!);
   if (subject === AMBIGUOUS) return 'not-json-rpc';
   const requestId = inParams[1]!;
   const cursor = inParams[2]!;

@@ -12,14 +12,20 @@ const inUri = new Int32Array(uriNames.all.length);
 const inRefParams = new Int32Array(refParamsNames.all.length);
 const inRef = new Int32Array(refNames.all.length);
 
-/** Whether the last result of `subjectOf` is a URI. */
+/** Whether the last result of `requestSubjectOf` is a URI. */
 let isUri = false;
 
 /**
  * @param name the node of `params.name`, which the caller has already found.
  * @returns the node of what the request is about; otherwise `ABSENT` or `AMBIGUOUS`.
  */
-export function subjectOf(tape: JsonScanner, bytes: Uint8Array, method: string, params: number, name: number): number {
+export function requestSubjectOf(
+  tape: JsonScanner,
+  bytes: Uint8Array,
+  method: string,
+  params: number,
+  name: number,
+): number {
   isUri = false;
   switch (method) {
     case 'resources/read':
@@ -40,7 +46,7 @@ export function subjectOf(tape: JsonScanner, bytes: Uint8Array, method: string, 
   }
 }
 
-/** Whether the last result of `subjectOf` is a resource's URI. */
+/** Whether the last result of `requestSubjectOf` is a resource's URI. */
 export function isSubjectUri(): boolean {
   return isUri;
 }

@@ -74,16 +74,16 @@ export interface GrantPlace {
 
 /** The key of a grant's record. */
 export function grantKeyOf({ subject, origin, path, asked }: GrantPlace): string {
-  return `${grantsOf(subject)}${hashOf(['backend', origin, path, ...asked.map((member) => member ?? null)])}`;
+  return `${grantsOf(subject)}${keyHashOf(['backend', origin, path, ...asked.map((member) => member ?? null)])}`;
 }
 
 /** Prefix of the keys of all grants of a subject. */
 export function grantsOf(subject: string): string {
-  return `${GRANT_PREFIX}${hashOf(['subject', subject])}/`;
+  return `${GRANT_PREFIX}${keyHashOf(['subject', subject])}/`;
 }
 
 /** A hash for use in a record's key. */
-export function hashOf(parts: readonly (string | null)[]): string {
+export function keyHashOf(parts: readonly (string | null)[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
 }
 

@@ -34,12 +34,12 @@ export function sessionKeys(sessionId: string): SessionKeys {
   return keys;
 }
 
-export function seal(keys: SessionKeys, owner: SessionOwner, bytes: Buffer): Buffer {
+export function sealRecord(keys: SessionKeys, owner: SessionOwner, bytes: Buffer): Buffer {
   return sealing.seal(keys.cipher, associatedData(owner), bytes);
 }
 
 /** @returns `undefined` for a record of another owner, of another format, or one that was tampered with. */
-export function unseal(keys: SessionKeys, owner: SessionOwner, sealed: Buffer): Buffer | undefined {
+export function unsealRecord(keys: SessionKeys, owner: SessionOwner, sealed: Buffer): Buffer | undefined {
   return sealing.unseal(keys.cipher, associatedData(owner), sealed);
 }
 

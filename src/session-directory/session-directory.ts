@@ -6,7 +6,7 @@ import { FairQueue } from '../shared/fair-queue.js';
 import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import { RepeatedLog } from '../shared/repeated-log.js';
-import { seal, sessionKeys, unseal, type SessionKeys, type SessionOwner } from './seal.js';
+import { sealRecord, sessionKeys, unsealRecord, type SessionKeys, type SessionOwner } from './seal.js';
 import { decodeSessionRecord, encodeSessionRecord, type SessionRecord } from './session-record.js';
 
 export interface SessionDirectoryOptions {
@@ -187,7 +187,7 @@ export class SessionDirectory {
       const bytes = encodeSessionRecord(record);
       if (bytes.length > limits.sessionRecordBytesMax) return this.#failed('the record of a session is too long');
       const keys = sessionKeys(sessionId);
-      const sealed = { version: version + 1, bytes: seal(keys, owner, bytes) };
+      const sealed = { version: version + 1, bytes: sealRecord(keys, owner, bytes) };
       return (await this.#sessions.write(keys.place, sealed, this.#lifeMs)) ? 'written' : 'overtaken';
     } catch (error) {
       return this.#failed(reasonOf(error));
@@ -225,7 +225,7 @@ export class SessionDirectory {
   async #tryRemove({ keys, owner, known }: Unremoved): Promise<boolean> {
     const removed = await this.#remove(keys.place, known.wasShared, Infinity, known.version);
     if (removed === 'failed') return false;
-    const bytes = typeof removed === 'object' ? unseal(keys, owner, removed.bytes) : undefined;
+    const bytes = typeof removed === 'object' ? unsealRecord(keys, owner, removed.bytes) : undefined;
     await this.#tell(keys.place, bytes === undefined ? known.listeners : (decodeSessionRecord(bytes).listeners ?? []));
     return true;
   }
@@ -272,13 +272,13 @@ export class SessionDirectory {
     if (!this.#passesUnderWay.tryAdd(owner.subject)) return;
     const keys = sessionKeys(sessionId);
     peers
-      .pass(keys.place, others, seal(keys, owner, bytes))
+      .pass(keys.place, others, sealRecord(keys, owner, bytes))
       .catch((error: unknown) => this.#failed(reasonOf(error)))
       .finally(() => this.#passesUnderWay.remove(owner.subject));
   }
 
   unsealPassed(sessionId: string, owner: SessionOwner, sealed: Buffer): Buffer | undefined {
-    return unseal(sessionKeys(sessionId), owner, sealed);
+    return unsealRecord(sessionKeys(sessionId), owner, sealed);
   }
 
   #onUnheard(count: number): void {
@@ -328,7 +328,7 @@ export class SessionDirectory {
     const open = (read: SealedRead): LookUp => {
       if (underWay.isEnded || this.#ending.has(underWay.name)) return 'ended';
       if (typeof read !== 'object') return read ?? 'unknown';
-      const bytes = unseal(keys, owner, read.bytes);
+      const bytes = unsealRecord(keys, owner, read.bytes);
       if (bytes === undefined) return 'unknown';
       return { record: decodeSessionRecord(bytes), version: read.version, isStale: underWay.isStale };
     };

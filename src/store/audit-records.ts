@@ -69,7 +69,7 @@ const EMPTY: Head = { first: 0, next: 0, bytes: 0, batch: '' };
 const PREFIX = 'audit/';
 const HEAD: RecordKey = { space: 'records', key: `${PREFIX}head` };
 
-interface Batch {
+interface AuditBatch {
   readonly token: string;
   readonly values: readonly Buffer[];
 }
@@ -148,7 +148,7 @@ export class AuditRecords {
     );
   }
 
-  #nextBatch(): Batch {
+  #nextBatch(): AuditBatch {
     const values: Buffer[] = [];
     for (let bytes = 0; values.length < limits.auditWrittenAtOnceMax;) {
       const [value] = this.#waiting;
@@ -160,7 +160,7 @@ export class AuditRecords {
     return { token: randomBytes(12).toString('hex'), values };
   }
 
-  async #write({ token, values }: Batch): Promise<void> {
+  async #write({ token, values }: AuditBatch): Promise<void> {
     await retrySwap(async () => {
       const expected = await this.#records.read(HEAD);
       const head = headIn(expected);

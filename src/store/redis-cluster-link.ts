@@ -9,7 +9,7 @@ import type { ListenAddress } from '../config/dataplane-options.js';
 import { messageOf, type RedisStoreOptions } from './redis-connection.js';
 import { NO_STRING, RedisLink, type RedisLinkEvents, type RedisLinkHearing, type StoreLink } from './redis-link.js';
 import { addressInWords, findShards } from './redis-place.js';
-import { slotOf, SLOTS } from './redis-slot.js';
+import { redisSlotOf, SLOTS } from './redis-slot.js';
 
 type State = 'opening' | 'live' | 'lost';
 
@@ -63,7 +63,7 @@ export class RedisClusterLink implements StoreLink {
   }
 
   async run<Answer>(key: Buffer, command: (data: Redis) => Promise<Answer>): Promise<Answer> {
-    const slot = slotOf(key);
+    const slot = redisSlotOf(key);
     let node = this.#nodeOfSlot.get(slot);
     let isAsking = false;
     for (let tries = 1; node !== undefined; tries++) {
@@ -88,7 +88,7 @@ export class RedisClusterLink implements StoreLink {
 
   /** Publishes at one node, which forwards to all; a subscriber subscribes at every node, and so gets the message once per node. */
   async publish(channel: string, message: string): Promise<number> {
-    const node = this.#nodeOfSlot.get(slotOf(Buffer.from(channel)));
+    const node = this.#nodeOfSlot.get(redisSlotOf(Buffer.from(channel)));
     if (node === undefined) throw new Error('Redis is not connected');
     return node.link.publish(channel, message);
   }

@@ -4,7 +4,7 @@ import { isUtf8 } from 'node:buffer';
 import { Cluster, type Redis } from 'ioredis';
 import { limits } from '../shared/limits.js';
 import { ConfigStoreFault, subjectKey, type ConfigStore } from './config-store.js';
-import { disconnect, messageOf, type RedisStoreOptions } from './redis-connection.js';
+import { disconnectQuietly, messageOf, type RedisStoreOptions } from './redis-connection.js';
 import { checkRole, connectionTo, placeInWords } from './redis-place.js';
 
 /** KEYS: the config. ARGV: the expected value and the new value, each as '=' and the bytes, or '' for none. */
@@ -71,7 +71,7 @@ export class RedisConfigStore implements ConfigStore {
   }
 
   async close(): Promise<void> {
-    disconnect(this.#redis);
+    disconnectQuietly(this.#redis);
   }
 
   async #send<Answer>(command: () => Promise<Answer>): Promise<Answer> {

@@ -55,7 +55,7 @@ function optionsOf({ username, password, tls }: RedisAccess) {
 }
 
 /** Disconnects without an unhandled 'error' event. */
-export function disconnect(connection: Redis | Cluster): void {
+export function disconnectQuietly(connection: Redis | Cluster): void {
   // ioredis handles only the first error of a socket; a TLS socket may emit a second, which would end the process if unhandled. The types
   // hide that there is no socket before the first connection attempt.
   const socket = 'stream' in connection ? (connection.stream as Redis['stream'] | undefined) : undefined;

@@ -7,7 +7,7 @@
 import { ReplyError, type Redis } from 'ioredis';
 import type { ListenAddress } from '../config/dataplane-options.js';
 import { limits } from '../shared/limits.js';
-import { createConnection, disconnect, messageOf, type RedisStoreOptions } from './redis-connection.js';
+import { createConnection, disconnectQuietly, messageOf, type RedisStoreOptions } from './redis-connection.js';
 import { checkRole, findRedis } from './redis-place.js';
 import { isGarbled } from './redis-replies.js';
 
@@ -158,8 +158,8 @@ export class RedisLink implements StoreLink {
   end(): void {
     if (!this.#transition('opening', 'lost') && !this.#transition('live', 'lost')) return;
     if (this.#connections === undefined) return;
-    disconnect(this.#connections.data);
-    disconnect(this.#connections.changes);
+    disconnectQuietly(this.#connections.data);
+    disconnectQuietly(this.#connections.changes);
   }
 
   get #isLost(): boolean {

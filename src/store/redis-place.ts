@@ -6,7 +6,7 @@ import type { ListenAddress, RedisPlace } from '../config/dataplane-options.js';
 import {
   createClusterConnection,
   createConnection,
-  disconnect,
+  disconnectQuietly,
   messageOf,
   type RedisAccess,
   type RedisStoreOptions,
@@ -112,7 +112,7 @@ async function askOnce(
   } catch (error) {
     throw new Error(`${addressInWords(address)}: ${messageOf(reason ?? error)}`);
   } finally {
-    disconnect(redis);
+    disconnectQuietly(redis);
   }
 }
 

@@ -31,7 +31,7 @@ export function recordKeyAt(bytes: Buffer): string | undefined {
   return isRecord ? bytes.toString('utf8', RECORD_PREFIX.length) : undefined;
 }
 
-export function redisKey(key: RecordKey): Buffer {
+export function redisRecordKey(key: RecordKey): Buffer {
   const bytes = encodeRecordKey(key);
   switch (key.space) {
     case 'records':
@@ -45,10 +45,10 @@ export function redisKey(key: RecordKey): Buffer {
 
 /** The sorted set that lists the keys of all records with the same first part, up to and including the first slash. */
 export function listKeyOf(recordKey: string): Buffer {
-  return ours('{switchyard}keys/', familyOf(recordKey));
+  return ours('{switchyard}keys/', keyFamilyOf(recordKey));
 }
 
-export function familyOf(recordKey: string): string {
+export function keyFamilyOf(recordKey: string): string {
   const slash = recordKey.indexOf('/');
   return slash === -1 ? '' : recordKey.slice(0, slash + 1);
 }

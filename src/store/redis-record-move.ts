@@ -4,7 +4,7 @@
 import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from '../shared/logger.js';
 import { limits } from '../shared/limits.js';
-import { EARLIER_RECORDS_KEY, listKeyOf, MOVED_KEY, redisKey } from './redis-record-layout.js';
+import { EARLIER_RECORDS_KEY, listKeyOf, MOVED_KEY, redisRecordKey } from './redis-record-layout.js';
 import { MOVE_SCRIPT } from './redis-record-scripts.js';
 
 /** Prefix of the fields for publications to one subject; the rest of the field's name contains a hash of the subject. */
@@ -40,9 +40,9 @@ export async function moveEarlierRecords(redis: Redis | Cluster, logger: Logger)
 async function moveRecord(redis: Redis | Cluster, field: string, value: Buffer): Promise<void> {
   if (field.startsWith(EARLIER_PUBLICATIONS)) {
     const { subject } = JSON.parse(value.toString()) as { subject: string };
-    await redis.setnx(redisKey({ space: 'publications', key: subject }), value);
+    await redis.setnx(redisRecordKey({ space: 'publications', key: subject }), value);
     return;
   }
-  const key = redisKey({ space: 'records', key: field });
+  const key = redisRecordKey({ space: 'records', key: field });
   await redis.call('EVAL', MOVE_SCRIPT, 3, MOVED_KEY, key, listKeyOf(field), field, value);
 }

@@ -18,9 +18,9 @@ import {
   type RecordKey,
   type RecordStore,
 } from './record-store.js';
-import { disconnect, messageOf, type RedisStoreOptions } from './redis-connection.js';
+import { disconnectQuietly, messageOf, type RedisStoreOptions } from './redis-connection.js';
 import { checkRole, connectionTo } from './redis-place.js';
-import { EPOCH_KEY, listKeyOf, LOG_KEY, POSITION_KEY, redisKey } from './redis-record-layout.js';
+import { EPOCH_KEY, listKeyOf, LOG_KEY, POSITION_KEY, redisRecordKey } from './redis-record-layout.js';
 import { moveEarlierRecords } from './redis-record-move.js';
 import { CHANGES_SCRIPT, SWAP_SCRIPT } from './redis-record-scripts.js';
 import { LoggedReasons } from './logged-reasons.js';
@@ -61,7 +61,7 @@ export class RedisRecords implements RecordStore {
   }
 
   async read(key: RecordKey): Promise<Buffer | undefined> {
-    const bytes = redisKey(key);
+    const bytes = redisRecordKey(key);
     return (await this.#send((redis) => redis.getBuffer(bytes))) ?? undefined;
   }
 
@@ -71,7 +71,7 @@ export class RedisRecords implements RecordStore {
     for (let start = 0; start < keys.length; start += limits.recordsPerReadMax) {
       const part = keys
         .slice(start, start + limits.recordsPerReadMax)
-        .map((key) => redisKey({ space: 'records', key }));
+        .map((key) => redisRecordKey({ space: 'records', key }));
       const found = await this.#send((redis) => redis.mgetBuffer(...part));
       for (const value of found) values.push(value ?? undefined);
     }
@@ -87,7 +87,7 @@ export class RedisRecords implements RecordStore {
 
   async swap(changes: readonly RecordChange[]): Promise<boolean> {
     assertOnePlace(changes);
-    const keys = changes.map(redisKey);
+    const keys = changes.map(redisRecordKey);
     const lists: Buffer[] = [];
     const words: (Buffer | string)[] = [];
     for (const { space, key, isTold = false, expected, value } of changes) {
@@ -124,7 +124,7 @@ export class RedisRecords implements RecordStore {
   async close(): Promise<void> {
     this.#transition(this.#state, 'closed');
     clearTimeout(this.#timer);
-    if (this.#connection !== undefined) disconnect(this.#connection);
+    if (this.#connection !== undefined) disconnectQuietly(this.#connection);
     this.#connection = undefined;
   }
 
@@ -179,7 +179,7 @@ export class RedisRecords implements RecordStore {
     if (this.#connection !== connection || this.#state === 'closed') return;
     this.#connection = undefined;
     if (!this.#transition('opening', 'lost')) this.#transition('live', 'lost');
-    if (connection !== undefined) disconnect(connection);
+    if (connection !== undefined) disconnectQuietly(connection);
     // Logged once, not at every retry.
     if (this.#logged.isNew(reason)) this.#logger.warn({ reason }, 'Redis cannot be reached for records');
     // Shortened randomly by up to half, so that the processes do not all reconnect at once.

@@ -116,7 +116,7 @@ function watchStream(stream: Redis['stream']): void {
 }
 
 /** Whether a command failed because its reply was too large. */
-export function isTooLarge(error: unknown): boolean {
+export function isReplyTooLarge(error: unknown): boolean {
   return error instanceof Error && error.message === TOO_LARGE;
 }
 

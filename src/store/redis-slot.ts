@@ -6,7 +6,7 @@ const OPEN = 0x7b;
 const CLOSE = 0x7d;
 
 /** @returns 0 to 16,383. */
-export function slotOf(key: Buffer): number {
+export function redisSlotOf(key: Buffer): number {
   return crc16(hashedPart(key)) % SLOTS;
 }
 

@@ -14,10 +14,10 @@ import { RecentMap } from '../shared/recent-map.js';
 import { messageOf, type RedisStoreOptions } from './redis-connection.js';
 import type { StoreLink } from './redis-link.js';
 import { createLink } from './redis-links.js';
-import { isTooLarge } from './redis-replies.js';
+import { isReplyTooLarge } from './redis-replies.js';
 import { StoreCounts } from './store-counts.js';
 import type { Store, StoreRead } from './store.js';
-import { listKeyOf, recordKeyAt, redisKey } from './redis-record-layout.js';
+import { listKeyOf, recordKeyAt, redisRecordKey } from './redis-record-layout.js';
 import { SWAP_SCRIPT } from './redis-record-scripts.js';
 import { encodeStoreKey, isRecordName, recordKeyOf, recordName, unencodable } from './store-key.js';
 import { LoggedReasons } from './logged-reasons.js';
@@ -137,7 +137,7 @@ export class RedisStore implements Store {
   async swapRecord(key: string, expected: Buffer | undefined, value: Buffer | undefined): Promise<boolean> {
     if (encodeStoreKey(key) === undefined) throw new Error('the key cannot be encoded as a store key');
     if (this.#state !== 'live') throw new Error('Redis is not reachable');
-    const place = redisKey({ space: 'records', key });
+    const place = redisRecordKey({ space: 'records', key });
     const words = ['1', '0', '', '1', key, '0', encodeOptional(expected), encodeOptional(value)];
     try {
       const script = [SWAP_SCRIPT, 2, place, listKeyOf(key), ...words] as const;
@@ -182,7 +182,7 @@ export class RedisStore implements Store {
       (error: unknown): StoreRead => {
         const isLatest = this.#settle(subject, answer);
         if (!(error instanceof ReplyError)) return this.#lastKnown(subject);
-        if (isTooLarge(error)) {
+        if (isReplyTooLarge(error)) {
           // Cached, because otherwise Redis would send the large value for every read.
           if (isLatest) this.#known.set(subject, { read: tooLarge, term });
           return tooLarge;
@@ -307,7 +307,7 @@ function obstacleOf(reason: string): string {
 function placeOf(name: string): Buffer | undefined {
   const recordKey = recordKeyOf(name);
   if (recordKey === undefined) return encodeStoreKey(name);
-  return encodeStoreKey(recordKey) && redisKey({ space: 'records', key: recordKey });
+  return encodeStoreKey(recordKey) && redisRecordKey({ space: 'records', key: recordKey });
 }
 
 /** The cache name of a Redis key. A key that is not UTF-8 is no subject's; forgetting whatever it decodes to only costs another read. */

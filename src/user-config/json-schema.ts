@@ -58,7 +58,7 @@ export const meanings: Readonly<Record<string, JsonSchema>> = {
 
 export function userConfigJsonSchema(): JsonSchema {
   const schema = convert(userConfigSchema);
-  explain(schema, []);
+  addMeanings(schema, []);
   return schema;
 }
 
@@ -81,10 +81,10 @@ function convertMap(map: z.ZodMap): JsonSchema {
 }
 
 /** Adds the meanings to the schema. @param place the path of member names. */
-function explain(schema: JsonSchema, place: readonly string[]): void {
+function addMeanings(schema: JsonSchema, place: readonly string[]): void {
   Object.assign(schema, meanings[place.join('.')]);
   for (const [name, member] of Object.entries(schema['properties'] ?? {}))
-    explain(member as JsonSchema, [...place, name]);
+    addMeanings(member as JsonSchema, [...place, name]);
   const { additionalProperties: each } = schema;
-  if (typeof each === 'object' && each !== null) explain(each as JsonSchema, [...place, '*']);
+  if (typeof each === 'object' && each !== null) addMeanings(each as JsonSchema, [...place, '*']);
 }

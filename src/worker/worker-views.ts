@@ -12,7 +12,7 @@ import type { UserConfigRead } from '../user-config/compiled-config.js';
 import { explain } from './explanation.js';
 import type { WorkerFigures } from './worker-figures.js';
 
-export interface ViewSources {
+export interface WorkerViewSources {
   readonly relay: Relay;
   readonly slot: number;
   readonly readConfig: (subject: string) => UserConfigRead | Promise<UserConfigRead>;
@@ -26,9 +26,9 @@ export interface ViewSources {
 const ANSWER_CHARS_MAX = 2 * limits.adminViewBytesMax;
 
 export class WorkerViews {
-  readonly #sources: ViewSources;
+  readonly #sources: WorkerViewSources;
 
-  constructor(sources: ViewSources) {
+  constructor(sources: WorkerViewSources) {
     this.#sources = sources;
   }
 

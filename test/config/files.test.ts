@@ -91,13 +91,13 @@ t.test('a secret is bytes; one final newline is not part of it', async (t) => {
   const write = fileWriter(t);
   const bytes = Buffer.alloc(32, 0xfe);
   for (const end of ['', '\n', '\r\n']) {
-    const { secret } = files.readSecret(write('secret', Buffer.concat([bytes, Buffer.from(end)])));
+    const { secret } = files.readTokenSecret(write('secret', Buffer.concat([bytes, Buffer.from(end)])));
     t.strictSame(Buffer.from(secret), bytes, JSON.stringify(end));
   }
-  const { secret } = files.readSecret(write('secret', Buffer.concat([bytes, Buffer.from('\n\n')])));
+  const { secret } = files.readTokenSecret(write('secret', Buffer.concat([bytes, Buffer.from('\n\n')])));
   t.equal(secret.length, 33, 'only one newline is trimmed');
-  t.throws(() => files.readSecret(write('short', `${'x'.repeat(31)}\n`)), { message: /too short/ });
-  t.ok(files.readSecret(write('long-enough', 'x'.repeat(32))));
+  t.throws(() => files.readTokenSecret(write('short', `${'x'.repeat(31)}\n`)), { message: /too short/ });
+  t.ok(files.readTokenSecret(write('long-enough', 'x'.repeat(32))));
 });
 
 t.test('a password is text; one final newline is not part of it', async (t) => {
@@ -134,7 +134,7 @@ t.test('no message repeats a file’s contents, or its path', async (t) => {
   for (const read of [
     files.readTokenPublicKey,
     files.readTokenPrivateKey,
-    files.readSecret,
+    files.readTokenSecret,
     files.readCertificates,
     files.readTlsPrivateKey,
   ]) {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { openConfigStore } from '../../src/store/config-store.js';
 import type { RedisStoreOptions } from '../../src/store/redis-connection.js';
-import { slotOf } from '../../src/store/redis-slot.js';
+import { redisSlotOf } from '../../src/store/redis-slot.js';
 import { startControlPlane } from '../support/control-plane.js';
 import { backendFor, startDeployment, type ConfiguredCaller } from '../support/deployment.js';
 import { Killer } from '../support/killer.js';
@@ -121,10 +121,10 @@ t.test('a cluster of three nodes', async (t: Test) => {
   await t.test('users notice nothing while a slot moves and after it has moved', async (t) => {
     const before = told('Redis is connected');
     const isAt = (node: RedisServer, { subject }: ConfiguredCaller): boolean =>
-      slotOf(Buffer.from(subject)) <= 5_460 === (node === one);
+      redisSlotOf(Buffer.from(subject)) <= 5_460 === (node === one);
     const index = callers.findIndex((caller) => isAt(one, caller));
     const [caller, session] = [callers[index]!, sessions[index]!];
-    const move = { slot: slotOf(Buffer.from(caller.subject)), from: one, to: another };
+    const move = { slot: redisSlotOf(Buffer.from(caller.subject)), from: one, to: another };
     await beginMove(move);
     await caller.configure({ other: { url: backend.url } });
     t.ok(await isEchoed(session, 'other'), 'where it is about to move');

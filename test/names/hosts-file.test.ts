@@ -1,19 +1,21 @@
 import t from 'tap';
-import { parseHosts } from '../../src/names/hosts-file.js';
+import { parseHostsFile } from '../../src/names/hosts-file.js';
 import { limits } from '../../src/shared/limits.js';
 
 t.test('names are found in any case, and each address of a name once', async (t) => {
-  const table = parseHosts('127.0.0.1 A.test b.test\n::1 a.TEST\n127.0.0.1 a.test\n');
+  const table = parseHostsFile('127.0.0.1 A.test b.test\n::1 a.TEST\n127.0.0.1 a.test\n');
   t.same(table.get('a.test'), ['::1', '127.0.0.1']);
   t.same(table.get('b.test'), ['127.0.0.1']);
 });
 
 t.test('comments, nonsense and addresses with a zone are ignored', async (t) => {
-  const table = parseHosts('# 127.0.0.1 a.test\n127.0.0.2 b.test # c.test\nnonsense d.test\nfe80::1%eth0 e.test\n\n');
+  const table = parseHostsFile(
+    '# 127.0.0.1 a.test\n127.0.0.2 b.test # c.test\nnonsense d.test\nfe80::1%eth0 e.test\n\n',
+  );
   t.same([...table], [['b.test', ['127.0.0.2']]]);
 });
 
 t.test('the number of addresses per name is bounded', async (t) => {
   const lines = Array.from({ length: limits.addressesPerNameMax + 1 }, (_, index) => `127.0.1.${index} a.test`);
-  t.equal(parseHosts(lines.join('\n')).get('a.test')?.length, limits.addressesPerNameMax);
+  t.equal(parseHostsFile(lines.join('\n')).get('a.test')?.length, limits.addressesPerNameMax);
 });

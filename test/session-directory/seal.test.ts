@@ -1,5 +1,5 @@
 import t from 'tap';
-import { seal, sessionKeys, unseal } from '../../src/session-directory/seal.js';
+import { sealRecord, sessionKeys, unsealRecord } from '../../src/session-directory/seal.js';
 import { decodeSessionRecord, encodeSessionRecord } from '../../src/session-directory/session-record.js';
 import { limits } from '../../src/shared/limits.js';
 
@@ -9,37 +9,37 @@ const OWNER = { subject: 'alice', virtualHostId: 'vh' };
 const BYTES = Buffer.from('what the gateway knows of a session');
 
 t.test('a record is opened by its session id and its owner, and by nothing else', async (t) => {
-  const sealed = seal(KEYS, OWNER, BYTES);
-  t.same(unseal(KEYS, OWNER, sealed), BYTES);
-  t.equal(unseal(sessionKeys(`${ID}x`), OWNER, sealed), undefined, 'another session');
-  t.equal(unseal(KEYS, { ...OWNER, subject: 'bob' }, sealed), undefined, 'another subject');
-  t.equal(unseal(KEYS, { ...OWNER, virtualHostId: 'other' }, sealed), undefined, 'another virtual host');
+  const sealed = sealRecord(KEYS, OWNER, BYTES);
+  t.same(unsealRecord(KEYS, OWNER, sealed), BYTES);
+  t.equal(unsealRecord(sessionKeys(`${ID}x`), OWNER, sealed), undefined, 'another session');
+  t.equal(unsealRecord(KEYS, { ...OWNER, subject: 'bob' }, sealed), undefined, 'another subject');
+  t.equal(unsealRecord(KEYS, { ...OWNER, virtualHostId: 'other' }, sealed), undefined, 'another virtual host');
   t.equal(
-    unseal(KEYS, { subject: 'alicev', virtualHostId: 'h' }, sealed),
+    unsealRecord(KEYS, { subject: 'alicev', virtualHostId: 'h' }, sealed),
     undefined,
     'the same letters, parted elsewhere',
   );
   for (let at = 0; at < sealed.length; at++) {
     const changed = Buffer.from(sealed);
     changed[at] = changed[at]! ^ 1;
-    t.equal(unseal(KEYS, OWNER, changed), undefined, `a bit of byte ${at} changed`);
+    t.equal(unsealRecord(KEYS, OWNER, changed), undefined, `a bit of byte ${at} changed`);
   }
   for (const length of [0, 12, 27, sealed.length - 1])
-    t.equal(unseal(KEYS, OWNER, sealed.subarray(0, length)), undefined);
+    t.equal(unsealRecord(KEYS, OWNER, sealed.subarray(0, length)), undefined);
 });
 
 t.test('a sealed record reveals nothing of its content, and no two seals are alike', async (t) => {
-  const sealed = seal(KEYS, OWNER, BYTES);
+  const sealed = sealRecord(KEYS, OWNER, BYTES);
   for (const text of [ID, OWNER.subject, BYTES.toString()]) t.notOk(sealed.includes(text), text);
   t.notOk(sealed.includes(KEYS.place) || sealed.includes(KEYS.cipher));
   t.notSame(KEYS.place, KEYS.cipher);
   t.notOk(KEYS.place.includes(ID));
-  t.notSame(seal(KEYS, OWNER, BYTES), sealed, 'a fresh nonce each time');
+  t.notSame(sealRecord(KEYS, OWNER, BYTES), sealed, 'a fresh nonce each time');
 });
 
 t.test('a record that an earlier version sealed can be opened', async (t) => {
   const sealed = Buffer.from('3L1rLOidjWWMYRSl7GmfczmkJtreZ1TE+eP9/az8r+SdiKbG', 'base64');
-  const opened = unseal(sessionKeys('id'), { subject: 'alicé', virtualHostId: 'vh' }, sealed);
+  const opened = unsealRecord(sessionKeys('id'), { subject: 'alicé', virtualHostId: 'vh' }, sealed);
   t.equal(opened?.toString(), 'a record');
 });
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import t from 'tap';
-import { slotOf, slotTag } from '../../src/store/redis-slot.js';
+import { redisSlotOf, slotTag } from '../../src/store/redis-slot.js';
 
 t.test('slots are those of a Redis cluster', async (t) => {
   // As `CLUSTER KEYSLOT` returns them.
@@ -10,13 +10,13 @@ t.test('slots are those of a Redis cluster', async (t) => {
     ['{user1000}.following', 3_443],
     ['{user1000}.followers', 3_443],
   ];
-  for (const [key, slot] of slots) t.equal(slotOf(Buffer.from(key)), slot, key);
+  for (const [key, slot] of slots) t.equal(redisSlotOf(Buffer.from(key)), slot, key);
   t.equal(
-    slotOf(Buffer.from('foo{}{bar}')),
-    slotOf(Buffer.from('{foo{}{bar}}'.slice(1, -1))),
+    redisSlotOf(Buffer.from('foo{}{bar}')),
+    redisSlotOf(Buffer.from('{foo{}{bar}}'.slice(1, -1))),
     'empty braces count not',
   );
-  t.equal(slotOf(Buffer.from('foo{{bar}}zap')), slotOf(Buffer.from('{bar')), 'the first brace counts');
+  t.equal(redisSlotOf(Buffer.from('foo{{bar}}zap')), redisSlotOf(Buffer.from('{bar')), 'the first brace counts');
 });
 
 t.test('a tag keeps another key in the slot of the first', async (t) => {
@@ -30,6 +30,6 @@ t.test('a tag keeps another key in the slot of the first', async (t) => {
       Buffer.from('}published/'),
       key,
     ]);
-    t.equal(slotOf(tagged), slotOf(key), key.toString('latin1'));
+    t.equal(redisSlotOf(tagged), redisSlotOf(key), key.toString('latin1'));
   }
 });

@@ -6,7 +6,7 @@ import { limits } from '../../src/shared/limits.js';
 import type { Logger } from '../../src/shared/logger.js';
 import { openStore } from '../../src/store/open-store.js';
 import type { RedisStoreOptions } from '../../src/store/redis-connection.js';
-import { redisKey } from '../../src/store/redis-record-layout.js';
+import { redisRecordKey } from '../../src/store/redis-record-layout.js';
 import type { Store, StoreRead } from '../../src/store/store.js';
 import { createCertificates } from '../support/certificates.js';
 import { startRedis, type RedisServer } from '../support/redis.js';
@@ -242,7 +242,7 @@ const likeRecords = ['\udfff', '\udfffservers/a', '\udfffservers/b', '\udfff\ud8
 t.test('no subject reads a record, however it is spelled', async (t) => {
   const redis = await startRedis(t);
   const { store } = await open(t, redis.storeOptions);
-  await (await redis.connect()).set(redisKey({ space: 'records', key: 'servers/a' }), 'the record');
+  await (await redis.connect()).set(redisRecordKey({ space: 'records', key: 'servers/a' }), 'the record');
   for (const round of ['not read yet', 'read before']) {
     for (const subject of likeRecords) {
       t.match(store.read(subject), { kind: 'failed', reason: /cannot be encoded/ }, `${round}: ${subject.length}`);

@@ -16,7 +16,7 @@ export const tokenVerificationOptions = {
     placeholder: '<path>',
     meaning: 'file with the HMAC secret for HS256, HS384 and HS512 tokens, at least 32 bytes',
     fallback: undefined,
-    parse: files.readSecret,
+    parse: files.readTokenSecret,
   },
   'token-jwks-file': {
     placeholder: '<path>',

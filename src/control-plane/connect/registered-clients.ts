@@ -2,7 +2,7 @@
 // sealed in the store. Cold path.
 import type { SecretKeys } from '../../secrets/secret-keys.js';
 import { openText, sealText } from '../../secrets/sealed-text.js';
-import { CLIENT_PREFIX, hashOf, type ClientAuthentication, type GrantClient } from '../../secrets/user-grants.js';
+import { CLIENT_PREFIX, keyHashOf, type ClientAuthentication, type GrantClient } from '../../secrets/user-grants.js';
 import { limits } from '../../shared/limits.js';
 import { isSecretValue } from '../../shared/secret-name.js';
 import type { RecordKey, RecordStore } from '../../store/record-store.js';
@@ -41,7 +41,7 @@ export class RegisteredClients {
     server: AuthorizationServer,
     redirectUri: string,
   ): Promise<GrantClient> {
-    const key: RecordKey = { space: 'records', key: CLIENT_PREFIX + hashOf([origin, path]) };
+    const key: RecordKey = { space: 'records', key: CLIENT_PREFIX + keyHashOf([origin, path]) };
     const expected = await this.#records.read(key);
     const known = expected && this.#open(key, expected);
     const isSame = known?.issuer === server.issuer && known.redirectUri === redirectUri;
@@ -56,7 +56,7 @@ export class RegisteredClients {
 
   /** Deletes a client that the authorization server no longer knows. */
   async forget({ origin, path }: UpstreamTarget, client: GrantClient): Promise<void> {
-    const key: RecordKey = { space: 'records', key: CLIENT_PREFIX + hashOf([origin, path]) };
+    const key: RecordKey = { space: 'records', key: CLIENT_PREFIX + keyHashOf([origin, path]) };
     const expected = await this.#records.read(key);
     const known = expected && this.#open(key, expected);
     if (expected !== undefined && known?.client.id === client.id)

@@ -6,7 +6,7 @@ import type { OAuthAuth } from '../../user-config/auth.js';
 import { isShareFault, upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
 import { OAuthFetchError, oauthFetch, type OAuthMeans } from './oauth-fetch.js';
 
-export interface TokenRequest {
+export interface OAuthTokenRequest {
   readonly auth: OAuthAuth;
   readonly clientSecret: string;
   /** The caller's token that is to be exchanged; `''` where none is exchanged. */
@@ -26,7 +26,7 @@ const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token';
 export async function requestToken(
   means: OAuthMeans,
   subject: string,
-  request: TokenRequest,
+  request: OAuthTokenRequest,
 ): Promise<IssuedToken | UpstreamFault> {
   try {
     return issuedToken(await ask(means, subject, request));
@@ -44,7 +44,7 @@ export interface TokenAnswer {
 async function ask(
   means: OAuthMeans,
   subject: string,
-  { auth, clientSecret, callerToken }: TokenRequest,
+  { auth, clientSecret, callerToken }: OAuthTokenRequest,
 ): Promise<TokenAnswer> {
   // Imported lazily: the library is large, and few backends need it.
   const oauth = await import('oauth4webapi');
@@ -89,9 +89,9 @@ export function issuedToken({
 }: TokenAnswer): IssuedToken | UpstreamFault {
   // The library also accepts tokens that the gateway cannot use, such as tokens bound to a key.
   if (type !== 'bearer' || !isSecretValue(token) || token.length > limits.tokenBytesMax)
-    return unavailable('(its token is not a valid bearer token)');
+    return tokenUnavailable('(its token is not a valid bearer token)');
   const lifetimeMs = seconds === undefined ? limits.tokenLifetimeMsAssumed : seconds * 1_000;
-  if (!(lifetimeMs > 0)) return unavailable('(its token has expired already)');
+  if (!(lifetimeMs > 0)) return tokenUnavailable('(its token has expired already)');
   return {
     headers: ['authorization', `Bearer ${token}`],
     lifetimeMs: Math.min(lifetimeMs, limits.tokenKeptMsMax),
@@ -106,16 +106,16 @@ export function tokenFaultOf(error: unknown): UpstreamFault {
     if (isShareFault(fault)) return upstreamFault('connections-share-used', true);
     return fault.kind === 'address-refused' || fault.kind === 'address-not-allowed'
       ? fault
-      : unavailable(`(${fault.kind})`);
+      : tokenUnavailable(`(${fault.kind})`);
   }
   const { error: code, status } = error as { readonly error?: unknown; readonly status?: unknown };
   if (typeof code === 'string' && Number(status) < 500) {
     const isPlain = /^[a-z_]{1,40}$/.test(code);
     return { kind: 'token-refused', isUnsent: true, ...(isPlain && { detail: `(${code})` }) };
   }
-  return unavailable('(its response is not that of a token endpoint)');
+  return tokenUnavailable('(its response is not that of a token endpoint)');
 }
 
-export function unavailable(logDetail: string): UpstreamFault {
+export function tokenUnavailable(logDetail: string): UpstreamFault {
   return { ...upstreamFault('token-unavailable', true), logDetail };
 }

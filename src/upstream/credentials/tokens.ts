@@ -6,7 +6,7 @@ import { limits } from '../../shared/limits.js';
 import type { UpstreamFault } from '../http/upstream-fault.js';
 import type { OAuthMeans } from './oauth-fetch.js';
 import { Token, type TokenClock } from './token.js';
-import { requestToken, type IssuedToken, type TokenRequest } from './token-endpoint.js';
+import { requestToken, type IssuedToken, type OAuthTokenRequest } from './token-endpoint.js';
 
 /** The fixed cost of one token: its key and its objects. */
 const OWN_BYTES = 1_024;
@@ -44,7 +44,7 @@ export class Tokens {
    * @param origin of the backend that will receive the token: a token for one backend is never sent to another.
    * @param subject whose token is exchanged, or who needs one; a token that is not the caller's own is shared by all subjects that need it.
    */
-  find(subject: string, origin: string, request: TokenRequest): Token {
+  find(subject: string, origin: string, request: OAuthTokenRequest): Token {
     const key = keyOf(request.auth.type === 'token-exchange' ? subject : '', origin, request);
     const known = this.#known.get(key);
     if (known !== undefined) return known.token;
@@ -63,7 +63,7 @@ export class Tokens {
     return this.#bytes;
   }
 
-  async #fetch(who: string, key: string, request: TokenRequest): Promise<IssuedToken | UpstreamFault> {
+  async #fetch(who: string, key: string, request: OAuthTokenRequest): Promise<IssuedToken | UpstreamFault> {
     const outcome = await requestToken(this.#means, who, request);
     const known = this.#known.get(key);
     if (known !== undefined && !('kind' in outcome)) {
@@ -119,7 +119,7 @@ export class Tokens {
 }
 
 /** A hash, so that the key reveals no secret. */
-function keyOf(subject: string, origin: string, { auth, clientSecret, callerToken }: TokenRequest): string {
+function keyOf(subject: string, origin: string, { auth, clientSecret, callerToken }: OAuthTokenRequest): string {
   const { type, token_endpoint: endpoint, client_id: client, scope, resource, audience } = auth;
   const parts = [type, endpoint, client, auth.client_authentication ?? 'basic', scope, resource, audience];
   const text = JSON.stringify([...parts.map((part) => part ?? null), clientSecret, subject, origin, callerToken]);

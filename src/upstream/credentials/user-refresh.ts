@@ -8,7 +8,7 @@ import { grantKeyOf } from '../../secrets/user-grants.js';
 import type { UpstreamTarget } from '../../user-config/upstream-target.js';
 import type { UpstreamFault } from '../http/upstream-fault.js';
 import { oauthFetch, type OAuthMeans } from './oauth-fetch.js';
-import { issuedToken, tokenFaultOf, unavailable, type TokenAnswer } from './token-endpoint.js';
+import { issuedToken, tokenFaultOf, tokenUnavailable, type TokenAnswer } from './token-endpoint.js';
 
 /** The parts of a grant that a renewal changes. */
 export interface RenewedGrant {
@@ -80,6 +80,6 @@ export function renewedGrant(answer: GrantAnswer, nowMs: number): RenewedGrant |
   if ('kind' in issued) return issued;
   const { access_token: accessToken, refresh_token: refreshToken } = answer;
   if (refreshToken !== undefined && (!isSecretValue(refreshToken) || refreshToken.length > limits.refreshTokenBytesMax))
-    return unavailable('(its refresh token cannot be kept)');
+    return tokenUnavailable('(its refresh token cannot be kept)');
   return { accessToken, refreshToken, expiresAtMs: nowMs + issued.lifetimeMs };
 }

@@ -16,7 +16,7 @@ import { upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
 import type { ConnectLinks } from './connect-links.js';
 import type { OAuthMeans } from './oauth-fetch.js';
 import type { CredentialRead, TokenClock } from './token.js';
-import { unavailable } from './token-endpoint.js';
+import { tokenUnavailable } from './token-endpoint.js';
 import { refreshGrant, type RenewedGrant } from './user-refresh.js';
 
 export interface UserTokensMeans extends OAuthMeans {
@@ -105,7 +105,7 @@ export class UserTokens {
 
   #judge(grants: UserGrants, wanted: WantedGrant, read: GrantRead): CredentialRead | Promise<CredentialRead> {
     if (read.kind === 'missing') return wanted.consent;
-    if (read.kind === 'failed') return unavailable(`(${read.reason})`);
+    if (read.kind === 'failed') return tokenUnavailable(`(${read.reason})`);
     const token = this.#tokenOf(read.grant);
     const nowMs = this.#clock.nowMs();
     const isGood = nowMs < token.goodUntilMs;
@@ -125,7 +125,7 @@ export class UserTokens {
     const underWay = this.#underWay.get(key);
     if (underWay !== undefined) return underWay;
     const renewed = this.#renewNow(grants, wanted, seen)
-      .catch(() => this.#fail(key, unavailable('(the renewed token could not be stored)')))
+      .catch(() => this.#fail(key, tokenUnavailable('(the renewed token could not be stored)')))
       .finally(() => this.#underWay.delete(key));
     this.#underWay.set(key, renewed);
     return renewed;
@@ -135,7 +135,7 @@ export class UserTokens {
     const { key, consent } = wanted;
     const leased = await this.#lease(grants, key, seen);
     if (leased.kind === 'missing') return consent;
-    if (leased.kind === 'failed') return this.#fail(key, unavailable(`(${leased.reason})`));
+    if (leased.kind === 'failed') return this.#fail(key, tokenUnavailable(`(${leased.reason})`));
     // Another process has renewed it, or the user has granted consent again.
     if (leased.grant.lease?.by !== this.#self) return this.#tokenOf(leased.grant).headers;
     const { grant } = leased;

@@ -3,7 +3,7 @@
 // these replies could keep them from being sent.
 import type { Names } from '../../names/names.js';
 import { limits } from '../../shared/limits.js';
-import type { ShareBounds } from './backend-shares.js';
+import type { BackendShareBounds } from './backend-shares.js';
 import { Http1Upstream } from './http1-upstream.js';
 import type { PoolBounds } from './origin-pool.js';
 import { ReadTurns } from './read-turns.js';
@@ -67,7 +67,7 @@ export class BackendConnections {
   }
 }
 
-function sharesOf(connectionsMax: number): Partial<ShareBounds> {
+function sharesOf(connectionsMax: number): Partial<BackendShareBounds> {
   return { connectionsMax, connectionsPerSubjectMax: shareOf(connectionsMax) };
 }
 

@@ -22,7 +22,7 @@ export class SubjectUse {
   }
 }
 
-export interface ShareBounds {
+export interface BackendShareBounds {
   /** Connections of all pools together. */
   readonly connectionsMax: number;
   readonly connectionsPerSubjectMax: number;
@@ -31,11 +31,11 @@ export interface ShareBounds {
 }
 
 export class BackendShares {
-  readonly bounds: ShareBounds;
+  readonly bounds: BackendShareBounds;
   readonly #uses = new Map<string, SubjectUse>();
   #connections = 0;
 
-  constructor(bounds: Partial<ShareBounds> = {}) {
+  constructor(bounds: Partial<BackendShareBounds> = {}) {
     const connectionsMax = bounds.connectionsMax ?? connectionsOfProcess();
     this.bounds = {
       connectionsMax,

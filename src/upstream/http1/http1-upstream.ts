@@ -5,7 +5,7 @@ import { limits } from '../../shared/limits.js';
 import type { HttpUpstream, UpstreamCall, UpstreamHandler, UpstreamRequest } from '../http/http-upstream.js';
 import type { UpstreamFaultKind } from '../http/upstream-fault.js';
 import { trustOf } from './authorities.js';
-import { BackendShares, type ShareBounds, type SubjectUse } from './backend-shares.js';
+import { BackendShares, type BackendShareBounds, type SubjectUse } from './backend-shares.js';
 import { ConnectionTarget, type ConnectionMeans } from './connection-target.js';
 import { Http1Call } from './http1-call.js';
 import { OriginPool, type PoolBounds, type PoolOwner } from './origin-pool.js';
@@ -18,7 +18,7 @@ export interface Http1UpstreamOptions {
   /** Bounds for one origin; the shares of one subject are smaller. */
   readonly pool?: Partial<PoolBounds>;
   /** Bounds for all origins together. */
-  readonly shares?: Partial<ShareBounds>;
+  readonly shares?: Partial<BackendShareBounds>;
   /** Resolves host names, and is closed with this client; created when absent. */
   readonly names?: Names;
   /** The read turns of all connections that share an event loop; created when absent. */

@@ -30,8 +30,8 @@ export const redisStoreMutants: readonly Mutant[] = [
       },
       {
         slip: 'nearly all keys are assigned to the wrong slot',
-        text: 'const slot = slotOf(key);',
-        becomes: 'const slot = slotOf(key) % 7;',
+        text: 'const slot = redisSlotOf(key);',
+        becomes: 'const slot = redisSlotOf(key) % 7;',
       },
     ],
   ),
@@ -103,7 +103,7 @@ export const redisStoreMutants: readonly Mutant[] = [
       },
       {
         slip: 'the connection for changes stays open when the link ends',
-        text: 'disconnect(this.#connections.changes);',
+        text: 'disconnectQuietly(this.#connections.changes);',
         becomes: '',
       },
       {
@@ -146,8 +146,8 @@ export const redisStoreMutants: readonly Mutant[] = [
       },
       {
         slip: 'reading a record whose name cannot be a key throws',
-        text: 'return encodeStoreKey(recordKey) && redisKey(',
-        becomes: 'return redisKey(',
+        text: 'return encodeStoreKey(recordKey) && redisRecordKey(',
+        becomes: 'return redisRecordKey(',
       },
       {
         slip: 'after a write the old value is still read',

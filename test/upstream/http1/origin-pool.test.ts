@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap';
 import { Names } from '../../../src/names/names.js';
 import { plainRequest, type UpstreamHandler } from '../../../src/upstream/http/http-upstream.js';
-import { BackendShares, type ShareBounds } from '../../../src/upstream/http1/backend-shares.js';
+import { BackendShares, type BackendShareBounds } from '../../../src/upstream/http1/backend-shares.js';
 import { ConnectionTarget } from '../../../src/upstream/http1/connection-target.js';
 import { Http1Call } from '../../../src/upstream/http1/http1-call.js';
 import { OriginPool, type PoolBounds } from '../../../src/upstream/http1/origin-pool.js';
@@ -24,7 +24,7 @@ interface Scene {
 
 interface SceneBounds {
   readonly pool?: Partial<PoolBounds>;
-  readonly shares?: Partial<ShareBounds>;
+  readonly shares?: Partial<BackendShareBounds>;
   /** Nothing listens at the origin. */
   readonly isDead?: boolean;
 }
