@@ -13,7 +13,7 @@ import { exitStatus } from '../shared/exit-status.js';
 import { sessionHash } from '../shared/logger.js';
 import { AdminConnection } from './admin-connection.js';
 import { CliFault } from './cli-fault.js';
-import { printOutcome, type Outcome } from './outcome.js';
+import { printResult, type CommandResult } from './command-result.js';
 import { printable, textLines, textTable } from './text-table.js';
 import { watchDataplane } from './top.js';
 
@@ -22,14 +22,14 @@ export async function runAdminCommand({ address, isJson, action }: AdminRequest)
   const admin = new AdminConnection(address);
   const { columns } = process.stdout;
   if (action.command === 'top') return runTop(watchDataplane(admin, action.intervalMs, columns), isJson);
-  return printOutcome(isJson, () => performAdmin(action, admin, columns));
+  return printResult(isJson, () => performAdmin(action, admin, columns));
 }
 
 /** On a terminal, prints again and again over the previous output; otherwise once. */
-async function runTop(watch: AsyncGenerator<Outcome, never>, isJson: boolean): Promise<number> {
+async function runTop(watch: AsyncGenerator<CommandResult, never>, isJson: boolean): Promise<number> {
   const isLive = process.stdout.isTTY && !isJson;
   for (;;) {
-    const status = await printOutcome(isJson, async () => {
+    const status = await printResult(isJson, async () => {
       const { value } = await watch.next();
       return isLive ? { ...value, text: `${CLEAR_SCREEN}${String(value.text)}` } : value;
     });
@@ -45,7 +45,7 @@ export async function performAdmin(
   action: Exclude<AdminAction, { command: 'top' }>,
   admin: Pick<AdminConnection, 'get' | 'find' | 'put'>,
   columns: number | undefined,
-): Promise<Outcome> {
+): Promise<CommandResult> {
   switch (action.command) {
     case 'sessions':
       return sessions(await allSessions(action.subject, admin), columns);
@@ -67,9 +67,9 @@ export async function performAdmin(
   }
 }
 
-type Sessions = Pick<DataplaneSessions, 'sessions' | 'silent'>;
+type SessionList = Pick<DataplaneSessions, 'sessions' | 'silent'>;
 
-async function allSessions(subject: string | undefined, admin: Pick<AdminConnection, 'get'>): Promise<Sessions> {
+async function allSessions(subject: string | undefined, admin: Pick<AdminConnection, 'get'>): Promise<SessionList> {
   const sessions: DataplaneSessions['sessions'] = [];
   let silent: readonly number[] = [];
   for (let cursor: string | undefined = '0.0'; cursor !== undefined;) {
@@ -82,9 +82,9 @@ async function allSessions(subject: string | undefined, admin: Pick<AdminConnect
   return { sessions, silent: [...silent] };
 }
 
-function sessions(answer: Sessions, columns: number | undefined): Outcome {
+function sessions(answer: SessionList, columns: number | undefined): CommandResult {
   const rows = answer.sessions.map(({ slot, session, subject, virtualHost, client, ageS, idleS, backends }) => [
-    ...[session, subject, virtualHost, client, duration(ageS), duration(idleS), String(slot)],
+    ...[session, subject, virtualHost, client, durationText(ageS), durationText(idleS), String(slot)],
     backends.map(({ name, state }) => `${name}:${state}`).join(' '),
   ]);
   const head = ['SESSION', 'SUBJECT', 'VIRTUAL HOST', 'CLIENT', 'AGE', 'IDLE', 'SLOT', 'BACKENDS'];
@@ -105,7 +105,7 @@ async function explainId(
   id: string,
   admin: Pick<AdminConnection, 'find'>,
   columns: number | undefined,
-): Promise<Outcome> {
+): Promise<CommandResult> {
   // An id that gives access to a session is not sent anywhere unless no session has it.
   const lookUps = SESSION_ID.test(id) ? [explainSession, explainRequest] : [explainRequest, explainSession];
   let silent = '';
@@ -122,7 +122,7 @@ type LookUp = (
   id: string,
   admin: Pick<AdminConnection, 'find'>,
   columns: number | undefined,
-) => Promise<Outcome | string>;
+) => Promise<CommandResult | string>;
 
 const explainRequest: LookUp = async (id, admin) => {
   const found = await admin.find(`/requests/${encodeURIComponent(id)}`);
@@ -143,8 +143,8 @@ const explainSession: LookUp = async (id, admin, columns) => {
     ['subject', rest.subject],
     ['virtual host', rest.virtualHost],
     ['client', rest.client],
-    ['age', duration(rest.ageS)],
-    ['idle', duration(rest.idleS)],
+    ['age', durationText(rest.ageS)],
+    ['idle', durationText(rest.idleS)],
     ['slot', String(rest.slot)],
   ]);
   const rows = backends.map(({ name, state, reason = '' }) => [name, state, reason]);
@@ -196,7 +196,7 @@ function silence(slots: readonly number[]): string {
   return slots.length === 0 ? '' : `\nNo answer from the workers of slots ${slots.join(', ')}.\n`;
 }
 
-function duration(seconds: number): string {
+function durationText(seconds: number): string {
   if (seconds < 120) return `${seconds}s`;
   return seconds < 7_200 ? `${Math.floor(seconds / 60)}m` : `${Math.floor(seconds / 3_600)}h`;
 }

@@ -8,7 +8,7 @@ import { CliFault, type CliExitStatus } from './cli-fault.js';
 
 export type RequestMethod = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
-interface Answer {
+interface ControlPlaneResponse {
   readonly answer: unknown;
   /** Response headers; `''` when absent. */
   readonly link: string;
@@ -69,7 +69,7 @@ export class ControlPlaneConnection {
   }
 
   /** @param tag the version that the change applies to (`if-match`); `''` for any version. */
-  async #exchange(method: RequestMethod, path: string, body?: unknown, tag = ''): Promise<Answer> {
+  async #exchange(method: RequestMethod, path: string, body?: unknown, tag = ''): Promise<ControlPlaneResponse> {
     const response = await this.#fetch(method, path, body, tag);
     const text = await response.text().catch((error: unknown) => {
       throw this.#unavailable('closed the connection in the middle of its response', error);

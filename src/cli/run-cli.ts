@@ -2,7 +2,7 @@
 // Exit statuses: cli-fault.ts.
 import type { CliRequest } from '../config/cli-request.js';
 import { ControlPlaneConnection } from './control-plane-connection.js';
-import { print, printOutcome, type Outcome } from './outcome.js';
+import { print, printResult, type CommandResult } from './command-result.js';
 import { callerView, type Terminal } from './views.js';
 
 /** What a command works with. */
@@ -12,7 +12,7 @@ export interface Way {
 }
 
 /** Throws a CliFault. */
-export type Perform<Action> = (action: Action, way: Way) => Promise<Outcome>;
+export type Perform<Action> = (action: Action, way: Way) => Promise<CommandResult>;
 
 /** Resolves with the program's exit status once everything is printed. */
 export async function runCli<Action>(
@@ -21,7 +21,7 @@ export async function runCli<Action>(
 ): Promise<number> {
   const connection = new ControlPlaneConnection(controlPlaneUrl, token);
   const terminal = { columns: process.stdout.isTTY ? process.stdout.columns : undefined };
-  const status = await printOutcome(isJson, () => perform(action, { connection, terminal }));
+  const status = await printResult(isJson, () => perform(action, { connection, terminal }));
   const { unpublishedCount } = connection;
   if (unpublishedCount > 0) {
     const words = `done, but ${unpublishedCount} user configs are still being written`;
@@ -30,7 +30,7 @@ export async function runCli<Action>(
   return status;
 }
 
-export async function whoami(_action: object, { connection }: Way): Promise<Outcome> {
+export async function whoami(_action: object, { connection }: Way): Promise<CommandResult> {
   const answer = await connection.request('GET', '/whoami');
   return { answer, text: callerView(answer) };
 }

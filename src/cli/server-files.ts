@@ -6,11 +6,11 @@ import { CliFault } from './cli-fault.js';
 import type { ControlPlaneConnection } from './control-plane-connection.js';
 import { readInput } from './input-file.js';
 import { readMcpFile, type FiledServer, type ImportWay, type NeededSecret } from './mcp-file.js';
-import { harmlessJson, type Outcome } from './outcome.js';
+import { harmlessJson, type CommandResult } from './command-result.js';
 import { printable, textTable } from './text-table.js';
 import type { Terminal } from './views.js';
 
-type Connection = Pick<ControlPlaneConnection, 'request' | 'list'>;
+type ServersConnection = Pick<ControlPlaneConnection, 'request' | 'list'>;
 
 interface Result {
   readonly name: string;
@@ -33,8 +33,8 @@ export interface Import {
 
 export async function importServers(
   { file, way, isTrial }: Import,
-  { connection, terminal }: { readonly connection: Connection; readonly terminal: Terminal },
-): Promise<Outcome> {
+  { connection, terminal }: { readonly connection: ServersConnection; readonly terminal: Terminal },
+): Promise<CommandResult> {
   const results: Result[] = [];
   for (const server of readMcpFile(await readText(file), way)) results.push(await place(server, isTrial, connection));
   const isRefused = results.some(({ outcome }) => outcome === 'refused');
@@ -45,7 +45,7 @@ export async function importServers(
   };
 }
 
-async function place(server: FiledServer, isTrial: boolean, connection: Connection): Promise<Result> {
+async function place(server: FiledServer, isTrial: boolean, connection: ServersConnection): Promise<Result> {
   const { name } = server;
   if (server.kind === 'refused') return { name, outcome: 'refused', why: server.why };
   if (server.kind === 'stdio') return { name, outcome: 'to be bridged', command: server.command, url: server.url };
@@ -108,8 +108,8 @@ const headersShape = z.record(z.string(), z.union([z.object({ file: z.string() }
 /** In the form that `import` reads, and that clients read, for which the secrets are placeholders. */
 export async function exportServers(
   _action: object,
-  { connection }: { readonly connection: Connection },
-): Promise<Outcome> {
+  { connection }: { readonly connection: ServersConnection },
+): Promise<CommandResult> {
   const servers = z.array(exportedShape).safeParse(await connection.list('/servers')).data;
   if (servers === undefined) throw new CliFault(exitStatus.unavailable, "the control plane's answer is not understood");
   const mcpServers = Object.fromEntries(servers.map((server) => [server.name, exported(server)]));

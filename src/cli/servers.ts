@@ -3,7 +3,7 @@ import type { ServerAddition, ServerChange } from '../config/cli-request.js';
 import { exitStatus } from '../shared/exit-status.js';
 import { CliFault } from './cli-fault.js';
 import { pathOf } from './control-plane-connection.js';
-import type { Outcome } from './outcome.js';
+import type { CommandResult } from './command-result.js';
 import type { Way } from './run-cli.js';
 import { printable } from './text-table.js';
 import { refreshView, serversView, serverView, toolsView } from './views.js';
@@ -17,7 +17,7 @@ interface Wanted {
   readonly status: string | undefined;
 }
 
-export async function list({ tags, status }: Wanted, { connection, terminal }: Way): Promise<Outcome> {
+export async function list({ tags, status }: Wanted, { connection, terminal }: Way): Promise<CommandResult> {
   const query = new URLSearchParams();
   if (tags.length > 0) query.set('tags', tags.join(','));
   if (status !== undefined) query.set('status', status);
@@ -25,18 +25,18 @@ export async function list({ tags, status }: Wanted, { connection, terminal }: W
   return { answer, text: serversView(answer, terminal) };
 }
 
-export async function add(addition: ServerAddition, { connection }: Way): Promise<Outcome> {
+export async function add(addition: ServerAddition, { connection }: Way): Promise<CommandResult> {
   const answer = await connection.request('POST', '/servers', addition);
   return { answer, text: serverView(answer) };
 }
 
-export async function show({ server }: Named, { connection, terminal }: Way): Promise<Outcome> {
+export async function show({ server }: Named, { connection, terminal }: Way): Promise<CommandResult> {
   const path = pathOf('servers', server);
   const [found, tools] = [await connection.request('GET', path), await connection.request('GET', `${path}/tools`)];
   return { answer: { ...Object(found), tools }, text: serverView(found) + toolsView(tools, terminal) };
 }
 
-export async function update({ server, change }: ServerChange, { connection }: Way): Promise<Outcome> {
+export async function update({ server, change }: ServerChange, { connection }: Way): Promise<CommandResult> {
   const answer = await connection.update(pathOf('servers', server), (said) => ({
     name: said['name'],
     url: said['url'],
@@ -45,12 +45,12 @@ export async function update({ server, change }: ServerChange, { connection }: W
   return { answer, text: serverView(answer) };
 }
 
-export async function remove({ server }: Named, { connection }: Way): Promise<Outcome> {
+export async function remove({ server }: Named, { connection }: Way): Promise<CommandResult> {
   await connection.request('DELETE', pathOf('servers', server));
   return { answer: undefined, text: `Removed ${printable(server)}.\n` };
 }
 
-export async function refresh({ server }: Named, { connection }: Way): Promise<Outcome> {
+export async function refresh({ server }: Named, { connection }: Way): Promise<CommandResult> {
   const answer = await connection.request('POST', pathOf('servers', server, 'refresh')).catch((error: unknown) => {
     // The only conflict that a refresh can have is another refresh.
     if (!(error instanceof CliFault) || error.exitStatus !== exitStatus.refused) throw error;
@@ -63,13 +63,13 @@ export async function refresh({ server }: Named, { connection }: Way): Promise<O
 export async function connect(
   { server, isForProbes: probes }: Named & { readonly isForProbes: boolean },
   { connection }: Way,
-): Promise<Outcome> {
+): Promise<CommandResult> {
   const answer = await connection.request('POST', pathOf('servers', server, 'connect'), { probes });
   return { answer, text: `${printable((answer as { readonly url: string }).url)}\n` };
 }
 
 /** @param action has the name that the server had when it was connected. */
-export async function disconnect({ name }: { readonly name: string }, { connection }: Way): Promise<Outcome> {
+export async function disconnect({ name }: { readonly name: string }, { connection }: Way): Promise<CommandResult> {
   const answer = await connection.request('DELETE', pathOf('connect', name));
   const isWithdrawn = (answer as { readonly revocation: string }).revocation === 'revoked';
   const advice = isWithdrawn

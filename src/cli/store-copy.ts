@@ -3,16 +3,16 @@ import type { StoreCopyRequest } from '../config/store-copy-request.js';
 import { exitStatus } from '../shared/exit-status.js';
 import { copyEmbedded } from '../store/embedded-copy.js';
 import { CliFault } from './cli-fault.js';
-import { printOutcome, type Outcome } from './outcome.js';
+import { printResult, type CommandResult } from './command-result.js';
 import { printable } from './text-table.js';
 
 /** Resolves with the program's exit status once everything is printed. */
 export async function runStoreCopy({ isJson, from, to }: StoreCopyRequest): Promise<number> {
-  return printOutcome(isJson, () => copy(from, to));
+  return printResult(isJson, () => copy(from, to));
 }
 
 /** Throws a CliFault. */
-export async function copy(from: string, to: string): Promise<Outcome> {
+export async function copy(from: string, to: string): Promise<CommandResult> {
   const outcome = await copyEmbedded(from, to).catch((error: unknown) => {
     const reason = error instanceof Error ? error.message : String(error);
     throw new CliFault(exitStatus.unavailable, `the store cannot be copied to ${to}: ${reason}`, error);

@@ -8,10 +8,10 @@ import { exitStatus } from '../shared/exit-status.js';
 import { Figures, Interval } from '../shared/figures.js';
 import type { AdminConnection } from './admin-connection.js';
 import { CliFault } from './cli-fault.js';
-import type { Outcome } from './outcome.js';
+import type { CommandResult } from './command-result.js';
 import { textTable } from './text-table.js';
 
-interface Reading {
+interface DataplaneReading {
   readonly figures: Figures;
   readonly workers: readonly WorkerReading[];
 }
@@ -23,7 +23,7 @@ export async function* watchDataplane(
   admin: Admin,
   intervalMs: number,
   columns: number | undefined,
-): AsyncGenerator<Outcome, never> {
+): AsyncGenerator<CommandResult, never> {
   let before = await read(admin);
   for (;;) {
     await sleep(intervalMs);
@@ -34,7 +34,7 @@ export async function* watchDataplane(
   }
 }
 
-async function read(admin: Admin): Promise<Reading> {
+async function read(admin: Admin): Promise<DataplaneReading> {
   const [figures, workers] = await Promise.all([admin.find('/metrics'), admin.get('/workers')]);
   if (figures === undefined) {
     throw new CliFault(exitStatus.notFound, 'the dataplane collects no metrics: start it with --metrics true');
@@ -50,7 +50,7 @@ function topText(answer: TopAnswer, columns: number | undefined): string {
   const listening = workers.filter(({ health }) => health === 'ok').length;
   const head = [
     `${isReady ? 'ready' : 'not ready'}, ${listening} of ${workers.length} workers, ${sessions} sessions, ${streams} streams, ${requestsInFlight} requests in flight`,
-    `${rate(answer.requestsPerSecond)} requests/s, ${rate(answer.refusalsPerSecond)} refused/s, own share p99 ${time(answer.gatewayP99S)}`,
+    `${rate(answer.requestsPerSecond)} requests/s, ${rate(answer.refusalsPerSecond)} refused/s, own share p99 ${timeText(answer.gatewayP99S)}`,
   ];
   const workerTable = textTable(
     ['SLOT', 'STATE', 'HEALTH', 'PID', 'VERSION', 'SESSIONS', 'IN FLIGHT', 'CPU', 'MEMORY', 'LOOP DELAY P99'],
@@ -62,7 +62,7 @@ function topText(answer: TopAnswer, columns: number | undefined): string {
         String(worker.requestsInFlight),
         `${(worker.cpuShare * 100).toFixed(0)}%`,
       ],
-      ...[`${(worker.rssBytes / 2 ** 20).toFixed(0)} MiB`, time(worker.eventLoopDelayP99S)],
+      ...[`${(worker.rssBytes / 2 ** 20).toFixed(0)} MiB`, timeText(worker.eventLoopDelayP99S)],
     ]),
     columns,
   );
@@ -73,7 +73,7 @@ function topText(answer: TopAnswer, columns: number | undefined): string {
 function loadTable(title: string, rows: readonly LoadRow[], columns: number | undefined): string {
   if (rows.length === 0) return '';
   const cells = rows.map(({ name, requestsPerSecond, failuresPerSecond, p50S, p99S }) => {
-    return [name, rate(requestsPerSecond), rate(failuresPerSecond), time(p50S), time(p99S)];
+    return [name, rate(requestsPerSecond), rate(failuresPerSecond), timeText(p50S), timeText(p99S)];
   });
   return textTable([title, 'REQUESTS/S', 'FAILED/S', 'P50', 'P99'], cells, columns);
 }
@@ -82,7 +82,7 @@ function rate(perSecond: number): string {
   return perSecond === 0 ? '0' : perSecond.toFixed(perSecond < 10 ? 1 : 0);
 }
 
-function time(seconds: number | undefined): string {
+function timeText(seconds: number | undefined): string {
   if (seconds === undefined) return '-';
   return seconds < 1 ? `${(seconds * 1000).toFixed(seconds < 0.01 ? 1 : 0)} ms` : `${seconds.toFixed(1)} s`;
 }

@@ -19,7 +19,7 @@ import { CliFault } from './cli-fault.js';
 import { configInBrief } from './config-in-brief.js';
 import { inputName, readInput } from './input-file.js';
 import { faultOfJson } from './json-text.js';
-import { harmlessJson, printOutcome, type Outcome } from './outcome.js';
+import { harmlessJson, printResult, type CommandResult } from './command-result.js';
 import { printable } from './text-table.js';
 
 type Put = Extract<UserConfigAction, { command: 'config put' }>;
@@ -27,11 +27,11 @@ type Delete = Extract<UserConfigAction, { command: 'config delete' }>;
 
 /** Resolves with the program's exit status once everything is printed. */
 export async function runUserConfigCommand({ isJson, action }: UserConfigRequest): Promise<number> {
-  return printOutcome(isJson, () => perform(action));
+  return printResult(isJson, () => perform(action));
 }
 
 /** Throws a CliFault. */
-export async function perform(action: UserConfigAction): Promise<Outcome> {
+export async function perform(action: UserConfigAction): Promise<CommandResult> {
   switch (action.command) {
     case 'config schema':
       return { answer: userConfigJsonSchema(), text: '' };
@@ -55,14 +55,14 @@ export async function perform(action: UserConfigAction): Promise<Outcome> {
   }
 }
 
-async function list(store: ConfigStore): Promise<Outcome> {
+async function list(store: ConfigStore): Promise<CommandResult> {
   const subjects = new Set<string>();
   for await (const some of store.subjects()) for (const subject of some) subjects.add(subject);
   const answer = [...subjects].sort();
   return { answer, text: answer.map((subject) => `${printable(subject)}\n`).join('') };
 }
 
-async function get(store: ConfigStore, subject: string): Promise<Outcome> {
+async function get(store: ConfigStore, subject: string): Promise<CommandResult> {
   const value = found(await store.read(subject), store, subject);
   const check = checkUserConfig(value);
   const answer = { subject, digest: digestOf(value), config: parsed(value) ?? null, ...checkAnswer(check) };
@@ -70,7 +70,7 @@ async function get(store: ConfigStore, subject: string): Promise<Outcome> {
   return { answer, text: process.stdout.isTTY ? `${harmlessJson(value.toString())}\n` : value };
 }
 
-async function put({ subject, file, store: options, expectedDigest }: Put): Promise<Outcome> {
+async function put({ subject, file, store: options, expectedDigest }: Put): Promise<CommandResult> {
   const value = await readInput(file, limits.userConfigBytesMax);
   const check = checkInput(value);
   if (check.errors.length > 0) {
@@ -87,7 +87,7 @@ async function put({ subject, file, store: options, expectedDigest }: Put): Prom
   });
 }
 
-async function remove(store: ConfigStore, { subject, store: options, expectedDigest }: Delete): Promise<Outcome> {
+async function remove(store: ConfigStore, { subject, store: options, expectedDigest }: Delete): Promise<CommandResult> {
   const before = await swap(store, subject, undefined, expectedDigest);
   const { isListed, words } = await listed(options, 'deleteUserConfig', subject, before, undefined);
   const text = `Deleted the user config of ${printable(subject)}.\n${words}`;
@@ -159,8 +159,8 @@ function found(value: Buffer | undefined, store: ConfigStore, subject: string): 
 async function withStore(
   options: StoreOptions,
   isMade: boolean,
-  work: (store: ConfigStore) => Promise<Outcome>,
-): Promise<Outcome> {
+  work: (store: ConfigStore) => Promise<CommandResult>,
+): Promise<CommandResult> {
   let store: ConfigStore | undefined;
   try {
     store = await openConfigStore(options, isMade);

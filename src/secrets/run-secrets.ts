@@ -16,7 +16,7 @@ import { SecretRecords } from './secret-records.js';
 import type { SecretOrigins } from './sealed-secret.js';
 
 /** A command's output and exit status. */
-interface Outcome {
+interface CommandOutput {
   readonly text: string;
   readonly exitStatus: number;
 }
@@ -26,14 +26,14 @@ export type SecretInput = AsyncIterable<Uint8Array> & { readonly isTTY?: boolean
 
 /** Resolves with the program's exit status, when everything is printed. */
 export async function runSecrets(request: SecretsRequest, input: SecretInput = process.stdin): Promise<number> {
-  const { text, exitStatus: status } = await outcomeOf(request, input);
+  const { text, exitStatus: status } = await outputOf(request, input);
   const stream = status === exitStatus.ok ? process.stdout : process.stderr;
   await new Promise<void>((resolve) => void stream.write(text, () => resolve()));
   return status;
 }
 
 /** The output and exit status of `runSecrets`. */
-export async function outcomeOf({ store, keys, action }: SecretsRequest, input: SecretInput): Promise<Outcome> {
+export async function outputOf({ store, keys, action }: SecretsRequest, input: SecretInput): Promise<CommandOutput> {
   const value = action.command === 'secrets set' ? await readValue(input) : undefined;
   if (value?.kind === 'fault') return refused(value.fault);
   // A mistyped path must not create a store, which would then have no secrets.
@@ -64,7 +64,7 @@ async function perform(
   records: RecordStore,
   keys: SecretKeys,
   value: { readonly text: string } | undefined,
-): Promise<Outcome> {
+): Promise<CommandOutput> {
   const secrets = new SecretRecords(records, keys);
   const key = keys.first;
   switch (action.command) {
@@ -104,10 +104,10 @@ async function listText(secrets: SecretRecords): Promise<string> {
     isUsable ? keyId : `${keyId} (not usable with these keys)`,
     originsText(origins),
   ]);
-  return textTable([['NAME', 'SET', 'KEY', 'MAY GO TO'], ...rows]);
+  return columnsText([['NAME', 'SET', 'KEY', 'MAY GO TO'], ...rows]);
 }
 
-async function rotate(records: RecordStore, keys: SecretKeys): Promise<Outcome> {
+async function rotate(records: RecordStore, keys: SecretKeys): Promise<CommandOutput> {
   if (keys.first === undefined) throw new Error('nothing to seal with');
   const { resealed, failed } = await new SecretRecords(records, keys).rotate(keys.first);
   const grants = await resealGrants(records, keys, keys.first);
@@ -150,7 +150,7 @@ async function readValue(input: SecretInput): Promise<ReadValue> {
   return { kind: 'fault', fault: 'the secret must be one line of ASCII, without spaces around it, and not empty' };
 }
 
-function textTable(rows: readonly (readonly string[])[]): string {
+function columnsText(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   const lineOf = (row: readonly string[]): string =>
     row.map((cell, column) => (column === row.length - 1 ? cell : cell.padEnd(widths[column] ?? 0))).join('  ');
@@ -161,19 +161,19 @@ function originsText(origins: SecretOrigins): string {
   return origins === 'any' ? 'any origin' : origins.join(', ');
 }
 
-function done(text: string): Outcome {
+function done(text: string): CommandOutput {
   return { text, exitStatus: exitStatus.ok };
 }
 
-function refused(fault: string): Outcome {
+function refused(fault: string): CommandOutput {
   return { text: `switchyard: ${fault}\n`, exitStatus: exitStatus.refused };
 }
 
-function notFound(path: string): Outcome {
+function notFound(path: string): CommandOutput {
   const advice = 'give another --store-path, or a Redis with --redis-address, --redis-sentinels or --redis-cluster';
   return { text: `switchyard: there is no embedded store in ${path}; ${advice}\n`, exitStatus: exitStatus.notFound };
 }
 
-function unavailable(fault: string): Outcome {
+function unavailable(fault: string): CommandOutput {
   return { text: `switchyard: ${fault}\n`, exitStatus: exitStatus.unavailable };
 }

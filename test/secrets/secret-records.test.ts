@@ -7,7 +7,7 @@ import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import type { StoreOptions } from '../../src/config/dataplane-options.js';
 import { operatorName } from '../../src/config/environment.js';
-import { outcomeOf } from '../../src/secrets/run-secrets.js';
+import { outputOf } from '../../src/secrets/run-secrets.js';
 import { readSealed, sealSecret, unsealSecret, type Secret } from '../../src/secrets/sealed-secret.js';
 import { SecretKeys } from '../../src/secrets/secret-keys.js';
 import { SecretRecords } from '../../src/secrets/secret-records.js';
@@ -102,8 +102,8 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
     });
 
     await t.test('the commands report what they did and show no secret', async (t) => {
-      const run = async (action: Parameters<typeof outcomeOf>[0]['action'], input = '', keys = [NEW]) =>
-        outcomeOf({ store: options, keys, action }, Readable.from([Buffer.from(input)]));
+      const run = async (action: Parameters<typeof outputOf>[0]['action'], input = '', keys = [NEW]) =>
+        outputOf({ store: options, keys, action }, Readable.from([Buffer.from(input)]));
       const set = { command: 'secrets set', name: 'piped', origins: ['https://a.example'] } as const;
       t.same(await run(set, 'piped-6f1\n'), { text: 'Set piped, for https://a.example.\n', exitStatus: 0 });
       const listed = await run({ command: 'secrets list' });
@@ -113,7 +113,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       for (const input of ['', '\n', 'two\nlines', ' spaced', 'ä', 'x'.repeat(9_000)])
         t.match(await run(set, input), { exitStatus: 65, text: /^switchyard: the secret (?!x)/ }, input.slice(0, 9));
       const typed = Object.assign(Readable.from([]), { isTTY: true });
-      t.match(await outcomeOf({ store: options, keys: [NEW], action: set }, typed), {
+      t.match(await outputOf({ store: options, keys: [NEW], action: set }, typed), {
         exitStatus: 65,
         text: /terminal/,
       });
@@ -156,13 +156,13 @@ t.test('only set creates a store: at a mistyped path the others report that ther
     { command: 'secrets rotate' },
     { command: 'secrets delete', name: 'a' },
   ] as const) {
-    const outcome = await outcomeOf({ store, keys: [OLD], action }, input());
+    const outcome = await outputOf({ store, keys: [OLD], action }, input());
     t.match(outcome, { exitStatus: 66, text: /^switchyard: there is no embedded store in .*mistyped; give another/ });
     t.notOk(existsSync(path), action.command);
   }
   const set = { command: 'secrets set', name: 'a', origins: 'any' } as const;
-  t.match(await outcomeOf({ store, keys: [OLD], action: set }, input()), { exitStatus: 0 });
-  t.match(await outcomeOf({ store, keys: [OLD], action: { command: 'secrets list' } }, input()), { text: /^NAME/ });
+  t.match(await outputOf({ store, keys: [OLD], action: set }, input()), { exitStatus: 0 });
+  t.match(await outputOf({ store, keys: [OLD], action: { command: 'secrets list' } }, input()), { text: /^NAME/ });
 });
 
 t.test('a Redis user with the documented rights keeps secrets, and reads nobody’s config', async (t) => {
@@ -171,15 +171,15 @@ t.test('a Redis user with the documented rights keeps secrets, and reads nobody�
   const store = { ...redis.storeOptions, username: 'keeper', password: 'word' };
   const set = { command: 'secrets set', name: 'a', origins: 'any' } as const;
   const input = (): Readable => Readable.from([Buffer.from('v')]);
-  t.same(await outcomeOf({ store, keys: [OLD], action: set }, input()), {
+  t.same(await outputOf({ store, keys: [OLD], action: set }, input()), {
     text: 'Set a, for any origin.\n',
     exitStatus: 0,
   });
-  t.match(await outcomeOf({ store, keys: [OLD], action: { command: 'secrets list' } }, input()), { text: /^NAME/ });
+  t.match(await outputOf({ store, keys: [OLD], action: { command: 'secrets list' } }, input()), { text: /^NAME/ });
   const records = await openRecords(t, store);
   await t.rejects(records.read({ space: 'user-configs', key: 'alice' }), /NOPERM|permission/);
   await redis.stop();
-  t.match(await outcomeOf({ store, keys: [OLD], action: set }, input()), {
+  t.match(await outputOf({ store, keys: [OLD], action: set }, input()), {
     exitStatus: 69,
     text: /^switchyard: Redis/,
   });

@@ -3,7 +3,7 @@ import { CliFault } from './cli-fault.js';
 import { printable } from './text-table.js';
 import { exitStatus } from '../shared/exit-status.js';
 
-export interface Outcome {
+export interface CommandResult {
   /** Printed with `--json`; `undefined` when there is nothing to print. */
   readonly answer: unknown;
   /** A Buffer is written unchanged. */
@@ -12,7 +12,7 @@ export interface Outcome {
 }
 
 /** Resolves with the program's exit status once everything is printed. */
-export async function printOutcome(isJson: boolean, work: () => Promise<Outcome>): Promise<number> {
+export async function printResult(isJson: boolean, work: () => Promise<CommandResult>): Promise<number> {
   try {
     const { answer, text, exitStatus: status = exitStatus.ok } = await work();
     await print(process.stdout, isJson ? jsonOf(answer) : text);
