@@ -19,7 +19,7 @@ export interface RequestEnd {
 }
 
 /** What is known of a request that was refused before its message was processed. */
-export interface Refused {
+export interface RefusalEntry {
   readonly request: Pick<ExchangeRequest, 'requestId'> & { readonly method: string };
   readonly virtualHost: string;
   /** `''` while unknown. */
@@ -33,7 +33,7 @@ export interface Refused {
 }
 
 /** A request that was answered without a relay, such as one to the control plane's own API. */
-export interface Answered {
+export interface AnswerEntry {
   readonly requestId: string;
   readonly subject: string;
   readonly method: string;
@@ -45,7 +45,7 @@ export interface Answered {
   readonly outcome: 'ok' | 'error' | 'refused' | 'fault';
   readonly code: string;
   readonly cause: string;
-  /** As in `Refused`. */
+  /** As in `RefusalEntry`. */
   readonly host?: string | undefined;
   readonly status: number;
   readonly durationMs: number;
@@ -77,7 +77,7 @@ export class AccessLog {
   }
 
   /** A request was refused before it reached the relay. */
-  refused({ request, virtualHost, subject, code, cause, host, status }: Refused): void {
+  refused({ request, virtualHost, subject, code, cause, host, status }: RefusalEntry): void {
     const fields = {
       ...idOf(request.requestId),
       ...(subject !== '' && { subject: subjectHash(subject) }),
@@ -93,7 +93,7 @@ export class AccessLog {
   }
 
   /** A request was answered without a relay. */
-  answered(answered: Answered): void {
+  answered(answered: AnswerEntry): void {
     const { requestId, subject, method, route, server, composition, outcome, code, cause, host, durationMs } = answered;
     if (!this.isOfAll && outcome !== 'refused' && outcome !== 'fault') return;
     const { status, requestBytes, bytes } = answered;

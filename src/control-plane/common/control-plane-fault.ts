@@ -2,7 +2,7 @@
 // and nothing written by other parties except a code. Faults of the store are `RecordStoreFault`s, which pass through.
 
 /** How a fault is answered over HTTP, and how it counts in the log. */
-interface Standing {
+interface FaultAnswer {
   readonly status: number;
   /** `error`: the request, or something it needs of another party, is at fault; `fault`: the control plane or the dataplane is. */
   readonly outcome: 'error' | 'fault';
@@ -44,7 +44,7 @@ export const faults = {
   'dataplane-unreachable': { status: 503, outcome: 'fault', retryAfterS: RETRY_S },
   'dataplane-busy': { status: 503, outcome: 'fault', retryAfterS: RETRY_S },
   'dataplane-refused': { status: 503, outcome: 'fault', retryAfterS: RETRY_S },
-} as const satisfies Readonly<Record<string, Standing>>;
+} as const satisfies Readonly<Record<string, FaultAnswer>>;
 
 export type FaultCode = keyof typeof faults;
 
@@ -69,7 +69,7 @@ export class ControlPlaneFault extends Error {
     this.wordsForAdmins = wordsForAdmins;
   }
 
-  get standing(): Standing {
+  get standing(): FaultAnswer {
     return faults[this.code];
   }
 }

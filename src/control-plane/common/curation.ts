@@ -55,7 +55,7 @@ function isTooLarge({ tools, prompts }: CuratedBackend): boolean {
 /**
  * The curation of the named tools and prompts only. The rest would needlessly fill user configs, and could clash with the names in use.
  */
-export function curationOf(
+export function curationOfNamed(
   { tools, prompts, ...others }: CuratedBackend,
   named: { readonly tools: readonly string[]; readonly prompts: readonly string[] },
 ): CuratedBackend {

@@ -2,7 +2,7 @@
 // been registered again under its name. A disabled or never reached server is not a backend: nobody has verified what
 // is there.
 import type { BackendConfig } from '../../user-config/user-config-schema.js';
-import { clashWords, curationOf, mergedCuration, readCuration, withoutClashes } from '../common/curation.js';
+import { clashWords, curationOfNamed, mergedCuration, readCuration, withoutClashes } from '../common/curation.js';
 import type { KnownServer, ServerDirectory } from '../registry/server-directory.js';
 import type { StoredComposedServer, StoredComposition } from './composition-storage.js';
 
@@ -56,7 +56,7 @@ function composedBackendOf(server: KnownServer, { composed, tools }: Match): Bac
   const named = { tools, prompts, resources };
   return {
     ...uncuratedBackendOf(server),
-    ...curationOf(mergedCuration(readCuration(server.curation), readCuration(composed.curation)), named),
+    ...curationOfNamed(mergedCuration(readCuration(server.curation), readCuration(composed.curation)), named),
     allowed_tool_names: [...tools],
     allowed_resource_names: [...resources],
     allowed_prompt_names: [...prompts],
@@ -65,7 +65,7 @@ function composedBackendOf(server: KnownServer, { composed, tools }: Match): Bac
 }
 
 /** A backend that exposes everything the server has. */
-export function backendOf(server: ServedMembers & Pick<KnownServer, 'curation'>): BackendConfig {
+export function wholeBackendOf(server: ServedMembers & Pick<KnownServer, 'curation'>): BackendConfig {
   return { ...uncuratedBackendOf(server), ...readCuration(server.curation) };
 }
 

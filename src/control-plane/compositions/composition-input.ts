@@ -3,7 +3,7 @@ import { isUnicodeText } from '../../shared/json-values.js';
 import { limits } from '../../shared/limits.js';
 import { encodeStoreKey } from '../../store/store-key.js';
 import type { Exposure } from '../../user-config/compiled-config.js';
-import { teamFault } from '../common/caller.js';
+import { teamFault } from '../common/principal.js';
 import { refuseMember, refuseMemberFault } from '../common/control-plane-fault.js';
 import { curationFault } from '../common/curation.js';
 import { descriptionFault, nameFault, NO_UNICODE } from '../common/said-texts.js';

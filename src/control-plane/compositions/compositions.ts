@@ -12,7 +12,7 @@ import type { BackendConfig } from '../../user-config/user-config-schema.js';
 import type { Registry } from '../registry/registry.js';
 import { walkRecords } from '../../store/record-walk.js';
 import { ChangeNote } from '../common/audit.js';
-import { ownershipAfter, ownershipOfNew, refuseGivenAway, refuseUnowned, type Caller } from '../common/caller.js';
+import { ownershipAfter, ownershipOfNew, refuseGivenAway, refuseUnowned, type Principal } from '../common/principal.js';
 import { ChangeCondition } from '../common/change-condition.js';
 import { compositionTag } from './composition-tag.js';
 import { ControlPlaneFault, notFound, refuseMember } from '../common/control-plane-fault.js';
@@ -125,7 +125,7 @@ export class Compositions {
     callerSubject: string,
     wait?: PublicationWait,
     note = new ChangeNote(),
-    caller?: Caller,
+    caller?: Principal,
   ): Promise<Composition> {
     const { exposure, subjects = [callerSubject], description = '', team, ...checked } = checkCompositionInput(input);
     refuseGivenAway(caller, team);
@@ -161,7 +161,7 @@ export class Compositions {
     wait?: PublicationWait,
     note = new ChangeNote(),
     condition = ChangeCondition.none,
-    caller?: Caller,
+    caller?: Principal,
   ): Promise<Composition> {
     const { team, ...checked } = checkCompositionInput(input);
     const { id } = (await this.#require(reference)).composition;
@@ -197,7 +197,7 @@ export class Compositions {
     wait?: PublicationWait,
     note = new ChangeNote(),
     condition = ChangeCondition.none,
-    caller?: Caller,
+    caller?: Principal,
   ): Promise<void> {
     const { id } = (await this.#require(reference)).composition;
     const [removed, job] = await retrySwap(async () => {

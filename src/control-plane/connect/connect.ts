@@ -17,7 +17,7 @@ import type { UserAuth } from '../../user-config/auth.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { ConnectFetch, type ConnectFetchMeans } from './connect-fetch.js';
 import { ConnectRecords, type BegunConsent } from './connect-records.js';
-import { discover, type Discovered } from './discovery.js';
+import { discoverAuthorization, type Discovered } from './discovery.js';
 import { RegisteredClients } from './registered-clients.js';
 import { revokeGrant, type Revocation } from './revocation.js';
 
@@ -74,7 +74,7 @@ export class Connect {
   /** Rejects with a `ControlPlaneFault`, as do the methods below. @param server the name in the link's path. */
   async preview(server: string, ticketText: string): Promise<ConsentPreview> {
     const ticket = this.#ticketOf(server, ticketText);
-    return { ticket, ...(await discover(this.#fetchFor(ticket), ticket, ticket.auth)) };
+    return { ticket, ...(await discoverAuthorization(this.#fetchFor(ticket), ticket, ticket.auth)) };
   }
 
   /** @param browser a secret known only to this browser. @returns the URL at the authorization server to continue at. */
@@ -82,7 +82,7 @@ export class Connect {
     const ticket = this.#ticketOf(server, ticketText);
     const { subject, backendName, origin, path, auth } = ticket;
     const fetch = this.#fetchFor(ticket);
-    const found = await discover(fetch, ticket, auth);
+    const found = await discoverAuthorization(fetch, ticket, auth);
     const client = await this.#clientFor(fetch, ticket, found);
     const oauth = await import('oauth4webapi');
     const verifier = oauth.generateRandomCodeVerifier();

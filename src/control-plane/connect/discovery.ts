@@ -28,7 +28,11 @@ export interface Discovered {
 type Metadata = Readonly<Record<string, unknown>>;
 
 /** Rejects with a `ControlPlaneFault`. */
-export async function discover(fetch: ConnectFetch, target: UpstreamTarget, auth: UserAuth): Promise<Discovered> {
+export async function discoverAuthorization(
+  fetch: ConnectFetch,
+  target: UpstreamTarget,
+  auth: UserAuth,
+): Promise<Discovered> {
   const backend = new URL(target.origin + target.path);
   const challenge = await challengeOf(fetch, backend);
   const metadata = await resourceMetadata(fetch, backend, challenge);

@@ -22,8 +22,8 @@ export interface AnsweredError extends Failure {
 }
 
 /** A refusal by the HTTP layer itself. */
-export class Refused extends Error implements AnsweredError {
-  override readonly name = 'Refused';
+export class HttpRefusal extends Error implements AnsweredError {
+  override readonly name = 'HttpRefusal';
   readonly status: number;
   readonly detail: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -36,7 +36,7 @@ export class Refused extends Error implements AnsweredError {
     status: number,
     detail: string,
     headers: Readonly<Record<string, string>> = {},
-    failure: Failure = failureOf(status),
+    failure: Failure = failureOfStatus(status),
   ) {
     super(detail);
     this.outcome = failure.outcome;
@@ -49,7 +49,7 @@ export class Refused extends Error implements AnsweredError {
   }
 }
 
-function failureOf(status: number): Failure {
+function failureOfStatus(status: number): Failure {
   return { outcome: 'error', code: CODES[status] ?? 'invalid' };
 }
 
@@ -72,7 +72,7 @@ const wordsForPeople: Readonly<Record<string, string>> = {
  * @param isAdmin whether the caller may see addresses, and text from other parties.
  */
 export function answerTo(error: unknown, isAdmin = false): AnsweredError | undefined {
-  if (error instanceof Refused) return error;
+  if (error instanceof HttpRefusal) return error;
   if (error instanceof ControlPlaneFault) return answerToFault(error, isAdmin);
   if (error instanceof RecordStoreFault) {
     const headers = { 'retry-after': STORE_RETRY_S };
@@ -84,11 +84,15 @@ export function answerTo(error: unknown, isAdmin = false): AnsweredError | undef
   if (!isFastifyError(error)) return undefined;
   const [violation] = error.validation ?? [];
   if (violation !== undefined) {
-    return { ...failureOf(422), status: 422, detail: describeViolation(violation, error.validationContext ?? 'body') };
+    return {
+      ...failureOfStatus(422),
+      status: 422,
+      detail: describeViolation(violation, error.validationContext ?? 'body'),
+    };
   }
   const { code, statusCode = 500, message } = error;
   if (statusCode < 400 || statusCode > 499) return undefined;
-  return { ...failureOf(statusCode), status: statusCode, detail: wordsForPeople[code] ?? message };
+  return { ...failureOfStatus(statusCode), status: statusCode, detail: wordsForPeople[code] ?? message };
 }
 
 function answerToFault(

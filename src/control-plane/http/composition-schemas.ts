@@ -1,7 +1,7 @@
 // The schemas of compositions: what people set, and what is shown.
 import { limits } from '../../shared/limits.js';
 import { curation, description, name, owner, team } from './record-parts.js';
-import { inputOf, patchOf } from './schema-forms.js';
+import { inputSchemaOf, patchOf } from './schema-forms.js';
 import { exactly, id, text, time, type JsonSchema } from './schema-parts.js';
 
 const composedServer = exactly(
@@ -67,7 +67,7 @@ const composition = exactly(
   ['exposure', 'owner', 'team'],
 );
 
-const compositionInput = inputOf(composition, compositionSaid, ['name', 'servers']);
+const compositionInput = inputSchemaOf(composition, compositionSaid, ['name', 'servers']);
 
 export const compositionSchemas = {
   Composition: composition,

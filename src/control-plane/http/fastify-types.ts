@@ -2,7 +2,7 @@
 
 import type { Role } from '../../shared/roles.js';
 import type { AuditTrail } from '../common/audit.js';
-import type { Caller } from '../common/caller.js';
+import type { Principal } from '../common/principal.js';
 import type { Failure } from './answered-error.js';
 
 declare module 'fastify' {
@@ -14,7 +14,7 @@ declare module 'fastify' {
     /** The token's subject; `''` on routes that need none. */
     subject: string;
     /** Role and teams from the token; `undefined` where roles are not taken from tokens, or no token is needed. */
-    caller: Caller | undefined;
+    caller: Principal | undefined;
     /** Why the request was refused or failed; `null` otherwise. */
     failure: Failure | null;
     /** Whether the relay handles the request, and logs its outcome itself. */

@@ -17,14 +17,14 @@ import type { Logger } from '../../shared/logger.js';
 import type { RequestIds } from '../../shared/request-ids.js';
 import type { AuditRecords } from '../../store/audit-records.js';
 import type { AuditTrail } from '../common/audit.js';
-import { isAdmin } from '../common/caller.js';
+import { isAdmin } from '../common/principal.js';
 import type { Connect } from '../connect/connect.js';
 import { DataplaneViews } from '../dataplane/dataplane-views.js';
 import type { LiveFigures } from '../dataplane/live-figures.js';
 import type { ProtectedResource } from '../../shared/protected-resource.js';
 import type { SignIn } from '../sign-in/sign-in.js';
-import { Admission, isPreflight } from './admission.js';
-import { answerTo, Refused } from './answered-error.js';
+import { ControlPlaneAdmission, isPreflight } from './control-plane-admission.js';
+import { answerTo, HttpRefusal } from './answered-error.js';
 import type { ConsoleFiles } from './console-files.js';
 import './fastify-types.js';
 import { logAccess } from './access-log.js';
@@ -94,7 +94,7 @@ export async function createHttpApp(parts: HttpAppParts): Promise<HttpApp> {
     // Requests whose path cannot be decoded skip every hook and come here.
     frameworkErrors: (error, request, reply) => {
       setSecurityHeaders(reply);
-      answerError(error, request, reply, parts.logger);
+      sendError(error, request, reply, parts.logger);
     },
     clientErrorHandler,
   });
@@ -103,9 +103,9 @@ export async function createHttpApp(parts: HttpAppParts): Promise<HttpApp> {
   // Values are serialized as they are: a member that its schema lacks must be found by a test, not silently dropped.
   app.setSerializerCompiler(() => (value) => JSON.stringify(value));
   readJsonBodies(app);
-  const admission = new Admission(parts.hosts, parts.tokens, parts.resource, parts.rates, parts.overload);
+  const admission = new ControlPlaneAdmission(parts.hosts, parts.tokens, parts.resource, parts.rates, parts.overload);
   letIn(app, admission);
-  app.setErrorHandler((error, request, reply) => answerError(error, request, reply, parts.logger));
+  app.setErrorHandler((error, request, reply) => sendError(error, request, reply, parts.logger));
   logAccess(app, parts.accessLog);
   app.decorate('audit', parts.audit);
 
@@ -129,7 +129,7 @@ export async function createHttpApp(parts: HttpAppParts): Promise<HttpApp> {
   return app;
 }
 
-function letIn(app: FastifyInstance, admission: Admission): void {
+function letIn(app: FastifyInstance, admission: ControlPlaneAdmission): void {
   app.decorateRequest('subject', '');
   app.decorateRequest('caller', undefined);
   app.addHook('onRequest', async (request, reply) => {
@@ -159,21 +159,21 @@ function setSecurityHeaders(reply: FastifyReply): void {
 }
 
 /** 404 for an unknown path, 405 for a path that has other methods. */
-function unknownRoute({ url }: FastifyRequest): Refused {
+function unknownRoute({ url }: FastifyRequest): HttpRefusal {
   const [path = ''] = url.split('?', 1);
   const methods = Object.values<Operation>(operations)
     .filter((operation) => pathPattern(operation).test(path))
     .flatMap(({ method, tag }) => (method === 'GET' && tag !== 'mcp' ? ['GET', 'HEAD'] : [method]));
-  if (methods.length === 0) return new Refused(404, 'Not Found', {}, { outcome: 'refused', code: 'path-unknown' });
+  if (methods.length === 0) return new HttpRefusal(404, 'Not Found', {}, { outcome: 'refused', code: 'path-unknown' });
   const failure = { outcome: 'refused', code: 'method-not-allowed' } as const;
-  return new Refused(405, 'Method Not Allowed', { allow: methods.join(', ') }, failure);
+  return new HttpRefusal(405, 'Method Not Allowed', { allow: methods.join(', ') }, failure);
 }
 
 function pathPattern({ path }: Operation): RegExp {
   return new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`);
 }
 
-function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply, logger: Logger): void {
+function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply, logger: Logger): void {
   const answered = answerTo(error, isAdmin(request.caller));
   if (answered === undefined) logger.error({ err: error, route: request.routeOptions.url }, 'request failed');
   const { status, detail, headers = {} } = answered ?? { status: 500, detail: 'Internal error: see the log' };

@@ -3,7 +3,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { readings } from '../../protocol/reading-queue.js';
 import { limits } from '../../shared/limits.js';
-import { Refused } from './answered-error.js';
+import { HttpRefusal } from './answered-error.js';
 
 type Done = (error: Error | null, body?: unknown) => void;
 
@@ -16,7 +16,7 @@ export function readJsonBodies(app: FastifyInstance, mediaType = 'application/js
     try {
       text = decoder.decode(body);
     } catch {
-      done(new Refused(400, 'The body is not UTF-8'));
+      done(new HttpRefusal(400, 'The body is not UTF-8'));
       return;
     }
     void parse(request, text, done);
@@ -34,7 +34,7 @@ function parseLarge(subject: string, body: Buffer, done: Done, parse: () => void
   readings.read(subject, body, limits.jsonDepthMax, (tape) => {
     // Parsing gets a turn of its own.
     if (tape !== undefined && tape.count <= valuesMax) setImmediate(parse);
-    else if (tape !== undefined) done(new Refused(413, `The body has more than ${valuesMax} values: send fewer`));
-    else done(new Refused(400, `The body is not JSON in UTF-8, or has far more than ${valuesMax} values`));
+    else if (tape !== undefined) done(new HttpRefusal(413, `The body has more than ${valuesMax} values: send fewer`));
+    else done(new HttpRefusal(400, `The body is not JSON in UTF-8, or has far more than ${valuesMax} values`));
   });
 }

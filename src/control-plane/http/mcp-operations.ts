@@ -6,7 +6,7 @@ import {
   mcpEnded,
   mcpStream,
   messageHeaders,
-  sessionHeaders,
+  sessionEndHeaders,
   streamHeaders,
 } from './operation-parts.js';
 
@@ -46,7 +46,7 @@ export const mcpOperations = {
     tag: 'mcp',
     summary: 'End a session',
     query: aggregateQuery,
-    headers: sessionHeaders,
+    headers: sessionEndHeaders,
     answers: [mcpEnded],
     refusals: [404],
   },
@@ -81,7 +81,7 @@ export const mcpOperations = {
     path: '/servers/{composition}/mcp',
     tag: 'mcp',
     summary: 'End a session with a composition',
-    headers: sessionHeaders,
+    headers: sessionEndHeaders,
     answers: [mcpEnded],
     refusals: [404],
   },

@@ -5,7 +5,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { ChangeCondition } from '../common/change-condition.js';
 import { isObject } from '../../shared/json-values.js';
 import { limits } from '../../shared/limits.js';
-import { Refused } from './answered-error.js';
+import { HttpRefusal } from './answered-error.js';
 import { readJsonBodies } from './json-body.js';
 import { shapeOf } from './schema-forms.js';
 import { schemas, type SchemaName } from './schemas.js';
@@ -24,7 +24,7 @@ export async function mountPatches(app: FastifyInstance, mountAll: (scope: Fasti
 
 /** Members that are `null` in the patch are removed. */
 export function merged(target: unknown, patch: unknown, depth = 0): unknown {
-  if (depth > limits.patchDepthMax) throw new Refused(422, 'the body is nested too deeply');
+  if (depth > limits.patchDepthMax) throw new HttpRefusal(422, 'the body is nested too deeply');
   if (!isObject(patch)) return patch;
   const members = new Map(Object.entries(isObject(target) ? target : {}));
   for (const [name, value] of Object.entries(patch)) {
@@ -64,7 +64,9 @@ export async function patchThing<Thing>(
   }
 }
 
-const UNREADABLE = new Refused(415, `Unsupported content type: send ${MERGE_PATCH}`, { 'accept-patch': MERGE_PATCH });
+const UNREADABLE = new HttpRefusal(415, `Unsupported content type: send ${MERGE_PATCH}`, {
+  'accept-patch': MERGE_PATCH,
+});
 
 const ajv = new Ajv2020({ allowUnionTypes: true });
 const validators = new Map<SchemaName, ValidateFunction>();
@@ -75,5 +77,5 @@ function refuseMisshaped(name: SchemaName, whole: unknown): void {
   validators.set(name, validate);
   if (validate(whole)) return;
   const [violation] = validate.errors ?? [];
-  throw new Refused(422, violation === undefined ? 'the body is not valid' : describeViolation(violation, 'body'));
+  throw new HttpRefusal(422, violation === undefined ? 'the body is not valid' : describeViolation(violation, 'body'));
 }

@@ -71,7 +71,7 @@ export const messageHeaders = {
   'mcp-session-id': { description: 'From the answer to `initialize`; left out for a request without a session.' },
   'mcp-protocol-version': { description: 'The version that `initialize` agreed on.' },
 };
-export const sessionHeaders = {
+export const sessionEndHeaders = {
   ...messageHeaders,
   'mcp-session-id': { isRequired: true, description: 'The session to end.' },
 } as const;
@@ -80,7 +80,7 @@ export const streamHeaders = {
   'mcp-session-id': { isRequired: true, description: 'The session that the stream belongs to.' },
 } as const;
 
-export const resourceMetadata = {
+export const resourceMetadataOperation = {
   method: 'GET',
   tag: 'status',
   isOpen: true,

@@ -4,7 +4,7 @@ import { compositionOperations } from './composition-operations.js';
 import { connectionOperations } from './connection-operations.js';
 import { mcpOperations } from './mcp-operations.js';
 import type { Operation } from './operation.js';
-import { json, resourceMetadata } from './operation-parts.js';
+import { json, resourceMetadataOperation } from './operation-parts.js';
 import { serverOperations } from './server-operations.js';
 import { signInOperations } from './sign-in-operations.js';
 import { viewOperations } from './view-operations.js';
@@ -78,19 +78,19 @@ export const operations = {
   ...signInOperations,
 
   resourceMetadata: {
-    ...resourceMetadata,
+    ...resourceMetadataOperation,
     id: 'getResourceMetadata',
     path: '/.well-known/oauth-protected-resource',
     summary: 'Where clients get a token for this program (RFC 9728)',
   },
   aggregateMetadata: {
-    ...resourceMetadata,
+    ...resourceMetadataOperation,
     id: 'getAggregateMetadata',
     path: '/.well-known/oauth-protected-resource/mcp',
     summary: 'Where MCP clients get a token for all servers',
   },
   compositionMetadata: {
-    ...resourceMetadata,
+    ...resourceMetadataOperation,
     id: 'getCompositionMetadata',
     path: '/.well-known/oauth-protected-resource/servers/{composition}/mcp',
     summary: 'Where MCP clients get a token for a composition',

@@ -2,7 +2,7 @@
 import type { JsonSchema, ObjectSchema } from './schema-parts.js';
 
 /** The schema of an input: the members that people set. The record's other members are accepted and ignored. */
-export function inputOf(
+export function inputSchemaOf(
   record: ObjectSchema,
   properties: Readonly<Record<string, JsonSchema>>,
   required: readonly string[],

@@ -2,7 +2,7 @@
 import { limits } from '../../shared/limits.js';
 import { auth } from './auth-schema.js';
 import { curation, description, name, owner, team } from './record-parts.js';
-import { inputOf, patchOf } from './schema-forms.js';
+import { inputSchemaOf, patchOf } from './schema-forms.js';
 import { anyObject, count, exactly, id, orNull, text, time, type JsonSchema } from './schema-parts.js';
 
 const status = { type: 'string', enum: ['active', 'inactive'] };
@@ -103,7 +103,7 @@ function listed(key: string): JsonSchema {
   return { type, description, properties: { [key]: text }, required: [key], additionalProperties };
 }
 
-const serverInput = inputOf(server, serverSaid, ['name', 'url']);
+const serverInput = inputSchemaOf(server, serverSaid, ['name', 'url']);
 
 export const serverSchemas = {
   Server: server,

@@ -1,7 +1,7 @@
 // The path of an MCP request through the control plane, in the order of decisions 2.1. The steps have the names of
-// those in `worker/pipeline.ts`, and begin after the checks of `http/admission.ts`:
+// those in `worker/pipeline.ts`, and begin after the checks of `http/control-plane-admission.ts`:
 //
-//   http/admission   Host and Origin, rate, token            → 403, 400, 429, 401
+//   before them      Host and Origin, rate, token            → 403, 400, 429, 401
 //                    role, overload                          → 403, 503
 //   #onAdmission     virtual host, from the store            → 503, 404
 //                    (another method: 405)

@@ -63,7 +63,7 @@ export class BoundedFetch {
       const target = new URL(url);
       const answer = await this.#request(target, body, { method: init.method ?? 'GET', headers, signal });
       const response = this.#response(answer, target);
-      return response.status >= 400 && isInitialize(body) ? await readRefusal(response) : response;
+      return response.status >= 400 && isInitialize(body) ? await checkVersionRefusal(response) : response;
     } catch (error) {
       throw isLate ? probeFaultOf(error) : this.#remember(error);
     }
@@ -138,7 +138,7 @@ function isInitialize(body: string): boolean {
 }
 
 /** The response unchanged; throws if it says which versions the server speaks, because that is then the fault. */
-async function readRefusal(response: Response): Promise<Response> {
+async function checkVersionRefusal(response: Response): Promise<Response> {
   const text = await response.text();
   let message: { readonly error?: unknown } | null = null;
   try {

@@ -13,7 +13,7 @@ import { ProbeFault } from './probe-fault.js';
 const pageSchema = z.looseObject({ nextCursor: z.string().nullish() });
 
 /** Throws for a list that never ends; a list that is too long counts as not given. */
-export async function readLists(client: ProbeClient, signal: AbortSignal): Promise<ServerLists> {
+export async function readServerLists(client: ProbeClient, signal: AbortSignal): Promise<ServerLists> {
   return {
     prompts: await readList(client, 'prompts', signal),
     resources: await readList(client, 'resources', signal),

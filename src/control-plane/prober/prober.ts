@@ -20,7 +20,7 @@ import { BoundedFetch } from './bounded-fetch.js';
 import { trustOf } from '../../upstream/http1/authorities.js';
 import type { Era } from '../../protocol/protocol-versions.js';
 import { isDeeperThan } from './depth.js';
-import { readLists } from './item-reader.js';
+import { readServerLists } from './item-reader.js';
 import { ModernServer, type ProbeClient } from './probe-client.js';
 import { ProbeFault, versionFaultOf, type ProbeFaultKind } from './probe-fault.js';
 import { ProberClosedError } from './prober-closed-error.js';
@@ -216,7 +216,7 @@ function mayBeSessionless(error: unknown): boolean {
 
 async function findingsOf(client: ProbeClient, signal: AbortSignal): Promise<ServerFindings> {
   const tools = await readTools(client);
-  const lists = await readLists(client, signal);
+  const lists = await readServerLists(client, signal);
   const { era, serverInfo, capabilities } = client;
   if (isDeeperThan([serverInfo, capabilities, tools], limits.jsonDepthMax)) throw new ProbeFault('answer-invalid');
   return {

@@ -1,6 +1,6 @@
 // Server records from what people set, without a probe, and the decision whether a changed server needs a new probe. Cold path.
 import type { Probe } from '../prober/prober.js';
-import type { Ownership } from '../common/caller.js';
+import type { Ownership } from '../common/principal.js';
 import type { CheckedInput } from './server-input.js';
 import { NO_LISTS } from '../records/server-lists.js';
 import type { ServerInput, ServerRecord } from '../records/server-record.js';

@@ -10,7 +10,7 @@ import { HealthChecks } from '../prober/health-checks.js';
 import { createJob, type PublicationJob } from '../compositions/publication-job.js';
 import type { PublicationWait } from '../compositions/publication-wait.js';
 import { ChangeNote } from '../common/audit.js';
-import { ownershipAfter, ownershipOfNew, refuseGivenAway, refuseUnowned, type Caller } from '../common/caller.js';
+import { ownershipAfter, ownershipOfNew, refuseGivenAway, refuseUnowned, type Principal } from '../common/principal.js';
 import { ChangeCondition } from '../common/change-condition.js';
 import { serverTag } from './server-tag.js';
 import { ControlPlaneFault, notFound } from '../common/control-plane-fault.js';
@@ -166,7 +166,7 @@ export class Registry {
     input: ServerInput,
     wait?: PublicationWait,
     note = new ChangeNote(),
-    caller?: Caller,
+    caller?: Principal,
   ): Promise<ServerRecord> {
     const checked = checkServerInput(input);
     refuseGivenAway(caller, checked.team);
@@ -209,7 +209,7 @@ export class Registry {
     wait?: PublicationWait,
     note = new ChangeNote(),
     condition = ChangeCondition.none,
-    caller?: Caller,
+    caller?: Principal,
   ): Promise<ServerRecord> {
     const checked = checkServerInput(input);
     const { id } = await this.#requireChangeable(reference, condition, caller);
@@ -257,7 +257,7 @@ export class Registry {
     wait?: PublicationWait,
     note = new ChangeNote(),
     condition = ChangeCondition.none,
-    caller?: Caller,
+    caller?: Principal,
   ): Promise<void> {
     const { id, name } = await this.#requireChangeable(reference, condition, caller);
     const job = createJob({ servers: [id, name] });
@@ -278,7 +278,7 @@ export class Registry {
     reference: string,
     wait?: PublicationWait,
     note = new ChangeNote(),
-    caller?: Caller,
+    caller?: Principal,
   ): Promise<RefreshReport> {
     const { record } = await this.#require(reference);
     refuseUnowned('server', record, caller);
@@ -324,7 +324,7 @@ export class Registry {
   async #requireChangeable(
     reference: string,
     condition: ChangeCondition,
-    caller: Caller | undefined,
+    caller: Principal | undefined,
   ): Promise<ServerRecord> {
     const { record } = await this.#require(reference);
     refuseUnowned('server', record, caller);

@@ -1,7 +1,7 @@
 // The registered servers in memory, with what lists, compositions and the aggregate need of each. `Directory.sync`
 // brings them up to date.
 import type { BackendConfig } from '../../user-config/user-config-schema.js';
-import { backendOf } from '../compositions/composed-backends.js';
+import { wholeBackendOf } from '../compositions/composed-backends.js';
 import { withoutClashes } from '../common/curation.js';
 import type { Mirrored } from '../mirror/record-mirror.js';
 import { NameOrder } from '../mirror/name-order.js';
@@ -65,7 +65,7 @@ export class ServerDirectory implements Mirrored {
       new Map(
         this.sorted
           .filter(({ enabled, status }) => enabled && status === 'active')
-          .map((server) => [server.name, backendOf(server)]),
+          .map((server) => [server.name, wholeBackendOf(server)]),
       ),
     );
     return this.#backends;

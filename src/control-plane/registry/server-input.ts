@@ -2,7 +2,7 @@
 import { isHostRefused } from '../../names/address-guard.js';
 import { limits } from '../../shared/limits.js';
 import { authFault, type BackendAuth } from '../../user-config/auth.js';
-import { teamFault } from '../common/caller.js';
+import { teamFault } from '../common/principal.js';
 import { ControlPlaneFault, refuseMember, refuseMemberFault } from '../common/control-plane-fault.js';
 import { curationFault, type WrittenCuration } from '../common/curation.js';
 import { descriptionFault, nameFault } from '../common/said-texts.js';

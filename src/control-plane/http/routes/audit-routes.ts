@@ -3,7 +3,7 @@
 import type { FastifyInstance } from 'fastify';
 import { limits } from '../../../shared/limits.js';
 import type { AuditEntry, AuditRecords } from '../../../store/audit-records.js';
-import { isAdmin, mayChange, type Caller } from '../../common/caller.js';
+import { isAdmin, mayChange, type Principal } from '../../common/principal.js';
 import { mount } from '../mount.js';
 import { nextLink } from '../page-link.js';
 import { viewOperations } from '../view-operations.js';
@@ -24,7 +24,7 @@ export function mountAuditRoutes(app: FastifyInstance, audit: Pick<AuditRecords,
 }
 
 /** @param caller `undefined`: roles are not in use, so the caller may see everything. */
-export function maySee(caller: Caller | undefined, { kind, subject, owner, team }: AuditEntry): boolean {
+export function maySee(caller: Principal | undefined, { kind, subject, owner, team }: AuditEntry): boolean {
   if (caller === undefined || isAdmin(caller)) return true;
   // Changes made by commands, whose subjects are not callers.
   if (kind === 'user-configs' || kind === 'secrets') return false;

@@ -6,11 +6,11 @@ import { limits } from '../../../shared/limits.js';
 import { CALLBACK_PATH, type Connect } from '../../connect/connect.js';
 import type { Revocation } from '../../connect/revocation.js';
 import { isRoleEnough } from '../../../shared/roles.js';
-import { refuseUnowned } from '../../common/caller.js';
+import { refuseUnowned } from '../../common/principal.js';
 import { ControlPlaneFault, notFound } from '../../common/control-plane-fault.js';
 import type { Registry } from '../../registry/registry.js';
 import type { ServerRecord } from '../../records/server-record.js';
-import { Refused } from '../answered-error.js';
+import { HttpRefusal } from '../answered-error.js';
 import { connectedPage, connectPolicy, consentPage, onwardPage, refusedPage } from '../connect-page.js';
 import { mount } from '../mount.js';
 import { routePath } from '../operation.js';
@@ -38,7 +38,7 @@ export async function mountConnectRoutes(
       return revocation !== 'missing';
     };
     if (!(await note.making({ name: server }, undefined, forget)))
-      throw new Refused(404, 'You have connected no server of this name');
+      throw new HttpRefusal(404, 'You have connected no server of this name');
     return { revocation };
   });
 
@@ -49,7 +49,7 @@ export async function mountConnectRoutes(
     if (found === undefined) throw notFound('server', reference);
     if (probes) refuseUnentitled(request, found);
     const { name, url, auth } = found;
-    if (auth?.type !== 'oauth2-user') throw new Refused(422, 'The server’s auth is not of the type oauth2-user');
+    if (auth?.type !== 'oauth2-user') throw new HttpRefusal(422, 'The server’s auth is not of the type oauth2-user');
     const { origin, pathname, search } = new URL(url);
     const backend = { name, target: { origin, path: pathname + search } };
     return { url: there(connect).links.linkTo(backend, auth, probes ? '' : request.subject) ?? '' };
@@ -114,7 +114,7 @@ export async function mountConnectRoutes(
 function refuseUnentitled({ caller }: FastifyRequest, server: ServerRecord): void {
   if (caller !== undefined && !isRoleEnough(caller.role, 'editor')) {
     const { message, status } = roleRefusal('editor', caller.role);
-    throw new Refused(status, message, {}, { outcome: 'refused', code: ROLE_MISSING });
+    throw new HttpRefusal(status, message, {}, { outcome: 'refused', code: ROLE_MISSING });
   }
   refuseUnowned('server', server, caller);
 }
@@ -141,7 +141,7 @@ function single(value: unknown): string {
 }
 
 function there(connect: Connect | undefined): Connect {
-  if (connect === undefined) throw new Refused(503, OFF);
+  if (connect === undefined) throw new HttpRefusal(503, OFF);
   return connect;
 }
 

@@ -1,7 +1,7 @@
 // Serves the console's files. Open, because a browser requests them before anybody can send a token. They contain no
 // secrets; what they show comes from the rest of this interface, with the viewer's token.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { Refused } from '../answered-error.js';
+import { HttpRefusal } from '../answered-error.js';
 import type { ConsoleFile, ConsoleFiles, ContentEncoding } from '../console-files.js';
 import { mount } from '../mount.js';
 import { routePath } from '../operation.js';
@@ -29,7 +29,7 @@ export function mountConsoleRoutes(app: FastifyInstance, files: Pick<ConsoleFile
   const answer = async (request: FastifyRequest, reply: FastifyReply): Promise<Buffer> => {
     const { '*': path = '' } = request.params as { readonly '*'?: string };
     const file = files.find(path);
-    if (file === undefined) throw new Refused(404, path === '' ? NOT_BUILT : 'Not Found');
+    if (file === undefined) throw new HttpRefusal(404, path === '' ? NOT_BUILT : 'Not Found');
     return sent(file, request, reply);
   };
   mount(app, console, answer);

@@ -1,11 +1,11 @@
 // Views of the dataplane over HTTP. Admins see everybody's data, and why a view fails; others see their own data only.
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { limits } from '../../../shared/limits.js';
-import { isAdmin } from '../../common/caller.js';
+import { isAdmin } from '../../common/principal.js';
 import { ControlPlaneFault } from '../../common/control-plane-fault.js';
 import { UNNAMED, type DataplaneViews } from '../../dataplane/dataplane-views.js';
 import type { LiveFigures } from '../../dataplane/live-figures.js';
-import { Refused } from '../answered-error.js';
+import { HttpRefusal } from '../answered-error.js';
 import { mount } from '../mount.js';
 import { nextLink } from '../page-link.js';
 import { viewOperations } from '../view-operations.js';
@@ -33,7 +33,7 @@ export function mountDataplaneRoutes(
     if (live === undefined) throw new ControlPlaneFault('dataplane-unnamed', UNNAMED);
     if (request.method === 'HEAD') return '';
     const stream = live.open(request.subject, isAdmin(request.caller));
-    if (stream === undefined) throw new Refused(503, TOO_MANY, { 'retry-after': RETRY_S }, FULL);
+    if (stream === undefined) throw new HttpRefusal(503, TOO_MANY, { 'retry-after': RETRY_S }, FULL);
     // A proxy that buffers the response would deliver outdated figures.
     reply.type('text/event-stream').header('x-accel-buffering', 'no');
     return stream;
@@ -60,7 +60,7 @@ export function mountDataplaneRoutes(
     const { request: id } = request.params as { readonly request: string };
     const of = isAdmin(request.caller) ? undefined : request.subject;
     const requests = await views.requests(request.subject, id, of);
-    if (requests.length === 0) throw new Refused(404, UNKNOWN);
+    if (requests.length === 0) throw new HttpRefusal(404, UNKNOWN);
     return requests;
   });
 }
@@ -73,7 +73,7 @@ const UNKNOWN =
 function mayAskOf(request: FastifyRequest, subject: string): string {
   if (isAdmin(request.caller) || subject === request.subject) return subject;
   const failure = { outcome: 'refused', code: 'role-missing' } as const;
-  throw new Refused(403, 'Asking about other subjects requires the role admin: leave subject out', {}, failure);
+  throw new HttpRefusal(403, 'Asking about other subjects requires the role admin: leave subject out', {}, failure);
 }
 
 const RETRY_S = '2';

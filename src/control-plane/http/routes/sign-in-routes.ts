@@ -3,7 +3,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { limits } from '../../../shared/limits.js';
 import type { SignIn } from '../../sign-in/sign-in.js';
-import { Refused } from '../answered-error.js';
+import { HttpRefusal } from '../answered-error.js';
 import { mount } from '../mount.js';
 import { operations } from '../operations.js';
 
@@ -32,7 +32,7 @@ export function mountSignInRoutes(app: FastifyInstance, signIn: SignIn | undefin
 
 function required(signIn: SignIn | undefined): SignIn {
   if (signIn === undefined)
-    throw new Refused(404, 'The console has no issuer to sign in at: that needs --sign-in-issuer');
+    throw new HttpRefusal(404, 'The console has no issuer to sign in at: that needs --sign-in-issuer');
   return signIn;
 }
 

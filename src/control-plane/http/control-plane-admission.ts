@@ -14,27 +14,27 @@ import {
 } from '../../shared/protected-resource.js';
 import { tokenRefusals, type Refusal } from '../../shared/refusals.js';
 import { isRoleEnough } from '../../shared/roles.js';
-import type { Caller } from '../common/caller.js';
-import { Refused, type Failure } from './answered-error.js';
+import type { Principal } from '../common/principal.js';
+import { HttpRefusal, type Failure } from './answered-error.js';
 import type { RateLimiter } from './rate-limiter.js';
 import { roleRefusal } from './role-refusal.js';
 
 const METHODS = 'GET, POST, PUT, PATCH, DELETE, OPTIONS';
 
-export interface Known {
+export interface KnownCaller {
   readonly subject: string;
   /** `undefined` where roles are not taken from tokens, or the route needs no token. */
-  readonly caller: Caller | undefined;
+  readonly caller: Principal | undefined;
 }
 
-const NOBODY: Known = { subject: '', caller: undefined };
+const NOBODY: KnownCaller = { subject: '', caller: undefined };
 
 /** Must not be repeated: two programs on the path might each use a different copy. */
 const SINGLE_HEADERS = new Set(['host', 'content-length', 'authorization', 'mcp-session-id']);
 
 const HEAD_AMBIGUOUS = { outcome: 'refused', code: 'head-ambiguous' } as const;
 
-export class Admission {
+export class ControlPlaneAdmission {
   readonly #hosts: HostPolicy;
   readonly #tokens: TokenVerifier;
   readonly #resource: ProtectedResource;
@@ -62,11 +62,11 @@ export class Admission {
     const refusal = this.#hosts.check(host, isMetadata(request) ? '' : origin);
     if (refusal !== undefined) throw refusedBy(refusal, { host: refusedHost(refusal, host) });
     const repeated = repeatedHeader(request.raw.rawHeaders);
-    if (repeated !== undefined) throw new Refused(400, `Send ${repeated} once`, {}, HEAD_AMBIGUOUS);
+    if (repeated !== undefined) throw new HttpRefusal(400, `Send ${repeated} once`, {}, HEAD_AMBIGUOUS);
   }
 
   /** @returns the caller; the subject is `''` where no token is needed. Throws when the request is refused. */
-  async checkCaller(request: FastifyRequest, routeConfig: FastifyContextConfig): Promise<Known> {
+  async checkCaller(request: FastifyRequest, routeConfig: FastifyContextConfig): Promise<KnownCaller> {
     const verified: Verified | undefined =
       routeConfig.isOpen === true ? undefined : await this.#tokens.verify(request.headers.authorization ?? '');
     const subject = verified?.kind === 'subject' ? verified.subject : undefined;
@@ -123,7 +123,7 @@ export class Admission {
   #checkRate(key: string): void {
     const waitS = this.#rates.admit(key);
     if (waitS > 0)
-      throw new Refused(
+      throw new HttpRefusal(
         429,
         `Too many requests: try again in ${waitS} s`,
         { 'retry-after': String(waitS) },
@@ -159,8 +159,12 @@ function repeatedHeader(rawHeaders: readonly string[]): string | undefined {
 }
 
 /** Refusals are shared with the dataplane, which sends some of them as JSON-RPC errors. */
-function refusedBy(refusal: Refusal<string>, forLog: Pick<Failure, 'cause' | 'host'> = {}): Refused {
+function refusedBy(refusal: Refusal<string>, forLog: Pick<Failure, 'cause' | 'host'> = {}): HttpRefusal {
   const [name = '', value = ''] = refusal.headers;
   const { status, message, code } = refusal;
-  return new Refused(status, message, name === '' ? {} : { [name]: value }, { outcome: 'refused', code, ...forLog });
+  return new HttpRefusal(status, message, name === '' ? {} : { [name]: value }, {
+    outcome: 'refused',
+    code,
+    ...forLog,
+  });
 }

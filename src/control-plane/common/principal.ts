@@ -4,7 +4,7 @@ import { limits } from '../../shared/limits.js';
 import type { Role } from '../../shared/roles.js';
 import { ControlPlaneFault } from './control-plane-fault.js';
 
-export interface Caller {
+export interface Principal {
   readonly subject: string;
   /** `undefined`: no role. */
   readonly role: Role | undefined;
@@ -19,12 +19,12 @@ export interface Ownership {
 }
 
 /** Where roles are not taken from tokens, everybody is an admin. */
-export function isAdmin(caller: Caller | undefined): boolean {
+export function isAdmin(caller: Principal | undefined): boolean {
   return caller === undefined || caller.role === 'admin';
 }
 
 /** @param caller `undefined`: roles are not in use, so the caller may change everything. */
-export function mayChange(caller: Caller | undefined, { owner, team }: Ownership): boolean {
+export function mayChange(caller: Principal | undefined, { owner, team }: Ownership): boolean {
   if (caller === undefined || isAdmin(caller)) return true;
   if (caller.role !== 'editor') return false;
   if (owner === undefined && team === undefined) return true;
@@ -32,7 +32,7 @@ export function mayChange(caller: Caller | undefined, { owner, team }: Ownership
 }
 
 /** Throws a `ControlPlaneFault` if the caller may not change the thing. */
-export function refuseUnowned(noun: string, thing: Ownership & { readonly name: string }, caller?: Caller): void {
+export function refuseUnowned(noun: string, thing: Ownership & { readonly name: string }, caller?: Principal): void {
   if (mayChange(caller, thing)) return;
   const { name, owner, team } = thing;
   const whose = team === undefined ? `its maker, ${owner ?? 'somebody else'}` : `the team ${team}`;
@@ -46,7 +46,7 @@ export function refuseUnowned(noun: string, thing: Ownership & { readonly name: 
  * Ownership of a new thing.
  * @param said the team that the caller names; `undefined`: the caller's only team, if there is exactly one.
  */
-export function ownershipOfNew(caller: Caller | undefined, said: string | null | undefined): Ownership {
+export function ownershipOfNew(caller: Principal | undefined, said: string | null | undefined): Ownership {
   const team = said === undefined ? onlyTeamOf(caller) : (said ?? undefined);
   return { ...(caller !== undefined && { owner: caller.subject }), ...(team !== undefined && { team }) };
 }
@@ -68,7 +68,7 @@ export function teamFault(said: string | null | undefined): string | undefined {
  * Throws a `ControlPlaneFault` if the caller may not give a thing to the team. Anyone who may change it may take it from a team.
  * @param before the team that it has now.
  */
-export function refuseGivenAway(caller: Caller | undefined, said: string | null | undefined, before?: string): void {
+export function refuseGivenAway(caller: Principal | undefined, said: string | null | undefined, before?: string): void {
   if (said === undefined || said === null || said === before) return;
   if (isAdmin(caller) || caller?.teams.includes(said) === true) return;
   throw new ControlPlaneFault('not-owned', GIVEN_AWAY, { member: 'team' });
@@ -78,6 +78,6 @@ const GIVEN_AWAY = 'team must be one of yours: giving it to another team require
 
 const UNREADABLE = /[\p{Cc}\p{Surrogate}]/u;
 
-function onlyTeamOf(caller: Caller | undefined): string | undefined {
+function onlyTeamOf(caller: Principal | undefined): string | undefined {
   return caller?.teams.length === 1 ? caller.teams[0] : undefined;
 }
