@@ -2,7 +2,7 @@
 // where they differ, with the slots that said it.
 import type { ExplainedBackend, Explanation } from '../api/view-types.js';
 
-export interface Said {
+export interface Statement {
   readonly words: string;
   /** `[]`: all that have responded. */
   readonly slots: readonly number[];
@@ -15,12 +15,12 @@ export interface BackendRow extends ExplainedBackend {
 }
 
 /** The outcome that a call would have; `[]` when no tool was named and no obstacle exists. */
-export function verdictsOf({ workers }: Explanation): readonly Said[] {
+export function verdictsOf({ workers }: Explanation): readonly Statement[] {
   return together(workers.map(({ slot, verdict, error }) => ({ slot, words: verdict ?? error ?? '' })));
 }
 
 /** Irregularities in the user config. */
-export function odditiesOf({ workers }: Explanation): readonly Said[] {
+export function odditiesOf({ workers }: Explanation): readonly Statement[] {
   return together(workers.map(({ slot, oddities = '' }) => ({ slot, words: oddities })));
 }
 
@@ -41,7 +41,7 @@ export function silenceWords(slots: readonly number[]): string {
   return `${workers} ${slots.join(', ')} did not respond in time: the following is from the others.`;
 }
 
-function together(each: readonly { readonly slot: number; readonly words: string }[]): readonly Said[] {
+function together(each: readonly { readonly slot: number; readonly words: string }[]): readonly Statement[] {
   const slotsOf = new Map<string, number[]>();
   for (const { slot, words } of each) slotsOf.set(words, [...(slotsOf.get(words) ?? []), slot]);
   const said = [...slotsOf].filter(([words]) => words !== '');
