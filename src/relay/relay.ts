@@ -13,12 +13,12 @@ import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import { LATEST_PROTOCOL_VERSION, PROTOCOL_VERSIONS } from '../protocol/protocol-versions.js';
 import { methodUnknown, refusals, type Refusal } from '../shared/refusals.js';
+import { rpcErrors } from '../shared/rpc-errors.js';
 import { answerError, idSpanOf, refuse } from './exchange/answers.js';
 import { isClientMethod } from './dispatch/client-methods.js';
 import { eraOfMessage, type ServedEras } from './exchange/era.js';
 import type { Exchange } from './exchange/exchange.js';
 import { Farewells, type FarewellCount } from './session/farewells.js';
-import { SESSION_ENDED } from './lists/listing.js';
 import { ConfigRounds } from './session/config-rounds.js';
 import { ListCache } from './list-merge/list-cache.js';
 import { ListMerger } from './list-merge/list-merger.js';
@@ -29,7 +29,7 @@ import { Leases } from './modern/leases.js';
 import { Listenings } from './modern/listenings.js';
 import { versionIn } from './modern/envelope-check.js';
 import { ModernDoor } from './modern/modern-door.js';
-import { httpStatusOf, versionUnsupported } from './modern/modern-errors.js';
+import { httpStatusOf } from './modern/modern-errors.js';
 import { openSession, type OpeningMeans } from './session/open-session.js';
 import { openStream } from './session/open-stream.js';
 import { createUpstreamContext } from './create-upstream-context.js';
@@ -278,14 +278,14 @@ export class Relay {
   /** A modern request where only the legacy era is served: the error lists the supported versions, as the revision requires (M11). */
   #refuseModern(exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): void {
     exchange.watcher?.onIdentified(message.method, '', '');
-    const error = versionUnsupported(versionIn(exchange.request.body, envelope), [...PROTOCOL_VERSIONS]);
+    const error = rpcErrors.versionUnsupported(versionIn(exchange.request.body, envelope), [...PROTOCOL_VERSIONS]);
     answerError(exchange, idSpanOf(exchange, message), error, httpStatusOf(error.code));
   }
 
   /** Serves the request in a session of its own. Nobody learns its id, so a caller that goes away ends the session (unlike S12). */
   #requestAlone(caller: Caller, exchange: Exchange, message: ClientMessage): void {
     if (exchange.isAborted) {
-      answerError(exchange, idSpanOf(exchange, message), SESSION_ENDED);
+      answerError(exchange, idSpanOf(exchange, message), rpcErrors.listSessionEnded);
       return;
     }
     const account = this.#accounts.of(caller.subject);

@@ -1,6 +1,6 @@
 // The backends' requests that the client of one session has not answered yet: each under our id, with a timeout, counted in the
 // session's share of memory. Cold path: never reached by a call whose backend asks nothing.
-import { rpcCodes } from '../../shared/refusals.js';
+import { errorsToBackends, type RpcError } from '../../shared/rpc-errors.js';
 import { idKey } from '../../protocol/message-id.js';
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
@@ -8,7 +8,6 @@ import type { SessionShare } from '../../upstream/session/session-share.js';
 import type { RequestMetadata } from '../../upstream/http/request-metadata.js';
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
 import type { UpstreamSessionRecord } from '../../upstream/session/upstream-session-record.js';
-import type { RpcError } from '../exchange/answers.js';
 import type { AskedIds, AskedRequest } from './asked-ids.js';
 import type { AskingStream } from './backend-requests.js';
 
@@ -107,7 +106,7 @@ export class AwaitedAnswers {
   }
 
   /** The request will never reach the client: its asker gets the error. */
-  onLost(request: AwaitedAnswer, error: RpcError = NOT_READ): void {
+  onLost(request: AwaitedAnswer, error: RpcError = errorsToBackends.clientReadsNoRequests): void {
     if (!this.#open.has(request.key)) return;
     this.#settle(request);
     tellAsker(request, error);
@@ -141,18 +140,18 @@ export class AwaitedAnswers {
 
   /** @returns why one more request cannot be sent to the client; `undefined` when it can. */
   noRoomFor(upstream: UpstreamSession, idBytes: number, tokenKey: string | undefined): RpcError | undefined {
-    if (idBytes > limits.backendRequestIdBytesMax) return ID_TOO_LONG;
-    if (!this.#plan.memory.hasRoomFor(bytesOf(idBytes, tokenKey))) return TOO_MANY;
+    if (idBytes > limits.backendRequestIdBytesMax) return errorsToBackends.idTooLong;
+    if (!this.#plan.memory.hasRoomFor(bytesOf(idBytes, tokenKey))) return errorsToBackends.tooManyPending;
     let openCount = 0;
     for (const request of this.#open.values()) if (request.upstream === upstream) openCount += 1;
-    return openCount < limits.backendRequestsOpenMax ? undefined : TOO_MANY;
+    return openCount < limits.backendRequestsOpenMax ? undefined : errorsToBackends.tooManyPending;
   }
 
   #onTimeUp(request: AwaitedAnswer): void {
     // Settled first: if the cancellation is lost, `onLost` must not answer the request a second time.
     this.#settle(request);
     tellCancelled(request, 'It was not answered in time');
-    tellAsker(request, NOT_ANSWERED);
+    tellAsker(request, errorsToBackends.clientTimedOut);
   }
 
   #settle(request: AwaitedAnswer): void {
@@ -179,8 +178,3 @@ function tellAsker({ upstream, askedIn, backendId, metadata, onInput }: AwaitedA
 function bytesOf(idBytes: number, tokenKey: string | undefined): number {
   return limits.backendRequestBytesEach + 6 * idBytes + 2 * (tokenKey?.length ?? 0);
 }
-
-const ID_TOO_LONG = { code: rpcCodes.internalError, message: 'The id of the request is too long' };
-const TOO_MANY = { code: rpcCodes.internalError, message: 'Too many requests are pending at the client' };
-const NOT_READ = { code: rpcCodes.internalError, message: 'The client accepts no requests on its stream' };
-const NOT_ANSWERED = { code: rpcCodes.internalError, message: 'The client did not answer in time' };

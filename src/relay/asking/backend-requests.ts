@@ -24,9 +24,9 @@ import { taskPlace } from '../../protocol/task-places.js';
 import type { Account } from '../../shared/accounts.js';
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
-import { refusals, rpcCodes, type Refusal } from '../../shared/refusals.js';
+import { refusals, type Refusal } from '../../shared/refusals.js';
+import { errorsToBackends, rpcErrors, type RpcError } from '../../shared/rpc-errors.js';
 import type { CompiledBackend } from '../../user-config/compiled-config.js';
-import { unknownTask, type RpcError } from '../exchange/answers.js';
 import { withEdit } from '../message/bare-body.js';
 import { AskedIds, type AskedRequest } from './asked-ids.js';
 import { AwaitedAnswers, tellCancelled, type InputTaker } from './awaited-answers.js';
@@ -172,7 +172,7 @@ export class BackendRequests {
     if (error !== undefined || taskEdits === undefined) {
       const isOffered = this.#notOffered(message.method, upstream, detail) === undefined;
       if (!isOffered) stream.onUnoffered?.(message.method, detail.mode);
-      upstream.answerInstead(backendId, error ?? TASK_UNREACHABLE, metadata);
+      upstream.answerInstead(backendId, error ?? errorsToBackends.taskAmbiguous, metadata);
       return;
     }
     const request = this.#awaited.begin(stream, { upstream, backendId, tokenKey, asksForTask }, metadata, undefined);
@@ -195,7 +195,9 @@ export class BackendRequests {
   ): RpcError | undefined {
     const detail = { tokenKey: undefined, asksForTask: false, taskId: undefined, mode };
     const isInput = INPUT_METHODS.has(method);
-    const unoffered = isInput ? this.#notOffered(method, upstream, detail) : notOffered(method);
+    const unoffered = isInput
+      ? this.#notOffered(method, upstream, detail)
+      : errorsToBackends.methodNotSupported(method);
     const error = unoffered ?? stream.askingObstacle ?? this.#awaited.noRoomFor(upstream, 0, undefined);
     if (error !== undefined) return error;
     const asked = { upstream, backendId: NO_ID, tokenKey: undefined, asksForTask: false };
@@ -229,7 +231,7 @@ export class BackendRequests {
       this.#pass(request, message, asked);
       return 'asked-elsewhere';
     }
-    if (open.onInput !== undefined) open.onInput(resultIn(body, message) ?? NO_RESULT);
+    if (open.onInput !== undefined) open.onInput(resultIn(body, message) ?? errorsToBackends.clientFailed);
     else if (open.upstream.record === open.askedIn) this.#pass(request, message, open);
     return undefined;
   }
@@ -323,25 +325,27 @@ export class BackendRequests {
     const offers = this.#offered;
     switch (method) {
       case 'sampling/createMessage':
-        return offers.sampling ? undefined : notOffered(method);
+        return offers.sampling ? undefined : errorsToBackends.methodNotSupported(method);
       case 'roots/list':
-        return offers.roots ? undefined : notOffered(method);
+        return offers.roots ? undefined : errorsToBackends.methodNotSupported(method);
       case 'elicitation/create':
-        if (!offers.elicitationForm && !offers.elicitationUrl) return notOffered(method);
-        return (mode === 'url' ? offers.elicitationUrl : offers.elicitationForm) ? undefined : MODE_NOT_OFFERED;
+        if (!offers.elicitationForm && !offers.elicitationUrl) return errorsToBackends.methodNotSupported(method);
+        return (mode === 'url' ? offers.elicitationUrl : offers.elicitationForm)
+          ? undefined
+          : errorsToBackends.elicitationModeNotSupported;
       case 'tasks/get':
       case 'tasks/result':
-        return offers.tasks ? this.#notIts(upstream, taskId) : notOffered(method);
+        return offers.tasks ? this.#notIts(upstream, taskId) : errorsToBackends.methodNotSupported(method);
       case 'tasks/cancel':
-        return offers.tasksCancel ? this.#notIts(upstream, taskId) : notOffered(method);
+        return offers.tasksCancel ? this.#notIts(upstream, taskId) : errorsToBackends.methodNotSupported(method);
       // `tasks/list` too is not passed on: the client's list contains the tasks of all backends.
       default:
-        return notOffered(method);
+        return errorsToBackends.methodNotSupported(method);
     }
   }
 
   #notIts(upstream: UpstreamSession, taskId: string): RpcError | undefined {
-    return this.#clientTasks.isOf(upstream, taskId) ? undefined : unknownTask(taskId);
+    return this.#clientTasks.isOf(upstream, taskId) ? undefined : rpcErrors.unknownTask(taskId);
   }
 }
 
@@ -356,23 +360,9 @@ function resultIn(body: Buffer, { tape }: AnswerSpans): Buffer | undefined {
 
 const scanner = new JsonScanner();
 
-function notOffered(method: string): RpcError {
-  return { code: rpcCodes.methodNotFound, message: `The client does not support ${method}` };
-}
-
 /** The methods that a backend may ask for in place of a result (M22). */
 const INPUT_METHODS: ReadonlySet<string> = new Set(['elicitation/create', 'sampling/createMessage', 'roots/list']);
 /** Stands for the backend's id where a question has none. */
 const NO_ID = Buffer.from('""');
 const BEFORE_ID = Buffer.from('{"jsonrpc":"2.0","id":');
 const CLOSE = Buffer.from('}');
-
-const MODE_NOT_OFFERED = {
-  code: rpcCodes.invalidParams,
-  message: 'The client does not support this mode of elicitation',
-};
-const TASK_UNREACHABLE = {
-  code: rpcCodes.internalError,
-  message: 'Ambiguous task id: the name of another backend is a prefix of it',
-};
-const NO_RESULT = { code: rpcCodes.internalError, message: 'The client responded with an error' };

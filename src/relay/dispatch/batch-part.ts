@@ -6,19 +6,15 @@
 //   open ── openBody ──> body ── end ──> over
 //   open, streaming, body ── reset, or what it says takes too much: refused ──> over
 import { limits } from '../../shared/limits.js';
-import { rpcCodes } from '../../shared/refusals.js';
+import { refusalAsError, rpcErrors, type RpcError } from '../../shared/rpc-errors.js';
 import type { ClientReading } from '../../protocol/json-rpc.js';
 import { requestIdIn } from '../../protocol/request-id.js';
-import { errorMessage, type RpcError } from '../exchange/answers.js';
+import { errorMessage } from '../exchange/answers.js';
 import type { Batch } from './batch.js';
 import type { BodyType, Exchange, ExchangeRequest } from '../exchange/exchange.js';
 import { ExchangeHooks } from '../exchange/exchange-hooks.js';
 import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
 
-const TOO_LARGE: RpcError = {
-  code: rpcCodes.refused,
-  message: 'The request was executed, but its response does not fit into the batch: send it alone',
-};
 const LINE_FEED = 0x0a;
 
 type State = 'open' | 'body' | 'streaming' | 'over';
@@ -129,7 +125,7 @@ export class BatchPart extends ExchangeHooks implements Exchange {
     const hasRoom = this.#batch.hasRoomFor(message.length);
     this.#transition(this.#state, 'over');
     this.tellDone(this.#status, hasRoom ? message.length : 0, hasRoom ? 'whole' : 'cut');
-    this.#batch.onAnswer(this.#place, hasRoom ? message : this.#errorMessage(TOO_LARGE));
+    this.#batch.onAnswer(this.#place, hasRoom ? message : this.#errorMessage(rpcErrors.answerTooLargeForBatch));
   }
 
   #over(): void {
@@ -144,7 +140,7 @@ export class BatchPart extends ExchangeHooks implements Exchange {
     this.#transition(this.#state, 'over');
     this.#isRefused = true;
     this.tellDone(this.#status, 0, 'cut');
-    this.#batch.onAnswer(this.#place, this.#errorMessage(TOO_LARGE));
+    this.#batch.onAnswer(this.#place, this.#errorMessage(rpcErrors.answerTooLargeForBatch));
     this.onAbort?.();
   }
 
@@ -165,8 +161,7 @@ export class BatchPart extends ExchangeHooks implements Exchange {
   #refusedMessage(body: string): Buffer {
     const refusal = JSON.parse(body) as { readonly jsonrpc?: string; readonly detail?: string };
     if (refusal.jsonrpc !== undefined) return Buffer.from(body);
-    const { refused: code } = rpcCodes;
-    return this.#errorMessage({ code, message: refusal.detail ?? 'Refused' });
+    return this.#errorMessage(refusalAsError(refusal.detail ?? 'Refused'));
   }
 
   #errorMessage(error: RpcError): Buffer {

@@ -10,10 +10,11 @@ import {
 import type { ModernEnvelope } from '../../protocol/modern-envelope.js';
 import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
-import { refusals, rpcCodes } from '../../shared/refusals.js';
+import { refusals } from '../../shared/refusals.js';
+import { rpcErrors } from '../../shared/rpc-errors.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
 import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
-import { accept, answer, answerError, idSpanOf, methodNotFound, refuse, resultMessage } from '../exchange/answers.js';
+import { accept, answer, answerError, idSpanOf, refuse, resultMessage } from '../exchange/answers.js';
 import { answerBatch } from './batch.js';
 import type { Caller } from '../exchange/caller.js';
 import { onClientNotice } from './client-notices.js';
@@ -21,7 +22,7 @@ import type { Exchange } from '../exchange/exchange.js';
 import { backendOfMethod, unheardBackends } from '../session/experimental.js';
 import { answerToolError, findTools, readQuestion } from '../lists/find-tools.js';
 import { Gate } from '../request/gate.js';
-import { ListInFlight, listAll, SESSION_ENDED } from '../lists/listing.js';
+import { ListInFlight, listAll } from '../lists/listing.js';
 import { MirrorRefresh } from '../request/mirror-refresh.js';
 import type { ListMerger } from '../list-merge/list-merger.js';
 import { CALL_TOOL, FIND_TOOLS } from '../message/search-tool-names.js';
@@ -44,9 +45,6 @@ import {
   type TargetReading,
 } from '../request/targets.js';
 import { unwrapCall } from '../message/wrapped-call.js';
-
-const SUBSCRIPTIONS_FULL = { code: rpcCodes.refused, message: 'Too many subscriptions in this session' };
-const LIST_FAILED = { code: rpcCodes.internalError, message: 'The list could not be merged' };
 
 export type ModernTaker = (
   caller: Caller,
@@ -175,7 +173,7 @@ export class Dispatcher {
     const backend = backendOfMethod(session.upstreams, virtualHost, method);
     if (backend === undefined) {
       exchange.watcher?.onIdentified(method, '', '');
-      answerError(exchange, idSpanOf(exchange, message), methodNotFound(method));
+      answerError(exchange, idSpanOf(exchange, message), rpcErrors.methodNotFound(method));
     } else {
       const outgoing = { body: exchange.request.body };
       const target: Target = { backend, outgoing, bareName: '', gate: undefined, uriPlaces: 0, taskPlaces: 0 };
@@ -188,7 +186,7 @@ export class Dispatcher {
     const id = idSpanOf(exchange, message);
     if (!hasRoom(session, exchange, id)) return;
     const plan = { session, virtualHost, exchange, id, message };
-    if (!trySetLogLevel(this.#context, plan)) answerError(exchange, id, methodNotFound(message.method));
+    if (!trySetLogLevel(this.#context, plan)) answerError(exchange, id, rpcErrors.methodNotFound(message.method));
   }
 
   #notification(session: Session, exchange: Exchange, message: ClientMessage): void {
@@ -212,7 +210,7 @@ export class Dispatcher {
     const id = idSpanOf(exchange, message);
     if (message.cursorStart !== -1) {
       // Lists are returned complete, so no cursor was ever issued (S35).
-      answerOwnError(exchange, id, { code: rpcCodes.invalidParams, message: 'Invalid cursor' }, form);
+      answerOwnError(exchange, id, rpcErrors.cursorInvalid, form);
       return;
     }
     const { virtualHost } = caller;
@@ -227,8 +225,8 @@ export class Dispatcher {
     listAll(this.#context, this.#merger, { kind, session, virtualHost, exchange, work }, (list) => {
       session.finish(work);
       if (typeof list === 'string') {
-        const error = list === 'undeclared' ? methodNotFound(kind.method) : LIST_FAILED;
-        if (!work.isEnded) work.fail(session.isEnded ? SESSION_ENDED : error);
+        const error = list === 'undeclared' ? rpcErrors.methodNotFound(kind.method) : rpcErrors.listNotMerged;
+        if (!work.isEnded) work.fail(session.isEnded ? rpcErrors.listSessionEnded : error);
         return;
       }
       this.#reportUnreachable(virtualHost, list.unreachable);
@@ -254,7 +252,12 @@ export class Dispatcher {
     if ('error' in target) {
       exchange.watcher?.onIdentified(method, '', reading.name, reading.nameKind);
       const isUndeclared = target.capability !== 0 && session.upstreams.declares(target.capability) === 'no';
-      answerOwnError(exchange, idSpanOf(exchange, message), isUndeclared ? methodNotFound(method) : target.error, form);
+      answerOwnError(
+        exchange,
+        idSpanOf(exchange, message),
+        isUndeclared ? rpcErrors.methodNotFound(method) : target.error,
+        form,
+      );
       return;
     }
     this.#relayTo(target, reading, session, exchange, message, form);
@@ -318,7 +321,7 @@ export class Dispatcher {
     const upstream = session.upstream(backend);
     const metadata = metadataFor(backend, exchange.request);
     const onSettled = gate && onSubscribing(session, method, upstream, gate.uri, metadata);
-    if (onSettled === 'full') return answerError(exchange, id, SUBSCRIPTIONS_FULL);
+    if (onSettled === 'full') return answerError(exchange, id, rpcErrors.sessionSubscriptionsFull);
     const request = new RelayedRequest({
       session,
       upstream,

@@ -1,83 +1,17 @@
 // Builds the gateway's own JSON-RPC answers, and gives any answer to the caller in a form that it accepts.
-import { randomUUID } from 'node:crypto';
 import { encodeEvent } from '../../protocol/event-stream.js';
 import type { ClientMessage } from '../../protocol/json-rpc.js';
 import { limits } from '../../shared/limits.js';
 import type { Refusal } from '../../shared/refusals.js';
-import { rpcCodes } from '../../shared/refusals.js';
+import type { RpcError } from '../../shared/rpc-errors.js';
 import { copied, joined, joinedForNow, LENT_BYTES_MAX } from '../../shared/short-memory.js';
 import type { Exchange } from './exchange.js';
 import type { AnswerFrame, ResultExtras } from './answer-frame.js';
 import { EventPieces, PartPieces } from './piece-source.js';
 import { Sending } from './sending.js';
-import { faultReason, type UpstreamFault } from '../../upstream/http/upstream-fault.js';
 import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
 
 const HEAD = Buffer.from('{"jsonrpc":"2.0","id":');
-
-/** A JSON-RPC error that the gateway itself gives. */
-export interface RpcError {
-  readonly code: number;
-  readonly message: string;
-  readonly data?: unknown;
-}
-
-export const CANCELLED: RpcError = { code: rpcCodes.refused, message: 'Request cancelled' };
-
-export function unknownTool(name: string): RpcError {
-  return { code: rpcCodes.invalidParams, message: `Unknown tool: ${name}` };
-}
-
-export function unknownPrompt(name: string): RpcError {
-  return { code: rpcCodes.invalidParams, message: `Unknown prompt: ${name}` };
-}
-
-/** @param uri in the caller's form. */
-export function resourceNotFound(uri: string): RpcError {
-  return { code: rpcCodes.resourceNotFound, message: 'Resource not found', data: { uri } };
-}
-
-/** For a completion. @param uri in the caller's form, or a template. */
-export function unknownResource(uri: string): RpcError {
-  return { code: rpcCodes.invalidParams, message: `Unknown resource: ${uri}` };
-}
-
-/** @param id in the form of the side that asked. */
-export function unknownTask(id: string): RpcError {
-  return { code: rpcCodes.invalidParams, message: `Unknown task: ${id}` };
-}
-
-export function methodNotFound(method: string): RpcError {
-  return { code: rpcCodes.methodNotFound, message: `Method not found: ${method}` };
-}
-
-/** Names the backend and the kind of failure, never the backend's address (decisions 2.6). */
-export function backendFailed(backendName: string, fault: UpstreamFault): RpcError {
-  return { code: rpcCodes.internalError, message: `Backend "${backendName}" failed: ${faultReason(fault)}` };
-}
-
-/**
- * The backend needs its user's consent first. Where a URL to give it is known, a client that supports it gets an elicitation in URL
- * mode (2025-11-25), any other client the URL in the error message.
- */
-export function consentMissing(backendName: string, url: string | undefined, isElicited: boolean): RpcError {
-  if (url === undefined)
-    return {
-      code: rpcCodes.internalError,
-      message: `Backend "${backendName}" needs your consent first, but there is no URL where you can give it`,
-    };
-  if (!isElicited)
-    return {
-      code: rpcCodes.internalError,
-      message: `Backend "${backendName}" needs your consent first: open ${url} in your browser, then try again`,
-    };
-  const wanted = {
-    code: rpcCodes.urlElicitationRequired,
-    message: `Backend "${backendName}" needs your consent first: give it in your browser, then try again`,
-  };
-  const elicitation = { mode: 'url', elicitationId: randomUUID(), url, message: wanted.message };
-  return { ...wanted, data: { elicitations: [elicitation] } };
-}
 
 /** Where the request's id is in its body. */
 export function idSpanOf(exchange: Exchange, message: ClientMessage): IdSpan {

@@ -3,23 +3,21 @@
 import { listKinds } from '../../protocol/list-kinds.js';
 import type { ClientMessage } from '../../protocol/json-rpc.js';
 import { limits } from '../../shared/limits.js';
-import { rpcCodes } from '../../shared/refusals.js';
+import { rpcErrors } from '../../shared/rpc-errors.js';
 import { hashOfShown } from '../../upstream/session/client-introduction.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
 import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
-import { answer, answerInForm, type RpcError } from '../exchange/answers.js';
+import { answer, answerInForm } from '../exchange/answers.js';
 import type { Exchange } from '../exchange/exchange.js';
 import type { CatalogueIdentity } from '../list-merge/catalogues.js';
 import type { ListMerger } from '../list-merge/list-merger.js';
-import { readLists, SESSION_ENDED, type ListInFlight } from './listing.js';
+import { readLists, type ListInFlight } from './listing.js';
 import { argumentsIn } from '../message/call-arguments.js';
 import { metadataFor } from '../exchange/passthrough.js';
 import type { RequestForm } from '../request/request-form.js';
 import { FIND_TOOLS } from '../message/search-tool-names.js';
 import { FOUND_TOOLS_DEFAULT, toolErrorMessage } from './search-tools.js';
 import type { Session } from '../session/session.js';
-
-const NOT_FOUND: RpcError = { code: rpcCodes.internalError, message: 'The tools could not be searched' };
 
 export interface FindToolsPlan {
   readonly session: Session;
@@ -129,7 +127,7 @@ function ask(
 
 function fail({ session, work }: FindToolsPlan): void {
   session.finish(work);
-  if (!work.isEnded) work.fail(session.isEnded ? SESSION_ENDED : NOT_FOUND);
+  if (!work.isEnded) work.fail(session.isEnded ? rpcErrors.listSessionEnded : rpcErrors.toolsNotSearched);
 }
 
 function identityOf({ session, virtualHost, exchange }: FindToolsPlan): CatalogueIdentity {

@@ -1,9 +1,9 @@
 // A request for a list: asks all backends at once, and has their answers merged into one list for the caller (decisions 2.5).
 import { encodeEvent, keepAliveComment } from '../../protocol/event-stream.js';
 import type { ListKind } from '../../protocol/list-kinds.js';
-import { rpcCodes } from '../../shared/refusals.js';
+import { rpcErrors, type RpcError } from '../../shared/rpc-errors.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../../user-config/compiled-config.js';
-import { answerFrame, errorMessage, type RpcError } from '../exchange/answers.js';
+import { answerFrame, errorMessage } from '../exchange/answers.js';
 import { backendTurns } from '../in-flight/turns.js';
 import type { Exchange } from '../exchange/exchange.js';
 import type { ListMerger } from '../list-merge/list-merger.js';
@@ -23,10 +23,6 @@ import { upstreamFault, type UpstreamFault } from '../../upstream/http/upstream-
 import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
 
 const NOT_READY = upstreamFault('not-ready');
-export const SESSION_ENDED: RpcError = {
-  code: rpcCodes.internalError,
-  message: 'The session ended while the list was being made',
-};
 
 export interface ListPlan {
   readonly kind: ListKind;
@@ -109,7 +105,7 @@ export class ListInFlight extends RequestInFlight {
 
   endWithSession(): void {
     this.#isEnded = true;
-    this.fail(SESSION_ENDED);
+    this.fail(rpcErrors.listSessionEnded);
     this.#abortReaders();
   }
 

@@ -4,17 +4,14 @@ import { ABSENT, AMBIGUOUS, findMember, stringValue } from '../../protocol/json-
 import type { ClientMessage } from '../../protocol/json-rpc.js';
 import { JsonScanner, jsonKind } from '../../protocol/json-scanner.js';
 import { limits } from '../../shared/limits.js';
-import { rpcCodes } from '../../shared/refusals.js';
+import { rpcErrors, type RpcError } from '../../shared/rpc-errors.js';
 import { folded, type CuratedItem } from '../../user-config/curation.js';
-import type { RpcError } from '../exchange/answers.js';
 import type { Edit } from './edits.js';
 
 /** The depth of arguments' names: `{"params":{"arguments":{"v":…}}}`. The same depth to which clients' messages are scanned. */
 const ARGUMENT_DEPTH = 3;
 /** Their depth within the context of a completion: `{"arguments":{"v":…}}`. */
 const CONTEXT_DEPTH = 2;
-
-const CONTEXT_KIB = limits.readAtOnceBytesMax / 1024;
 
 const ownTape = new JsonScanner();
 const contextTape = new JsonScanner();
@@ -27,7 +24,7 @@ export function curatedArguments(
 ): Edit | RpcError | undefined {
   if (item === undefined || item.closedArguments.size === 0) return undefined;
   const tape = tapeOf(body, message);
-  if (tape === undefined) return invalidArguments(message.method);
+  if (tape === undefined) return rpcErrors.argumentsInvalid(message.method);
   const params = findMember(tape, body, 0, 'params');
   if (message.method === 'completion/complete')
     return closedCompletion(tape, body, params, item) ?? curatedContext(tape, body, params, message, item);
@@ -47,14 +44,14 @@ function givenArguments(
   method: string,
   { closedArguments, fixedMembers }: CuratedItem,
 ): Edit | RpcError | undefined {
-  if (values === AMBIGUOUS) return invalidArguments(method);
+  if (values === AMBIGUOUS) return rpcErrors.argumentsInvalid(method);
   if (tape.kind(values) === jsonKind.null) {
     const [start, end] = [tape.start(values), tape.end(values)];
     return fixedMembers === '' ? undefined : { start, end, putIn: Buffer.from(`{${fixedMembers}}`) };
   }
-  if (tape.kind(values) !== jsonKind.object) return invalidArguments(method);
+  if (tape.kind(values) !== jsonKind.object) return rpcErrors.argumentsInvalid(method);
   const given = givenArgument(tape, bytes, values, closedArguments);
-  if (given !== undefined) return argumentClosed(given);
+  if (given !== undefined) return rpcErrors.argumentNotAccepted(given);
   return fixedMembers === '' ? undefined : membersPutIn(tape, values, nameAt, fixedMembers);
 }
 
@@ -74,13 +71,13 @@ function closedCompletion(
   { closedArguments }: CuratedItem,
 ): RpcError | undefined {
   const argument = findMember(tape, body, params, 'argument');
-  if (argument === AMBIGUOUS) return invalidArguments('completion/complete');
+  if (argument === AMBIGUOUS) return rpcErrors.argumentsInvalid('completion/complete');
   if (argument === ABSENT || tape.kind(argument) !== jsonKind.object) return undefined;
   const name = findMember(tape, body, argument, 'name');
-  if (name === AMBIGUOUS) return invalidArguments('completion/complete');
+  if (name === AMBIGUOUS) return rpcErrors.argumentsInvalid('completion/complete');
   if (name === ABSENT || tape.kind(name) !== jsonKind.string) return undefined;
   const text = stringValue(body, tape.start(name), tape.end(name));
-  return closedArguments.has(folded(text)) ? argumentClosed(text) : undefined;
+  return closedArguments.has(folded(text)) ? rpcErrors.argumentNotAccepted(text) : undefined;
 }
 
 /** Curates the other arguments that the client gives as a completion's context. They are deeper than messages are scanned. */
@@ -93,11 +90,11 @@ function curatedContext(
 ): Edit | RpcError | undefined {
   const context = findMember(tape, body, params, 'context');
   if (context === ABSENT || (context !== AMBIGUOUS && tape.kind(context) === jsonKind.null)) return undefined;
-  if (context === AMBIGUOUS || tape.kind(context) !== jsonKind.object) return invalidContext(method);
+  if (context === AMBIGUOUS || tape.kind(context) !== jsonKind.object) return rpcErrors.contextInvalid(method);
   const start = tape.start(context);
   const bytes = body.subarray(start, tape.end(context));
   if (bytes.length > limits.readAtOnceBytesMax || !contextTape.scan(bytes, CONTEXT_DEPTH))
-    return invalidContext(method);
+    return rpcErrors.contextInvalid(method);
   const values = findMember(contextTape, bytes, 0, 'arguments');
   const nameAt = nameStart - start;
   if (values === ABSENT && item.fixedMembers === '') return undefined;
@@ -127,22 +124,4 @@ function givenArgument(
     if (closed.has(folded(name))) return name;
   }
   return undefined;
-}
-
-function argumentClosed(name: string): RpcError {
-  return { code: rpcCodes.invalidParams, message: `Argument not accepted: ${name}` };
-}
-
-function invalidArguments(method: string): RpcError {
-  return {
-    code: rpcCodes.invalidParams,
-    message: `Invalid arguments of ${method}: they must be given once, as an object`,
-  };
-}
-
-function invalidContext(method: string): RpcError {
-  return {
-    code: rpcCodes.invalidParams,
-    message: `Invalid context of ${method}: it must be given once, as an object of at most ${CONTEXT_KIB} KiB`,
-  };
 }

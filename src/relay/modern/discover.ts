@@ -2,11 +2,11 @@
 // has opened or failed, or when the patience is over. Cold path: clients ask once, if at all.
 import { capabilitiesJson, TASK_CAPABILITIES } from '../../protocol/capabilities.js';
 import { MODERN_PROTOCOL_VERSION, PROTOCOL_VERSIONS } from '../../protocol/protocol-versions.js';
-import { rpcCodes } from '../../shared/refusals.js';
+import { rpcErrors } from '../../shared/rpc-errors.js';
 import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
 import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
-import { answer, answerError, resultMessage, type RpcError } from '../exchange/answers.js';
+import { answer, answerError, resultMessage } from '../exchange/answers.js';
 import type { ServedEras } from '../exchange/era.js';
 import type { Exchange } from '../exchange/exchange.js';
 import { mergeGreetings, openUpstreams } from '../session/initialize.js';
@@ -44,11 +44,9 @@ class DiscoverInFlight extends RequestInFlight {
   }
 
   endWithSession(): void {
-    answerError(this.#exchange, this.id, ENDED);
+    answerError(this.#exchange, this.id, rpcErrors.discoverEnding);
   }
 }
-
-const ENDED: RpcError = { code: rpcCodes.internalError, message: 'This server is about to stop: try again' };
 
 export function discover(context: UpstreamContext, plan: DiscoverPlan): void {
   const { session, virtualHost, exchange, id } = plan;

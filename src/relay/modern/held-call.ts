@@ -10,8 +10,8 @@ import { readBackendMessage, type ClientMessage } from '../../protocol/json-rpc.
 import type { Account } from '../../shared/accounts.js';
 import type { Deadline } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
-import { rpcCodes } from '../../shared/refusals.js';
-import { answer, answerError, errorMessage, idSpanOf, resultMessage, type RpcError } from '../exchange/answers.js';
+import { errorsToBackends, rpcErrors, type RpcError } from '../../shared/rpc-errors.js';
+import { answer, answerError, errorMessage, idSpanOf, resultMessage } from '../exchange/answers.js';
 import type { BackendRequests } from '../asking/backend-requests.js';
 import type { Caller } from '../exchange/caller.js';
 import { partsOf } from '../message/edits.js';
@@ -94,10 +94,10 @@ export class HeldCall {
    * @returns why the client cannot be asked that.
    */
   ask(id: Buffer, message: Buffer): RpcError | undefined {
-    if (this.#calls.isClosed) return ENDING;
-    if (this.#state === 'over' || this.#round >= limits.heldCallRoundsMax) return ASKED_ENOUGH;
+    if (this.#calls.isClosed) return errorsToBackends.processEnding;
+    if (this.#state === 'over' || this.#round >= limits.heldCallRoundsMax) return errorsToBackends.tooManyInRequest;
     const text = this.#questionBytes + message.length > limits.heldQuestionBytesMax ? undefined : questionIn(message);
-    if (text === undefined) return NOT_ASKED;
+    if (text === undefined) return errorsToBackends.requestNotSentMidRequest;
     this.#questionCount += 1;
     this.#questions.set(id.toString(), { name: String(this.#questionCount), id: Buffer.from(id), text });
     this.#questionBytes += text.length;
@@ -187,7 +187,8 @@ export class HeldCall {
     this.#questions.clear();
     this.#answer = {
       status,
-      message: message ?? errorMessage(idSpanOf(this.#caller.exchange, this.#caller.message), ANSWER_LOST),
+      message:
+        message ?? errorMessage(idSpanOf(this.#caller.exchange, this.#caller.message), rpcErrors.answerTooLargeToHold),
     };
     this.#plan.account.requestBytes.take(this.#answer.message.length);
     this.#keptBytes += this.#answer.message.length;
@@ -198,7 +199,7 @@ export class HeldCall {
     const id = idSpanOf(this.#caller.exchange, this.#caller.message);
     const own = readBackendMessage(message);
     if (own === undefined) {
-      answerError(exchange, id, ANSWER_LOST);
+      answerError(exchange, id, rpcErrors.answerTooLargeToHold);
       return;
     }
     exchange.watcher?.onOutcome(own.isError ? 'rpc-error' : 'ok', '', -1);
@@ -263,20 +264,3 @@ function questionIn(bytes: Buffer): string | undefined {
 const ANSWER_HEAD = Buffer.from('{"jsonrpc":"2.0","id":');
 const ANSWER_RESULT = Buffer.from(',"result":');
 const ANSWER_TAIL = Buffer.from('}');
-
-const NOT_ASKED: RpcError = {
-  code: rpcCodes.internalError,
-  message: 'The client cannot be sent this request in the middle of another one',
-};
-export const ENDING: RpcError = {
-  code: rpcCodes.internalError,
-  message: 'The client cannot be sent requests: this process is about to end',
-};
-const ASKED_ENOUGH: RpcError = {
-  code: rpcCodes.internalError,
-  message: 'Too many requests were sent to the client during this request',
-};
-const ANSWER_LOST: RpcError = {
-  code: rpcCodes.internalError,
-  message: 'The response came before the input did, and is too large to be kept: the request was executed',
-};

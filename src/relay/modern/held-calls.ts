@@ -7,8 +7,8 @@ import { readings } from '../../protocol/reading-queue.js';
 import { BoundedCounts } from '../../shared/bounded-counts.js';
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
-import { rpcCodes } from '../../shared/refusals.js';
-import { answerError, idSpanOf, type RpcError } from '../exchange/answers.js';
+import { rpcErrors, type RpcError } from '../../shared/rpc-errors.js';
+import { answerError, idSpanOf } from '../exchange/answers.js';
 import type { Caller } from '../exchange/caller.js';
 import type { Exchange } from '../exchange/exchange.js';
 import { argumentsIn } from '../message/call-arguments.js';
@@ -126,7 +126,7 @@ export class HeldCalls {
   #isAccepted(exchange: Exchange, message: ClientMessage): boolean {
     const { inputResponsesStart: start, inputResponsesEnd: end } = message.envelope!;
     const isDone = start !== -1 && isAccepted(exchange.request.body.subarray(start, end));
-    if (!isDone) this.#refuse(exchange, message, NOT_ACCEPTED);
+    if (!isDone) this.#refuse(exchange, message, rpcErrors.urlNotAccepted);
     return isDone;
   }
 
@@ -142,13 +142,14 @@ export class HeldCalls {
       const answers = tape && answersIn(tape, bytes);
       // Another retry may have been faster. A retry whose caller has gone does not use up the round.
       if (!call.isAt(place)) this.#fail(exchange, message);
-      else if (answers === undefined) answerError(exchange, idSpanOf(exchange, message), ANSWERS_INVALID);
+      else if (answers === undefined)
+        answerError(exchange, idSpanOf(exchange, message), rpcErrors.inputResponsesInvalid);
       else if (!exchange.isAborted) call.goOn({ exchange, message }, answers);
     });
   }
 
   #fail(exchange: Exchange, message: ClientMessage): void {
-    this.#refuse(exchange, message, CALL_OVER);
+    this.#refuse(exchange, message, rpcErrors.callOver);
   }
 
   #refuse(exchange: Exchange, message: ClientMessage, error: RpcError): void {
@@ -188,17 +189,3 @@ const QUOTE = 0x22;
 /** Longer than any state of the gateway's, even with every character written as an escape. */
 const STATE_BYTES_MAX = 1_024;
 const NO_ANSWERS: ReadonlyMap<string, Buffer> = new Map();
-
-/** The call may have been executed once, so it is not executed again without the caller's asking. */
-export const CALL_OVER: RpcError = {
-  code: rpcCodes.invalidParams,
-  message: 'The call with this requestState has ended: call again without requestState and inputResponses',
-};
-const NOT_ACCEPTED: RpcError = {
-  code: rpcCodes.internalError,
-  message: 'The backend continues only after the user has opened its URL, and the client did not accept that',
-};
-const ANSWERS_INVALID: RpcError = {
-  code: rpcCodes.invalidParams,
-  message: 'inputResponses must be an object with a result for each name in inputRequests',
-};

@@ -5,7 +5,7 @@ import { MODERN_PROTOCOL_VERSION } from '../../protocol/protocol-versions.js';
 import type { Accounts } from '../../shared/accounts.js';
 import { BoundedCounts } from '../../shared/bounded-counts.js';
 import { limits } from '../../shared/limits.js';
-import { rpcCodes } from '../../shared/refusals.js';
+import { rpcErrors } from '../../shared/rpc-errors.js';
 import type { ReadHost } from '../../user-config/current-host.js';
 import { OWN_INTRODUCTION } from '../../upstream/session/client-introduction.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
@@ -17,7 +17,7 @@ import { Session } from '../session/session.js';
 import type { Sessions } from '../session/sessions.js';
 import { readListenFilter } from '../message/listen-filter.js';
 import { Listening } from './listening.js';
-import { capabilityMissing, httpStatusOf } from './modern-errors.js';
+import { httpStatusOf } from './modern-errors.js';
 import { declaresTasks, TASKS_REQUIRED } from './tasks-extension.js';
 
 export interface ListeningsParts {
@@ -47,16 +47,14 @@ export class Listenings {
     const { subject, virtualHost } = caller;
     const filter = readListenFilter(exchange.request.body, message);
     const id = idSpanOf(exchange, message);
-    if (typeof filter === 'string')
-      return answerError(exchange, id, {
-        code: rpcCodes.invalidParams,
-        message: `Invalid params of subscriptions/listen: ${filter}`,
-      });
-    if (filter.wantsTasks === true && !declaresTasks(exchange.request.body, envelope))
-      return answerError(exchange, id, capabilityMissing(TASKS_REQUIRED), httpStatusOf(rpcCodes.capabilityMissing));
-    if (exchange.request.answerForms === 'json') return answerError(exchange, id, JSON_ALONE);
+    if (typeof filter === 'string') return answerError(exchange, id, rpcErrors.listenInvalid(filter));
+    if (filter.wantsTasks === true && !declaresTasks(exchange.request.body, envelope)) {
+      const error = rpcErrors.capabilityMissing(TASKS_REQUIRED);
+      return answerError(exchange, id, error, httpStatusOf(error.code));
+    }
+    if (exchange.request.answerForms === 'json') return answerError(exchange, id, rpcErrors.listenNeedsEventStream);
     if (this.#isDraining || !this.#counts.tryAdd(subject))
-      return answerError(exchange, id, this.#isDraining ? DRAINING : TOO_MANY);
+      return answerError(exchange, id, this.#isDraining ? rpcErrors.listenEnding : rpcErrors.listensFull);
     const session = sessions.create({
       account: accounts.of(subject),
       virtualHost,
@@ -85,10 +83,3 @@ export class Listenings {
     new Listening({ context, dispatcher, caller, session, exchange, idJson, filter, readHost, onOver }).start();
   }
 }
-
-const JSON_ALONE = {
-  code: rpcCodes.internalError,
-  message: 'The client does not accept event streams: accept text/event-stream to listen',
-};
-const TOO_MANY = { code: rpcCodes.internalError, message: 'Too many subscriptions are open: close one first' };
-const DRAINING = { code: rpcCodes.internalError, message: 'This server is about to stop: listen again' };

@@ -8,16 +8,9 @@ import { listKindOf } from '../../protocol/list-kinds.js';
 import type { ModernEnvelope } from '../../protocol/modern-envelope.js';
 import { MODERN_PROTOCOL_VERSION } from '../../protocol/protocol-versions.js';
 import { rpcCodes } from '../../shared/refusals.js';
+import { rpcErrors, type RpcError } from '../../shared/rpc-errors.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
-import {
-  accept,
-  answerError,
-  CANCELLED,
-  idSpanOf,
-  methodNotFound,
-  refuse,
-  type RpcError,
-} from '../exchange/answers.js';
+import { accept, answerError, idSpanOf, refuse } from '../exchange/answers.js';
 import type { Caller } from '../exchange/caller.js';
 import type { Dispatcher } from '../dispatch/dispatcher.js';
 import type { ServedEras } from '../exchange/era.js';
@@ -35,13 +28,7 @@ import type { HeldCalls } from './held-calls.js';
 import type { Leases } from './leases.js';
 import type { Listenings } from './listenings.js';
 import { mirrorFault, versionContradiction } from './mirror-check.js';
-import {
-  capabilityMissing,
-  envelopeInvalid,
-  headerMismatch,
-  httpStatusOf,
-  versionUnsupported,
-} from './modern-errors.js';
+import { httpStatusOf, MODERN_VERSIONS } from './modern-errors.js';
 import { ModernForm } from './modern-form.js';
 
 /** Lists, and requests that concern no single backend; the methods that go to one backend are in relay/request/targets.ts. */
@@ -84,7 +71,7 @@ export class ModernDoor {
     // Nothing to do for a notification or response: closing the stream cancels (M08), and modern clients are sent no requests.
     if (message.kind !== 'request') accept(exchange);
     else {
-      const error = exchange.isAborted ? CANCELLED : errorOf(exchange, message, envelope);
+      const error = exchange.isAborted ? rpcErrors.cancelled : errorOf(exchange, message, envelope);
       if (error === undefined) this.#take(caller, exchange, message, envelope);
       else refuseAs(exchange, message, error, ENVELOPE_STATUS);
     }
@@ -99,7 +86,7 @@ export class ModernDoor {
   refuseUnclaimed(exchange: Exchange, message: ClientMessage): void {
     exchange.watcher?.onIdentified(message.method, '', '');
     if (message.kind === 'notification') accept(exchange);
-    else refuseAs(exchange, message, envelopeInvalid(UNCLAIMED), ENVELOPE_STATUS);
+    else refuseAs(exchange, message, rpcErrors.envelopeInvalid(UNCLAIMED), ENVELOPE_STATUS);
   }
 
   /** For a legacy message, where only the modern era is served (M28). */
@@ -113,7 +100,7 @@ export class ModernDoor {
         : undefined;
     const requested = asked ?? (mirror.protocolVersion || undefined);
     if (message.kind === 'notification') accept(exchange);
-    else refuseAs(exchange, message, versionUnsupported(requested), ENVELOPE_STATUS);
+    else refuseAs(exchange, message, rpcErrors.versionUnsupported(requested, MODERN_VERSIONS), ENVELOPE_STATUS);
   }
 
   /** A call of `call_tool` is served as the call inside it. */
@@ -182,16 +169,18 @@ const UNCLAIMED =
 function errorOf(exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): RpcError | undefined {
   const { body, mirror } = exchange.request;
   const contradiction = versionContradiction(body, message, mirror);
-  if (contradiction !== undefined) return headerMismatch(contradiction);
+  if (contradiction !== undefined) return rpcErrors.headerMismatch(contradiction);
   const fault = envelopeFault(body, envelope);
-  if (fault !== undefined) return envelopeInvalid(fault);
+  if (fault !== undefined) return rpcErrors.envelopeInvalid(fault);
   const { protocolVersionStart, protocolVersionEnd } = envelope;
   if (!isString(body, protocolVersionStart, protocolVersionEnd, MODERN_PROTOCOL_VERSION))
-    return versionUnsupported(versionIn(body, envelope));
+    return rpcErrors.versionUnsupported(versionIn(body, envelope), MODERN_VERSIONS);
   const mismatch = mirrorFault(body, message, mirror);
-  if (mismatch !== undefined) return headerMismatch(mismatch);
-  if (!isModernMethod(message.method)) return methodNotFound(message.method);
-  return isTaskMethod(message.method) && !declaresTasks(body, envelope) ? capabilityMissing(TASKS_REQUIRED) : undefined;
+  if (mismatch !== undefined) return rpcErrors.headerMismatch(mismatch);
+  if (!isModernMethod(message.method)) return rpcErrors.methodNotFound(message.method);
+  return isTaskMethod(message.method) && !declaresTasks(body, envelope)
+    ? rpcErrors.capabilityMissing(TASKS_REQUIRED)
+    : undefined;
 }
 
 function refuseAs(exchange: Exchange, message: ClientMessage, error: RpcError, envelopeStatus: number): void {

@@ -9,13 +9,13 @@ import { severityOf } from '../../protocol/log-levels.js';
 import type { Era } from '../../protocol/protocol-versions.js';
 import type { MirroredParam } from '../../protocol/tool-mirrors.js';
 import { taskPlace } from '../../protocol/task-places.js';
-import { rpcCodes } from '../../shared/refusals.js';
+import { errorsToBackends, rpcErrors, type RpcError } from '../../shared/rpc-errors.js';
 import { withHead, type OutgoingMessage } from '../../upstream/http/http-upstream.js';
 import type { OwnIds } from '../../upstream/own-ids.js';
 import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
 import { modernHead } from '../../upstream/session/modern-request.js';
-import { idSpanOf, type RpcError } from '../exchange/answers.js';
+import { idSpanOf } from '../exchange/answers.js';
 import { partsOf, type Edit } from '../message/edits.js';
 import type { ResultExtras } from '../exchange/answer-frame.js';
 import type { Exchange } from '../exchange/exchange.js';
@@ -28,13 +28,13 @@ import { disagreement, headersOf, valuesIn } from '../message/mirrored-params.js
 import { mayAskForInput } from '../request/targets.js';
 import { argumentsIn } from '../message/call-arguments.js';
 import { legacyMessage } from './legacy-message.js';
-import { ENDING, type HeldCall, type PresentCaller } from './held-call.js';
-import { CALL_OVER, nameIn, type HeldCalls } from './held-calls.js';
+import type { HeldCall, PresentCaller } from './held-call.js';
+import { nameIn, type HeldCalls } from './held-calls.js';
 import { headersHash } from './headers-hash.js';
 import { headerText } from './mirror-check.js';
 import { argumentsHash, type StateOrigin } from './request-state.js';
 import { logSeverityIn } from './envelope-check.js';
-import { capabilityMissing, headerMismatch, httpStatusOf, modernError, statusOfBackends } from './modern-errors.js';
+import { httpStatusOf, modernError, statusOfBackends } from './modern-errors.js';
 import {
   inputRequiredResult,
   isTaskHandle,
@@ -52,16 +52,6 @@ const REQUIRED: ReadonlyMap<string, string> = new Map([
   ['roots/list', 'roots'],
   ['elicitation/create', 'elicitation'],
 ]);
-
-const NOT_ASKED_MID_CALL: RpcError = {
-  code: rpcCodes.internalError,
-  message: 'The client uses MCP 2026-07-28 and cannot be sent requests in the middle of a request',
-};
-
-const TOO_MANY_HELD: RpcError = {
-  code: rpcCodes.internalError,
-  message: 'The client cannot be sent requests: too many calls already wait for input',
-};
 
 export interface ModernFormParts {
   readonly ids: OwnIds;
@@ -110,14 +100,14 @@ export class ModernForm implements RequestForm, AskedAside {
   }
 
   get askingObstacle(): RpcError | undefined {
-    return mayAskForInput(this.#message.method) ? undefined : NOT_ASKED_MID_CALL;
+    return mayAskForInput(this.#message.method) ? undefined : errorsToBackends.clientNotAskedMidRequest;
   }
 
   /** For `RelayedRequest`. */
   ask(plan: RelayedRequestPlan, request: HoldableRequest, id: Buffer, message: Buffer): RpcError | undefined {
     this.#held ??= this.#hold(plan, request);
     if (this.#held !== undefined) return this.#held.ask(id, message);
-    return this.#parts.heldCalls.isClosed ? ENDING : TOO_MANY_HELD;
+    return this.#parts.heldCalls.isClosed ? errorsToBackends.processEnding : errorsToBackends.tooManyHeldCalls;
   }
 
   /** For `RelayedRequest`. */
@@ -163,13 +153,13 @@ export class ModernForm implements RequestForm, AskedAside {
     const isRetry =
       envelope !== undefined && (envelope.requestStateStart !== -1 || envelope.inputResponsesStart !== -1);
     // A legacy backend has no use for a retry's members, and a call begun anew brings those of the gateway alone.
-    if (isRetry && this.#isAnew === isModern) return CALL_OVER;
+    if (isRetry && this.#isAnew === isModern) return rpcErrors.callOver;
     const known = this.isWrapped ? undefined : this.#mirrorsAt(upstream, bareName);
     if (known === undefined) return undefined;
     const { body, mirror } = this.#exchange.request;
     const values = read?.known === known ? read.own : valuesIn({ body }, known);
     const fault = values && disagreement(known, values, mirror.params, headerText);
-    return fault === undefined ? undefined : headerMismatch(fault);
+    return fault === undefined ? undefined : rpcErrors.headerMismatch(fault);
   }
 
   #mirrorsAt(upstream: UpstreamSession, bareName: string): readonly MirroredParam[] | undefined {
@@ -257,11 +247,11 @@ export class ModernForm implements RequestForm, AskedAside {
     }
     if (this.#lacking === undefined) return undefined;
     const hasFailed = message.isError || isToolError(bytes, message.bodyStart, message.bodyEnd);
-    return hasFailed ? capabilityMissing(this.#lacking) : undefined;
+    return hasFailed ? rpcErrors.capabilityMissing(this.#lacking) : undefined;
   }
 
   #elicited(elicitations: Parameters<typeof inputRequestsOf>[0], { session }: RelayedRequestPlan): RpcError | string {
-    if (!session.backendRequests.offersUrls) return capabilityMissing({ elicitation: { url: {} } });
+    if (!session.backendRequests.offersUrls) return rpcErrors.capabilityMissing({ elicitation: { url: {} } });
     const requestState = this.#parts.heldCalls.stateToBeginAnew(this.#originIn(session));
     return inputRequiredResult(inputRequestsOf(elicitations), requestState);
   }

@@ -3,20 +3,12 @@
 import type { BackendMessage, ClientMessage } from '../../protocol/json-rpc.js';
 import { sameId } from '../../protocol/message-id.js';
 import { limits } from '../../shared/limits.js';
-import { rpcCodes } from '../../shared/refusals.js';
+import { errorsToBackends, rpcErrors, type RpcError } from '../../shared/rpc-errors.js';
 import { copied, joined } from '../../shared/short-memory.js';
 import type { IdSpan, RpcRequest } from '../../upstream/rpc/rpc-request.js';
-import { upstreamFault } from '../../upstream/http/upstream-fault.js';
+import { faultReason, upstreamFault } from '../../upstream/http/upstream-fault.js';
 import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
-import {
-  answer,
-  answerInParts,
-  answerJoined,
-  answerPassing,
-  answerWithStatus,
-  backendFailed,
-  type RpcError,
-} from '../exchange/answers.js';
+import { answer, answerInParts, answerJoined, answerPassing, answerWithStatus } from '../exchange/answers.js';
 import { CallerStream, type StreamOwner } from '../stream/caller-stream.js';
 import type { Exchange } from '../exchange/exchange.js';
 import { obstacleToGoingOn } from './gate.js';
@@ -24,12 +16,6 @@ import type { RelayedRequestPlan } from './relayed-request-plan.js';
 import { isTargetMethod, readTarget } from './targets.js';
 import { RequestInFlight } from '../in-flight/request-in-flight.js';
 import { DetachedCall } from './detached-call.js';
-
-const CLIENT_GONE: RpcError = { code: rpcCodes.internalError, message: 'The client has disconnected' };
-const JSON_ALONE: RpcError = {
-  code: rpcCodes.internalError,
-  message: 'The client does not accept event streams, so it cannot be sent requests',
-};
 
 export abstract class AnsweredRequest extends RequestInFlight implements StreamOwner {
   readonly id: IdSpan;
@@ -69,8 +55,11 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     const exchange = this.exchange;
     const { form } = this.plan;
     if (form.asking !== undefined) return form.askingObstacle;
-    if (exchange.isAborted && this.#stream?.isResumable !== true) return CLIENT_GONE;
-    return form.askingObstacle ?? (exchange.request.answerForms === 'json' ? JSON_ALONE : undefined);
+    if (exchange.isAborted && this.#stream?.isResumable !== true) return errorsToBackends.clientGone;
+    return (
+      form.askingObstacle ??
+      (exchange.request.answerForms === 'json' ? errorsToBackends.clientTakesNoStream : undefined)
+    );
   }
 
   override onSlow(): void {
@@ -113,7 +102,8 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     if (!isTargetMethod(call.method)) return undefined;
     const { target } = readTarget(call.method, obeyed, exchange.request.body, message);
     if ('error' in target) return target.error;
-    if (upstream.state === 'closed') return backendFailed(upstream.backend.name, upstreamFault('session-ended'));
+    if (upstream.state === 'closed')
+      return rpcErrors.backendFailed(upstream.backend.name, faultReason(upstreamFault('session-ended')));
     return obstacleToGoingOn(target.gate, target.backend, passedAllowList);
   }
 

@@ -2,9 +2,8 @@
 // must have declared the capability, and its allow-list of resources must grant the URI. What is not granted is answered like
 // what does not exist. Tools have no gate.
 import { listKinds, type ListKind } from '../../protocol/list-kinds.js';
-import { rpcCodes } from '../../shared/refusals.js';
+import { rpcErrors, type RpcError } from '../../shared/rpc-errors.js';
 import type { CompiledBackend } from '../../user-config/compiled-config.js';
-import { methodNotFound, type RpcError } from '../exchange/answers.js';
 import { grantByEntries } from '../list-merge/grant.js';
 import type { ListMerger } from '../list-merge/list-merger.js';
 import { allowListHash } from '../session/allow-list-hash.js';
@@ -25,12 +24,6 @@ export interface GateRules {
   readonly unknown: RpcError;
 }
 
-/** Only the backend's lists could tell whether the new allow-list grants the URI: they are read when the client calls again. */
-const ALLOW_LIST_CHANGED: RpcError = {
-  code: rpcCodes.invalidParams,
-  message: 'The allow-list has changed meanwhile: call again without requestState and inputResponses',
-};
-
 /**
  * Why a request that has passed the gate may not continue when it is made again, perhaps under another config.
  * @param passed hash of the allow-list of resources under which it passed.
@@ -42,7 +35,7 @@ export function obstacleToGoingOn(
 ): RpcError | undefined {
   const grant = rules?.uri === undefined ? 'granted' : grantByEntries(backend, rules.uri);
   if (grant === 'refused') return rules?.unknown;
-  return grant === 'granted' || allowListHash(backend) === passed ? undefined : ALLOW_LIST_CHANGED;
+  return grant === 'granted' || allowListHash(backend) === passed ? undefined : rpcErrors.allowListChanged;
 }
 
 /** Called once: with nothing when the request may be sent. */
@@ -67,7 +60,7 @@ export class Gate {
   pass(upstream: UpstreamSession, metadata: RequestMetadata, done: GateOutcome): void {
     const { capability, method, unknown } = this.#rules;
     if (((upstream.record?.capabilities ?? 0) & capability) === 0) {
-      done(this.#session.upstreams.declares(capability) === 'no' ? methodNotFound(method) : unknown);
+      done(this.#session.upstreams.declares(capability) === 'no' ? rpcErrors.methodNotFound(method) : unknown);
       return;
     }
     const uri = this.#isEndingOfHeld(upstream) ? undefined : this.#rules.uri;

@@ -7,11 +7,10 @@ import { readInputRequired, type InputRequest, type InputRequired } from '../../
 import type { Reading } from '../../protocol/reading-queue.js';
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
-import { rpcCodes } from '../../shared/refusals.js';
+import { rpcErrors, type RpcError } from '../../shared/rpc-errors.js';
 import type { RequestMetadata } from '../../upstream/http/request-metadata.js';
 import type { OwnIds } from '../../upstream/own-ids.js';
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
-import type { RpcError } from '../exchange/answers.js';
 import type { AskingStream } from '../asking/backend-requests.js';
 import type { Session } from '../session/session.js';
 
@@ -65,7 +64,7 @@ export class InputRounds {
   begin(result: Buffer): void {
     this.#giveBytes();
     if (this.#count >= limits.inputRoundsMax) {
-      this.#owner.onNoInput(TOO_MANY_ROUNDS);
+      this.#owner.onNoInput(rpcErrors.tooManyInputRounds);
       return;
     }
     this.#count += 1;
@@ -79,7 +78,7 @@ export class InputRounds {
 
   /** From now on the client's answers go to another process, which knows nothing of the request. */
   onRetired(): void {
-    if (this.#isAsking) this.#owner.onNoInput(REPLACED);
+    if (this.#isAsking) this.#owner.onNoInput(rpcErrors.inputCutShort);
   }
 
   /** The request is over. The owner withdraws what the client has yet to answer. */
@@ -97,7 +96,7 @@ export class InputRounds {
 
   #ask({ requests, requestState }: InputRequired): void {
     const { session, upstream, metadata } = this.#plan;
-    if (session.isRetired) return this.#owner.onNoInput(REPLACED);
+    if (session.isRetired) return this.#owner.onNoInput(rpcErrors.inputCutShort);
     this.#isAsking = true;
     const answers: Buffer[] = [];
     let openCount = requests.length;
@@ -109,14 +108,15 @@ export class InputRounds {
         { method: request.method, params: paramsOf(request), mode: request.mode },
         (answer) => {
           if (this.#isOver) return;
-          if (!Buffer.isBuffer(answer)) return this.#owner.onNoInput(notHad(request, answer.message));
+          if (!Buffer.isBuffer(answer))
+            return this.#owner.onNoInput(rpcErrors.inputNotObtained(request.method, answer.message));
           this.#takeBytes(answer);
           answers[index] = Buffer.concat([request.key, COLON, answer]);
           openCount -= 1;
           if (openCount === 0) this.#goOn(answers, requestState);
         },
       );
-      if (error !== undefined) return this.#owner.onNoInput(notHad(request, error.message));
+      if (error !== undefined) return this.#owner.onNoInput(rpcErrors.inputNotObtained(request.method, error.message));
     }
   }
 
@@ -149,23 +149,6 @@ const STATE = Buffer.from('"requestState":');
 const COMMA = Buffer.from(',');
 const COLON = Buffer.from(':');
 const CLOSE = Buffer.from('}');
-
-const TOO_MANY_ROUNDS: RpcError = {
-  code: rpcCodes.internalError,
-  message: `The backend has asked for more ${limits.inputRoundsMax} times and is still not done: giving up`,
-};
-
-const REPLACED: RpcError = {
-  code: rpcCodes.internalError,
-  message: 'The backend needs a response from the client, but this process is being replaced: call again',
-};
-
-function notHad({ method }: InputRequest, why: string): RpcError {
-  return {
-    code: rpcCodes.internalError,
-    message: `The backend needs a response from the client to ${method}, which could not be obtained: ${why}`,
-  };
-}
 
 /** Legacy clients want an `elicitationId` with each URL, which modern backends do not give. */
 function paramsOf({ method, mode, params, hasElicitationId }: InputRequest): Buffer {

@@ -7,8 +7,7 @@ import type { NodeFilter } from '../../protocol/node-filter.js';
 import { readings, type Reading } from '../../protocol/reading-queue.js';
 import type { MirroredParam } from '../../protocol/tool-mirrors.js';
 import { limits } from '../../shared/limits.js';
-import { rpcCodes } from '../../shared/refusals.js';
-import type { RpcError } from '../exchange/answers.js';
+import { rpcErrors, type RpcError } from '../../shared/rpc-errors.js';
 import { partsOf } from '../message/edits.js';
 import { MirroredPaths, type KeyText } from '../message/mirrored-nodes.js';
 import { scalarText, TOO_LONG, type MirroredValues } from '../message/mirrored-params.js';
@@ -23,11 +22,6 @@ export interface ReadArguments {
   /** The values that go out, including those that the config fixes. */
   readonly sent: MirroredValues;
 }
-
-const TOO_MANY: RpcError = {
-  code: rpcCodes.invalidParams,
-  message: 'Too many arguments to find those that the tool requires as headers: send fewer',
-};
 
 /** The parameters for which a call must be read before it goes out; `undefined` if it need not be, or is small enough to read at once. */
 export function argumentsToRead({
@@ -55,7 +49,7 @@ export function readArguments(
   const keyText: KeyText = (start, end) => text.key(start, end);
   const filter = new PathFilter(paths, keyText);
   const handler = (tape: JsonScanner | undefined): void => {
-    if (tape === undefined) return done(TOO_MANY);
+    if (tape === undefined) return done(rpcErrors.tooManyArguments);
     const nodes = paths.nodesIn(tape, keyText);
     const sent = nodes.map((node) => valueOf(tape, text, node));
     const own = sent.map((value, index) => (isPutIn(tape, nodes[index]!, outgoing.leftOut, putIn) ? undefined : value));

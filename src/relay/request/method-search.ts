@@ -1,21 +1,16 @@
 // Finds the backend for a method that the gateway does not know. A backend that is not open may declare it: one that could not be opened
 // so far, or that another process had lost before this one adopted the session. Opens such backends to find out. Cold path.
-import { rpcCodes } from '../../shared/refusals.js';
+import { rpcErrors } from '../../shared/rpc-errors.js';
 import type { Deadline } from '../../shared/deadline-wheel.js';
 import type { CompiledBackend } from '../../user-config/compiled-config.js';
 import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
-import { answerError, CANCELLED, type RpcError } from '../exchange/answers.js';
+import { answerError } from '../exchange/answers.js';
 import { backendTurns } from '../in-flight/turns.js';
 import type { Exchange } from '../exchange/exchange.js';
 import { metadataFor } from '../exchange/passthrough.js';
 import { RequestInFlight } from '../in-flight/request-in-flight.js';
 import type { Session } from '../session/session.js';
-
-const SESSION_ENDED: RpcError = {
-  code: rpcCodes.internalError,
-  message: 'The session ended while the backend of the method was being determined',
-};
 
 export interface MethodSearchPlan {
   readonly session: Session;
@@ -57,11 +52,11 @@ export class MethodSearch extends RequestInFlight {
   }
 
   cancel(): void {
-    if (this.#finish()) answerError(this.#plan.exchange, this.id, CANCELLED);
+    if (this.#finish()) answerError(this.#plan.exchange, this.id, rpcErrors.cancelled);
   }
 
   endWithSession(): void {
-    if (this.#finish()) answerError(this.#plan.exchange, this.id, SESSION_ENDED);
+    if (this.#finish()) answerError(this.#plan.exchange, this.id, rpcErrors.methodSearchSessionEnded);
   }
 
   #open(backend: CompiledBackend): void {

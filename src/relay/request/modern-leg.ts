@@ -9,11 +9,11 @@ import type { MirroredParam } from '../../protocol/tool-mirrors.js';
 import type { Reading } from '../../protocol/reading-queue.js';
 import { readResultType } from '../../protocol/result-type.js';
 import { rpcCodes } from '../../shared/refusals.js';
+import { rpcErrors, type RpcError } from '../../shared/rpc-errors.js';
 import { withHead, type OutgoingMessage } from '../../upstream/http/http-upstream.js';
 import { modernHead } from '../../upstream/session/modern-request.js';
 import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
-import type { RpcError } from '../exchange/answers.js';
 import { argumentsToRead, type ReadArguments } from './large-arguments.js';
 import type { MirrorReading } from './mirror-refresh.js';
 import { headersOf, valuesIn } from '../message/mirrored-params.js';
@@ -22,28 +22,6 @@ import { modernMessage } from '../message/modern-message.js';
 import type { RelayedRequestPlan } from './relayed-request-plan.js';
 import type { Session } from '../session/session.js';
 import { mayAskForInput } from './targets.js';
-
-export const NOT_CHANGED: RpcError = {
-  code: rpcCodes.internalError,
-  message:
-    'The request cannot be converted for its backend: send params without requestState and inputResponses, with a short _meta first',
-};
-
-const PARAMS_TOO_LONG: RpcError = {
-  code: rpcCodes.invalidParams,
-  message: 'Arguments too long: the tool requires them as headers, which have a length limit',
-};
-
-const TOOL_TOO_LARGE: RpcError = {
-  code: rpcCodes.invalidParams,
-  message:
-    'The tool cannot be called here: its input schema is too large to determine which arguments its backend requires as headers',
-};
-
-export const NAME_TOO_LONG: RpcError = {
-  code: rpcCodes.invalidParams,
-  message: 'Name or URI too long: its backend requires it as a header, which has a length limit',
-};
 
 const NO_PARAMS: readonly string[] = [];
 
@@ -95,10 +73,10 @@ export class ModernLeg {
     const changed = this.#hasEnvelope
       ? message
       : modernMessage(message, call, { envelope: envelopeIn(session, upstream), round: this.#rounds?.round });
-    if (changed === undefined) return NOT_CHANGED;
-    if (call.method === 'tools/call' && upstream.hasUnreadMirrors(bareName)) return TOOL_TOO_LARGE;
+    if (changed === undefined) return rpcErrors.notConverted;
+    if (call.method === 'tools/call' && upstream.hasUnreadMirrors(bareName)) return rpcErrors.toolTooLarge;
     const params = this.#paramsOf(read);
-    if (params === undefined) return PARAMS_TOO_LONG;
+    if (params === undefined) return rpcErrors.argumentsTooLong;
     this.#sentParams = params;
     this.#sentKnown = read?.known;
     return withHead(changed, modernHead(call.method, bareName, params));

@@ -10,14 +10,15 @@ import type { Deadline } from '../../shared/deadline-wheel.js';
 import { wokenTurns } from '../../shared/fair-turns.js';
 import { limits } from '../../shared/limits.js';
 import { joined } from '../../shared/short-memory.js';
-import { CANCELLED, errorMessage, methodNotFound, resultMessage, type RpcError } from '../exchange/answers.js';
+import { rpcErrors, type RpcError } from '../../shared/rpc-errors.js';
+import { errorMessage, resultMessage } from '../exchange/answers.js';
 import { AnsweredRequest } from './answered-request.js';
 import { clientsNotification } from '../session/backend-notifications.js';
 import { withEdit } from '../message/bare-body.js';
 import type { Exchange } from '../exchange/exchange.js';
 import { argumentsToRead, readArguments, type ReadArguments } from './large-arguments.js';
 import { metadataFor } from '../exchange/passthrough.js';
-import { ModernLeg, NAME_TOO_LONG, NOT_CHANGED, type ModernLegOwner } from './modern-leg.js';
+import { ModernLeg, type ModernLegOwner } from './modern-leg.js';
 import { failureOf } from './request-failure.js';
 import { callersParts } from '../message/rewriting.js';
 import { tracedMessage } from '../message/trace-passing.js';
@@ -70,7 +71,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     if (this.isDone) return;
     if (this.request === undefined) {
       // Not sent yet: there is nothing to cancel there.
-      this.#refuse(CANCELLED);
+      this.#refuse(rpcErrors.cancelled);
       return;
     }
     const { upstream } = this.plan;
@@ -91,7 +92,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
 
   #endCancelled(): void {
     this.request?.abort();
-    this.#refuse(CANCELLED);
+    this.#refuse(rpcErrors.cancelled);
   }
 
   override get mayEndLater(): true {
@@ -314,7 +315,8 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
   /** A modern backend keeps no subscriptions. The client's session keeps them, and listens at the backend for what they name. */
   #settleHere(onSettled: (isDone: boolean) => void): void {
     const { upstream, message } = this.plan;
-    if (!upstream.declares(capability.resourcesSubscribe)) return this.#refuse(methodNotFound(message.method));
+    if (!upstream.declares(capability.resourcesSubscribe))
+      return this.#refuse(rpcErrors.methodNotFound(message.method));
     onSettled(true);
     this.exchange.watcher?.onOutcome('ok', '', -1);
     this.#finish(resultMessage(this.callersId, '{}'));
@@ -331,9 +333,9 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
 
   #outgoing(read: ReadArguments | undefined): OutgoingMessage | RpcError {
     const { form, upstream, bareName, message } = this.plan;
-    if (upstream.isModern && isNameTooLong(bareName)) return NAME_TOO_LONG;
+    if (upstream.isModern && isNameTooLong(bareName)) return rpcErrors.nameTooLong;
     const formed = form.outgoing(this.plan.outgoing, upstream, bareName, read);
-    if (formed === undefined) return NOT_CHANGED;
+    if (formed === undefined) return rpcErrors.notConverted;
     const traced = tracedMessage(this.plan, formed, this.id);
     // A modern client's request has its envelope and headers already, except for a call from within `call_tool`, which lacks the headers.
     if (!upstream.isModern || (message.envelope !== undefined && !form.isWrapped)) return traced;
@@ -351,7 +353,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     if (this.request !== undefined)
       this.plan.upstream.cancel(this.#sentId, 'nobody is waiting for the response', this.plan.metadata);
     this.request?.abort();
-    this.#refuse(CANCELLED);
+    this.#refuse(rpcErrors.cancelled);
   }
 
   /** Ends with an error of the gateway's that is no fault of the backend. */

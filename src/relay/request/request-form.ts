@@ -2,11 +2,12 @@
 // all legacy requests. The code that serves requests asks this object and knows no eras. Hot path.
 import type { BackendMessage, ClientMessage } from '../../protocol/json-rpc.js';
 import type { Era } from '../../protocol/protocol-versions.js';
+import type { RpcError } from '../../shared/rpc-errors.js';
 import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
 import type { OutgoingMessage } from '../../upstream/http/http-upstream.js';
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
 import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
-import { answerError, type RpcError } from '../exchange/answers.js';
+import { answerError } from '../exchange/answers.js';
 import type { Edit } from '../message/edits.js';
 import type { Exchange } from '../exchange/exchange.js';
 import type { ReadArguments } from './large-arguments.js';

@@ -8,16 +8,8 @@ import type { Era } from '../../protocol/protocol-versions.js';
 import { taskPlace } from '../../protocol/task-places.js';
 import { uriPlace } from '../../protocol/uri-places.js';
 import { limits } from '../../shared/limits.js';
-import { rpcCodes } from '../../shared/refusals.js';
+import { rpcErrors, type RpcError } from '../../shared/rpc-errors.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../../user-config/compiled-config.js';
-import {
-  resourceNotFound,
-  unknownPrompt,
-  unknownResource,
-  unknownTask,
-  unknownTool,
-  type RpcError,
-} from '../exchange/answers.js';
 import { bareNameBody, bareUriBody, withEdit, withEdits } from '../message/bare-body.js';
 import { curatedArguments } from '../message/curated-call.js';
 import type { NameKind } from '../exchange/exchange.js';
@@ -101,8 +93,8 @@ const METHODS: Readonly<Record<TargetMethod, MethodRules>> = {
     eras: 'both',
     names: 'tools',
     missing: 'name must be a string',
-    unknownName: unknownTool,
-    unknownUri: unknownResource,
+    unknownName: rpcErrors.unknownTool,
+    unknownUri: rpcErrors.unknownResource,
     capability: 0,
     uriPlaces: uriPlace.content | uriPlace.error,
     taskPlaces: taskPlace.related,
@@ -114,8 +106,8 @@ const METHODS: Readonly<Record<TargetMethod, MethodRules>> = {
     eras: 'both',
     names: 'prompts',
     missing: 'name must be a string',
-    unknownName: unknownPrompt,
-    unknownUri: unknownResource,
+    unknownName: rpcErrors.unknownPrompt,
+    unknownUri: rpcErrors.unknownResource,
     capability: capability.prompts,
     uriPlaces: uriPlace.messages | uriPlace.error,
     taskPlaces: taskPlace.related,
@@ -127,8 +119,8 @@ const METHODS: Readonly<Record<TargetMethod, MethodRules>> = {
     eras: 'both',
     names: 'prompts',
     missing: 'uri must be a string',
-    unknownName: unknownPrompt,
-    unknownUri: resourceNotFound,
+    unknownName: rpcErrors.unknownPrompt,
+    unknownUri: rpcErrors.resourceNotFound,
     capability: capability.resources,
     uriPlaces: uriPlace.contents | uriPlace.error,
     taskPlaces: taskPlace.related,
@@ -141,8 +133,8 @@ const METHODS: Readonly<Record<TargetMethod, MethodRules>> = {
     eras: 'legacy',
     names: 'prompts',
     missing: 'uri must be a string',
-    unknownName: unknownPrompt,
-    unknownUri: resourceNotFound,
+    unknownName: rpcErrors.unknownPrompt,
+    unknownUri: rpcErrors.resourceNotFound,
     capability: capability.resources,
     uriPlaces: uriPlace.error,
     taskPlaces: taskPlace.related,
@@ -154,8 +146,8 @@ const METHODS: Readonly<Record<TargetMethod, MethodRules>> = {
     eras: 'legacy',
     names: 'prompts',
     missing: 'uri must be a string',
-    unknownName: unknownPrompt,
-    unknownUri: resourceNotFound,
+    unknownName: rpcErrors.unknownPrompt,
+    unknownUri: rpcErrors.resourceNotFound,
     capability: capability.resources,
     uriPlaces: uriPlace.error,
     taskPlaces: taskPlace.related,
@@ -167,8 +159,8 @@ const METHODS: Readonly<Record<TargetMethod, MethodRules>> = {
     eras: 'both',
     names: 'prompts',
     missing: 'ref must be of type ref/prompt with a name, or ref/resource with a uri',
-    unknownName: unknownPrompt,
-    unknownUri: unknownResource,
+    unknownName: rpcErrors.unknownPrompt,
+    unknownUri: rpcErrors.unknownResource,
     capability: capability.completions,
     uriPlaces: uriPlace.error,
     taskPlaces: taskPlace.related,
@@ -180,8 +172,8 @@ const METHODS: Readonly<Record<TargetMethod, MethodRules>> = {
     eras: 'both',
     names: 'tasks',
     missing: 'taskId must be a string',
-    unknownName: unknownTask,
-    unknownUri: unknownResource,
+    unknownName: rpcErrors.unknownTask,
+    unknownUri: rpcErrors.unknownResource,
     capability: capability.tasks,
     uriPlaces: uriPlace.error,
     taskPlaces: taskPlace.own | taskPlace.related,
@@ -194,8 +186,8 @@ const METHODS: Readonly<Record<TargetMethod, MethodRules>> = {
     eras: 'legacy',
     names: 'tasks',
     missing: 'taskId must be a string',
-    unknownName: unknownTask,
-    unknownUri: unknownResource,
+    unknownName: rpcErrors.unknownTask,
+    unknownUri: rpcErrors.unknownResource,
     capability: capability.tasks,
     uriPlaces: uriPlace.content | uriPlace.error,
     taskPlaces: taskPlace.related,
@@ -207,8 +199,8 @@ const METHODS: Readonly<Record<TargetMethod, MethodRules>> = {
     eras: 'both',
     names: 'tasks',
     missing: 'taskId must be a string',
-    unknownName: unknownTask,
-    unknownUri: unknownResource,
+    unknownName: rpcErrors.unknownTask,
+    unknownUri: rpcErrors.unknownResource,
     capability: capability.tasksCancel,
     uriPlaces: uriPlace.error,
     taskPlaces: taskPlace.own | taskPlace.related,
@@ -221,8 +213,8 @@ const METHODS: Readonly<Record<TargetMethod, MethodRules>> = {
     eras: 'modern',
     names: 'tasks',
     missing: 'taskId must be a string',
-    unknownName: unknownTask,
-    unknownUri: unknownResource,
+    unknownName: rpcErrors.unknownTask,
+    unknownUri: rpcErrors.unknownResource,
     capability: capability.tasksExtension,
     uriPlaces: uriPlace.error,
     taskPlaces: taskPlace.related,
@@ -296,7 +288,7 @@ export function readTarget(
   const rules = rulesOf(method, message);
   const nameKind = rules.loggedAs;
   if (nameStart === -1) {
-    const error = { code: rpcCodes.invalidParams, message: `Invalid params of ${method}: ${rules.missing}` };
+    const error = rpcErrors.nameMissing(method, rules.missing);
     return { target: { error, capability: rules.capability }, name: '', nameKind };
   }
   const bytesMax = isUri ? limits.uriBytesMax : limits.toolNameBytesMax;
@@ -307,7 +299,11 @@ export function readTarget(
   if (method === 'tools/call') {
     const route = isTokenTooLong ? undefined : routeName(virtualHost, 'tools', text);
     if (route === undefined)
-      return { target: { error: unknownTool(text), capability: 0, isUnknownTool: true }, name: text, nameKind };
+      return {
+        target: { error: rpcErrors.unknownTool(text), capability: 0, isUnknownTool: true },
+        name: text,
+        nameKind,
+      };
     // If the call does not ask for a task, a member `task` of its result is the tool's own.
     const taskPlaces = message.asksForTask ? rules.taskPlaces | taskPlace.created : rules.taskPlaces;
     const outgoing = outgoingTo(body, message, route);

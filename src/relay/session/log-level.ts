@@ -5,9 +5,9 @@ import { readMember } from '../../protocol/json-member-text.js';
 import { severityOf } from '../../protocol/log-levels.js';
 import type { ClientMessage } from '../../protocol/json-rpc.js';
 import { limits } from '../../shared/limits.js';
-import { rpcCodes } from '../../shared/refusals.js';
+import { rpcErrors } from '../../shared/rpc-errors.js';
 import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
-import { answer, answerError, resultMessage, type RpcError } from '../exchange/answers.js';
+import { answer, answerError, resultMessage } from '../exchange/answers.js';
 import { backendTurns } from '../in-flight/turns.js';
 import type { Exchange } from '../exchange/exchange.js';
 import { metadataFor } from '../exchange/passthrough.js';
@@ -17,15 +17,6 @@ import type { UpstreamContext } from '../../upstream/upstream-context.js';
 import type { IdSpan, RequestHandler } from '../../upstream/rpc/rpc-request.js';
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
 import type { RequestMetadata } from '../../upstream/http/request-metadata.js';
-
-const INVALID: RpcError = {
-  code: rpcCodes.invalidParams,
-  message: 'Invalid params of logging/setLevel: level must be one of the eight levels of MCP',
-};
-const SESSION_ENDED: RpcError = {
-  code: rpcCodes.internalError,
-  message: 'The session ended while its log level was being set',
-};
 
 export interface LogLevelPlan {
   readonly session: Session;
@@ -43,7 +34,7 @@ export function trySetLogLevel(context: UpstreamContext, plan: LogLevelPlan): bo
   const params = body.subarray(message.paramsStart, message.paramsEnd);
   const level = message.paramsStart === -1 ? undefined : readMember(params, 'level');
   if (level === undefined || severityOf(level) === -1 || params.length > limits.logLevelParamsBytesMax) {
-    answerError(exchange, id, INVALID);
+    answerError(exchange, id, rpcErrors.logLevelInvalid);
     return true;
   }
   session.logLevel = Buffer.from(params);
@@ -117,7 +108,7 @@ class SettingLogLevel extends RequestInFlight {
 
   endWithSession(): void {
     this.#isDone = true;
-    answerError(this.#plan.exchange, this.id, SESSION_ENDED);
+    answerError(this.#plan.exchange, this.id, rpcErrors.logLevelSessionEnded);
   }
 
   #settle(): void {

@@ -3,7 +3,7 @@
 import type { ClientMessage } from '../../protocol/json-rpc.js';
 import type { Accounts } from '../../shared/accounts.js';
 import { fullRequestShare } from '../../shared/full-share.js';
-import { rpcCodes } from '../../shared/refusals.js';
+import { rpcErrors } from '../../shared/rpc-errors.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
 import { answer, answerError, refuse, resultMessage } from '../exchange/answers.js';
 import type { Exchange } from '../exchange/exchange.js';
@@ -29,7 +29,7 @@ export function openSession(
   const id = { bytes: body, start: message.idStart, end: message.idEnd };
   const params = readInitializeParams(body, message);
   if (typeof params === 'string') {
-    answerError(exchange, id, { code: rpcCodes.invalidParams, message: `Invalid params of initialize: ${params}` });
+    answerError(exchange, id, rpcErrors.initializeInvalid(params));
     return;
   }
   const account = accounts.of(subject);

@@ -1,20 +1,19 @@
 // Whether there is room for another request in flight: in its session, in its subject's share and in the total. Hot path.
 import { fullRequestShare } from '../../shared/full-share.js';
 import { limits } from '../../shared/limits.js';
-import { refusals, rpcCodes } from '../../shared/refusals.js';
+import { refusals } from '../../shared/refusals.js';
+import { rpcErrors } from '../../shared/rpc-errors.js';
 import { answerError, refuse } from '../exchange/answers.js';
 import type { Exchange } from '../exchange/exchange.js';
 import type { Session } from './session.js';
 import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
-
-const SESSION_FULL = { code: rpcCodes.refused, message: 'Too many requests in flight in this session' };
 
 /** Whether another request may be in flight; if not, it has been refused. */
 export function hasRoom(session: Session, exchange: Exchange, id: IdSpan): boolean {
   const { inFlight, account, identity } = session;
   const isLease = identity.era === 'modern';
   if (inFlight.isFull && !isLease) {
-    answerError(exchange, id, SESSION_FULL);
+    answerError(exchange, id, rpcErrors.sessionRequestsFull);
     return false;
   }
   const refusal =

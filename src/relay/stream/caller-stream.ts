@@ -16,9 +16,9 @@ import {
   primingText,
 } from '../../protocol/event-stream.js';
 import { limits } from '../../shared/limits.js';
-import { rpcCodes } from '../../shared/refusals.js';
+import { rpcErrors } from '../../shared/rpc-errors.js';
 import { ListNode } from '../../shared/list-node.js';
-import { errorMessage, type RpcError } from '../exchange/answers.js';
+import { errorMessage } from '../exchange/answers.js';
 import type { Exchange } from '../exchange/exchange.js';
 import { EventPieces } from '../exchange/piece-source.js';
 import { Sending } from '../exchange/sending.js';
@@ -34,11 +34,6 @@ export interface StreamOwner {
   /** The stream has room for more events. */
   onRoom(): void;
 }
-
-const ANSWER_LOST: RpcError = {
-  code: rpcCodes.refused,
-  message: 'The response came while the connection was lost, and is too large to be kept',
-};
 
 type State = 'attached' | 'blocked' | 'detached';
 
@@ -209,7 +204,7 @@ export class CallerStream extends ListNode {
   lostAnswer(position: number): string | undefined {
     const bytes = this.#answerId;
     if (bytes === undefined) return undefined;
-    const answer = errorMessage({ bytes, start: 0, end: bytes.length }, ANSWER_LOST);
+    const answer = errorMessage({ bytes, start: 0, end: bytes.length }, rpcErrors.answerTooLargeToResume);
     return encodeEventAfter(this.#headText(position), answer).toString('latin1');
   }
 

@@ -13,17 +13,11 @@ import { encodeEventAfter, eventHeadText, keepAliveComment, primingText } from '
 import type { Account } from '../../shared/accounts.js';
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
-import { rpcCodes } from '../../shared/refusals.js';
-import type { RpcError } from '../exchange/answers.js';
+import { errorsToBackends, type RpcError } from '../../shared/rpc-errors.js';
 import type { AskingStream } from '../asking/backend-requests.js';
 import type { Exchange } from '../exchange/exchange.js';
 import { lossNotification } from './kept-event.js';
 import type { StreamKeeper } from './stream-keeper.js';
-
-const NO_STREAM: RpcError = {
-  code: rpcCodes.internalError,
-  message: 'The client has no open stream on which it can be sent requests',
-};
 
 interface WaitingEvent {
   readonly position: number;
@@ -152,7 +146,7 @@ export class SessionStream implements AskingStream {
 
   /** For `BackendRequests`. */
   get askingObstacle(): RpcError | undefined {
-    return this.isOpenOrExpected ? undefined : NO_STREAM;
+    return this.isOpenOrExpected ? undefined : errorsToBackends.clientHasNoStream;
   }
 
   ask(_id: Buffer, parts: readonly Buffer[], onLost: () => void): void {

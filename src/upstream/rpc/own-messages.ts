@@ -1,15 +1,7 @@
 // JSON-RPC messages that the gateway itself sends to a backend in an open session.
-import { rpcCodes } from '../../shared/refusals.js';
+import type { RpcError } from '../../shared/rpc-errors.js';
 import type { OutgoingMessage } from '../http/http-upstream.js';
 import type { IdSpan } from './rpc-request.js';
-
-/** An error with which to answer a backend's request. */
-export interface AnswerError {
-  readonly code: number;
-  readonly message: string;
-}
-
-export const NOT_OFFERED: AnswerError = { code: rpcCodes.methodNotFound, message: 'Method not offered' };
 
 const BEFORE_ID = Buffer.from('{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":');
 
@@ -26,7 +18,7 @@ export function plainOwnRequest(id: Buffer, method: string, members: string): Ou
 }
 
 /** @param id of the backend's request, as JSON. @param error `undefined` answers with an empty result. */
-export function answerMessage(id: Buffer, error: AnswerError | undefined): Buffer {
+export function answerMessage(id: Buffer, error: RpcError | undefined): Buffer {
   const body = error === undefined ? '"result":{}' : `"error":${JSON.stringify(error)}`;
   return Buffer.from(`{"jsonrpc":"2.0","id":${id.toString()},${body}}`);
 }

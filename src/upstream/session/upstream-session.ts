@@ -14,11 +14,12 @@ import { UpstreamOpening } from './upstream-opening.js';
 import { upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
 import { RpcRequest, type IdSpan, type RequestHandler } from '../rpc/rpc-request.js';
 import type { SseStream } from '../sse/sse-stream.js';
-import { answerMessage, cancelledNotice, NOT_OFFERED, plainOwnRequest, type AnswerError } from '../rpc/own-messages.js';
+import { answerMessage, cancelledNotice, plainOwnRequest } from '../rpc/own-messages.js';
 import { envelopeOf, modernRequest, withoutTasks } from './modern-request.js';
 import { KeptRecord } from './kept-record.js';
 import { KnownMirrors } from './known-mirrors.js';
 import type { MirroredParam, ToolMirrors } from '../../protocol/tool-mirrors.js';
+import { errorsToBackends, type RpcError } from '../../shared/rpc-errors.js';
 import { RepeatedNotice } from './repeated-notice.js';
 import type { UpstreamSessionRecord, WordMemory } from './upstream-session-record.js';
 import type { RequestMetadata } from '../http/request-metadata.js';
@@ -239,7 +240,7 @@ export class UpstreamSession extends UpstreamOpening {
   answer(bytes: Buffer, message: BackendMessage, metadata: RequestMetadata): void {
     if (message.kind !== 'request') return;
     const id = bytes.subarray(message.idStart, message.idEnd);
-    this.answerInstead(id, message.method === 'ping' ? undefined : NOT_OFFERED, metadata);
+    this.answerInstead(id, message.method === 'ping' ? undefined : errorsToBackends.methodNotOffered, metadata);
   }
 
   /**
@@ -247,7 +248,7 @@ export class UpstreamSession extends UpstreamOpening {
    * @param id as JSON.
    * @param error `undefined` answers an empty result.
    */
-  answerInstead(id: Buffer, error: AnswerError | undefined, metadata: RequestMetadata): void {
+  answerInstead(id: Buffer, error: RpcError | undefined, metadata: RequestMetadata): void {
     // Bounded, so that a backend that sends requests without end does not get a connection for each.
     if (this.#answersUnderWay >= limits.backendRequestsUnderWayMax) return;
     this.#answersUnderWay += 1;

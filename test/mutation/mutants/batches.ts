@@ -237,7 +237,7 @@ export const batchMutants: readonly Mutant[] = [
       },
       {
         slip: 'an answer that has no room is put into the batch',
-        text: 'this.#batch.onAnswer(this.#place, hasRoom ? message : this.#errorMessage(TOO_LARGE));',
+        text: 'this.#batch.onAnswer(this.#place, hasRoom ? message : this.#errorMessage(rpcErrors.answerTooLargeForBatch));',
         becomes: 'this.#batch.onAnswer(this.#place, message);',
       },
       {

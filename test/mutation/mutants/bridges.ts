@@ -126,7 +126,7 @@ export const bridgeMutants: readonly Mutant[] = [
   ...mutantsOf('src/relay/modern/held-call.ts', STATES, [
     {
       slip: 'a held call takes a question in a process that is about to end',
-      text: 'if (this.#calls.isClosed) return ENDING;',
+      text: 'if (this.#calls.isClosed) return errorsToBackends.processEnding;',
       becomes: '',
     },
     {

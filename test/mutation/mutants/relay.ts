@@ -351,7 +351,7 @@ export const relayMutants: readonly Mutant[] = [
     [
       {
         slip: 'a call that has `arguments` twice is let through',
-        text: 'if (values === AMBIGUOUS) return invalidArguments(method);',
+        text: 'if (values === AMBIGUOUS) return rpcErrors.argumentsInvalid(method);',
         becomes: '',
       },
       {
@@ -361,7 +361,7 @@ export const relayMutants: readonly Mutant[] = [
       },
       {
         slip: 'a completion reveals values of a fixed argument',
-        text: 'return closedArguments.has(folded(text)) ? argumentClosed(text) : undefined;',
+        text: 'return closedArguments.has(folded(text)) ? rpcErrors.argumentNotAccepted(text) : undefined;',
         becomes: 'return undefined;',
       },
       {
@@ -442,9 +442,9 @@ export const relayMutants: readonly Mutant[] = [
       },
       {
         slip: 'a read of an unknown URI gets the wrong error',
-        text: 'unknownUri: resourceNotFound,',
+        text: 'unknownUri: rpcErrors.resourceNotFound,',
         after: "'resources/read': {",
-        becomes: 'unknownUri: unknownResource,',
+        becomes: 'unknownUri: rpcErrors.unknownResource,',
       },
       {
         slip: 'the URIs in the contents of a read are not rewritten',
@@ -496,7 +496,7 @@ export const relayMutants: readonly Mutant[] = [
     },
     {
       slip: 'a backend can ask for a task that belongs to another backend',
-      text: 'return this.#clientTasks.isOf(upstream, taskId) ? undefined : unknownTask(taskId);',
+      text: 'return this.#clientTasks.isOf(upstream, taskId) ? undefined : rpcErrors.unknownTask(taskId);',
       becomes: 'return undefined;',
     },
     {
@@ -528,7 +528,7 @@ export const relayMutants: readonly Mutant[] = [
     },
     {
       slip: 'the number of open requests of a backend has no bound',
-      text: 'return openCount < limits.backendRequestsOpenMax ? undefined : TOO_MANY;',
+      text: 'return openCount < limits.backendRequestsOpenMax ? undefined : errorsToBackends.tooManyPending;',
       becomes: 'return undefined;',
     },
     {
@@ -538,7 +538,7 @@ export const relayMutants: readonly Mutant[] = [
     },
     {
       slip: "the id of a backend's request has no bound",
-      text: 'if (idBytes > limits.backendRequestIdBytesMax) return ID_TOO_LONG;',
+      text: 'if (idBytes > limits.backendRequestIdBytesMax) return errorsToBackends.idTooLong;',
       becomes: '',
     },
     {
@@ -563,7 +563,7 @@ export const relayMutants: readonly Mutant[] = [
     },
     {
       slip: 'a backend is not told that its request was not answered in time',
-      text: '    tellAsker(request, NOT_ANSWERED);',
+      text: '    tellAsker(request, errorsToBackends.clientTimedOut);',
       becomes: '',
     },
     {
@@ -1013,7 +1013,7 @@ export const relayedMutants: readonly Mutant[] = [
       },
       {
         slip: 'where no backend declares the capability, the resource is reported missing instead of the method',
-        text: "=== 'no' ? methodNotFound(method) : unknown);",
+        text: "=== 'no' ? rpcErrors.methodNotFound(method) : unknown);",
         becomes: "=== 'no' ? unknown : unknown);",
       },
       {

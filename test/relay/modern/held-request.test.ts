@@ -1,8 +1,8 @@
 // Requests of modern clients whose legacy backend asks before it answers, through a real relay; the backend is scripted.
 import t, { type Test } from 'tap';
-import type { RpcError } from '../../../src/relay/exchange/answers.js';
 import type { ExchangeRequest } from '../../../src/relay/exchange/exchange.js';
 import { limits } from '../../../src/shared/limits.js';
+import type { RpcError } from '../../../src/shared/rpc-errors.js';
 import { readEvents } from '../../support/event-stream.js';
 import type { RecordedExchange } from '../../support/recorded-exchange.js';
 import { until } from '../../support/until.js';

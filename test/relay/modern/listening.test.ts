@@ -1,10 +1,10 @@
 // `subscriptions/listen` with legacy backends, through a real relay; the backends are scripted.
 import t, { type Test } from 'tap';
 import type { ShareOptions } from '../../../src/config/dataplane-options.js';
-import type { RpcError } from '../../../src/relay/exchange/answers.js';
 import { sessionBytesOf } from '../../../src/relay/session/session-memory.js';
 import { limits } from '../../../src/shared/limits.js';
 import { refusals, type Refusal } from '../../../src/shared/refusals.js';
+import type { RpcError } from '../../../src/shared/rpc-errors.js';
 import { OWN_INTRODUCTION } from '../../../src/upstream/session/client-introduction.js';
 import { readEvents } from '../../support/event-stream.js';
 import { until } from '../../support/until.js';

@@ -5,7 +5,6 @@ import { readClientMessage, type ClientMessage } from '../../../src/protocol/jso
 import { KNOWN_NAMES } from '../../../src/protocol/method-name.js';
 import { uriPlace } from '../../../src/protocol/uri-places.js';
 import { METHODS } from '../../../src/metrics/request-figures.js';
-import type { RpcError } from '../../../src/relay/exchange/answers.js';
 import { modernMethods } from '../../../src/relay/modern/modern-door.js';
 import {
   isModernTarget,
@@ -21,6 +20,7 @@ import {
   type TargetMethod,
 } from '../../../src/relay/request/targets.js';
 import { limits } from '../../../src/shared/limits.js';
+import type { RpcError } from '../../../src/shared/rpc-errors.js';
 import { virtualHostOf } from '../virtual-host.js';
 
 const host = virtualHostOf({ b: {}, tight: { allowed_prompt_names: ['p'], allowed_tool_names: ['t'] } });
