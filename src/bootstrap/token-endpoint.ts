@@ -2,7 +2,7 @@
 import { TokenMinter } from '../auth/token-minter.js';
 import type { Endpoint } from '../shared/endpoint.js';
 import { subjectHash } from '../shared/logger.js';
-import type { BootstrapContext } from './bootstrap.js';
+import type { BootstrapContext } from './bootstrap-context.js';
 import { plainText, reasonOf } from './plain-text.js';
 import { decodeSubject } from './subject-parameter.js';
 

@@ -3,7 +3,7 @@
 import type { Endpoint, EndpointAnswer } from '../shared/endpoint.js';
 import { subjectHash } from '../shared/logger.js';
 import { decodeUserConfig } from '../user-config/user-config-schema.js';
-import type { BootstrapContext } from './bootstrap.js';
+import type { BootstrapContext } from './bootstrap-context.js';
 import { plainText, reasonOf } from './plain-text.js';
 import { decodeSubject } from './subject-parameter.js';
 

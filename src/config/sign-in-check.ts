@@ -1,28 +1,11 @@
 // Options for signing in to the console by OpenID Connect, checked against the others. What would fail only at the first sign-in is refused
 // at start-up, where it is noticed.
 import type { SignInOptions } from './control-plane-options.js';
-import { InvalidValue } from './faults.js';
-import { isKeyUrl } from './issuer-key-sources.js';
 import type { OptionReader } from './option-reader.js';
 import type { controlPlaneOptionTable } from './option-table.js';
 import type { OptionValues } from './option.js';
 
 type Table = typeof controlPlaneOptionTable;
-
-/** Returned unchanged, because tokens name the issuer with exactly these characters. */
-export function parseSignInIssuer(text: string): string {
-  if (isKeyUrl(text, true) && !/[?#]/.test(text)) return text;
-  throw new InvalidValue(
-    'is not an issuer, as in https://idp.example/realms/one: an https URL, or an http one of a loopback address, without user, query and fragment',
-  );
-}
-
-export function parseSignInScope(text: string): string {
-  const scopes = text.trim().split(/\s+/);
-  if (scopes.includes('openid') && scopes.every((scope) => /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope)))
-    return scopes.join(' ');
-  throw new InvalidValue('expects scopes separated by spaces, including openid, e.g. "openid profile"');
-}
 
 /** Adds faults that involve several options. */
 export function checkSignIn(reader: OptionReader<Table>): void {

@@ -1,6 +1,5 @@
 // The store of user configs for people who edit them by hand: it serves no requests, but reads one config, changes it only if it is still
 // as it was read, and lists the subjects. Opened for a single command; keys and values are those that the dataplane reads. Cold path.
-import type { StoreOptions } from '../config/dataplane-options.js';
 import { limits } from '../shared/limits.js';
 import { encodeStoreKey } from './store-key.js';
 
@@ -22,19 +21,6 @@ export interface ConfigStore {
 /** The store cannot be used. The message is for a person and names no secret. */
 export class ConfigStoreFault extends Error {
   override readonly name = 'ConfigStoreFault';
-}
-
-/**
- * @param isMade whether to create an embedded store that does not exist.
- * @returns `undefined` when there is no store. Rejects with a {@link ConfigStoreFault}.
- */
-export async function openConfigStore(options: StoreOptions, isMade: boolean): Promise<ConfigStore | undefined> {
-  switch (options.kind) {
-    case 'embedded':
-      return (await import('./embedded-config-store.js')).EmbeddedConfigStore.open(options.path, isMade);
-    case 'redis':
-      return (await import('./redis-config-store.js')).RedisConfigStore.open(options);
-  }
 }
 
 /** Throws a {@link ConfigStoreFault} for a subject that has no valid key. */

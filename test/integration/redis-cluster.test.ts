@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { openConfigStore } from '../../src/store/config-store.js';
+import { openConfigStore } from '../../src/store/open-config-store.js';
 import type { RedisStoreOptions } from '../../src/store/redis-connection.js';
 import { redisSlotOf } from '../../src/store/redis-slot.js';
 import { startControlPlane } from '../support/control-plane.js';

@@ -1,7 +1,7 @@
 // How people sign in to the console by OpenID Connect. Control plane only.
 import * as files from '../files.js';
 import type { OptionTable } from '../option.js';
-import { parseSignInIssuer, parseSignInScope } from '../sign-in-check.js';
+import { parseSignInIssuer, parseSignInScope } from '../sign-in-values.js';
 import * as values from '../values.js';
 
 export const signInOptions = {

@@ -3,6 +3,7 @@
 // is there.
 import type { BackendConfig } from '../../user-config/user-config-schema.js';
 import { clashWords, curationOfNamed, mergedCuration, readCuration, withoutClashes } from '../common/curation.js';
+import { uncuratedBackendOf } from '../registry/server-backend.js';
 import type { KnownServer, ServerDirectory } from '../registry/server-directory.js';
 import type { StoredComposedServer, StoredComposition } from './composition-storage.js';
 
@@ -61,25 +62,5 @@ function composedBackendOf(server: KnownServer, { composed, tools }: Match): Bac
     allowed_resource_names: [...resources],
     allowed_prompt_names: [...prompts],
     exposes: (['tools', 'prompts', 'resources'] as const).filter((kind) => named[kind].length > 0),
-  };
-}
-
-/** A backend that exposes everything the server has. */
-export function wholeBackendOf(server: ServedMembers & Pick<KnownServer, 'curation'>): BackendConfig {
-  return { ...uncuratedBackendOf(server), ...readCuration(server.curation) };
-}
-
-type ServedMembers = Pick<KnownServer, 'name' | 'url' | 'transport' | 'auth'>;
-
-function uncuratedBackendOf(server: ServedMembers): BackendConfig {
-  return {
-    name: server.name,
-    url: server.url,
-    transport: server.transport,
-    passthrough_headers: [],
-    ...(server.auth && { auth: server.auth }),
-    allowed_tool_names: [],
-    allowed_resource_names: [],
-    allowed_prompt_names: [],
   };
 }

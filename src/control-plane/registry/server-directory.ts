@@ -1,11 +1,11 @@
 // The registered servers in memory, with what lists, compositions and the aggregate need of each. `Directory.sync`
 // brings them up to date.
 import type { BackendConfig } from '../../user-config/user-config-schema.js';
-import { wholeBackendOf } from '../compositions/composed-backends.js';
 import { withoutClashes } from '../common/curation.js';
 import type { Mirrored } from '../mirror/record-mirror.js';
 import { NameOrder } from '../mirror/name-order.js';
 import type { ServerRecord } from '../records/server-record.js';
+import { wholeBackendOf } from './server-backend.js';
 import type { StoredServer } from './server-state.js';
 
 export const SERVERS = 'servers/';

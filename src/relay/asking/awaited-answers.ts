@@ -9,7 +9,7 @@ import type { RequestMetadata } from '../../upstream/http/request-metadata.js';
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
 import type { UpstreamSessionRecord } from '../../upstream/session/upstream-session-record.js';
 import type { AskedIds, AskedRequest } from './asked-ids.js';
-import type { AskingStream } from './backend-requests.js';
+import type { AskingStream } from './asking-stream.js';
 
 /** Receives the client's result as JSON, in memory that may be kept, or the error in place of a result. */
 export type InputTaker = (answer: Buffer | RpcError) => void;

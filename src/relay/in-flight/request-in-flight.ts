@@ -3,7 +3,7 @@
 import type { BackendMessage, ClientMessage } from '../../protocol/json-rpc.js';
 import { idKey } from '../../protocol/message-id.js';
 import { ListNode } from '../../shared/list-node.js';
-import type { AskingStream } from '../asking/backend-requests.js';
+import type { AskingStream } from '../asking/asking-stream.js';
 import type { Exchange } from '../exchange/exchange.js';
 import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';

@@ -3,7 +3,7 @@
 import type { Account } from '../../shared/accounts.js';
 import { limits } from '../../shared/limits.js';
 import { ListNode } from '../../shared/list-node.js';
-import type { AskingStream } from '../asking/backend-requests.js';
+import type { AskingStream } from '../asking/asking-stream.js';
 import { RequestInFlight } from './request-in-flight.js';
 import type { SlowRequests } from './slow-requests.js';
 import { endingTurnRules, Turns } from './turns.js';

@@ -5,16 +5,10 @@ import type { PageMirrors } from '../../protocol/tool-mirrors.js';
 import { readListAnswer, type ListAnswer, type ListPage } from '../../protocol/list-page.js';
 import { limits } from '../../shared/limits.js';
 import type { ShareBound } from '../../shared/share.js';
-import type { LentPage } from './lent-page.js';
+import type { KeptPage, LentPage } from './lent-page.js';
 import type { ListMemory } from './list-memory.js';
 import type { ListPool, ThreadFailure } from './list-pool.js';
 import { handOver, inOwnMemory, joinedPieces, type ReadOutcome } from './thread-tasks.js';
-
-/** A page that the thread keeps. */
-export interface KeptPage {
-  readonly key: number;
-  readonly bytes: number;
-}
 
 /** A page as it is passed on: small pages are here, those of large lists in the thread, where other requests may use them too. */
 export type ReadPage = ListPage | KeptPage | LentPage;

@@ -1,6 +1,11 @@
-// A page of a large list in the list cache (`--list-cache`). The list thread holds it, and each merge borrows it; once the cache has
-// dropped it, it is freed when nobody uses it any more.
-import type { KeptPage } from './answer-reading.js';
+// A page of a large list, which the list thread keeps. One in the list cache (`--list-cache`) is lent: each merge borrows it, and once the
+// cache has dropped it, it is freed when nobody uses it any more.
+
+/** A page that the thread keeps. */
+export interface KeptPage {
+  readonly key: number;
+  readonly bytes: number;
+}
 
 /** Hears what becomes of a page that the cache has dropped. */
 export interface PageOwner {

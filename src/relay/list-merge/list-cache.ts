@@ -6,9 +6,9 @@ import type { ListPage } from '../../protocol/list-page.js';
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import type { CompiledBackend } from '../../user-config/compiled-config.js';
-import type { KeptPage, ReadPage } from './answer-reading.js';
+import type { ReadPage } from './answer-reading.js';
 import { KeptLists, type KeptRead } from './kept-lists.js';
-import { LentPage } from './lent-page.js';
+import { LentPage, type KeptPage } from './lent-page.js';
 import { ObjectNumbers } from './object-numbers.js';
 
 /** What identifies a kept list. */

@@ -15,6 +15,16 @@ const WHOLE = /^-?\d+$/;
 /** A call's values, in the order of its tool's parameters; `undefined` for one that is absent, or has no form in a header. */
 export type MirroredValues = readonly (string | typeof TOO_LONG | undefined)[];
 
+/** The values that were read from a call, in the order of its tool's parameters. */
+export interface ReadArguments {
+  /** The parameters that were looked for. */
+  readonly known: readonly MirroredParam[];
+  /** The values that the caller has written. */
+  readonly own: MirroredValues;
+  /** The values that go out, including those that the config fixes. */
+  readonly sent: MirroredValues;
+}
+
 /** A string too long for any header, which is not decoded, or a number with more digits than any whole number in use. */
 export const TOO_LONG = Symbol('too long');
 

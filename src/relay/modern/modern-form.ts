@@ -22,7 +22,7 @@ import type { Exchange } from '../exchange/exchange.js';
 import type { RelayedRequestPlan } from '../request/relayed-request-plan.js';
 import { allowListHash } from '../session/allow-list-hash.js';
 import type { Session } from '../session/session.js';
-import type { ReadArguments } from '../request/large-arguments.js';
+import type { ReadArguments } from '../message/mirrored-params.js';
 import { NO_EDITS, type AskedAside, type HoldableRequest, type RequestForm } from '../request/request-form.js';
 import { disagreement, headersOf, valuesIn } from '../message/mirrored-params.js';
 import { mayAskForInput } from '../request/targets.js';

@@ -11,7 +11,7 @@ import { rpcErrors, type RpcError } from '../../shared/rpc-errors.js';
 import type { RequestMetadata } from '../../upstream/http/request-metadata.js';
 import type { OwnIds } from '../../upstream/own-ids.js';
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
-import type { AskingStream } from '../asking/backend-requests.js';
+import type { AskingStream } from '../asking/asking-stream.js';
 import type { Session } from '../session/session.js';
 
 /** The request whose backend asks. */

@@ -10,18 +10,8 @@ import { limits } from '../../shared/limits.js';
 import { rpcErrors, type RpcError } from '../../shared/rpc-errors.js';
 import { partsOf } from '../message/edits.js';
 import { MirroredPaths, type KeyText } from '../message/mirrored-nodes.js';
-import { scalarText, TOO_LONG, type MirroredValues } from '../message/mirrored-params.js';
+import { scalarText, TOO_LONG, type MirroredValues, type ReadArguments } from '../message/mirrored-params.js';
 import type { RelayedRequestPlan } from './relayed-request-plan.js';
-
-/** The values that were read from a call, in the order of its tool's parameters. */
-export interface ReadArguments {
-  /** The parameters that were looked for. */
-  readonly known: readonly MirroredParam[];
-  /** The values that the caller has written. */
-  readonly own: MirroredValues;
-  /** The values that go out, including those that the config fixes. */
-  readonly sent: MirroredValues;
-}
 
 /** The parameters for which a call must be read before it goes out; `undefined` if it need not be, or is small enough to read at once. */
 export function argumentsToRead({

@@ -14,9 +14,9 @@ import { withHead, type OutgoingMessage } from '../../upstream/http/http-upstrea
 import { modernHead } from '../../upstream/session/modern-request.js';
 import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
-import { argumentsToRead, type ReadArguments } from './large-arguments.js';
+import { argumentsToRead } from './large-arguments.js';
 import type { MirrorReading } from './mirror-refresh.js';
-import { headersOf, valuesIn } from '../message/mirrored-params.js';
+import { headersOf, valuesIn, type ReadArguments } from '../message/mirrored-params.js';
 import { InputRounds, type InputOwner } from './input-rounds.js';
 import { modernMessage } from '../message/modern-message.js';
 import type { RelayedRequestPlan } from './relayed-request-plan.js';

@@ -10,7 +10,7 @@ import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
 import { answerError } from '../exchange/answers.js';
 import type { Edit } from '../message/edits.js';
 import type { Exchange } from '../exchange/exchange.js';
-import type { ReadArguments } from './large-arguments.js';
+import type { ReadArguments } from '../message/mirrored-params.js';
 import type { RelayedRequestPlan } from './relayed-request-plan.js';
 import type { ResultExtras } from '../exchange/answer-frame.js';
 

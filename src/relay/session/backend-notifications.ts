@@ -8,13 +8,16 @@ import { limits } from '../../shared/limits.js';
 import type { CompiledBackend } from '../../user-config/compiled-config.js';
 import { insertion, partsOf, type Edit } from '../message/edits.js';
 import { grantByEntries } from '../list-merge/grant.js';
-import type { Session } from './session.js';
+import type { Subscriptions } from './subscriptions.js';
 import { belongsToTask, callersTaskEdits, type TaskForm } from '../message/task-ids.js';
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
 import { uriInsertion, uriPrefix } from '../message/uris.js';
 
 /** The part of a session that decides what its client may be told. */
-export type HearingSession = Pick<Session, 'madeSubscriptions' | 'taskForm'>;
+export interface HearingSession {
+  readonly madeSubscriptions: Subscriptions | undefined;
+  taskForm(upstream: UpstreamSession): TaskForm | undefined;
+}
 
 /**
  * @param isOwnProgress whether it is progress of the call on whose stream it came, under the caller's own token.

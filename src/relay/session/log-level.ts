@@ -13,10 +13,9 @@ import type { Exchange } from '../exchange/exchange.js';
 import { metadataFor } from '../exchange/passthrough.js';
 import { RequestInFlight } from '../in-flight/request-in-flight.js';
 import type { Session } from './session.js';
+import { isTold, sendLogLevel } from './tell-log-level.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
-import type { IdSpan, RequestHandler } from '../../upstream/rpc/rpc-request.js';
-import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
-import type { RequestMetadata } from '../../upstream/http/request-metadata.js';
+import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
 
 export interface LogLevelPlan {
   readonly session: Session;
@@ -40,34 +39,6 @@ export function trySetLogLevel(context: UpstreamContext, plan: LogLevelPlan): bo
   session.logLevel = Buffer.from(params);
   new SettingLogLevel(context, plan).start();
   return true;
-}
-
-/** Whether the backend must be sent the level once; a backend without sessions gets it with each request. */
-export function isTold(upstream: UpstreamSession): boolean {
-  return upstream.declares(capability.logging) && !upstream.isModern;
-}
-
-/** Sends the level to one backend. @param done called once. */
-export function sendLogLevel(
-  context: UpstreamContext,
-  upstream: UpstreamSession,
-  params: Buffer,
-  metadata: RequestMetadata,
-  done: () => void,
-): void {
-  const id = context.ids.next();
-  const body = Buffer.concat([HEAD, id, METHOD, params, TAIL]);
-  const sentIn = upstream.record;
-  const handler: RequestHandler = {
-    onAnswer: done,
-    onMessage: (bytes, received) => upstream.answer(bytes, received, metadata),
-    onFault: (fault) => {
-      // The level is sent again when the upstream session is reopened.
-      upstream.tryMarkLost(fault, sentIn);
-      done();
-    },
-  };
-  upstream.request({ body }, { bytes: id, start: 0, end: id.length }, metadata, limits.logLevelMsMax, false, handler);
 }
 
 class SettingLogLevel extends RequestInFlight {
@@ -120,7 +91,3 @@ class SettingLogLevel extends RequestInFlight {
     answer(exchange, resultMessage(this.id, '{}'));
   }
 }
-
-const HEAD = Buffer.from('{"jsonrpc":"2.0","id":');
-const METHOD = Buffer.from(',"method":"logging/setLevel","params":');
-const TAIL = Buffer.from('}');

@@ -1,29 +1,11 @@
-// Upstream sessions in a session's record, and how a process that continues the session takes them over. Cold path.
-import { eraOfVersion } from '../../protocol/protocol-versions.js';
+// How a process that continues a session takes over the upstream sessions in its record. Cold path.
 import type { UpstreamRecord } from '../../session-directory/session-record.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../../user-config/compiled-config.js';
 import { endElsewhere } from '../../upstream/session/end-elsewhere.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
-import type { UpstreamSessionRecord } from '../../upstream/session/upstream-session-record.js';
 import type { Session } from './session.js';
-
-/** `undefined` unless it is open and another process could continue it: one over HTTP+SSE is bound to the process with its stream. */
-export function upstreamRecordOf({ record, backend }: UpstreamSession): UpstreamRecord | undefined {
-  const { name, target, transport } = backend;
-  if (record === undefined || transport === 'SSE') return undefined;
-  const { sessionId, protocolVersion, capabilities } = record;
-  const experimental = record.experimental?.map((each) => each.name);
-  const { origin, path } = target;
-  return { backendName: name, origin, path, sessionId, protocolVersion, capabilities, experimental };
-}
-
-/** Lacks what the client is told only once, at `initialize`: instructions, and the values of experimental capabilities. */
-function restored({ sessionId, protocolVersion, capabilities, experimental }: UpstreamRecord): UpstreamSessionRecord {
-  const names = experimental?.map((name) => ({ name, value: '{}' }));
-  const era = eraOfVersion(protocolVersion);
-  return { era, sessionId, protocolVersion, capabilities, experimental: names, instructions: undefined };
-}
+import { restored } from './upstream-records.js';
 
 /**
  * Opens upstream sessions without contacting their backends. Those whose backend was removed from the config, has moved, or may not be

@@ -1,5 +1,4 @@
 // The upstream sessions of one downstream session: one with each backend of the config applied last, made on first use.
-import { upstreamRecordOf } from './recorded-upstreams.js';
 import { eraOfVersion } from '../../protocol/protocol-versions.js';
 import { limits } from '../../shared/limits.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../../user-config/compiled-config.js';
@@ -9,6 +8,7 @@ import type { UpstreamContext } from '../../upstream/upstream-context.js';
 import { UpstreamSession } from '../../upstream/session/upstream-session.js';
 import type { SessionMemory } from './session-memory.js';
 import type { SessionIdentity } from './session-plan.js';
+import { upstreamRecordOf } from './upstream-records.js';
 
 /** What a newer config means for an upstream session. */
 export interface AppliedConfig {

@@ -7,7 +7,7 @@ import type { Unhonoured } from '../../protocol/listen-acknowledgement.js';
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import { clientsNotification } from './backend-notifications.js';
-import type { AskingStream } from '../asking/backend-requests.js';
+import type { AskingStream } from '../asking/asking-stream.js';
 import { backendTurns } from '../in-flight/turns.js';
 import type { Exchange, ExchangeRequest } from '../exchange/exchange.js';
 import { metadataFor } from '../exchange/passthrough.js';

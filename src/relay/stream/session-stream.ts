@@ -14,7 +14,7 @@ import type { Account } from '../../shared/accounts.js';
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import { errorsToBackends, type RpcError } from '../../shared/rpc-errors.js';
-import type { AskingStream } from '../asking/backend-requests.js';
+import type { AskingStream } from '../asking/asking-stream.js';
 import type { Exchange } from '../exchange/exchange.js';
 import { lossNotification } from './kept-event.js';
 import type { StreamKeeper } from './stream-keeper.js';

@@ -1,5 +1,5 @@
-// How many connections to backends a process may have in total and per subject. A subject is charged only for connections that carry its
-// requests; idle connections are charged to nobody. Hot path: two counters per request.
+// How many connections to backends a process may have in total and per subject, and what each subject uses. A subject is charged only for
+// connections that carry its requests; idle connections are charged to nobody. Hot path: two counters per request.
 import { readFileSync } from 'node:fs';
 import { ListNode } from '../../shared/list-node.js';
 import { limits } from '../../shared/limits.js';
@@ -19,6 +19,18 @@ export class SubjectUse {
 
   get isNothing(): boolean {
     return this.connections === 0 && this.poolCount === 0;
+  }
+}
+
+/** One subject's use of one pool's connections. */
+export class PoolUse {
+  readonly whole: SubjectUse;
+  connections = 0;
+  /** Whether its waiting calls are excluded from turns. */
+  isHeld = false;
+
+  constructor(whole: SubjectUse) {
+    this.whole = whole;
   }
 }
 

@@ -4,8 +4,8 @@
 import type { UpstreamCall, UpstreamHandler, UpstreamRequest } from '../http/http-upstream.js';
 import { upstreamFault, type UpstreamFaultKind } from '../http/upstream-fault.js';
 import type { FairPlace } from '../../shared/fair-queue.js';
+import type { PoolUse } from './backend-shares.js';
 import type { Http1Connection } from './http1-connection.js';
-import type { PoolUse } from './origin-pool.js';
 import { requestBytes, type RequestBytes } from './request-bytes.js';
 
 export class Http1Call implements UpstreamCall {

@@ -8,7 +8,7 @@ import { FairPlace, FairQueue } from '../../shared/fair-queue.js';
 import { limits } from '../../shared/limits.js';
 import { ListNode } from '../../shared/list-node.js';
 import type { UpstreamFaultKind } from '../http/upstream-fault.js';
-import type { BackendShares, SubjectUse } from './backend-shares.js';
+import { PoolUse, type BackendShares, type SubjectUse } from './backend-shares.js';
 import type { Http1Call } from './http1-call.js';
 import type { ConnectionTarget } from './connection-target.js';
 import { Http1Connection, type ConnectionOwner } from './http1-connection.js';
@@ -21,18 +21,6 @@ export interface PoolBounds {
   readonly connectingMax: number;
   readonly waitingMax: number;
   readonly waitingPerSubjectMax: number;
-}
-
-/** One subject's use of this pool's connections. */
-export class PoolUse {
-  readonly whole: SubjectUse;
-  connections = 0;
-  /** Whether its waiting calls are excluded from turns. */
-  isHeld = false;
-
-  constructor(whole: SubjectUse) {
-    this.whole = whole;
-  }
 }
 
 /** What a pool needs from the code that knows the other pools. */

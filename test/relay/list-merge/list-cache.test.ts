@@ -2,10 +2,9 @@
 import t, { type Test } from 'tap';
 import type { ListKindName } from '../../../src/protocol/list-kinds.js';
 import type { ListPage } from '../../../src/protocol/list-page.js';
-import type { KeptPage } from '../../../src/relay/list-merge/answer-reading.js';
 import { Catalogues, type CatalogueIdentity } from '../../../src/relay/list-merge/catalogues.js';
 import { ListCache, type ListIdentity } from '../../../src/relay/list-merge/list-cache.js';
-import { LentPage } from '../../../src/relay/list-merge/lent-page.js';
+import { LentPage, type KeptPage } from '../../../src/relay/list-merge/lent-page.js';
 import { listsChangedBy } from '../../../src/relay/list-merge/kept-lists.js';
 import { limits } from '../../../src/shared/limits.js';
 import { ScriptedContext } from '../../upstream/scripted-context.js';
