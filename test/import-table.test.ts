@@ -271,6 +271,54 @@ t.test('every room is in the table, and none sees one listed after it', async (t
   }
 });
 
+/** The files that import each other, by value or by type, because none can be said without the others. */
+const MUTUAL: readonly (readonly string[])[] = [
+  // A call and the connection that carries it: each tells the other what happens.
+  ['upstream/http1/http1-call.ts', 'upstream/http1/http1-connection.ts'],
+  // A part and its whole.
+  ['relay/dispatch/batch-part.ts', 'relay/dispatch/batch.ts'],
+  ['relay/in-flight/requests-in-flight.ts', 'relay/in-flight/slow-requests.ts'],
+  ['relay/modern/held-call.ts', 'relay/modern/held-calls.ts'],
+  ['relay/stream/caller-stream.ts', 'relay/stream/replay-buffer.ts', 'relay/stream/stream-keeper.ts'],
+  // A watched request tells the watch of its end, which tells the log and the tracer about the request.
+  ['observation/access-log.ts', 'observation/request-watch.ts', 'observation/tracer.ts'],
+  // A plan has the form of its request, and the form is asked about the plan.
+  ['relay/request/relayed-request-plan.ts', 'relay/request/request-form.ts'],
+  // Parts of what a session does, in files of their own: they are given the session.
+  [
+    'relay/session/recorded-subscriptions.ts',
+    'relay/session/recorded-upstreams.ts',
+    'relay/session/session.ts',
+    'relay/session/unsolicited-messages.ts',
+  ],
+];
+
+/** The files that each file leads to, itself only if there is a way back. */
+function reachOf(): ReadonlyMap<string, ReadonlySet<string>> {
+  const next = new Map<string, string[]>(files.map((file) => [file, []]));
+  for (const { file, specifier } of imports) {
+    if (!specifier.startsWith('.')) continue;
+    next.get(file)?.push(relative(src, resolve(src, dirname(file), specifier)).replace(/\.js$/, '.ts'));
+  }
+  return new Map(
+    files.map((file) => {
+      const reached = new Set(next.get(file));
+      for (const each of reached) for (const further of next.get(each) ?? []) reached.add(further);
+      return [file, reached];
+    }),
+  );
+}
+
+t.test('files import each other only where they are named here', async (t) => {
+  const reach = reachOf();
+  const groups = new Set<string>();
+  for (const file of files) {
+    const group = files.filter((other) => reach.get(file)?.has(other) === true && reach.get(other)?.has(file) === true);
+    if (group.length > 0) groups.add(group.sort().join(', ').replaceAll(sep, '/'));
+  }
+  t.same([...groups].sort(), MUTUAL.map((group) => group.join(', ')).sort());
+});
+
 t.test('every folder is in the table', async (t) => {
   const folders = new Set(files.map(folderOf));
   folders.delete('main');
