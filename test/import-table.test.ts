@@ -245,7 +245,7 @@ t.test('the rooms of a folder see only what the table allows', async (t) => {
     const allowed = roomsMayImport[from];
     if (allowed === undefined || !specifier.startsWith('.')) continue;
     const to = roomOf(relative(src, resolve(src, dirname(file), specifier)));
-    const wings = from.startsWith('worker/') ? ['worker', 'relay'] : [from.split('/')[0]];
+    const wings = from.startsWith('worker/') ? ['worker', 'relay', 'upstream'] : [from.split('/')[0]];
     if (from === to || !wings.includes(to.split('/')[0])) continue;
     seen.add(`${from} → ${to}`);
     if (!allowed.includes(to)) faults.push(`${file} imports ${specifier}`);
@@ -317,6 +317,27 @@ t.test('files import each other only where they are named here', async (t) => {
     if (group.length > 0) groups.add(group.sort().join(', ').replaceAll(sep, '/'));
   }
   t.same([...groups].sort(), MUTUAL.map((group) => group.join(', ')).sort());
+});
+
+/** The folders, however deep, that import each other, and why. */
+const MUTUAL_FOLDERS: readonly string[] = [
+  // The table of options stands beside what reads it, and is made of the same readers of values.
+  'config ↔ config/table',
+  // As KNOT.
+  'control-plane/compositions ↔ control-plane/registry',
+  // The app mounts the routes, which answer with what all routes share.
+  'control-plane/http ↔ control-plane/http/routes',
+];
+
+t.test('folders import each other only where they are named here', async (t) => {
+  const edges = new Set<string>();
+  for (const { file, specifier } of imports) {
+    if (!specifier.startsWith('.')) continue;
+    const [from, to] = [dirname(file), dirname(relative(src, resolve(src, dirname(file), specifier)))];
+    if (from !== to) edges.add(`${from} ↔ ${to}`.replaceAll(sep, '/'));
+  }
+  const bothWays = [...edges].filter((edge) => edges.has(edge.split(' ↔ ').reverse().join(' ↔ ')));
+  t.same(bothWays.filter((edge) => edge === edge.split(' ↔ ').sort().join(' ↔ ')).sort(), MUTUAL_FOLDERS);
 });
 
 t.test('every folder is in the table', async (t) => {

@@ -1,4 +1,5 @@
-// The one place that turns errors into responses: `{"detail": …}`, a message for people that names the faulty member.
+// Turns the errors of routes into responses: `{"detail": …}`, a message for people that names the faulty member. What never becomes a
+// request of a route, such as a head that is no HTTP, is answered in http-app.ts.
 import type { FastifyError } from 'fastify';
 import { RecordStoreFault } from '../../store/record-store.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';

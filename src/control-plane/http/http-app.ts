@@ -5,7 +5,7 @@
 //   preValidation members in camelCase
 //   validation    body (415, 413, 400), then its and the query's schemas (422)
 //   handler       registry, compositions, MCP endpoints
-//   onError       every error becomes `{"detail": …}` (answered-error.ts)
+//   onError       errors of all these steps become `{"detail": …}` (answered-error.ts)
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Socket } from 'node:net';
 import type { TokenVerifier } from '../../auth/token-verifier.js';

@@ -78,7 +78,7 @@ class ItemWriter {
     this.#add(bytes, done, end);
   }
 
-  /** Writes a comma before the item: the one in the source, if it is all that stands between this item and the previous one. */
+  /** Writes a comma before the item, and uses the source's own if the two items are adjacent there. */
   separate({ bytes, start }: MergedItem): void {
     if (bytes === this.#source && start === this.#end + 1) this.#end = start;
     else this.#add(COMMA, 0, 1);

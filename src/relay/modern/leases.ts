@@ -79,7 +79,7 @@ export class Leases {
       introduction: { clientInfo, capabilities },
       leasedForMs: this.#idleTimeoutMs,
     });
-    // The client of a lease knows no session that it could end with DELETE, so its refusal is another one.
+    // Another refusal, because it must not advise DELETE: a modern client has no session id.
     if (!(lease instanceof Session)) return lease === refusals.subjectSessionsFull ? refusals.subjectLeasesFull : lease;
     lease.hearQuestions();
     // Ending another lease may have removed the subject's maps.

@@ -5,7 +5,8 @@
 //   unbegun ── `initialize` has its outcome ──> writing ── done, or failed ──> resting ── something has changed ──> writing
 //   unbegun ── made of what is written ──> resting
 //   unbegun, resting ── the session ends, or lives on elsewhere ──> over
-//   writing ── the same ──> leaving ── done, or failed ──> over ── `initialize` has its outcome all the same ──> leaving
+//   writing ── the session ends, or lives on elsewhere ──> leaving ── done, or failed ──> over
+//   over ── `initialize` has its outcome after the session has ended ──> leaving
 //
 // In any state, another process may have changed the record: then it is read, and nothing is written until it has been read.
 //

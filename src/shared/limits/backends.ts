@@ -54,7 +54,7 @@ export const backendLimits = {
   /** notifications of backends in progress at once when all sessions end with the process → further ones wait for their turn */
   farewellsMax: 2_048,
   /**
-   * such notifications to one origin at once: fewer than it has connections, so that none waits for one → further ones wait for their turn
+   * such notifications to one origin at once: lower than an origin's limit of connections, so that none waits for one → further ones wait for their turn
    */
   farewellsPerOriginMax: 256,
   /**

@@ -8,6 +8,7 @@ import { Backoff } from '../../shared/backoff.js';
 import { limits } from '../../shared/limits.js';
 import { isShareFault, type UpstreamFault } from '../http/upstream-fault.js';
 import type { IssuedToken } from './token-endpoint.js';
+import { tokenLife } from './token-life.js';
 
 /** Headers: name, value, …; or the fault when they cannot be obtained. */
 export type CredentialRead = readonly string[] | UpstreamFault;
@@ -17,12 +18,6 @@ export interface TokenClock {
   /** From 0 up to 1. */
   random(): number;
 }
-
-/** A token is renewed at a random point between these fractions of its life, so that many processes do not renew at once. */
-const RENEWAL_FROM = 0.7;
-const RENEWAL_UNTIL = 0.85;
-/** Servers count lifetimes in whole seconds, from the moment of issue. */
-const MARGIN_MS = 1_000;
 
 export class Token {
   readonly #fetch: (subject: string) => Promise<IssuedToken | UpstreamFault>;
@@ -114,10 +109,9 @@ export class Token {
     this.#isRefused = false;
     this.#retryAtMs = 0;
     this.#headers = outcome.headers;
-    const lifeMs = Math.max(outcome.lifetimeMs / 2, outcome.lifetimeMs - MARGIN_MS);
-    this.#goodUntilMs = askedAtMs + lifeMs;
-    const part = RENEWAL_FROM + (RENEWAL_UNTIL - RENEWAL_FROM) * this.#clock.random();
-    this.#renewAtMs = askedAtMs + lifeMs * part;
+    const { goodUntilMs, renewAtMs } = tokenLife(askedAtMs, outcome.lifetimeMs, this.#clock.random());
+    this.#goodUntilMs = goodUntilMs;
+    this.#renewAtMs = renewAtMs;
     return outcome.headers;
   }
 

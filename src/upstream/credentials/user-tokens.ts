@@ -18,6 +18,7 @@ import type { OAuthMeans } from './oauth-fetch.js';
 import type { CredentialRead, TokenClock } from './token.js';
 import { tokenUnavailable } from './token-endpoint.js';
 import { refreshGrant, type RenewedGrant } from './user-refresh.js';
+import { tokenLife } from './token-life.js';
 
 export interface UserTokensMeans extends OAuthMeans {
   readonly secrets: Secrets;
@@ -54,11 +55,6 @@ interface Renewals {
   /** From this time on, a token that the backend rejects may be replaced. */
   replaceableAtMs: number;
 }
-
-const RENEWAL_FROM = 0.7;
-const RENEWAL_UNTIL = 0.85;
-/** Servers count lifetimes in whole seconds, from the moment of issue. */
-const MARGIN_MS = 1_000;
 
 export class UserTokens {
   readonly #means: UserTokensMeans;
@@ -233,14 +229,9 @@ export class UserTokens {
     const known = this.#shown.get(grant);
     if (known !== undefined) return known;
     const { issuedAtMs, expiresAtMs, accessToken } = grant;
-    const lifetimeMs = expiresAtMs - issuedAtMs;
-    const lifeMs = Math.max(lifetimeMs / 2, lifetimeMs - MARGIN_MS);
-    // Randomized, so that not all processes renew at once.
-    const part = RENEWAL_FROM + (RENEWAL_UNTIL - RENEWAL_FROM) * this.#clock.random();
     const token: ShownToken = {
       headers: ['authorization', `Bearer ${accessToken}`],
-      goodUntilMs: issuedAtMs + lifeMs,
-      renewAtMs: issuedAtMs + lifeMs * part,
+      ...tokenLife(issuedAtMs, expiresAtMs - issuedAtMs, this.#clock.random()),
       isRefused: false,
     };
     this.#shown.set(grant, token);

@@ -131,7 +131,7 @@ export class Edge {
     }
   }
 
-  /** Ends GET streams: one may belong to a session that another worker owns, and then only its caller would end it. */
+  /** Ends GET streams: one that was passed on to another worker would otherwise stay open until its client disconnects. */
   #leaveStreams(): void {
     for (const exchange of this.#context.gets) exchange.leaveStream();
   }
