@@ -8,7 +8,9 @@ type Members = Readonly<Record<string, unknown>>;
 export function boundedServerInfo(serverInfo: Members): Members {
   if (isWithin(serverInfo)) return serverInfo;
   const kept = ['name', 'title', 'version'].filter((name) => typeof serverInfo[name] === 'string');
-  return Object.fromEntries(kept.map((name) => [name, String(serverInfo[name]).slice(0, TEXT_CHARS_MAX)]));
+  return Object.fromEntries(
+    kept.map((name) => [name, String(serverInfo[name]).slice(0, limits.serverSelfTextCharsMax)]),
+  );
 }
 
 /** Unchanged if small enough, else only MCP's own capabilities, without their contents. */
@@ -19,7 +21,6 @@ export function boundedCapabilities(capabilities: Members): Members {
 }
 
 const CAPABILITIES = ['completions', 'logging', 'prompts', 'resources', 'tasks', 'tools'];
-const TEXT_CHARS_MAX = 256;
 
 function isWithin(members: Members): boolean {
   return Buffer.byteLength(JSON.stringify(members)) <= limits.serverSelfBytesMax;

@@ -39,7 +39,6 @@ export interface SignedIn {
 export const SIGN_IN_CALLBACK_PATH = '/ui/sign-in/callback';
 
 const RANDOM_BYTES = 32;
-const CLOCK_TOLERANCE_S = 30;
 
 export class SignIn {
   readonly #options: SignInOptions;
@@ -115,7 +114,7 @@ export class SignIn {
   ): Promise<TokenEndpointResponse> {
     const oauth = await import('oauth4webapi');
     const { clientId, clientSecret, resource } = this.#options;
-    const client = { client_id: clientId, [oauth.clockTolerance]: CLOCK_TOLERANCE_S };
+    const client = { client_id: clientId, [oauth.clockTolerance]: limits.signInClockToleranceS };
     const methods = server.token_endpoint_auth_methods_supported ?? [];
     const isPosted = methods.includes('client_secret_post') && !methods.includes('client_secret_basic');
     const authentication = clientSecret === undefined ? 'none' : isPosted ? 'post' : 'basic';

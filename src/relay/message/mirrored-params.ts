@@ -105,14 +105,10 @@ function textOf(bytes: Buffer, node: number): MirroredValues[number] {
 export function scalarText(bytes: Buffer, start: number, end: number, kind: number): MirroredValues[number] {
   if (kind === jsonKind.string) return stringValue(bytes, start, end);
   if (kind !== jsonKind.boolean && kind !== jsonKind.number) return undefined;
-  // Not truncated: the first digits alone would be another number.
-  if (end - start > NUMBER_CHARS_MAX) return TOO_LONG;
+  if (end - start > limits.mirroredNumberCharsMax) return TOO_LONG;
   const text = bytes.toString('latin1', start, end);
   if (kind === jsonKind.boolean) return text;
   if (WHOLE.test(text)) return text;
   const value = Number(text);
   return Number.isSafeInteger(value) ? String(value) : undefined;
 }
-
-/** No whole number in practical use is longer. */
-const NUMBER_CHARS_MAX = 64;

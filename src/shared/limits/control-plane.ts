@@ -52,6 +52,8 @@ export const controlPlaneLimits = {
    * version, are kept
    */
   serverSelfBytesMax: 64 * KIB,
+  /** characters of the name, the title and the version that are kept of a larger `serverInfo` → cut */
+  serverSelfTextCharsMax: 256,
   /** records on one page of a list → the `Link` header leads to the next page */
   listPageMax: 1_000,
   /** bytes, as stored, of the records on one page → the page ends there, and the `Link` header leads to the next page */

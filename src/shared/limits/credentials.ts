@@ -95,4 +95,6 @@ export const credentialLimits = {
   signInsEndedMax: 10_000,
   /** the parameters that the issuer sends the browser back with → 422, with an explanation */
   signInAnswerCharsMax: 8_192,
+  /** seconds by which the issuer's clock may differ from this one when a sign-in's id token is checked → the sign-in fails */
+  signInClockToleranceS: 30,
 } as const;

@@ -37,6 +37,11 @@ export const messageLimits = {
    * fails with -32602, which says so
    */
   mirroredNodesMax: 16_384,
+  /**
+   * characters of a number in an argument that a header repeats; never cut short, because the first digits alone would be another number →
+   * the call fails with -32602, which says that the arguments are too long
+   */
+  mirroredNumberCharsMax: 64,
   /** cache scopes in one large read result that are rewritten to `private` → further ones stay as they are; only the first has a meaning */
   scopesChangedMax: 16,
 } as const;

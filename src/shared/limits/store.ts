@@ -78,4 +78,9 @@ export const storeLimits = {
    * entries of the change log by which control planes learn what others changed → a control plane that missed more reads all records again
    */
   recordChangesKept: 4_096,
+  /**
+   * items of arrays that a Redis has announced and not sent yet, all arrays together; the longest replies are pages of keys, and all slots
+   * of a cluster → the connection is closed, and opened again
+   */
+  redisItemsDueMax: 1_000_000,
 } as const;

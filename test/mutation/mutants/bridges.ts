@@ -293,8 +293,8 @@ export const bridgeMutants: readonly Mutant[] = [
     [
       {
         slip: 'a header has only the first digits of a long number',
-        text: 'if (end - start > NUMBER_CHARS_MAX) return TOO_LONG;',
-        becomes: 'end = Math.min(end, start + NUMBER_CHARS_MAX);',
+        text: 'if (end - start > limits.mirroredNumberCharsMax) return TOO_LONG;',
+        becomes: 'end = Math.min(end, start + limits.mirroredNumberCharsMax);',
       },
       {
         slip: 'large numbers that differ only in the last digit count as equal',
