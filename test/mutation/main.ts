@@ -2,6 +2,7 @@
 // when too few are noticed, or when a mutant no longer fits its file.
 import { fileURLToPath } from 'node:url';
 import { runProgram } from '../../bench/program.js';
+import { isMeasuring } from '../runner/file-order.js';
 import { areas } from './areas.js';
 import { nameOf, type Mutant } from './mutant.js';
 import { MutationRun, type Verdict } from './mutation-run.js';
@@ -17,7 +18,7 @@ async function tryMutants(options: MutationOptions): Promise<number> {
   const root = fileURLToPath(new URL('../../..', import.meta.url));
   const wanted = wantedOf(options);
   const mutants = wanted.flatMap((area) => area.mutants);
-  const run = new MutationRun({ root, jobs: options.jobs, testMsMax: TEST_MS_MAX });
+  const run = new MutationRun({ root, jobs: options.jobs, testMsMax: TEST_MS_MAX, isMeasuring: isMeasuringTest });
   process.once('exit', () => run.end());
   if (options.isList) {
     run.checkTexts(mutants);
@@ -41,6 +42,11 @@ function wantedOf({ only, match }: MutationOptions): { readonly area: string; re
   return chosen
     .map(([area, mutants]) => ({ area, mutants: mutants.filter((mutant) => nameOf(mutant).includes(match)) }))
     .filter(({ mutants }) => mutants.length > 0);
+}
+
+/** @param name for example `integration/tenants`. */
+function isMeasuringTest(name: string): boolean {
+  return isMeasuring(`build/test/${name}.test.js`);
 }
 
 function lineOf({ mutant, killedBy, hasHung, tookMs }: Verdict): string {

@@ -35,8 +35,13 @@ function mutant(text: string, becomes: string, ...noticedBy: string[]): Mutant {
   return { file: 'src/limit.ts', slip: `${text} becomes ${becomes}`, text, becomes, noticedBy };
 }
 
-function createRun(t: Test, root: string, testMsMax = 60_000): MutationRun {
-  const run = new MutationRun({ root, jobs: 2, testMsMax });
+function createRun(
+  t: Test,
+  root: string,
+  testMsMax = 60_000,
+  isMeasuring = (_name: string): boolean => false,
+): MutationRun {
+  const run = new MutationRun({ root, jobs: 2, testMsMax, isMeasuring });
   t.teardown(() => run.end());
   return run;
 }
@@ -57,6 +62,45 @@ t.test('a mutant is killed by the first test that fails, or survives; the built 
   for (const path of ['build/src', 'dist', 'dist-bootstrap']) {
     t.match(readFileSync(join(root, path, 'limit.js'), 'utf8'), 'limit = 3');
   }
+});
+
+t.test('of the tests that notice a mutant the quickest runs first', async (t) => {
+  const root = createRoot(t);
+  writeFileSync(
+    join(root, 'build/test/slow.test.js'),
+    `import { limit } from '../src/limit.js'; setTimeout(() => process.exit(limit === 3 ? 0 : 1), 2_000);`,
+  );
+  const run = createRun(t, root);
+  const noticed = mutant('= 3', '= 5', 'slow', 'limit');
+  await run.check([noticed]);
+  const [verdict] = await run.try([noticed], () => {});
+  t.equal(verdict?.killedBy, 'limit');
+});
+
+t.test('a test that measures has nothing beside it, without a mutant and with one', async (t) => {
+  const root = createRoot(t);
+  const test = (name: string, besides: string): string => `
+    import { existsSync, rmSync, writeFileSync } from 'node:fs';
+    import { limit } from '../src/limit.js';
+    const at = (name) => '${root}/' + name + '.runs';
+    writeFileSync(at('${name}'), '');
+    setTimeout(() => {
+      const isAlone = !existsSync(at('${besides}'));
+      rmSync(at('${name}'));
+      process.exit('${name}' === 'other' ? Number(limit !== 3) : Number(!isAlone));
+    }, 1_500);`;
+  writeFileSync(join(root, 'build/test/measures.test.js'), test('measures', 'other'));
+  writeFileSync(join(root, 'build/test/other.test.js'), test('other', 'measures'));
+  const run = createRun(t, root, 60_000, (name) => name === 'measures');
+  const measured = mutant('= 3', '= 5', 'measures');
+  const others = [mutant('= 3', '= 6', 'other'), mutant('= 3', '= 7', 'other')];
+  await run.check([measured, ...others]);
+  const verdicts = await run.try([measured, ...others], () => {});
+  t.equal(verdicts.find((verdict) => verdict.mutant === measured)?.killedBy, undefined, 'it saw no other');
+  t.same(
+    verdicts.map(({ killedBy }) => killedBy),
+    ['other', 'other', undefined],
+  );
 });
 
 t.test('a test that hangs because of a mutant has noticed it', async (t) => {

@@ -1,5 +1,6 @@
-// Tries mutants one by one: applies each to a copy and runs its tests until one notices. Before the first mutant, every test
-// runs without any, since a test that fails anyway would notice everything.
+// Tries mutants one by one: applies each to a copy and runs its tests, the quickest first, until one notices. Before the
+// first mutant, every test runs without any, since a test that fails anyway would notice everything. A test that measures,
+// and the mutants it is to notice, run with nothing beside them.
 import { MutatedCopy } from './mutated-copy.js';
 import type { Mutant } from './mutant.js';
 import { runTestFile, type TestOutcome } from './test-process.js';
@@ -18,6 +19,8 @@ export interface MutationRunOptions {
   readonly jobs: number;
   /** Timeout of a test file without a mutant; also an upper limit with one. */
   readonly testMsMax: number;
+  /** Whether others that run beside this test file would make it fail. */
+  readonly isMeasuring?: (name: string) => boolean;
 }
 
 /** With a mutant, a test file has this many times its time without, but at least the time below: a hung one must not last. */
@@ -27,11 +30,13 @@ const PATIENCE_MS_MIN = 20_000;
 export class MutationRun {
   readonly #options: MutationRunOptions;
   readonly #copies: readonly MutatedCopy[];
+  readonly #isMeasuring: (name: string) => boolean;
   /** How long each test file took without a mutant. */
   readonly #tookMs = new Map<string, number>();
 
   constructor(options: MutationRunOptions) {
     this.#options = options;
+    this.#isMeasuring = options.isMeasuring ?? (() => false);
     this.#copies = Array.from({ length: options.jobs }, () => new MutatedCopy(options.root));
   }
 
@@ -53,7 +58,7 @@ export class MutationRun {
     for (const copy of this.#copies) for (const { file } of mutants) copy.restore(file);
     const names = [...new Set(mutants.flatMap(({ noticedBy }) => noticedBy))];
     const failed: string[] = [];
-    await this.#share(names, async (copy, name) => {
+    await this.#share(names, this.#isMeasuring, async (copy, name) => {
       const startedMs = performance.now();
       const outcome = await runTestFile(copy.path, name, this.#options.testMsMax);
       this.#tookMs.set(name, performance.now() - startedMs);
@@ -64,7 +69,8 @@ export class MutationRun {
 
   async try(mutants: readonly Mutant[], onVerdict: (verdict: Verdict) => void): Promise<readonly Verdict[]> {
     const verdicts: Verdict[] = [];
-    await this.#share(mutants, async (copy, mutant) => {
+    const isMeasured = ({ noticedBy }: Mutant): boolean => noticedBy.some(this.#isMeasuring);
+    await this.#share(mutants, isMeasured, async (copy, mutant) => {
       const verdict = await this.#judge(copy, mutant);
       verdicts.push(verdict);
       onVerdict(verdict);
@@ -93,7 +99,7 @@ export class MutationRun {
     let killedBy: string | undefined;
     copy.apply(mutant);
     try {
-      for (const name of mutant.noticedBy) {
+      for (const name of this.#quickestFirst(mutant.noticedBy)) {
         outcome = await runTestFile(copy.path, name, this.#patienceMs(name));
         if (outcome === 'passed') continue;
         killedBy = name;
@@ -105,17 +111,31 @@ export class MutationRun {
     return { mutant, killedBy, hasHung: outcome === 'hung', tookMs: performance.now() - startedMs };
   }
 
-  #patienceMs(name: string): number {
-    const aloneMs = this.#tookMs.get(name) ?? this.#options.testMsMax;
-    return Math.min(Math.max(aloneMs * PATIENCE_FACTOR, PATIENCE_MS_MIN), this.#options.testMsMax);
+  /** Most mutants are noticed by any of their tests, so a slow test runs only if the quicker ones have noticed nothing. */
+  #quickestFirst(names: readonly string[]): string[] {
+    return [...names].sort((one, other) => this.#aloneMs(one) - this.#aloneMs(other));
   }
 
-  /** Every copy takes the next item as soon as it is free. */
-  async #share<Item>(items: readonly Item[], work: (copy: MutatedCopy, item: Item) => Promise<void>): Promise<void> {
-    const left = [...items];
-    const takeAll = async (copy: MutatedCopy): Promise<void> => {
+  #patienceMs(name: string): number {
+    return Math.min(Math.max(this.#aloneMs(name) * PATIENCE_FACTOR, PATIENCE_MS_MIN), this.#options.testMsMax);
+  }
+
+  #aloneMs(name: string): number {
+    return this.#tookMs.get(name) ?? this.#options.testMsMax;
+  }
+
+  /** Every copy takes the next item as soon as it is free; items that are to be alone come last, one at a time. */
+  async #share<Item>(
+    items: readonly Item[],
+    isAlone: (item: Item) => boolean,
+    work: (copy: MutatedCopy, item: Item) => Promise<void>,
+  ): Promise<void> {
+    const takeAll = async (copy: MutatedCopy, left: Item[]): Promise<void> => {
       for (let item = left.shift(); item !== undefined; item = left.shift()) await work(copy, item);
     };
-    await Promise.all(this.#copies.map(takeAll));
+    const besideOthers = items.filter((item) => !isAlone(item));
+    await Promise.all(this.#copies.map((copy) => takeAll(copy, besideOthers)));
+    const [first] = this.#copies;
+    if (first !== undefined) await takeAll(first, items.filter(isAlone));
   }
 }
