@@ -364,7 +364,7 @@ export const affinityMutants: readonly Mutant[] = [
         slip: 'an answer over the size limit is sent',
         text: 'if (head.bodyBytes > limits.hopAnswerBytesMax || payloadBytes > limits.hopFrameBytesMax) return false;',
         becomes: 'if (payloadBytes > limits.hopFrameBytesMax) return false;',
-        noticedBy: ['worker/hop/hops', 'worker/hop/exchange'],
+        noticedBy: ['worker/hop/heads'],
       },
     ],
   ),

@@ -1045,7 +1045,7 @@ export const relayedMutants: readonly Mutant[] = [
   ),
   ...mutantsOf(
     'src/relay/session/unsolicited-messages.ts',
-    ['spec/streams'],
+    ['relay/session/unsolicited-messages', 'spec/streams'],
     [
       {
         slip: 'backends that have nothing to say are listened to',

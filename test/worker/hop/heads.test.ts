@@ -6,7 +6,10 @@ import {
   readOpenStream,
   readRequestHead,
   readRespondHead,
+  trySendRespondHead,
 } from '../../../src/worker/hop/heads.js';
+import type { HopSocket } from '../../../src/worker/hop/socket.js';
+import { limits } from '../../../src/shared/limits.js';
 import { Random } from '../../support/random.js';
 import { head, requestHead, respondHead, u32 } from './raw-peer.js';
 
@@ -24,6 +27,22 @@ t.test('heads that are cut short anywhere, or too long, are refused', async (t) 
   t.throws(() => readRequestHead(Buffer.concat([request, Buffer.from('x')])), StreamFault);
   t.equal(readRequestHead(request).bodyBytes, 7);
   t.equal(readRespondHead(respond).bodyBytes, 7);
+});
+
+t.test('the head of an answer that the other worker would refuse is not sent', (t) => {
+  let sent = 0;
+  const reserve = (_kind: string, _stream: number, bytes: number): Buffer => {
+    sent += 1;
+    return Buffer.alloc(bytes);
+  };
+  const socket = { reserve } as unknown as HopSocket;
+  const send = (bodyBytes: number): boolean =>
+    trySendRespondHead(socket, 1, { bodyBytes, status: 200, contentType: '', sessionId: undefined, headers: [] });
+  t.equal(send(limits.hopAnswerBytesMax + 1), false);
+  t.equal(sent, 0);
+  t.equal(send(limits.hopAnswerBytesMax), true);
+  t.equal(sent, 1);
+  t.end();
 });
 
 t.test('unknown codes, odd string lengths and wrong credits are refused', async (t) => {

@@ -22,6 +22,18 @@ t.test('numbers are never 0, and none is in use twice', async (t) => {
   t.ok(Math.max(...[...out].map((stream) => stream & 0xffff)) < 100, 'places are used again');
 });
 
+t.test('the first place has no number 0 either, after all its uses', (t) => {
+  const numbers = new StreamNumbers();
+  let isZero = false;
+  for (let use = 0; use <= 0x10000; use += 1) {
+    const stream = numbers.take();
+    isZero ||= stream === 0;
+    numbers.giveBack(stream);
+  }
+  t.notOk(isZero);
+  t.end();
+});
+
 t.test('a number is reused after 65,535 others at the earliest', async (t) => {
   const numbers = new StreamNumbers();
   const first = numbers.take();
