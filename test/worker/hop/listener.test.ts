@@ -60,6 +60,10 @@ t.test('malformed frames of a peer that knows the secret close its link alone', 
       peer.send('request', 7, requestHead(0));
       peer.send('request', 7, requestHead(0));
     },
+    'a stream whose body is still arriving': (peer) => {
+      peer.send('request', 7, requestHead(3));
+      peer.send('request', 7, requestHead(0));
+    },
     'a frame too long': (peer) => peer.socket.write(longHeader),
   };
   for (const [name, fault] of Object.entries(faults)) {
