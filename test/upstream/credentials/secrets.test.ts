@@ -5,7 +5,8 @@ import t, { type Test } from 'tap';
 import { limits } from '../../../src/shared/limits.js';
 import { Secrets } from '../../../src/upstream/credentials/secrets.js';
 import { loggedReason, faultReason, type UpstreamFault } from '../../../src/upstream/http/upstream-fault.js';
-import type { HeadersAuth } from '../../../src/user-config/auth.js';
+import type { StoredSecretRead } from '../../../src/secrets/stored-secrets.js';
+import type { HeadersAuth, SecretReference } from '../../../src/user-config/auth.js';
 import { createScratchDirectory } from '../../support/scratch-directory.js';
 
 const ORIGIN = 'https://mcp.example:8443';
@@ -101,6 +102,15 @@ t.test('a secret that names its hosts is sent to these alone', async (t) => {
   scene.write('github.hosts', 'x'.repeat(limits.secretBytesMax + 1));
   scene.advance();
   t.equal(scene.fault().kind, 'secret-withheld', 'a list that cannot be read names nobody');
+});
+
+t.test('a secret of the store is sent to the origins that it names alone, and to each of several', async (t) => {
+  const read = { kind: 'found', secret: { value: 'kept', origins: [ORIGIN] } } as unknown as StoredSecretRead;
+  const secrets = new Secrets(undefined, () => 1, { read: () => read });
+  const reference = { secret: 'of-the-store' } as unknown as SecretReference;
+  t.equal(secrets.textOf(reference, ORIGIN), 'kept');
+  t.match(secrets.textOf(reference, 'https://elsewhere.example'), { kind: 'secret-withheld' });
+  t.match(secrets.textOf(reference, ORIGIN, 'https://elsewhere.example'), { kind: 'secret-withheld' });
 });
 
 t.test('without a directory there are no secrets', async (t) => {
