@@ -88,7 +88,8 @@ t.test('a line for each file, and no more where nothing fails', async (t) => {
   t.same(await report(`TAP version 14\n${good}\n1..1\n`), [
     '    ok    1.2 s  build/test/good.test.js',
     '',
-    '1 test files, 3 assertions: no failure',
+    '1 test files',
+    '3 passed, 0 failed',
     '',
   ]);
 });
@@ -129,7 +130,8 @@ t.test(
       buffered,
       dead[0],
       '',
-      '3 test files, 8 assertions: 3 failures',
+      '3 test files',
+      '5 passed, 3 failed',
       '',
     ]);
   },
@@ -140,19 +142,20 @@ t.test('a file that passed on its second run is reported, and is not a failure',
   const lines = await report(`TAP version 14\n# failed after 56.8 s: bad\n${unsteady}${good}1..2\n`);
   t.equal(lines[0], '# failed after 56.8 s: bad');
   t.equal(lines[1], 'UNSTEADY  build/test/bad.test.js: passed when it ran once more, alone');
-  t.same(lines.slice(-6), [
+  t.same(lines.slice(-7), [
     'What failed, and passed when it ran once more, alone:',
     '    build/test/bad.test.js > outer > inner > should be equal',
     '    build/test/bad.test.js > fails as well > in here',
     '',
-    '2 test files, 7 assertions: no failure',
+    '2 test files',
+    '5 passed, 0 failed',
     '',
   ]);
 });
 
 t.test('a run that breaks off names the failures found so far', async (t) => {
   const lines = await report(`TAP version 14\n${bad}Bail out! no more\n`);
-  t.equal(lines.at(-4), '    Bail out! no more');
+  t.equal(lines.at(-5), '    Bail out! no more');
   t.ok(lines.some((line) => line.includes('outer > inner > should be equal')));
 });
 
@@ -160,7 +163,7 @@ t.test('a file that took too long is named', async (t) => {
   const lines = await report(
     `TAP version 14\nnot ok 1 - timeout!\n  ---\n  expired: build/test/slow.test.js\n  ...\n1..1\n`,
   );
-  t.equal(lines.at(-4), '    build/test/slow.test.js: timeout!');
+  t.equal(lines.at(-5), '    build/test/slow.test.js: timeout!');
 });
 
 t.test('long diagnostics are cut, and say so', async (t) => {

@@ -1,5 +1,5 @@
 // The output of `npm test`: a line for each test file as it ends, with what failed in it, and all failures again at the end,
-// so that the last lines of a run name them. Files that failed and passed on a second run are reported separately.
+// so that the last lines of a run name them; the very last one counts assertions. Files that failed and passed on a second run are reported separately.
 import { existsSync, readFileSync } from 'node:fs';
 import { SourceMap, type SourceMapPayload } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -97,8 +97,10 @@ export default class FailureReport extends Transform {
       this.#write('\nWhat failed, and passed when it ran once more, alone:');
       for (const { path } of this.#unsteady) this.#write(`${INDENT}${path.join(' > ')}`);
     }
-    const result = this.#failures.length === 0 ? 'no failure' : `${this.#failures.length} failures`;
-    this.#write(`\n${this.#fileCount} test files, ${this.#assertionCount} assertions: ${result}`);
+    this.#write(`\n${this.#fileCount} test files`);
+    const failed = this.#failures.length;
+    const passed = this.#assertionCount - failed - this.#unsteady.length;
+    this.#write(`${Math.max(passed, 0)} passed, ${failed} failed`);
   }
 
   #writeFailure({ path, details }: Failure): void {

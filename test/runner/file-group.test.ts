@@ -5,7 +5,7 @@ import { Parser, type Result } from 'tap-parser';
 import t, { type Test } from 'tap';
 import { projectRoot } from '../support/gateway.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
-import { isMeasuring, testFiles } from './file-order.js';
+import { isMeasuring, testFiles } from './tiers.js';
 import { groupFiles } from './shared-processes.js';
 import { runTestFiles } from './test-run.js';
 

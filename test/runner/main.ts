@@ -1,11 +1,12 @@
-// `npm test`: runs the compiled test files, all or those whose names contain one of the given words, and reports a line for
-// each file and what failed. Exit status 1 when a file failed, also on its second run alone.
+// `npm test`: runs the compiled test files of a tier, all or those whose names contain one of the given words, and reports a line
+// for each file and what failed. Exit status 1 when a file failed, also on its second run alone.
 import { fileURLToPath } from 'node:url';
+import { changedModules, reachedTests } from './changed.js';
 import FailureReport from './failure-report.js';
-import { isMeasuring, testFiles } from './file-order.js';
 import { parseOptions, usage, type TestOptions } from './options.js';
 import { groupFiles } from './shared-processes.js';
 import { runTestFiles } from './test-run.js';
+import { isMeasuring, testFiles, tiersOf } from './tiers.js';
 
 const EXIT_USAGE = 64;
 
@@ -23,9 +24,13 @@ function optionsOf(words: readonly string[]): TestOptions {
 }
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
-const { words, jobs, isStrict } = optionsOf(process.argv.slice(2));
-const names = testFiles(root, words);
-if (names.length === 0) exitWithUsage(`no test file has any of these in its name: ${words.join(', ')}`);
+const { words, tier, isChanged, jobs, isStrict } = optionsOf(process.argv.slice(2));
+const fitting = testFiles(root, words, tier);
+if (fitting.length === 0) exitWithUsage(`no test file has any of these in its name: ${words.join(', ')}`);
+const names = isChanged ? reachedTests(root, fitting, changedModules(root)) : fitting;
+/** The first tier has run the rows on one deployment; what has no rows there runs on all. */
+const environmentOf = (name: string): Readonly<Record<string, string>> =>
+  tier === 'system' ? { TEST_DEPLOYMENTS: tiersOf(root, name).length > 1 ? 'others' : 'all' } : {};
 const report = new FailureReport();
 report.pipe(process.stdout);
 const running = new Set<string>();
@@ -38,6 +43,7 @@ const isPassed = await runTestFiles(names, {
   jobs,
   isStrict,
   isMeasuring,
+  environmentOf,
   running,
   groupFiles: (others) => groupFiles(root, others),
   write: (tap) => report.write(tap),

@@ -2,7 +2,14 @@ import t from 'tap';
 import { parseOptions } from './options.js';
 
 t.test('words select files; --jobs sets how many run at once', async (t) => {
-  t.same(parseOptions(['relay/', '--jobs', '3', 'drain']), { words: ['relay/', 'drain'], jobs: 3, isStrict: false });
+  t.same(parseOptions(['relay/', '--jobs', '3', 'drain']), {
+    words: ['relay/', 'drain'],
+    tier: undefined,
+    isChanged: false,
+    jobs: 3,
+    isStrict: false,
+  });
+  t.match(parseOptions(['--tier', 'system', '--changed']), { tier: 'system', isChanged: true });
   t.match(parseOptions([]), { words: [] });
   t.match(parseOptions(['--strict', 'drain']), { words: ['drain'], isStrict: true });
   t.ok(parseOptions([]).jobs > 2, 'more than there are cores');
@@ -12,5 +19,6 @@ t.test('a wrong command line is refused with an explanation', async (t) => {
   for (const jobs of ['0', '65', '1.5', 'many', '']) {
     t.throws(() => parseOptions(['--jobs', jobs]), { message: /--jobs takes a whole number from 1 to 64/ }, jobs);
   }
+  t.throws(() => parseOptions(['--tier', 'third']), { message: /--tier takes one of test, system, measure/ });
   t.throws(() => parseOptions(['--reporter=x']), { message: /--reporter/ });
 });

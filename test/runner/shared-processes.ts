@@ -1,8 +1,9 @@
 // Which test files run together in one process: those that start no programs, and neither inspect nor change the process they
 // run in. Alone, such a file would spend most of its time loading tap and modules that others load as well.
 import { readFileSync } from 'node:fs';
-import { dirname, join, relative, resolve, sep } from 'node:path';
-import { isMeasuring } from './file-order.js';
+import { join, sep } from 'node:path';
+import { reachedModules } from './imports.js';
+import { isMeasuring } from './tiers.js';
 
 /** With more, too many would wait for a slow one, and a core would be idle at the end. */
 const GROUP_FILES_MAX = 20;
@@ -32,30 +33,6 @@ export function groupFiles(root: string, names: readonly string[]): string[][] {
 function sharesProcess(root: string, name: string): boolean {
   if (isMeasuring(name) || HELD_UP.test(name) || SYSTEMS.some((folder) => name.startsWith(folder))) return false;
   if (PROCESS_ITSELF.test(readFileSync(join(root, name), 'utf8'))) return false;
-  return !packagesOf(root, name).some((specifier) => PROGRAMS.test(specifier));
-}
-
-/** The packages that the file imports, directly or through test modules. */
-function packagesOf(root: string, name: string): string[] {
-  const packages: string[] = [];
-  const reached = new Set([name]);
-  for (const file of reached) {
-    for (const specifier of importsOf(join(root, file))) {
-      const target = relative(root, resolve(root, dirname(file), specifier));
-      if (!specifier.startsWith('.')) packages.push(specifier);
-      else if (target.startsWith(TESTS + sep)) reached.add(target);
-    }
-  }
-  return packages;
-}
-
-const imports = new Map<string, readonly string[]>();
-
-function importsOf(path: string): readonly string[] {
-  const known = imports.get(path);
-  if (known !== undefined) return known;
-  const statements = readFileSync(path, 'utf8').matchAll(/^(?:import|export)\s(?:[^'";]*?from\s*)?'([^']+)';/gm);
-  const found = [...statements].map(([, specifier = '']) => specifier);
-  imports.set(path, found);
-  return found;
+  const { packages } = reachedModules(root, name, (module) => module.startsWith(TESTS + sep));
+  return ![...packages].some((specifier) => PROGRAMS.test(specifier));
 }

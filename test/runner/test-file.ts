@@ -27,6 +27,8 @@ export interface TestFileSetup {
   readonly root: string;
   /** The file that collects its output. */
   readonly outputPath: string;
+  /** Beside that of the run. */
+  readonly environment?: Readonly<Record<string, string>>;
   /** Aborts when the file has hung. */
   readonly hung?: AbortSignal;
   readonly signalMsMax?: number;
@@ -43,7 +45,7 @@ export interface TestFileRun {
 
 /** @param name of the compiled file, for example `build/test/main.test.js`. */
 export async function runTestFile(name: string, setup: TestFileSetup): Promise<TestFileRun> {
-  return runProcess(name, {}, setup);
+  return runProcess(name, setup.environment ?? {}, setup);
 }
 
 /** Runs files in one process, and returns its output. */

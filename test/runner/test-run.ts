@@ -29,6 +29,8 @@ export interface TestRunSetup {
   readonly isMeasuring?: (name: string) => boolean;
   /** Which files run together in one process; by default each has its own. */
   readonly groupFiles?: (names: readonly string[]) => readonly (readonly string[])[];
+  /** Environment of a file that has a process of its own, beside that of the run. */
+  readonly environmentOf?: (name: string) => Readonly<Record<string, string>>;
   /** Filled with the files that run now, so that an interrupted run can name them. */
   readonly running?: Set<string>;
   readonly write: (tap: string) => void;
@@ -37,7 +39,7 @@ export interface TestRunSetup {
 /** Returns whether all have passed, possibly on a second run. */
 export async function runTestFiles(names: readonly string[], setup: TestRunSetup): Promise<boolean> {
   const { root, jobs, isStrict = false, isMeasuring = () => false, groupFiles = each, write } = setup;
-  const { running = new Set() } = setup;
+  const { running = new Set(), environmentOf = () => ({}) } = setup;
   const outputs = mkdtempSync(join(tmpdir(), 'switchyard-tests-'));
   removeWithProcess(outputs);
   const failed: { readonly name: string; readonly run: TestFileRun; isPassedAlone: boolean }[] = [];
@@ -59,7 +61,9 @@ export async function runTestFiles(names: readonly string[], setup: TestRunSetup
     const [first = ''] = group;
     const where = { root, outputPath: join(outputs, String(names.indexOf(first))) };
     for (const name of group) running.add(name);
-    const run = await (group.length === 1 ? runTestFile(first, where) : runTestGroup(group, where));
+    const run = await (group.length === 1
+      ? runTestFile(first, { ...where, environment: environmentOf(first) })
+      : runTestGroup(group, where));
     for (const name of group) running.delete(name);
     if (group.length === 1) return onRun(first, run);
     const runs = splitGroup(group, run);
@@ -88,7 +92,11 @@ export async function runTestFiles(names: readonly string[], setup: TestRunSetup
   if (!isStrict && repeatable.length <= SECOND_RUNS_MAX) {
     for (const file of repeatable) {
       running.add(file.name);
-      const again = await runTestFile(file.name, { root, outputPath: join(outputs, 'again') });
+      const again = await runTestFile(file.name, {
+        root,
+        outputPath: join(outputs, 'again'),
+        environment: environmentOf(file.name),
+      });
       running.delete(file.name);
       file.isPassedAlone = hasPassed(again);
     }

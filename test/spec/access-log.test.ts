@@ -6,7 +6,7 @@ import { until } from '../support/until.js';
 
 const SECRETS = { argument: 'top-secret-argument', result: 'top-secret-result', header: 'top-secret-header' };
 
-const setup = { options: ['--access-log', '--log-level', 'trace'], spread: 'two' } as const;
+const setup = { options: ['--access-log', '--log-level', 'trace'] } as const;
 
 await forEachDeployment(t, setup, async (t, deployment) => {
   const { gateway } = deployment;

@@ -62,7 +62,7 @@ function withId(text: string, id: string): string {
   return text.replace('@', id);
 }
 
-await forEachDeployment(t, {}, async (t, deployment) => {
+await forEachDeployment(t, { spread: 'all' }, async (t, deployment) => {
   await t.test('requests of a backend and responses of the client arrive unchanged, except for the id', async (t) => {
     const asked = [
       {

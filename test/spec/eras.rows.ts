@@ -23,7 +23,7 @@ function refusal(answer: HttpAnswer): string {
   return `${answer.status} ${error?.code} ${JSON.stringify(id)}`;
 }
 
-await forEachDeployment(t, {}, async (t, deployment) => {
+await forEachDeployment(t, { spread: 'all' }, async (t, deployment) => {
   const callerOf = async (t: Test): Promise<ConfiguredCaller> =>
     deployment.caller({ one: { url: (await backendFor(t)).url } });
 

@@ -12,7 +12,7 @@ import { META, MODERN_VERSION } from '../support/modern-ladder.js';
 const OWN_META = { [`${META}serverInfo`]: { name: /./, version: /./ } };
 const NOWHERE = 'http://127.0.0.1:9/mcp';
 
-await forEachDeployment(t, {}, async (t, deployment) => {
+await forEachDeployment(t, { spread: 'all' }, async (t, deployment) => {
   await t.test('server/discover: the union of what the backends have, and the gateway’s name (M16, M18)', async (t) => {
     const one = await modernBackendFor(t, { capabilities: { tools: {}, prompts: {} } });
     const two = await modernBackendFor(t, { capabilities: { resources: { subscribe: true }, completions: {} } });

@@ -19,7 +19,7 @@ function toldBy(text: Uint8Array): { method?: string; params?: Record<string, un
   return readEvents(text).map((event) => JSON.parse(event) as { method?: string });
 }
 
-await forEachDeployment(t, {}, async (t, deployment) => {
+await forEachDeployment(t, { spread: 'all' }, async (t, deployment) => {
   await t.test('progress comes with the client’s token, in order and before the response (M05, M06)', async (t) => {
     const backend = await modernBackendFor(t, {
       onCall: async (call) => {

@@ -48,7 +48,7 @@ async function brokenOff(
   return { backend, gets };
 }
 
-await forEachDeployment(t, {}, async (t, deployment) => {
+await forEachDeployment(t, { spread: 'all' }, async (t, deployment) => {
   await t.test('a backend that ends its stream before the answer is asked for the rest after its retry', async (t) => {
     for (const how of ['end', 'break'] as const) {
       let endedAtMs = 0;
@@ -217,7 +217,7 @@ async function goOn(session: McpSession, lastId: string): Promise<EventLog> {
   return EventLog.open(session.caller, { method: 'GET', session: session.id, accept: 'text/event-stream', headers });
 }
 
-await forEachDeployment(t, {}, async (t, deployment) => {
+await forEachDeployment(t, { spread: 'all' }, async (t, deployment) => {
   await t.test('every event of a call has an id of its own, and the first has nothing else', async (t) => {
     const talk = await Talk.start(t);
     const session = await openTalk(deployment, talk);

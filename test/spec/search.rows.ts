@@ -52,7 +52,7 @@ const issue = new JsonText(
   '{ "n" : 1.0, "name" :"createIssue" ,"description":"Opens a \\u0074icket in the tracker","inputSchema":{"type":"object"} }',
 );
 
-await forEachDeployment(t, { spread: 'two' }, async (t, deployment) => {
+await forEachDeployment(t, {}, async (t, deployment) => {
   await t.test('two tools are listed, and what one finds the other calls, byte for byte', async (t) => {
     const forge = await backendFor(t, {
       tools: [issue, { name: 'list_pulls', description: 'Lists pull requests' }, 'secret', 'old'],

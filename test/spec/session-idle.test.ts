@@ -22,7 +22,7 @@ const options = [
   ...['--initialize-patience', `${4 * IDLE_TIMEOUT_MS}ms`],
 ];
 
-await forEachDeployment(t, { options, spread: 'two' }, async (t, deployment) => {
+await forEachDeployment(t, { options }, async (t, deployment) => {
   await t.test('an idle session ends: 404, and its upstream sessions are ended', async (t) => {
     const backend = await backendFor(t, { withSessions: true });
     const caller = await deployment.caller({ one: { url: backend.url } });

@@ -8,7 +8,7 @@ import { until } from '../support/until.js';
 /** Nothing listens on the discard port of a test machine. */
 const REFUSING: BackendMembers = { url: 'http://127.0.0.1:9/mcp' };
 
-await forEachDeployment(t, {}, async (t, deployment) => {
+await forEachDeployment(t, { spread: 'all' }, async (t, deployment) => {
   await t.test('ids are 32 or more characters of 0x21–0x7E, all different, hardly guessable (S19, S20)', async (t) => {
     const caller = await deployment.caller();
     const ids = await Promise.all(

@@ -9,7 +9,7 @@ import { until } from '../support/until.js';
 
 const LIST = '{"jsonrpc":"2.0","id":1,"method":"tools/list"}';
 
-await forEachDeployment(t, {}, async (t, deployment) => {
+await forEachDeployment(t, { spread: 'all' }, async (t, deployment) => {
   await t.test('none → established: initialize opens an upstream session to every backend', async (t) => {
     const backends = [await backendFor(t, { withSessions: true }), await backendFor(t, { withSessions: true })];
     const [one, two] = backends;

@@ -37,7 +37,7 @@ async function listen(session: McpSession): Promise<EventReader> {
   return EventReader.open(session.caller, { method: 'GET', session: session.id, accept: 'text/event-stream' });
 }
 
-await forEachDeployment(t, {}, async (t, deployment) => {
+await forEachDeployment(t, { spread: 'all' }, async (t, deployment) => {
   await t.test('GET without a session, with an unknown one, and without the event stream', async (t) => {
     const session = await openSession(deployment, {});
     const status = async (session: string | null, accept: string): Promise<number> =>

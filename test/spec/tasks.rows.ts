@@ -54,7 +54,7 @@ function responsesTo(backend: McpBackend): string[] {
   return texts.filter((text) => text !== '' && memberText(text, 'method') === undefined);
 }
 
-await forEachDeployment(t, {}, async (t, deployment) => {
+await forEachDeployment(t, { spread: 'all' }, async (t, deployment) => {
   await t.test('the capability is the union of what backends declare, member by member', async (t) => {
     const rows: [declared: object[], told: object | undefined][] = [
       [[{}, {}], undefined],

@@ -26,7 +26,7 @@ async function initializeOn(caller: ConfiguredCaller, virtualHostId = 'v'): Retu
   return caller.initialize({ path: caller.deployment.gateway.path(virtualHostId) });
 }
 
-await forEachDeployment(t, {}, async (t, deployment) => {
+await forEachDeployment(t, { spread: 'all' }, async (t, deployment) => {
   await t.test('`name` defaults to the key, lists to [], `transport` to STREAMABLEHTTP', async (t) => {
     const backend = await backendFor(t, { tools: ['x', 'y'] });
     const caller = await deployment.caller();

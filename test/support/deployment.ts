@@ -1,5 +1,5 @@
-// The four deployments of the dataplane: 1 or 4 workers, on the embedded store or on Redis, each started once per test
-// process. The rows of a test file run against every deployment; each row takes subjects and virtual hosts of its own, so
+// The deployments of the dataplane: 1 or 4 workers, on the embedded store or on Redis, each started once per test
+// process. The rows of a test file run against each that the run wants (`TEST_DEPLOYMENTS`); each row takes subjects and virtual hosts of its own, so
 // that rows do not affect each other.
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
@@ -20,10 +20,10 @@ export interface DeploymentSetup {
   /** `undefined` takes the program's default, `tls-only`. */
   readonly upstreamConnectionMode?: 'plain-text-or-tls' | undefined;
   /**
-   * All four deployments unless given. `two` covers each store and each number of workers once: for rows to which the combination of
-   * store and worker count does not matter.
+   * Two deployments unless given: they cover each store and each number of workers once. `all` also crosses them: for rows about state
+   * that workers share through the store.
    */
-  readonly spread?: 'all' | 'two';
+  readonly spread?: 'all';
 }
 
 /** A deployment of its own, for tests that change its state. */
@@ -150,19 +150,23 @@ export async function backendFor(t: Pick<Test, 'teardown'>, options: McpBackendO
 
 /** The time one file may take after another has run, on a busy machine: what `.taprc` allows any file. */
 const ROWS_MS_MAX = 300_000;
-/** Deployments by their setup. Files that run in one process share those of equal setup: `all-rows.test.ts`. */
-const started = new Map<string, Promise<Deployment[]>>();
+/** Deployments of equal setup, shared by the files that run in one process: `all-rows.test.ts`. */
+interface Stand {
+  readonly key: KeyPair;
+  readonly deployments: Map<string, Deployment>;
+  redis?: StoreOptions;
+  /** Ends when the last start asked for has ended. */
+  starts: Promise<void>;
+}
+const stands = new Map<string, Stand>();
 
-/** Runs the rows against each deployment, and checks that no worker was lost and that nothing but log lines was written. */
+/** Runs the rows against each wanted deployment, and checks that no worker was lost and that nothing but log lines was written. */
 export async function forEachDeployment(
   root: Test,
   setup: DeploymentSetup,
   rows: (t: Test, deployment: Deployment) => Promise<void>,
 ): Promise<void> {
-  const key = JSON.stringify(setup);
-  const starting = started.get(key) ?? startDeployments(root, setup);
-  started.set(key, starting);
-  const deployments = await starting;
+  const deployments = await wantedDeployments(root, setup);
   root.jobs = deployments.length;
   await Promise.all(
     deployments.map((deployment) =>
@@ -194,20 +198,50 @@ export async function startDeployment(
   return new Deployment(`${workers}, ${store}`, workerCount, storeOptions, key, gateway);
 }
 
-/** One after the other: a gateway's workers all start at once and use the whole machine, and no start may time out. */
-async function startDeployments(t: Test, setup: DeploymentSetup): Promise<Deployment[]> {
-  const key = createKeyPair(t);
-  const redis = (await startRedis(t)).storeOptions;
-  const all = [
-    { workerCount: 1, storeOptions: embeddedStore(t) },
-    { workerCount: 4, storeOptions: embeddedStore(t) },
-    { workerCount: 1, storeOptions: redis },
-    { workerCount: 4, storeOptions: redis },
-  ];
-  const wanted = setup.spread === 'two' ? [all[0]!, all[3]!] : all;
-  const deployments: Deployment[] = [];
-  for (const one of wanted) deployments.push(await startDeployment(t, { ...setup, ...one, key }));
-  return deployments;
+/**
+ * Which deployments the rows run against. `one`, unless the environment says otherwise, is the one with the most mechanisms: hops between
+ * workers, and a store in another process. `others` are those that `one` leaves out.
+ */
+function isWanted(workerCount: number, store: StoreOptions['kind'], spread: DeploymentSetup['spread']): boolean {
+  const { TEST_DEPLOYMENTS: wanted = 'one' } = process.env;
+  const isOne = workerCount === 4 && store === 'redis';
+  if (wanted === 'one') return isOne;
+  const isOpposite = workerCount === 1 && store === 'embedded';
+  return (wanted === 'all' && isOne) || isOpposite || (spread === 'all' && !isOne);
+}
+
+/** Starts those that do not stand yet, one after the other: a gateway's workers use the whole machine, and no start may time out. */
+async function wantedDeployments(t: Test, { spread, ...setup }: DeploymentSetup): Promise<Deployment[]> {
+  const name = JSON.stringify(setup);
+  const stand = stands.get(name) ?? { key: createKeyPair(t), deployments: new Map(), starts: Promise.resolve() };
+  stands.set(name, stand);
+  const wanted: Deployment[] = [];
+  stand.starts = stand.starts.then(async () => {
+    for (const kind of ['embedded', 'redis'] as const) {
+      for (const workerCount of [1, 4]) {
+        if (isWanted(workerCount, kind, spread)) wanted.push(await standing(t, stand, setup, kind, workerCount));
+      }
+    }
+  });
+  await stand.starts;
+  return wanted;
+}
+
+async function standing(
+  t: Test,
+  stand: Stand,
+  setup: DeploymentSetup,
+  kind: StoreOptions['kind'],
+  workerCount: number,
+): Promise<Deployment> {
+  const name = `${workerCount} ${kind}`;
+  const known = stand.deployments.get(name);
+  if (known !== undefined) return known;
+  if (kind === 'redis') stand.redis ??= (await startRedis(t)).storeOptions;
+  const storeOptions = kind === 'redis' ? stand.redis! : embeddedStore(t);
+  const deployment = await startDeployment(t, { ...setup, workerCount, storeOptions, key: stand.key });
+  stand.deployments.set(name, deployment);
+  return deployment;
 }
 
 function embeddedStore(t: Pick<Test, 'teardown'>): StoreOptions {
