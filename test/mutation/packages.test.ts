@@ -1,0 +1,25 @@
+import { fileURLToPath } from 'node:url';
+import t from 'tap';
+import { packagesOf, testsOf } from './packages.js';
+
+const root = fileURLToPath(new URL('../../..', import.meta.url));
+
+void t.test('every folder of the program is a package, with tests of its own', (t) => {
+  const packages = packagesOf(root);
+  t.ok(packages.some(({ name }) => name === 'auth'));
+  t.ok(packages.some(({ name }) => name === 'relay/asking'));
+  t.equal(new Set(packages.flatMap(({ sources }) => sources)).size, packages.flatMap(({ sources }) => sources).length);
+  for (const each of packages) t.not(testsOf(root, each, each.sources).length, 0, each.name);
+  t.end();
+});
+
+void t.test(
+  'a package is judged by the tests in its folder and those that import it, and by no test of whole systems',
+  (t) => {
+    const auth = packagesOf(root).find(({ name }) => name === 'auth');
+    const tests = auth ? testsOf(root, auth, auth.sources) : [];
+    t.ok(tests.includes('build/test/auth/token-verifier.test.js'));
+    t.notOk(tests.some((test) => /^build\/test\/(?:integration|spec)\//.test(test)));
+    t.end();
+  },
+);
