@@ -85,6 +85,17 @@ t.test('an unknown key is asked for only once in a while', async (t) => {
   t.equal(issuer.fetchCount, before, 'not within the cooldown');
 });
 
+t.test('a token without a key id is reason to fetch the keys of its issuer, too', async (t) => {
+  const issuer = await Issuer.start(t);
+  issuer.keys = [createIssuerKey(undefined)];
+  const { reasonOf } = await stage(t, [sourceOf(issuer)], { keyFetchCooldownMs: 0 });
+  t.equal(await reasonOf(await issuer.token('alice')), 'alice');
+  t.equal(issuer.fetchCount, 1);
+  issuer.keys = [createIssuerKey(undefined)];
+  t.equal(await reasonOf(await issuer.token('bob')), 'bob', 'signed with a newer key');
+  t.equal(issuer.fetchCount, 2);
+});
+
 t.test('a key that the issuer withdraws verifies no more, nor do remembered tokens of it', async (t) => {
   const issuer = await Issuer.start(t);
   const { verifier, reasonOf } = await stage(t, [sourceOf(issuer)], { keyRefreshMs: 20 });
@@ -191,6 +202,30 @@ t.test('an issuer’s metadata says where its keys are', async (t) => {
   await t.rejects(idsOf(false), { message: /has no https address/ });
   publish('/elsewhere', document);
   await t.rejects(idsOf(), { message: /it answered 404/ });
+});
+
+t.test('an issuer whose name ends in a slash is asked where others are, and named with its slash', async (t) => {
+  const issuer = await Issuer.start(t);
+  const jwks = JSON.stringify({ keys: [{ ...createIssuerKey('x').publicKey.export({ format: 'jwk' }), kid: 'x' }] });
+  for (const [path, place] of [
+    ['/', '/.well-known/openid-configuration'],
+    ['/', '/.well-known/oauth-authorization-server'],
+    ['/realms/a/', '/realms/a/.well-known/openid-configuration'],
+    ['/realms/a/', '/.well-known/oauth-authorization-server/realms/a'],
+  ] as const) {
+    const name = `${issuer.origin}${path}`;
+    const publish = (named: string): void => {
+      issuer.answer = ({ url }, response) => {
+        if (url === '/jwks') response.end(jwks);
+        else if (url === place) response.end(JSON.stringify({ issuer: named, jwks_uri: issuer.jwksUrl }));
+        else response.writeHead(404).end();
+      };
+    };
+    publish(name);
+    t.match(await fetchKeys({ issuer: name, url: undefined }, true), [{ id: 'x' }], place);
+    publish(name.slice(0, -1));
+    await t.rejects(fetchKeys({ issuer: name, url: undefined }, true), { message: /names another issuer/ });
+  }
 });
 
 t.test('while an issuer is down its fetched keys are used for a limited time', async (t) => {

@@ -1,6 +1,9 @@
 import { createHmac, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import t from 'tap';
+import { KeySet } from '../../src/auth/key-set.js';
+import { TokenKeys, type KeySource } from '../../src/auth/token-keys.js';
 import { TokenVerifier } from '../../src/auth/token-verifier.js';
+import { keysOfJwks } from '../../src/config/verification-keys.js';
 import { limits } from '../../src/shared/limits.js';
 import { mint, mintUnsigned, type TokenRequest } from '../support/tokens.js';
 import { tokenOptions } from './token-options.js';
@@ -296,6 +299,39 @@ t.test('concurrent first requests share one verification', async (t) => {
     await first;
   }
   t.ok(verifier.verify(await bearer({ iss: 'wrong' })) instanceof Promise, 'a refusal is not remembered');
+});
+
+/** One key, which can be withdrawn at any moment. */
+class WithdrawnKeys extends TokenKeys {
+  readonly #source: { keys: KeySet };
+
+  constructor() {
+    super(p256Options);
+    const jwk = p256.publicKey.export({ format: 'jwk' });
+    this.#source = { keys: new KeySet(keysOfJwks(JSON.stringify({ keys: [jwk] }), 'left-out')) };
+  }
+
+  override of(): KeySource {
+    return this.#source;
+  }
+
+  withdraw(): void {
+    this.#source.keys = KeySet.none;
+    this.onLoss();
+  }
+}
+
+t.test('a token whose key is withdrawn while it is being verified is valid for no request after that', async (t) => {
+  const keys = new WithdrawnKeys();
+  const verifier = new TokenVerifier(p256Options, Date.now, limits, keys);
+  const header = await bearer();
+  const before = verifier.verify(header);
+  keys.withdraw();
+  const after = verifier.verify(header);
+  t.not(after, before, 'a request that comes meanwhile does not share the verification');
+  t.match(await after, INVALID);
+  await before;
+  t.match(await verifier.verify(header), INVALID, 'nor is its result remembered');
 });
 
 t.test('a remembered token ends when it expires, and is dropped then', async (t) => {

@@ -2,7 +2,7 @@
 import t from 'tap';
 import { SessionDirectory, type LookUp } from '../../src/session-directory/session-directory.js';
 import { limits } from '../../src/shared/limits.js';
-import type { SealedRead } from '../../src/store/sealed-sessions.js';
+import type { SealedRead, SessionPeers } from '../../src/store/sealed-sessions.js';
 import { logInto } from '../support/log-lines.js';
 import { MemorySessions } from '../support/memory-sessions.js';
 import { until } from '../support/until.js';
@@ -181,4 +181,39 @@ t.test('the number of remembered failed removals is bounded, and the oldest is f
   sessions.mood = 'prompt';
   t.type(directory.find('first', owner), 'object');
   t.equal(directory.find('id-0', owner), 'ended');
+});
+
+t.test('a session that ends while its record is being read is given to nobody', async (t) => {
+  const owner = ownedBy('alice');
+  const written = new MemorySessions();
+  await directoryOf(written).write('one', owner, RECORD, 0);
+  const [name = '', sealed] = [...written.records][0] ?? [];
+
+  const here = new SlowSessions();
+  const directory = directoryOf(here);
+  const found = directory.find('one', owner);
+  directory.onEnding('one');
+  here.pending.shift()?.(sealed);
+  t.equal(await found, 'ended', 'in this process');
+
+  const there = new SlowSessions();
+  there.isShared = true;
+  const peers: SessionPeers = {
+    listener: 'this',
+    tellEnded: async () => 0,
+    pass: async () => {},
+    onEnded: undefined,
+    onPassed: undefined,
+  };
+  const other = directoryOf(Object.assign(there, { peers }));
+  const [ended, unharmed] = [other.find('one', owner), other.find('one', owner)];
+  peers.onEnded?.(Buffer.from('of another session'));
+  there.pending.shift()?.(sealed);
+  t.match(await ended, { version: 1 }, 'the end of another session changes nothing');
+  peers.onEnded?.(Buffer.from(name, 'hex'));
+  there.pending.shift()?.(sealed);
+  t.equal(await unharmed, 'ended', 'in another process');
+  const later = other.find('one', owner);
+  there.pending.shift()?.(sealed);
+  t.match(await later, { version: 1 }, 'a read that begins later sees what is stored');
 });

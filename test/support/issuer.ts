@@ -6,12 +6,13 @@ import type { AddressInfo } from 'node:net';
 import type { Test } from 'tap';
 
 export interface IssuerKey {
-  readonly kid: string;
+  /** Neither its tokens nor its publication name a key without one. */
+  readonly kid: string | undefined;
   readonly publicKey: KeyObject;
   readonly privateKey: KeyObject;
 }
 
-export function createIssuerKey(kid: string): IssuerKey {
+export function createIssuerKey(kid: string | undefined): IssuerKey {
   return { kid, ...generateKeyPairSync('ec', { namedCurve: 'P-256' }) };
 }
 
@@ -70,7 +71,9 @@ export class Issuer {
     if (key === undefined) throw new Error('the issuer has no key');
     const nowS = Math.floor(Date.now() / 1_000);
     const usual = { sub, iss: this.origin, aud: 'mcpgateway-api', iat: nowS, exp: nowS + 600 };
-    return new SignJWT({ ...usual, ...claims }).setProtectedHeader({ alg: 'ES256', kid: key.kid }).sign(key.privateKey);
+    return new SignJWT({ ...usual, ...claims })
+      .setProtectedHeader({ alg: 'ES256', ...(key.kid !== undefined && { kid: key.kid }) })
+      .sign(key.privateKey);
   }
 
   #serve({ url }: IncomingMessage, response: ServerResponse): void {

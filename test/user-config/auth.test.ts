@@ -91,3 +91,18 @@ t.test('a header that auth sets is not copied from the caller, even after passin
   while (reader.readRow());
   t.same(reader.config.virtualHosts.get('v')?.backends.get('b'), backend);
 });
+
+t.test('what auth sends, the caller can neither replace nor add to, however it is spelled', async (t) => {
+  const auths = [
+    [headers({ 'X-Api-Key': 'a', 'x-account': 'b' }), ['authorization', 'x-tenant']],
+    [{ type: 'oauth2-user' }, ['x-account', 'x-api-key', 'x-tenant']],
+  ] as const;
+  for (const [auth, copied] of auths) {
+    const listed = ['x-API-key', 'X-Account', 'Authorization', 'X-Tenant'];
+    const decoding = decodeUserConfig(configWith(auth, { passthrough_headers: listed }));
+    if (!decoding.ok) throw new Error(decoding.issues);
+    const virtualHost = compileUserConfig(decoding.config, 'tls-only').virtualHosts.get('v');
+    t.same([...(virtualHost?.backends.get('b')?.passthroughHeaders ?? [])].toSorted(), copied, auth.type);
+    t.same([...(virtualHost?.passthroughHeaders ?? [])].toSorted(), copied, 'nor is it read from the request');
+  }
+});

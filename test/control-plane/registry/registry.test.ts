@@ -251,6 +251,35 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       t.same(await toolsOf(registry, 'moving'), []);
     });
 
+    t.test('a probe of the old URL decides nothing about a server that has moved meanwhile', async (t) => {
+      const { registry } = await open(t, await optionsOf(t));
+      let release = (): void => {};
+      const held = new Promise<void>((resolve) => (release = resolve));
+      let isHeld = false;
+      const old = await startMcp(t, {
+        name: 'old',
+        tools: ['a', 'b'],
+        onRequest: async () => {
+          if (isHeld) await held;
+          return false;
+        },
+      });
+      const next = await startMcp(t, { name: 'next', tools: ['c'] });
+      await registry.register({ name: 'moving', url: old.url });
+      isHeld = true;
+      const requestCount = old.raw.requests.length;
+      const refresh = registry.refresh('moving');
+      await old.raw.request(requestCount);
+      await registry.replace('moving', { name: 'moving', url: next.url });
+      release();
+      t.match(await refresh, { error: /changed while it was being read/, toolsAdded: 0, toolsRemoved: 0 });
+      t.match(await registry.find('moving'), { url: next.url, serverInfo: { name: 'next' }, toolCount: 1 });
+      t.same(
+        (await toolsOf(registry, 'moving')).map(({ name }) => name),
+        ['c'],
+      );
+    });
+
     t.test('a removed server is gone, and its name is free', async (t) => {
       const { registry, changes } = await open(t, await optionsOf(t));
       const backend = await startMcp(t, { tools: ['add'] });

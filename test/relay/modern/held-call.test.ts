@@ -404,3 +404,18 @@ t.test('the end of an answer that nobody hears is reported once, however it ends
   }
   t.end();
 });
+
+t.test('a backend can ask a client of this era only for what a result can ask for', async (t) => {
+  const scene = new Scene(t);
+  const call = scene.begin();
+  for (const method of ['tasks/get', 'tasks/cancel', 'tools/call', 'ping', 'x/any', 'Elicitation/create', ''])
+    t.match(call?.ask(...question('x', method, '{}')), { code: -32603, message: /./ }, method);
+  const kinds = ['elicitation/create', 'sampling/createMessage', 'roots/list'];
+  const round = await roundOf(scene, call, ...kinds.map((method, at) => question(`x${at}`, method, '{}')));
+  const asked = Object.values(round.inputRequests ?? {}) as { readonly method: string }[];
+  t.same(
+    asked.map(({ method }) => method),
+    kinds,
+    'and of the others it hears nothing',
+  );
+});

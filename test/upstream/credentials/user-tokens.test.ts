@@ -123,9 +123,9 @@ class Scene {
     return [200, { access_token: `access-${number}`, refresh_token: `refresh-${number}`, ...expires }];
   }
 
-  wanted(subject = 'alice'): WantedGrant {
-    const key = userGrantKey(AUTH, TARGET, subject);
-    return { key, subject, origin: TARGET.origin, auth: AUTH, consent: CONSENT };
+  wanted(subject = 'alice', target = TARGET, auth = AUTH): WantedGrant {
+    const key = userGrantKey(auth, target, subject);
+    return { key, subject, origin: target.origin, auth, consent: CONSENT };
   }
 
   async grant(changes: Partial<UserGrant> = {}): Promise<void> {
@@ -283,6 +283,24 @@ t.test('a token that the backend refuses is replaced once in a while, and its re
   scene.nowMs += limits.tokenRenewalGapMs;
   one.refuse(scene.wanted(), next);
   t.same(await scene.read(), bearer(2));
+});
+
+t.test('a consent counts for its user, origin, path and what was asked for, and for nothing else', async (t) => {
+  const scene = await Scene.set(t, 1);
+  await scene.grant();
+  const [process] = scene.processes;
+  t.same(process?.read(scene.wanted()), bearer(0));
+  const others: Readonly<Record<string, WantedGrant>> = {
+    'another user': scene.wanted('bob'),
+    'another path of the origin': scene.wanted('alice', { ...TARGET, path: '/other' }),
+    'another query': scene.wanted('alice', { ...TARGET, path: '/mcp?tenant=2' }),
+    'another origin': scene.wanted('alice', { ...TARGET, origin: 'https://tools.example:8443' }),
+    'another issuer': scene.wanted('alice', TARGET, { ...AUTH, issuer: 'https://login.example' }),
+    'another client': scene.wanted('alice', TARGET, { ...AUTH, client_id: 'c' }),
+    'another scope': scene.wanted('alice', TARGET, { ...AUTH, scope: 'write' }),
+    'another resource': scene.wanted('alice', TARGET, { ...AUTH, resource: 'https://tools.example/mcp' }),
+  };
+  for (const [what, wanted] of Object.entries(others)) t.equal(process?.read(wanted), CONSENT, what);
 });
 
 t.test('a record that was moved to another key, or changed, opens for nobody', async (t) => {
