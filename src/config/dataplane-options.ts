@@ -103,6 +103,8 @@ export interface UpstreamOptions {
   readonly listCacheMs: number;
   /** How long a call waits for the next byte of its answer. */
   readonly callIdleTimeoutMs: number;
+  /** What happens to methods that MCP does not define. */
+  readonly unknownMethods: 'relay' | 'refuse';
   /** How long a client may take to answer a backend's request. */
   readonly clientAnswerTimeoutMs: number;
   /** Directory with one file per secret; `undefined`: backends that need one are unavailable. */

@@ -185,6 +185,7 @@ export function arrangeUpstream(values: Values): UpstreamOptions {
     listTimeoutMs: values['list-timeout'],
     listCacheMs: values['list-cache'],
     callIdleTimeoutMs: values['call-timeout'],
+    unknownMethods: values['unknown-methods'],
     clientAnswerTimeoutMs: values['client-answer-timeout'],
     secretsDirectory: values['secrets-directory'],
     secretKeys: values['secrets-key-file'] ?? [],

@@ -54,9 +54,20 @@ export const capabilityMembers: readonly CapabilityMember[] = [
   { name: 'logging', bit: capability.logging, flags: [] },
 ];
 
-/** A member of `capabilities.experimental`: a method of the same name belongs to the backend that declares it. */
-export interface ExperimentalCapability {
+/** MCP Apps: pages that belong to tools. */
+export const APPS_EXTENSION = 'io.modelcontextprotocol/ui';
+
+/** Extensions that end at the gateway, because they are about how its own clients or backends are authorized; tasks have a bit. */
+export const ENDED_EXTENSIONS: ReadonlySet<string> = new Set([
+  TASKS_EXTENSION,
+  'io.modelcontextprotocol/oauth-client-credentials',
+  'io.modelcontextprotocol/enterprise-managed-authorization',
+]);
+
+/** A member of `capabilities.experimental` or of `capabilities.extensions`, which may have methods of its own (relay/session/named.ts). */
+export interface NamedCapability {
   readonly name: string;
+  readonly isExtension?: true;
   /** As the backend wrote it: a JSON object. */
   readonly value: string;
 }
@@ -70,13 +81,28 @@ const RELAYED =
   capability.logging |
   LIST_CHANGES |
   capability.resourcesSubscribe |
-  TASK_CAPABILITIES |
-  capability.tasksExtension;
+  TASK_CAPABILITIES;
 
 const described = new Map<number, string>();
 
-/** The capabilities in the result of `initialize`, as JSON; serialized once for each combination that occurs. */
-export function capabilitiesJson(bits: number): string {
+/**
+ * The capabilities in the result of `initialize`, as JSON; serialized once for each combination of bits that occurs.
+ * @param extensions and `experimental` as JSON; `''` for none.
+ */
+export function capabilitiesJson(bits: number, extensions: string, experimental = ''): string {
+  const hasTasks = (bits & capability.tasksExtension) !== 0;
+  const others = extensions === '' ? [] : [extensions.slice(1, -1)];
+  const members = hasTasks ? [`"${TASKS_EXTENSION}":{}`, ...others] : others;
+  let json = bitsJson(bits & ~capability.tasksExtension);
+  if (members.length > 0) json = withMember(json, 'extensions', `{${members.join()}}`);
+  return experimental === '' ? json : withMember(json, 'experimental', experimental);
+}
+
+function withMember(object: string, name: string, value: string): string {
+  return `${object.slice(0, -1)}${object === '{}' ? '' : ','}"${name}":${value}}`;
+}
+
+function bitsJson(bits: number): string {
   const told = bits & RELAYED;
   let json = described.get(told);
   if (json === undefined) {
@@ -94,7 +120,6 @@ function describe(told: number): Record<string, object> {
     members[name] = Object.fromEntries(set.map((flag) => [flag.name, true]));
   }
   if ((told & capability.tasks) !== 0) members.tasks = describeTasks(told);
-  if ((told & capability.tasksExtension) !== 0) members.extensions = { [TASKS_EXTENSION]: {} };
   return members;
 }
 

@@ -2,7 +2,13 @@
 // matter are read in place, and the rest is not parsed, whatever its size. Cold path: once per upstream session.
 import type { Buffer } from 'node:buffer';
 import { limits } from '../shared/limits.js';
-import { capability, capabilityMembers, TASKS_EXTENSION, type ExperimentalCapability } from './capabilities.js';
+import {
+  capability,
+  capabilityMembers,
+  ENDED_EXTENSIONS,
+  TASKS_EXTENSION,
+  type NamedCapability,
+} from './capabilities.js';
 import {
   ABSENT,
   ESCAPE_BYTES_MAX,
@@ -19,7 +25,7 @@ export interface ServerSelf {
   /** As bits of `capability`. */
   readonly capabilities: number;
   /** `undefined` for none; entries beyond the number of bytes that a session keeps are left out. */
-  readonly experimental: readonly ExperimentalCapability[] | undefined;
+  readonly named: readonly NamedCapability[] | undefined;
   /** Also `undefined` when they are longer than a session keeps: a part of them could say the opposite. */
   readonly instructions: string | undefined;
 }
@@ -85,7 +91,7 @@ function versionOf(bytes: Buffer, node: number): string {
 function readSelf(bytes: Buffer, capabilities: number, instructions: number): ServerSelf {
   return {
     capabilities: readCapabilities(bytes, capabilities),
-    experimental: readExperimental(bytes, memberOf(bytes, capabilities, 'experimental')),
+    named: readNamed(bytes, capabilities),
     instructions: readInstructions(bytes, instructions),
   };
 }
@@ -120,10 +126,10 @@ function readTasks(bytes: Buffer, tasks: number): number {
 }
 
 /** Of two entries with one name, the first counts. Ignores entries that are not objects, or whose names are too long for a method. */
-function readExperimental(bytes: Buffer, node: number): readonly ExperimentalCapability[] | undefined {
-  if (!isObjectNode(node)) return undefined;
+function namedIn(bytes: Buffer, node: number): ReadonlyMap<string, string> {
   const byName = new Map<string, string>();
-  let bytesLeft = limits.experimentalBytesMax;
+  if (!isObjectNode(node)) return byName;
+  let bytesLeft = limits.namedCapabilityBytesMax;
   const past = scanner.next(node);
   for (let member = node + 1; member < past; member = scanner.next(member)) {
     const [keyStart, keyEnd] = [scanner.keyStart(member), scanner.keyEnd(member)];
@@ -134,7 +140,16 @@ function readExperimental(bytes: Buffer, node: number): readonly ExperimentalCap
     const name = stringValue(bytes, keyStart - 1, keyEnd + 1);
     if (!byName.has(name)) byName.set(name, bytes.toString('utf8', start, end));
   }
-  return byName.size === 0 ? undefined : Array.from(byName, ([name, value]) => ({ name, value }));
+  return byName;
+}
+
+function readNamed(bytes: Buffer, capabilities: number): readonly NamedCapability[] | undefined {
+  const experimental = namedIn(bytes, memberOf(bytes, capabilities, 'experimental'));
+  const extensions = namedIn(bytes, memberOf(bytes, capabilities, 'extensions'));
+  const named: NamedCapability[] = Array.from(experimental, ([name, value]) => ({ name, value }));
+  for (const [name, value] of extensions)
+    if (!ENDED_EXTENSIONS.has(name)) named.push({ name, value, isExtension: true });
+  return named.length === 0 ? undefined : named;
 }
 
 /** MCP's schema has objects here, its text speaks of booleans. */

@@ -39,6 +39,13 @@ export const KNOWN_NAMES = [
   'notifications/roots/list_changed',
 ] as const;
 
+const knownNames: ReadonlySet<string> = new Set(KNOWN_NAMES);
+
+/** Whether MCP itself defines the method, in whatever version. Cold path. */
+export function isMcpMethod(method: string): boolean {
+  return knownNames.has(method);
+}
+
 const namesByLength: string[][] = [];
 for (const name of KNOWN_NAMES) (namesByLength[name.length] ??= []).push(name);
 

@@ -52,6 +52,7 @@ export function createUpstreamContext(
     nowMs,
     onChanged: (backend, method) => merger.onChanged(backend, listsChangedBy(method)),
     onToolsLeftOut: (backend, tools) => log.onToolsLeftOut(backend, tools),
+    onExtensionsDiffering: (virtualHost, extensions) => log.onExtensionsDiffering(virtualHost, extensions),
     onAvailable: (backend) => log.onAvailable(backend),
     onUnavailable: (backend, fault) => {
       lastFaults.note(backend, fault, 'opening');

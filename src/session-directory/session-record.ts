@@ -34,6 +34,7 @@ export interface UpstreamRecord {
   readonly capabilities: number;
   /** Names of other capabilities that the backend declared; absent if none, or if an earlier version wrote the record. */
   readonly experimental?: readonly string[] | undefined;
+  readonly extensions?: readonly string[] | undefined;
 }
 
 /** Latin-1 maps each byte to one character, so every byte survives JSON. */

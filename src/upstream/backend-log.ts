@@ -2,7 +2,7 @@
 // line for each session would bury everything else.
 import type { Logger } from '../shared/logger.js';
 import { limits } from '../shared/limits.js';
-import type { CompiledBackend } from '../user-config/compiled-config.js';
+import type { CompiledBackend, CompiledVirtualHost } from '../user-config/compiled-config.js';
 import { loggedReason, type UpstreamFault } from './http/upstream-fault.js';
 
 export class BackendLog {
@@ -12,6 +12,9 @@ export class BackendLog {
 
   /** The left-out tools that were last logged for each backend. */
   readonly #leftOut = new WeakMap<CompiledBackend, string>();
+
+  /** Virtual hosts whose differing extensions have been logged. */
+  readonly #differing = new WeakSet<CompiledVirtualHost>();
 
   /** Why an origin can never be reached as configured, as it was logged. */
   readonly #obstacles = new Set<string>();
@@ -44,6 +47,13 @@ export class BackendLog {
     if (this.#leftOut.get(backend) === text) return;
     this.#leftOut.set(backend, text);
     this.#logger.warn({ backend: backend.name, tools }, 'tools omitted from a list: their x-mcp-header is invalid');
+  }
+
+  onExtensionsDiffering(virtualHost: CompiledVirtualHost, extensions: readonly string[]): void {
+    if (this.#differing.has(virtualHost)) return;
+    this.#differing.add(virtualHost);
+    const meaning = 'backends declare different settings of extensions: clients get those of the first backend by name';
+    this.#logger.warn({ virtualHost: virtualHost.id, extensions }, meaning);
   }
 
   /** Logged once for all configs that name the origin: it cannot become reachable while this process runs. */

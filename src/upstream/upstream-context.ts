@@ -1,5 +1,5 @@
 // What all upstream sessions of a relay share.
-import type { CompiledBackend } from '../user-config/compiled-config.js';
+import type { CompiledBackend, CompiledVirtualHost } from '../user-config/compiled-config.js';
 import type { UpstreamOptions } from '../config/dataplane-options.js';
 import type { DeadlineWheel } from '../shared/deadline-wheel.js';
 import type { MessageMemory } from '../shared/message-memory.js';
@@ -33,6 +33,8 @@ export interface UpstreamContext {
   readonly onChanged?: ((backend: CompiledBackend, method: string) => void) | undefined;
   /** For the log: tools of a backend are left out of a list, each with the reason. */
   readonly onToolsLeftOut?: (backend: CompiledBackend, tools: readonly string[]) => void;
+  /** For the log: backends of a virtual host give different settings to these extensions. */
+  readonly onExtensionsDiffering?: (virtualHost: CompiledVirtualHost, extensions: readonly string[]) => void;
   /** For the log: opening a session with a backend succeeded, or failed. */
   onAvailable(backend: CompiledBackend): void;
   onUnavailable(backend: CompiledBackend, fault: UpstreamFault): void;

@@ -64,6 +64,7 @@ const plainOptions: readonly (readonly [string, string, (options: DataplaneOptio
   ['upstream-connection-mode', 'plain-text-or-tls', (options) => options.upstream.mode, 'plain-text-or-tls'],
   ['connect-timeout', '1s', (options) => options.upstream.connectTimeoutMs, 1_000],
   ['initialize-timeout', '2s', (options) => options.upstream.initializeTimeoutMs, 2_000],
+  ['unknown-methods', 'refuse', (options) => options.upstream.unknownMethods, 'refuse'],
   ['initialize-patience', '3s', (options) => options.upstream.initializePatienceMs, 3_000],
   ['list-timeout', '3s', (options) => options.upstream.listTimeoutMs, 3_000],
   ['list-cache', '30s', (options) => options.upstream.listCacheMs, 30_000],

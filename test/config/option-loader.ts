@@ -63,6 +63,7 @@ export function commonDefaults(memoryBytes: number, mode: 'tls-only' | 'plain-te
       listCacheMs: 0,
       callIdleTimeoutMs: 300_000,
       authorities: undefined,
+      unknownMethods: 'relay',
       clientAnswerTimeoutMs: 600_000,
       secretsDirectory: undefined,
       secretKeys: [],

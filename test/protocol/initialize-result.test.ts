@@ -15,7 +15,7 @@ t.test('the members that matter are found among others', async (t) => {
   t.same(read(result), {
     protocolVersion: '2025-06-18',
     capabilities: capability.tools,
-    experimental: undefined,
+    named: undefined,
     instructions: 'a\nb',
   });
 });
@@ -53,7 +53,7 @@ t.test('instructions are bounded in characters; those that are too long or occur
 
 t.test('experimental capabilities are kept as written, by name, as many as fit', async (t) => {
   const declared = (experimental: string): unknown =>
-    read(`{${VERSION},"capabilities":{"experimental":${experimental}}}`)?.experimental;
+    read(`{${VERSION},"capabilities":{"experimental":${experimental}}}`)?.named;
   t.same(declared('{"a\\u002fb": { "c":[{"d":[1.0]}] } ,"__proto__":{},"e":{}}'), [
     { name: 'a/b', value: '{ "c":[{"d":[1.0]}] }' },
     { name: '__proto__', value: '{}' },
@@ -64,7 +64,7 @@ t.test('experimental capabilities are kept as written, by name, as many as fit',
     t.equal(declared(none), undefined, none);
   const name = 'x'.repeat(limits.methodNameBytesMax);
   t.same(declared(`{"${name}":{},"${name}x":{}}`), [{ name, value: '{}' }], 'as long as a method');
-  const longest = `{"x":"${'x'.repeat(limits.experimentalBytesMax - '{"x":""}a'.length)}"}`;
+  const longest = `{"x":"${'x'.repeat(limits.namedCapabilityBytesMax - '{"x":""}a'.length)}"}`;
   t.same(declared(`{"a":${longest},"b":{}}`), [{ name: 'a', value: longest }], 'as many bytes as may be');
   t.equal(declared(`{"ab":${longest},"b":{}}`), undefined);
   t.equal(read(`{${VERSION},"capabilities":{"experimental":{${'"a":{},'.repeat(100_000)}"b":{}}}}`)?.capabilities, 0);

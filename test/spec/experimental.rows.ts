@@ -1,11 +1,13 @@
 // Methods that MCP does not have: a method that is named like an experimental capability of exactly one backend goes to that
-// backend, byte for byte; every other is "method not found".
+// backend, byte for byte, and so is one in the name of an extension that exactly one backend declares; every other is "method not found".
 import t from 'tap';
 import { limits } from '../../src/shared/limits.js';
 import { backendFor, forEachDeployment, type Deployment } from '../support/deployment.js';
 import { memberText } from '../support/json-text.js';
 import type { McpBackend } from '../support/mcp-backend.js';
 import { answerText, rpc, type McpSession } from '../support/mcp-caller.js';
+import { modernBackendFor } from '../support/modern-backend.js';
+import { ask } from '../support/modern-caller.js';
 import type { ReceivedRequest } from '../support/raw-backend.js';
 
 const METHOD = 'acme/paint';
@@ -121,7 +123,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
   });
 
   await t.test('without a session, or declared otherwise: method not found', async (t) => {
-    const long = 'x'.repeat(limits.experimentalBytesMax);
+    const long = 'x'.repeat(limits.namedCapabilityBytesMax);
     for (const experimental of [
       '[]',
       'null',
@@ -141,4 +143,64 @@ await forEachDeployment(t, {}, async (t, deployment) => {
       t.match(alone.json(), { id: 5, error: { code: -32601 } });
     }
   });
+
+  await t.test(
+    'clients of both eras are told the extensions of all backends, with the first one’s settings',
+    async (t) => {
+      const apps = 'io.modelcontextprotocol/ui';
+      const tasks = { 'io.modelcontextprotocol/tasks': {}, 'io.modelcontextprotocol/oauth-client-credentials': {} };
+      const one = await backendFor(t, {
+        capabilities: { tools: {}, extensions: { [apps]: { mimeTypes: ['text/html;profile=mcp-app'] }, ...tasks } },
+      });
+      const two = await modernBackendFor(t, {
+        capabilities: { tools: {}, extensions: { [apps]: { mimeTypes: [] }, 'com.example/b': { x: 1 } } },
+      });
+      // The settings are those of the first backend by name, whatever their order in the config; an allow-list hides no extension.
+      const caller = await deployment.caller({
+        two: { url: two.url, allowed_tool_names: ['x'] },
+        one: { url: one.url },
+      });
+      const wanted = { [apps]: { mimeTypes: ['text/html;profile=mcp-app'] }, 'com.example/b': { x: 1 } };
+      const session = await caller.openSession();
+      const { capabilities } = rpc(session.opening).result as { capabilities: { extensions: object } };
+      t.same(capabilities.extensions, wanted, 'with a session');
+      const discovered = rpc(await ask(caller, 'server/discover')).result as { capabilities: { extensions: object } };
+      t.same(discovered.capabilities.extensions, wanted, 'without a session');
+    },
+  );
+
+  await t.test(
+    'a method of an extension goes to the only backend that declares the extension, in both eras',
+    async (t) => {
+      const methods = { 'com.example/b/paint': () => ({ by: 'full' }), 'b/paint': () => ({ by: 'short' }) };
+      const extensions = { 'com.example/b': {}, 'com.example/resources': {} };
+      const one = await backendFor(t, { capabilities: { tools: {}, extensions }, methods });
+      const two = await backendFor(t, { capabilities: { tools: {}, extensions: { 'com.example/bb': {} } } });
+      const caller = await deployment.caller({ one: { url: one.url }, two: { url: two.url } });
+      const session = await caller.openSession();
+      for (const [method, by] of [
+        ['com.example/b/paint', 'full'],
+        ['b/paint', 'short'],
+      ] as const) {
+        t.match(rpc(await session.send(requestText(method))), { id: 5, result: { by } }, method);
+        t.match(rpc(await ask(caller, method)), { id: 7, result: { by } }, `${method} without a session`);
+      }
+      for (const method of ['com.example/bpaint', 'c/paint', 'paint', 'b'])
+        t.match(rpc(await session.send(requestText(method))), { error: { code: -32601 } }, method);
+      // MCP's own methods are never such methods: their URIs and names would pass unchecked.
+      const unknown = await ask(caller, 'resources/subscribe', { params: '"uri":"x:y"' });
+      t.match([unknown.status, rpc(unknown)], [404, { error: { code: -32601 } }]);
+      const twin = await backendFor(t, { capabilities: { tools: {}, extensions }, methods });
+      const limited = { allowed_tool_names: ['x'] };
+      for (const [what, backends] of [
+        ['two backends', { one: { url: one.url }, two: { url: twin.url } }],
+        ['an allow-list', { one: { url: one.url, ...limited } }],
+      ] as const) {
+        const other = await deployment.caller(backends);
+        t.match(rpc(await (await other.openSession()).send(requestText('b/paint'))), { error: { code: -32601 } }, what);
+        t.match(rpc(await ask(other, 'b/paint')), { error: { code: -32601 } }, `${what}, without a session`);
+      }
+      t.equal(one.requestsOf('b/paint').length, 2);
+    },
+  );
 });

@@ -8,6 +8,7 @@ export const upstreamOptions: UpstreamOptions = {
   initializePatienceMs: 1_000,
   listTimeoutMs: 30_000,
   listCacheMs: 0,
+  unknownMethods: 'relay',
   callIdleTimeoutMs: 300_000,
   clientAnswerTimeoutMs: 600_000,
   secretsDirectory: undefined,

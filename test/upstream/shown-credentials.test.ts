@@ -16,7 +16,7 @@ const RECORD = {
   sessionId: 'S-1',
   protocolVersion: '2025-11-25',
   capabilities: 0,
-  experimental: undefined,
+  named: undefined,
   instructions: undefined,
 } as const;
 

@@ -126,6 +126,13 @@ export const upstreamOptions = {
     fallback: '300s',
     parse: values.duration({ minMs: 1 }),
   },
+  'unknown-methods': {
+    placeholder: '<mode>',
+    meaning:
+      'what happens to methods that MCP does not define: relay sends one to the only backend that declares it, or its extension; refuse answers "method not found"',
+    fallback: 'relay',
+    parse: values.oneOf('relay', 'refuse'),
+  },
   'client-answer-timeout': {
     placeholder: '<duration>',
     meaning: 'how long a client may take to answer a request that a backend sends it during a call',

@@ -7,6 +7,7 @@ import {
   type ClientMessage,
   type ClientReading,
 } from '../../protocol/json-rpc.js';
+import { isMcpMethod } from '../../protocol/method-name.js';
 import type { ModernEnvelope } from '../../protocol/modern-envelope.js';
 import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
@@ -19,7 +20,7 @@ import { answerBatch } from './batch.js';
 import type { Caller } from '../exchange/caller.js';
 import { onClientNotice } from './client-notices.js';
 import type { Exchange } from '../exchange/exchange.js';
-import { backendOfMethod, unheardBackends } from '../session/experimental.js';
+import { backendOfMethod, unheardBackends } from '../session/named.js';
 import { answerToolError, findTools, readQuestion } from '../lists/find-tools.js';
 import { Gate } from '../request/gate.js';
 import { ListInFlight, listAll } from '../lists/listing.js';
@@ -134,7 +135,7 @@ export class Dispatcher {
         this.#setLogLevel(caller, session, exchange, message);
         break;
       default:
-        this.#relayExperimental(caller, session, exchange, message);
+        this.relayNamed(caller, session, exchange, message, LEGACY_FORM);
     }
   }
 
@@ -153,31 +154,46 @@ export class Dispatcher {
   }
 
   /** Relays a method that MCP does not define to the backend that declares it; unopened backends are opened first. */
-  #relayExperimental({ virtualHost }: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
-    const backends = unheardBackends(session.upstreams, virtualHost);
-    if (backends.size === 0 || backendOfMethod(session.upstreams, virtualHost, message.method) !== undefined) {
-      this.#relayUnknown(virtualHost, session, exchange, message);
+  relayNamed(
+    { virtualHost }: Caller,
+    session: Session,
+    exchange: Exchange,
+    message: ClientMessage,
+    form: RequestForm,
+  ): void {
+    const { upstreams, identity } = session;
+    const { method } = message;
+    const backends = unheardBackends(upstreams, virtualHost);
+    const isKnown = backendOfMethod(upstreams, virtualHost, method, identity.era) !== undefined;
+    if (backends.size === 0 || isKnown || isMcpMethod(method) || this.#context.options.unknownMethods === 'refuse') {
+      this.#relayUnknown(virtualHost, session, exchange, message, form);
       return;
     }
     const id = idSpanOf(exchange, message);
     if (!hasRoom(session, exchange, id)) return;
     const search = new MethodSearch(this.#context, { session, exchange, id, backends }, () =>
       // The session's config may have changed by now.
-      this.#relayUnknown(session.virtualHost ?? virtualHost, session, exchange, message),
+      this.#relayUnknown(session.virtualHost ?? virtualHost, session, exchange, message, form),
     );
     search.start();
   }
 
-  #relayUnknown(virtualHost: CompiledVirtualHost, session: Session, exchange: Exchange, message: ClientMessage): void {
+  #relayUnknown(
+    virtualHost: CompiledVirtualHost,
+    session: Session,
+    exchange: Exchange,
+    message: ClientMessage,
+    form: RequestForm,
+  ): void {
     const { method } = message;
-    const backend = backendOfMethod(session.upstreams, virtualHost, method);
-    if (backend === undefined) {
+    const backend = backendOfMethod(session.upstreams, virtualHost, method, session.identity.era);
+    if (backend === undefined || this.#context.options.unknownMethods === 'refuse') {
       exchange.watcher?.onIdentified(method, '', '');
-      answerError(exchange, idSpanOf(exchange, message), rpcErrors.methodNotFound(method));
+      answerOwnError(exchange, idSpanOf(exchange, message), rpcErrors.methodNotFound(method), form);
     } else {
       const outgoing = { body: exchange.request.body };
       const target: Target = { backend, outgoing, bareName: '', gate: undefined, uriPlaces: 0, taskPlaces: 0 };
-      this.#relayTo(target, UNNAMED, session, exchange, message, LEGACY_FORM);
+      this.#relayTo(target, UNNAMED, session, exchange, message, form);
     }
   }
 

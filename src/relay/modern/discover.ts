@@ -56,19 +56,20 @@ export function discover(context: UpstreamContext, plan: DiscoverPlan): void {
   openUpstreams(context, session, virtualHost, exchange, (unavailable) => {
     if (!work.isLinked) return;
     session.finish(work);
-    answer(exchange, resultMessage(id, discoverResult(plan, unavailable)));
+    answer(exchange, resultMessage(id, discoverResult(context, plan, unavailable)));
   });
 }
 
 function discoverResult(
+  context: UpstreamContext,
   { session, virtualHost, eras }: DiscoverPlan,
   unavailable: readonly UnavailableBackend[],
 ): string {
-  const { capabilities, instructionsMember } = mergeGreetings(session, virtualHost, unavailable);
+  const { capabilities, extensions, instructionsMember } = mergeGreetings(context, session, virtualHost, unavailable);
   const members = [
     '"resultType":"complete"',
     `"supportedVersions":${JSON.stringify(supportedVersions(eras))}`,
-    `"capabilities":${capabilitiesJson(capabilities & RELAYED)}`,
+    `"capabilities":${capabilitiesJson(capabilities & RELAYED, extensions)}`,
     // Not cacheable: the result is as old as the upstream sessions, and differs between callers (M19, M30).
     '"ttlMs":0,"cacheScope":"private"',
     `"_meta":${JSON.stringify({ ...RESULT_META, ...unavailableMeta(unavailable)._meta })}`,

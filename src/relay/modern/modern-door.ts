@@ -5,6 +5,7 @@ import { isString } from '../../protocol/json-member.js';
 import { readMember } from '../../protocol/json-member-text.js';
 import type { ClientMessage } from '../../protocol/json-rpc.js';
 import { listKindOf } from '../../protocol/list-kinds.js';
+import { isMcpMethod } from '../../protocol/method-name.js';
 import type { ModernEnvelope } from '../../protocol/modern-envelope.js';
 import { MODERN_PROTOCOL_VERSION } from '../../protocol/protocol-versions.js';
 import { rpcCodes } from '../../shared/refusals.js';
@@ -158,6 +159,7 @@ export class ModernDoor {
     if (kind !== undefined) dispatcher.list(kind, obeying, lease, exchange, message, form);
     else if (isModernTarget(method))
       dispatcher.relayRequest(method, obeying, lease, exchange, message, form, isWrapped);
+    else dispatcher.relayNamed(obeying, lease, exchange, message, form);
   }
 }
 
@@ -177,7 +179,7 @@ function errorOf(exchange: Exchange, message: ClientMessage, envelope: ModernEnv
     return rpcErrors.versionUnsupported(versionIn(body, envelope), MODERN_VERSIONS);
   const mismatch = mirrorFault(body, message, mirror);
   if (mismatch !== undefined) return rpcErrors.headerMismatch(mismatch);
-  if (!isModernMethod(message.method)) return rpcErrors.methodNotFound(message.method);
+  if (!isModernMethod(message.method) && isMcpMethod(message.method)) return rpcErrors.methodNotFound(message.method);
   return isTaskMethod(message.method) && !declaresTasks(body, envelope)
     ? rpcErrors.capabilityMissing(TASKS_REQUIRED)
     : undefined;

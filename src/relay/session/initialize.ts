@@ -12,7 +12,7 @@ import type { CompiledBackend, CompiledVirtualHost } from '../../user-config/com
 import { backendTurns } from '../in-flight/turns.js';
 import type { ClientIntroduction } from '../../upstream/session/client-introduction.js';
 import type { Exchange } from '../exchange/exchange.js';
-import { experimentalJson } from './experimental.js';
+import { experimentalJson, mergeExtensions } from './named.js';
 import { metadataFor } from '../exchange/passthrough.js';
 import type { Session } from './session.js';
 import { missingBackend, unavailableMeta, type UnavailableBackend } from '../message/unavailable.js';
@@ -119,11 +119,14 @@ export function openUpstreams(
 export interface MergedGreeting {
   /** Bits of `capability`. */
   readonly capabilities: number;
+  /** As JSON; `''` for none. */
+  readonly extensions: string;
   /** JSON, with a comma before it; `''` for none. */
   readonly instructionsMember: string;
 }
 
 export function mergeGreetings(
+  context: UpstreamContext,
   session: Session,
   virtualHost: CompiledVirtualHost,
   unavailable: readonly UnavailableBackend[],
@@ -139,29 +142,28 @@ export function mergeGreetings(
   }
   // Most backends have no instructions, and then opening a session should cost nothing extra.
   const said = instructions.length === 0 ? '' : `,"instructions":${JSON.stringify(instructions.join('\n\n'))}`;
-  return { capabilities, instructionsMember: said };
+  const { json: extensions, differing } = mergeExtensions(session.upstreams, virtualHost);
+  if (differing.length > 0) context.onExtensionsDiffering?.(virtualHost, differing);
+  return { capabilities, extensions, instructionsMember: said };
 }
 
 /** The `initialize` result for the caller, as JSON. */
 export function initializeResult(
+  context: UpstreamContext,
   session: Session,
   virtualHost: CompiledVirtualHost,
   protocolVersion: string,
   unavailable: readonly UnavailableBackend[],
 ): string {
-  const { capabilities, instructionsMember } = mergeGreetings(session, virtualHost, unavailable);
+  const { capabilities, extensions, instructionsMember } = mergeGreetings(context, session, virtualHost, unavailable);
   const meta = unavailable.length === 0 ? '' : `,"_meta":${JSON.stringify(unavailableMeta(unavailable)._meta)}`;
   // The union of what the backends declare, cut to what is relayed (decisions 2.4).
-  const told = withExperimental(
-    capabilitiesJson(capabilities & ~capability.tasksExtension),
+  const told = capabilitiesJson(
+    capabilities & ~capability.tasksExtension,
+    extensions,
     experimentalJson(session.upstreams, virtualHost),
   );
   return `{"protocolVersion":"${protocolVersion}","capabilities":${told},"serverInfo":${SERVER_INFO}${instructionsMember}${meta}}`;
-}
-
-function withExperimental(capabilities: string, experimental: string): string {
-  if (experimental === '') return capabilities;
-  return `${capabilities.slice(0, -1)}${capabilities === '{}' ? '' : ','}"experimental":${experimental}}`;
 }
 
 const SERVER_INFO = JSON.stringify({ name: 'switchyard', version: PROGRAM_VERSION });

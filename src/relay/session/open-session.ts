@@ -41,7 +41,7 @@ export function openSession(
   session.applyConfig(virtualHost, exchange.request);
   account.requests.take(1);
   openUpstreams(context, session, virtualHost, exchange, (unavailable) => {
-    const result = initializeResult(session, virtualHost, params.protocolVersion, unavailable);
+    const result = initializeResult(context, session, virtualHost, params.protocolVersion, unavailable);
     const end = (): void => {
       account.requests.give(1);
       // A caller that went away never learns the id: nobody could use or end the session.

@@ -30,8 +30,11 @@ export const backendLimits = {
   introductionsKnownMax: 256,
   /** an introduction (`clientInfo` and `capabilities`) that sessions may share → each session has its own copy */
   introductionSharedBytesMax: 2 * KIB,
-  /** experimental capabilities that a backend declares, names and values, which each session keeps → those beyond it are left out */
-  experimentalBytesMax: KIB,
+  /**
+   * experimental capabilities, and extensions, that a backend declares, names and values, which each session keeps → those beyond it are
+   * left out
+   */
+  namedCapabilityBytesMax: KIB,
   /** a backend's `instructions`, which each session keeps → they are left out */
   instructionsCharsMax: 32 * KIB,
   /** time that a call goes on, and holds a connection, after its caller has gone → the backend is notified, and the call ends */

@@ -1,16 +1,16 @@
 // What an upstream session keeps of its backend's statements at its opening, as far as the session memory has room for the texts.
 // Capabilities are kept longer than the record: a request that relies on them is what opens the session again.
-import type { ExperimentalCapability } from '../../protocol/capabilities.js';
+import type { NamedCapability } from '../../protocol/capabilities.js';
 import type { UpstreamSessionRecord, WordMemory } from './upstream-session-record.js';
 
 export class KeptRecord {
   readonly #memory: WordMemory;
   #record: UpstreamSessionRecord | undefined;
   #capabilities: number | undefined;
-  #experimental: readonly ExperimentalCapability[] | undefined;
-  /** The counted bytes of the record's instructions, and of the experimental capabilities. */
+  #named: readonly NamedCapability[] | undefined;
+  /** The counted bytes of the record's instructions, and of the named capabilities. */
   #instructionBytes = 0;
-  #experimentalBytes = 0;
+  #namedBytes = 0;
 
   constructor(memory: WordMemory) {
     this.#memory = memory;
@@ -26,27 +26,27 @@ export class KeptRecord {
     return this.#capabilities;
   }
 
-  /** The same for capabilities with methods outside MCP. */
-  get experimental(): readonly ExperimentalCapability[] | undefined {
-    return this.#experimental;
+  /** The same for experimental capabilities and extensions. */
+  get named(): readonly NamedCapability[] | undefined {
+    return this.#named;
   }
 
   /** Keeps a record after the previous one was dropped. */
   keep(record: UpstreamSessionRecord): void {
-    const { instructions, experimental, capabilities } = record;
+    const { instructions, named, capabilities } = record;
     this.#capabilities = capabilities;
-    this.#keepExperimental(experimental);
+    this.#keepNamed(named);
     this.#record = record;
-    if (instructions === undefined && experimental === this.#experimental) return;
+    if (instructions === undefined && named === this.#named) return;
     const bytes = instructions === undefined ? undefined : this.#memory.tryKeepText(instructions);
     this.#instructionBytes = bytes ?? 0;
     const kept = bytes === undefined ? undefined : instructions;
-    this.#record = { ...record, instructions: kept, experimental: this.#experimental };
+    this.#record = { ...record, instructions: kept, named: this.#named };
   }
 
   /** Whether the record says the same about the backend as what is kept; instructions are passed on only once, and do not count. */
-  says({ capabilities, experimental }: UpstreamSessionRecord): boolean {
-    return capabilities === this.#capabilities && wordsOf(experimental) === wordsOf(this.#experimental);
+  says({ capabilities, named }: UpstreamSessionRecord): boolean {
+    return capabilities === this.#capabilities && wordsOf(named) === wordsOf(this.#named);
   }
 
   /** The session is no longer open. */
@@ -59,18 +59,18 @@ export class KeptRecord {
   /** The session will not be opened again. */
   dropAll(): void {
     this.drop();
-    this.#keepExperimental(undefined);
+    this.#keepNamed(undefined);
   }
 
-  #keepExperimental(experimental: readonly ExperimentalCapability[] | undefined): void {
-    this.#memory.drop(this.#experimentalBytes);
-    const words = wordsOf(experimental);
+  #keepNamed(named: readonly NamedCapability[] | undefined): void {
+    this.#memory.drop(this.#namedBytes);
+    const words = wordsOf(named);
     const bytes = words === undefined ? 0 : this.#memory.tryKeepText(words);
-    this.#experimental = bytes === undefined ? undefined : experimental;
-    this.#experimentalBytes = bytes ?? 0;
+    this.#named = bytes === undefined ? undefined : named;
+    this.#namedBytes = bytes ?? 0;
   }
 }
 
-function wordsOf(experimental: readonly ExperimentalCapability[] | undefined): string | undefined {
-  return experimental?.map(({ name, value }) => name + value).join('');
+function wordsOf(named: readonly NamedCapability[] | undefined): string | undefined {
+  return named?.map(({ name, value }) => name + value).join('');
 }

@@ -101,12 +101,12 @@ class Discovery implements Handshake, RequestHandler {
     const result = readDiscoverResult(body);
     if (result === undefined) this.#handler.onFault(upstreamFault('answer-invalid'), true);
     else if (result.supportedVersions.includes(MODERN_PROTOCOL_VERSION)) {
-      const { experimental, instructions } = result;
+      const { named, instructions } = result;
       // Tasks are an extension in this era, different from the tasks that clients with sessions know.
       const capabilities = result.capabilities & ~TASK_CAPABILITIES;
       const form = { era: 'modern', sessionId: '', protocolVersion: MODERN_PROTOCOL_VERSION } as const;
       this.#handler.onOpen({
-        record: { ...form, capabilities, experimental, instructions },
+        record: { ...form, capabilities, named, instructions },
         headers: this.#headers,
         speaksLegacy: result.supportedVersions.some((version) => PROTOCOL_VERSIONS.has(version)),
       });

@@ -1,5 +1,5 @@
 // Plain data about an open upstream session, for the code that uses it and for the session's record.
-import type { ExperimentalCapability } from '../../protocol/capabilities.js';
+import type { NamedCapability } from '../../protocol/capabilities.js';
 import type { Era } from '../../protocol/protocol-versions.js';
 
 /** What is stored about an open upstream session: all that another process needs to continue it. */
@@ -12,8 +12,8 @@ export interface UpstreamSessionRecord {
   readonly protocolVersion: string;
   /** The capabilities that the backend declared, as bits of `capability`. */
   readonly capabilities: number;
-  /** The experimental capabilities it declared that have methods of their own; `undefined` for none. */
-  readonly experimental: readonly ExperimentalCapability[] | undefined;
+  /** The experimental capabilities and extensions that it declared; `undefined` for none. */
+  readonly named: readonly NamedCapability[] | undefined;
   /** Passed to the client with the session's `initialize`; `undefined` where another process opened the session. */
   readonly instructions: string | undefined;
 }

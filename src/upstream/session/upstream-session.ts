@@ -3,7 +3,7 @@
 import type { CompiledBackend } from '../../user-config/compiled-config.js';
 import { isLimited, mayHaveTasks } from '../../user-config/list-rules.js';
 import type { Era } from '../../protocol/protocol-versions.js';
-import { ANY_TASKS, type ExperimentalCapability } from '../../protocol/capabilities.js';
+import { ANY_TASKS, type NamedCapability } from '../../protocol/capabilities.js';
 import type { BackendMessage } from '../../protocol/json-rpc.js';
 import { limits } from '../../shared/limits.js';
 import { hashOfShown, type ClientIntroduction } from './client-introduction.js';
@@ -24,7 +24,7 @@ import { RepeatedNotice } from './repeated-notice.js';
 import type { UpstreamSessionRecord, WordMemory } from './upstream-session-record.js';
 import type { RequestMetadata } from '../http/request-metadata.js';
 
-const NONE: readonly ExperimentalCapability[] = [];
+const NONE: readonly NamedCapability[] = [];
 const NO_HEADERS: readonly string[] = [];
 
 export class UpstreamSession extends UpstreamOpening {
@@ -72,12 +72,12 @@ export class UpstreamSession extends UpstreamOpening {
   }
 
   /**
-   * The experimental capabilities that the backend declared when it was last opened. None where the config hides any of the backend's items
-   * from callers: what a method outside the lists can reach is unknown.
+   * The extensions and experimental capabilities that the backend declared when it was last opened. The latter are nothing but methods: none
+   * where the config hides any of the backend's items from callers, as what a method outside the lists can reach is unknown.
    */
-  get experimental(): readonly ExperimentalCapability[] {
-    const { experimental } = this.#kept;
-    return experimental === undefined || isLimited(this.backend) ? NONE : experimental;
+  get named(): readonly NamedCapability[] {
+    const { named = NONE } = this.#kept;
+    return isLimited(this.backend) ? named.filter(({ isExtension }) => isExtension) : named;
   }
 
   /** Whether the backend declares this bit of `capability`. */

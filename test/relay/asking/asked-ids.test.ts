@@ -23,7 +23,7 @@ function upstreamOf(t: Test, name: string, sessionId: string): UpstreamSession {
     sessionId,
     protocolVersion: '2025-11-25',
     capabilities: 0,
-    experimental: undefined,
+    named: undefined,
     instructions: undefined,
   });
   return upstream;

@@ -147,7 +147,7 @@ t.test('the handshake: what is sent, and what is kept of the answer', async (t) 
     sessionId: 'S-1',
     protocolVersion: '2025-06-18',
     capabilities: 1,
-    experimental: undefined,
+    named: undefined,
     instructions: 'Be kind.',
   });
 });
@@ -568,10 +568,10 @@ t.test('experimental capabilities count until they are declared again, or the se
     scene.wait();
     scene.handshake('S-1', { capabilities: { experimental }, instructions });
   };
-  const names = (): string[] => scene.session.experimental.map(({ name }) => name);
+  const names = (): string[] => scene.session.named.map(({ name }) => name);
   t.same(names(), []);
   open({ 'a/b': { c: 1 } }, 'use with care');
-  t.same(scene.session.experimental, [{ name: 'a/b', value: '{"c":1}' }]);
+  t.same(scene.session.named, [{ name: 'a/b', value: '{"c":1}' }]);
   t.equal(keptBytes, 'a/b{"c":1}'.length + 'use with care'.length);
   scene.session.markLost(scene.session.record);
   t.same(names(), ['a/b'], 'whose it is stays known');
@@ -582,7 +582,7 @@ t.test('experimental capabilities count until they are declared again, or the se
   scene.session.markLost(scene.session.record);
   bytesMax = 0;
   open({ 'f/g': {} });
-  t.same([scene.session.state, names(), scene.session.record?.experimental, keptBytes], ['open', [], undefined, 0]);
+  t.same([scene.session.state, names(), scene.session.record?.named, keptBytes], ['open', [], undefined, 0]);
   scene.session.markLost(scene.session.record);
   bytesMax = Infinity;
   open({ 'h/i': {} });

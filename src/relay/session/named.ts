@@ -1,0 +1,90 @@
+// What backends declare by names that MCP does not define, experimental capabilities and extensions, and the methods that come with it.
+// Nothing in the messages of such methods is rewritten, since their contents are unknown. Cold path.
+import type { NamedCapability } from '../../protocol/capabilities.js';
+import { isMcpMethod } from '../../protocol/method-name.js';
+import type { Era } from '../../protocol/protocol-versions.js';
+import type { CompiledBackend, CompiledVirtualHost } from '../../user-config/compiled-config.js';
+import { isLimited } from '../../user-config/list-rules.js';
+import type { SessionUpstreams } from './session-upstreams.js';
+
+type Upstreams = Pick<SessionUpstreams, 'used'>;
+
+/**
+ * The only backend that has the method, as far as is known; `undefined` if none or several have it. None of MCP's own methods, and none of
+ * a backend whose config hides any of its items: what a method outside the lists can reach is unknown.
+ * @param era of the caller: in the modern era there are no experimental methods.
+ */
+export function backendOfMethod(
+  upstreams: Upstreams,
+  { backends }: CompiledVirtualHost,
+  method: string,
+  era: Era,
+): CompiledBackend | undefined {
+  if (isMcpMethod(method)) return undefined;
+  let found: CompiledBackend | undefined;
+  for (const backend of backends.values()) {
+    if (isLimited(backend) || !namedOf(upstreams, backend).some((named) => hasMethod(named, method, era))) continue;
+    if (found !== undefined) return undefined;
+    found = backend;
+  }
+  return found;
+}
+
+/** An experimental capability is a method. The methods of an extension `a.example/b` begin with this name, or with `b`. */
+function hasMethod({ name, isExtension }: NamedCapability, method: string, era: Era): boolean {
+  if (!isExtension) return era === 'legacy' && name === method;
+  return method.startsWith(`${name}/`) || method.startsWith(`${name.slice(name.lastIndexOf('/') + 1)}/`);
+}
+
+function namedOf(upstreams: Upstreams, { name }: CompiledBackend): readonly NamedCapability[] {
+  return upstreams.used(name)?.named ?? [];
+}
+
+/** `capabilities.experimental` for the `initialize` result, as JSON; `''` for none. */
+export function experimentalJson(upstreams: Upstreams, { backends }: CompiledVirtualHost): string {
+  const byName = new Map<string, string | undefined>();
+  for (const backend of backends.values()) {
+    for (const { name, value, isExtension } of namedOf(upstreams, backend)) {
+      // If two backends declare the name, neither would get a request.
+      if (!isExtension) byName.set(name, byName.has(name) ? undefined : value);
+    }
+  }
+  return membersJson(byName);
+}
+
+export interface MergedExtensions {
+  /** `''` for none. */
+  readonly json: string;
+  /** The extensions to which backends give different settings. */
+  readonly differing: readonly string[];
+}
+
+/** `capabilities.extensions` as JSON: those of all backends, with the settings of the first by name. */
+export function mergeExtensions(upstreams: Upstreams, { backends }: CompiledVirtualHost): MergedExtensions {
+  const byName = new Map<string, string>();
+  const differing = new Set<string>();
+  for (const backend of [...backends.values()].sort((one, other) => (one.name < other.name ? -1 : 1))) {
+    for (const { name, value, isExtension } of namedOf(upstreams, backend)) {
+      if (!isExtension) continue;
+      if ((byName.get(name) ?? value) !== value) differing.add(name);
+      if (!byName.has(name)) byName.set(name, value);
+    }
+  }
+  return { json: membersJson(byName), differing: [...differing] };
+}
+
+function membersJson(byName: ReadonlyMap<string, string | undefined>): string {
+  const members: string[] = [];
+  for (const [name, value] of byName) if (value !== undefined) members.push(`${JSON.stringify(name)}:${value}`);
+  return members.length === 0 ? '' : `{${members.join()}}`;
+}
+
+/** Backends that may have methods of their own: their config limits nothing, and their capabilities are not known in this session. */
+export function unheardBackends(
+  upstreams: Upstreams,
+  { backends }: CompiledVirtualHost,
+): ReadonlyMap<string, CompiledBackend> {
+  const isUnheard = (backend: CompiledBackend): boolean =>
+    !isLimited(backend) && upstreams.used(backend.name)?.knownCapabilities === undefined;
+  return new Map([...backends].filter(([, backend]) => isUnheard(backend)));
+}
