@@ -8,6 +8,8 @@ const VERSION = /^\d{4}-\d{2}-\d{2}$/;
 export interface SaidError {
   /** Of any type. */
   readonly code: unknown;
+  /** `''` when it is no string. */
+  readonly message: string;
   /** The versions that the server says it speaks; empty when it does not say. */
   readonly versions: readonly string[];
 }
@@ -15,9 +17,9 @@ export interface SaidError {
 /** @param error the value of the message's `error`, as JSON. An error too large to be read at once counts as empty. */
 export function readSaidError(error: Buffer): SaidError {
   const value = error.length <= limits.upstreamRefusalBytesMax ? valueOf(error) : undefined;
-  return isObject(value)
-    ? { code: value['code'], versions: versionsIn(value['data']) }
-    : { code: undefined, versions: [] };
+  if (!isObject(value)) return { code: undefined, message: '', versions: [] };
+  const { code, message, data } = value;
+  return { code, message: typeof message === 'string' ? message : '', versions: versionsIn(data) };
 }
 
 function valueOf(json: Buffer): unknown {

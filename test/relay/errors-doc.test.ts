@@ -132,6 +132,7 @@ const kinds = {
   'caller-token-missing': true,
   'consent-missing': true,
   'list-refused': true,
+  'list-cut': true,
   'backend-busy': true,
   'backend-share-used': true,
   'connections-used': true,

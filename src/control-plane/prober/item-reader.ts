@@ -8,11 +8,10 @@ import { digestOfItem, digestOfKey, digestOfList } from '../records/item-digest.
 import type { ServerList, ServerListName, ServerLists } from '../records/server-lists.js';
 import { isDeeperThan } from './depth.js';
 import type { ProbeClient } from './probe-client.js';
-import { ProbeFault } from './probe-fault.js';
 
 const pageSchema = z.looseObject({ nextCursor: z.string().nullish() });
 
-/** Throws for a list that never ends; a list that is too long counts as not given. */
+/** A list whose pages lead back to one that was read, or are too many, is cut there; a list that is too long counts as not given. */
 export async function readServerLists(client: ProbeClient, signal: AbortSignal): Promise<ServerLists> {
   return {
     prompts: await readList(client, 'prompts', signal),
@@ -48,19 +47,21 @@ async function readItems(
 ): Promise<ReadonlyMap<string, KnownItem> | undefined> {
   const kind = listKinds[name];
   const known = new Map<string, KnownItem>();
+  const asked = new Set<string>();
   const { allowedAs } = kind;
   if (allowedAs === undefined || client.capabilities[allowedAs] === undefined) return known;
   let cursor: string | undefined;
   for (let pages = 0; pages < limits.listPagesMax; pages++) {
     const page = await pageAt(client, kind, cursor, signal);
+    if (page === undefined && cursor === '') break;
     if (page === undefined || !addItems(known, page[kind.member], kind)) return undefined;
     if (known.size > limits.probeToolsMax) return undefined;
     const { nextCursor } = page;
-    if (typeof nextCursor !== 'string') return known;
-    if (nextCursor === cursor) break;
+    if (typeof nextCursor !== 'string' || asked.has(nextCursor)) break;
+    asked.add(nextCursor);
     cursor = nextCursor;
   }
-  throw new ProbeFault('answer-invalid');
+  return known;
 }
 
 /** Skips items without a key, which nobody can ask for. @returns false if the list is no array, or an item is nested too deeply. */

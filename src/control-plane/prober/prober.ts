@@ -215,7 +215,7 @@ function mayBeSessionless(error: unknown): boolean {
 }
 
 async function findingsOf(client: ProbeClient, signal: AbortSignal): Promise<ServerFindings> {
-  const tools = await readTools(client);
+  const tools = await readTools(client, signal);
   const lists = await readServerLists(client, signal);
   const { era, serverInfo, capabilities } = client;
   if (isDeeperThan([serverInfo, capabilities, tools], limits.jsonDepthMax)) throw new ProbeFault('answer-invalid');

@@ -20,6 +20,7 @@ import type { RequestMetadata } from '../../upstream/http/request-metadata.js';
 
 /**
  * Called once.
+ * @param fault why there are no pages; with pages, why there are not all.
  * @param ttlMs how long the caller may keep the pages: what their backend says; 0 if it says nothing, or is legacy.
  */
 export type ListPagesReader = (pages: readonly ReadPage[], fault: UpstreamFault | undefined, ttlMs: number) => void;
@@ -40,6 +41,8 @@ export class ListPages implements RequestHandler {
   #request: RpcRequest | undefined;
   #reading: AnswerReading | undefined;
   #cursor: string | undefined;
+  /** The cursors that were asked for. */
+  readonly #asked = new Set<string>();
   /** The id of the current page's request: each has its own (S32), since a server may still be at work on another list. */
   #id: Buffer = Buffer.alloc(0);
   #sentIn: UpstreamSessionRecord | undefined;
@@ -161,6 +164,7 @@ export class ListPages implements RequestHandler {
     this.#kept = undefined;
     this.#dropPages();
     this.#cursor = undefined;
+    this.#asked.clear();
     this.start();
   }
 
@@ -175,12 +179,13 @@ export class ListPages implements RequestHandler {
     else if (answer === 'subjectMax') this.#fail(upstreamFault('lists-share-used'));
     else if (answer === 'totalMax') this.#fail(upstreamFault('lists-full'));
     else if (answer.kind === 'invalid') this.#fail(upstreamFault('answer-invalid'));
+    else if (answer.kind === 'error' && this.#cursor === '') this.#end();
     else if (answer.kind === 'error') this.#onError(answer.code);
     else if (!answer.isComplete && this.#sentIn?.era === 'modern') this.#onIncomplete(answer);
     else {
       this.#ttlMs = Math.min(this.#ttlMs, this.#sentIn?.era === 'modern' ? answer.ttlMs : 0);
       if (answer.mirrors !== undefined) this.#take(answer.mirrors);
-      this.#onPage(answer.page, answer.nextCursor);
+      this.#onPage(answer, answer.nextCursor);
     }
   }
 
@@ -195,20 +200,34 @@ export class ListPages implements RequestHandler {
     this.#fail(upstreamFault('answer-invalid'));
   }
 
-  #onPage(page: ReadPage, nextCursor: string | undefined): void {
-    const isEndless =
-      this.#pages.length >= limits.listPagesMax || (nextCursor !== undefined && nextCursor === this.#cursor);
-    this.#pages.push(page);
-    if (!('key' in page)) this.#inlineBytesLeft -= page.bytes.length;
-    if (isEndless) {
-      this.#fail(upstreamFault('answer-invalid'));
+  /**
+   * The end of a list is where no cursor follows. Servers also end one with an empty cursor, which may be a cursor like any other: it is
+   * asked for once, and what leads back to a page that was read is that end. Any other way back, and a list of too many pages, is cut.
+   */
+  #onPage(answer: Extract<ReadAnswer, { kind: 'page' }>, nextCursor: string | undefined): void {
+    const isRead = nextCursor !== undefined && this.#asked.has(nextCursor);
+    if (isRead && this.#cursor === '') {
+      this.#dropRead(answer);
+      this.#end();
       return;
     }
-    this.#cursor = nextCursor;
-    if (nextCursor === undefined) {
-      if (this.#kind.name === 'tools') this.#upstream.learnMirrors(this.#mirrors);
-      this.#finish(this.#pages, undefined, this.#ttlMs);
-    } else this.#readPage();
+    const { page } = answer;
+    this.#pages.push(page);
+    if (!('key' in page)) this.#inlineBytesLeft -= page.bytes.length;
+    if (nextCursor === undefined) this.#end();
+    else if (isRead || this.#pages.length >= limits.listPagesMax) this.#end(upstreamFault('list-cut'));
+    else {
+      this.#cursor = nextCursor;
+      this.#asked.add(nextCursor);
+      this.#readPage();
+    }
+  }
+
+  /** Everything was read, or as much as is read of this list. */
+  #end(cut?: UpstreamFault): void {
+    if (this.#kind.name === 'tools') this.#upstream.learnMirrors(this.#mirrors);
+    if (cut !== undefined) this.#upstream.reportFailure(cut);
+    this.#finish(this.#pages, cut, cut === undefined ? this.#ttlMs : 0);
   }
 
   /** Tools are requested whatever the backend declares: some servers have tools without declaring them. */

@@ -184,7 +184,8 @@ export function readLists(
       const metadata = metadataFor(backend, exchange.request);
       const upstream = session.upstream(backend);
       const onPages: ListPagesReader = (pages, fault, ttlMs) => {
-        if (fault !== undefined) return leaveOut(backend, fault);
+        if (fault !== undefined && pages.length === 0) return leaveOut(backend, fault);
+        if (fault !== undefined) unavailable.push(missingBackend(backend.name, fault));
         leastTtlMs = Math.min(leastTtlMs, ttlMs);
         parts.push({ backend, pages });
         pendingCount -= 1;

@@ -95,7 +95,7 @@ export class Gate {
     const { backend } = upstream;
     this.#reader = new ListPages(this.#context, this.#merger, kind, upstream, metadata, (pages, fault) => {
       this.#reader = undefined;
-      if (fault !== undefined) done(fault);
+      if (fault !== undefined && pages.length === 0) done(fault);
       else
         this.#merger.grant(upstream.subject, { kind, backend, pages, uri }, (outcome) => {
           if (typeof outcome === 'string')

@@ -13,7 +13,7 @@ import type { Exchange } from '../exchange/exchange.js';
 import { metadataFor } from '../exchange/passthrough.js';
 import { RequestInFlight } from '../in-flight/request-in-flight.js';
 import type { Session } from './session.js';
-import { isTold, sendLogLevel } from './tell-log-level.js';
+import { isTold, sendLogLevel } from './own-requests.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
 import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
 

@@ -16,7 +16,7 @@ import { recheckRecorded } from './recorded-subscriptions.js';
 import { mergeUpstreams, restoreUpstreams } from './recorded-upstreams.js';
 import { OWN_INTRODUCTION } from '../../upstream/session/client-introduction.js';
 import type { Exchange, ExchangeRequest } from '../exchange/exchange.js';
-import { isTold, sendLogLevel } from './tell-log-level.js';
+import { isTold, sendLogLevel } from './own-requests.js';
 import { metadataFor } from '../exchange/passthrough.js';
 import { ReadingsUnderWay } from '../in-flight/readings-under-way.js';
 import type { RequestInFlight } from '../in-flight/request-in-flight.js';

@@ -11,6 +11,7 @@ import type { AskingStream } from '../asking/asking-stream.js';
 import { backendTurns } from '../in-flight/turns.js';
 import type { Exchange, ExchangeRequest } from '../exchange/exchange.js';
 import { metadataFor } from '../exchange/passthrough.js';
+import { confirmSession } from './own-requests.js';
 import { Reopening } from './reopening.js';
 import type { SessionShare } from '../../upstream/session/session-share.js';
 import type { Session } from './session.js';
@@ -37,6 +38,7 @@ interface Listener {
   readonly deadlines: DeadlineWheel;
   readonly memory: SessionShare;
   filterFor(upstream: UpstreamSession): string;
+  confirm(upstream: UpstreamSession, metadata: RequestMetadata): void;
   onMessage(upstream: UpstreamSession, metadata: RequestMetadata, bytes: Buffer, message: BackendMessage): void;
   onModernMessage(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): void;
 }
@@ -91,8 +93,8 @@ class HeardSession extends Heard implements BackendStreamPlan {
     this.listener.onMessage(this.upstream, this.metadata, bytes, message);
   }
 
-  onSessionLost(): void {
-    if (this.hasSession) this.markLost();
+  onSessionDoubtful(): void {
+    if (this.hasSession) this.listener.confirm(this.upstream, this.metadata);
   }
 }
 
@@ -219,6 +221,10 @@ export class UnsolicitedMessages implements Listener {
     this.#heard ??= new Map();
     this.#heard.set(upstream, heard);
     this.#reopenings?.get(upstream)?.onOpened();
+  }
+
+  confirm(upstream: UpstreamSession, metadata: RequestMetadata): void {
+    if (upstream.state === 'open') confirmSession(this.#context, upstream, metadata);
   }
 
   /** The notifications that the session wants from a backend without sessions, as JSON; `''` for none. */

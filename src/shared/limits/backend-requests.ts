@@ -9,8 +9,8 @@ export const backendRequestLimits = {
   backendRequestsUnderWayMax: 16,
   /** params of `logging/setLevel`, which each session keeps for its backends → `-32602` */
   logLevelParamsBytesMax: KIB,
-  /** time for a backend to set its log level → the client is answered without it */
-  logLevelMsMax: 5_000,
+  /** time for a backend to set its log level, or to answer a ping of the gateway → the client is answered all the same; the session is kept */
+  ownRequestMsMax: 5_000,
   /** requests of one backend that a session's client has not answered → one more is refused to the backend */
   backendRequestsOpenMax: 64,
   /**

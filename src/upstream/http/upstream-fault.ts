@@ -51,6 +51,7 @@ const FAULT_REASONS = {
   'caller-token-missing': "its auth exchanges the caller's bearer token, and there is none",
   'consent-missing': 'needs your consent first',
   'list-refused': 'list refused',
+  'list-cut': 'list without an end: only its beginning was read',
   'backend-busy': 'too many requests in flight to it',
   'backend-share-used': 'too many of your requests in flight to it',
   'connections-used': 'too many connections to backends',

@@ -10,7 +10,7 @@ import { httpStatusFault, upstreamFault, type UpstreamFault } from '../http/upst
 /** The answer, if the response contains one, or the fault. */
 export type ReadRefusal = { readonly answer: BackendMessage } | { readonly fault: UpstreamFault };
 
-/** The fault for the status alone. 404 to a session id means that the backend no longer has the session, whatever the body (C11). */
+/** The fault for the status alone: 404 to a session id means that the backend no longer has the session (C11). */
 export function statusFault(status: number, carriesSession: boolean): UpstreamFault {
   return status === 404 && carriesSession ? upstreamFault('session-lost') : httpStatusFault(status);
 }
@@ -25,37 +25,51 @@ interface RefusedRequest {
   isAnswer(message: BackendMessage): boolean;
 }
 
-/** A backend may send a JSON-RPC error with an HTTP error status; then that error is the answer (R24). */
+/** A backend may send its answer with an HTTP error status (R24): what has the request's id was carried out, whatever the status. */
 export function readRefusal(plan: RequestPlan, handler: RequestHandler, status: number, body: Buffer): ReadRefusal {
-  const { id, carriesSession, era } = plan;
+  const { id, carriesSession, era, isUnauthorizedFault = false } = plan;
   const isAnswer = (message: BackendMessage): boolean => isAnswerTo(id, body, message);
-  const { error, fault } = judge({ status, carriesSession, body, era, isAnswer });
-  const isUnauthorized = status === 401 && plan.isUnauthorizedFault === true;
-  if (!isUnauthorized && error !== undefined && isAnswer(error)) return { answer: error };
-  return { fault: (error && handler.faultOfError?.(body.subarray(error.bodyStart, error.bodyEnd))) ?? fault };
-}
-
-/** @returns the JSON-RPC error in the body, which may be the answer to the request, and the fault if it is not. */
-function judge(refused: RefusedRequest): { readonly fault: UpstreamFault; readonly error?: BackendMessage } {
-  const { status, carriesSession, body, era } = refused;
   const message = readBackendMessage(body);
   const error = message?.isError === true ? message : undefined;
-  if (isSessionRefused(refused, error)) return { fault: upstreamFault('session-lost') };
+  const refused = { status, carriesSession, body, era, isAnswer };
+  if (carriesSession && isSessionRefused(refused, error, isUnauthorizedFault))
+    return { fault: upstreamFault('session-lost') };
   if (era === 'modern' && isModernRefused(refused, error)) return { fault: upstreamFault('era-refused') };
   if (era === 'legacy' && isLegacyRefused(refused, error)) return { fault: upstreamFault('era-refused') };
-  const fault = statusFault(status, carriesSession);
-  return fault.kind !== 'session-lost' && error !== undefined ? { fault, error } : { fault };
+  const isUnauthorized = status === 401 && isUnauthorizedFault;
+  if (!isUnauthorized && message !== undefined && isAnswer(message)) return { answer: message };
+  const told = error && handler.faultOfError?.(body.subarray(error.bodyStart, error.bodyEnd));
+  return { fault: told ?? statusFault(status, carriesSession) };
 }
 
-/**
- * Backends modelled on the SDK's examples respond with 400 in place of 404, and an error that belongs to no request and mentions the
- * session: that refusal is equally definite.
- */
-function isSessionRefused(
-  { status, carriesSession, body }: RefusedRequest,
-  error: BackendMessage | undefined,
+/** What servers say that have no such session, as after a restart: the SDKs' words, and those of servers modelled on them. */
+const NO_SESSION =
+  /\b(?:no|not|un\w+|in\w*valid|missing|expired|bad|stale)\b[\w "':-]{0,40}\bsession|\bsession\b[\w "':-]{0,60}\b(?:not|no longer|unknown|invalid|expired|missing|required|terminated|closed|ended|lost)\b|\bnot initialized\b/i;
+/** The SDKs' code for an unknown session, which other servers use for other errors. */
+const SESSION_NOT_FOUND = -32001;
+
+/** Whether an error answer, with any status, says that the backend does not know the session, so that it did not carry out the request. */
+export function saysNoSession(
+  { carriesSession }: Pick<RequestPlan, 'carriesSession'>,
+  body: Buffer,
+  { isError, bodyStart, bodyEnd }: BackendMessage,
 ): boolean {
-  return status === 400 && carriesSession && error?.idStart === -1 && /session/i.test(body.toString());
+  if (!isError || !carriesSession) return false;
+  const { code, message } = readSaidError(body.subarray(bodyStart, bodyEnd));
+  return code === SESSION_NOT_FOUND && NO_SESSION.test(message);
+}
+
+/** Servers refuse an unknown session with 404 (C11), or with 400 or 401 and words that say so, in an error that belongs to no request. */
+function isSessionRefused(
+  refused: RefusedRequest,
+  error: BackendMessage | undefined,
+  hasCredentials: boolean,
+): boolean {
+  const { status, body } = refused;
+  if (error !== undefined && saysNoSession(refused, body, error)) return true;
+  if (status !== 400 && (status !== 401 || hasCredentials)) return false;
+  if (error === undefined) return NO_SESSION.test(body.toString());
+  return error.idStart === -1 && NO_SESSION.test(readSaidError(body.subarray(error.bodyStart, error.bodyEnd)).message);
 }
 
 /** Statuses of requests that were not carried out: nothing at that path accepts them, or they were not understood. */

@@ -19,7 +19,7 @@ import { limits } from '../../shared/limits.js';
 import type { HttpUpstream, UpstreamCall } from '../http/http-upstream.js';
 import { PacedReading } from './paced-reading.js';
 import { isAnswerTo, type RequestHandler, type RequestPlan } from './request-plan.js';
-import { readRefusal, statusFault } from './refused-request.js';
+import { readRefusal, saysNoSession, statusFault } from './refused-request.js';
 import { resumptionOf, type Resumption, type ResumptionReader } from './resumption.js';
 import { largeResultTaker, UnreadAnswer } from './unread-answer.js';
 import { redirectFault, upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
@@ -98,14 +98,14 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
     this.#bodyBytes = bodyBytes;
     this.#status = status;
     this.#sessionId = sessionId;
-    if (status === 200 && contentType === 'application/json') {
+    if (status < 300 && contentType === 'application/json') {
       this.#transition('waiting', 'json');
-    } else if (status === 200 && contentType === 'text/event-stream') {
+    } else if (status < 300 && contentType === 'text/event-stream') {
       this.#onStream();
     } else if (status >= 400) {
       this.#transition('waiting', 'refused');
     } else {
-      // Redirects are not followed, and no other success status can carry the answer to a request (S07).
+      // Redirects are not followed.
       this.fail(status >= 300 ? redirectFault(status, location, this.plan.target) : upstreamFault('answer-invalid'));
     }
   }
@@ -247,10 +247,9 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
   }
 
   #onJsonMessage(bytes: Buffer, message: BackendMessage | undefined): void {
-    if (message === undefined || !isAnswerTo(this.plan.id, bytes, message)) {
-      this.fail(upstreamFault('answer-invalid'));
-      return;
-    }
+    if (message === undefined || !isAnswerTo(this.plan.id, bytes, message))
+      return this.fail(upstreamFault('answer-invalid'));
+    if (saysNoSession(this.plan, bytes, message)) return this.fail(upstreamFault('session-lost'));
     // Kept until the next holder of the answer has counted it.
     const room = this.room;
     this.room = undefined;
@@ -281,7 +280,8 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
   }
 
   #onEventMessage(data: Buffer, message: BackendMessage | undefined): void {
-    if (message === undefined || (message.kind === 'response' && !isAnswerTo(this.plan.id, data, message))) {
+    if (message === undefined) return; // A heartbeat: official clients skip it, whatever it says.
+    if (message.kind === 'response' && !isAnswerTo(this.plan.id, data, message)) {
       this.fail(upstreamFault('answer-invalid'));
     } else if (message.kind === 'response') {
       this.#tellAnswer(this.#owned(data), message);
@@ -291,6 +291,7 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
   }
 
   #tellAnswer(bytes: Buffer, message: BackendMessage): void {
+    if (saysNoSession(this.plan, bytes, message)) return this.fail(upstreamFault('session-lost'));
     if (this.#unread === undefined || bytes.length <= limits.readAtOnceBytesMax) {
       this.#onStreamAnswer();
       this.handler.onAnswer(bytes, message, this.#sessionId);

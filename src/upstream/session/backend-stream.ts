@@ -25,8 +25,11 @@ export interface BackendStreamPlan {
   onMessage(bytes: Buffer, message: BackendMessage): void;
   /** The backend has no such stream, or no longer has one. */
   onRefused?(): void;
-  /** The backend no longer knows the session (C11), or no longer has sessions at all. */
-  onSessionLost(): void;
+  /**
+   * The backend may no longer know the session: it refuses the stream as one would that does not. Many others do so too, because they
+   * have no stream or have one already, so only the answer to a POST shows it.
+   */
+  onSessionDoubtful(): void;
 }
 
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged';
@@ -87,8 +90,7 @@ export class BackendStream implements UpstreamHandler {
       this.#wait();
     } else {
       this.#refuse();
-      // A backend that had such a stream and now has none has been replaced by a different one.
-      if (status === 404 || (this.#isOffered && (status === 400 || status === 405))) this.#plan.onSessionLost();
+      if (status === 404 || (this.#isOffered && (status === 400 || status === 405))) this.#plan.onSessionDoubtful();
     }
   }
 

@@ -123,7 +123,7 @@ export class ModernListening {
       },
       onMessage: (bytes, message) => this.#onMessage(asked, bytes, message),
       onRefused: () => this.#onRefused(asked),
-      onSessionLost: () => {
+      onSessionDoubtful: () => {
         if (this.#isOffered) this.#plan.onLost();
       },
     });

@@ -24,9 +24,15 @@ function read(exchange: RecordedExchange): {
   return JSON.parse(exchange.answer?.body.toString() ?? '{}') as ReturnType<typeof read>;
 }
 
+function names(list: ReturnType<typeof read>): string[] | undefined {
+  return list.result?.tools.map(({ name }) => name);
+}
+
 function unavailable(reason: string): unknown {
   return { 'switchyard/unavailable': [{ backend: 'b', reason }] };
 }
+
+const cut = unavailable('list without an end: only its beginning was read');
 
 /** The backend that was asked last answers that its session is lost, and accepts a new one. */
 function loseAndReopen(scene: RelayScene, sessionId: string): void {
@@ -66,20 +72,51 @@ t.test('a backend that loses its session twice during one list is missing from i
   t.same(read(next).result?.tools, [{ name: 'b-x' }]);
 });
 
-t.test('a backend whose pages never end is given up', async (t) => {
+t.test('of a list without an end its beginning is listed, and named as cut', async (t) => {
   const endless = open(t, 'b');
   const list = endless.post('tools/list', {}, 7);
-  for (let count = 0; count <= limits.listPagesMax; count += 1) {
-    if (list.outcome !== 'none') t.fail(`given up after ${count} pages`);
-    endless.http.last.json(page(['x'], `after ${count}`));
+  for (let count = 0; count < limits.listPagesMax; count += 1) {
+    if (list.outcome !== 'none') t.fail(`ended after ${count} pages`);
+    endless.http.last.json(page(count === 0 ? ['x'] : [], `after ${count}`));
   }
-  t.same(read(list).result, { tools: [], _meta: unavailable('invalid response') });
+  t.same(names(read(list)), ['b-x']);
+  t.same(read(list).result?._meta, cut);
 
   const stuck = open(t, 'b');
   const stuckList = stuck.post('tools/list', {}, 7);
   stuck.http.last.json(page(['x'], 'same'));
   stuck.http.last.json(page(['x'], 'same'));
-  t.same(read(stuckList).result, { tools: [], _meta: unavailable('invalid response') });
+  t.same(read(stuckList).result?._meta, cut);
+
+  const round = open(t, 'b');
+  const roundList = round.post('tools/list', {}, 7);
+  round.http.last.json(page(['x'], 'one'));
+  round.http.last.json(page(['y'], 'two'));
+  round.http.last.json(page(['z'], 'one'));
+  t.same(names(read(roundList)), ['b-x', 'b-y', 'b-z']);
+  t.same(read(roundList).result?._meta, cut);
+});
+
+t.test('an empty cursor on the last page is asked for once, and ends the list where it leads back', async (t) => {
+  const first = page(['x'], '');
+  const whole = page(['x'], 'two');
+  const cases: [string, string[], string[]][] = [
+    ['one page', [first, first], ['b-x']],
+    ['two pages', [whole, page(['y'], ''), whole], ['b-x', 'b-y']],
+    [
+      'an error',
+      [first, JSON.stringify({ jsonrpc: '2.0', id: REQUEST_ID, error: { code: -32602, message: 'no' } })],
+      ['b-x'],
+    ],
+    ['a cursor like any other', [first, page(['y'])], ['b-x', 'b-y']],
+  ];
+  for (const [what, pages, expected] of cases) {
+    const scene = open(t, 'b');
+    const list = scene.post('tools/list', {}, 7);
+    for (const each of pages) scene.http.last.json(each);
+    t.same(names(read(list)), expected, what);
+    t.equal(read(list).result?._meta, undefined, what);
+  }
 });
 
 t.test(

@@ -19,7 +19,7 @@ t.test('a backend that does not answer the level delays the client up to a bound
   t.same([one.summary, two.summary], ['logging/setLevel', 'logging/setLevel']);
   one.json(`{"jsonrpc":"2.0","id":"${REQUEST_ID}","error":{"code":5,"message":"no"}}`);
   t.equal(exchange.outcome, 'none');
-  scene.context.advance(limits.logLevelMsMax + 100);
+  scene.context.advance(limits.ownRequestMsMax + 100);
   t.equal(exchange.answer?.body.toString(), '{"jsonrpc":"2.0","id":7,"result":{}}');
 });
 
@@ -28,7 +28,7 @@ t.test('a level that is being set when the session ends is answered with an erro
   const exchange = scene.post('logging/setLevel', { level: 'debug' }, 7);
   scene.request({ method: 'DELETE' });
   t.match(JSON.parse(exchange.answer?.body.toString() ?? ''), { id: 7, error: { code: -32603, message: /ended/ } });
-  scene.context.advance(limits.logLevelMsMax + 100);
+  scene.context.advance(limits.ownRequestMsMax + 100);
   t.equal(scene.accounts.size, 0);
 });
 

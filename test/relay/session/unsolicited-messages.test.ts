@@ -91,7 +91,26 @@ t.test('a backend that lost its session is reopened for a client that only liste
   t.equal(again.summary, 'GET', 'the stream is opened again');
   again.empty(404);
   scene.context.advance(2 * limits.backendStreamDelayMsMin);
-  t.same(scene.http.summary.slice(sentCount), ['GET', 'initialize']);
+  t.same(scene.http.summary.slice(sentCount), ['GET', 'ping'], 'a refused GET alone shows nothing');
+  scene.http.last.empty(404);
+  scene.context.advance(2 * limits.backendStreamDelayMsMin);
+  t.same(scene.http.summary.slice(sentCount), ['GET', 'ping', 'initialize']);
+});
+
+t.test('a backend that refuses the stream but answers keeps its session', async (t) => {
+  for (const answer of ['result', 'error'] as const) {
+    const scene = new Scene(t);
+    scene.listen();
+    const sentCount = scene.http.calls.length;
+    for (const stream of scene.streams) stream.empty(404);
+    t.same(scene.http.summary.slice(sentCount), ['ping', 'ping']);
+    for (const call of scene.http.calls.slice(sentCount)) {
+      const body = answer === 'result' ? { result: {} } : { error: { code: -32601, message: 'Method not found' } };
+      call.json(JSON.stringify({ jsonrpc: '2.0', id: REQUEST_ID, ...body }));
+    }
+    scene.context.advance(limits.backendStreamDelayMsMax);
+    t.same(scene.http.summary.slice(sentCount), ['ping', 'ping'], answer);
+  }
 });
 
 t.test('a process that drains no longer listens to backends, and sessions go on', async (t) => {

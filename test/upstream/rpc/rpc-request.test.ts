@@ -190,8 +190,8 @@ t.test('event-stream: messages come before the answer, and the answer may be kep
   t.equal(listener.sessionId, 'S-2');
 });
 
-t.test('event-stream: anything but a message, or another answer, is a fault and cuts the stream', async (t) => {
-  for (const text of ['hello', '[]', RESULT.replace('7', '8'), '{"jsonrpc":"2.0","error":{"code":1,"message":""}}']) {
+t.test('event-stream: another answer is a fault and cuts the stream', async (t) => {
+  for (const text of [RESULT.replace('7', '8'), '{"jsonrpc":"2.0","error":{"code":1,"message":""}}']) {
     const { call, listener } = start(t);
     call.head(200, STREAM_TYPE).data(`data: ${text}\n\n`);
     t.same(listener.faults, [upstreamFault('answer-invalid')], text);
@@ -199,6 +199,19 @@ t.test('event-stream: anything but a message, or another answer, is a fault and 
     call.data(`data: ${RESULT}\n\n`).end();
     t.same(listener.answers, [], 'nothing is heard of it any more');
   }
+});
+
+t.test('event-stream: heartbeats of any name are skipped, whatever they say', async (t) => {
+  const { call, listener } = start(t);
+  call.head(200, STREAM_TYPE);
+  for (const text of ['hello', '[]', '{"time":"12:00"}', '{', 'null']) {
+    call.data(`event: ping\ndata: ${text}\n\n`).data(`data: ${text}\n\n`);
+  }
+  call.data(`event: keepalive\ndata: ${NOTICE}\n\n`);
+  t.equal(listener.messages.length, 1, 'a message is one under any name');
+  call.data(`data: ${RESULT}\n\n`).end();
+  t.same(listener.answers, [`result ${RESULT}`]);
+  t.same(listener.faults, []);
 });
 
 t.test('event-stream: nothing follows an abort from within a message, not even of the same chunk', async (t) => {
@@ -223,7 +236,7 @@ t.test('a head that cannot lead to an answer is a fault at once', async (t) => {
   const heads: [number, string, UpstreamFault][] = [
     [200, 'text/html', upstreamFault('answer-invalid')],
     [200, '', upstreamFault('answer-invalid')],
-    [201, JSON_TYPE, upstreamFault('answer-invalid')],
+    [201, 'text/html', upstreamFault('answer-invalid')],
     [202, '', upstreamFault('answer-invalid')],
     [301, JSON_TYPE, httpStatus(301)],
     [307, '', httpStatus(307)],
@@ -247,8 +260,8 @@ t.test('refused: the status is reported, unless the error of the request itself 
     t.same(other.listener.faults, []);
   }
   const result = start(t);
-  result.call.json(RESULT, '', 500);
-  t.same(result.listener.faults, [httpStatus(500)], 'a result is no error');
+  result.call.json(RESULT, '', 404);
+  t.same(result.listener.answers, [`result ${RESULT}`], 'what has the id was carried out, whatever the status');
   const foreign = start(t);
   foreign.call.json(ERROR.replace('7', '8'), '', 500);
   t.same(foreign.listener.faults, [httpStatus(500)], "another request's error");
@@ -259,7 +272,8 @@ t.test('refused: the session is lost with 404, when there was one (C11)', async 
     nothing: '',
     text: 'Not found',
     'an error without id': ERROR.replace('7', 'null'),
-    'its error': ERROR,
+    "another request's error": ERROR.replace('7', '8'),
+    'its error, which says so': ERROR.replace('-32000', '-32001').replace('no', 'Session not found'),
   };
   for (const [what, body] of Object.entries(bodies)) {
     const { call, listener } = start(t);
@@ -267,6 +281,9 @@ t.test('refused: the session is lost with 404, when there was one (C11)', async 
     t.same(listener.faults, [upstreamFault('session-lost')], what);
     t.same(listener.answers, [], what);
   }
+  const its = start(t);
+  its.call.json(ERROR, '', 404);
+  t.same(its.listener.answers, [`error ${ERROR}`], 'an answer with its id was carried out');
   const without = start(t, { carriesSession: false });
   without.call.json('', '', 404);
   t.same(without.listener.faults, [httpStatus(404)]);
@@ -275,17 +292,27 @@ t.test('refused: the session is lost with 404, when there was one (C11)', async 
   t.same(withError.listener.answers, [`error ${ERROR}`]);
 });
 
-t.test('refused: 400 loses the session when an error without a request mentions the session', async (t) => {
+t.test('refused: the session is lost when the backend says so, in an error that belongs to no request', async (t) => {
   const lost =
     '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid Session ID provided"}}';
-  const { call, listener } = start(t);
-  call.json(lost, '', 400);
-  t.same(listener.faults, [upstreamFault('session-lost')]);
+  const restarted = lost.replace(/Bad.*provided/, 'Bad Request: Server not initialized');
+  for (const body of [lost, restarted, 'No active session', 'invalid session', 'Session terminated']) {
+    for (const status of [400, 401]) {
+      const { call, listener } = start(t);
+      call.json(body, '', status);
+      t.same(listener.faults, [upstreamFault('session-lost')], `${status} ${body}`);
+    }
+  }
+  const inStream = start(t);
+  const answer = ERROR.replace('-32000', '-32001').replace('no', 'Session not found');
+  inStream.call.head(200, STREAM_TYPE).data(`data: ${answer}\n\n`);
+  t.same(inStream.listener.faults, [upstreamFault('session-lost')], 'also as the answer, with the code of the SDKs');
   const kept: [string, string, number, boolean][] = [
     ['of something else', lost.replace('Session', 'Request'), 400, true],
+    ['that only has the word', lost.replace(/Bad.*provided/, 'session_type must be a string'), 400, true],
     ['with another status', lost, 403, true],
     ['without a session', lost, 400, false],
-    ['not JSON-RPC', 'invalid session', 400, true],
+    ['a page about other things', 'Sessions are held on Tuesdays', 400, true],
   ];
   for (const [what, body, status, carriesSession] of kept) {
     const other = start(t, { carriesSession });
@@ -295,6 +322,12 @@ t.test('refused: 400 loses the session when an error without a request mentions 
   const own = start(t);
   own.call.json(ERROR.replace('no', 'no session'), '', 400);
   t.equal(own.listener.answers.length, 1, "the request's own error is its answer");
+  const credentials = start(t, { isUnauthorizedFault: true });
+  credentials.call.json('No active session', '', 401);
+  t.same(credentials.listener.faults, [httpStatus(401)], 'with credentials, 401 is about them');
+  const timeout = start(t);
+  timeout.call.json(ERROR.replace('-32000', '-32001').replace('no', 'Request timed out'));
+  t.equal(timeout.listener.answers.length, 1, 'the code has other meanings as well');
 });
 
 t.test('every state: a fault of the connection is passed on once', async (t) => {

@@ -43,7 +43,7 @@ function listen(
     },
     onAnswered: () => (answeredCount += 1),
     onMessage: (bytes) => heard.push(bytes.toString()),
-    onSessionLost: () => (lostCount += 1),
+    onSessionDoubtful: () => (lostCount += 1),
   });
   return { context, stream, heard, lost: () => lostCount, answered: () => answeredCount };
 }

@@ -1,7 +1,9 @@
-// Tells one backend the level of logging that the client has set (log-level.ts): when it is set, and whenever an upstream session is
-// opened. Cold path.
+// Requests of the gateway's own to one backend, in an open upstream session: the level of logging that the client has set (log-level.ts),
+// which is sent when it is set and whenever an upstream session is opened, and a ping that shows whether the backend still knows the
+// session. Cold path.
 import { capability } from '../../protocol/capabilities.js';
 import { limits } from '../../shared/limits.js';
+import type { OutgoingMessage } from '../../upstream/http/http-upstream.js';
 import type { RequestMetadata } from '../../upstream/http/request-metadata.js';
 import type { RequestHandler } from '../../upstream/rpc/rpc-request.js';
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
@@ -22,17 +24,33 @@ export function sendLogLevel(
 ): void {
   const id = context.ids.next();
   const body = Buffer.concat([HEAD, id, METHOD, params, TAIL]);
+  ask(upstream, { body }, id, metadata, done);
+}
+
+/** The session is lost if the backend says so; any other answer, or none, shows nothing. */
+export function confirmSession(context: UpstreamContext, upstream: UpstreamSession, metadata: RequestMetadata): void {
+  const id = context.ids.next();
+  ask(upstream, upstream.ownRequest(id, 'ping'), id, metadata, () => undefined);
+}
+
+function ask(
+  upstream: UpstreamSession,
+  message: OutgoingMessage,
+  id: Buffer,
+  metadata: RequestMetadata,
+  done: () => void,
+): void {
   const sentIn = upstream.record;
   const handler: RequestHandler = {
     onAnswer: done,
     onMessage: (bytes, received) => upstream.answer(bytes, received, metadata),
     onFault: (fault) => {
-      // The level is sent again when the upstream session is reopened.
+      // What is sent again when the upstream session is reopened is not sent again here.
       upstream.tryMarkLost(fault, sentIn);
       done();
     },
   };
-  upstream.request({ body }, { bytes: id, start: 0, end: id.length }, metadata, limits.logLevelMsMax, false, handler);
+  upstream.request(message, { bytes: id, start: 0, end: id.length }, metadata, limits.ownRequestMsMax, false, handler);
 }
 
 const HEAD = Buffer.from('{"jsonrpc":"2.0","id":');
