@@ -50,7 +50,7 @@ export async function runTestFile(name: string, setup: TestFileSetup): Promise<T
 
 /** Runs files in one process, and returns its output. */
 export async function runTestGroup(names: readonly string[], setup: TestFileSetup): Promise<TestFileRun> {
-  return runProcess(GROUP, { TEST_FILES: JSON.stringify(names) }, setup);
+  return runProcess(GROUP, { ...setup.environment, TEST_FILES: JSON.stringify(names) }, setup);
 }
 
 async function runProcess(
