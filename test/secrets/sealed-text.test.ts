@@ -21,3 +21,7 @@ t.test('a text that an earlier version sealed can be opened', async (t) => {
   const sealed = Buffer.from('ZTY0NTZmZDc2MjUyZWFmOFFu8Ui3DAgTV7FS5hUCDuCdPIAd9VrZ474wwZNqGIoq4GhZnaU=', 'base64');
   t.match(openText(keys, 'a use', sealed), { kind: 'opened', text: 'a text ü' });
 });
+
+t.test('an empty text is sealed and opened as any other', async (t) => {
+  t.same(openText(keys, 'a use', sealText(key, 'a use', '')), { kind: 'opened', text: '', keyId: key.id });
+});

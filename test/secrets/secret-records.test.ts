@@ -112,6 +112,16 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       t.match(await run({ command: 'secrets list' }, '', [OLD]), { text: /not usable with these keys/ });
       for (const input of ['', '\n', 'two\nlines', ' spaced', 'ä', 'x'.repeat(9_000)])
         t.match(await run(set, input), { exitStatus: 65, text: /^switchyard: the secret (?!x)/ }, input.slice(0, 9));
+      let piped = 0;
+      const endless = async function* (): AsyncGenerator<Uint8Array> {
+        for (; ; piped += 1_000) {
+          if (piped > 100_000) throw new Error('it reads on');
+          yield Buffer.alloc(1_000, 'x');
+        }
+      };
+      const refused = await outputOf({ store: options, keys: [NEW], action: set }, endless());
+      t.match(refused, { exitStatus: 65, text: /longer than 8192 bytes/ });
+      t.ok(piped < 20_000, 'what has no end is not read to its end');
       const typed = Object.assign(Readable.from([]), { isTTY: true });
       t.match(await outputOf({ store: options, keys: [NEW], action: set }, typed), {
         exitStatus: 65,
