@@ -224,7 +224,9 @@ t.test('an issuer whose name ends in a slash is asked where others are, and name
     publish(name);
     t.match(await fetchKeys({ issuer: name, url: undefined }, true), [{ id: 'x' }], place);
     publish(name.slice(0, -1));
-    await t.rejects(fetchKeys({ issuer: name, url: undefined }, true), { message: /names another issuer/ });
+    // The first place decides what is said, as most issuers have no other.
+    const message = place.endsWith('configuration') ? /names another issuer/ : /it answered 404/;
+    await t.rejects(fetchKeys({ issuer: name, url: undefined }, true), { message });
   }
 });
 
