@@ -16,6 +16,7 @@ import { metadataFor } from '../exchange/passthrough.js';
 import { answerOwnError, type RequestForm } from '../request/request-form.js';
 import { RequestInFlight } from '../in-flight/request-in-flight.js';
 import type { Session } from '../session/session.js';
+import { listChanges } from '../message/listen-filter.js';
 import { missingBackend, type UnavailableBackend } from '../message/unavailable.js';
 import { ListPages, type ListPagesReader } from '../list-merge/list-pages.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
@@ -169,6 +170,8 @@ export function readLists(
       done('undeclared');
       return;
     }
+    const bit = listChanges.find(({ of }) => of === kind.capability)?.bit ?? 0;
+    for (const { backend } of unavailable) session.upstreams.news.onMissing(backend, bit);
     const isAll = unavailable.length === 0 && leastTtlMs !== Infinity;
     done({ parts, unavailable, ttlMs: isAll ? leastTtlMs : 0 });
   };

@@ -4,19 +4,22 @@ import { capability } from '../../protocol/capabilities.js';
 import { isObject } from '../../shared/json-values.js';
 import { limits } from '../../shared/limits.js';
 
-/** List changes: the member of the filter, the capability of a backend that notifies of them, and the notification. */
+/** List changes: the capability of a backend that has such lists, the member of the filter, the capability of a backend that notifies of them, and the notification. */
 export const listChanges = [
   {
+    of: capability.tools,
     member: 'toolsListChanged',
     bit: capability.toolsListChanged,
     method: 'notifications/tools/list_changed',
   },
   {
+    of: capability.prompts,
     member: 'promptsListChanged',
     bit: capability.promptsListChanged,
     method: 'notifications/prompts/list_changed',
   },
   {
+    of: capability.resources,
     member: 'resourcesListChanged',
     bit: capability.resourcesListChanged,
     method: 'notifications/resources/list_changed',

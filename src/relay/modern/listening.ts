@@ -164,6 +164,9 @@ export class Listening extends RequestInFlight {
     this.#patience?.cancel();
     this.#patience = undefined;
     const { filter, exchange } = this.#plan;
+    const { session, caller } = this.#plan;
+    for (const name of caller.virtualHost.backends.keys())
+      if (session.upstreams.open(name) === undefined) session.upstreams.news.onMissing(name);
     const changes = filter.changes.filter((change) => this.#isHeard(change));
     const unhonoured = this.#unhonouredUris;
     const uris = filter.uris.filter((uri) => this.#taken.has(uri) && !unhonoured.has(uri));
@@ -200,8 +203,8 @@ export class Listening extends RequestInFlight {
   }
 
   /**
-   * Reads the config from time to time, because only requests bring a newer one and none arrives here. When it has changed, the
-   * stream ends, so that the caller listens again and hears what the new config allows.
+   * Reads the config from time to time, because only requests bring a newer one and none arrives here. When it has changed, the caller
+   * is told which lists have, and the stream ends, so that the caller listens again and hears what the new config allows.
    */
   #watchConfig(): void {
     const { context, readHost, caller } = this.#plan;
@@ -214,7 +217,12 @@ export class Listening extends RequestInFlight {
   #onHost(host: CurrentHost): void {
     if (this.#state === 'over') return;
     if (host === 'unknown' || host === this.#plan.caller.virtualHost) this.#watchConfig();
-    else this.#finish();
+    else if (host === 'gone') this.#finish();
+    else {
+      const { session, exchange } = this.#plan;
+      session.applyConfig(host, exchange.request);
+      session.endStream();
+    }
   }
 
   get #isAnyUnknown(): boolean {

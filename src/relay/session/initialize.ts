@@ -136,7 +136,10 @@ export function mergeGreetings(
   const instructions: string[] = [];
   for (const backend of virtualHost.backends.values()) {
     const { record, knownCapabilities = 0 } = session.upstream(backend);
-    if (record === undefined) continue;
+    if (record === undefined) {
+      session.upstreams.news.onMissing(backend.name);
+      continue;
+    }
     capabilities |= knownCapabilities;
     if (record.instructions !== undefined) instructions.push(`# ${backend.name}\n\n${record.instructions}`);
   }

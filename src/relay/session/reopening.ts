@@ -1,5 +1,5 @@
-// Reopens an upstream session that was lost while its client only listens: no request would reopen it, and the client would hear
-// nothing more from the backend. The delay before reopening grows while sessions do not last. Cold path.
+// Reopens an upstream session that was lost, or could not be opened, while its client only listens: no request would open it, and the
+// client would hear nothing more from the backend. The delay before reopening grows while sessions do not last. Cold path.
 //
 //   idle ── lost ──> waiting ── the delay is over ──> opening ── opened ──> idle
 //   opening ── failed, or lost again ──> waiting
@@ -17,11 +17,15 @@ export class Reopening {
   readonly #upstream: UpstreamSession;
   #metadata: RequestMetadata = NO_METADATA;
   readonly #backoff = new Backoff(limits.backendStreamDelayMsMin, limits.backendStreamDelayMsMax);
+  readonly #onGone: () => void;
   #openedAtMs = 0;
+  #lostAtMs = 0;
   #delay: Deadline | undefined;
   #state: State = 'idle';
 
-  constructor(deadlines: DeadlineWheel, upstream: UpstreamSession) {
+  /** @param onGone called when it could not be opened for so long that it counts as gone; perhaps more than once. */
+  constructor(deadlines: DeadlineWheel, upstream: UpstreamSession, onGone: () => void) {
+    this.#onGone = onGone;
     this.#deadlines = deadlines;
     this.#upstream = upstream;
   }
@@ -33,6 +37,7 @@ export class Reopening {
   /** @param metadata of the client's GET. */
   onLost(metadata: RequestMetadata): void {
     this.#metadata = metadata;
+    this.#lostAtMs = this.#deadlines.nowMs();
     if (this.#deadlines.nowMs() - this.#openedAtMs >= limits.backendStreamDelayMsMax) this.#backoff.reset();
     this.#wait();
   }
@@ -53,7 +58,10 @@ export class Reopening {
     this.#upstream.whenOpen(this.#metadata, (fault) => {
       if (this.#state === 'idle') return;
       if (fault === undefined) this.#settle();
-      else if (this.#upstream.state !== 'closed') this.#wait();
+      else if (this.#upstream.state !== 'closed') {
+        if (this.#deadlines.nowMs() - this.#lostAtMs >= limits.backendStreamDelayMsMax) this.#onGone();
+        this.#wait();
+      }
     });
   }
 

@@ -6,6 +6,7 @@ import { isTaskReachable } from '../../user-config/routing.js';
 import type { UpstreamRecord } from '../../session-directory/session-record.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
 import { UpstreamSession } from '../../upstream/session/upstream-session.js';
+import { ListNews } from './list-news.js';
 import type { SessionMemory } from './session-memory.js';
 import type { SessionIdentity } from './session-plan.js';
 import { upstreamRecordOf } from './upstream-records.js';
@@ -25,6 +26,12 @@ export class SessionUpstreams {
   readonly #memory: SessionMemory;
   readonly #listener: Listener;
   readonly #byBackend = new Map<string, UpstreamSession>();
+  /** What the client must be told about its lists. */
+  readonly news = new ListNews();
+  readonly #onOpened: NonNullable<Listener['onOpened']> = (upstream, metadata) => {
+    this.news.onOpened(upstream);
+    this.#listener.onOpened?.(upstream, metadata);
+  };
   #virtualHost: CompiledVirtualHost | undefined;
 
   constructor(context: UpstreamContext, identity: SessionIdentity, memory: SessionMemory, listener: Listener) {
@@ -47,7 +54,7 @@ export class SessionUpstreams {
       const { subject, introduction, protocolVersion } = this.#identity;
       const era = eraOfVersion(protocolVersion);
       upstream = new UpstreamSession(this.#context, subject, backend, introduction, this.#memory, era);
-      upstream.onOpened = this.#listener.onOpened;
+      upstream.onOpened = this.#onOpened;
       upstream.onDropped = this.#listener.onDropped;
       upstream.onProgress = this.#listener.onProgress;
       this.#byBackend.set(backend.name, upstream);
@@ -94,14 +101,19 @@ export class SessionUpstreams {
 
   /** Applies a newer config. @returns every upstream session; those whose backend was removed or has moved are to be closed. */
   apply(virtualHost: CompiledVirtualHost): AppliedConfig[] {
+    const isFirst = this.#virtualHost === undefined;
     this.#virtualHost = virtualHost;
+    for (const name of virtualHost.backends.keys())
+      if (!isFirst && !this.#byBackend.has(name)) this.news.onMissing(name);
     return [...this.#byBackend].map(([name, upstream]) => {
       const backend = virtualHost.backends.get(name);
       const before = upstream.backend;
       if (backend !== undefined && isSameTarget(backend, before)) {
         upstream.reconfigure(backend);
+        this.news.onRules(upstream, before);
         return { upstream, before };
       }
+      this.news.onGone(upstream, backend !== undefined);
       this.#byBackend.delete(name);
       this.#memory.drop(limits.upstreamSessionBytesEach);
       return { upstream, before: undefined };

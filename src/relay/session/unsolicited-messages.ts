@@ -178,7 +178,9 @@ export class UnsolicitedMessages implements Listener {
     if (exchange.isAborted) return exchange.reset();
     this.#lingering?.cancel();
     this.stream.open(exchange, position);
-    if (this.stream.isOpen) this.#listenToAll(exchange.request);
+    if (!this.stream.isOpen) return;
+    this.#session.upstreams.news.tellOn(this.stream);
+    this.#listenToAll(exchange.request);
   }
 
   /** The session has applied another config: backends that are new in it are listened to, too. */
@@ -197,7 +199,10 @@ export class UnsolicitedMessages implements Listener {
         const upstream = this.#session.upstream(backend);
         if (upstream.state === 'open') this.onOpened(upstream, metadata);
         // `onOpened` is called when it is open.
-        else upstream.whenOpen(metadata, () => undefined);
+        else
+          upstream.whenOpen(metadata, (fault) => {
+            if (fault !== undefined) this.#reopen(upstream, metadata);
+          });
       },
       onNoRoom: () => undefined,
     });
@@ -275,16 +280,20 @@ export class UnsolicitedMessages implements Listener {
     if (upstream.state === 'closed') {
       this.#reopenings?.get(upstream)?.stop();
       this.#reopenings?.delete(upstream);
-    } else if (heard.stream.isOffered && this.stream.isOpenOrExpected && !this.#isOver) {
-      this.#reopeningOf(upstream).onLost(heard.metadata);
-    }
+    } else if (heard.stream.isOffered) this.#reopen(upstream, heard.metadata);
+  }
+
+  #reopen(upstream: UpstreamSession, metadata: RequestMetadata): void {
+    const isPossible = upstream.state !== 'closed' && upstream.backend.obstacle === undefined;
+    if (isPossible && this.stream.isOpenOrExpected && !this.#isOver) this.#reopeningOf(upstream).onLost(metadata);
   }
 
   #reopeningOf(upstream: UpstreamSession): Reopening {
     this.#reopenings ??= new Map();
     let reopening = this.#reopenings.get(upstream);
     if (reopening === undefined) {
-      reopening = new Reopening(this.#context.deadlines, upstream);
+      const onGone = (): void => this.#session.upstreams.news.onGone(upstream, true);
+      reopening = new Reopening(this.#context.deadlines, upstream, onGone);
       this.#reopenings.set(upstream, reopening);
     }
     return reopening;

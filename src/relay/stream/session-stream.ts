@@ -139,7 +139,7 @@ export class SessionStream implements AskingStream {
   end(): void {
     this.#changeDeadline?.cancel();
     this.#readyDeadline?.cancel();
-    this.#changes = undefined;
+    this.#tellChanges();
     this.#letGo();
     this.#close();
   }
@@ -184,19 +184,24 @@ export class SessionStream implements AskingStream {
     this.#account.sessionBytes.take(bytes.length);
   }
 
-  /** A list has changed at some backend: sends one notification for all backends that say so within a moment. */
-  tellChanged(method: string, bytes: Buffer): void {
+  /**
+   * A list has changed: sends one notification for all that say so within a moment.
+   * @param bytes what a backend has said.
+   */
+  tellChanged(method: string, bytes?: Buffer): void {
     if (!this.isHeard) return;
     const isFirst = this.#changes === undefined;
     this.#changes ??= new Map();
-    const isPlain = this.#changes.has(method) || bytes.length > limits.countedFromBytes;
+    const isPlain = bytes === undefined || this.#changes.has(method) || bytes.length > limits.countedFromBytes;
     this.#changes.set(method, isPlain ? plainNotification(method) : Buffer.from(bytes));
     if (!isFirst) return;
-    this.#changeDeadline = this.#deadlines.after(limits.listChangesMs, () => {
-      const changes = this.#changes?.values() ?? [];
-      this.#changes = undefined;
-      for (const change of changes) this.tell([change]);
-    });
+    this.#changeDeadline = this.#deadlines.after(limits.listChangesMs, () => this.#tellChanges());
+  }
+
+  #tellChanges(): void {
+    const changes = this.#changes?.values() ?? [];
+    this.#changes = undefined;
+    for (const change of changes) this.tell([change]);
   }
 
   get #isHeldBack(): boolean {
