@@ -1,0 +1,146 @@
+// What works with a server directly works through the gateway: a real server made with the SDK, in front of which stands an oddity of the
+// field, is used by the SDK's client in the same way with the gateway between them and without.
+import { randomUUID } from 'node:crypto';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
+import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+import { ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
+import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import t, { type Test } from 'tap';
+import { forEachDeployment } from '../support/deployment.js';
+import { connectSdkClient } from '../support/sdk-client.js';
+
+interface Oddity {
+  /** @returns whether it has answered the request. */
+  readonly answers?: (request: IncomingMessage, response: ServerResponse) => boolean;
+  /** Changes what the server is about to answer a POST. */
+  readonly changes?: (response: ServerResponse) => void;
+  /** The cursor behind the server's only page of tools. */
+  readonly nextCursor?: string;
+  readonly isJson?: boolean;
+}
+
+function refuse(response: ServerResponse, status: number, text: string): true {
+  response.writeHead(status, { 'content-type': 'text/html' }).end(text);
+  return true;
+}
+
+/** Writes something before whatever else is written to a stream. */
+function beforeEvents(text: string): (response: ServerResponse) => void {
+  return (response) => {
+    const write = response.write.bind(response) as (chunk: unknown) => boolean;
+    let isFirst = true;
+    response.write = ((chunk: unknown) => {
+      if (isFirst && String(response.getHeader('content-type')).includes('event-stream')) write(text);
+      isFirst = false;
+      return write(chunk);
+    }) as typeof response.write;
+  };
+}
+
+function withStatus(status: number): (response: ServerResponse) => void {
+  return (response) => {
+    const writeHead = response.writeHead.bind(response) as (...words: unknown[]) => ServerResponse;
+    response.writeHead = ((given: number, ...words: unknown[]) =>
+      writeHead(given === 200 ? status : given, ...words));
+  };
+}
+
+const ODDITIES: Readonly<Record<string, () => Oddity>> = {
+  none: () => ({}),
+  'GET is answered with 404, by a framework': () => ({
+    answers: ({ method }, response) => method === 'GET' && refuse(response, 404, 'Cannot GET /mcp'),
+  }),
+  'GET is refused with 400 when a stream was opened before': () => {
+    let opened = 0;
+    return {
+      answers: ({ method }, response) =>
+        method === 'GET' && (opened += 1) > 1 && refuse(response, 400, 'session already exists'),
+    };
+  },
+  'named heartbeats before the answer': () => ({ changes: beforeEvents('event: ping\ndata: {"at":"12:00"}\n\n') }),
+  'heartbeats without a name': () => ({ changes: beforeEvents('data: {"at":"12:00"}\n\ndata: still here\n\n') }),
+  '201 with the answer': () => ({ changes: withStatus(201), isJson: true }),
+  'an empty cursor at the end': () => ({ nextCursor: '' }),
+};
+
+interface OddServer {
+  readonly url: string;
+  readonly sessionCount: () => number;
+}
+
+async function startOddServer(t: Pick<Test, 'teardown'>, oddity: Oddity): Promise<OddServer> {
+  const transports = new Map<string, StreamableHTTPServerTransport>();
+  const open = async (): Promise<StreamableHTTPServerTransport> => {
+    const server = new McpServer({ name: 'odd', version: '1' }, { capabilities: { tools: { listChanged: true } } });
+    let count = 0;
+    server.registerTool('count', {}, () => ({ content: [{ type: 'text', text: String(++count) }] }));
+    if (oddity.nextCursor !== undefined) {
+      const tools = [{ name: 'count', inputSchema: { type: 'object' as const } }];
+      server.server.setRequestHandler(ListToolsRequestSchema, () => ({ tools, nextCursor: oddity.nextCursor }));
+    }
+    const transport = new StreamableHTTPServerTransport({
+      sessionIdGenerator: randomUUID,
+      enableJsonResponse: oddity.isJson === true,
+      onsessioninitialized: (id) => void transports.set(id, transport),
+    });
+    await server.connect(transport);
+    return transport;
+  };
+  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    if (oddity.answers?.(request, response) === true) return;
+    if (request.method === 'POST') oddity.changes?.(response);
+    const id = request.headers['mcp-session-id'];
+    const transport = typeof id === 'string' ? transports.get(id) : await open();
+    if (transport === undefined) refuse(response, 404, 'Session not found');
+    else await transport.handleRequest(request, response);
+  };
+  const server = createServer((request, response) => void serve(request, response));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}/mcp`, sessionCount: () => transports.size };
+}
+
+interface Outcome {
+  readonly tools: readonly string[];
+  readonly counted: readonly string[];
+}
+
+/** As a host uses a server: its tools, all pages, then some calls. */
+async function use(client: Client, prefix: string): Promise<Outcome> {
+  const tools: string[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await client.listTools(cursor === undefined ? {} : { cursor });
+    tools.push(...page.tools.map(({ name }) => name.slice(prefix.length)));
+    cursor = page.nextCursor;
+  } while (cursor !== undefined && cursor !== '');
+  const counted: string[] = [];
+  for (let call = 0; call < 4; call++) {
+    const { content } = await client.callTool({ name: `${prefix}count` });
+    counted.push((content as { text: string }[])[0]?.text ?? '');
+  }
+  return { tools, counted };
+}
+
+await forEachDeployment(t, {}, async (t, deployment) => {
+  for (const [what, make] of Object.entries(ODDITIES)) {
+    await t.test(`as directly: ${what}`, async (t) => {
+      const direct = await startOddServer(t, make());
+      const { client } = await connectSdkClient(t, direct.url, undefined);
+      const expected = await use(client, '');
+      t.same(expected, { tools: ['count'], counted: ['1', '2', '3', '4'] }, 'directly');
+
+      const behind = await startOddServer(t, make());
+      const caller = await deployment.caller({ odd: { url: behind.url } });
+      const through = await connectSdkClient(t, deployment.gateway.url(caller.virtualHostId), caller.token);
+      t.same(await use(through.client, 'odd-'), expected, 'through the gateway');
+      t.equal(behind.sessionCount(), 1, 'in one session of the server');
+    });
+  }
+});
