@@ -10,6 +10,7 @@ import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import t, { type Test } from 'tap';
 import { forEachDeployment } from '../support/deployment.js';
 import { connectSdkClient } from '../support/sdk-client.js';
+import { until } from '../support/until.js';
 
 interface Oddity {
   /** @returns whether it has answered the request. */
@@ -19,6 +20,8 @@ interface Oddity {
   /** The cursor behind the server's only page of tools. */
   readonly nextCursor?: string;
   readonly isJson?: boolean;
+  /** When the gateway has met the oddity. */
+  readonly settled?: () => Promise<void>;
 }
 
 function refuse(response: ServerResponse, status: number, text: string): true {
@@ -29,21 +32,20 @@ function refuse(response: ServerResponse, status: number, text: string): true {
 /** Writes something before whatever else is written to a stream. */
 function beforeEvents(text: string): (response: ServerResponse) => void {
   return (response) => {
-    const write = response.write.bind(response) as (chunk: unknown) => boolean;
-    let isFirst = true;
-    response.write = ((chunk: unknown) => {
-      if (isFirst && String(response.getHeader('content-type')).includes('event-stream')) write(text);
-      isFirst = false;
-      return write(chunk);
-    }) as typeof response.write;
+    const writeHead = response.writeHead.bind(response);
+    response.writeHead = ((status: number, headers: Record<string, string> = {}) => {
+      const entries = Object.entries(headers).filter(([name]) => name.toLowerCase() !== 'content-length');
+      writeHead(status, Object.fromEntries(entries));
+      if (entries.some(([, value]) => String(value).includes('event-stream'))) response.write(text);
+      return response;
+    }) as typeof response.writeHead;
   };
 }
 
 function withStatus(status: number): (response: ServerResponse) => void {
   return (response) => {
     const writeHead = response.writeHead.bind(response) as (...words: unknown[]) => ServerResponse;
-    response.writeHead = ((given: number, ...words: unknown[]) =>
-      writeHead(given === 200 ? status : given, ...words));
+    response.writeHead = (given: number, ...words: unknown[]) => writeHead(given === 200 ? status : given, ...words);
   };
 }
 
@@ -52,11 +54,17 @@ const ODDITIES: Readonly<Record<string, () => Oddity>> = {
   'GET is answered with 404, by a framework': () => ({
     answers: ({ method }, response) => method === 'GET' && refuse(response, 404, 'Cannot GET /mcp'),
   }),
-  'GET is refused with 400 when a stream was opened before': () => {
-    let opened = 0;
+  'GET is refused with 400 after a stream that has ended': () => {
+    let asked = 0;
     return {
-      answers: ({ method }, response) =>
-        method === 'GET' && (opened += 1) > 1 && refuse(response, 400, 'session already exists'),
+      answers: ({ method }, response) => {
+        if (method !== 'GET') return false;
+        asked += 1;
+        if (asked > 1) return refuse(response, 400, 'session already exists');
+        response.writeHead(200, { 'content-type': 'text/event-stream' }).end(': hello\n\n');
+        return true;
+      },
+      settled: () => until(() => asked > 1, 'the stream to be asked for again'),
     };
   },
   'named heartbeats before the answer': () => ({ changes: beforeEvents('event: ping\ndata: {"at":"12:00"}\n\n') }),
@@ -112,7 +120,7 @@ interface Outcome {
 }
 
 /** As a host uses a server: its tools, all pages, then some calls. */
-async function use(client: Client, prefix: string): Promise<Outcome> {
+async function use(client: Client, prefix: string, settled?: () => Promise<void>): Promise<Outcome> {
   const tools: string[] = [];
   let cursor: string | undefined;
   do {
@@ -122,6 +130,7 @@ async function use(client: Client, prefix: string): Promise<Outcome> {
   } while (cursor !== undefined && cursor !== '');
   const counted: string[] = [];
   for (let call = 0; call < 4; call++) {
+    if (call === 2) await settled?.();
     const { content } = await client.callTool({ name: `${prefix}count` });
     counted.push((content as { text: string }[])[0]?.text ?? '');
   }
@@ -136,10 +145,11 @@ await forEachDeployment(t, {}, async (t, deployment) => {
       const expected = await use(client, '');
       t.same(expected, { tools: ['count'], counted: ['1', '2', '3', '4'] }, 'directly');
 
-      const behind = await startOddServer(t, make());
+      const oddity = make();
+      const behind = await startOddServer(t, oddity);
       const caller = await deployment.caller({ odd: { url: behind.url } });
       const through = await connectSdkClient(t, deployment.gateway.url(caller.virtualHostId), caller.token);
-      t.same(await use(through.client, 'odd-'), expected, 'through the gateway');
+      t.same(await use(through.client, 'odd-', oddity.settled), expected, 'through the gateway');
       t.equal(behind.sessionCount(), 1, 'in one session of the server');
     });
   }
