@@ -270,6 +270,18 @@ t.test('subjects are taken exactly as they are', async (t) => {
   }
 });
 
+t.test('every checked token is counted once, by its result', async (t) => {
+  const verifier = new TokenVerifier(p256Options);
+  const good = await bearer();
+  await verifier.verify(good);
+  for (let time = 0; time < 3; time += 1) void verifier.verify(good);
+  await verifier.verify(await bearer({ iss: 'someone' }));
+  await verifier.verify('Bearer a');
+  await verifier.verify(await bearer({ expiresInSeconds: -1 }));
+  await verifier.verify('');
+  t.strictSame(verifier.counts, { remembered: 3, verified: 1, missing: 1, invalid: 2, expired: 1, unavailable: 0 });
+});
+
 t.test('a remembered token is answered without a promise, with the same frozen object', async (t) => {
   const verifier = new TokenVerifier(p256Options);
   const header = await bearer();

@@ -1,5 +1,6 @@
+import { hostname, userInfo } from 'node:os';
 import t from 'tap';
-import { serviceManager, workerEnvironment } from '../../src/config/environment.js';
+import { operatorName, serviceManager, workerEnvironment } from '../../src/config/environment.js';
 import { limits } from '../../src/shared/limits.js';
 
 t.test('a worker gets the environment without the variables that are only for the primary', async (t) => {
@@ -32,4 +33,10 @@ t.test('the watchdog is this process’s unless the environment names another on
   t.equal(serviceManager({ WATCHDOG_USEC: '30000000', WATCHDOG_PID: `${pid}0` }).watchdogMs, undefined);
   for (const micros of ['', '0', '-1', 'soon'])
     t.equal(serviceManager({ WATCHDOG_USEC: micros }).watchdogMs, undefined);
+});
+
+t.test('the list of changes names who ran a command: the user, and behind sudo who called it', async (t) => {
+  const user = `${userInfo().username}@${hostname()}`;
+  t.equal(operatorName({}), `${user} (command line)`);
+  t.equal(operatorName({ SUDO_USER: 'ann' }), `ann as ${user} (command line)`);
 });

@@ -100,6 +100,25 @@ t.test('a secret is bytes; one final newline is not part of it', async (t) => {
   t.ok(files.readTokenSecret(write('long-enough', 'x'.repeat(32))));
 });
 
+t.test('keys that seal secrets have 32 bytes each, in base64 or hexadecimal, one per line', async (t) => {
+  const write = fileWriter(t);
+  const [one, other] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
+  const path = write('keys', `# newest first\n\n ${one.toString('base64')}\r\n${other.toString('hex')}\n`);
+  t.strictSame(files.readSecretKeys(path), [one.toString('base64'), other.toString('base64')]);
+  const faulty: Readonly<Record<string, RegExp>> = {
+    '': /holds no key/,
+    '# nothing\n': /holds no key/,
+    [Buffer.alloc(31, 1).toString('base64')]: /not a key of 32 bytes/,
+    [Buffer.alloc(33, 1).toString('base64')]: /not a key of 32 bytes/,
+    [`${one.toString('hex')}00`]: /not a key of 32 bytes/,
+    // Decoders skip what is not base64: the rest would be a key that nobody wrote.
+    [`${one.toString('base64')}!`]: /not a key of 32 bytes/,
+    [`${one.toString('base64')}\n${one.toString('hex')}`]: /holds a key twice/,
+  };
+  for (const [text, message] of Object.entries(faulty))
+    t.throws(() => files.readSecretKeys(write('faulty', text)), { name: 'InvalidValue', message }, text);
+});
+
 t.test('a password is text; one final newline is not part of it', async (t) => {
   const write = fileWriter(t);
   t.equal(files.readPassword(write('password', 'pässword \n')), 'pässword ');

@@ -32,4 +32,6 @@ t.test('http is accepted for loopback addresses, where it is allowed', async (t)
   t.ok(isKeyUrl('https://a.example/', false));
   t.ok(isKeyUrl('http://127.0.0.1/', true));
   t.notOk(isKeyUrl('http://127.0.0.1/', false));
+  for (const credentials of ['user@', 'user:password@', ':password@'])
+    t.notOk(isKeyUrl(`https://${credentials}a.example/`, true), credentials);
 });

@@ -4,12 +4,11 @@ import { packagesOf, testsOf } from './packages.js';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 
-void t.test('every folder of the program is a package, with tests of its own', (t) => {
+void t.test('every source in a folder of the program is in one package', (t) => {
   const packages = packagesOf(root);
   t.ok(packages.some(({ name }) => name === 'auth'));
   t.ok(packages.some(({ name }) => name === 'relay/asking'));
   t.equal(new Set(packages.flatMap(({ sources }) => sources)).size, packages.flatMap(({ sources }) => sources).length);
-  for (const each of packages) t.not(testsOf(root, each, each.sources).length, 0, each.name);
   t.end();
 });
 

@@ -100,15 +100,17 @@ const RESULT = '{"jsonrpc":"2.0","id":1,"result":{"content":"the-result"}}';
 
 t.test('the line of a call says who called, what, where, and the outcome', async (t) => {
   const scene = Scene.inSession(t);
+  const beganMs = performance.now();
   const exchange = scene.post('tools/call', { name: 'b-add', arguments: { secret: 'the-argument' } });
   t.same(scene.lines, [], 'not before it is answered');
   scene.http.last.json(RESULT);
+  const tookMs = performance.now() - beganMs;
   const line = scene.only(t);
   t.match(line, { ...WHO, method: 'tools/call', backend: 'b', tool: 'add', status: 200, callerGone: false });
   t.equal(line['requestBytes'], exchange.request.body.length);
   t.equal(line['bytes'], RESULT.length);
   t.type(line['durationMs'], 'number');
-  t.ok(Number(line['durationMs']) >= 0);
+  t.ok(Number(line['durationMs']) >= 0 && Number(line['durationMs']) <= tookMs + 0.1, 'in milliseconds');
 });
 
 t.test('a streamed call has one line, at its end', async (t) => {

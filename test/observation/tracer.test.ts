@@ -124,6 +124,7 @@ t.test("a call is a span of its client's trace, with one below it that the backe
   });
   t.equal(server?.attributes['error.type'], undefined);
   t.ok(server !== undefined && client !== undefined);
+  t.ok(client!.startMs <= client!.endMs, 'it ends after its start');
   t.ok(server!.startMs <= client!.startMs && client!.endMs <= server!.endMs, 'one is within the other');
   t.ok(Math.abs(server!.endMs - Date.now()) < 60_000, 'in the time of the clock');
   for (const secret of ['the-argument', 'alice', 'a-session', 'b.example'])

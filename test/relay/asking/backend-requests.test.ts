@@ -210,6 +210,20 @@ t.test('a request that a backend withdraws is withdrawn under the id that the cl
   t.equal(answers(begun).length, 1, 'nor does a second one');
 });
 
+t.test('a withdrawal of what was never asked, or is answered, disturbs no other request', async (t) => {
+  const begun = begin(t);
+  begun.call.data(ROOTS + ask(2, 'roots/list'));
+  const [first, second] = messages(begun);
+  respond(begun, second?.id);
+  for (const requestId of [2, 3, 'x']) {
+    const params = { requestId };
+    begun.call.data(`data: ${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params })}\n\n`);
+  }
+  t.equal(messages(begun).length, 2, 'the client hears nothing of it');
+  respond(begun, first?.id);
+  t.match(answers(begun), [{ id: 2 }, { id: 1 }]);
+});
+
 t.test('two backends may ask under the same id, and each withdraws its own request', async (t) => {
   const scene = new RelayScene(t, virtualHostOf({ b: {}, c: {} })).open(CAPABILITIES);
   const begun = (name: string, id: number): Begun => {
