@@ -249,6 +249,12 @@ function shortEnd(start: number, end: number): number {
   return Math.min(end, start + limits.eventFieldBytesMax);
 }
 
+/** JSON texts should not begin with a byte order mark, but readers may ignore one (RFC 8259, 8.1). */
+export function withoutByteOrderMark(bytes: Buffer): Buffer {
+  const start = afterByteOrderMark(bytes, 0, bytes.length);
+  return start === 0 ? bytes : bytes.subarray(start);
+}
+
 function afterByteOrderMark(bytes: Buffer, start: number, end: number): number {
   const isMark = bytes[start] === 0xef && bytes[start + 1] === 0xbb && bytes[start + 2] === 0xbf;
   return isMark && end - start >= 3 ? start + 3 : start;

@@ -100,6 +100,7 @@ const kinds = {
   'answer-timeout': true,
   'not-ready': true,
   'answer-invalid': true,
+  'answer-encoded': true,
   'answer-too-large': true,
   'answer-incomplete': true,
   'stream-not-resumed': true,
@@ -145,6 +146,7 @@ const kinds = {
 const DETAILS: Partial<Readonly<Record<UpstreamFaultKind, string>>> = {
   'http-status': '<status>',
   redirected: '<place>',
+  'answer-encoded': '<name>',
   'list-refused': '<method>',
   'stream-not-resumed': '<status>',
 };

@@ -8,6 +8,7 @@ import type { LookupFunction } from 'node:net';
 import type { SecureContext } from 'node:tls';
 import type { AddressGuard } from '../../names/address-guard.js';
 import { limits } from '../../shared/limits.js';
+import { encodingIn } from '../../upstream/http/content-encoding.js';
 import { redirectPath } from '../../upstream/http/redirect-place.js';
 import { ProbeFault, probeFaultOf, versionFaultOf } from './probe-fault.js';
 
@@ -50,6 +51,7 @@ export class BoundedFetch {
 
   readonly fetch = async (url: string | URL, init: RequestInit = {}): Promise<Response> => {
     const headers = Object.fromEntries(new Headers(init.headers));
+    headers['accept-encoding'] = 'identity';
     for (let at = 0; at + 1 < this.#authHeaders.length; at += 2)
       headers[this.#authHeaders[at]!] = this.#authHeaders[at + 1]!;
     // A probe does not need the server's notification stream, so the client is told that there is none. A GET that
@@ -94,13 +96,13 @@ export class BoundedFetch {
 
   #response(answer: IncomingMessage, { origin, pathname, search }: URL): Response {
     const status = answer.statusCode ?? 0;
-    const encoding = answer.headers['content-encoding'] ?? 'identity';
+    const encoding = encodingIn(answer.headers['content-encoding'] ?? '');
     if (status >= 300 && status <= 399) {
       const place = redirectPath(answer.headers.location ?? '', { origin, path: pathname + search });
       throw new ProbeFault('redirected', place === '' ? undefined : `(${place})`);
     }
     if (status > 599) throw new ProbeFault('answer-invalid');
-    if (encoding !== 'identity') throw new ProbeFault('answer-encoded');
+    if (encoding !== '') throw new ProbeFault('answer-encoded', encoding);
     const headers = new Headers();
     // The headers that the client reads.
     for (const name of ['content-type', 'mcp-session-id']) {

@@ -93,7 +93,7 @@ function answerIn(text: string, contentType: string, id: number): z.infer<typeof
   const texts = contentType.startsWith('text/event-stream') ? eventsIn(text) : [text];
   for (const each of texts) {
     const { success, data } = answerSchema.safeParse(parsed(each));
-    if (success && data.id === id) return data;
+    if (success && String(data.id) === String(id)) return data;
   }
   return undefined;
 }

@@ -13,7 +13,7 @@ const REASONS = {
   'tls-failed': 'TLS failed',
   'out-of-time': 'it did not respond in time',
   'answer-too-large': 'its responses are too large',
-  'answer-encoded': 'its response is compressed, although that was not requested',
+  'answer-encoded': 'its response is compressed, although that was not requested: content-encoding',
   'answer-invalid': 'its responses are not MCP in a supported version',
   'endpoint-elsewhere': 'its endpoint event names another origin, which is refused',
   redirected: 'it redirects, and redirects are not followed: register the URL that it redirects to',

@@ -180,8 +180,11 @@ export class Prober {
     const Transport = kind === 'SSE' ? SSEClientTransport : StreamableHTTPClientTransport;
     const transport = new Transport(new URL(url), { fetch });
     const client = new Client({ name: 'switchyard', version: PROGRAM_VERSION }, { capabilities: {} });
-    // The client reports garbage in an event stream only here, and would keep waiting for a response.
-    client.onerror = (error) => breaking.abort(error);
+    // The client reports the failure of an event stream only here, and would keep waiting for a response. It reports heartbeats too, and
+    // skips them as it skips whatever is no message.
+    client.onerror = (error) => {
+      if (!isSkipped(error)) breaking.abort(error);
+    };
     const either = AbortSignal.any([signal, breaking.signal]);
     setMaxListeners(0, either);
     // The probe's own deadline ends it first.
@@ -227,6 +230,11 @@ async function findingsOf(client: ProbeClient, signal: AbortSignal): Promise<Ser
     tools: toolListOf(tools),
     lists,
   };
+}
+
+/** JSON that cannot be read, or that is no JSON-RPC message. */
+function isSkipped(error: Error): boolean {
+  return error instanceof SyntaxError || error.name === 'ZodError' || error.name === '$ZodError';
 }
 
 type ProbeTransport = StreamableHTTPClientTransport | SSEClientTransport;

@@ -54,7 +54,7 @@ export interface UpstreamRequest {
   readonly subject: string;
   readonly target: UpstreamTarget;
   readonly method: 'POST' | 'DELETE' | 'GET';
-  /** Name, value, name, value, …; the implementation adds `host`, `connection` and `content-length`. */
+  /** Name, value, name, value, …; the implementation adds `host`, `connection`, `accept-encoding` and `content-length`. */
   readonly headers: readonly string[];
   readonly body: Buffer | undefined;
   readonly leftOut: ByteSpan | undefined;

@@ -56,14 +56,20 @@ export class Notices {
       head: none,
     };
     const onEnd = (): void => finish(true);
+    // A stream may stay open for ever: the message was taken, and nothing on its stream is wanted.
+    const onHead = (status: number, contentType: string): void => {
+      if (status >= 300 || contentType !== 'text/event-stream') return;
+      call.abort();
+      onEnd();
+    };
     let call = this.#http.dispatch(request, {
-      onHead: ignore,
+      onHead,
       onData: ignore,
       onEnd,
       onFault: (fault) => {
         const http = this.#forSecondTry(method, fault);
         if (http === undefined) finish(false);
-        else call = http.dispatch(request, { onHead: ignore, onData: ignore, onEnd, onFault: () => finish(false) });
+        else call = http.dispatch(request, { onHead, onData: ignore, onEnd, onFault: () => finish(false) });
       },
     });
   }

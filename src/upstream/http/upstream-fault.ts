@@ -19,6 +19,7 @@ const FAULT_REASONS = {
   'answer-timeout': 'no response in time',
   'not-ready': 'not ready yet',
   'answer-invalid': 'invalid response',
+  'answer-encoded': 'response compressed, although that was not requested: content-encoding',
   'answer-too-large': 'response too large',
   'answer-incomplete': 'stream ended without a response',
   'stream-not-resumed': 'stream ended without a response, and resuming it was refused with HTTP status',

@@ -53,9 +53,9 @@ export class Http1Call implements UpstreamCall {
     process.nextTick(() => this.fail(kind, true));
   }
 
-  fail(kind: UpstreamFaultKind, isUnsent: boolean): void {
+  fail(kind: UpstreamFaultKind, isUnsent: boolean, detail?: string): void {
     const { handler } = this;
     this.handler = undefined;
-    handler?.onFault(upstreamFault(kind, isUnsent));
+    handler?.onFault(detail === undefined ? upstreamFault(kind, isUnsent) : { kind, isUnsent, detail });
   }
 }

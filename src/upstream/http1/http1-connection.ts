@@ -249,7 +249,7 @@ export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConn
   onBytes(read: Buffer): void {
     const { length } = read;
     const taken = this.#parser.push(read);
-    if (taken === INVALID) this.#fail('answer-invalid');
+    if (taken === INVALID) this.#fail(this.#parser.encoding === '' ? 'answer-invalid' : 'answer-encoded');
     else if (this.#state === 'busy' && this.#parser.isDone) this.#onLast(length, taken === length);
     // Bytes that belong to no request: nothing on this connection can be trusted any more.
     else if (taken < length) this.#fail('connection-lost');
@@ -341,7 +341,7 @@ export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConn
     const call = this.#takeCall();
     this.#transition(this.#state, 'lost');
     this.#owner.onLost(this, isUnsent ? call : undefined, wasConnecting ? kind : undefined);
-    if (!isUnsent) call?.fail(kind, wasConnecting);
+    if (!isUnsent) call?.fail(kind, wasConnecting, kind === 'answer-encoded' ? this.#parser.encoding : undefined);
     for (const listener of this.#onLostListeners) listener();
   }
 

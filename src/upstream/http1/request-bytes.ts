@@ -89,7 +89,7 @@ function headOf({ target, method, headers, body }: UpstreamRequest): Buffer | st
     return known.bytes ?? bytesOf(known);
   }
   const host = target.origin.slice(target.origin.indexOf('//') + 2);
-  let text = `${method} ${target.path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\n`;
+  let text = `${method} ${target.path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\naccept-encoding: identity\r\n`;
   for (let i = 0; i + 1 < headers.length; i += 2) {
     const name = headers[i] ?? '';
     const value = headers[i + 1] ?? '';

@@ -11,6 +11,7 @@
 // An interim response (1xx) leaves the state at `head`. The state is assigned directly: a transition call per chunk would be too costly.
 import { HTTP_TOKEN } from '../../shared/http-token.js';
 import { limits } from '../../shared/limits.js';
+import { encodingIn } from '../http/content-encoding.js';
 
 export interface ResponseEvents {
   /**
@@ -45,6 +46,7 @@ export class ResponseParser {
   /** The header value that `#keepAliveMs` was parsed from: usually the same in all responses of a connection. */
   #keepAliveValue = '';
   #keepAliveMs = Infinity;
+  #encoding = '';
 
   // Parsed from the current head.
   #status = 0;
@@ -61,6 +63,11 @@ export class ResponseParser {
   /** Whether the connection may carry another request after this response. */
   get canReuse(): boolean {
     return this.#canReuse;
+  }
+
+  /** The content encoding for which a response was refused; `''` otherwise. */
+  get encoding(): string {
+    return this.#encoding;
   }
 
   /** Prepares for the response to a request that is about to be written. */
@@ -220,11 +227,9 @@ export class ResponseParser {
         if (isName(bytes, nameStart, 'mcp-session-id')) this.#sessionId = bytes.toString('latin1', start, end);
         break;
       case 16:
-        // No content encoding was requested, so none is supported.
-        if (isName(bytes, nameStart, 'content-encoding')) {
-          return bytes.toString('latin1', start, end).toLowerCase() === 'identity';
-        }
-        break;
+        if (isName(bytes, nameStart, 'content-encoding'))
+          this.#encoding = encodingIn(bytes.toString('latin1', start, end));
+        return this.#encoding === '';
       case 17:
         if (isName(bytes, nameStart, 'transfer-encoding')) return this.#onCoding(bytes.toString('latin1', start, end));
         break;

@@ -1,6 +1,6 @@
 // The parts of a JSON-RPC request to a backend, and the handler of its answer (rpc-request.ts).
 import type { BackendMessage } from '../../protocol/json-rpc.js';
-import { sameId } from '../../protocol/message-id.js';
+import { idKey, sameId } from '../../protocol/message-id.js';
 import type { Era } from '../../protocol/protocol-versions.js';
 import type { MessageMemory } from '../../shared/message-memory.js';
 import type { UpstreamTarget } from '../../user-config/upstream-target.js';
@@ -15,9 +15,14 @@ export interface IdSpan {
   readonly end: number;
 }
 
+/** Whether a message on the request's own response answers it. Some servers return a number as a string: nothing else is in flight there. */
 export function isAnswerTo(id: IdSpan, bytes: Buffer, { kind, idStart, idEnd }: BackendMessage): boolean {
-  return kind === 'response' && idStart !== -1 && sameId(bytes, idStart, idEnd, id.bytes, id.start, id.end);
+  if (kind !== 'response' || idStart === -1) return false;
+  if (sameId(bytes, idStart, idEnd, id.bytes, id.start, id.end)) return true;
+  return bytes[idStart] === QUOTE && idKey(bytes, idStart, idEnd) === `"${idKey(id.bytes, id.start, id.end)}`;
 }
+
+const QUOTE = 0x22;
 
 export interface RequestHandler {
   /**

@@ -107,7 +107,7 @@ export class Resumption implements UpstreamCall, UpstreamHandler {
 
   onHead(status: number, contentType: string): void {
     if (this.#state !== 'asking') return;
-    if (status === 200 && contentType === 'text/event-stream') {
+    if (status < 300 && contentType === 'text/event-stream') {
       this.#transition('asking', 'streaming');
       this.#reader.onResumed();
     } else if (status >= 500 || status === 429) {

@@ -10,7 +10,7 @@
 // Exactly one of `onAnswer` and `onFault` is called, once, unless the request is aborted. While a large event is being read, and while the
 // handler wants no more, nothing is read from the stream, and events that were already read wait in `#events`.
 import { BodyCollector } from '../../protocol/body-collector.js';
-import { EventStreamParser, type LargeEventTaker } from '../../protocol/event-stream.js';
+import { EventStreamParser, withoutByteOrderMark, type LargeEventTaker } from '../../protocol/event-stream.js';
 import { readBackendAnswer, readBackendMessage, type BackendMessage } from '../../protocol/json-rpc.js';
 import { readLargeBackendMessage, readLargeBackendMessageLater } from '../../protocol/large-backend-message.js';
 import type { Reading } from '../../protocol/reading-queue.js';
@@ -230,7 +230,7 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
       this.#unread.end(() => this.#finish());
       return;
     }
-    const bytes = this.#whole ?? this.#received.bytes;
+    const bytes = withoutByteOrderMark(this.#whole ?? this.#received.bytes);
     if (bytes.length <= limits.readAtOnceBytesMax) {
       this.#onJsonMessage(bytes, readBackendAnswer(bytes));
       return;
@@ -338,7 +338,7 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
   }
 
   #onRefusal(): void {
-    const { bytes } = this.#received;
+    const bytes = withoutByteOrderMark(this.#received.bytes);
     const read = readRefusal(this.plan, this.handler, this.#status, bytes);
     if ('fault' in read) return this.fail(read.fault);
     this.#finish();

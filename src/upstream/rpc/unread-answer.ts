@@ -1,6 +1,6 @@
 // An answer that is parsed elsewhere: passed on in parts as it arrives, and never assembled here.
 import { addPiece } from '../../protocol/byte-pieces.js';
-import type { LargeEventTaker } from '../../protocol/event-stream.js';
+import { withoutByteOrderMark, type LargeEventTaker } from '../../protocol/event-stream.js';
 import { beginsWithResult } from '../../protocol/json-rpc.js';
 import type { Reading } from '../../protocol/reading-queue.js';
 import { limits } from '../../shared/limits.js';
@@ -67,6 +67,7 @@ export class UnreadAnswer {
 
   #take(): Buffer[] {
     const pieces = this.#pieces ?? [];
+    if (this.#passedOnBytes === 0 && pieces[0] !== undefined) pieces[0] = withoutByteOrderMark(pieces[0]);
     this.#passedOnBytes += this.#pieceBytes;
     this.#pieces = undefined;
     this.#pieceBytes = 0;

@@ -78,7 +78,7 @@ export class BackendStream implements UpstreamHandler {
 
   onHead(status: number, contentType: string): void {
     if (this.#state !== 'asking') return;
-    const isStream = status === 200 && contentType === 'text/event-stream';
+    const isStream = status < 300 && contentType === 'text/event-stream';
     this.#plan.onAnswered(isStream);
     if (isStream) {
       this.#isOffered = true;

@@ -145,7 +145,7 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
   onHead(status: number, contentType: string, _sessionId: string, _bodyBytes: number, location: string): void {
     if (this.#state !== 'asking') return;
     this.#plan.endpoint.onAnswer(this.#context.deadlines.recentMs);
-    if (status === 200 && contentType === 'text/event-stream') this.#transition('asking', 'naming');
+    if (status < 300 && contentType === 'text/event-stream') this.#transition('asking', 'naming');
     else if (status >= 400) this.#lose(httpStatusFault(status));
     else if (status >= 300) this.#lose(redirectFault(status, location, this.#plan.target));
     else this.#lose(upstreamFault('answer-invalid'));
@@ -199,8 +199,8 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
   }
 
   #onEvent(data: Buffer, event: string): void {
-    if (this.#state === 'naming' && event === 'endpoint') this.#onNamed(data);
-    if (this.#state !== 'open' || event !== '') return;
+    if (this.#state === 'naming' && event === 'endpoint') return this.#onNamed(data);
+    if (this.#state !== 'open') return;
     if (this.#reading !== undefined) this.#events.push(this.#owned(data));
     else if (data.length <= limits.readAtOnceBytesMax) this.#onMessage(data, readBackendMessage(data));
     else this.#readLarge(this.#owned(data));
@@ -225,10 +225,9 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
   }
 
   #onMessage(data: Buffer, message: BackendMessage | undefined): void {
-    if (this.#state !== 'open') return;
-    // An unreadable message may be the answer to any of the calls, so the stream is given up.
-    if (message === undefined) this.#lose(upstreamFault('answer-invalid'));
-    else if (message.kind === 'response') this.#onAnswer(data, message);
+    // What is no message is a heartbeat, whatever its name: official clients skip it.
+    if (this.#state !== 'open' || message === undefined) return;
+    if (message.kind === 'response') this.#onAnswer(data, message);
     else this.#onSaid(data, message);
   }
 

@@ -203,6 +203,35 @@ t.test(
   },
 );
 
+t.test(
+  'heartbeats are skipped, whatever they say, in every response; a number may come back as a string',
+  async (t) => {
+    const withHeartbeats =
+      (result: object): RawHandler =>
+      async (request) => {
+        const { id } = JSON.parse(request.text) as { id: number };
+        const stream = request.eventStream();
+        for (const text of ['<html>', '{"time":"12:00"}', '[]']) {
+          await stream.event(text);
+          await stream.event(text, { event: 'ping' });
+        }
+        await stream.event({ jsonrpc: '2.0', id: String(id), result });
+        stream.end();
+      };
+    const backend = await startRaw(t, async (request) => {
+      const { method } = JSON.parse(request.text || '{}') as { method?: string };
+      if (method === 'initialize') return withHeartbeats(INITIALIZE_RESULT)(request);
+      if (method === 'tools/list') return withHeartbeats({ tools: [{ name: 'a', inputSchema: {} }] })(request);
+      return request.empty(method === undefined ? 405 : 202);
+    });
+    const { tools } = findingsOf(await createProber(t).probe(backend.url));
+    t.same(
+      tools.map(({ name }) => name),
+      ['a'],
+    );
+  },
+);
+
 t.test('a server that hangs costs no more than the deadline', async (t) => {
   const hangs: Readonly<Record<string, RawHandler>> = {
     'without an answer': () => {},
@@ -250,7 +279,6 @@ t.test('an invalid answer is reported as invalid, at once', async (t) => {
     'an answer to something else': (request) => request.json({ jsonrpc: '2.0', id: 'other', result: {} }),
     'no HTTP': (request) => request.bytes('SSH-2.0-OpenSSH_9.6\r\n'),
     'an initialize result without anything': byMethod({ initialize: (answer) => answer.result({}) }),
-    'an event of nonsense': async (request) => request.eventStream().event('<html>'),
     'endless headers': (request) => request.bytes(`HTTP/1.1 200 OK\r\nx: ${'x'.repeat(200_000)}`),
     'a list that is none': byMethod({
       initialize: (answer) => answer.result(INITIALIZE_RESULT),
@@ -500,9 +528,10 @@ function countBytes(backend: RawBackend): () => number {
     );
 }
 
-t.test('a compressed answer is not unpacked', async (t) => {
+t.test('a compressed answer is not unpacked; none is asked for', async (t) => {
   const backend = await startRaw(t, (request) => request.json('x', { headers: { 'content-encoding': 'gzip' } }));
-  t.match(await createProber(t).probe(backend.url), { kind: 'failed', reason: /compressed/ });
+  t.match(await createProber(t).probe(backend.url), { kind: 'failed', reason: /compressed.*: content-encoding gzip$/ });
+  t.equal(backend.requests[0]?.headers['accept-encoding'], 'identity');
 });
 
 t.test('a redirect is not followed, not even to the same origin', async (t) => {

@@ -47,6 +47,15 @@ t.test('a DELETE whose connection is lost is sent a second time, and not a third
   t.same(scene.outcomes, [true, false]);
 });
 
+t.test('a message answered with a stream was taken, however long the stream stays open', async (t) => {
+  const scene = new Scene(t).send('POST');
+  const call = scene.context.http.last;
+  call.head(200, 'text/event-stream');
+  t.same([scene.outcomes, call.isAborted], [[true], true]);
+  scene.context.advance(2 * limits.noticeMsMax);
+  t.same(scene.outcomes, [true], 'it is told once');
+});
+
 t.test('the second try ends when the time for both is over', async (t) => {
   const scene = new Scene(t).send('DELETE');
   scene.context.http.last.fault('connection-lost');

@@ -138,7 +138,7 @@ t.test('sends the request as it is, and hands on the answer in pieces', async (t
       headers: {
         'Content-Type': 'Application/JSON ; charset=utf-8',
         'MCP-Session-Id': 'S-1',
-        'content-encoding': 'identity',
+        'content-encoding': '',
       },
     }),
   );
@@ -161,6 +161,8 @@ t.test('sends the request as it is, and hands on the answer in pieces', async (t
     backend.origin.slice('http://'.length),
     'connection',
     'keep-alive',
+    'accept-encoding',
+    'identity',
     ...headers,
     'content-length',
     String(BODY.length),
@@ -256,7 +258,7 @@ t.test('an answer that arrives before its request was read is taken', async (t) 
 
 t.test('a request that was written and not answered is a fault, and is not sent again', async (t) => {
   const upstream = startUpstream(t);
-  const cases: Record<string, { answer: RawHandler; kind: UpstreamFaultKind }> = {
+  const cases: Record<string, { answer: RawHandler; kind: UpstreamFaultKind; detail?: string }> = {
     'closed without an answer': { answer: (request) => request.destroy(), kind: 'connection-lost' },
     'reset without an answer': { answer: (request) => request.reset(), kind: 'connection-lost' },
     'half a head': {
@@ -305,17 +307,18 @@ t.test('a request that was written and not answered is a fault, and is not sent 
     },
     'an encoding that nobody asked for': {
       answer: (request) => request.json('{}', { headers: { 'Content-Encoding': 'gzip' } }),
-      kind: 'answer-invalid',
+      kind: 'answer-encoded',
+      detail: 'gzip',
     },
     'a 101 that nobody asked for': {
       answer: (request) => request.bytes('HTTP/1.1 101 Switch\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n'),
       kind: 'answer-invalid',
     },
   };
-  for (const [name, { answer, kind }] of Object.entries(cases)) {
+  for (const [name, { answer, kind, ...told }] of Object.entries(cases)) {
     const backend = await startBackend(t, answer);
     const heard = await send(upstream, backend.origin).over();
-    t.same(heard.fault, { kind, isUnsent: false }, name);
+    t.same(heard.fault, { kind, isUnsent: false, ...told }, name);
     backend.handler = (request) => request.json('{}');
     t.equal((await send(upstream, backend.origin).over()).status, 200, `${name}: the next call is fine`);
     t.equal(backend.requests.length, 2, `${name}: sent once`);

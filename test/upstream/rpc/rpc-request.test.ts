@@ -158,7 +158,7 @@ t.test('waiting, json: one object is the answer, byte for byte, whatever its pie
 t.test('json: anything but the answer is a fault', async (t) => {
   const texts = {
     'another id': RESULT.replace('7', '8'),
-    'the same digits as a string': RESULT.replace('7', '"7"'),
+    'other digits as a string': RESULT.replace('7', '"7.0"'),
     'no id': '{"jsonrpc":"2.0","error":{"code":1,"message":""}}',
     'a request': PING,
     'a notification': NOTICE,
@@ -179,6 +179,31 @@ t.test('the id is the same in other digits or escapes', async (t) => {
   call.json(RESULT.replace('7', '7.0e0'));
   t.equal(listener.answers.length, 1);
 });
+
+t.test(
+  'a number may come back as a string, and a byte order mark before JSON, as official clients take them',
+  async (t) => {
+    const asText = RESULT.replace('7', '"7"');
+    for (const text of [asText, `\uFEFF${RESULT}`, `\uFEFF${asText}`]) {
+      const { call, listener } = start(t);
+      call.json(text);
+      t.same(listener.answers, [`result ${text.replace('\uFEFF', '')}`]);
+    }
+    const refused = start(t);
+    refused.call.head(400, JSON_TYPE).data(`\uFEFF${ERROR}`).end();
+    t.same(refused.listener.answers, [`error ${ERROR}`]);
+    const streamed = start(t);
+    streamed.call.head(201, STREAM_TYPE).data(`\uFEFFdata: ${asText}\n\n`).end();
+    t.same(streamed.listener.answers, [`result ${asText}`]);
+    const string = start(t, { id: { bytes: Buffer.from('"7"'), start: 0, end: 3 } });
+    string.call.json(RESULT);
+    t.same(
+      string.listener.faults,
+      [upstreamFault('answer-invalid')],
+      'a string that comes back as a number is another id',
+    );
+  },
+);
 
 t.test('event-stream: messages come before the answer, and the answer may be kept', async (t) => {
   const { call, listener } = start(t);

@@ -237,14 +237,21 @@ t.test('a stream that ends fails the requests in flight, and is opened again whe
   }
 });
 
-t.test('invalid data on the stream, or an endless event, costs the session and nothing else', async (t) => {
-  const nonsense = new Scene(t).open();
-  nonsense.call('1').post.empty(202);
-  nonsense.say('<html>');
-  t.same(nonsense.outcomes, ['1: answer-invalid']);
-  t.ok(nonsense.stream.isAborted);
-  t.equal(nonsense.session.state, 'idle');
+t.test('heartbeats of any name are skipped, whatever they say, and messages are read under any name', async (t) => {
+  const scene = new Scene(t).open();
+  scene.call('1').post.empty(202);
+  for (const text of ['<html>', '{"time":"12:00"}', '[]', '/other']) {
+    scene.say(text);
+    scene.stream.data(`event: ping\ndata: ${text}\n\nevent: endpoint\ndata: ${text}\n\n`);
+  }
+  t.same(scene.outcomes, []);
+  scene.stream.data('event: keepalive\ndata: {"jsonrpc":"2.0","id":1,"result":{}}\n\n');
+  await until(() => scene.outcomes.length > 0, 'the answer');
+  t.match(scene.outcomes, [/^1: (?!answer-invalid)/]);
+  t.equal(scene.stream.isAborted, false);
+});
 
+t.test('an endless event costs the session and nothing else', async (t) => {
   const endless = new Scene(t).open();
   endless.call('1').post.empty(202);
   const part = 'x'.repeat(4 * 1_048_576);
