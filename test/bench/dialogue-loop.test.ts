@@ -58,9 +58,12 @@ function serverOf(
 }
 
 /** Writes an event in two pieces. */
-function tell(response: ServerResponse, message: string): void {
+function tell(response: ServerResponse, message: string, onTold: () => void): void {
   response.write(`id: 1\nda`);
-  setImmediate(() => response.write(`ta: ${message}\n\n`));
+  setImmediate(() => {
+    response.write(`ta: ${message}\n\n`);
+    onTold();
+  });
 }
 
 t.test('a question is answered on another connection, and then the call ends', async (t) => {
@@ -69,8 +72,8 @@ t.test('a question is answered on another connection, and then the call ends', a
   const server = serverOf(
     (response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
-      waiting.push(response);
-      tell(response, ASKED);
+      // Only then: the answer to the other connection's question may come in between.
+      tell(response, ASKED, () => waiting.push(response));
     },
     (body, response, { headers }) => {
       replies.add(`${headers.authorization} ${String(headers['mcp-session-id'])} ${body}`);

@@ -173,11 +173,13 @@ t.test('while the name server is silent, kept connections and known addresses se
 /** Sockets of a dial, by address: they connect or fail when the test says so. */
 class Sockets {
   readonly opened: string[] = [];
+  readonly openedAtMs: number[] = [];
   readonly #sockets = new Map<string, Socket>();
 
   open(address: string): Socket {
     const socket = new Socket();
     this.opened.push(address);
+    this.openedAtMs.push(performance.now());
     this.#sockets.set(address, socket);
     return socket;
   }
@@ -225,10 +227,9 @@ const ADDRESSES = ['192.0.2.1', '192.0.2.2', '2001:db8::1'];
 t.test('a slow address has the next one tried beside it, and the first that connects is taken', async (t) => {
   const { sockets, outcomes } = await dialTo(t, ADDRESSES);
   t.equal(sockets.opened[0], '2001:db8::1', 'IPv6 first');
-  t.equal(sockets.opened.length, 1);
-  const startedAtMs = performance.now();
-  await until(() => sockets.opened.length === 2, 'the second attempt');
-  t.ok(performance.now() - startedAtMs > limits.nextAddressMs / 2, 'not at once');
+  await until(() => sockets.opened.length > 1, 'the second attempt');
+  const [firstAtMs = 0, secondAtMs = 0] = sockets.openedAtMs;
+  t.ok(secondAtMs - firstAtMs > limits.nextAddressMs / 2, 'not at once');
   t.equal(sockets.socket('2001:db8::1').destroyed, false, 'the first goes on');
   sockets.socket('2001:db8::1').emit('connect');
   t.same(outcomes, ['2001:db8::1']);
@@ -241,9 +242,10 @@ t.test('a slow address has the next one tried beside it, and the first that conn
 t.test('after a failed address the next is tried at once, and the last failure ends the dial', async (t) => {
   const { sockets, outcomes } = await dialTo(t, ADDRESSES);
   sockets.fail('2001:db8::1', 'ENETUNREACH');
-  await until(() => sockets.opened.length === 2, 'the second attempt');
+  // On a busy machine further attempts may have begun already, because the first was slow.
+  await until(() => sockets.opened.length > 1, 'the second attempt');
   sockets.fail(sockets.opened[1]!, 'ECONNREFUSED');
-  await until(() => sockets.opened.length === 3, 'the third attempt');
+  await until(() => sockets.opened.length > 2, 'the third attempt');
   t.same(outcomes, []);
   sockets.fail(sockets.opened[2]!, 'EHOSTUNREACH');
   await until(() => outcomes.length > 0, 'the fault');
