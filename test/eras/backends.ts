@@ -54,6 +54,8 @@ const contents = { contents: [{ uri: RESOURCE, text: 'the document' }] };
 export class Deeds {
   /** By tool: how many calls were carried out to the end. */
   readonly done = new Map<string, number>();
+  /** The eras in which tools were called. */
+  readonly eras = new Set<'legacy' | 'modern'>();
   waiting = 0;
   cancelled = 0;
 
@@ -197,6 +199,7 @@ function modernServer(deeds: Deeds): ModernServer {
   server.setRequestHandler('prompts/get', () => prompt);
   server.setRequestHandler('tools/call', async ({ params }, context) => {
     const { inputResponses, signal, notify, _meta } = context.mcpReq;
+    deeds.eras.add('modern');
     switch (params.name) {
       case 'count':
         for (const progress of [1, 2, 3]) {
@@ -274,6 +277,7 @@ class LegacySessions {
       return {};
     });
     server.setRequestHandler(legacy.CallToolRequestSchema, async ({ params }, extra) => {
+      this.#deeds.eras.add('legacy');
       switch (params.name) {
         case 'count':
           for (const progress of [1, 2, 3]) {

@@ -1,4 +1,5 @@
 // Tries every client with every backend, feature by feature: a cell is `ok`, or says what happened instead.
+import { eraOfVersion } from '../../src/protocol/protocol-versions.js';
 import { inParallel } from '../support/in-parallel.js';
 import { until } from '../support/until.js';
 import { BACKEND_KINDS, RESOURCE, type BackendKind, type EraBackend } from './backends.js';
@@ -112,7 +113,7 @@ export async function fillMatrix(
 }
 
 async function tryPair(
-  { client: kind, backend: { cannot: backendCannot }, wanted = FEATURES }: WantedPair,
+  { client: kind, backend: { label: backendLabel, cannot: backendCannot }, wanted = FEATURES }: WantedPair,
   backend: EraBackend,
   { url, token, backendName }: Endpoint,
 ): Promise<Pick<Pair, 'version' | 'cells'>> {
@@ -140,6 +141,7 @@ async function tryPair(
     }
     for (const [feature, tool] of Object.entries(DOING_ONCE))
       if (cells.get(feature as Feature) === GOOD) expectOnce(tool, backend.deeds);
+    if (backendLabel === 'dual') expectOwnEra(client, backend.deeds);
   } finally {
     await client.close();
   }
@@ -173,6 +175,11 @@ async function backendDid(tool: string, { deeds }: EraBackend): Promise<void> {
 
 function expectOnce(tool: string, { done }: EraBackend['deeds']): void {
   expect(done.get(tool), 1, `times that the backend did ${tool}`);
+}
+
+/** A backend of both eras could otherwise hide that its client was bridged: each of its halves does the same in another way. */
+function expectOwnEra({ version }: EraClient, { eras }: EraBackend['deeds']): void {
+  if (eras.size > 0) expect([...eras].join(), eraOfVersion(version ?? ''), 'era of the calls to a backend of both');
 }
 
 function expect(got: unknown, wanted: unknown, what = 'answer'): void {

@@ -74,8 +74,8 @@ t.test('the session of a client begins with a backend that has none, and lists i
   t.match(result, { protocolVersion: '2025-11-25', instructions: '# one\n\nBe kind.' });
   t.match(result?.['capabilities'], { tools: {}, prompts: {}, resources: {} });
   t.match((await caller.list()).result, { tools: [{ name: 'one-echo' }] });
-  t.same(server.methods, ['server/discover', 'tools/list'], 'it is asked what it speaks');
-  const [, list] = server.requests;
+  t.same(server.methods, ['initialize', 'server/discover', 'tools/list'], 'it has refused a session');
+  const [, , list] = server.requests;
   t.match(list?.headers, { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/list' });
   t.notOk(list?.headers['mcp-session-id'] ?? list?.headers['mcp-name']);
   // For a client with a session, a list has no members of the modern era.
@@ -332,7 +332,7 @@ t.test('calls, reads and prompts are sent with their method and name in headers'
   t.match(read.result, { contents: [{ uri: 'one+test://r', text: 'R' }] });
   t.match((await answerOf(caller.post('prompts/get', { name: 'one-p' }, 3))).result, { messages: [{}] });
   t.match((await answerOf(caller.post('prompts/get', { name: 'one-none' }, 4))).error, { code: -32_602 });
-  const heads = server.requests.slice(1).map(({ headers }) => [headers['mcp-method'], headers['mcp-name']]);
+  const heads = server.requests.slice(2).map(({ headers }) => [headers['mcp-method'], headers['mcp-name']]);
   t.same(heads, [
     ['tools/call', 'echo'],
     ['resources/read', 'test://r'],

@@ -10,8 +10,6 @@ import { SecretKeys } from '../../src/secrets/secret-keys.js';
 import { UserTokens } from '../../src/upstream/credentials/user-tokens.js';
 import { Tokens } from '../../src/upstream/credentials/tokens.js';
 import { BackendEndpoints } from '../../src/upstream/reach/backend-endpoints.js';
-import type { BackendEndpoint } from '../../src/upstream/reach/backend-endpoint.js';
-import type { UpstreamTarget } from '../../src/user-config/upstream-target.js';
 import type { UpstreamContext } from '../../src/upstream/upstream-context.js';
 import type { UpstreamFault, UpstreamFaultKind } from '../../src/upstream/http/upstream-fault.js';
 import { DeadlineWheel } from '../../src/shared/deadline-wheel.js';
@@ -45,8 +43,6 @@ export class ScriptedContext implements UpstreamContext {
   credentials: OAuthSourceMeans;
   readonly answerMemory: MessageMemory;
   onChanged: UpstreamContext['onChanged'] = undefined;
-  /** Whether backends are asked which eras they speak; otherwise each counts as asked a moment ago. */
-  asksEras = false;
   #nowMs = 1_000;
 
   /** @param t the wheel is stopped at the end of this test. */
@@ -56,7 +52,6 @@ export class ScriptedContext implements UpstreamContext {
     this.notices = new Notices(this.http, this.deadlines);
     this.replies = this.notices;
     const nowMs = (): number => this.#nowMs;
-    const isAsking = (): boolean => this.asksEras;
     this.credentials = {
       secrets: new Secrets(undefined, nowMs),
       tokens: new Tokens({ http: this.http, deadlines: this.deadlines }, { nowMs, random: () => this.random }),
@@ -69,13 +64,7 @@ export class ScriptedContext implements UpstreamContext {
       ),
       mode: this.options.mode,
     };
-    this.endpoints = new (class extends BackendEndpoints {
-      override of(target: UpstreamTarget): BackendEndpoint {
-        const endpoint = super.of(target);
-        if (!isAsking()) endpoint.eras.tryAsk(nowMs());
-        return endpoint;
-      }
-    })({
+    this.endpoints = new BackendEndpoints({
       http: this.http,
       deadlines: this.deadlines,
       connectTimeoutMs: this.options.connectTimeoutMs,

@@ -36,9 +36,4 @@ export const reachLimits = {
    * time that a backend's era and the capabilities of one without sessions are remembered; the backend may be replaced → it is asked again
    */
   eraKnownMs: 600_000,
-  /**
-   * time for a backend to answer which era it speaks, asked once per `eraKnownMs`; not all servers answer → it is addressed in the era of
-   * the client
-   */
-  eraAskedMsMax: 2_000,
 } as const;

@@ -124,6 +124,14 @@ export function isUnauthorized({ kind, detail }: UpstreamFault): boolean {
   return kind === 'http-status' && detail === '401';
 }
 
+/** HTTP statuses that concern who asks, how often, and the backend's state. */
+const UNRELATED_STATUSES: ReadonlySet<string> = new Set(['401', '403', '407', '408', '425', '429']);
+
+/** Whether the backend has refused a request for what it is. */
+export function isNotUnderstood({ kind, detail = '' }: UpstreamFault): boolean {
+  return kind === 'http-status' && detail < '500' && !UNRELATED_STATUSES.has(detail);
+}
+
 const REACH_FAULTS: ReadonlySet<UpstreamFaultKind> = new Set([
   'connection-refused',
   'connect-timeout',

@@ -5,7 +5,6 @@ import { limits } from '../../shared/limits.js';
 
 export class EraMemory {
   readonly #refusedAtMs: Record<Era, number> = { legacy: -Infinity, modern: -Infinity };
-  #askedAtMs = -Infinity;
 
   /** The era to try first. @param preferred the client's era, in which nothing has to be bridged. */
   firstOf(preferred: Era, nowMs: number): Era {
@@ -13,24 +12,15 @@ export class EraMemory {
     return this.#isRefused(preferred, nowMs) && !this.#isRefused(other, nowMs) ? other : preferred;
   }
 
-  /**
-   * Whether to ask the backend which eras it speaks, before it is spoken to as clients with sessions do: only one opening per interval
-   * asks, and none while the answer is known. A caller that gets true must ask.
-   */
-  tryAsk(nowMs: number): boolean {
-    if (nowMs - this.#askedAtMs < limits.eraKnownMs || this.#isRefused('modern', nowMs)) return false;
-    this.#askedAtMs = nowMs;
-    return true;
-  }
-
-  /** The question had no outcome: the next opening asks again. */
-  onUnasked(): void {
-    this.#askedAtMs = -Infinity;
-  }
-
   /** The backend has shown that it does not speak the era. */
   onRefused(era: Era, nowMs: number): void {
     this.#refusedAtMs[era] = nowMs;
+  }
+
+  /** The backend has refused a request of the era in which it was opened: the other one is tried first, though it may be refused, too. */
+  onRefusedOnly(era: Era, nowMs: number): void {
+    this.forget();
+    this.onRefused(era, nowMs);
   }
 
   /** The backend has answered in the era. */
@@ -38,11 +28,10 @@ export class EraMemory {
     this.#refusedAtMs[era] = -Infinity;
   }
 
-  /** The backend no longer speaks the era it spoke: everything known about it is discarded. */
+  /** The backend may no longer speak the era it spoke: everything known about it is discarded. */
   forget(): void {
     this.onSpoken('legacy');
     this.onSpoken('modern');
-    this.onUnasked();
   }
 
   #isRefused(era: Era, nowMs: number): boolean {

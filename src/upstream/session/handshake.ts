@@ -2,8 +2,10 @@
 // backend has accepted both; one deadline covers everything. Cold path: two requests per session and backend.
 import { readInitializeResult } from '../../protocol/initialize-result.js';
 import type { BackendMessage } from '../../protocol/json-rpc.js';
+import { readSaidError } from '../../protocol/modern-error.js';
 import type { Deadline } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
+import { rpcCodes } from '../../shared/refusals.js';
 import type { UpstreamTarget } from '../../user-config/upstream-target.js';
 import {
   LATEST_PROTOCOL_VERSION,
@@ -18,8 +20,10 @@ import {
   httpStatusFault,
   initializeFault,
   redirectFault,
+  isNotUnderstood,
   upstreamFault,
   type UpstreamFault,
+  type UpstreamFaultKind,
 } from '../http/upstream-fault.js';
 import { RpcRequest, type IdSpan, type RequestHandler } from '../rpc/rpc-request.js';
 import type { SseStream } from '../sse/sse-stream.js';
@@ -31,8 +35,6 @@ export interface HandshakeResult {
   readonly headers: readonly string[];
   /** Only for a server of the 2024-11-05 transport: the stream that carries the whole session. */
   readonly stream?: SseStream;
-  /** For a backend without sessions: whether it says that it offers sessions in earlier versions. */
-  readonly speaksLegacy?: boolean;
 }
 
 export interface HandshakeHandler {
@@ -130,7 +132,9 @@ class Opening implements Handshake, RequestHandler {
     const record = readRecord(bytes, message, sessionId);
     if ('kind' in record) {
       this.#endSession(sessionId, LATEST_PROTOCOL_VERSION);
-      this.#handler.onFault(record, isOfOtherEra(record));
+      const error = bytes.subarray(message.bodyStart, message.bodyEnd);
+      const isInternal = message.isError && readSaidError(error).code === rpcCodes.internalError;
+      this.#handler.onFault(record, isOfOtherEra(record) && !isInternal);
       return;
     }
     const headers = sessionHeaders(sessionId, record.protocolVersion);
@@ -191,10 +195,19 @@ class Opening implements Handshake, RequestHandler {
   }
 }
 
-/** A server without sessions has no `initialize`, and most such servers say which versions they speak. */
-function isOfOtherEra({ kind }: UpstreamFault): boolean {
-  return kind === 'version-later' || kind === 'initialize-unknown';
+/**
+ * Whether a fault suggests the other era (N11): a server without sessions has no `initialize`, and most such servers say which versions they
+ * speak. Any other refusal of what was not understood is worth one question.
+ */
+function isOfOtherEra(fault: UpstreamFault): boolean {
+  return OTHER_ERA_FAULTS.has(fault.kind) || isNotUnderstood(fault);
 }
+
+const OTHER_ERA_FAULTS: ReadonlySet<UpstreamFaultKind> = new Set([
+  'version-later',
+  'initialize-unknown',
+  'initialize-refused',
+]);
 
 function initializeBody(id: Buffer, { capabilities, clientInfo }: ClientIntroduction): Buffer {
   const before = [BEFORE_ID, id, BEFORE_CAPABILITIES, capabilities, BEFORE_CLIENT_INFO];

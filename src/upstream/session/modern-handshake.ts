@@ -10,7 +10,7 @@ import { modernCodes, rpcCodes } from '../../shared/refusals.js';
 import { envelopeOf, modernRequest } from './modern-request.js';
 import { sessionHeaders, withHeaders, type Handshake, type HandshakeHandler, type HandshakePlan } from './handshake.js';
 import type { UpstreamContext } from '../upstream-context.js';
-import { upstreamFault, versionsFault, type UpstreamFault } from '../http/upstream-fault.js';
+import { isNotUnderstood, upstreamFault, versionsFault, type UpstreamFault } from '../http/upstream-fault.js';
 import { RpcRequest, type RequestHandler } from '../rpc/rpc-request.js';
 
 /** Headers of every request to a backend of this era: name, value, … */
@@ -27,8 +27,6 @@ export function openModernHandshake(
   return new Discovery(context, plan, handler);
 }
 
-/** HTTP statuses that say nothing about the era: they concern who asks, how often, and the backend's state. */
-const ERALESS_STATUSES: ReadonlySet<string> = new Set(['401', '403', '407', '408', '425', '429']);
 const MODERN_CODES: ReadonlySet<unknown> = new Set(Object.values(modernCodes));
 
 class Discovery implements Handshake, RequestHandler {
@@ -108,7 +106,6 @@ class Discovery implements Handshake, RequestHandler {
       this.#handler.onOpen({
         record: { ...form, capabilities, named, instructions },
         headers: this.#headers,
-        speaksLegacy: result.supportedVersions.some((version) => PROTOCOL_VERSIONS.has(version)),
       });
     } else this.#onVersions(result.supportedVersions);
   }
@@ -143,7 +140,6 @@ class Discovery implements Handshake, RequestHandler {
 }
 
 /** Whether a fault suggests the other era: an older server knows neither the method nor requests without a session. */
-function isOfOtherEra({ kind, detail = '' }: UpstreamFault): boolean {
-  if (kind === 'http-status') return detail < '500' && !ERALESS_STATUSES.has(detail);
-  return kind === 'answer-invalid';
+function isOfOtherEra(fault: UpstreamFault): boolean {
+  return fault.kind === 'answer-invalid' || isNotUnderstood(fault);
 }

@@ -274,8 +274,9 @@ export class UpstreamSession extends UpstreamOpening {
   tryMarkLost(fault: UpstreamFault, sentIn: UpstreamSessionRecord | undefined): boolean {
     const isEraRefused = fault.kind === 'era-refused';
     if (!isEraRefused && fault.kind !== 'session-lost') return false;
-    if (isEraRefused) this.endpoint.eras.forget();
+    if (this.record === sentIn) this.context.onFailure(this.backend, fault);
     this.markLost(sentIn);
+    if (isEraRefused) this.endpoint.eras.onRefusedOnly(sentIn?.era ?? this.era, this.context.nowMs());
     return true;
   }
 

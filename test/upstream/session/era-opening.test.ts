@@ -4,7 +4,7 @@ import t, { type Test } from 'tap';
 import type { Era } from '../../../src/protocol/protocol-versions.js';
 import { limits } from '../../../src/shared/limits.js';
 import { NO_METADATA } from '../../../src/upstream/http/request-metadata.js';
-import type { UpstreamFault } from '../../../src/upstream/http/upstream-fault.js';
+import { upstreamFault, type UpstreamFault } from '../../../src/upstream/http/upstream-fault.js';
 import { UpstreamSession } from '../../../src/upstream/session/upstream-session.js';
 import { backendOf, virtualHostOf } from '../../relay/virtual-host.js';
 import { ScriptedContext } from '../scripted-context.js';
@@ -28,9 +28,8 @@ class Scene {
   readonly context: ScriptedContext;
   readonly told: string[] = [];
 
-  constructor(t: Test, asksEras = false) {
+  constructor(t: Test) {
     this.context = new ScriptedContext(t);
-    this.context.asksEras = asksEras;
   }
 
   open(era: Era): UpstreamSession {
@@ -183,18 +182,30 @@ t.test('what proves that a backend has no sessions, and what does not', async (t
     scene.error(error, status);
     t.equal(scene.sent.at(-1), 'server/discover', JSON.stringify([error, status]));
   }
-  const none: readonly (readonly [unknown, number])[] = [
-    [{ code: -32_603, message: 'x' }, 200],
+  for (const status of [400, 404, 405, 406, 422]) {
+    const scene = new Scene(t);
+    scene.open('legacy');
+    scene.context.http.last.empty(status);
+    t.equal(scene.sent.at(-1), 'server/discover', String(status));
+    scene.context.http.last.empty(404);
+    t.same(scene.told, ['http-status'], 'a refusal of both is told as that of the first');
+  }
+  for (const [error, status] of [
     [{ code: -32_602, message: 'Invalid params: clientInfo' }, 400],
     [{ code: -32_000, message: 'x' }, 400],
-  ];
-  for (const [error, status] of none) {
+  ] as const) {
     const scene = new Scene(t);
     scene.open('legacy');
     scene.error(error, status);
-    t.same(scene.sent, ['initialize'], JSON.stringify([error, status]));
+    t.equal(scene.sent.at(-1), 'server/discover', 'what was not understood is worth one question');
+    scene.error({ code: -32_601, message: 'x' }, 404);
+    t.same(scene.told, ['initialize-refused']);
   }
-  for (const status of [400, 401, 403, 404, 500]) {
+  const broken = new Scene(t);
+  broken.open('legacy');
+  broken.error({ code: -32_603, message: 'x' }, 200);
+  t.same([broken.sent, broken.told], [['initialize'], ['initialize-refused']]);
+  for (const status of [401, 403, 429, 500]) {
     const scene = new Scene(t);
     scene.open('legacy');
     scene.context.http.last.empty(status);
@@ -289,8 +300,6 @@ t.test('after a loss without a session the era is determined again', async (t) =
   scene.result(DISCOVERED);
   upstream.markLost(upstream.record);
   upstream.whenOpen(NO_METADATA, () => undefined);
-  t.equal(scene.sent.at(-1), 'server/discover');
-  scene.error({ code: -32_601, message: 'x' });
   t.equal(scene.sent.at(-1), 'initialize');
 });
 
@@ -298,8 +307,6 @@ t.test(
   'a backend that agrees to sessions, and then refuses what names their version, is asked in the other era',
   async (t) => {
     const scene = new Scene(t);
-    // The first session may probe the backend before it opens; this test shows what the others do meanwhile.
-    scene.open('legacy');
     const upstream = scene.open('legacy');
     scene.result({ protocolVersion: '2025-11-25', capabilities: {} });
     t.equal(scene.sent.at(-1), 'notifications/initialized');
@@ -310,104 +317,32 @@ t.test(
   },
 );
 
-t.test('a backend is asked once in a while which eras it speaks, and not by each session (N11)', async (t) => {
-  const scene = new Scene(t, true);
-  scene.open('legacy');
-  t.same(scene.sent, ['server/discover']);
-  scene.open('legacy');
-  t.same(scene.sent, ['server/discover', 'initialize'], 'nobody waits for what another asks');
-  scene.initialized();
-  t.same(scene.told, ['open']);
-  const legacy = new Scene(t, true);
-  legacy.open('legacy');
-  legacy.error({ code: -32_601, message: 'x' }, 200);
-  legacy.initialized();
-  const asked = ['server/discover', 'initialize', 'notifications/initialized'];
-  t.same([legacy.sent, legacy.told], [asked, ['open']]);
-  legacy.open('legacy');
-  legacy.initialized();
-  t.same(legacy.sent.slice(asked.length), asked.slice(1));
-  legacy.context.advance(limits.eraKnownMs);
-  legacy.open('legacy');
-  t.equal(legacy.sent.at(-1), 'server/discover', 'it may have been replaced');
-});
-
-t.test('a backend that has no sessions for anybody is addressed without one', async (t) => {
-  const scene = new Scene(t, true);
+t.test('a backend that speaks both eras is addressed in the client’s, whatever it says of itself (N11)', async (t) => {
+  const scene = new Scene(t);
   const upstream = scene.open('legacy');
-  scene.result(DISCOVERED);
-  t.same([scene.sent, scene.told], [['server/discover'], ['open']]);
-  t.ok(upstream.isModern);
-  scene.open('legacy');
-  t.same(scene.sent, ['server/discover', 'server/discover'], 'and so is it the next time');
-});
-
-t.test('a backend that speaks both eras is addressed in the client’s, where that works', async (t) => {
-  const both = { ...DISCOVERED, supportedVersions: ['2025-06-18', '2026-07-28'] };
-  const scene = new Scene(t, true);
-  const upstream = scene.open('legacy');
-  scene.result(both);
   scene.initialized();
-  t.same(scene.sent, ['server/discover', 'initialize', 'notifications/initialized']);
+  t.same(scene.sent, ['initialize', 'notifications/initialized'], 'the bridge is for those who cannot do otherwise');
   t.match(upstream.record, { era: 'legacy' });
   scene.open('modern');
   t.equal(scene.sent.at(-1), 'server/discover');
-
-  for (const isRefusal of [true, false]) {
-    const boasting = new Scene(t, true);
-    const opened = boasting.open('legacy');
-    boasting.result(both);
-    if (isRefusal) boasting.error({ code: -32_601, message: 'x' });
-    else boasting.context.http.last.empty(500);
-    t.same([boasting.sent, boasting.told], [['server/discover', 'initialize'], ['open']]);
-    t.ok(opened.isModern);
-  }
+  scene.result(DISCOVERED);
+  scene.open('legacy');
+  t.equal(scene.sent.at(-1), 'initialize', 'nor does what another client found out change it');
 });
 
-t.test('a backend that does not say what it speaks is addressed in the client’s era, after a short wait', async (t) => {
-  for (const status of [403, 429, 500, 503]) {
-    const scene = new Scene(t, true);
-    scene.open('legacy');
-    scene.context.http.last.empty(status);
-    scene.initialized();
-    t.same(scene.sent, ['server/discover', 'initialize', 'notifications/initialized'], String(status));
-    t.same(scene.told, ['open']);
+t.test('an era that is confirmed, and then refused in each request, is left for the other one', async (t) => {
+  for (const other of ['open', 'refused'] as const) {
+    const scene = new Scene(t);
+    const upstream = scene.open('modern');
+    scene.result(DISCOVERED);
+    t.ok(upstream.tryMarkLost(upstreamFault('era-refused'), upstream.record));
+    upstream.whenOpen(NO_METADATA, () => undefined);
+    t.same(scene.sent, ['server/discover', 'initialize']);
+    if (other === 'open') scene.initialized();
+    else scene.error({ code: -32_601, message: 'x' });
+    t.equal(upstream.record?.era, other === 'open' ? 'legacy' : undefined);
+    if (other === 'refused') t.equal(scene.sent.at(-1), 'server/discover', 'it speaks neither: asked in both');
   }
-  const silent = new Scene(t, true);
-  silent.open('legacy');
-  silent.context.advance(limits.eraAskedMsMax + 20);
-  t.same(silent.sent, ['server/discover', 'initialize']);
-  silent.error(UNSUPPORTED);
-  t.equal(silent.sent.at(-1), 'server/discover', 'it may be slow, and say so now');
-
-  const neither = new Scene(t, true);
-  neither.open('legacy');
-  neither.error({ code: -32_601, message: 'x' });
-  neither.error({ code: -32_601, message: 'x' });
-  t.same([neither.sent, neither.told], [['server/discover', 'initialize'], ['initialize-unknown']]);
-});
-
-t.test('a backend that cannot be asked is asked once, and by the next session again', async (t) => {
-  const faults = [
-    (scene: Scene) => scene.context.http.last.empty(401),
-    (scene: Scene) => scene.context.http.last.fault('connection-refused'),
-    (scene: Scene) => scene.context.http.last.fault('name-not-resolved'),
-  ];
-  for (const fault of faults) {
-    const scene = new Scene(t, true);
-    scene.open('legacy');
-    fault(scene);
-    t.same([scene.sent, scene.told.length], [['server/discover'], 1]);
-    t.not(scene.told[0], 'open');
-  }
-  const scene = new Scene(t, true);
-  scene.open('legacy').close(NO_METADATA);
-  scene.open('legacy');
-  t.same(scene.sent, ['server/discover', 'server/discover']);
-  scene.context.http.last.empty(401);
-  scene.open('legacy');
-  t.equal(scene.sent.length, 3);
-  t.equal(scene.sent.at(-1), 'server/discover');
 });
 
 t.test('a version that is refused and named at once is tried once more (N05)', async (t) => {

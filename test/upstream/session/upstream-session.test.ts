@@ -214,7 +214,7 @@ t.test('opening, handshake failed: unavailable, and every waiter is told why', a
     [
       'initialize-refused',
       ({ context }) =>
-        context.http.last.json(`{"jsonrpc":"2.0","id":"${REQUEST_ID}","error":{"code":-32602,"message":"no"}}`),
+        context.http.last.json(`{"jsonrpc":"2.0","id":"${REQUEST_ID}","error":{"code":-32603,"message":"no"}}`),
     ],
     ['answer-timeout', ({ context }) => context.advance(context.options.initializeTimeoutMs + 100)],
     // `initialized` is part of the handshake: a backend that refuses it has no session with the gateway.
