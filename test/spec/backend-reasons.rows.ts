@@ -27,6 +27,23 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     return reason;
   };
 
+  await t.test(
+    'a refusal for now reaches the caller with the words of the backend, and when to try again',
+    async (t) => {
+      const backend = await backendFor(t, {
+        onRequest: (request) => {
+          if (!request.text.includes('"tools/call"')) return false;
+          request.json('Slow down', { status: 429, headers: { 'content-type': 'text/plain', 'retry-after': '30' } });
+          return true;
+        },
+      });
+      const session = await (await deployment.caller({ one: { url: backend.url } })).openSession();
+      const { error } = rpc(await session.call('one-x'));
+      t.match(error?.message, /refused with HTTP status 429$/);
+      t.same((error as { readonly data?: unknown }).data, { message: 'Slow down', retryAfterSeconds: 30 });
+    },
+  );
+
   await t.test('a backend that speaks only 2026-07-28 is named as such, however it says so', async (t) => {
     const errors: Readonly<Record<string, readonly [error: string, reason: string]>> = {
       UnsupportedProtocolVersion: [

@@ -8,7 +8,7 @@ import type { LookupFunction } from 'node:net';
 import type { SecureContext } from 'node:tls';
 import type { AddressGuard } from '../../names/address-guard.js';
 import { limits } from '../../shared/limits.js';
-import { encodingIn } from '../../upstream/http/content-encoding.js';
+import { encodingIn } from '../../upstream/http/response-words.js';
 import { redirectPath } from '../../upstream/http/redirect-place.js';
 import { ProbeFault, probeFaultOf, versionFaultOf } from './probe-fault.js';
 

@@ -7,7 +7,10 @@ import type { RelayedRequestPlan } from './relayed-request-plan.js';
 /** A missing consent is an elicitation error (-32042) for legacy clients only: modern ones do not know it (M27). */
 export function failureOf(fault: UpstreamFault, { session, upstream, form }: RelayedRequestPlan): RpcError {
   const { name } = upstream.backend;
-  if (fault.connect === undefined) return rpcErrors.backendFailed(name, faultReason(fault));
+  if (fault.connect === undefined) {
+    const error = rpcErrors.backendFailed(name, faultReason(fault));
+    return fault.said === undefined ? error : { ...error, data: { ...fault.said } };
+  }
   const isElicited = form.asking === undefined && session.backendRequests.offersUrls;
   return consentMissing(name, fault.connect(), isElicited);
 }

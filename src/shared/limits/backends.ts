@@ -8,6 +8,8 @@ export const backendLimits = {
   redirectPathCharsMax: 256,
   /** body of a backend's HTTP error response, which may contain a JSON-RPC error → only the status counts */
   upstreamRefusalBytesMax: 64 * KIB,
+  /** characters of a backend's words for 429 or 503 that reach the caller → the rest is left out */
+  saidRefusalCharsMax: 512,
   /** a backend's answer to `initialize`, or an event before it; only a few members are needed → fault `answer-too-large` */
   initializeAnswerBytesMax: MIB,
   /** first event of a backend with transport SSE, which names the URL for messages, and what precedes it → fault `endpoint-missing` */

@@ -91,9 +91,9 @@ export interface UpstreamHandler {
   /**
    * The status and the headers that the relay reads; `''` when absent. `contentType` is lower-case, without parameters.
    * @param bodyBytes length of the body that follows; -1 when it is not known.
-   * @param location the `location` header; only for redirects.
+   * @param hint the `location` of a redirect, or the `retry-after` of 429 and 503.
    */
-  onHead(status: number, contentType: string, sessionId: string, bodyBytes: number, location: string): void;
+  onHead(status: number, contentType: string, sessionId: string, bodyBytes: number, hint: string): void;
   /**
    * A piece of the body, valid until the callback returns: copy what is kept. If it is the whole body, and its length was in the head, it
    * is valid until `onEnd` has returned, which follows in the same turn of the event loop.

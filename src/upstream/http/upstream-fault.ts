@@ -63,6 +63,11 @@ const FAULT_REASONS = {
 
 export type UpstreamFaultKind = keyof typeof FAULT_REASONS;
 
+export interface SaidRefusal {
+  readonly message?: string;
+  readonly retryAfterSeconds?: number;
+}
+
 /** A failure of one exchange with a backend. */
 export interface UpstreamFault {
   readonly kind: UpstreamFaultKind;
@@ -70,6 +75,8 @@ export interface UpstreamFault {
   readonly isUnsent: boolean;
   /** More words for some kinds: the backend's HTTP status, the redirect's destination, the versions that the backend names, the list. */
   readonly detail?: string;
+  /** What the backend says of a refusal for now (429, 503), for the caller alone: it is not logged. */
+  readonly said?: SaidRefusal;
   /** Returns a link with which the user can fix the fault: a new address each time, for that user only; `undefined` when there is none. */
   readonly connect?: () => string | undefined;
   /** Replaces `detail` in the log: contains what callers should not see. */

@@ -200,8 +200,8 @@ export class Http1Connection implements ResponseEvents, BatchedWriter, PacedConn
     });
   }
 
-  onHead(status: number, contentType: string, sessionId: string, bodyBytes: number, location: string): void {
-    this.#call?.handler?.onHead(status, contentType, sessionId, bodyBytes, location);
+  onHead(status: number, contentType: string, sessionId: string, bodyBytes: number, hint: string): void {
+    this.#call?.handler?.onHead(status, contentType, sessionId, bodyBytes, hint);
   }
 
   onBody(chunk: Buffer): void {

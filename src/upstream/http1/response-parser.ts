@@ -11,15 +11,15 @@
 // An interim response (1xx) leaves the state at `head`. The state is assigned directly: a transition call per chunk would be too costly.
 import { HTTP_TOKEN } from '../../shared/http-token.js';
 import { limits } from '../../shared/limits.js';
-import { encodingIn } from '../http/content-encoding.js';
+import { encodingIn, isForNow } from '../http/response-words.js';
 
 export interface ResponseEvents {
   /**
    * @param contentType lower-case, without parameters; `''` when absent, as is `sessionId`.
    * @param bodyBytes -1 when the length is not known yet.
-   * @param location of a redirect; `''` when absent.
+   * @param hint the `location` of a redirect, or the `retry-after` of 429 and 503; `''` when absent.
    */
-  onHead(status: number, contentType: string, sessionId: string, bodyBytes: number, location: string): void;
+  onHead(status: number, contentType: string, sessionId: string, bodyBytes: number, hint: string): void;
   /** A piece of the body; valid until the callback returns. */
   onBody(chunk: Buffer): void;
 }
@@ -52,7 +52,7 @@ export class ResponseParser {
   #status = 0;
   #contentType = '';
   #sessionId = '';
-  #location = '';
+  #hint = '';
   #lengthBytes = -1;
   #isChunked = false;
 
@@ -185,7 +185,7 @@ export class ResponseParser {
     this.#status = hundreds * 100 + tens * 10 + ones;
     this.#contentType = '';
     this.#sessionId = '';
-    this.#location = '';
+    this.#hint = '';
     this.#lengthBytes = -1;
     this.#isChunked = false;
     this.#canReuse = version === 'HTTP/1.1 ';
@@ -212,11 +212,15 @@ export class ResponseParser {
     switch (nameEnd - nameStart) {
       case 8:
         if (this.#status >= 300 && this.#status < 400 && isName(bytes, nameStart, 'location'))
-          this.#location = bytes.toString('latin1', start, end);
+          this.#hint = bytes.toString('latin1', start, end);
         break;
       case 10:
         if (isName(bytes, nameStart, 'connection')) this.#onConnection(bytes.toString('latin1', start, end));
         else if (isName(bytes, nameStart, 'keep-alive')) this.#onKeepAlive(bytes.toString('latin1', start, end));
+        break;
+      case 11:
+        if (isForNow(this.#status) && isName(bytes, nameStart, 'retry-after'))
+          this.#hint = bytes.toString('latin1', start, end);
         break;
       case 12:
         if (isName(bytes, nameStart, 'content-type'))
@@ -279,7 +283,7 @@ export class ResponseParser {
       this.#state = 'until-close';
       this.#canReuse = false;
     }
-    this.#events.onHead(status, this.#contentType, this.#sessionId, hasBody ? this.#lengthBytes : 0, this.#location);
+    this.#events.onHead(status, this.#contentType, this.#sessionId, hasBody ? this.#lengthBytes : 0, this.#hint);
     return true;
   }
 

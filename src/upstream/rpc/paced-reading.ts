@@ -45,7 +45,7 @@ export abstract class PacedReading implements UpstreamHandler, RoomWaiter {
     );
   }
 
-  abstract onHead(status: number, contentType: string, sessionId: string, bodyBytes: number, location: string): void;
+  abstract onHead(status: number, contentType: string, sessionId: string, bodyBytes: number, hint: string): void;
   abstract onEnd(): void;
   abstract onFault(fault: UpstreamFault): void;
 

@@ -3,9 +3,11 @@ import { CLIENT_CAPABILITIES_KEY, PROTOCOL_VERSION_KEY } from '../../protocol/mo
 import { readSaidError, type SaidError } from '../../protocol/modern-error.js';
 import { readBackendMessage, type BackendMessage } from '../../protocol/json-rpc.js';
 import { MODERN_PROTOCOL_VERSION, PROTOCOL_VERSIONS, type Era } from '../../protocol/protocol-versions.js';
+import { limits } from '../../shared/limits.js';
 import { rpcCodes } from '../../shared/refusals.js';
 import { isAnswerTo, type RequestHandler, type RequestPlan } from './request-plan.js';
-import { httpStatusFault, upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
+import { isForNow } from '../http/response-words.js';
+import { httpStatusFault, upstreamFault, type SaidRefusal, type UpstreamFault } from '../http/upstream-fault.js';
 
 /** The answer, if the response contains one, or the fault. */
 export type ReadRefusal = { readonly answer: BackendMessage } | { readonly fault: UpstreamFault };
@@ -26,7 +28,13 @@ interface RefusedRequest {
 }
 
 /** A backend may send its answer with an HTTP error status (R24): what has the request's id was carried out, whatever the status. */
-export function readRefusal(plan: RequestPlan, handler: RequestHandler, status: number, body: Buffer): ReadRefusal {
+export function readRefusal(
+  plan: RequestPlan,
+  handler: RequestHandler,
+  status: number,
+  body: Buffer,
+  hint: string,
+): ReadRefusal {
   const { id, carriesSession, era, isUnauthorizedFault = false } = plan;
   const isAnswer = (message: BackendMessage): boolean => isAnswerTo(id, body, message);
   const message = readBackendMessage(body);
@@ -39,7 +47,25 @@ export function readRefusal(plan: RequestPlan, handler: RequestHandler, status: 
   const isUnauthorized = status === 401 && isUnauthorizedFault;
   if (!isUnauthorized && message !== undefined && isAnswer(message)) return { answer: message };
   const told = error && handler.faultOfError?.(body.subarray(error.bodyStart, error.bodyEnd));
-  return { fault: told ?? statusFault(status, carriesSession) };
+  if (told !== undefined || !isForNow(status)) return { fault: told ?? statusFault(status, carriesSession) };
+  return { fault: { ...httpStatusFault(status), said: readSaidRefusal(body, error, hint) } };
+}
+
+/** @param retryAfter seconds or an HTTP date; `''` when absent. */
+function readSaidRefusal(body: Buffer, error: BackendMessage | undefined, retryAfter: string): SaidRefusal {
+  const text = error === undefined ? plainTextIn(body) : saidIn(body, error).message;
+  const message = text.slice(0, limits.saidRefusalCharsMax);
+  const seconds = /^\d{1,9}$/.test(retryAfter) ? Number(retryAfter) : (Date.parse(retryAfter) - Date.now()) / 1_000;
+  return {
+    ...(message !== '' && { message }),
+    ...(!Number.isNaN(seconds) && { retryAfterSeconds: Math.max(0, Math.ceil(seconds)) }),
+  };
+}
+
+/** A page of HTML, as proxies send, says nothing to a client; neither does anything but text. */
+function plainTextIn(body: Buffer): string {
+  const text = body.toString().trim();
+  return /^<|[^\P{C}\s]/u.test(text) ? '' : text;
 }
 
 /** What servers say that have no such session, as after a restart: the SDKs' words, and those of servers modelled on them. */

@@ -35,6 +35,7 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
   #state: State = 'waiting';
   #status = 0;
   #sessionId = '';
+  #hint = '';
   /** The length that the response's head states; -1 when it does not. */
   #bodyBytes = -1;
   readonly #received: BodyCollector;
@@ -91,13 +92,14 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
     return this.#status;
   }
 
-  onHead(status: number, contentType: string, sessionId: string, bodyBytes: number, location: string): void {
+  onHead(status: number, contentType: string, sessionId: string, bodyBytes: number, hint: string): void {
     if (this.#state !== 'waiting') return;
     this.touch();
     this.plan.endpoint.onAnswer(this.deadlines.recentMs);
     this.#bodyBytes = bodyBytes;
     this.#status = status;
     this.#sessionId = sessionId;
+    this.#hint = hint;
     if (status < 300 && contentType === 'application/json') {
       this.#transition('waiting', 'json');
     } else if (status < 300 && contentType === 'text/event-stream') {
@@ -106,7 +108,7 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
       this.#transition('waiting', 'refused');
     } else {
       // Redirects are not followed.
-      this.fail(status >= 300 ? redirectFault(status, location, this.plan.target) : upstreamFault('answer-invalid'));
+      this.fail(status >= 300 ? redirectFault(status, hint, this.plan.target) : upstreamFault('answer-invalid'));
     }
   }
 
@@ -339,7 +341,7 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
 
   #onRefusal(): void {
     const bytes = withoutByteOrderMark(this.#received.bytes);
-    const read = readRefusal(this.plan, this.handler, this.#status, bytes);
+    const read = readRefusal(this.plan, this.handler, this.#status, bytes, this.#hint);
     if ('fault' in read) return this.fail(read.fault);
     this.#finish();
     this.handler.onAnswer(bytes, read.answer, this.#sessionId);

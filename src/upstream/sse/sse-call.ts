@@ -65,7 +65,7 @@ export class SseCall implements UpstreamCall, UpstreamHandler {
     if (this.#state !== 'over') this.#stream.onPaused(this, false);
   }
 
-  onHead(status: number, contentType: string, _sessionId: string, bodyBytes: number, location: string): void {
+  onHead(status: number, contentType: string, _sessionId: string, bodyBytes: number, hint: string): void {
     if (this.#state !== 'posting') return;
     if (status < 300) {
       this.#transition('posting', 'taken');
@@ -73,7 +73,7 @@ export class SseCall implements UpstreamCall, UpstreamHandler {
     }
     this.#transition('posting', 'refused');
     this.#stream.forget(this);
-    this.#reader.onHead(status, contentType, '', bodyBytes, location);
+    this.#reader.onHead(status, contentType, '', bodyBytes, hint);
   }
 
   onData(chunk: Buffer): void {

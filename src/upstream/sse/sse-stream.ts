@@ -142,12 +142,12 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
     if (this.#end(STREAM_LOST)) this.#call.abort();
   }
 
-  onHead(status: number, contentType: string, _sessionId: string, _bodyBytes: number, location: string): void {
+  onHead(status: number, contentType: string, _sessionId: string, _bodyBytes: number, hint: string): void {
     if (this.#state !== 'asking') return;
     this.#plan.endpoint.onAnswer(this.#context.deadlines.recentMs);
     if (status < 300 && contentType === 'text/event-stream') this.#transition('asking', 'naming');
     else if (status >= 400) this.#lose(httpStatusFault(status));
-    else if (status >= 300) this.#lose(redirectFault(status, location, this.#plan.target));
+    else if (status >= 300) this.#lose(redirectFault(status, hint, this.#plan.target));
     else this.#lose(upstreamFault('answer-invalid'));
   }
 

@@ -278,7 +278,8 @@ t.test('refused: the status is reported, unless the error of the request itself 
   for (const status of [400, 401, 403, 405, 429, 500, 503]) {
     const { call, listener } = start(t);
     call.json('Nope', '', status);
-    t.same(listener.faults, [httpStatus(status)]);
+    const isForNow = status === 429 || status === 503;
+    t.same(listener.faults, [{ ...httpStatus(status), ...(isForNow && { said: { message: 'Nope' } }) }]);
     const other = start(t);
     other.call.json(ERROR, '', status);
     t.same(other.listener.answers, [`error ${ERROR}`], `${status} with the error`);
@@ -290,6 +291,27 @@ t.test('refused: the status is reported, unless the error of the request itself 
   const foreign = start(t);
   foreign.call.json(ERROR.replace('7', '8'), '', 500);
   t.same(foreign.listener.faults, [httpStatus(500)], "another request's error");
+});
+
+t.test('refused for now: the fault says what the backend says, and when to try again', async (t) => {
+  const inAMinute = new Date(Date.now() + 60_000).toUTCString();
+  const foreign = ERROR.replace('7', 'null');
+  const cases: readonly [status: number, text: string, retryAfter: string, said: object][] = [
+    [429, 'Slow down\n', '30', { message: 'Slow down', retryAfterSeconds: 30 }],
+    [503, foreign, '0', { message: 'no', retryAfterSeconds: 0 }],
+    [503, '<html>Unavailable</html>', '', {}],
+    [503, 'a\u0007b', 'soon', {}],
+    [429, 'x'.repeat(limits.upstreamRefusalBytesMax), '', { message: 'x'.repeat(limits.saidRefusalCharsMax) }],
+  ];
+  for (const [status, text, retryAfter, said] of cases) {
+    const { call, listener } = start(t);
+    call.head(status, '', '', -1, retryAfter).data(text).end();
+    t.same(listener.faults, [{ ...httpStatus(status), said }]);
+  }
+  const { call, listener } = start(t);
+  call.head(503, '', '', -1, inAMinute).end();
+  const seconds = listener.faults[0]?.said?.retryAfterSeconds ?? 0;
+  t.ok(seconds > 0 && seconds <= 60, 'a date is told in seconds');
 });
 
 t.test('refused: the session is lost with 404, when there was one (C11)', async (t) => {
