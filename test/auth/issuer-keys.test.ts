@@ -158,6 +158,7 @@ t.test('keys of an issuer that is down are unavailable if never fetched, and arr
 
 const oddities: Readonly<Record<string, readonly [reason: RegExp, answer: (response: ServerResponse) => void]>> = {
   'an error': [/it answered 500/, (response) => response.writeHead(500).end()],
+  nothing: [/it answered 204/, (response) => response.writeHead(204).end()],
   garbage: [/its answer is not a JWK set/, (response) => response.end('<html>')],
   'too much': [
     /its response has more than 262144 bytes/,
@@ -174,6 +175,17 @@ t.test('each invalid answer of an issuer is refused with its reason', async (t) 
     issuer.answer = (_request, response) => answer(response);
     await t.rejects(fetchKeys(sourceOf(issuer), true, 300), { message: reason }, what);
   }
+});
+
+t.test('an issuer is asked for JSON, and for nothing else', async (t) => {
+  const issuer = await Issuer.start(t);
+  const accepted: unknown[] = [];
+  issuer.answer = ({ headers }, response) => {
+    accepted.push(headers.accept);
+    response.end('{"keys":[]}');
+  };
+  await fetchKeys(sourceOf(issuer), true);
+  t.strictSame(accepted, ['application/jwk-set+json, application/json']);
 });
 
 t.test('an issuer’s metadata says where its keys are', async (t) => {

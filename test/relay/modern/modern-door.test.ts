@@ -377,6 +377,17 @@ t.test('a request of an era that is not served is refused', async (t) => {
     [refused.answer?.status, await answerOf(refused)],
     [400, { id: 'i', error: { code: -32022, data: { supported: [VERSION], requested: '2025-11-25' } } }],
   );
+  const listed = caller.request({
+    body: Buffer.from('{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"protocolVersion":"1"}}'),
+    mirror: { protocolVersion: '2025-06-18', method: '', name: '', params: [] },
+  });
+  t.match(
+    [listed.answer?.status, await answerOf(listed)],
+    [400, { id: 2, error: { code: -32022, data: { requested: '2025-06-18' } } }],
+    'only initialize names the version in its params',
+  );
+  const notice = caller.request({ body: Buffer.from('{"jsonrpc":"2.0","method":"notifications/initialized"}') });
+  t.equal(notice.answer?.status, 202, 'a notification gets no error');
   t.match((await answerOf(post(caller, 'server/discover'))).result, { supportedVersions: [VERSION] });
   t.strictSame((await answerOf(post(caller, 'server/discover'))).result?.['supportedVersions'], [VERSION]);
   for (const method of ['GET', 'DELETE'] as const) {
