@@ -6,6 +6,7 @@ import { isIP, type AddressInfo } from 'node:net';
 import type { ListenAddress } from '../config/dataplane-options.js';
 import { listenFault } from '../process/listen-fault.js';
 import { HostPolicy } from '../shared/host-policy.js';
+import { keepRoom } from '../shared/connection-room.js';
 import { limits } from '../shared/limits.js';
 import type { ReadinessReport } from './readiness.js';
 
@@ -76,7 +77,7 @@ export function createAdminServer(host: string, options: AdminOptions): Server {
   const server = createServer(bounds, (request, response) => {
     void answer(request, response, hosts, options);
   });
-  server.maxConnections = limits.adminConnectionsMax;
+  keepRoom(server, limits.adminConnectionsMax);
   server.headersTimeout = server.requestTimeout = requestMsMax;
   // A connection that sends nothing at all would keep its slot from others.
   server.setTimeout(requestMsMax, (socket) => socket.destroy());

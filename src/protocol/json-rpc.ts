@@ -38,7 +38,7 @@ export interface ClientMessage {
   /** `params.requestId`; also absent when it is neither string nor number, or too long. */
   readonly requestIdStart: number;
   readonly requestIdEnd: number;
-  /** `params.cursor`, of any type: only cursors that the relay has issued are valid. */
+  /** `params.cursor`, of any type, unless it asks for the first page: only cursors that the relay has issued are valid. */
   readonly cursorStart: number;
   readonly cursorEnd: number;
   /** Whether there is `params.task`: the request asks to become a task. */
@@ -136,7 +136,7 @@ export function readLargeClientMessage(
 /** @param lasting the tape, if it stays valid after the call. */
 function clientMessageIn(tape: JsonScanner, bytes: Buffer, lasting: JsonScanner | undefined): ClientReading {
   if (!readEnvelope(tape, bytes)) return tape.kind(0) === jsonKind.array ? clientBatchIn(tape) : 'not-json-rpc';
-  const { id, method, params } = envelope;
+  const { id, method } = envelope;
   if (id !== ABSENT && !isId(tape, id)) return 'not-json-rpc';
   if (method === ABSENT) {
     if (id === ABSENT || !isResponse(tape)) return 'not-json-rpc';
@@ -159,13 +159,14 @@ function clientMessageIn(tape: JsonScanner, bytes: Buffer, lasting: JsonScanner 
       undefined,
     );
   }
+  const params = nullAsAbsent(tape, envelope.params);
   if (!isCall(tape) || !isObjectOrAbsent(tape, params)) return 'not-json-rpc';
   if (!findIn(tape, bytes, params, paramsNames, inParams)) return 'not-json-rpc';
   const methodText = methodName(bytes, tape.start(method), tape.end(method));
   const subject = requestSubjectOf(tape, bytes, methodText, params, inParams[0]!);
   if (subject === AMBIGUOUS) return 'not-json-rpc';
   const requestId = inParams[1]!;
-  const cursor = inParams[2]!;
+  const cursor = isNoCursor(tape, inParams[2]!) ? ABSENT : inParams[2]!;
   const asksForTask = inParams[4]! !== ABSENT;
   const meta = inParams[3]!;
   if (!findIn(tape, bytes, meta, metaNames, inMeta)) return 'not-json-rpc';
@@ -301,6 +302,12 @@ function idOrAbsent(tape: JsonScanner, node: number): number {
 
 function nullAsAbsent(tape: JsonScanner, node: number): number {
   return node !== ABSENT && tape.kind(node) === jsonKind.null ? ABSENT : node;
+}
+
+/** Clients also ask for the first page with `null` or an empty cursor. */
+function isNoCursor(tape: JsonScanner, node: number): boolean {
+  if (node === ABSENT || tape.kind(node) === jsonKind.null) return true;
+  return tape.kind(node) === jsonKind.string && tape.end(node) - tape.start(node) === '""'.length;
 }
 
 function isObjectOrAbsent(tape: JsonScanner, node: number): boolean {

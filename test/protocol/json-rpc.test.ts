@@ -129,7 +129,9 @@ void t.test('client: a param of the wrong type is left for its method to judge',
   ]) {
     t.same(request(params), { ...base, params }, params);
   }
-  t.same(request('{"cursor":null}'), { ...base, params: '{"cursor":null}', cursor: 'null' });
+  for (const params of ['{"cursor":null}', '{"cursor":""}']) t.same(request(params), { ...base, params }, params);
+  t.same(request('{"cursor":12}'), { ...base, params: '{"cursor":12}', cursor: '12' });
+  t.same(request('null'), base, 'absent, as clients mean it');
   t.same(request('{"_meta":{"progressToken":""}}'), {
     ...base,
     params: '{"_meta":{"progressToken":""}}',
@@ -151,7 +153,7 @@ void t.test('client: JSON, but not a message', async (t) => {
     '{"id":1,"method":"m"}',
     ...['null', 'true', '{}', '[1]'].map((id) => `{"jsonrpc":"2.0","id":${id},"method":"m"}`),
     ...['null', '1', '{}', '["m"]'].map((method) => `{"jsonrpc":"2.0","id":1,"method":${method}}`),
-    ...['null', '[]', '"a"', '1'].map((params) => `{"jsonrpc":"2.0","id":1,"method":"m","params":${params}}`),
+    ...['[]', '"a"', '1'].map((params) => `{"jsonrpc":"2.0","id":1,"method":"m","params":${params}}`),
     // Neither request nor response, or both.
     '{"jsonrpc":"2.0","id":1}',
     '{"jsonrpc":"2.0","result":{}}',

@@ -19,6 +19,14 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.match(rpc(answer), { jsonrpc: '2.0', id: 7, result: { structuredContent: { a: 1 } } });
   });
 
+  await t.test('a slash at the end changes nothing, and /health is also there without the prefix', async (t) => {
+    const caller = await deployment.caller();
+    const { virtualHostId } = caller;
+    const path = `${gateway.path(virtualHostId)}/`;
+    t.equal((await caller.initialize({ path })).status, 200);
+    t.equal((await caller.send({ method: 'GET', path: '/health', body: '' })).text, '{"status":"healthy"}');
+  });
+
   await t.test('{virtual_host_id} is an opaque, percent-decoded path segment', async (t) => {
     const caller = await deployment.caller();
     const ids = ['a', 'a b', 'ümläut', 'a/b', '100%', 'a.b~c_d-e', '..', '0', 'x'.repeat(300), '😀'];
@@ -215,6 +223,14 @@ await forEachDeployment(t, {}, async (t, deployment) => {
       const answer = await session.send(`{"jsonrpc":"2.0","id":3,"method":${JSON.stringify(method)}}`);
       t.equal(answer.status, 200, method);
       t.match(rpc(answer), { id: 3, error: { code: -32601 } }, method);
+    }
+  });
+
+  await t.test('no params and no cursor may also be null, and the cursor empty', async (t) => {
+    const session = await (await deployment.caller()).openSession();
+    for (const params of ['null', '{"cursor":null}', '{"cursor":""}']) {
+      const answer = await session.send(`{"jsonrpc":"2.0","id":3,"method":"tools/list","params":${params}}`);
+      t.same(rpc(answer).result, { tools: [] }, params);
     }
   });
 

@@ -28,7 +28,7 @@ import { answerTo, HttpRefusal } from './answered-error.js';
 import type { ConsoleFiles } from './console-files.js';
 import './fastify-types.js';
 import { logAccess } from './access-log.js';
-import { keepRoom } from './connection-room.js';
+import { keepRoom } from '../../shared/connection-room.js';
 import { compileValidators } from './mount.js';
 import { mountPatches } from './merge-patch.js';
 import type { Operation } from './operation.js';

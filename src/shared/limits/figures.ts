@@ -18,7 +18,7 @@ export const figureLimits = {
   toolErrorGapBytesMax: 24,
   /** first and last bytes of a result above `readAtOnceBytesMax` that are searched for `isError` → an error in between is not noticed */
   toolErrorEdgeBytes: 4 * KIB,
-  /** connections to the admin listener; a monitor needs one, and several operators may connect at once → one more is closed */
+  /** connections to the admin listener; a monitor needs one, and several operators may connect at once → the one that has been silent for longest is closed */
   adminConnectionsMax: 64,
   /** backends with figures of their own, per worker and in total; each adds a set of series → further ones count under `other` */
   metricBackendsMax: 100,

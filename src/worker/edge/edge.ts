@@ -156,9 +156,14 @@ export class Edge {
 
   #route(router: HttpRouter, isTls: boolean): void {
     const { pathPrefix } = this.#options;
-    router.any(`${pathPrefix}/servers/:virtualHostId/mcp`, (res, req) => this.#onMcp(res, req, isTls));
-    router.get(`${pathPrefix}/health`, (res) => this.#onHealth(res, false));
-    router.head(`${pathPrefix}/health`, (res) => this.#onHealth(res, true));
+    const onMcp = (res: HttpResponse, req: HttpRequest): void => this.#onMcp(res, req, isTls);
+    router.any(`${pathPrefix}/servers/:virtualHostId/mcp`, onMcp);
+    // People paste URLs with a slash at the end; a client that is refused then tries an older transport.
+    router.any(`${pathPrefix}/servers/:virtualHostId/mcp/`, onMcp);
+    for (const prefix of new Set([pathPrefix, ''])) {
+      router.get(`${prefix}/health`, (res) => this.#onHealth(res, false));
+      router.head(`${prefix}/health`, (res) => this.#onHealth(res, true));
+    }
     if (this.#options.protectedResource.authorizationServers.length > 0) this.#routeMetadata(router, isTls);
     for (const endpoint of this.#endpoints) {
       const pattern = `${pathPrefix}${endpoint.path}/:parameter`;

@@ -180,7 +180,11 @@ export class NodeResponse implements HttpResponse {
 
   #end(body: string | Uint8Array | undefined): void {
     if (!this.#transition('open', 'ended')) this.#transition('held-back', 'ended');
-    // Node reads and discards the rest of the request.
+    // Node reads and discards the rest of the request, which may trickle in as slowly as a body that is wanted.
+    if (!this.#req.complete && this.#req.listenerCount('data') === 0) {
+      this.#beginWindow();
+      this.#req.on('data', ({ length }: Buffer) => this.#measure(length));
+    }
     if (body === undefined) this.#res.end();
     else this.#res.end(copyOf(body));
     this.#onAnswered();

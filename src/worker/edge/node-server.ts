@@ -57,6 +57,10 @@ class NodeListener implements HttpListener, HttpRouter {
             },
             onRequest,
           );
+    // Before the handshake is done nothing can be answered: Node would have an answer written, and wait for its end for ever.
+    this.#server
+      .removeAllListeners('tlsClientError')
+      .on('tlsClientError', (_error, socket: Socket) => socket.destroy());
     // Disables Node's header count limit, which drops headers silently; the total size of the headers is bounded.
     this.#server.maxHeadersCount = 0;
     this.#server.setTimeout(limits.nodeSilenceMsMax, (socket: Socket) => this.#onSilence(socket));

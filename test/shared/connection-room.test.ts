@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import t, { type Test } from 'tap';
-import { keepRoom } from '../../../src/control-plane/http/connection-room.js';
-import { until } from '../../support/until.js';
+import { keepRoom } from '../../src/shared/connection-room.js';
+import { until } from '../support/until.js';
 
 const CONNECTIONS_MAX = 3;
 
