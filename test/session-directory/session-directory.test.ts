@@ -217,3 +217,42 @@ t.test('a session that ends while its record is being read is given to nobody', 
   there.pending.shift()?.(sealed);
   t.match(await later, { version: 1 }, 'a read that begins later sees what is stored');
 });
+
+t.test('a record that others change while it is being read is known to be stale, and no other is', async (t) => {
+  const owner = ownedBy('alice');
+  const written = new MemorySessions();
+  await directoryOf(written).write('one', owner, RECORD, 0);
+  const [name = '', sealed] = [...written.records][0] ?? [];
+  const sessions = new SlowSessions();
+  sessions.isShared = true;
+  const directory = directoryOf(sessions);
+  for (const [changed, isStale] of [
+    [Buffer.from('another'), false],
+    [Buffer.from(name, 'hex'), true],
+    [undefined, true],
+  ] as const) {
+    const found = directory.find('one', owner);
+    sessions.onChanged?.(changed);
+    sessions.pending.shift()?.(sealed);
+    t.match(await found, { version: 1, isStale }, String(isStale));
+  }
+});
+
+t.test('what is passed on to a silent process is bounded by subject', async (t) => {
+  const sessions = new MemorySessions();
+  let passed = 0;
+  const pass = (): Promise<void> => {
+    passed += 1;
+    return new Promise(() => {});
+  };
+  const peers = { listener: 'this', tellEnded: async () => 0, pass, onEnded: undefined, onPassed: undefined };
+  const directory = directoryOf(Object.assign(sessions, { isShared: true, peers }));
+  const max = limits.sessionNoticesUnderWayPerSubjectMax;
+  for (let each = 0; each < max + 3; each += 1)
+    directory.pass('one', ownedBy('mallory'), ['other'], Buffer.from('notice'));
+  t.equal(passed, max);
+  directory.pass('two', ownedBy('alice'), ['other'], Buffer.from('notice'));
+  t.equal(passed, max + 1, 'others still pass theirs on');
+  directory.pass('two', ownedBy('alice'), ['this'], Buffer.from('notice'));
+  t.equal(passed, max + 1, 'and nobody to itself');
+});
