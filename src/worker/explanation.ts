@@ -61,6 +61,7 @@ function backendView(backend: CompiledBackend, place: Place): object {
     authHeaders: headersSetBy(auth),
     circuit: circuit?.state ?? 'unused',
     ...(circuit?.fault && { reason: faultReason(circuit.fault) }),
+    ...(circuit?.forgiven && { forgiven: circuit.forgiven }),
     lastFault: relay.lastFaultAt(origin) ?? null,
     sessions: sessionsWith(name, place),
   };

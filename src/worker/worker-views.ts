@@ -106,10 +106,11 @@ export class WorkerViews {
 
   #backends(): object[] {
     const { relay } = this.#sources;
-    return relay.origins.map(({ origin, state, fault }) => ({
+    return relay.origins.map(({ origin, state, fault, forgiven }) => ({
       origin,
       circuit: state,
       ...(fault && { reason: faultReason(fault) }),
+      ...(forgiven && { forgiven }),
       lastFault: relay.lastFaultAt(origin) ?? null,
     }));
   }

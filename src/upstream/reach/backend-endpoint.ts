@@ -2,6 +2,7 @@
 // answered there, and which era of MCP it speaks. Nothing else of the backend's answers is kept: they concern only the caller who got them.
 import type { UpstreamFault } from '../http/upstream-fault.js';
 import type { OriginCircuit } from './origin-circuit.js';
+import type { Forgiven } from './forgiven.js';
 import { EraMemory } from './era-memory.js';
 import { SilenceLedger, type OpeningAdmission } from './silence-ledger.js';
 
@@ -29,6 +30,12 @@ export class BackendEndpoint {
     this.#answeredAtMs = nowMs;
     this.#silence = undefined;
     this.circuit.onAnswer(nowMs);
+  }
+
+  /** A reader has forgiven something. */
+  onForgiven(what: Forgiven): void {
+    const counts = (this.circuit.forgiven ??= {});
+    counts[what] = (counts[what] ?? 0) + 1;
   }
 
   onFault(fault: UpstreamFault): void {

@@ -6,6 +6,7 @@ import type { HttpUpstream } from '../http/http-upstream.js';
 import type { UpstreamFault } from '../http/upstream-fault.js';
 import type { CircuitState } from './circuit-state.js';
 import { BackendEndpoint } from './backend-endpoint.js';
+import type { Forgiven } from './forgiven.js';
 import { OriginCircuit, type CircuitContext } from './origin-circuit.js';
 
 export interface BackendEndpointsOptions {
@@ -21,6 +22,8 @@ export interface OriginView {
   readonly origin: string;
   readonly state: CircuitState;
   readonly fault: UpstreamFault | undefined;
+  /** How often each thing was forgiven of its answers (forgiven.ts); `undefined` for nothing. */
+  readonly forgiven: Readonly<Partial<Record<Forgiven, number>>> | undefined;
 }
 
 export class BackendEndpoints {
@@ -62,7 +65,7 @@ export class BackendEndpoints {
 
   /** For operators. */
   get origins(): readonly OriginView[] {
-    return Array.from(this.#circuits, ([origin, { state, fault }]) => ({ origin, state, fault }));
+    return Array.from(this.#circuits, ([origin, { state, fault, forgiven }]) => ({ origin, state, fault, forgiven }));
   }
 
   /** Ends every probe. */

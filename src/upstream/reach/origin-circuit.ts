@@ -9,6 +9,7 @@ import { limits } from '../../shared/limits.js';
 import { plainRequest, type HttpUpstream, type UpstreamCall } from '../http/http-upstream.js';
 import { isReachFault, upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
 import { circuitStateAfter, type CircuitEvent, type CircuitState } from './circuit-state.js';
+import type { Forgiven } from './forgiven.js';
 
 /** What the circuits of a relay share. */
 export interface CircuitContext {
@@ -29,6 +30,8 @@ const PROBE_PATH = '/';
 const PROBE_HEADERS = ['accept', 'application/json'];
 
 export class OriginCircuit {
+  /** How often each thing was forgiven of its backends' answers; `undefined` until something was. */
+  forgiven: Partial<Record<Forgiven, number>> | undefined;
   readonly #context: CircuitContext;
   readonly #origin: string;
   #state: CircuitState = 'closed';

@@ -35,8 +35,8 @@ export function readRefusal(
   body: Buffer,
   hint: string,
 ): ReadRefusal {
-  const { id, carriesSession, era, isUnauthorizedFault = false } = plan;
-  const isAnswer = (message: BackendMessage): boolean => isAnswerTo(id, body, message);
+  const { carriesSession, era, isUnauthorizedFault = false } = plan;
+  const isAnswer = (message: BackendMessage): boolean => isAnswerTo(plan, body, message);
   const message = readBackendMessage(body);
   const error = message?.isError === true ? message : undefined;
   const refused = { status, carriesSession, body, era, isAnswer };

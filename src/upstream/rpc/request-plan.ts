@@ -1,4 +1,5 @@
 // The parts of a JSON-RPC request to a backend, and the handler of its answer (rpc-request.ts).
+import { withoutByteOrderMark } from '../../protocol/event-stream.js';
 import type { BackendMessage } from '../../protocol/json-rpc.js';
 import { idKey, sameId } from '../../protocol/message-id.js';
 import type { Era } from '../../protocol/protocol-versions.js';
@@ -16,10 +17,28 @@ export interface IdSpan {
 }
 
 /** Whether a message on the request's own response answers it. Some servers return a number as a string: nothing else is in flight there. */
-export function isAnswerTo(id: IdSpan, bytes: Buffer, { kind, idStart, idEnd }: BackendMessage): boolean {
+export function isAnswerTo(
+  { id, endpoint }: Pick<RequestPlan, 'id' | 'endpoint'>,
+  bytes: Buffer,
+  { kind, idStart, idEnd }: BackendMessage,
+): boolean {
   if (kind !== 'response' || idStart === -1) return false;
   if (sameId(bytes, idStart, idEnd, id.bytes, id.start, id.end)) return true;
-  return bytes[idStart] === QUOTE && idKey(bytes, idStart, idEnd) === `"${idKey(id.bytes, id.start, id.end)}`;
+  if (bytes[idStart] !== QUOTE || idKey(bytes, idStart, idEnd) !== `"${idKey(id.bytes, id.start, id.end)}`)
+    return false;
+  endpoint.onForgiven('id-as-text');
+  return true;
+}
+
+export function isAnswerType(contentType: string): boolean {
+  return contentType === 'application/json' || contentType === 'text/event-stream';
+}
+
+/** The JSON text of a whole answer. */
+export function jsonOf(bytes: Buffer, { endpoint }: Pick<RequestPlan, 'endpoint'>): Buffer {
+  const json = withoutByteOrderMark(bytes);
+  if (json !== bytes) endpoint.onForgiven('byte-order-mark');
+  return json;
 }
 
 const QUOTE = 0x22;

@@ -10,7 +10,7 @@
 // Exactly one of `onAnswer` and `onFault` is called, once, unless the request is aborted. While a large event is being read, and while the
 // handler wants no more, nothing is read from the stream, and events that were already read wait in `#events`.
 import { BodyCollector } from '../../protocol/body-collector.js';
-import { EventStreamParser, withoutByteOrderMark, type LargeEventTaker } from '../../protocol/event-stream.js';
+import { EventStreamParser, type LargeEventTaker } from '../../protocol/event-stream.js';
 import { readBackendAnswer, readBackendMessage, type BackendMessage } from '../../protocol/json-rpc.js';
 import { readLargeBackendMessage, readLargeBackendMessageLater } from '../../protocol/large-backend-message.js';
 import type { Reading } from '../../protocol/reading-queue.js';
@@ -18,7 +18,7 @@ import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import type { HttpUpstream, UpstreamCall } from '../http/http-upstream.js';
 import { PacedReading } from './paced-reading.js';
-import { isAnswerTo, type RequestHandler, type RequestPlan } from './request-plan.js';
+import { isAnswerTo, isAnswerType, jsonOf, type RequestHandler, type RequestPlan } from './request-plan.js';
 import { readRefusal, saysNoSession, statusFault } from './refused-request.js';
 import { resumptionOf, type Resumption, type ResumptionReader } from './resumption.js';
 import { largeResultTaker, UnreadAnswer } from './unread-answer.js';
@@ -96,6 +96,7 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
     if (this.#state !== 'waiting') return;
     this.touch();
     this.plan.endpoint.onAnswer(this.deadlines.recentMs);
+    if (status > 200 && status < 300 && isAnswerType(contentType)) this.plan.endpoint.onForgiven('status');
     this.#bodyBytes = bodyBytes;
     this.#status = status;
     this.#sessionId = sessionId;
@@ -107,7 +108,6 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
     } else if (status >= 400) {
       this.#transition('waiting', 'refused');
     } else {
-      // Redirects are not followed.
       this.fail(status >= 300 ? redirectFault(status, hint, this.plan.target) : upstreamFault('answer-invalid'));
     }
   }
@@ -232,7 +232,7 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
       this.#unread.end(() => this.#finish());
       return;
     }
-    const bytes = withoutByteOrderMark(this.#whole ?? this.#received.bytes);
+    const bytes = jsonOf(this.#whole ?? this.#received.bytes, this.plan);
     if (bytes.length <= limits.readAtOnceBytesMax) {
       this.#onJsonMessage(bytes, readBackendAnswer(bytes));
       return;
@@ -249,7 +249,7 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
   }
 
   #onJsonMessage(bytes: Buffer, message: BackendMessage | undefined): void {
-    if (message === undefined || !isAnswerTo(this.plan.id, bytes, message))
+    if (message === undefined || !isAnswerTo(this.plan, bytes, message))
       return this.fail(upstreamFault('answer-invalid'));
     if (saysNoSession(this.plan, bytes, message)) return this.fail(upstreamFault('session-lost'));
     // Kept until the next holder of the answer has counted it.
@@ -282,8 +282,8 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
   }
 
   #onEventMessage(data: Buffer, message: BackendMessage | undefined): void {
-    if (message === undefined) return; // A heartbeat: official clients skip it, whatever it says.
-    if (message.kind === 'response' && !isAnswerTo(this.plan.id, data, message)) {
+    if (message === undefined) return this.plan.endpoint.onForgiven('heartbeat');
+    if (message.kind === 'response' && !isAnswerTo(this.plan, data, message)) {
       this.fail(upstreamFault('answer-invalid'));
     } else if (message.kind === 'response') {
       this.#tellAnswer(this.#owned(data), message);
@@ -340,7 +340,7 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
   }
 
   #onRefusal(): void {
-    const bytes = withoutByteOrderMark(this.#received.bytes);
+    const bytes = jsonOf(this.#received.bytes, this.plan);
     const read = readRefusal(this.plan, this.handler, this.#status, bytes, this.#hint);
     if ('fault' in read) return this.fail(read.fault);
     this.#finish();

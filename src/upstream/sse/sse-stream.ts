@@ -225,8 +225,8 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
   }
 
   #onMessage(data: Buffer, message: BackendMessage | undefined): void {
-    // What is no message is a heartbeat, whatever its name: official clients skip it.
-    if (this.#state !== 'open' || message === undefined) return;
+    if (this.#state !== 'open') return;
+    if (message === undefined) return this.#plan.endpoint.onForgiven('heartbeat');
     if (message.kind === 'response') this.#onAnswer(data, message);
     else this.#onSaid(data, message);
   }

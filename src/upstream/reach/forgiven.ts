@@ -1,0 +1,11 @@
+// What readers of backends' answers forgive, as official clients do, and why nobody can be mixed up by it. Counted by origin, so that an
+// operator knows which server to complain about. Whatever two readers could take for two different messages is not here: it is refused.
+
+export const FORGIVEN = {
+  heartbeat: 'an event that is no JSON-RPC message: skipped, since it cannot be the answer',
+  status: 'a success status other than 200: the answer is known by its id',
+  'id-as-text': "a number of the request's id as a string: nothing else is in flight on the request's own response",
+  'byte-order-mark': 'a byte order mark before JSON: readers may ignore it (RFC 8259, 8.1)',
+} as const;
+
+export type Forgiven = keyof typeof FORGIVEN;

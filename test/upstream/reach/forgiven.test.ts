@@ -1,0 +1,56 @@
+// What is forgiven of a backend's answers, each entry of the table: the request gets its answer, and the operator a count.
+import t, { type Test } from 'tap';
+import { FORGIVEN, type Forgiven } from '../../../src/upstream/reach/forgiven.js';
+import { RpcRequest } from '../../../src/upstream/rpc/rpc-request.js';
+import { ScriptedContext } from '../scripted-context.js';
+import type { ScriptedCall } from '../scripted-upstream.js';
+
+const RESULT = '{"jsonrpc":"2.0","id":7,"result":{}}';
+const AS_TEXT = RESULT.replace('7', '"7"');
+
+const answers: Readonly<Record<Forgiven, (call: ScriptedCall) => unknown>> = {
+  heartbeat: (call) => call.head(200, 'text/event-stream').data(`event: ping\ndata: x\n\ndata: ${RESULT}\n\n`).end(),
+  status: (call) => call.json(RESULT, '', 201),
+  'id-as-text': (call) => call.json(AS_TEXT),
+  'byte-order-mark': (call) => call.json(`\uFEFF${RESULT}`),
+};
+
+/** @returns how the request ended, and what was forgiven at its origin. */
+function outcomeOf(t: Test, answer: (call: ScriptedCall) => unknown): { ended: string; forgiven: unknown } {
+  const { http, deadlines, endpoints } = new ScriptedContext(t);
+  const target = { origin: 'https://b.example', path: '/mcp' };
+  const body = Buffer.from('{"id":7}');
+  const plan = { subject: 'alice', target, endpoint: endpoints.of(target), headers: [], body };
+  const waits = { id: { bytes: body, start: 6, end: 7 }, deadlineMs: 1_000, isSilenceDeadline: true };
+  let ended = 'not';
+  new RpcRequest(
+    http,
+    deadlines,
+    { ...plan, ...waits, carriesSession: true },
+    {
+      onAnswer: () => (ended = 'answer'),
+      onMessage: () => {},
+      onFault: ({ kind }) => (ended = kind),
+    },
+  );
+  answer(http.last);
+  return { ended, forgiven: endpoints.origins[0]?.forgiven };
+}
+
+t.test('each thing that is forgiven leads to the answer, and is counted at its origin', async (t) => {
+  t.same(Object.keys(answers), Object.keys(FORGIVEN));
+  for (const [what, answer] of Object.entries(answers)) {
+    t.same(outcomeOf(t, answer), { ended: 'answer', forgiven: { [what]: 1 } }, what);
+  }
+});
+
+t.test('a normal answer counts nothing, and what is refused is not forgiven', async (t) => {
+  t.same(
+    outcomeOf(t, (call) => call.json(RESULT)),
+    { ended: 'answer', forgiven: undefined },
+  );
+  t.same(
+    outcomeOf(t, (call) => call.head(201, 'text/html')),
+    { ended: 'answer-invalid', forgiven: undefined },
+  );
+});
