@@ -35,6 +35,17 @@ export function readVersionRefusal(error: unknown): VersionRefusal | undefined {
   return isUnknown ? { kind: 'initialize-unknown', versions: '' } : undefined;
 }
 
+/**
+ * The newest version with sessions that a refusal of `initialize` names, in `data.supported` or in words, other than the one that was
+ * offered; `undefined` when it names none.
+ */
+export function otherVersionIn(refusal: string): string | undefined {
+  if (!/version|supported/i.test(refusal)) return undefined;
+  const named = refusal.match(/\b\d{4}-\d{2}-\d{2}\b/g) ?? [];
+  const others = named.filter((version) => version !== LATEST_PROTOCOL_VERSION && PROTOCOL_VERSIONS.has(version));
+  return others.sort().at(-1);
+}
+
 /** Only servers of 2026-07-28 complain of something missing in the `_meta` of an `initialize` (M09). */
 function lacksEnvelope({ code, message }: Readonly<Record<string, unknown>>): boolean {
   return code === rpcCodes.invalidParams && typeof message === 'string' && message.includes('_meta');

@@ -113,6 +113,26 @@ await forEachDeployment(t, { spread: 'all' }, async (t, deployment) => {
     },
   );
 
+  await t.test('a backend that names another session id in each answer is asked under the latest', async (t) => {
+    const asked: (string | undefined)[] = [];
+    const backend = await backendFor(t, {
+      onRequest: (request) => {
+        const { id, method } = JSON.parse(request.text || '{}') as { id?: unknown; method?: string };
+        if (id === undefined || (method !== 'initialize' && method !== 'tools/call')) return false;
+        const capabilities = { tools: {} };
+        const greeting = { protocolVersion: '2025-11-25', capabilities, serverInfo: { name: 'b', version: '1' } };
+        if (method === 'tools/call') asked.push(request.headers['mcp-session-id']);
+        const result = method === 'initialize' ? greeting : { content: [] };
+        request.json({ jsonrpc: '2.0', id, result }, { headers: { 'mcp-session-id': `id-${asked.length}` } });
+        return true;
+      },
+    });
+    const session = await (await deployment.caller({ one: { url: backend.url } })).openSession();
+    for (let call = 0; call < 3; call += 1) t.match(rpc(await session.call('one-echo')), { result: {} });
+    t.same(asked, ['id-0', 'id-1', 'id-2']);
+    t.equal(backend.requestsOf('initialize').length, 1);
+  });
+
   await t.test('an upstream that loses every session at once is not asked forever', async (t) => {
     const backend = await backendFor(t, {
       withSessions: true,

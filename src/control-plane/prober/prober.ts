@@ -18,7 +18,8 @@ import type { ServerTransport } from '../records/server-record.js';
 import { toolListOf, type ToolList } from '../records/tool-list.js';
 import { BoundedFetch } from './bounded-fetch.js';
 import { trustOf } from '../../upstream/http1/authorities.js';
-import type { Era } from '../../protocol/protocol-versions.js';
+import { LATEST_PROTOCOL_VERSION, type Era } from '../../protocol/protocol-versions.js';
+import { otherVersionIn } from '../../protocol/version-refusal.js';
 import { isDeeperThan } from './depth.js';
 import { readServerLists } from './item-reader.js';
 import { ModernServer, type ProbeClient } from './probe-client.js';
@@ -136,7 +137,13 @@ export class Prober {
     authHeaders: readonly string[],
   ): Promise<ServerFindings> {
     try {
-      const findings = await this.#findInSession(url, kind, bounded, ending.signal);
+      const findings = await this.#findInSession(url, kind, bounded, ending.signal).catch((error: unknown) => {
+        // A server that refuses the latest version is offered the newest of those that it names, as by the MCP endpoints.
+        const version = error instanceof Error ? otherVersionIn(wordsOf(error)) : undefined;
+        if (version === undefined) throw error;
+        bounded.forgetFault();
+        return this.#findInSession(url, kind, bounded, ending.signal, version);
+      });
       const isDual = kind !== 'SSE' && (await this.#isAlsoModern(url, ending.signal, authHeaders));
       return isDual ? { ...findings, eras: ['legacy', 'modern'] } : findings;
     } catch (error) {
@@ -170,12 +177,15 @@ export class Prober {
     kind: ServerTransport,
     bounded: BoundedFetch,
     signal: AbortSignal,
+    version = LATEST_PROTOCOL_VERSION,
   ): Promise<ServerFindings> {
     const breaking = new AbortController();
     const fetch: typeof bounded.fetch = (to, init) => {
       // The client would send a cancellation, but there is nothing to cancel.
       if (breaking.signal.aborted && init?.method === 'POST') throw new ProbeFault('answer-invalid');
-      return bounded.fetch(to, init);
+      const body = typeof init?.body === 'string' ? init.body : '';
+      if (!body.includes('"method":"initialize"')) return bounded.fetch(to, init);
+      return bounded.fetch(to, { ...init, body: body.replace(/("protocolVersion":")[^"]*/, `$1${version}`) });
     };
     const Transport = kind === 'SSE' ? SSEClientTransport : StreamableHTTPClientTransport;
     const transport = new Transport(new URL(url), { fetch });
@@ -205,6 +215,10 @@ export class Prober {
       await endSession(client, transport);
     }
   }
+}
+
+function wordsOf(error: Error): string {
+  return error instanceof McpError ? `${error.message} ${JSON.stringify(error.data)}` : error.message;
 }
 
 /** Faults of servers that speak no revision of MCP with sessions. */

@@ -12,6 +12,7 @@ import {
   MODERN_PROTOCOL_VERSION,
   PROTOCOL_VERSIONS,
 } from '../../protocol/protocol-versions.js';
+import { otherVersionIn } from '../../protocol/version-refusal.js';
 import type { ClientIntroduction } from './client-introduction.js';
 import { plainRequest, type HttpUpstream, type UpstreamCall, type UpstreamHandler } from '../http/http-upstream.js';
 import { CONTENT_HEADERS, type BackendEndpoint } from '../reach/backend-endpoint.js';
@@ -51,11 +52,8 @@ export interface Handshake {
 
 const INITIALIZED = Buffer.from('{"jsonrpc":"2.0","method":"notifications/initialized"}');
 
-// The parts around the id and the caller's introduction. Every backend is offered the latest version.
+// The parts around the id and the caller's introduction.
 const BEFORE_ID = Buffer.from('{"jsonrpc":"2.0","id":');
-const BEFORE_CAPABILITIES = Buffer.from(
-  `,"method":"initialize","params":{"protocolVersion":"${LATEST_PROTOCOL_VERSION}","capabilities":`,
-);
 const BEFORE_CLIENT_INFO = Buffer.from(',"clientInfo":');
 const BEHIND_CLIENT_INFO = Buffer.from('}}');
 
@@ -83,6 +81,10 @@ class Opening implements Handshake, RequestHandler {
   readonly #context: UpstreamContext;
   readonly #plan: HandshakePlan;
   readonly #handler: HandshakeHandler;
+  /** Every backend is offered the latest version, and one that refuses it, the newest of those that it names (C05). */
+  #version = LATEST_PROTOCOL_VERSION;
+  /** The version to offer next, if the backend has refused and named one. */
+  #other: string | undefined;
   #request: RpcRequest | undefined;
   #notice: UpstreamCall | undefined;
   #noticeDeadline: Deadline | undefined;
@@ -92,18 +94,24 @@ class Opening implements Handshake, RequestHandler {
     this.#context = context;
     this.#plan = plan;
     this.#handler = handler;
-    const id = context.ids.next();
-    const deadlineMs = plan.dueMs - context.nowMs();
+    this.#request = this.#ask();
+  }
+
+  #ask(): RpcRequest {
+    const plan = this.#plan;
+    const { ids, http, deadlines } = this.#context;
+    const id = ids.next();
+    const deadlineMs = plan.dueMs - this.#context.nowMs();
     const idSpan = { bytes: id, start: 0, end: id.length };
-    this.#request = new RpcRequest(
-      plan.wayOf?.(idSpan) ?? context.http,
-      context.deadlines,
+    return new RpcRequest(
+      plan.wayOf?.(idSpan) ?? http,
+      deadlines,
       {
         subject: plan.subject,
         target: plan.target,
         endpoint: plan.endpoint,
         headers: withHeaders(plan.endpoint.contentHeaders, plan.headers),
-        body: initializeBody(id, plan.introduction),
+        body: initializeBody(id, this.#version, plan.introduction),
         id: idSpan,
         deadlineMs,
         isSilenceDeadline: false,
@@ -131,8 +139,10 @@ class Opening implements Handshake, RequestHandler {
     this.#request = undefined;
     const record = readRecord(bytes, message, sessionId);
     if ('kind' in record) {
-      this.#endSession(sessionId, LATEST_PROTOCOL_VERSION);
+      this.#endSession(sessionId, this.#version);
       const error = bytes.subarray(message.bodyStart, message.bodyEnd);
+      if (message.isError) this.#noteOther(error);
+      if (this.#tryOther()) return;
       const isInternal = message.isError && readSaidError(error).code === rpcCodes.internalError;
       this.#handler.onFault(record, isOfOtherEra(record) && !isInternal);
       return;
@@ -144,10 +154,25 @@ class Opening implements Handshake, RequestHandler {
 
   onFault(fault: UpstreamFault): void {
     this.#request = undefined;
-    this.#handler.onFault(fault, isOfOtherEra(fault));
+    if (!this.#tryOther()) this.#handler.onFault(fault, isOfOtherEra(fault));
+  }
+
+  #noteOther(error: Buffer): void {
+    if (error.length <= limits.upstreamRefusalBytesMax && this.#version === LATEST_PROTOCOL_VERSION)
+      this.#other = otherVersionIn(error.toString());
+  }
+
+  /** What was refused for its version was not carried out: it is sent once more. */
+  #tryOther(): boolean {
+    if (this.#other === undefined) return false;
+    this.#version = this.#other;
+    this.#other = undefined;
+    this.#request = this.#ask();
+    return true;
   }
 
   faultOfError(error: Buffer): UpstreamFault | undefined {
+    this.#noteOther(error);
     const fault = initializeFault(error);
     return fault.kind === 'initialize-refused' ? undefined : fault;
   }
@@ -209,8 +234,9 @@ const OTHER_ERA_FAULTS: ReadonlySet<UpstreamFaultKind> = new Set([
   'initialize-refused',
 ]);
 
-function initializeBody(id: Buffer, { capabilities, clientInfo }: ClientIntroduction): Buffer {
-  const before = [BEFORE_ID, id, BEFORE_CAPABILITIES, capabilities, BEFORE_CLIENT_INFO];
+function initializeBody(id: Buffer, version: string, { capabilities, clientInfo }: ClientIntroduction): Buffer {
+  const offer = Buffer.from(`,"method":"initialize","params":{"protocolVersion":"${version}","capabilities":`);
+  const before = [BEFORE_ID, id, offer, capabilities, BEFORE_CLIENT_INFO];
   return Buffer.concat([...before, clientInfo, BEHIND_CLIENT_INFO]);
 }
 

@@ -49,6 +49,11 @@ export class KeptRecord {
     return capabilities === this.#capabilities && wordsOf(named) === wordsOf(this.#named);
   }
 
+  /** The backend calls the session by another id. */
+  rename(sessionId: string): void {
+    if (this.#record !== undefined) this.#record = { ...this.#record, sessionId };
+  }
+
   /** The session is no longer open. */
   drop(): void {
     this.#record = undefined;

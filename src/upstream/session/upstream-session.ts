@@ -280,6 +280,14 @@ export class UpstreamSession extends UpstreamOpening {
     return true;
   }
 
+  /** An answer named this session id: another one than the request carried is used from now on, as official clients do. Hot path. */
+  noteSessionId(sessionId: string, sentIn: UpstreamSessionRecord | undefined): void {
+    if (sessionId === '' || sentIn === undefined || sessionId === sentIn.sessionId) return;
+    if (this.record !== sentIn || !this.hasToBeTold) return;
+    this.#kept.rename(sessionId);
+    this.#headers = sessionHeaders(sessionId, sentIn.protocolVersion);
+  }
+
   /** The backend no longer knows the session: a new one is opened when next needed (C11). */
   markLost(lost: UpstreamSessionRecord | undefined): void {
     // Several calls may report the same loss; only the session they were sent in is given up, not its successor.

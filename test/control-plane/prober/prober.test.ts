@@ -340,6 +340,29 @@ t.test('a server without sessions may refuse initialize in any words', async (t)
   }
 });
 
+t.test('a server that refuses the latest version is probed in the newest that it names', async (t) => {
+  for (const status of [200, 400]) {
+    const offered: unknown[] = [];
+    const backend = await startRaw(t, (request) => {
+      if (request.method !== 'POST') return request.empty(405);
+      const { id, method, params } = JSON.parse(request.text) as {
+        id?: unknown;
+        method: string;
+        params?: { protocolVersion?: string };
+      };
+      if (id === undefined) return request.empty(202);
+      if (method !== 'initialize') return request.empty(404);
+      offered.push(params?.protocolVersion);
+      const error = { code: -32602, message: 'Unsupported protocol version', data: { supported: ['2025-06-18'] } };
+      const result = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 's', version: '1' } };
+      if (offered.length === 1) request.json({ jsonrpc: '2.0', id, error }, { status });
+      else request.json({ jsonrpc: '2.0', id, result });
+    });
+    t.equal(findingsOf(await createProber(t).probe(backend.url)).era, 'legacy', String(status));
+    t.same(offered, ['2025-11-25', '2025-06-18']);
+  }
+});
+
 t.test('a server of both eras is recorded with both, any other with its own, whatever discovery gets', async (t) => {
   const answers: Readonly<Record<string, (request: ReceivedRequest, id: unknown) => void>> = {
     both: (request, id) =>

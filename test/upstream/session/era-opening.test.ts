@@ -345,6 +345,38 @@ t.test('an era that is confirmed, and then refused in each request, is left for 
   }
 });
 
+t.test('a refused latest version is followed by the newest that the backend names, once (C05)', async (t) => {
+  const named = {
+    code: -32_602,
+    message: 'Unsupported protocol version',
+    data: { supported: ['2024-11-05', '2025-06-18'] },
+  };
+  const said = {
+    code: -32_000,
+    message: 'Bad Request: Unsupported protocol version (supported versions: 2025-06-18, 2024-11-05)',
+  };
+  const offered = (scene: Scene): unknown => JSON.parse(scene.context.http.last.text);
+  for (const [error, status, id] of [
+    [named, 200, REQUEST_ID],
+    [named, 400, REQUEST_ID],
+    [said, 400, null],
+  ] as const) {
+    const scene = new Scene(t);
+    const upstream = scene.open('legacy');
+    t.match(offered(scene), { params: { protocolVersion: '2025-11-25' } });
+    scene.error(error, status, id);
+    t.match(offered(scene), { method: 'initialize', params: { protocolVersion: '2025-06-18' } });
+    scene.result({ protocolVersion: '2025-06-18', capabilities: {} });
+    scene.context.http.last.empty();
+    t.match(upstream.record, { era: 'legacy', protocolVersion: '2025-06-18' });
+  }
+  const refusing = new Scene(t);
+  refusing.open('legacy');
+  refusing.error(named);
+  refusing.error(named);
+  t.same(refusing.sent, ['initialize', 'initialize', 'server/discover'], 'no third version');
+});
+
 t.test('a version that is refused and named at once is tried once more (N05)', async (t) => {
   for (const id of [REQUEST_ID, null]) {
     const scene = new Scene(t);
