@@ -25,6 +25,10 @@ export class JoinedTexts {
     return CHAR_BYTES_MAX * this.#all.length + this.#ends.byteLength;
   }
 
+  get length(): number {
+    return this.#all.length;
+  }
+
   at(index: number): string {
     const start = index === 0 ? 0 : this.#ends[index - 1]! + SEPARATOR.length;
     return this.#all.slice(start, this.#ends[index]);

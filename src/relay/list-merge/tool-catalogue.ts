@@ -14,9 +14,11 @@ import { textOf } from './tool-text.js';
 const NAME_WEIGHT = 3;
 /** Shorter words are the beginning of too many others. */
 const PREFIX_CHARS_MIN = 3;
-const FUZZY_CHARS_MIN = 5;
+const STEMMED_CHARS_MIN = 5;
 /** The part of a word that must match, since the forms of a word differ at its end: `issues` finds `issue`. */
 const STEM_SHARE = 0.75;
+/** No two words that are spelled alike for so long differ in a way that matters here. */
+const STEM_CHARS_MAX = 24;
 
 interface FoundText {
   readonly id: number;
@@ -69,22 +71,29 @@ export class ToolCatalogue {
 
   /** Indexes of tools, the best match first. */
   find(query: string, count: number): number[] {
-    const words = new Set(wordsOf(query).slice(0, limits.toolQueryWordsMax));
-    if (words.size === 0) return [];
-    const candidates = this.#candidates([...words]);
+    const words = [...new Set(wordsOf(query))].slice(0, this.#wordsMax);
+    if (words.length === 0) return [];
     const ranking = new MiniSearch<FoundText>({ fields: ['name', 'text'], autoVacuum: false });
-    ranking.addAll(candidates.map((id) => ({ id, name: this.#names.at(id), text: this.#texts.at(id) })));
-    const ranked = ranking.search([...words].join(' '), {
+    ranking.addAll(this.#candidates(words).map((id) => ({ id, name: this.#names.at(id), text: this.#texts.at(id) })));
+    // Beginnings and whole words, not words that are merely alike: no two beginnings match the same word of a tool, so all of
+    // them together visit each word once.
+    const beginnings = beginningsOf(words);
+    const ranked = ranking.search([...new Set([...words, ...beginnings])].join(' '), {
       boost: { name: NAME_WEIGHT },
-      prefix: (word) => word.length >= PREFIX_CHARS_MIN,
-      fuzzy: (word) => (word.length >= FUZZY_CHARS_MIN ? 1 - STEM_SHARE : false),
+      prefix: (word) => beginnings.has(word),
     });
     return ranked.slice(0, count).map(({ id }) => id as number);
   }
 
+  /** Each word is looked for in all texts. */
+  get #wordsMax(): number {
+    const chars = this.#names.length + this.#texts.length;
+    return Math.max(1, Math.min(limits.toolQueryWordsMax, Math.floor(limits.toolSearchedCharsMax / chars)));
+  }
+
   /** The tools that have most of the words or their beginnings; among equals, the first. */
   #candidates(words: readonly string[]): readonly number[] {
-    const stems = words.map((word) => word.slice(0, Math.max(PREFIX_CHARS_MIN, Math.ceil(word.length * STEM_SHARE))));
+    const stems = words.map(stemOf);
     const weights = new Uint8Array(this.#items.length);
     const lastInName = new Uint8Array(this.#items.length);
     stems.forEach((stem, at) => {
@@ -97,16 +106,14 @@ export class ToolCatalogue {
       });
     });
     const byWeight: number[][] = Array.from({ length: NAME_WEIGHT * stems.length + 1 }, () => []);
-    let count = 0;
-    for (let id = 0; id < weights.length; id += 1) {
-      if (weights[id] === 0) continue;
-      byWeight[weights[id]!]!.push(id);
-      count += 1;
-    }
-    const found = byWeight.reverse().flat();
-    return count <= limits.toolCandidatesMax
-      ? found.sort((one, other) => one - other)
-      : found.slice(0, limits.toolCandidatesMax);
+    for (let id = 0; id < weights.length; id += 1) byWeight[weights[id]!]!.push(id);
+    const found = byWeight.slice(1).reverse().flat().slice(0, limits.toolCandidatesMax);
+    let chars = 0;
+    const tooMuch = found.findIndex((id) => {
+      chars += this.#names.at(id).length + this.#texts.at(id).length;
+      return chars > limits.toolRankedCharsMax;
+    });
+    return found.slice(0, tooMuch === -1 ? found.length : Math.max(1, tooMuch)).sort((one, other) => one - other);
   }
 
   /** What else the caller should know. */
@@ -124,6 +131,20 @@ export class ToolCatalogue {
 /** `github-createIssue` is three words. */
 function wordsOfName(name: string): string {
   return (CAPITAL.test(name) ? name.replace(/(\p{Ll}|\p{N})(\p{Lu})/gu, '$1 $2') : name).toLowerCase();
+}
+
+function stemOf(word: string): string {
+  return word.slice(0, Math.min(STEM_CHARS_MAX, Math.max(PREFIX_CHARS_MIN, Math.ceil(word.length * STEM_SHARE))));
+}
+
+/** Without those that begin with another one. */
+function beginningsOf(words: readonly string[]): ReadonlySet<string> {
+  const kept = new Set<string>();
+  const long = words.filter((word) => word.length >= PREFIX_CHARS_MIN);
+  for (const word of long.map((each) => (each.length < STEMMED_CHARS_MIN ? each : stemOf(each))).sort()) {
+    if (![...kept].some((each) => word.startsWith(each))) kept.add(word);
+  }
+  return kept;
 }
 
 const CAPITAL = /\p{Lu}/u;

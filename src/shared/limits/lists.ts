@@ -109,6 +109,13 @@ export const listLimits = {
   toolQueryCharsMax: 1_000,
   /** different words of a query that are searched for → further words are ignored */
   toolQueryWordsMax: 24,
+  /**
+   * characters of tools that are searched for one query: all names, titles and descriptions, once for each word → its last words are
+   * ignored
+   */
+  toolSearchedCharsMax: 64 * MIB,
+  /** characters of the tools that are ranked for one query: those with the most of its words → the others are not found */
+  toolRankedCharsMax: 128 * KIB,
   /** tools that are ranked for one query: those with the most of its words → the others are not found */
   toolCandidatesMax: 200,
   /** tools that one `find_tools` may ask for → the result is an error that says so */

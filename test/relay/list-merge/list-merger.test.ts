@@ -426,6 +426,52 @@ t.test('lent pages serve lists and catalogues repeatedly, until they are dropped
   await until(() => accounts.size === 0, 'its end');
 });
 
+t.test(
+  'queries of many invented words are answered, and the search of another subject does not wait for them',
+  async (t) => {
+    const merger = startMerger(t);
+    const rules = virtualHostOf({ b: {} });
+    const random = new Random(5);
+    const similar = (): string => `abcdefghijklmno${random.below(1_000_000).toString(36)}pqrstu`;
+    const textOf = (chars: number): string => {
+      let text = '';
+      while (text.length < chars) text += `${similar()} `;
+      return text;
+    };
+    const attack = textOf(limits.toolQueryCharsMax - 30);
+    const [first] = attack.split(' ');
+    const tools = Array.from({ length: 200 }, (_, at) => ({
+      name: `tool${at}`,
+      title: `${first} `.concat(textOf(limits.toolTextCharsMax)),
+      description: textOf(limits.toolTextCharsMax),
+    }));
+    const answer = Buffer.from(`{"jsonrpc":"2.0","id":${LIST_ID},"result":${JSON.stringify({ tools })}}`);
+    const catalogued = async (subject: string, bytes: Buffer): Promise<number> => {
+      const pages = [await readPage(merger, bytes, subject)];
+      const job = { kind: listKinds.tools, rules, parts: [{ backend: backendOf(rules, 'b'), pages }], unavailable: [] };
+      const made = await new Promise<MadeCatalogue | ThreadFailure>((resolve) =>
+        merger.catalogue(subject, job, resolve),
+      );
+      if (typeof made === 'string') throw new Error(made);
+      return made.key;
+    };
+    const [large, small] = [await catalogued(ADA, answer), await catalogued(BOB, answerOf(2_000, 'door'))];
+    const find = async (subject: string, key: number, query: string): Promise<string> =>
+      new Promise((resolve) =>
+        merger.find(subject, { key, query, count: 5, frame: MESSAGE }, (found) => resolve(found.toString())),
+      );
+    const order: string[] = [];
+    const attacks = Array.from({ length: 20 }, async () => {
+      t.match(await find(ADA, large, attack), /"structuredContent"/);
+      order.push(ADA);
+    });
+    t.match(await find(BOB, small, 'door'), /"structuredContent"/, 'within the time that a task has');
+    order.push(BOB);
+    await Promise.all(attacks);
+    t.ok(order.indexOf(BOB) <= limits.listTasksInThreadMax + 1, 'his turn comes after what is in the thread already');
+  },
+);
+
 t.test('a list that outlives all else of its subject counts in the account that the subject uses next', async (t) => {
   const accounts = createAccounts();
   const merger = startMerger(t, accounts);
