@@ -62,7 +62,9 @@ export const authOptions = {
     values.oneOf('basic', 'post'),
   ),
   'auth-scope': option('<text>', 'with oauth2-…: scopes to request', values.parseText),
-  'auth-resource': option('<url>', 'with oauth2-…: resource indicator (RFC 8707) to request', values.parseText),
+  'auth-resource': option('<url>', 'with oauth2-…: resource indicator (RFC 8707) to request, or none', (value) =>
+    value === 'none' ? false : values.parseText(value),
+  ),
   'auth-audience': option(
     '<text>',
     'with oauth2-client-credentials: audience to request, where the server wants that instead',

@@ -43,6 +43,7 @@ export interface UserGrant {
   /** Where the grant is revoked; `undefined` when the authorization server names no such endpoint. */
   readonly revocationEndpoint?: string | undefined;
   readonly client: GrantClient;
+  /** `''`: none was asked for. */
   readonly resource: string;
   readonly scope: string;
   readonly accessToken: string;
@@ -69,7 +70,7 @@ export interface GrantPlace {
   readonly origin: string;
   readonly path: string;
   /** From the backend's `auth`. */
-  readonly asked: readonly (string | undefined)[];
+  readonly asked: readonly (string | false | undefined)[];
 }
 
 /** The key of a grant's record. */
@@ -83,7 +84,7 @@ export function grantsOf(subject: string): string {
 }
 
 /** A hash for use in a record's key. */
-export function keyHashOf(parts: readonly (string | null)[]): string {
+export function keyHashOf(parts: readonly (string | false | null)[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
 }
 

@@ -21,8 +21,8 @@ interface OAuthClient {
   /** How the client authenticates there; default `basic`. */
   readonly client_authentication?: 'basic' | 'post' | undefined;
   readonly scope?: string | undefined;
-  /** The resource (RFC 8707) and the audience (as in RFC 8693) that the token is for. */
-  readonly resource?: string | undefined;
+  /** The resource (RFC 8707; `false`: none) and the audience (as in RFC 8693) that the token is for. */
+  readonly resource?: string | false | undefined;
   readonly audience?: string | undefined;
 }
 
@@ -51,7 +51,8 @@ export interface UserAuth {
   readonly client_authentication?: 'basic' | 'post' | undefined;
   /** The scope requested; by default the one that the backend names. */
   readonly scope?: string | undefined;
-  readonly resource?: string | undefined;
+  /** By default the one that the backend names. `false`: none, for authorization servers that refuse the parameter. */
+  readonly resource?: string | false | undefined;
 }
 
 export type BackendAuth = HeadersAuth | OAuthAuth | UserAuth;
@@ -85,7 +86,7 @@ export function authFault(auth: BackendAuth): string | undefined {
 function userFault({ issuer, client_id: client, client_secret: secret, ...asked }: UserAuth): string | undefined {
   const { scope, resource } = asked;
   for (const [name, value] of Object.entries({ issuer, client_id: client, scope, resource })) {
-    if (value !== undefined && (value === '' || value.length > limits.userAuthMemberCharsMax))
+    if (typeof value === 'string' && (value === '' || value.length > limits.userAuthMemberCharsMax))
       return `.${name} must be 1 to ${limits.userAuthMemberCharsMax} characters, or left out`;
   }
   if (issuer !== undefined && (!isEndpoint(issuer) || new URL(issuer).search !== ''))
@@ -104,7 +105,7 @@ function clientFault({ token_endpoint: endpoint, client_id: client, client_secre
     return `.client_id must be 1 to ${limits.oauthMemberCharsMax} characters`;
   const { scope, resource, audience } = asked;
   for (const [name, value] of Object.entries({ scope, resource, audience })) {
-    if (value !== undefined && (value === '' || value.length > limits.oauthMemberCharsMax))
+    if (typeof value === 'string' && (value === '' || value.length > limits.oauthMemberCharsMax))
       return `.${name} must be 1 to ${limits.oauthMemberCharsMax} characters, or left out`;
   }
   const fault = referenceFault(secret);

@@ -23,13 +23,14 @@ const secretSchema = z.union(
 /** Everything wrong in `auth` is reported, and unknown members are refused, so that nothing in it can be misunderstood. */
 const AUTH_TYPES = 'must be headers, oauth2-client-credentials, token-exchange or oauth2-user';
 const clientAuthentication = z.enum(['basic', 'post'], 'must be basic or post').optional();
+const resourceSchema = z.union([z.literal(false), text], 'must be a text, or false').optional();
 const oauthClient = {
   token_endpoint: text,
   client_id: text,
   client_secret: secretSchema,
   client_authentication: clientAuthentication,
   scope: text.optional(),
-  resource: text.optional(),
+  resource: resourceSchema,
   audience: text.optional(),
 };
 const authSchema = z
@@ -46,7 +47,7 @@ const authSchema = z
         client_secret: secretSchema.optional(),
         client_authentication: clientAuthentication,
         scope: text.optional(),
-        resource: text.optional(),
+        resource: resourceSchema,
       }),
     ],
     {

@@ -11,7 +11,14 @@ import type { Logger } from '../../shared/logger.js';
 import type { RecordStore } from '../../store/record-store.js';
 import { retrySwap } from '../../store/retry-swap.js';
 import { ConnectLinks } from '../../upstream/credentials/connect-links.js';
-import { authenticationOf, clientAuth, renewedGrant, userGrantKey } from '../../upstream/credentials/user-refresh.js';
+import { oauthAnswer, toldBy } from '../../upstream/credentials/oauth-answer.js';
+import {
+  authenticationOf,
+  clientAuth,
+  renewedGrant,
+  resourceParameter,
+  userGrantKey,
+} from '../../upstream/credentials/user-refresh.js';
 import type { Secrets } from '../../upstream/credentials/secrets.js';
 import type { UserAuth } from '../../user-config/auth.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
@@ -96,7 +103,7 @@ export class Connect {
     const parameters = {
       ...{ response_type: 'code', client_id: client.id, redirect_uri: this.#redirectUri },
       ...{ code_challenge: await oauth.calculatePKCECodeChallenge(verifier), code_challenge_method: 'S256' },
-      ...{ state: this.#stateOf(grantKey, nonce), resource: found.resource },
+      ...{ state: this.#stateOf(grantKey, nonce), ...resourceParameter(found.resource) },
       ...(found.scope !== '' && { scope: found.scope }),
     };
     for (const [name, value] of Object.entries(parameters)) address.searchParams.set(name, value);
@@ -123,12 +130,13 @@ export class Connect {
         this.#redirectUri,
         begun.verifier,
         {
-          additionalParameters: { resource: begun.resource },
+          additionalParameters: resourceParameter(begun.resource),
           [oauth.customFetch]: fetch.fetch,
           [oauth.allowInsecureRequests]: true,
         },
       );
-      const issued = renewedGrant(await oauth.processAuthorizationCodeResponse(server, named, answer), issuedAtMs);
+      const read = await oauthAnswer(answer, 'token');
+      const issued = renewedGrant(await oauth.processAuthorizationCodeResponse(server, named, read), issuedAtMs);
       if ('kind' in issued)
         throw new ControlPlaneFault('party-unfit', 'The authorization server issued no usable token.');
       await this.#save(begun, { ...issued, issuedAtMs });
@@ -278,27 +286,18 @@ export class Connect {
   /** Of an authorization server's response, only its error code is repeated. */
   async #faultOf(error: unknown, { auth, origin, path, client }: BegunConsent): Promise<unknown> {
     if (error instanceof ControlPlaneFault) return error;
-    const { error: code, name } = error as { readonly error?: unknown; readonly name?: string };
+    const { error: code } = error as { readonly error?: unknown };
     if (code === 'access_denied')
       return new ControlPlaneFault('consent-refused', 'You did not give your consent: nothing was connected.');
     if (code === 'invalid_client' && auth.client_id === undefined) await this.#clients.forget({ origin, path }, client);
-    const told = typeof code === 'string' && /^[a-z_]{1,40}$/.test(code) ? ` (${code})` : '';
-    const isOAuth = told !== '' || OAUTH_ERRORS.has(name ?? '');
-    return isOAuth
-      ? new ControlPlaneFault(
-          'party-unfit',
-          `The authorization server did not respond as expected${told}: nothing was connected.`,
-        )
-      : error;
+    const told = toldBy(error);
+    if (told === undefined) return error;
+    return new ControlPlaneFault(
+      'party-unfit',
+      `The authorization server did not respond as expected${told}: nothing was connected.`,
+    );
   }
 }
-
-const OAUTH_ERRORS: ReadonlySet<string> = new Set([
-  'OperationProcessingError',
-  'ResponseBodyError',
-  'AuthorizationResponseError',
-  'WWWAuthenticateChallengeError',
-]);
 
 /** The empty subject is the control plane itself: see `CredentialedProber`. */
 function grantsMax(subject: string): number {

@@ -20,6 +20,7 @@ export interface AuthorizationServer {
 
 export interface Discovered {
   readonly server: AuthorizationServer;
+  /** `''`: none is asked for. */
   readonly resource: string;
   /** `''`: the authorization server's default. */
   readonly scope: string;
@@ -36,7 +37,7 @@ export async function discoverAuthorization(
   const backend = new URL(target.origin + target.path);
   const challenge = await challengeOf(fetch, backend);
   const metadata = await resourceMetadata(fetch, backend, challenge);
-  const resource = auth.resource ?? textIn(metadata, 'resource') ?? backend.href;
+  const resource = auth.resource === false ? '' : (auth.resource ?? textIn(metadata, 'resource') ?? backend.href);
   const [named] = textsIn(metadata, 'authorization_servers');
   // Servers that predate RFC 9728 are their own authorization server.
   const issuer = auth.issuer ?? named ?? backend.origin;

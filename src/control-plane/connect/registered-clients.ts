@@ -4,6 +4,7 @@ import type { SecretKeys } from '../../secrets/secret-keys.js';
 import { openText, sealText } from '../../secrets/sealed-text.js';
 import { CLIENT_PREFIX, keyHashOf, type ClientAuthentication, type GrantClient } from '../../secrets/user-grants.js';
 import { limits } from '../../shared/limits.js';
+import { oauthAnswer, toldBy } from '../../upstream/credentials/oauth-answer.js';
 import { isSecretValue } from '../../shared/secret-name.js';
 import type { RecordKey, RecordStore } from '../../store/record-store.js';
 import type { UpstreamTarget } from '../../user-config/upstream-target.js';
@@ -74,7 +75,11 @@ async function register(
   server: AuthorizationServer,
   redirectUri: string,
 ): Promise<RegisteredClient> {
-  if (server.registration_endpoint === undefined) throw new ControlPlaneFault('party-unfit', NOT_REGISTERED);
+  if (server.registration_endpoint === undefined)
+    throw new ControlPlaneFault(
+      'party-unfit',
+      'The authorization server does not allow the gateway to register itself: the operator has to name a client in the backend’s auth.',
+    );
   const oauth = await import('oauth4webapi');
   const supported = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
   // `none` comes first: with PKCE in use, a client secret adds nothing but another secret to keep.
@@ -96,13 +101,18 @@ async function register(
     },
     { [oauth.customFetch]: fetch.fetch, [oauth.allowInsecureRequests]: true },
   );
-  const said = await oauth.processDynamicClientRegistrationResponse(answer).catch(() => {
-    throw new ControlPlaneFault('party-unfit', NOT_REGISTERED);
-  });
+  const said = await oauth
+    .processDynamicClientRegistrationResponse(await oauthAnswer(answer, 'registration'))
+    .catch((error: unknown) => {
+      const code = toldBy(error) ?? '';
+      throw notRegistered(
+        code === '' ? `answered with status ${answer.status}, and without a client` : `refused${code}`,
+      );
+    });
   const { client_id: id, client_secret: secret, client_secret_expires_at: expiresAt } = said;
   const agreed = said.token_endpoint_auth_method;
   const authentication = METHODS[typeof agreed === 'string' ? agreed : method] ?? 'basic';
-  if (id.length > limits.oauthMemberCharsMax) throw new ControlPlaneFault('party-unfit', NOT_REGISTERED);
+  if (id.length > limits.oauthMemberCharsMax) throw notRegistered('answered with a client id that is too long');
   const client = { id, authentication, ...(authentication !== 'none' && { secret: usableSecret(secret) }) };
   const untilMs = typeof expiresAt === 'number' && authentication !== 'none' ? expiresAt * 1_000 : 0;
   return { issuer, redirectUri, client, untilMs };
@@ -110,8 +120,12 @@ async function register(
 
 function usableSecret(secret: unknown): string {
   if (typeof secret === 'string' && isSecretValue(secret) && secret.length <= limits.oauthMemberCharsMax) return secret;
-  throw new ControlPlaneFault('party-unfit', NOT_REGISTERED);
+  throw notRegistered('answered with a client whose secret cannot be used');
 }
 
-const NOT_REGISTERED =
-  'The authorization server does not allow the gateway to register itself: the operator has to name a client in the backend’s auth.';
+function notRegistered(what: string): ControlPlaneFault {
+  return new ControlPlaneFault(
+    'party-unfit',
+    `The gateway asked the authorization server to register it, which ${what}: the operator can name a client in the backend’s auth.`,
+  );
+}

@@ -12,6 +12,12 @@ const secretReference = {
   ],
 };
 
+const resource = {
+  type: ['string', 'boolean'],
+  not: { const: true },
+  description: 'The resource indicator (RFC 8707) to request. `false`: none, for authorization servers that refuse it.',
+};
+
 /** The `type` of an `auth` decides which of these shapes it must have: see `auth` below. */
 const headersAuth = {
   properties: {
@@ -38,7 +44,7 @@ const clientCredentialsAuth = {
       description: 'How the client shows its secret: `basic` unless said.',
     },
     scope: text,
-    resource: text,
+    resource,
     audience: text,
   },
   required: ['token_endpoint', 'client_id', 'client_secret'],
@@ -56,7 +62,7 @@ const userAuth = {
     client_secret: secretReference,
     client_authentication: { ...text, enum: ['basic', 'post'] },
     scope: text,
-    resource: text,
+    resource,
   },
   additionalProperties: false,
 };

@@ -45,7 +45,7 @@ export function consentPage({ ticket, server, resource, scope }: ConsentPreview,
         <dt>What is asked for</dt>
         <dd id="scope">${scope === '' ? 'the default access of the authorization server' : shown(scope)}</dd>
         <dt>For the use of</dt>
-        <dd id="resource">${shown(resource)}</dd>
+        <dd id="resource">${resource === '' ? 'whatever the authorization server decides' : shown(resource)}</dd>
         <dt>Where you give your consent</dt>
         <dd id="issuer">${shown(server.issuer)}</dd>
       </dl>

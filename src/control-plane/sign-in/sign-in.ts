@@ -6,6 +6,7 @@ import type { RefusalReason, TokenFault, TokenVerifier } from '../../auth/token-
 import type { SignInOptions } from '../../config/control-plane-options.js';
 import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
+import { oauthAnswer, toldBy } from '../../upstream/credentials/oauth-answer.js';
 import { clientAuth } from '../../upstream/credentials/user-refresh.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { ConnectFetch, type ConnectFetchMeans } from '../connect/connect-fetch.js';
@@ -133,7 +134,7 @@ export class SignIn {
           [oauth.allowInsecureRequests]: true,
         },
       );
-      return await oauth.processAuthorizationCodeResponse(server, client, answer, {
+      return await oauth.processAuthorizationCodeResponse(server, client, await oauthAnswer(answer, 'sign-in'), {
         expectedNonce: nonce,
         requireIdToken: true,
       });
@@ -144,13 +145,13 @@ export class SignIn {
 
   /** Of an issuer's response, only its error code is repeated. */
   #exchangeFault(error: unknown): ControlPlaneFault {
-    const { error: code, name } = error as { readonly error?: unknown; readonly name?: string };
+    const { error: code } = error as { readonly error?: unknown };
     if (code === 'access_denied')
       return new ControlPlaneFault('sign-in-refused', `You are not signed in: it was refused at ${this.issuerHost}.`, {
         cause: error,
       });
-    const told = typeof code === 'string' && /^[a-z_]{1,40}$/.test(code) ? ` (${code})` : '';
-    if (told === '' && !OAUTH_ERRORS.has(name ?? '')) return issuerFault(error, this.#issuer);
+    const told = toldBy(error);
+    if (told === undefined) return issuerFault(error, this.#issuer);
     this.#means.logger.warn({ err: error }, 'the issuer for signing in to the console did not respond as expected');
     const advice =
       code === 'invalid_client'
@@ -233,13 +234,6 @@ export class SignIn {
     }
   }
 }
-
-const OAUTH_ERRORS: ReadonlySet<string> = new Set([
-  'OperationProcessingError',
-  'ResponseBodyError',
-  'AuthorizationResponseError',
-  'WWWAuthenticateChallengeError',
-]);
 
 function random(): string {
   return randomBytes(RANDOM_BYTES).toString('base64url');

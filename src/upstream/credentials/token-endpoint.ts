@@ -4,6 +4,7 @@ import { limits } from '../../shared/limits.js';
 import { isSecretValue } from '../../shared/secret-name.js';
 import type { OAuthAuth } from '../../user-config/auth.js';
 import { isShareFault, upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
+import { oauthAnswer } from './oauth-answer.js';
 import { OAuthFetchError, oauthFetch, type OAuthMeans } from './oauth-fetch.js';
 
 export interface OAuthTokenRequest {
@@ -64,16 +65,16 @@ async function ask(
       parameters,
       options,
     );
-    return oauth.processGenericTokenEndpointResponse(server, client, answer);
+    return oauth.processGenericTokenEndpointResponse(server, client, await oauthAnswer(answer, 'token'));
   }
   const answer = await oauth.clientCredentialsGrantRequest(server, client, authentication, parameters, options);
-  return oauth.processClientCredentialsResponse(server, client, answer);
+  return oauth.processClientCredentialsResponse(server, client, await oauthAnswer(answer, 'token'));
 }
 
 function parametersOf(auth: OAuthAuth, callerToken: string): URLSearchParams {
   const parameters = new URLSearchParams();
   if (auth.scope !== undefined) parameters.set('scope', auth.scope);
-  if (auth.resource !== undefined) parameters.set('resource', auth.resource);
+  if (typeof auth.resource === 'string') parameters.set('resource', auth.resource);
   if (auth.audience !== undefined) parameters.set('audience', auth.audience);
   if (auth.type !== 'token-exchange') return parameters;
   parameters.set('subject_token', callerToken);

@@ -7,6 +7,7 @@ import type { UserAuth } from '../../user-config/auth.js';
 import { grantKeyOf } from '../../secrets/user-grants.js';
 import type { UpstreamTarget } from '../../user-config/upstream-target.js';
 import type { UpstreamFault } from '../http/upstream-fault.js';
+import { oauthAnswer } from './oauth-answer.js';
 import { oauthFetch, type OAuthMeans } from './oauth-fetch.js';
 import { issuedToken, tokenFaultOf, tokenUnavailable, type TokenAnswer } from './token-endpoint.js';
 
@@ -50,15 +51,21 @@ export async function refreshGrant(
       await clientAuth(client.authentication, secret),
       refreshToken,
       {
-        additionalParameters: { resource },
+        additionalParameters: resourceParameter(resource),
         [oauth.customFetch]: oauthFetch(means, subject),
         [oauth.allowInsecureRequests]: true,
       },
     );
-    return renewedGrant(await oauth.processRefreshTokenResponse(server, named, answer), nowMs);
+    const read = await oauthAnswer(answer, 'token');
+    return renewedGrant(await oauth.processRefreshTokenResponse(server, named, read), nowMs);
   } catch (error) {
     return tokenFaultOf(error);
   }
+}
+
+/** @param resource `''` where none is asked for. */
+export function resourceParameter(resource: string): Record<string, string> {
+  return resource === '' ? {} : { resource };
 }
 
 /** The client authentication in the library's form. */

@@ -18,6 +18,7 @@ import { openRecordStore } from '../../../src/store/open-record-store.js';
 import { openStore } from '../../../src/store/open-store.js';
 import { Secrets } from '../../../src/upstream/credentials/secrets.js';
 import type { UserAuth } from '../../../src/user-config/auth.js';
+import { forgiven } from '../../../src/upstream/credentials/oauth-answer.js';
 import { startNameServer } from '../../support/name-server.js';
 import { REFUSED_HOSTS, REFUSED_NAMES } from '../../support/refused-hosts.js';
 import { createScratchDirectory } from '../../support/scratch-directory.js';
@@ -45,6 +46,11 @@ let challenge = '';
 let resourceSaid: object | undefined;
 /** Where a request for the authorization server's metadata is redirected to. */
 let redirection = '';
+/** What the registration endpoint answers, if not as the standard says. */
+let registered: { readonly status: number; readonly body?: object } = { status: 201 };
+let tokenAnswer: object | undefined;
+/** Bodies of token requests. */
+let asked = '';
 const server = createServer((request, response) => answer(request, response));
 await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 t.teardown(async () => {
@@ -53,15 +59,21 @@ t.teardown(async () => {
 });
 const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 
-function answer({ url = '', method }: IncomingMessage, response: ServerResponse): void {
+function answer(request: IncomingMessage, response: ServerResponse): void {
+  const { url = '', method } = request;
   const json = (status: number, value: unknown): void =>
     void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value));
   if (url === '/register') {
     answered.registrations += 1;
-    json(201, { client_id: `client-${answered.registrations}`, token_endpoint_auth_method: 'none' });
-  } else if (url === '/token')
-    json(200, { access_token: 'a', token_type: 'bearer', refresh_token: 'r', expires_in: 60, ...said });
-  else if (url.startsWith('/.well-known/oauth-protected-resource') && resourceSaid !== undefined)
+    json(
+      registered.status,
+      registered.body ?? { client_id: `client-${answered.registrations}`, token_endpoint_auth_method: 'none' },
+    );
+  } else if (url === '/token') {
+    request.setEncoding('utf8').on('data', (piece: string) => (asked += piece));
+    if (tokenAnswer !== undefined) json(201, tokenAnswer);
+    else json(200, { access_token: 'a', token_type: 'bearer', refresh_token: 'r', expires_in: 60, ...said });
+  } else if (url.startsWith('/.well-known/oauth-protected-resource') && resourceSaid !== undefined)
     json(200, { resource: origin, ...resourceSaid });
   else if (redirection !== '') response.writeHead(302, { location: redirection }).end();
   else if (url === '/.well-known/oauth-authorization-server')
@@ -271,3 +283,58 @@ t.test('a token that no header can carry, or a refresh token too long to store, 
   t.equal(await endWith({}), 'none');
   t.match(await connect.list('grace'), [{ server: 'b', url: `${origin}/mcp` }]);
 });
+
+t.test('what is forgiven of token answers and of registrations is forgiven in a consent', async (t) => {
+  t.teardown(() => {
+    [registered, tokenAnswer] = [{ status: 201 }, undefined];
+  });
+  for (const [index, { why, said: answerSaid, kinds }] of forgiven.entries()) {
+    // At a path of its own the gateway registers itself anew.
+    const path = `/forgiven-${index}`;
+    const auth = { type: 'oauth2-user' };
+    registered = { status: 200, body: kinds.includes('registration') ? answerSaid : { client_id: 'c' } };
+    tokenAnswer = kinds.includes('token') ? answerSaid : { access_token: 't' };
+    const sealed = sealTicket(keys, { subject: `heidi-${index}`, backendName: 'b', origin, path, auth }, Date.now());
+    const address = new URL(await connect.begin('b', sealed ?? '', BROWSER));
+    t.equal(address.searchParams.get('client_id'), 'c', why);
+    const state = address.searchParams.get('state') ?? '';
+    t.equal(await connect.end(new URLSearchParams({ code: 'c', state, iss: origin }), BROWSER), 'b', why);
+  }
+  tokenAnswer = { access_token: 't', token_type: 'mac' };
+  t.match(
+    await faultOf(connect.end(await callback('heidi'), BROWSER)),
+    /^502 The authorization server did not respond/,
+  );
+});
+
+t.test('a registration that fails is told by its own reason', async (t) => {
+  t.teardown(() => (registered = { status: 201 }));
+  const wordsOf = async (path: string): Promise<string> => {
+    const auth = { type: 'oauth2-user' };
+    const sealed = sealTicket(keys, { subject: 'ivan', backendName: 'b', origin, path, auth }, Date.now());
+    return faultOf(connect.begin('b', sealed ?? '', BROWSER));
+  };
+  registered = { status: 400, body: { error: 'invalid_redirect_uri' } };
+  t.match(await wordsOf('/refused'), /^502 .*refused \(invalid_redirect_uri\)/);
+  registered = { status: 503, body: {} };
+  t.match(await wordsOf('/down'), /^502 .*status 503/);
+  registered = { status: 201, body: { client_id: 'c', client_secret: 'a\nb', token_endpoint_auth_method: 'none' } };
+  t.equal(await wordsOf('/public'), 'none');
+});
+
+t.test(
+  'with `resource: false`, no resource is asked for, neither by the browser nor at the token endpoint',
+  async (t) => {
+    asked = '';
+    const auth = { resource: false } as const;
+    const address = new URL(await connect.begin('b', ticket('judy', auth), BROWSER));
+    t.notOk(address.searchParams.has('resource'));
+    const state = address.searchParams.get('state') ?? '';
+    await connect.end(new URLSearchParams({ code: 'c', state, iss: origin }), BROWSER);
+    t.match(asked, /grant_type=authorization_code/);
+    t.notMatch(asked, /resource/);
+    t.equal((await connect.preview('b', ticket('judy', auth))).resource, '');
+    const named = new URL(await connect.begin('b', ticket('judy'), BROWSER));
+    t.equal(named.searchParams.get('resource'), `${origin}/mcp`, 'otherwise it is');
+  },
+);

@@ -5,6 +5,7 @@ import t from 'tap';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
 import { Names } from '../../../src/names/names.js';
 import type { UserGrant } from '../../../src/secrets/user-grants.js';
+import { forgiven } from '../../../src/upstream/credentials/oauth-answer.js';
 import { requestToken, type IssuedToken } from '../../../src/upstream/credentials/token-endpoint.js';
 import { refreshGrant } from '../../../src/upstream/credentials/user-refresh.js';
 import { Http1Upstream } from '../../../src/upstream/http1/http1-upstream.js';
@@ -41,10 +42,7 @@ function answer(status: number | string, headers = JSON_TYPE, body = GOOD): stri
 
 const odd: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
-    ['000', '099', 100, 101, 199, 204, 205, 206, 304, 399, 499, 599, 600, 999].map((status) => [
-      status,
-      answer(status),
-    ]),
+    ['000', '099', 100, 101, 199, 204, 205, 304, 399, 499, 599, 600, 999].map((status) => [status, answer(status)]),
   ),
   'that is none yet': 'HTTP/1.1 199 Odd\r\n\r\n',
   'with nothing in it': answer(200, JSON_TYPE, ''),
@@ -57,8 +55,10 @@ const odd: Readonly<Record<string, string>> = {
   'that is too long': answer(200, JSON_TYPE, ' '.repeat(70_000)),
 };
 
-/** The content type of the response does not matter. */
-const mistyped: Readonly<Record<string, string>> = {
+/** All of these can mean one thing only. */
+const clear: Readonly<Record<string, string>> = {
+  ...Object.fromEntries([201, 202, 203, 206, 299].map((status) => [`of status ${status}`, answer(status)])),
+  'with a byte order mark': answer(200, JSON_TYPE, `\xef\xbb\xbf${GOOD}`),
   'of no type': answer(200, ''),
   'of a type in Latin-1': answer(200, 'content-type: application/j\xe4son\r\n'),
   'of a type with a tab': answer(200, 'content-type: \ttext\t/\thtml\r\n'),
@@ -79,10 +79,46 @@ t.test('whatever the endpoint answers, there is no token, and the next answer is
     };
     t.match(await ask(http, endpoint.url), { kind: 'token-unavailable', isUnsent: true }, `an answer ${name}`);
   }
-  for (const [name, bytes] of Object.entries({ good: answer(200), ...mistyped })) {
+  for (const [name, bytes] of Object.entries({ good: answer(200), ...clear })) {
     endpoint.handler = (request) => request.bytes(Buffer.from(bytes, 'latin1'));
     const token = { headers: ['authorization', 'Bearer one'], lifetimeMs: 60_000 };
     t.match(await ask(http, endpoint.url), token, `an answer ${name}`);
+  }
+});
+
+t.test('what is forgiven of token answers is forgiven at each token endpoint, and nothing else is', async (t) => {
+  const http = new Http1Upstream({ connectTimeoutMs: 10_000 });
+  const endpoint = await startRawBackend((request) => request.empty(500));
+  t.teardown(async () => {
+    await http.close();
+    await endpoint.close();
+  });
+  const grant = {
+    ...{ subject: 'alice', issuer: endpoint.url, tokenEndpoint: endpoint.url, resource: '' },
+    ...{ client: { id: 'c', authentication: 'none' }, refreshToken: 'r' },
+  } as UserGrant;
+  const answeredWith = (status: number, body: object): void => {
+    endpoint.handler = (request) => request.bytes(Buffer.from(answer(status, JSON_TYPE, JSON.stringify(body))));
+  };
+  const exchange = async (): Promise<unknown> => {
+    const auth = {
+      ...({ type: 'token-exchange', token_endpoint: endpoint.url, resource: false } as const),
+      ...{ client_id: 'c', client_secret: { secret: 's' } },
+    };
+    return requestToken({ http, deadlines }, 'alice', { auth, clientSecret: 'x', callerToken: 'theirs' });
+  };
+  for (const { why, said, kinds } of forgiven) {
+    if (!kinds.includes('token')) continue;
+    answeredWith(201, said);
+    t.match(await ask(http, endpoint.url), { headers: ['authorization', 'Bearer t'] }, why);
+    t.match(await exchange(), { headers: ['authorization', 'Bearer t'] }, why);
+    t.match(await refreshGrant({ http, deadlines }, grant, undefined, 0), { accessToken: 't' }, why);
+  }
+  answeredWith(200, { error: 'invalid_client' });
+  t.match(await ask(http, endpoint.url), { kind: 'token-refused', detail: '(invalid_client)' }, 'a refusal with 200');
+  for (const said of [{ token_type: 'mac' }, { expires_in: 'soon' }, { access_token: null }]) {
+    answeredWith(200, { access_token: 't', token_type: 'bearer', ...said });
+    t.match(await ask(http, endpoint.url), { kind: 'token-unavailable' }, JSON.stringify(said));
   }
 });
 
