@@ -64,14 +64,14 @@ export function curationOfNamed(
   return { ...others, ...(ofTools && { tools: ofTools }), ...(ofPrompts && { prompts: ofPrompts }) };
 }
 
-/** In the order in which they were written; `undefined` if none remain. */
+/** In the order in which they were written; `undefined` if none remain. @param names `*` for all. */
 function membersNamed<Item>(
   members: ReadonlyMap<string, Item> | undefined,
   names: readonly string[],
 ): Map<string, Item> | undefined {
   if (members === undefined) return undefined;
   const wanted = new Set(names);
-  const found = [...members].filter(([bareName]) => wanted.has(bareName));
+  const found = [...members].filter(([bareName]) => wanted.has('*') || wanted.has(bareName));
   return found.length === 0 ? undefined : new Map(found);
 }
 

@@ -6,6 +6,7 @@ import { clashWords, curationOfNamed, mergedCuration, readCuration, withoutClash
 import { uncuratedBackendOf } from '../registry/server-backend.js';
 import type { KnownServer, ServerDirectory } from '../registry/server-directory.js';
 import type { StoredComposedServer, StoredComposition } from './composition-storage.js';
+import { namesAll } from './tool-patterns.js';
 
 /** A server of a composition, with its current registry entry. */
 export interface Match {
@@ -58,7 +59,8 @@ function composedBackendOf(server: KnownServer, { composed, tools }: Match): Bac
   return {
     ...uncuratedBackendOf(server),
     ...curationOfNamed(mergedCuration(readCuration(server.curation), readCuration(composed.curation)), named),
-    allowed_tool_names: [...tools],
+    // An empty list allows all.
+    allowed_tool_names: namesAll(tools) ? [] : [...tools],
     allowed_resource_names: [...resources],
     allowed_prompt_names: [...prompts],
     exposes: (['tools', 'prompts', 'resources'] as const).filter((kind) => named[kind].length > 0),

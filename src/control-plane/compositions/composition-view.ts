@@ -5,7 +5,7 @@ import { isServed, matchServers, type Match } from './composed-backends.js';
 import type { StoredComposedServer, StoredComposition } from './composition-storage.js';
 import type { ComposedTool, Composition } from './composition.js';
 import type { ToolNames } from './tool-names.js';
-import { isPattern, matchesAny } from './tool-patterns.js';
+import { isPattern, matchesAny, namesAll } from './tool-patterns.js';
 
 /** The position of an unknown tool in a composition. */
 export interface UnknownTool {
@@ -64,8 +64,9 @@ export class CompositionView {
   }
 }
 
-/** A pattern is present if it matches something. */
+/** A pattern is present if it matches something, or is all. */
 function isThere(tool: string, names: ReadonlySet<string>): boolean {
+  if (namesAll([tool])) return true;
   return isPattern(tool) ? matchesAny(tool, names) : names.has(tool);
 }
 

@@ -4,7 +4,7 @@ import { RecentMap } from '../../shared/recent-map.js';
 import type { Registry } from '../registry/registry.js';
 import type { KnownServer } from '../registry/server-directory.js';
 import { isServed, type Match } from './composed-backends.js';
-import { isPattern, matchedTools } from './tool-patterns.js';
+import { isPattern, matchedTools, namesAll } from './tool-patterns.js';
 
 interface KnownTools {
   /** Digest of the server's tools when their names were read. */
@@ -37,13 +37,13 @@ export class ToolNames {
     return names;
   }
 
-  /** The matches with each pattern replaced by the tools that it matches now. */
+  /** The matches with each pattern replaced by the tools that it matches now, unless it is all. */
   async resolved(matches: readonly Match[]): Promise<readonly Match[]> {
     if (!matches.some(({ tools }) => tools.some(isPattern))) return matches;
     return Promise.all(
       matches.map(async (match) => {
         const { server, tools } = match;
-        if (!tools.some(isPattern)) return match;
+        if (namesAll(tools) || !tools.some(isPattern)) return match;
         return { ...match, tools: matchedTools(tools, isServed(server) ? await this.of(server) : []) };
       }),
     );

@@ -2,6 +2,11 @@
 // composition is published, against the tools that were last read, and again when these change. Cold path.
 import { limits } from '../../shared/limits.js';
 
+/** Every tool, also those that the control plane was not shown: it is decided where the tools are called. */
+export function namesAll(tools: readonly string[]): boolean {
+  return tools.includes('*');
+}
+
 /** No tool name contains a `*`. */
 export function isPattern(tool: string): boolean {
   return tool.includes('*');

@@ -28,6 +28,16 @@ export const operations = {
       },
     ],
   },
+  live: {
+    id: 'getLiveness',
+    method: 'GET',
+    path: '/live',
+    tag: 'status',
+    summary: 'Whether the process answers at all, whatever the store does',
+    isOpen: true,
+    isUncounted: true,
+    answers: [json(200, 'It does.', 'Liveness')],
+  },
   version: {
     id: 'getVersion',
     method: 'GET',

@@ -70,6 +70,7 @@ export const schemas = {
     },
   }),
   Health: exactly({ status: { type: 'string', enum: ['healthy', 'unhealthy'] } }),
+  Liveness: exactly({ status: { type: 'string', enum: ['live'] } }),
   Version: exactly({
     app: exactly({ name: text, version: text, mcpProtocolVersion: { ...text, examples: [LATEST_PROTOCOL_VERSION] } }),
     status: { type: 'string', enum: ['healthy', 'unhealthy'] },

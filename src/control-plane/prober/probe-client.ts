@@ -21,9 +21,12 @@ export interface ProbeClient {
 
 type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
+/** What clients may have: some servers hide tools from clients that lack what these ask for. Nothing asks while lists are read. */
+export const PROBED_CAPABILITIES = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
+
 const envelope = {
   [PROTOCOL_VERSION_KEY]: MODERN_PROTOCOL_VERSION,
-  [CLIENT_CAPABILITIES_KEY]: {},
+  [CLIENT_CAPABILITIES_KEY]: PROBED_CAPABILITIES,
   [CLIENT_INFO_KEY]: { name: 'switchyard', version: PROGRAM_VERSION },
 };
 

@@ -22,7 +22,7 @@ import { LATEST_PROTOCOL_VERSION, type Era } from '../../protocol/protocol-versi
 import { otherVersionIn } from '../../protocol/version-refusal.js';
 import { isDeeperThan } from './depth.js';
 import { readServerLists } from './item-reader.js';
-import { ModernServer, type ProbeClient } from './probe-client.js';
+import { ModernServer, PROBED_CAPABILITIES, type ProbeClient } from './probe-client.js';
 import { ProbeFault, versionFaultOf, type ProbeFaultKind } from './probe-fault.js';
 import { ProberClosedError } from './prober-closed-error.js';
 import { boundedCapabilities, boundedServerInfo } from './server-self.js';
@@ -189,7 +189,7 @@ export class Prober {
     };
     const Transport = kind === 'SSE' ? SSEClientTransport : StreamableHTTPClientTransport;
     const transport = new Transport(new URL(url), { fetch });
-    const client = new Client({ name: 'switchyard', version: PROGRAM_VERSION }, { capabilities: {} });
+    const client = new Client({ name: 'switchyard', version: PROGRAM_VERSION }, { capabilities: PROBED_CAPABILITIES });
     // The client reports the failure of an event stream only here, and would keep waiting for a response. It reports heartbeats too, and
     // skips them as it skips whatever is no message.
     client.onerror = (error) => {

@@ -69,7 +69,14 @@ async function bearer(sub: string, claims: Claims): Promise<string> {
 
 /** The lowest role that suffices; `open`: no token is needed, `none`: any token will do. */
 const NEEDED: Readonly<Record<string, 'open' | (typeof ROLES)[number]>> = {
-  ...{ getHealth: 'open', getVersion: 'open', getOpenApi: 'open', getDocs: 'open', getConsole: 'open' },
+  ...{
+    getHealth: 'open',
+    getLiveness: 'open',
+    getVersion: 'open',
+    getOpenApi: 'open',
+    getDocs: 'open',
+    getConsole: 'open',
+  },
   ...{ getSignIn: 'open', beginSignIn: 'open', endSignIn: 'open' },
   ...{ getResourceMetadata: 'open', getAggregateMetadata: 'open', getCompositionMetadata: 'open', getCaller: 'none' },
   ...{ listServers: 'reader', readServer: 'reader', listTools: 'reader', previewServer: 'editor' },

@@ -168,6 +168,44 @@ t.test('prompts, resources and templates are read: all pages, and the key of eac
   t.same(again, lists);
 });
 
+t.test('tools that a server shows only to clients that can be asked are found, in both eras', async (t) => {
+  const asks = ['elicitation', 'sampling', 'roots'] as const;
+  type Declared = Readonly<Partial<Record<(typeof asks)[number], object>>>;
+  for (const era of ['legacy', 'modern'] as const) {
+    let declared: Declared = {};
+    const backend = await startRaw(t, (request) => {
+      if (request.text === '') return request.empty(request.method === 'DELETE' ? 200 : 405);
+      const { id, method, params } = JSON.parse(request.text) as {
+        readonly id: unknown;
+        readonly method: string;
+        readonly params?: {
+          readonly capabilities?: Declared;
+          readonly _meta?: { readonly 'io.modelcontextprotocol/clientCapabilities'?: Declared };
+        };
+      };
+      if (id === undefined) return request.empty(202);
+      if (method === 'initialize' && era === 'modern') return request.empty(404);
+      if (method === 'server/discover' && era === 'legacy') return request.empty(404);
+      declared = params?.capabilities ?? params?._meta?.['io.modelcontextprotocol/clientCapabilities'] ?? declared;
+      const tools = asks.flatMap((ask) =>
+        declared[ask] === undefined ? [] : [{ name: ask, inputSchema: { type: 'object' } }],
+      );
+      const results: Readonly<Record<string, object>> = {
+        initialize: INITIALIZE_RESULT,
+        'server/discover': { supportedVersions: ['2026-07-28'], capabilities: { tools: {} } },
+        'tools/list': { tools },
+      };
+      request.json({ jsonrpc: '2.0', id, result: results[method] ?? {} });
+    });
+    const { tools } = findingsOf(await createProber(t).probe(backend.url));
+    t.same(
+      tools.map(({ name }) => name),
+      asks,
+      era,
+    );
+  }
+});
+
 t.test('a refused or invalid list is unknown; the server counts as reached all the same', async (t) => {
   const backend = await startMcp(t, {
     capabilities: { tools: {}, prompts: {}, resources: {} },

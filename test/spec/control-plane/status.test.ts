@@ -26,6 +26,12 @@ await t.test('on either store', async (t) => {
       t.same(answer.json(), { status: 'healthy' });
     });
 
+    await t.test('GET /live: 200, without a token', async (t) => {
+      const answer = await controlPlane.stranger(t).get('/live');
+      t.equal(answer.status, 200);
+      t.same(answer.json(), { status: 'live' });
+    });
+
     await t.test('GET /version: version and status, without a token and without secrets', async (t) => {
       const caller = await controlPlane.caller(t);
       const backend = await backendFor(t);
@@ -80,6 +86,7 @@ await t.test('on either store', async (t) => {
         'GET /dataplane/sessions',
         'GET /docs',
         'GET /health',
+        'GET /live',
         'GET /mcp',
         'GET /openapi.json',
         'GET /requests/{request}',
@@ -152,7 +159,7 @@ await t.test('on either store', async (t) => {
 });
 
 await t.test(
-  'without the store: /health 503, /version says so, the rest 503, and all is well when it is back',
+  'without the store: /health 503, /live 200, /version says so, the rest 503, and all is well when it is back',
   async (t) => {
     const redis = await startRedis(t);
     const controlPlane = await startControlPlane(t, { storeOptions: redis.storeOptions });
@@ -160,6 +167,7 @@ await t.test(
     t.equal((await caller.get('/servers')).status, 200);
     await redis.kill();
     await until(async () => (await caller.get('/health')).status === 503, 'the loss of the store to be seen');
+    t.equal((await caller.get('/live')).status, 200);
     t.same((await caller.get('/health')).json(), { status: 'unhealthy' });
     t.match((await caller.get('/version')).json(), {
       status: 'unhealthy',

@@ -26,6 +26,8 @@ export function mountStatusRoutes(app: FastifyInstance, parts: StatusParts): voi
     return { status };
   });
 
+  mount(app, operations.live, async () => ({ status: 'live' as const }));
+
   mount(app, operations.version, async () => {
     const reachable = await parts.records.ping();
     return {
