@@ -1,4 +1,5 @@
 // Requests to a running control plane, with refusals in words for people.
+import { setTimeout } from 'node:timers/promises';
 import { z } from 'zod';
 import { limits } from '../shared/limits.js';
 import { exitStatus } from '../shared/exit-status.js';
@@ -14,6 +15,10 @@ interface ControlPlaneResponse {
   readonly link: string;
   readonly tag: string;
 }
+
+/** How often, and how long each time, a command waits until the control plane accepts more requests. */
+const RATE_WAITS_MAX = 10;
+const RATE_WAIT_S_MAX = 120;
 
 const errorShape = z.object({ detail: z.string() });
 
@@ -70,7 +75,15 @@ export class ControlPlaneConnection {
 
   /** @param tag the version that the change applies to (`if-match`); `''` for any version. */
   async #exchange(method: RequestMethod, path: string, body?: unknown, tag = ''): Promise<ControlPlaneResponse> {
-    const response = await this.#fetch(method, path, body, tag);
+    let response = await this.#fetch(method, path, body, tag);
+    // What is refused for its rate was not carried out.
+    for (let count = 0; response.status === 429 && count < RATE_WAITS_MAX; count += 1) {
+      const waitS = Number(response.headers.get('retry-after') ?? NaN);
+      if (!(waitS <= RATE_WAIT_S_MAX)) break;
+      await response.body?.cancel();
+      await setTimeout(waitS * 1_000);
+      response = await this.#fetch(method, path, body, tag);
+    }
     const text = await response.text().catch((error: unknown) => {
       throw this.#unavailable('closed the connection in the middle of its response', error);
     });

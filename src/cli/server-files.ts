@@ -1,4 +1,5 @@
 // `switchyard servers import` and `export`: between clients' config files and the registry.
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { exitStatus } from '../shared/exit-status.js';
 import { limits } from '../shared/limits.js';
@@ -14,7 +15,7 @@ type ServersConnection = Pick<ControlPlaneConnection, 'request' | 'list'>;
 
 interface Result {
   readonly name: string;
-  readonly outcome: 'registered' | 'refused' | 'to be registered' | 'to be bridged';
+  readonly outcome: 'registered' | 'registered already' | 'refused' | 'to be registered' | 'to be bridged';
   /** For a registered server: `active` or `inactive`. */
   readonly status?: string;
   readonly why?: string;
@@ -36,13 +37,26 @@ export async function importServers(
   { connection, terminal }: { readonly connection: ServersConnection; readonly terminal: Terminal },
 ): Promise<CommandResult> {
   const results: Result[] = [];
-  for (const server of readMcpFile(await readText(file), way)) results.push(await place(server, isTrial, connection));
+  const servers = readMcpFile(await readText(file), way);
+  const known = isTrial ? [] : z.array(z.looseObject({ name: z.string() })).parse(await connection.list('/servers'));
+  const byName = new Map(known.map((server) => [server.name, server]));
+  for (const server of servers) {
+    if (server.kind === 'remote' && isIn(server.body, byName.get(server.name)))
+      results.push({ name: server.name, outcome: 'registered already', secrets: server.secrets });
+    else results.push(await place(server, isTrial, connection));
+  }
   const isRefused = results.some(({ outcome }) => outcome === 'refused');
   return {
     answer: results,
     text: resultText(results, way, terminal),
     exitStatus: isRefused ? exitStatus.refused : exitStatus.ok,
   };
+}
+
+/** Whether the registry has the server as the file has it. */
+function isIn(body: object, known: Readonly<Record<string, unknown>> | undefined): boolean {
+  if (known === undefined) return false;
+  return Object.entries(body).every(([name, value]) => value === undefined || isDeepStrictEqual(value, known[name]));
 }
 
 async function place(server: FiledServer, isTrial: boolean, connection: ServersConnection): Promise<Result> {

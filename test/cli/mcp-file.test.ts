@@ -1,6 +1,9 @@
 // Clients' configuration files, row by row: what is registered, what is bridged, what is refused, and that no secret is passed on.
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import t from 'tap';
 import { readMcpFile, type ImportWay } from '../../src/cli/mcp-file.js';
+import { ControlPlaneConnection } from '../../src/cli/control-plane-connection.js';
 import { exportServers, importServers } from '../../src/cli/server-files.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 import { writeFileSync } from 'node:fs';
@@ -109,6 +112,37 @@ t.test('a server on standard input and output is listed with the command that gi
   t.match(two, { url: 'http://127.0.0.1:8101/mcp', command: /--stdio 'uvx x' .* --port 8101$/ });
   const [proxied] = read({ other: { command: 'uvx', args: ['x y'] } }, { ...WAY, bridge: 'mcp-proxy' });
   t.match(proxied, { command: "npx -y mcp-proxy --host 127.0.0.1 --server stream --port 8100 -- uvx 'x y'" });
+});
+
+t.test('an import waits as long as it is told to, and what is registered already is not sent again', async (t) => {
+  const registered: Record<string, unknown>[] = [];
+  let refusals = 0;
+  const server = createServer((request, response) => {
+    if (request.method === 'GET') return void response.end(JSON.stringify(registered));
+    if (refusals < 3) {
+      refusals += 1;
+      return void response.writeHead(429, { 'retry-after': '0' }).end('{"detail":"Too many requests"}');
+    }
+    let text = '';
+    request.setEncoding('utf8').on('data', (piece: string) => (text += piece));
+    request.on('end', () => {
+      registered.push(JSON.parse(text) as Record<string, unknown>);
+      response.writeHead(201).end('{"status":"active"}');
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => void server.close());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const connection = new ControlPlaneConnection(url, 'token');
+  const file = join(createScratchDirectory(t), 'mcp.json');
+  const servers = { a: { url: 'https://a.example' }, b: { url: 'https://b.example', headers: { k: 'v' } } };
+  writeFileSync(file, JSON.stringify({ mcpServers: servers }));
+  const run = async (): Promise<unknown> =>
+    (await importServers({ file, way: WAY, isTrial: false }, { connection, terminal: TERMINAL })).answer;
+  t.match(await run(), [{ outcome: 'registered' }, { outcome: 'registered' }]);
+  t.equal(refusals, 3);
+  t.match(await run(), [{ outcome: 'registered already' }, { outcome: 'registered already' }]);
+  t.equal(registered.length, 2);
 });
 
 t.test('an import reports the outcome of each server, and can read what an export writes', async (t) => {
