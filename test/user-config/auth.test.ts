@@ -1,4 +1,5 @@
 import t from 'tap';
+import { limits } from '../../src/shared/limits.js';
 import { authFault, type BackendAuth } from '../../src/user-config/auth.js';
 import { compileUserConfig } from '../../src/user-config/compile-config.js';
 import { ConfigReader, encodeConfig } from '../../src/user-config/config-rows.js';
@@ -106,3 +107,56 @@ t.test('what auth sends, the caller can neither replace nor add to, however it i
     t.same([...(virtualHost?.passthroughHeaders ?? [])].toSorted(), copied, 'nor is it read from the request');
   }
 });
+
+const CLIENT = {
+  token_endpoint: 'https://login.example/token',
+  client_id: 'c',
+  client_secret: { file: 's' },
+} as const;
+const NO_ENDPOINTS = [
+  ...['', 'login.example', 'ftp://login.example/', 'https://user@login.example/', 'https://:p@login.example/'],
+  ...['https://login.example/#a', `https://login.example/${'x'.repeat(limits.oauthMemberCharsMax)}`],
+];
+
+t.test('a client’s id, secret and endpoint are checked, for each way of getting a token', async (t) => {
+  for (const type of ['oauth2-client-credentials', 'token-exchange'] as const) {
+    const faultOf = (changes: object): string | undefined => authFault({ type, ...CLIENT, ...changes });
+    t.equal(faultOf({}), undefined);
+    t.equal(faultOf({ token_endpoint: 'http://127.0.0.1:1/token?a=b' }), undefined);
+    for (const endpoint of NO_ENDPOINTS)
+      t.match(faultOf({ token_endpoint: endpoint }), /^\.token_endpoint must be/, endpoint.slice(0, 40));
+    const longest = 'x'.repeat(limits.oauthMemberCharsMax);
+    for (const member of ['client_id', 'scope', 'resource', 'audience']) {
+      t.equal(faultOf({ [member]: longest }), undefined, member);
+      for (const value of ['', `${longest}x`])
+        t.match(faultOf({ [member]: value }), new RegExp(`^\\.${member} must be 1 to 2048`), member);
+    }
+    t.equal(faultOf({ client_secret: { secret: 'in-the-store' } }), undefined);
+    t.match(faultOf({ client_secret: { file: '../s' } }), /^\.client_secret: a file must be/);
+    t.match(faultOf({ client_secret: { secret: '' } }), /^\.client_secret: a secret must be/);
+  }
+});
+
+t.test(
+  'a client of users’ grants has its issuer beside it: the backend must not choose who gets its secret',
+  async (t) => {
+    const faultOf = (changes: object): string | undefined => authFault({ type: 'oauth2-user', ...changes });
+    const issuer = 'https://login.example/realms/a';
+    t.equal(faultOf({}), undefined);
+    t.equal(faultOf({ issuer }), undefined);
+    t.equal(
+      faultOf({ issuer, client_id: 'c', client_secret: { file: 's' }, scope: 'a b', resource: 'urn:x' }),
+      undefined,
+    );
+    for (const wrong of [...NO_ENDPOINTS.slice(1, -1), `${issuer}?a=b`])
+      t.match(faultOf({ issuer: wrong }), /^\.issuer must be an http or https URL/, wrong);
+    t.match(faultOf({ client_id: 'c' }), /^\.client_id must have an issuer/);
+    t.match(faultOf({ issuer, client_secret: { file: 's' } }), /^\.client_secret must have a client_id/);
+    t.match(faultOf({ issuer, client_id: 'c', client_secret: { file: '..' } }), /^\.client_secret: a file must be/);
+    const longest = 'x'.repeat(limits.userAuthMemberCharsMax);
+    for (const member of ['issuer', 'client_id', 'scope', 'resource'])
+      for (const value of ['', `${longest}x`])
+        t.match(faultOf({ issuer, [member]: value }), new RegExp(`^\\.${member} must be 1 to `), member);
+    for (const member of ['scope', 'resource']) t.equal(faultOf({ issuer, [member]: longest }), undefined, member);
+  },
+);
