@@ -54,9 +54,6 @@ export const capabilityMembers: readonly CapabilityMember[] = [
   { name: 'logging', bit: capability.logging, flags: [] },
 ];
 
-/** MCP Apps: pages that belong to tools. */
-export const APPS_EXTENSION = 'io.modelcontextprotocol/ui';
-
 /** Extensions that end at the gateway, because they are about how its own clients or backends are authorized; tasks have a bit. */
 export const ENDED_EXTENSIONS: ReadonlySet<string> = new Set([
   TASKS_EXTENSION,
@@ -67,7 +64,7 @@ export const ENDED_EXTENSIONS: ReadonlySet<string> = new Set([
 /** A member of `capabilities.experimental` or of `capabilities.extensions`, which may have methods of its own (relay/session/named.ts). */
 export interface NamedCapability {
   readonly name: string;
-  readonly isExtension?: true;
+  readonly isExtension?: boolean | undefined;
   /** As the backend wrote it: a JSON object. */
   readonly value: string;
 }

@@ -7,6 +7,7 @@ import { messageTape as tape, readBackendMessage } from './json-rpc.js';
 import { sameId } from './message-id.js';
 import { JsonScanner, jsonKind } from './json-scanner.js';
 import type { ListKind } from './list-kinds.js';
+import { isVisibleTo } from './tool-visibility.js';
 import { hasMirrors, readMirrors, type MirroredParam, type PageMirrors, type ToolMirrors } from './tool-mirrors.js';
 
 /** One page of a list. */
@@ -21,7 +22,7 @@ export interface ListPage {
 
 /**
  * The offsets in an item's row. The item includes its braces, strings their quotes; ends are exclusive, and -1 is absent. The key is what
- * requests identify the item by, and may be its name. A tool's two links are the URIs of its user interface.
+ * requests identify the item by, and may be its name. From `links` on, there are the starts and ends of a tool's URIs of its user interface.
  */
 export const span = {
   start: 0,
@@ -30,12 +31,9 @@ export const span = {
   end: 3,
   nameStart: 4,
   nameEnd: 5,
-  linkStart: 6,
-  linkEnd: 7,
-  flatLinkStart: 8,
-  flatLinkEnd: 9,
+  links: 6,
 } as const;
-export const SPAN_LENGTH = 10;
+export const SPAN_LENGTH = 12;
 
 /**
  * `nextCursor`: `''` is a cursor (N10), `undefined` means the last page. `code`: that of the JSON-RPC error, `undefined` when it is not a
@@ -101,14 +99,17 @@ function readPage(bytes: Buffer, kind: ListKind, isModern: boolean): ListAnswer 
   if (spans === undefined) return INVALID;
   const isLast = cursor === ABSENT || tape.kind(cursor) === jsonKind.null;
   const nextCursor = isLast ? undefined : stringValue(bytes, tape.start(cursor), tape.end(cursor));
-  if (kind.name !== 'tools' || !hasMirrors(bytes))
-    return { kind: 'page', page: { bytes, spans }, nextCursor, isComplete, ttlMs, mirrors: undefined };
+  const apps = kind.name === 'tools' ? appNamesOn(bytes, spans) : [];
+  if (kind.name !== 'tools' || !hasMirrors(bytes)) {
+    const mirrors = apps.length === 0 ? undefined : { tools: [], invalid: [], apps };
+    return { kind: 'page', page: { bytes, spans }, nextCursor, isComplete, ttlMs, mirrors };
+  }
   const { left, mirrors } = mirrorsOn(bytes, spans, isModern);
-  return { kind: 'page', page: { bytes, spans: left }, nextCursor, isComplete, ttlMs, mirrors };
+  return { kind: 'page', page: { bytes, spans: left }, nextCursor, isComplete, ttlMs, mirrors: { ...mirrors, apps } };
 }
 
 /** @returns the rows of the tools that stay listed, and their mirrored headers. */
-function mirrorsOn(bytes: Buffer, spans: Int32Array, isModern: boolean): { left: Int32Array; mirrors: PageMirrors } {
+function mirrorsOn(bytes: Buffer, spans: Int32Array, isModern: boolean) {
   const left: number[] = [];
   const tools: ToolMirrors[] = [];
   const invalid: string[] = [];
@@ -126,6 +127,27 @@ function mirrorsOn(bytes: Buffer, spans: Int32Array, isModern: boolean): { left:
 }
 
 const NO_PARAMS: readonly MirroredParam[] = [];
+
+/**
+ * What the pages of apps call their server by: its own names of tools, and the URIs that these name. Nothing where no tool has a page:
+ * servers with apps are known by their lists, as few declare the extension. @param spans of a list of tools.
+ */
+function appNamesOn(bytes: Buffer, spans: Int32Array): readonly string[] {
+  const names: string[] = [];
+  if (!bytes.includes('ui://')) return names;
+  let hasPage = false;
+  for (let row = 0; row < spans.length; row += SPAN_LENGTH) {
+    const name = stringValue(bytes, spans[row + span.keyStart]!, spans[row + span.keyEnd]!);
+    const item = bytes.subarray(spans[row + span.start], spans[row + span.end]);
+    if (isVisibleTo('app', item)) names.push(name);
+    for (let at = row + span.links; at < row + SPAN_LENGTH; at += 2) {
+      if (spans[at] === -1) continue;
+      hasPage = true;
+      names.push(stringValue(bytes, spans[at]!, spans[at + 1]!));
+    }
+  }
+  return hasPage ? names : [];
+}
 
 function ttlIn(bytes: Buffer, node: number): number {
   if (node < 0 || tape.kind(node) !== jsonKind.number || tokenBytes(node) > NUMBER_BYTES_MAX) return 0;
@@ -157,7 +179,7 @@ function readSpans(bytes: Buffer, list: number, kind: ListKind): Int32Array | un
 /** Few tools have links; the rest of a tool's `_meta` is not recorded. */
 function pushLinks(spans: number[], bytes: Buffer, meta: number): void {
   if (meta < 0 || tape.kind(meta) !== jsonKind.object) {
-    spans.push(ABSENT, ABSENT, ABSENT, ABSENT);
+    spans.push(ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT);
     return;
   }
   const offset = tape.start(meta);
@@ -167,7 +189,7 @@ function pushLinks(spans: number[], bytes: Buffer, meta: number): void {
   const ui = isRead ? findMember(metaTape, metaBytes, 0, 'ui') : ABSENT;
   const link = ui >= 0 && metaTape.kind(ui) === jsonKind.object ? findMember(metaTape, metaBytes, ui, LINK) : ABSENT;
   pushLink(spans, offset, link);
-  pushLink(spans, offset, isRead ? findMember(metaTape, metaBytes, 0, FLAT_LINK) : ABSENT);
+  for (const name of FLAT_LINKS) pushLink(spans, offset, isRead ? findMember(metaTape, metaBytes, 0, name) : ABSENT);
 }
 
 function pushLink(spans: number[], offset: number, node: number): void {
@@ -177,8 +199,8 @@ function pushLink(spans: number[], offset: number, node: number): void {
 }
 
 const LINK = 'resourceUri';
-/** The form of the first version of MCP Apps. */
-const FLAT_LINK = 'ui/resourceUri';
+/** The forms of the first version of MCP Apps, and of its forerunner. */
+const FLAT_LINKS = ['ui/resourceUri', 'openai/outputTemplate'] as const;
 
 function isText(node: number): boolean {
   return node >= 0 && tape.kind(node) === jsonKind.string;

@@ -22,6 +22,8 @@ export interface PageMirrors {
   readonly tools: readonly ToolMirrors[];
   /** The first tools with invalid headers, described for the log. */
   readonly invalid: readonly string[];
+  /** What apps call the server by (list-page.ts). */
+  readonly apps?: readonly string[];
 }
 
 const ANNOTATION = 'x-mcp-header';

@@ -21,7 +21,8 @@ export const NO_URIS: UriSpans = [];
 /** The deepest is `{"result":{"messages":[{"content":[{"resource":{"uri":…}}]}]}}`. */
 export const URI_DEPTH = 7;
 
-const URI_KEY = Buffer.from('"uri"');
+/** How both `uri` and `resourceUri` end. */
+const URI_KEY = Buffer.from('ri"');
 const BACKSLASH = 0x5c;
 const ESCAPE = Buffer.from('\\u00');
 /** Every way to write a letter of `uri` as an escape contains one of these. */
@@ -30,9 +31,9 @@ const ESCAPED_LETTERS = [Buffer.from('\\u007'), Buffer.from('\\u0069')] as const
 const scanner = new JsonScanner();
 
 /** How many bytes before a slice must be searched with it, so that a key cut by the slice's start is not missed. */
-export const URI_KEY_OVERLAP = 5;
+export const URI_KEY_OVERLAP = 3;
 
-/** Whether a member named `uri` may be anywhere in the bytes. */
+/** Whether a member named `uri`, or with the URI of an app's page, may be anywhere in the bytes. */
 export function mayNameUri(bytes: Buffer): boolean {
   if (bytes.includes(URI_KEY)) return true;
   if (!bytes.includes(BACKSLASH) || !bytes.includes(ESCAPE)) return false;
@@ -53,7 +54,17 @@ export function leadingFilter(bytes: Buffer, names: readonly string[]): NodeFilt
   };
 }
 
-export const URI_LEADING = ['result', 'content', 'contents', 'messages', 'resource', 'error', 'data'] as const;
+export const URI_LEADING = [
+  'result',
+  'content',
+  'contents',
+  'messages',
+  'resource',
+  'error',
+  'data',
+  '_meta',
+  'ui',
+] as const;
 
 /** @param tape the tape of a scan with that filter. */
 export function urisIn(tape: JsonScanner, bytes: Buffer): UriSpans {
@@ -87,12 +98,19 @@ class Walk {
       if (this.#isNamed(node, 'content')) this.#eachElement(node, (block) => this.#visitBlock(block, uriPlace.content));
       else if (this.#isNamed(node, 'contents'))
         this.#eachElement(node, (item) => this.#visitOwner(item, uriPlace.contents));
+      else if (this.#isNamed(node, '_meta')) this.#visitMeta(node);
       else if (this.#isNamed(node, 'messages')) this.#eachElement(node, (message) => this.#visitPromptMessage(message));
       else if (this.#isNamed(node, 'result'))
         this.#eachNamed(node, 'content', (content) =>
           this.#eachElement(content, (block) => this.#visitBlock(block, uriPlace.ofTask)),
         );
     });
+  }
+
+  /** The page of an app that shows the result of a tool. */
+  #visitMeta(meta: number): void {
+    this.#eachNamed(meta, 'ui', (ui) => this.#eachNamed(ui, 'resourceUri', (uri) => this.#push(uri, uriPlace.content)));
+    this.#eachNamed(meta, 'ui/resourceUri', (uri) => this.#push(uri, uriPlace.content));
   }
 
   #visitPromptMessage(message: number): void {
@@ -111,11 +129,13 @@ class Walk {
 
   /** @param isLink whether it is a resource link, whose web URIs are left alone because clients may fetch them directly. */
   #visitOwner(owner: number, place: number, isLink = false): void {
-    this.#eachNamed(owner, 'uri', (uri) => {
-      const [start, end] = [this.#tape.start(uri), this.#tape.end(uri)];
-      if (this.#tape.kind(uri) !== jsonKind.string || (isLink && isOnTheWeb(this.#bytes, start, end))) return;
-      this.#spans.push(start, end, place);
-    });
+    this.#eachNamed(owner, 'uri', (uri) => this.#push(uri, place, isLink));
+  }
+
+  #push(uri: number, place: number, isLink = false): void {
+    const [start, end] = [this.#tape.start(uri), this.#tape.end(uri)];
+    if (this.#tape.kind(uri) !== jsonKind.string || (isLink && isOnTheWeb(this.#bytes, start, end))) return;
+    this.#spans.push(start, end, place);
   }
 
   #isOfType(block: number, type: string): boolean {

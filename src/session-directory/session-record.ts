@@ -32,9 +32,8 @@ export interface UpstreamRecord {
   readonly protocolVersion: string;
   /** Bits of `capability`. */
   readonly capabilities: number;
-  /** Names of other capabilities that the backend declared; absent if none, or if an earlier version wrote the record. */
-  readonly experimental?: readonly string[] | undefined;
-  readonly extensions?: readonly string[] | undefined;
+  /** Experimental capabilities and extensions that the backend declared; absent if none, or if an earlier version wrote the record. */
+  readonly named?: readonly { readonly name: string; readonly isExtension?: boolean | undefined }[] | undefined;
 }
 
 /** Latin-1 maps each byte to one character, so every byte survives JSON. */

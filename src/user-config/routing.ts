@@ -2,7 +2,7 @@
 // prefix that the config sets instead; both halves may contain `-`, and the longest matching prefix wins. Hot path.
 import type { ListKind } from '../protocol/list-kinds.js';
 import type { CompiledBackend, CompiledVirtualHost } from './compiled-config.js';
-import { bareNameOf, type CuratedItem } from './curation.js';
+import { bareNameOf, callersNameOf, type CuratedItem } from './curation.js';
 import { mayHaveTasks, type ListRules, type RuledBackend } from './list-rules.js';
 
 export interface NameRoute {
@@ -31,6 +31,15 @@ export function routeName(
   const allowed = backend.allowedNames[kind];
   if (allowed !== undefined && !allowed.has(bareName)) return undefined;
   return { backend, bareName, prefix: bareName === name ? prefix : undefined, curated: items?.byName.get(name) };
+}
+
+/** Routes a tool by the backend's own name for it, which need not be the callers'. @returns `undefined` for a tool that callers cannot have. */
+export function routeBareTool(backend: CompiledBackend, bareName: string): NameRoute | undefined {
+  const { curation, allowedNames } = backend;
+  const items = curation.tools;
+  const isShown = items === undefined || typeof callersNameOf(items, bareName) === 'object';
+  if (!isShown || allowedNames.tools?.has(bareName) === false) return undefined;
+  return { backend, bareName, prefix: '', curated: items?.byBareName.get(bareName) };
 }
 
 /** Routes the id of a task, which begins with the backend's own name. */

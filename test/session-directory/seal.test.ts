@@ -56,7 +56,7 @@ const RECORD = {
       sessionId: 'an upstream id',
       protocolVersion: '2025-06-18',
       capabilities: 513,
-      experimental: ['acme/ü', '__proto__'],
+      named: [{ name: 'acme/ü' }, { name: '__proto__', isExtension: true }],
     },
   ],
   subscriptions: { one: ['file:///ü', 'x:\u2028'] },

@@ -1,6 +1,6 @@
 // Passes each message of a session to the code for its method. Methods are told apart in this order: requests for one backend,
 // lists, methods that the gateway answers itself, and methods that only a backend may know. Hot path.
-import { listKindOf, type ListKind } from '../../protocol/list-kinds.js';
+import { listKindOf, listKinds, type ListKind } from '../../protocol/list-kinds.js';
 import {
   readClientMessage,
   readLargeClientMessage,
@@ -23,7 +23,7 @@ import type { Exchange } from '../exchange/exchange.js';
 import { backendOfMethod, unheardBackends } from '../session/named.js';
 import { answerToolError, findTools, readQuestion } from '../lists/find-tools.js';
 import { Gate } from '../request/gate.js';
-import { ListInFlight, listAll } from '../lists/listing.js';
+import { ListInFlight, listAll, readLists } from '../lists/listing.js';
 import { MirrorRefresh } from '../request/mirror-refresh.js';
 import type { ListMerger } from '../list-merge/list-merger.js';
 import { CALL_TOOL, FIND_TOOLS } from '../message/search-tool-names.js';
@@ -43,6 +43,7 @@ import {
   silenceMsMax,
   type Target,
   type TargetMethod,
+  type AppNames,
   type TargetReading,
 } from '../request/targets.js';
 import { unwrapCall } from '../message/wrapped-call.js';
@@ -61,6 +62,8 @@ export class Dispatcher {
   readonly #logger: Logger;
   /** Takes a modern message that arrived with a session id; while `undefined`, such a message is served as a legacy one. */
   onModern: ModernTaker | undefined = undefined;
+  /** The sessions in which lists were read for apps, and by which config. */
+  readonly #sought = new WeakMap<Session, CompiledVirtualHost>();
   /** Virtual hosts whose unreachable tools have already been logged. */
   readonly #reported = new WeakSet<CompiledVirtualHost>();
 
@@ -135,7 +138,7 @@ export class Dispatcher {
         this.#setLogLevel(caller, session, exchange, message);
         break;
       default:
-        this.relayNamed(caller, session, exchange, message, LEGACY_FORM);
+        this.relayNamed(caller.virtualHost, session, exchange, message, LEGACY_FORM);
     }
   }
 
@@ -155,45 +158,31 @@ export class Dispatcher {
 
   /** Relays a method that MCP does not define to the backend that declares it; unopened backends are opened first. */
   relayNamed(
-    { virtualHost }: Caller,
-    session: Session,
-    exchange: Exchange,
-    message: ClientMessage,
-    form: RequestForm,
-  ): void {
-    const { upstreams, identity } = session;
-    const { method } = message;
-    const backends = unheardBackends(upstreams, virtualHost);
-    const isKnown = backendOfMethod(upstreams, virtualHost, method, identity.era) !== undefined;
-    if (backends.size === 0 || isKnown || isMcpMethod(method) || this.#context.options.unknownMethods === 'refuse') {
-      this.#relayUnknown(virtualHost, session, exchange, message, form);
-      return;
-    }
-    const id = idSpanOf(exchange, message);
-    if (!hasRoom(session, exchange, id)) return;
-    const search = new MethodSearch(this.#context, { session, exchange, id, backends }, () =>
-      // The session's config may have changed by now.
-      this.#relayUnknown(session.virtualHost ?? virtualHost, session, exchange, message, form),
-    );
-    search.start();
-  }
-
-  #relayUnknown(
     virtualHost: CompiledVirtualHost,
     session: Session,
     exchange: Exchange,
     message: ClientMessage,
     form: RequestForm,
+    isSearched = false,
   ): void {
     const { method } = message;
-    const backend = backendOfMethod(session.upstreams, virtualHost, method, session.identity.era);
-    if (backend === undefined || this.#context.options.unknownMethods === 'refuse') {
-      exchange.watcher?.onIdentified(method, '', '');
-      answerOwnError(exchange, idSpanOf(exchange, message), rpcErrors.methodNotFound(method), form);
-    } else {
+    const id = idSpanOf(exchange, message);
+    const isRefused = isMcpMethod(method) || this.#context.options.unknownMethods === 'refuse';
+    const backend = isRefused ? undefined : backendOfMethod(session, virtualHost, method);
+    const backends = unheardBackends(session.upstreams, virtualHost);
+    if (backend !== undefined) {
       const outgoing = { body: exchange.request.body };
       const target: Target = { backend, outgoing, bareName: '', gate: undefined, uriPlaces: 0, taskPlaces: 0 };
       this.#relayTo(target, UNNAMED, session, exchange, message, form);
+    } else if (isRefused || isSearched || backends.size === 0) {
+      exchange.watcher?.onIdentified(method, '', '');
+      answerOwnError(exchange, id, rpcErrors.methodNotFound(method), form);
+    } else if (hasRoom(session, exchange, id)) {
+      const search = new MethodSearch(this.#context, { session, exchange, id, backends }, () =>
+        // The session's config may have changed by now.
+        this.relayNamed(session.virtualHost ?? virtualHost, session, exchange, message, form, true),
+      );
+      search.start();
     }
   }
 
@@ -263,9 +252,14 @@ export class Dispatcher {
   ): void {
     const isSearched = caller.virtualHost.exposure === 'search' && method === 'tools/call';
     if (isSearched && this.#isAnswered(caller, session, exchange, message, form, isWrapped)) return;
-    const reading = readTarget(method, caller.virtualHost, exchange.request.body, message);
+    const { virtualHost } = caller;
+    const apps: AppNames = (name) => session.upstreams.withApp(virtualHost, name);
+    const reading = readTarget(method, virtualHost, exchange.request.body, message, apps);
     const { target } = reading;
     if ('error' in target) {
+      const isSought = target.isUnknownTool === true || target.isUnknownPage === true;
+      const again = (): void => this.relayRequest(method, caller, session, exchange, message, form, isWrapped);
+      if (isSought && this.#seekApps(virtualHost, session, exchange, message, form, again)) return;
       exchange.watcher?.onIdentified(method, '', reading.name, reading.nameKind);
       const isUndeclared = target.capability !== 0 && session.upstreams.declares(target.capability) === 'no';
       answerOwnError(
@@ -277,6 +271,35 @@ export class Dispatcher {
       return;
     }
     this.#relayTo(target, reading, session, exchange, message, form);
+  }
+
+  /**
+   * Reads the lists of tools, once in a session, if they have not been read in it: with a session continued from elsewhere, or none, the
+   * client has them although this process has not. @param done called when that is done. @returns whether it is to be done.
+   */
+  #seekApps(
+    virtualHost: CompiledVirtualHost,
+    session: Session,
+    exchange: Exchange,
+    message: ClientMessage,
+    form: RequestForm,
+    done: () => void,
+  ): boolean {
+    const isListed = [...virtualHost.backends.keys()].every((name) => session.upstreams.used(name)?.isListed);
+    if (isListed || this.#sought.get(session) === virtualHost) return false;
+    this.#sought.set(session, virtualHost);
+    const id = idSpanOf(exchange, message);
+    if (!hasRoom(session, exchange, id)) return true;
+    const work = new ListInFlight(id, exchange, form, false);
+    session.begin(work);
+    readLists(this.#context, this.#merger, { kind: listKinds.tools, session, virtualHost, exchange, work }, (lists) => {
+      session.finish(work);
+      const pages = typeof lists === 'string' ? [] : lists.parts.flatMap((part) => part.pages);
+      this.#merger.dropPages(session.identity.subject, pages);
+      if (!work.isEnded && session.isEnded) work.fail(rpcErrors.listSessionEnded);
+      else if (!work.isEnded) done();
+    });
+    return true;
   }
 
   /** With exposure `search`: answers `find_tools`, and a call through `call_tool` for an unknown tool. @returns whether it did. */

@@ -1,12 +1,14 @@
 // The work of the list thread, and what it keeps between tasks: pieces of responses until they are complete, pages until they are
 // merged, merged lists until they have been sent, and catalogues until they are dropped. So the event loop never holds more than one
 // part of a large list, and its garbage collector, which counts such memory, does not run for every list.
+import { isVisibleTo } from '../../protocol/tool-visibility.js';
 import { listKinds } from '../../protocol/list-kinds.js';
 import { readListAnswer, SPAN_LENGTH, type ListPage } from '../../protocol/list-page.js';
 import { limits } from '../../shared/limits.js';
 import { isGranted } from './grant.js';
 import { decodeRules, type ListRules } from '../../user-config/list-rules.js';
 import { CALL_TOOL, FIND_TOOLS } from '../message/search-tool-names.js';
+import type { MergedItem } from './item-writer.js';
 import { mergedItems, mergeLists, type BackendPages } from './merge.js';
 import {
   inOwnMemory,
@@ -90,7 +92,9 @@ export class ListKeeper {
     const { made: catalogue, freedBytes } = this.#withPages(task, (rules, parts) => {
       const { items, unreachable } = mergedItems({ kind: listKinds[kind], rules, parts });
       const isOwnName = (name: string): boolean => name === FIND_TOOLS || name === CALL_TOOL;
-      const named = items.filter((item) => !isOwnName(item.key));
+      const isFound = ({ key: name, bytes, start, end }: MergedItem): boolean =>
+        !isOwnName(name) && isVisibleTo('model', bytes.subarray(start, end));
+      const named = items.filter(isFound);
       const shadowed = items.filter((item) => isOwnName(item.key)).map((item) => item.key);
       return { made: new ToolCatalogue(named, unavailable), unreachable: [...shadowed, ...unreachable] };
     });

@@ -36,6 +36,8 @@ export class ListPages implements RequestHandler {
   #pages: ReadPage[] = [];
   /** The mirrors of the tools on the pages. */
   #mirrors: ToolMirrors[] = [];
+  /** The same for what apps call the backend by. */
+  #apps: string[] = [];
   /** How many bytes of pages may still stay on the event loop, where they count in no share. */
   #inlineBytesLeft: number = limits.listBytesInlineMax;
   #request: RpcRequest | undefined;
@@ -189,8 +191,9 @@ export class ListPages implements RequestHandler {
     }
   }
 
-  #take({ tools, invalid }: PageMirrors): void {
+  #take({ tools, invalid, apps = [] }: PageMirrors): void {
     this.#mirrors.push(...tools);
+    this.#apps.push(...apps);
     if (invalid.length > 0) this.#context.onToolsLeftOut?.(this.#upstream.backend, invalid);
   }
 
@@ -225,7 +228,7 @@ export class ListPages implements RequestHandler {
 
   /** Everything was read, or as much as is read of this list. */
   #end(cut?: UpstreamFault): void {
-    if (this.#kind.name === 'tools') this.#upstream.learnMirrors(this.#mirrors);
+    if (this.#kind.name === 'tools') this.#upstream.learnMirrors(this.#mirrors, this.#apps);
     if (cut !== undefined) this.#upstream.reportFailure(cut);
     this.#finish(this.#pages, cut, cut === undefined ? this.#ttlMs : 0);
   }
@@ -271,6 +274,7 @@ export class ListPages implements RequestHandler {
 
   #dropPages(): void {
     this.#mirrors = [];
+    this.#apps = [];
     this.#merger.dropPages(this.#upstream.subject, this.#pages);
     this.#pages = [];
     this.#inlineBytesLeft = limits.listBytesInlineMax;

@@ -143,13 +143,10 @@ function withLinks(
   row: number,
   prefix: UriPrefix,
 ): Insertion | readonly Insertion[] {
-  const linkStart = spans[row + span.linkStart]!;
-  const flatLinkStart = spans[row + span.flatLinkStart]!;
-  if (linkStart === -1 && flatLinkStart === -1) return name;
-  const insertions = [name];
-  if (linkStart !== -1) insertions.push(uriInsertion(bytes, linkStart, spans[row + span.linkEnd]!, prefix));
-  if (flatLinkStart !== -1) insertions.push(uriInsertion(bytes, flatLinkStart, spans[row + span.flatLinkEnd]!, prefix));
-  return insertions.sort((one, other) => one.at - other.at);
+  let insertions: Insertion[] | undefined;
+  for (let at = row + span.links; at < row + SPAN_LENGTH; at += 2)
+    if (spans[at] !== -1) (insertions ??= [name]).push(uriInsertion(bytes, spans[at]!, spans[at + 1]!, prefix));
+  return insertions?.sort((one, other) => one.at - other.at) ?? name;
 }
 
 function collectResources(kind: ListKind, { backend, pages }: BackendPages, items: MergedItem[]): void {

@@ -44,8 +44,10 @@ export class ListInFlight extends RequestInFlight {
   #isMerging = false;
   #isEnded = false;
 
-  constructor(id: IdSpan, exchange: Exchange, form: RequestForm) {
+  /** @param mayStream whether a slow answer may come on a stream. */
+  constructor(id: IdSpan, exchange: Exchange, form: RequestForm, mayStream = true) {
     super();
+    this.#isMerging = !mayStream;
     this.id = id;
     this.#exchange = exchange;
     this.#form = form;

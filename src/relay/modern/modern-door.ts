@@ -159,7 +159,7 @@ export class ModernDoor {
     if (kind !== undefined) dispatcher.list(kind, obeying, lease, exchange, message, form);
     else if (isModernTarget(method))
       dispatcher.relayRequest(method, obeying, lease, exchange, message, form, isWrapped);
-    else dispatcher.relayNamed(obeying, lease, exchange, message, form);
+    else dispatcher.relayNamed(virtualHost, lease, exchange, message, form);
   }
 }
 

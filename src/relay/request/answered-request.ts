@@ -13,7 +13,7 @@ import { CallerStream, type StreamOwner } from '../stream/caller-stream.js';
 import type { Exchange } from '../exchange/exchange.js';
 import { obstacleToGoingOn } from './gate.js';
 import type { RelayedRequestPlan } from './relayed-request-plan.js';
-import { isTargetMethod, readTarget } from './targets.js';
+import { isTargetMethod, readTarget, type AppNames } from './targets.js';
 import { RequestInFlight } from '../in-flight/request-in-flight.js';
 import { DetachedCall } from './detached-call.js';
 
@@ -100,7 +100,8 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     const { session, upstream, message: call } = this.plan;
     const obeyed = session.applyConfig(virtualHost, exchange.request);
     if (!isTargetMethod(call.method)) return undefined;
-    const { target } = readTarget(call.method, obeyed, exchange.request.body, message);
+    const apps: AppNames = (name) => session.upstreams.withApp(obeyed, name);
+    const { target } = readTarget(call.method, obeyed, exchange.request.body, message, apps);
     if ('error' in target) return target.error;
     if (upstream.state === 'closed')
       return rpcErrors.backendFailed(upstream.backend.name, faultReason(upstreamFault('session-ended')));

@@ -14,7 +14,7 @@ import { bareNameBody, bareUriBody, withEdit, withEdits } from '../message/bare-
 import { curatedArguments } from '../message/curated-call.js';
 import type { NameKind } from '../exchange/exchange.js';
 import type { GateRules } from './gate.js';
-import { routeName, routeTask, type NameRoute } from '../../user-config/routing.js';
+import { routeBareTool, routeName, routeTask, type NameRoute } from '../../user-config/routing.js';
 import { bareTaskEdit } from '../message/task-ids.js';
 import type { OutgoingMessage } from '../../upstream/http/http-upstream.js';
 import { routeUri } from '../message/uris.js';
@@ -52,6 +52,8 @@ export interface NoTarget {
   readonly capability: number;
   /** No tool has the name. */
   readonly isUnknownTool?: boolean;
+  /** No backend is known to have this page of an app. */
+  readonly isUnknownPage?: boolean;
 }
 
 export interface TargetReading {
@@ -278,11 +280,16 @@ export function nameInHead(method: string): MethodRules['nameInHead'] {
 /** How much longer than its bound a name's token may be: an escaped character may take six bytes, and there may be a prefix. */
 const TOKEN_BYTES_TIMES = 8;
 
+/** Finds the backends that list this: pages of apps do not know how the gateway calls what is their server's. */
+export type AppNames = (name: string) => readonly CompiledBackend[];
+
+/** @param apps asked for names and `ui:` URIs that have no backend's prefix. */
 export function readTarget(
   method: TargetMethod,
   virtualHost: CompiledVirtualHost,
   body: Buffer,
   message: ClientMessage,
+  apps?: AppNames,
 ): TargetReading {
   const { nameStart, nameEnd, isUri } = message;
   const rules = rulesOf(method, message);
@@ -297,13 +304,15 @@ export function readTarget(
     ? `${body.toString('utf8', nameStart + 1, nameStart + 1 + bytesMax)}…`
     : stringValue(body, nameStart, nameEnd);
   if (method === 'tools/call') {
-    const route = isTokenTooLong ? undefined : routeName(virtualHost, 'tools', text);
-    if (route === undefined)
-      return {
-        target: { error: rpcErrors.unknownTool(text), capability: 0, isUnknownTool: true },
-        name: text,
-        nameKind,
-      };
+    const routes = isTokenTooLong ? [] : toolRoutes(virtualHost, text, apps);
+    const [route] = routes;
+    if (route === undefined || routes.length > 1) {
+      const error = rpcErrors.sharedByApps(
+        rpcErrors.unknownTool(text),
+        routes.map(({ backend }) => backend),
+      );
+      return { target: { error, capability: 0, isUnknownTool: true }, name: text, nameKind };
+    }
     // If the call does not ask for a task, a member `task` of its result is the tool's own.
     const taskPlaces = message.asksForTask ? rules.taskPlaces | taskPlace.created : rules.taskPlaces;
     const outgoing = outgoingTo(body, message, route);
@@ -313,10 +322,11 @@ export function readTarget(
     return { target, name: bareName, nameKind };
   }
   const unknown = isUri ? rules.unknownUri(text) : rules.unknownName(text);
-  const found = isTokenTooLong ? undefined : findTarget(method, rules, virtualHost, body, message, text, unknown);
+  const found = isTokenTooLong ? undefined : findTarget(method, rules, virtualHost, body, message, text, unknown, apps);
   if (found !== undefined) return found;
   const name = nameKind === '' ? '' : text;
-  return { target: { error: unknown, capability: rules.capability }, name, nameKind };
+  const isUnknownPage = isUri && text.startsWith('ui://');
+  return { target: { error: unknown, capability: rules.capability, isUnknownPage }, name, nameKind };
 }
 
 function findTarget(
@@ -327,10 +337,15 @@ function findTarget(
   message: ClientMessage,
   text: string,
   unknown: RpcError,
+  apps: AppNames | undefined,
 ): TargetReading | undefined {
   const { names, uriPlaces, taskPlaces, capability: needed, nameInHead: inHead, loggedAs: nameKind } = rules;
   if (message.isUri) {
-    const route = routeUri(virtualHost, text);
+    const routed = routeUri(virtualHost, text);
+    const owners = routed === undefined && text.startsWith('ui://') ? (apps?.(text) ?? []) : [];
+    if (owners.length > 1)
+      return { target: { error: rpcErrors.sharedByApps(unknown, owners), capability: needed }, name: '', nameKind };
+    const route = routed ?? owners.map((backend) => ({ backend, bareUri: text, cutStart: 0, cutEnd: 0 }))[0];
     // The bound for URIs in lists, where they have no prefix.
     if (route === undefined || route.bareUri.length > limits.uriBytesMax) return undefined;
     const target = {
@@ -353,6 +368,12 @@ function findTarget(
   const gate = { method, capability: needed, uri: undefined, unknown };
   const target = { backend, outgoing, bareName, gate, uriPlaces, taskPlaces };
   return { target, name, nameKind };
+}
+
+function toolRoutes(virtualHost: CompiledVirtualHost, name: string, apps: AppNames | undefined): readonly NameRoute[] {
+  const route = routeName(virtualHost, 'tools', name);
+  if (route !== undefined) return [route];
+  return apps?.(name).flatMap((backend) => routeBareTool(backend, name) ?? []) ?? [];
 }
 
 /** The message with the backend's own name, and the arguments that the config fixes. */

@@ -1,33 +1,27 @@
 // What backends declare by names that MCP does not define, experimental capabilities and extensions, and the methods that come with it.
 // Nothing in the messages of such methods is rewritten, since their contents are unknown. Cold path.
 import type { NamedCapability } from '../../protocol/capabilities.js';
-import { isMcpMethod } from '../../protocol/method-name.js';
 import type { Era } from '../../protocol/protocol-versions.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../../user-config/compiled-config.js';
 import { isLimited } from '../../user-config/list-rules.js';
+import type { Session } from './session.js';
 import type { SessionUpstreams } from './session-upstreams.js';
 
 type Upstreams = Pick<SessionUpstreams, 'used'>;
 
 /**
- * The only backend that has the method, as far as is known; `undefined` if none or several have it. None of MCP's own methods, and none of
- * a backend whose config hides any of its items: what a method outside the lists can reach is unknown.
- * @param era of the caller: in the modern era there are no experimental methods.
+ * The only backend that has the method, as far as is known; `undefined` if none or several have it. None whose config hides any of its
+ * items: what a method outside the lists can reach is unknown.
  */
 export function backendOfMethod(
-  upstreams: Upstreams,
+  { upstreams, identity: { era } }: Pick<Session, 'upstreams' | 'identity'>,
   { backends }: CompiledVirtualHost,
   method: string,
-  era: Era,
 ): CompiledBackend | undefined {
-  if (isMcpMethod(method)) return undefined;
-  let found: CompiledBackend | undefined;
-  for (const backend of backends.values()) {
-    if (isLimited(backend) || !namedOf(upstreams, backend).some((named) => hasMethod(named, method, era))) continue;
-    if (found !== undefined) return undefined;
-    found = backend;
-  }
-  return found;
+  const found = [...backends.values()].filter(
+    (backend) => !isLimited(backend) && namedOf(upstreams, backend).some((named) => hasMethod(named, method, era)),
+  );
+  return found.length === 1 ? found[0] : undefined;
 }
 
 /** An experimental capability is a method. The methods of an extension `a.example/b` begin with this name, or with `b`. */

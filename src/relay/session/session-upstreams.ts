@@ -73,6 +73,11 @@ export class SessionUpstreams {
     return upstream?.state === 'open' ? upstream : undefined;
   }
 
+  /** The backends of a virtual host whose apps call them by this name of a tool, or URI of a page. */
+  withApp({ backends }: CompiledVirtualHost, name: string): readonly CompiledBackend[] {
+    return [...backends.values()].filter((backend) => this.#byBackend.get(backend.name)?.hasApp(name) === true);
+  }
+
   /** All open upstream sessions. */
   allOpen(): UpstreamSession[] {
     return [...this.#byBackend.values()].filter(({ state }) => state === 'open');

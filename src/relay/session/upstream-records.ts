@@ -1,5 +1,4 @@
 // Upstream sessions as they are written into a session's record, and read from it. Cold path.
-import type { NamedCapability } from '../../protocol/capabilities.js';
 import { eraOfVersion } from '../../protocol/protocol-versions.js';
 import type { UpstreamRecord } from '../../session-directory/session-record.js';
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
@@ -10,37 +9,14 @@ export function upstreamRecordOf({ record, backend }: UpstreamSession): Upstream
   const { name, target, transport } = backend;
   if (record === undefined || transport === 'SSE') return undefined;
   const { sessionId, protocolVersion, capabilities } = record;
-  const named = record.named ?? [];
-  const experimental = namesOf(named.filter(({ isExtension }) => !isExtension));
-  const extensions = namesOf(named.filter(({ isExtension }) => isExtension));
+  const named = record.named?.map(({ name: each, isExtension }) => ({ name: each, isExtension }));
   const { origin, path } = target;
-  return { backendName: name, origin, path, sessionId, protocolVersion, capabilities, experimental, extensions };
+  return { backendName: name, origin, path, sessionId, protocolVersion, capabilities, named };
 }
 
 /** Lacks what the client is told only once, at `initialize`: instructions, and the values of experimental capabilities and extensions. */
-export function restored({
-  sessionId,
-  protocolVersion,
-  capabilities,
-  experimental = [],
-  extensions = [],
-}: UpstreamRecord): UpstreamSessionRecord {
-  const named: readonly NamedCapability[] = [
-    ...experimental.map((name) => ({ name, value: '{}' })),
-    ...extensions.map((name) => ({ name, value: '{}', isExtension: true as const })),
-  ];
+export function restored({ sessionId, protocolVersion, capabilities, named }: UpstreamRecord): UpstreamSessionRecord {
   const era = eraOfVersion(protocolVersion);
-  return {
-    era,
-    sessionId,
-    protocolVersion,
-    capabilities,
-    named: named.length === 0 ? undefined : named,
-    instructions: undefined,
-  };
-}
-
-/** `undefined` for none, which the record leaves out. */
-function namesOf(named: readonly NamedCapability[]): readonly string[] | undefined {
-  return named.length === 0 ? undefined : named.map(({ name }) => name);
+  const valueless = named?.map((each) => ({ ...each, value: '{}' }));
+  return { era, sessionId, protocolVersion, capabilities, named: valueless, instructions: undefined };
 }

@@ -1,5 +1,5 @@
-// Tool parameters that calls must repeat in `mcp-param-*` headers, as the backend last listed them to this upstream session; the lists of
-// other sessions do not count. Kept in the session's memory, and only if some tool has such parameters.
+// What calls of tools depend on, as the backend last listed it to this upstream session; the lists of other sessions do not count: tool
+// parameters that calls must repeat in `mcp-param-*` headers, and what apps call the backend by. Kept in the session's memory, if any.
 import { limits } from '../../shared/limits.js';
 import type { MirroredParam, ToolMirrors } from '../../protocol/tool-mirrors.js';
 import type { WordMemory } from './upstream-session-record.js';
@@ -7,6 +7,7 @@ import type { WordMemory } from './upstream-session-record.js';
 export class KnownMirrors {
   readonly #memory: WordMemory;
   #byTool: ReadonlyMap<string, readonly MirroredParam[] | undefined> = new Map();
+  #apps: ReadonlySet<string> = new Set();
   #bytes = 0;
   /** The tool whose parameters were last missed: it is kept first when there is no room for all. */
   #missed = '';
@@ -15,8 +16,8 @@ export class KnownMirrors {
     this.#memory = memory;
   }
 
-  /** @param tools all tools that have such parameters now. */
-  learn(tools: readonly ToolMirrors[]): void {
+  /** @param tools all tools that have such parameters now. @param apps names of tools, and URIs of pages. */
+  learn(tools: readonly ToolMirrors[], apps: readonly string[] = []): void {
     this.drop();
     const kept: ToolMirrors[] = [];
     let text = '';
@@ -26,9 +27,11 @@ export class KnownMirrors {
       text += words;
       kept.push(tool);
     }
+    const names = apps.filter((name) => (text.length + name.length <= limits.mirrorsCharsMax ? (text += name) : ''));
     const bytes = this.#memory.tryKeepText(text);
     if (bytes === undefined) return;
     this.#bytes = bytes;
+    this.#apps = new Set(names);
     // If a list has two tools of one name, the first counts.
     this.#byTool = new Map(kept.reverse());
   }
@@ -53,9 +56,15 @@ export class KnownMirrors {
     return this.#byTool.get(tool);
   }
 
+  /** Whether apps call the backend by this. */
+  hasApp(name: string): boolean {
+    return this.#apps.has(name);
+  }
+
   drop(): void {
     this.#memory.drop(this.#bytes);
     this.#bytes = 0;
     this.#byTool = new Map();
+    this.#apps = new Set();
   }
 }

@@ -34,6 +34,8 @@ export class UpstreamSession extends UpstreamOpening {
   onDropped: ((upstream: UpstreamSession) => void) | undefined = undefined;
   /** Called for progress on the one stream of an SSE backend while there is no listener. @returns whether a request waits for it. */
   onProgress: ((upstream: UpstreamSession, bytes: Buffer, message: BackendMessage) => boolean) | undefined = undefined;
+  /** Whether its tools have been listed here. */
+  isListed = false;
   readonly #kept: KeptRecord;
   readonly #memory: WordMemory;
   /** Created for the first tool that has some. */
@@ -85,10 +87,16 @@ export class UpstreamSession extends UpstreamOpening {
     return ((this.knownCapabilities ?? 0) & bit) !== 0;
   }
 
-  /** The backend has listed its tools. @param tools those that have parameters with headers. */
-  learnMirrors(tools: readonly ToolMirrors[]): void {
-    if (tools.length > 0) this.#mirrors ??= new KnownMirrors(this.#memory);
-    this.#mirrors?.learn(tools);
+  /** The backend has listed its tools. @param tools those that have parameters with headers. @param apps what apps call it by. */
+  learnMirrors(tools: readonly ToolMirrors[], apps: readonly string[]): void {
+    this.isListed = true;
+    if (tools.length > 0 || apps.length > 0) this.#mirrors ??= new KnownMirrors(this.#memory);
+    this.#mirrors?.learn(tools, apps);
+  }
+
+  /** Whether apps call the backend by this name of a tool, or URI of a page. */
+  hasApp(name: string): boolean {
+    return this.#mirrors?.hasApp(name) === true;
   }
 
   /** The tools are about to be listed because this tool's headers are unknown. */
