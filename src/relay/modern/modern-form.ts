@@ -163,7 +163,7 @@ export class ModernForm implements RequestForm, AskedAside {
   }
 
   #mirrorsAt(upstream: UpstreamSession, bareName: string): readonly MirroredParam[] | undefined {
-    return this.#message.method === 'tools/call' ? upstream.mirrorsOf(bareName) : undefined;
+    return this.#message.method === 'tools/call' ? upstream.mirrors?.of(bareName) : undefined;
   }
 
   /** The `mcp-param-*` headers as they came, except for arguments that the config fixes. */

@@ -23,7 +23,7 @@ export function argumentsToRead({
   const isSmall = outgoing.body.length + (outgoing.putIn?.length ?? 0) <= limits.readAtOnceBytesMax;
   if (isSmall || message.method !== 'tools/call') return undefined;
   // Legacy clients send no such headers, and legacy backends look at none.
-  return upstream.isModern || message.envelope !== undefined ? upstream.mirrorsOf(bareName) : undefined;
+  return upstream.isModern || message.envelope !== undefined ? upstream.mirrors?.of(bareName) : undefined;
 }
 
 /** @param done called once, never from within. */

@@ -74,7 +74,7 @@ export class ModernLeg {
       ? message
       : modernMessage(message, call, { envelope: envelopeIn(session, upstream), round: this.#rounds?.round });
     if (changed === undefined) return rpcErrors.notConverted;
-    if (call.method === 'tools/call' && upstream.hasUnreadMirrors(bareName)) return rpcErrors.toolTooLarge;
+    if (call.method === 'tools/call' && upstream.mirrors?.isUnread(bareName) === true) return rpcErrors.toolTooLarge;
     const params = this.#paramsOf(read);
     if (params === undefined) return rpcErrors.argumentsTooLong;
     this.#sentParams = params;
@@ -90,7 +90,7 @@ export class ModernLeg {
   /** The headers that repeat arguments (N03); `undefined` if they are too long to be sent. */
   #paramsOf(read?: ReadArguments): readonly string[] | undefined {
     const { upstream, bareName, message: call, outgoing } = this.#plan;
-    const known = call.method === 'tools/call' ? upstream.mirrorsOf(bareName) : undefined;
+    const known = call.method === 'tools/call' ? upstream.mirrors?.of(bareName) : undefined;
     const values = known && (read?.known === known ? read.sent : valuesIn(outgoing, known));
     return known === undefined || values === undefined ? NO_PARAMS : headersOf(known, values);
   }
@@ -102,7 +102,7 @@ export class ModernLeg {
     if (toRead !== undefined) return JSON.stringify(toRead) !== JSON.stringify(this.#sentKnown);
     const params = this.#paramsOf();
     // The headers cannot be sent: the next try answers the caller with the reason.
-    if (params === undefined || upstream.hasUnreadMirrors(bareName)) return true;
+    if (params === undefined || upstream.mirrors?.isUnread(bareName) === true) return true;
     return params.join('\n') !== this.#sentParams.join('\n');
   }
 

@@ -75,7 +75,9 @@ export class SessionUpstreams {
 
   /** The backends of a virtual host whose apps call them by this name of a tool, or URI of a page. */
   withApp({ backends }: CompiledVirtualHost, name: string): readonly CompiledBackend[] {
-    return [...backends.values()].filter((backend) => this.#byBackend.get(backend.name)?.hasApp(name) === true);
+    return [...backends.values()].filter(
+      (backend) => this.#byBackend.get(backend.name)?.mirrors?.hasApp(name) === true,
+    );
   }
 
   /** All open upstream sessions. */

@@ -18,7 +18,7 @@ import { answerMessage, cancelledNotice, plainOwnRequest } from '../rpc/own-mess
 import { envelopeOf, modernRequest, withoutTasks } from './modern-request.js';
 import { KeptRecord } from './kept-record.js';
 import { KnownMirrors } from './known-mirrors.js';
-import type { MirroredParam, ToolMirrors } from '../../protocol/tool-mirrors.js';
+import type { ToolMirrors } from '../../protocol/tool-mirrors.js';
 import { errorsToBackends, type RpcError } from '../../shared/rpc-errors.js';
 import { RepeatedNotice } from './repeated-notice.js';
 import type { UpstreamSessionRecord, WordMemory } from './upstream-session-record.js';
@@ -39,7 +39,7 @@ export class UpstreamSession extends UpstreamOpening {
   readonly #kept: KeptRecord;
   readonly #memory: WordMemory;
   /** Created for the first tool that has some. */
-  #mirrors: KnownMirrors | undefined;
+  mirrors: KnownMirrors | undefined;
   #headers: readonly string[] = [];
   /** For a backend of transport SSE: the stream that carries the whole open session. */
   #stream: SseStream | undefined;
@@ -90,28 +90,13 @@ export class UpstreamSession extends UpstreamOpening {
   /** The backend has listed its tools. @param tools those that have parameters with headers. @param apps what apps call it by. */
   learnMirrors(tools: readonly ToolMirrors[], apps: readonly string[]): void {
     this.isListed = true;
-    if (tools.length > 0 || apps.length > 0) this.#mirrors ??= new KnownMirrors(this.#memory);
-    this.#mirrors?.learn(tools, apps);
-  }
-
-  /** Whether apps call the backend by this name of a tool, or URI of a page. */
-  hasApp(name: string): boolean {
-    return this.#mirrors?.hasApp(name) === true;
+    if (tools.length > 0 || apps.length > 0) this.mirrors ??= new KnownMirrors(this.#memory);
+    this.mirrors?.learn(tools, apps);
   }
 
   /** The tools are about to be listed because this tool's headers are unknown. */
   missMirrors(tool: string): void {
-    (this.#mirrors ??= new KnownMirrors(this.#memory)).miss(tool);
-  }
-
-  /** Whether the tool has parameters with headers, but was too large to be read for them. */
-  hasUnreadMirrors(tool: string): boolean {
-    return this.#mirrors?.isUnread(tool) === true;
-  }
-
-  /** @param tool as the backend calls it. @returns its parameters with headers; `undefined` where none are known. */
-  mirrorsOf(tool: string): readonly MirroredParam[] | undefined {
-    return this.#mirrors?.of(tool);
+    (this.mirrors ??= new KnownMirrors(this.#memory)).miss(tool);
   }
 
   /** Whether the backend keeps a session that must be ended explicitly. */
@@ -343,7 +328,7 @@ export class UpstreamSession extends UpstreamOpening {
     if (hasToBeTold) this.#sayFarewell(metadata, onTold);
     this.#dropRecord();
     this.#kept.dropAll();
-    this.#mirrors?.drop();
+    this.mirrors?.drop();
     this.tellWaiters(upstreamFault('session-ended', true));
   }
 
