@@ -69,6 +69,8 @@ export class TokenVerifier {
   readonly counts = { remembered: 0, verified: 0, missing: 0, invalid: 0, expired: 0, unavailable: 0 };
   readonly #keys: TokenKeys;
   readonly #audience: string;
+  /** In seconds, in which tokens count. */
+  readonly #leeway: number;
   readonly #standing: StandingClaims | undefined;
   readonly #nowMs: () => number;
   readonly #bounds: TokenBounds;
@@ -88,6 +90,7 @@ export class TokenVerifier {
   ) {
     this.#keys = keys;
     this.#audience = options.audience;
+    this.#leeway = options.leewayMs / 1_000;
     this.#standing = options.standing;
     this.#nowMs = nowMs;
     this.#bounds = bounds;
@@ -161,9 +164,12 @@ export class TokenVerifier {
       const payload = await this.#verifiedPayload(token);
       const { sub, exp } = payload;
       if (typeof sub !== 'string' || sub === '' || exp === undefined) throw new Unverified('claims');
+      const expiresAtMs = Math.ceil(exp) * 1_000;
+      // The leeway is for the beginning of a token: the library would also prolong it.
+      if (this.#nowMs() >= expiresAtMs) return { verified: EXPIRED, expiresAtMs: 0 };
       const standing = this.#standing && standingOf(payload, this.#standing);
       const verified = Object.freeze({ kind: 'subject' as const, subject: sub, ...(standing && { standing }) });
-      return { verified, expiresAtMs: Math.ceil(exp) * 1_000 };
+      return { verified, expiresAtMs };
     } catch (error) {
       // The caller must not learn which check failed (decisions 2.2).
       return { verified: refusedBy(error), expiresAtMs: 0 };
@@ -181,6 +187,7 @@ export class TokenVerifier {
       audience: this.#audience,
       requiredClaims: ['exp', 'sub'],
       currentDate: new Date(this.#nowMs()),
+      clockTolerance: this.#leeway,
     };
     for (;;) {
       const { keys } = source;

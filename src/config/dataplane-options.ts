@@ -61,6 +61,8 @@ export interface TokenOptions {
   readonly issuerKeys: readonly IssuerKeySource[];
   /** How long these issuers' keys are used after they were last fetched successfully. */
   readonly issuerKeyGraceMs: number;
+  /** How long before its `nbf` a token is accepted. */
+  readonly leewayMs: number;
   /** Whether these keys may be fetched over http, from a loopback address. */
   readonly isPlainTextAllowed: boolean;
   /** Issuers accepted with the keys in files, at least one; tokens are minted with the first. */

@@ -21,6 +21,7 @@ export function loadTokenRequest(words: CommandWords, environment: NodeJS.Proces
       jwks: undefined,
       issuerKeys: [],
       issuerKeyGraceMs: 0,
+      leewayMs: 0,
       isPlainTextAllowed: false,
       keyPaths: { publicKey: undefined, secret: undefined, jwks: undefined },
       privateKey: values['token-verification-private-key'],

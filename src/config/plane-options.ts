@@ -137,6 +137,7 @@ export function arrangeToken(values: Values): TokenOptions {
     },
     issuerKeys: values['token-jwks-url'] ?? [],
     issuerKeyGraceMs: values['token-jwks-grace'],
+    leewayMs: values['token-leeway'],
     isPlainTextAllowed: values['upstream-connection-mode'] === 'plain-text-or-tls',
     privateKey: values['token-verification-private-key'],
     issuers: values['token-issuer'],

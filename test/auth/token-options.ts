@@ -8,6 +8,7 @@ export function tokenOptions(given: Partial<TokenOptions> = {}): TokenOptions {
     jwks: undefined,
     issuerKeys: [],
     issuerKeyGraceMs: 60_000,
+    leewayMs: 30_000,
     isPlainTextAllowed: true,
     keyPaths: { publicKey: undefined, secret: undefined, jwks: undefined },
     privateKey: undefined,

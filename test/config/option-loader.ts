@@ -48,6 +48,7 @@ export function commonDefaults(memoryBytes: number, mode: 'tls-only' | 'plain-te
       jwks: undefined,
       issuerKeys: [],
       issuerKeyGraceMs: 24 * 3_600_000,
+      leewayMs: 30_000,
       isPlainTextAllowed: mode === 'plain-text-or-tls',
       keyPaths: { publicKey: undefined, secret: undefined, jwks: undefined },
       privateKey: undefined,

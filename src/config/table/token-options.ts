@@ -27,6 +27,12 @@ export const tokenVerificationOptions = {
 } as const satisfies OptionTable;
 
 export const issuerKeyOptions = {
+  'token-leeway': {
+    placeholder: '<duration>',
+    meaning: "how far an issuer's clock may be ahead: a token is accepted this long before its nbf",
+    fallback: '30s',
+    parse: values.duration({ minMs: 0 }),
+  },
   'token-jwks-url': {
     placeholder: '<list>',
     meaning:
