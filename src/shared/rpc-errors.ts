@@ -44,12 +44,9 @@ export const rpcErrors = Object.freeze({
   // What the request is about does not exist, or not for this caller.
   methodNotFound: (method: string) => error(rpcCodes.methodNotFound, `Method not found: ${method}`),
   unknownTool: (name: string) => error(rpcCodes.invalidParams, `Unknown tool: ${name}`),
-  /** For an app's own name of a tool or page. @param unknown the error where at most one backend has it. */
-  sharedByApps: (unknown: RpcError, backends: readonly { readonly name: string }[]): RpcError => {
-    if (backends.length < 2) return unknown;
-    const names = backends.map(({ name }) => name).join(', ');
-    return { ...unknown, message: `${unknown.message}. Several servers have it: ${names}` };
-  },
+  /** For an app's own name of a tool, or URI of a page. @param backends those that have it, with commas. */
+  sharedByApps: (name: string, backends: string) =>
+    error(rpcCodes.invalidParams, `Ambiguous name of an app: ${name}. Several servers have it: ${backends}`),
   unknownPrompt: (name: string) => error(rpcCodes.invalidParams, `Unknown prompt: ${name}`),
   /** Answers a backend, too, that asks for a task that the client has not given it. @param id in the form of the side that asked. */
   unknownTask: (id: string) => error(rpcCodes.invalidParams, `Unknown task: ${id}`),

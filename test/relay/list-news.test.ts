@@ -154,6 +154,8 @@ t.test('a backend that stays away is announced as gone once, and again when it i
     scene.latest('b', 'GET')?.end();
     scene.pass(2 * limits.backendStreamDelayMsMin);
     scene.latest('b', 'GET')?.empty(404);
+    // A refused GET alone shows nothing: the backend is asked.
+    scene.latest('b', 'ping')?.empty(404);
   };
   lose();
   const tried = new Set<ScriptedCall>();

@@ -247,6 +247,8 @@ t.test('an HTTP status that a backend gave one caller does not count against its
   for (const status of [401, 404, 500]) {
     const session = scene.begin('mallory');
     scene.latest('sick').empty(status);
+    // It may be of the other era, which is tried then.
+    if (status === 404) scene.latest('sick').empty(status);
     t.match(unavailable(session), [{ backend: 'sick', reason: `refused with HTTP status ${status}` }]);
   }
   const session = scene.begin('alice');

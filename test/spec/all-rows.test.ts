@@ -5,6 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import t from 'tap';
 import './accept.rows.js';
 import './alike.rows.js';
+import './apps.rows.js';
 import './as-directly.rows.js';
 import './backend-reasons.rows.js';
 import './backend-requests.rows.js';

@@ -4,7 +4,6 @@ import t from 'tap';
 import { backendFor, forEachDeployment } from '../support/deployment.js';
 import type { McpBackend } from '../support/mcp-backend.js';
 import { rpc, type McpSession } from '../support/mcp-caller.js';
-import { ask } from '../support/modern-caller.js';
 import type { HttpAnswer } from '../support/raw-http.js';
 
 interface Tool {
@@ -78,6 +77,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
       three: { url: plain.url },
     });
     const session = await caller.openSession();
+    await post(session, 'tools/list');
     const call = async (name: string, of: McpSession = session): Promise<unknown> => rpc(await of.call(name));
     for (const name of ['show-clock', 'poll-clock'])
       t.match(await call(name), { result: { structuredContent: { by: 'clock', name } } }, name);
@@ -90,13 +90,6 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.match(await call('ask-clock'), { error: { message: 'Unknown tool: ask-clock' } }, 'not for apps');
     t.match(await call('plain'), { error: { message: 'Unknown tool: plain' } }, 'a backend without apps');
     t.match(rpc(await post(session, 'resources/read', { uri: 'ui://other/page' })), { error: { code: -32002 } });
-
-    t.match(rpc(await ask(caller, 'tools/call', { params: '"name":"show-paint","arguments":{}' })), {
-      result: { structuredContent: { by: 'paint', name: 'show-paint' } },
-    });
-    t.match(rpc(await ask(caller, 'resources/read', { params: `"uri":"${uri}"` })), {
-      result: { contents: [{ text: 'paint' }] },
-    });
   });
 
   await t.test('a page reaches nothing that an allow-list or curation withholds', async (t) => {

@@ -23,6 +23,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
       'content-length',
       'content-type',
       'accept',
+      'accept-encoding',
       'mcp-protocol-version',
       'x-request-id',
     ]);

@@ -129,7 +129,8 @@ export class ModernBackend {
   }
 
   #refuse(received: ReceivedRequest, refusal: Refusal): void {
-    this.refusals.push(refusal);
+    // That it has no sessions is the answer to a question, not a refusal of what it serves.
+    if (memberText(received.text, 'method') !== '"initialize"') this.refusals.push(refusal);
     const { status, code, message, data } = refusal;
     const id = memberText(received.text, 'id');
     const error = { code, message, ...(data === undefined ? {} : { data }) };

@@ -1,6 +1,6 @@
 // Passes each message of a session to the code for its method. Methods are told apart in this order: requests for one backend,
 // lists, methods that the gateway answers itself, and methods that only a backend may know. Hot path.
-import { listKindOf, listKinds, type ListKind } from '../../protocol/list-kinds.js';
+import { listKindOf, type ListKind } from '../../protocol/list-kinds.js';
 import {
   readClientMessage,
   readLargeClientMessage,
@@ -23,7 +23,7 @@ import type { Exchange } from '../exchange/exchange.js';
 import { backendOfMethod, unheardBackends } from '../session/named.js';
 import { answerToolError, findTools, readQuestion } from '../lists/find-tools.js';
 import { Gate } from '../request/gate.js';
-import { ListInFlight, listAll, readLists } from '../lists/listing.js';
+import { ListInFlight, listAll } from '../lists/listing.js';
 import { MirrorRefresh } from '../request/mirror-refresh.js';
 import type { ListMerger } from '../list-merge/list-merger.js';
 import { CALL_TOOL, FIND_TOOLS } from '../message/search-tool-names.js';
@@ -62,8 +62,6 @@ export class Dispatcher {
   readonly #logger: Logger;
   /** Takes a modern message that arrived with a session id; while `undefined`, such a message is served as a legacy one. */
   onModern: ModernTaker | undefined = undefined;
-  /** The sessions in which lists were read for apps, and by which config. */
-  readonly #sought = new WeakMap<Session, CompiledVirtualHost>();
   /** Virtual hosts whose unreachable tools have already been logged. */
   readonly #reported = new WeakSet<CompiledVirtualHost>();
 
@@ -257,9 +255,6 @@ export class Dispatcher {
     const reading = readTarget(method, virtualHost, exchange.request.body, message, apps);
     const { target } = reading;
     if ('error' in target) {
-      const isSought = target.isUnknownTool === true || target.isUnknownPage === true;
-      const again = (): void => this.relayRequest(method, caller, session, exchange, message, form, isWrapped);
-      if (isSought && this.#seekApps(virtualHost, session, exchange, message, form, again)) return;
       exchange.watcher?.onIdentified(method, '', reading.name, reading.nameKind);
       const isUndeclared = target.capability !== 0 && session.upstreams.declares(target.capability) === 'no';
       answerOwnError(
@@ -271,35 +266,6 @@ export class Dispatcher {
       return;
     }
     this.#relayTo(target, reading, session, exchange, message, form);
-  }
-
-  /**
-   * Reads the lists of tools, once in a session, if they have not been read in it: with a session continued from elsewhere, or none, the
-   * client has them although this process has not. @param done called when that is done. @returns whether it is to be done.
-   */
-  #seekApps(
-    virtualHost: CompiledVirtualHost,
-    session: Session,
-    exchange: Exchange,
-    message: ClientMessage,
-    form: RequestForm,
-    done: () => void,
-  ): boolean {
-    const isListed = [...virtualHost.backends.keys()].every((name) => session.upstreams.used(name)?.isListed);
-    if (isListed || this.#sought.get(session) === virtualHost) return false;
-    this.#sought.set(session, virtualHost);
-    const id = idSpanOf(exchange, message);
-    if (!hasRoom(session, exchange, id)) return true;
-    const work = new ListInFlight(id, exchange, form, false);
-    session.begin(work);
-    readLists(this.#context, this.#merger, { kind: listKinds.tools, session, virtualHost, exchange, work }, (lists) => {
-      session.finish(work);
-      const pages = typeof lists === 'string' ? [] : lists.parts.flatMap((part) => part.pages);
-      this.#merger.dropPages(session.identity.subject, pages);
-      if (!work.isEnded && session.isEnded) work.fail(rpcErrors.listSessionEnded);
-      else if (!work.isEnded) done();
-    });
-    return true;
   }
 
   /** With exposure `search`: answers `find_tools`, and a call through `call_tool` for an unknown tool. @returns whether it did. */

@@ -52,8 +52,6 @@ export interface NoTarget {
   readonly capability: number;
   /** No tool has the name. */
   readonly isUnknownTool?: boolean;
-  /** No backend is known to have this page of an app. */
-  readonly isUnknownPage?: boolean;
 }
 
 export interface TargetReading {
@@ -307,10 +305,8 @@ export function readTarget(
     const routes = isTokenTooLong ? [] : toolRoutes(virtualHost, text, apps);
     const [route] = routes;
     if (route === undefined || routes.length > 1) {
-      const error = rpcErrors.sharedByApps(
-        rpcErrors.unknownTool(text),
-        routes.map(({ backend }) => backend),
-      );
+      const owners = routes.map(({ backend }) => backend.name).join(', ');
+      const error = route === undefined ? rpcErrors.unknownTool(text) : rpcErrors.sharedByApps(text, owners);
       return { target: { error, capability: 0, isUnknownTool: true }, name: text, nameKind };
     }
     // If the call does not ask for a task, a member `task` of its result is the tool's own.
@@ -325,8 +321,7 @@ export function readTarget(
   const found = isTokenTooLong ? undefined : findTarget(method, rules, virtualHost, body, message, text, unknown, apps);
   if (found !== undefined) return found;
   const name = nameKind === '' ? '' : text;
-  const isUnknownPage = isUri && text.startsWith('ui://');
-  return { target: { error: unknown, capability: rules.capability, isUnknownPage }, name, nameKind };
+  return { target: { error: unknown, capability: rules.capability }, name, nameKind };
 }
 
 function findTarget(
@@ -343,8 +338,10 @@ function findTarget(
   if (message.isUri) {
     const routed = routeUri(virtualHost, text);
     const owners = routed === undefined && text.startsWith('ui://') ? (apps?.(text) ?? []) : [];
-    if (owners.length > 1)
-      return { target: { error: rpcErrors.sharedByApps(unknown, owners), capability: needed }, name: '', nameKind };
+    if (owners.length > 1) {
+      const error = rpcErrors.sharedByApps(text, owners.map((owner) => owner.name).join(', '));
+      return { target: { error, capability: needed }, name: '', nameKind };
+    }
     const route = routed ?? owners.map((backend) => ({ backend, bareUri: text, cutStart: 0, cutEnd: 0 }))[0];
     // The bound for URIs in lists, where they have no prefix.
     if (route === undefined || route.bareUri.length > limits.uriBytesMax) return undefined;

@@ -34,8 +34,6 @@ export class UpstreamSession extends UpstreamOpening {
   onDropped: ((upstream: UpstreamSession) => void) | undefined = undefined;
   /** Called for progress on the one stream of an SSE backend while there is no listener. @returns whether a request waits for it. */
   onProgress: ((upstream: UpstreamSession, bytes: Buffer, message: BackendMessage) => boolean) | undefined = undefined;
-  /** Whether its tools have been listed here. */
-  isListed = false;
   readonly #kept: KeptRecord;
   readonly #memory: WordMemory;
   /** Created for the first tool that has some. */
@@ -89,7 +87,6 @@ export class UpstreamSession extends UpstreamOpening {
 
   /** The backend has listed its tools. @param tools those that have parameters with headers. @param apps what apps call it by. */
   learnMirrors(tools: readonly ToolMirrors[], apps: readonly string[]): void {
-    this.isListed = true;
     if (tools.length > 0 || apps.length > 0) this.mirrors ??= new KnownMirrors(this.#memory);
     this.mirrors?.learn(tools, apps);
   }

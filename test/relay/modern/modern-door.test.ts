@@ -74,7 +74,7 @@ t.test('envelope and mirror of a request are checked in order, before any backen
       (method) => [method, method, {}, 404, -32601, /Method not found/] as const,
     ),
     ['a resource that is not there', 'resources/read', { params: { uri: 'x://y' } }, 200, -32602, /Resource not found/],
-    ['a cursor', 'tools/list', { params: { cursor: '' } }, 200, -32602, /Invalid cursor/],
+    ['a cursor', 'tools/list', { params: { cursor: 'x' } }, 200, -32602, /Invalid cursor/],
   ];
   for (const [what, method, request, status, code, words] of rows) {
     const exchange = post(caller, method, { id: 'x', ...request });
