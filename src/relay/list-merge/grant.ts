@@ -5,7 +5,7 @@ import type { ListKind } from '../../protocol/list-kinds.js';
 import { span, SPAN_LENGTH, type ListPage } from '../../protocol/list-page.js';
 import { limits } from '../../shared/limits.js';
 import { isAllowed } from '../../user-config/routing.js';
-import { isTemplate, matchesTemplate } from '../message/uri-template.js';
+import { isTemplate, MatchedUri } from '../message/uri-template.js';
 import type { RuledBackend } from '../../user-config/list-rules.js';
 
 /** @returns `unknown` when an entry may be the name of a resource or template that has or matches the URI. */
@@ -15,10 +15,11 @@ export function grantByEntries(
 ): 'granted' | 'refused' | 'unknown' {
   if (resources === undefined || resources.has(uri)) return 'granted';
   if (resources.size === 0) return 'refused';
+  const matched = new MatchedUri(uri);
   let triedCount = 0;
   for (const entry of resources) {
     if (!isTemplate(entry)) continue;
-    if (matchesTemplate(uri, entry)) return 'granted';
+    if (matched.matches(entry)) return 'granted';
     triedCount += 1;
     if (triedCount === limits.templatesTriedMax) break;
   }
@@ -35,6 +36,7 @@ export interface GrantJob<Page = ListPage> {
 
 /** Whether the pages have an allowed resource or template that has or matches the URI. */
 export function isGranted({ kind, backend, pages, uri }: GrantJob): boolean {
+  const matched = new MatchedUri(uri);
   let triedCount = 0;
   return pages.some(({ bytes, spans }) => {
     for (let row = 0; row < spans.length; row += SPAN_LENGTH) {
@@ -44,7 +46,7 @@ export function isGranted({ kind, backend, pages, uri }: GrantJob): boolean {
       const nameStart = spans[row + span.nameStart]!;
       const name = nameStart === -1 ? undefined : stringValue(bytes, nameStart, spans[row + span.nameEnd]!);
       if (!isAllowed(backend, kind, key, name)) continue;
-      if (key === uri || matchesTemplate(uri, key)) return true;
+      if (key === uri || matched.matches(key)) return true;
       triedCount += 1;
     }
     return false;

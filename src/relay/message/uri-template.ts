@@ -1,19 +1,25 @@
-// Whether a URI matches a template: RFC 6570, level 1, where `{name}` stands for unreserved characters and percent-escapes.
-// Templates of higher levels match nothing. Neither is trusted: time is linear in the length of either.
+// Whether a URI matches templates: RFC 6570, level 1, where `{name}` stands for unreserved characters and percent-escapes. Templates of
+// higher levels match nothing. Neither is trusted: time is linear in the length of either, and the URI is examined once for all templates.
 import { limits } from '../../shared/limits.js';
 
 const EXPRESSION = /\{([^{}]*)\}/;
 /** The name of a variable of level 1 (2.3). */
 const VARIABLE = /^(?:\w|%[0-9A-Fa-f]{2})(?:[\w.]|%[0-9A-Fa-f]{2})*$/;
-const EXPANDED = /^(?:[A-Za-z0-9\-._~%]|[^\0-\x7f])*$/;
+const EXPANDED = /[A-Za-z0-9\-._~%]/;
+const IS_EXPANDED = Array.from({ length: 128 }, (_, code) => EXPANDED.test(String.fromCharCode(code)));
 
-/** A server resolves such a segment to another path, which the template may not allow. */
-const DOT_SEGMENT = /(?:^|[/\\])(?:\.|%2e){1,2}(?:[/\\?#]|$)/i;
+/**
+ * A server resolves such a segment to another path, which the template may not allow; also behind an escaped separator, as servers decode
+ * what stands for a variable.
+ */
+const DOT_SEGMENT = /(?:^|[/\\]|%2f|%5c)(?:\.|%2e){1,2}(?:[/\\?#]|%2f|%5c|%3f|%23|$)/i;
 
-/** The texts around the variables, one more than there are variables; `undefined` for a template of a higher level. */
+/** The texts around the variables, one more than there are variables; `undefined` for a template of a higher level, or an endless one. */
 function literalsOf(template: string): readonly string[] | undefined {
   // Because of the capturing group, every second part is a variable's name.
-  const parts = template.split(EXPRESSION);
+  const partsMax = 2 * limits.templateVariablesMax + 1;
+  const parts = template.split(EXPRESSION, partsMax + 1);
+  if (parts.length > partsMax) return undefined;
   const literals: string[] = [];
   for (const [index, part] of parts.entries()) {
     if (index % 2 === 0) {
@@ -26,27 +32,50 @@ function literalsOf(template: string): readonly string[] | undefined {
   return literals;
 }
 
-/**
- * Each text between variables is matched at its first occurrence. A later one is never needed: if it led to a match, the text between
- * the two would be part of a variable, and the next variable could take it just as well.
- */
-export function matchesTemplate(uri: string, template: string): boolean {
-  const literals = literalsOf(template);
-  if (literals === undefined) return false;
-  const [first = '', ...rest] = literals;
-  const last = rest.pop();
-  if (last === undefined) return uri === first;
-  if (!uri.startsWith(first)) return false;
-  if (DOT_SEGMENT.test(uri)) return false;
-  let at = first.length;
-  for (const literal of rest) {
-    if (literal.length > limits.templateTextCharsMax) return false;
-    const found = uri.indexOf(literal, at);
-    if (found === -1 || !EXPANDED.test(uri.slice(at, found))) return false;
-    at = found + literal.length;
+/** A URI that is matched against many templates. */
+export class MatchedUri {
+  readonly #uri: string;
+  #hasDotSegment: boolean | undefined;
+  /** For each place in the URI, where a variable that begins there has to end. */
+  #variableEnds: Uint32Array | undefined;
+
+  constructor(uri: string) {
+    this.#uri = uri;
   }
-  const end = uri.length - last.length;
-  return end >= at && uri.endsWith(last) && EXPANDED.test(uri.slice(at, end));
+
+  /**
+   * Each text between variables is matched at its first occurrence. A later one is never needed: if it led to a match, the text between
+   * the two would be part of a variable, and the next variable could take it just as well.
+   */
+  matches(template: string): boolean {
+    const uri = this.#uri;
+    const firstEnd = template.indexOf('{');
+    if (firstEnd === -1) return uri === template && !template.includes('}');
+    if (!uri.startsWith(template.slice(0, firstEnd))) return false;
+    if ((this.#hasDotSegment ??= DOT_SEGMENT.test(uri))) return false;
+    const literals = literalsOf(template);
+    const last = literals?.at(-1);
+    if (literals === undefined || last === undefined) return false;
+    const ends = (this.#variableEnds ??= variableEnds(uri));
+    let at = firstEnd;
+    for (const literal of literals.slice(1, -1)) {
+      if (literal.length > limits.templateTextCharsMax) return false;
+      const found = uri.indexOf(literal, at);
+      if (found === -1 || ends[at]! < found) return false;
+      at = found + literal.length;
+    }
+    const end = uri.length - last.length;
+    return end >= at && ends[at]! >= end && uri.endsWith(last);
+  }
+}
+
+function variableEnds(uri: string): Uint32Array {
+  const ends = new Uint32Array(uri.length + 1).fill(uri.length);
+  for (let at = uri.length - 1; at >= 0; at -= 1) {
+    // What is not ASCII may stand for itself.
+    ends[at] = IS_EXPANDED[uri.charCodeAt(at)] === false ? at : ends[at + 1]!;
+  }
+  return ends;
 }
 
 export function isTemplate(text: string): boolean {

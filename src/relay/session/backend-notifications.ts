@@ -85,10 +85,10 @@ function withCallersUri(
   return edits && partsOf(bytes, [uriEdit, ...edits]);
 }
 
-/** A client that may not reach a resource need not know that it exists. A resource with a subscription was allowed. */
+/** A client that may not reach a resource need not know that it exists. A resource with a subscription was allowed, but not its parts. */
 function mayHearOf(session: HearingSession, backend: CompiledBackend, uri: string): boolean {
   // No list has a URI this long, and each URI may be matched against hundreds of templates.
   if (uri.length > limits.uriBytesMax) return false;
   const grant = grantByEntries(backend, uri);
-  return grant === 'granted' || (grant === 'unknown' && session.madeSubscriptions?.cover(backend.name, uri) === true);
+  return grant === 'granted' || (grant === 'unknown' && session.madeSubscriptions?.has(backend.name, uri) === true);
 }

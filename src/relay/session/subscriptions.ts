@@ -101,12 +101,6 @@ export class Subscriptions {
     return [...(this.#uris.get(backendName) ?? [])];
   }
 
-  /** Whether there is a subscription to the resource or to one that contains it: updates may be about parts. */
-  cover(backendName: string, uri: string): boolean {
-    for (const subscribed of this.#uris.get(backendName) ?? []) if (uri.startsWith(subscribed)) return true;
-    return false;
-  }
-
   /**
    * The config has changed. If the resource allow-list has too, subscriptions that its entries do not grant by URI or template end, since
    * the URI behind a name in the list is not known here. A client that is still allowed to can subscribe again.

@@ -33,9 +33,11 @@ export const listLimits = {
   /**
    * templates that one request's URI is matched against: of an allow-list, and of each list read for it → further templates match nothing
    *
-   * Each may cost 30 us for the longest URI (2.6 GHz AMD EPYC, Node 20).
+   * Each may cost 60 us for the longest URI (2.6 GHz AMD EPYC, Node 20).
    */
   templatesTriedMax: 500,
+  /** variables of a URI template, each of which is a search in a URI → the template matches nothing */
+  templateVariablesMax: 32,
   /**
    * text between two variables of a URI template → the template matches nothing
    *

@@ -1,7 +1,9 @@
 import t from 'tap';
-import { matchesTemplate } from '../../../src/relay/message/uri-template.js';
+import { MatchedUri } from '../../../src/relay/message/uri-template.js';
 import { limits } from '../../../src/shared/limits.js';
 import { Random } from '../../support/random.js';
+
+const matchesTemplate = (uri: string, template: string): boolean => new MatchedUri(uri).matches(template);
 
 t.test('variables stand for unreserved characters and percent-escapes', async (t) => {
   const rows: [template: string, matches: string[], others: string[]][] = [
@@ -57,7 +59,7 @@ t.test('agrees with a regular expression on random texts', async (t) => {
 });
 
 t.test('a template that can match in very many ways takes no longer', async (t) => {
-  const template = `${'{x}a'.repeat(2_000)}!`;
+  const template = `${'{x}a'.repeat(limits.templateVariablesMax)}!`;
   t.notOk(matchesTemplate('a'.repeat(16_000), template));
   t.ok(matchesTemplate(`${'a'.repeat(16_000)}!`, template));
 });
@@ -70,6 +72,45 @@ t.test('a URI with a dot segment matches no template', async (t) => {
     }
   }
   t.ok(matchesTemplate('a://b/..c/d..', 'a://b/{x}/{y}'));
+});
+
+t.test('nor does one with a dot segment between escaped separators, which a server decodes', async (t) => {
+  const climbing = [
+    '..%2fc',
+    '..%2Fc',
+    '..%5cc',
+    '%2e%2e%2fc',
+    '.%2e%5Cc',
+    'c%2f..',
+    'c%5c%2e%2e',
+    'c%2f.%2fd',
+    '..%3fc',
+  ];
+  for (const value of climbing) t.notOk(matchesTemplate(`a://b/${value}`, 'a://b/{x}'), value);
+  for (const value of ['c%2fd', 'c..%2fd', '..c%2fd', '%2e%2ec', 'c%5cd'])
+    t.ok(matchesTemplate(`a://b/${value}`, 'a://b/{x}'), value);
+});
+
+t.test('the longest URI against as many templates as are tried: the URI is examined once', async (t) => {
+  const runs = ['b', '/..x', '%2e'].map((piece) => {
+    const uri = `a://${piece.repeat(limits.uriBytesMax)}`.slice(0, limits.uriBytesMax);
+    const variables = '{x}b'.repeat(limits.templateVariablesMax - 1);
+    const templates = Array.from({ length: limits.templatesTriedMax }, (_, index) => `a://${variables}{y}/${index}`);
+    const durations = Array.from({ length: 5 }, () => {
+      const startMs = performance.now();
+      const matched = new MatchedUri(uri);
+      for (const template of templates) matched.matches(template);
+      return performance.now() - startMs;
+    });
+    return Math.min(...durations);
+  });
+  t.ok(Math.max(...runs) < 5, `${runs.map((ms) => ms.toFixed(1)).join(', ')} ms`);
+});
+
+t.test('a template with more variables than the limit matches nothing', async (t) => {
+  const variables = '{x}'.repeat(limits.templateVariablesMax);
+  t.ok(matchesTemplate('a', variables));
+  t.notOk(matchesTemplate('a', `${variables}{x}`));
 });
 
 t.test('a text between variables that is longer than the limit is not searched for', async (t) => {

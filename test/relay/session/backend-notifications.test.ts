@@ -25,7 +25,11 @@ const INTRODUCTION = JSON.stringify({
 type Backends = Readonly<Record<string, Partial<BackendConfig>>>;
 
 /** What the client of a session hears of a notification of a backend with tasks; `undefined` for nothing. */
-function hearing(t: Test, backends: Backends): (name: string, method: string, params: string) => string | undefined {
+function hearing(
+  t: Test,
+  backends: Backends,
+  subscribed: readonly string[] = [],
+): (name: string, method: string, params: string) => string | undefined {
   const context = new ScriptedContext(t);
   const { deadlines, answers } = context;
   const identity = {
@@ -40,6 +44,7 @@ function hearing(t: Test, backends: Backends): (name: string, method: string, pa
   const session = new Session(context, identity, createAccounts().of('alice'), means);
   const virtualHost = virtualHostOf(backends);
   session.applyConfig(virtualHost, new RecordedExchange({}).request);
+  for (const uri of subscribed) session.subscriptions.add('b', uri);
   return (name, method, params) => {
     const upstream = session.upstream(backendOf(virtualHost, name));
     if (upstream.state !== 'open') {
@@ -72,6 +77,18 @@ t.test('an update with a URI longer than any in a list is dropped', async (t) =>
   const uri = (length: number): string => `"uri":"${'x'.repeat(length)}"`;
   t.type(hear('b', 'resources/updated', uri(limits.uriBytesMax)), 'string');
   t.equal(hear('b', 'resources/updated', uri(limits.uriBytesMax + 1)), undefined);
+});
+
+t.test('an update of a part of a subscribed resource is told only if the allow-list grants the part', async (t) => {
+  const updated = (uri: string): [string, string, string] => ['b', 'resources/updated', `"uri":"${uri}"`];
+  // An entry may be the name of the resource that was subscribed to.
+  const named = hearing(t, { b: { allowed_resource_names: ['the log'] } }, ['x:log']);
+  t.equal(named(...updated('x:log')), '"uri":"b+x:log"');
+  t.equal(named(...updated('x:log/secret')), undefined);
+  t.equal(named(...updated('x:logs-of-others')), undefined);
+  const templated = hearing(t, { b: { allowed_resource_names: ['the log', 'x:log/{part}'] } }, ['x:log']);
+  t.equal(templated(...updated('x:log/1')), '"uri":"b+x:log/1"');
+  t.equal(hearing(t, { b: {} }, ['x:log'])(...updated('x:log/1')), '"uri":"b+x:log/1"');
 });
 
 t.test('a backend that exposes no tools has no tasks, and its task notifications are dropped', async (t) => {
