@@ -1,6 +1,6 @@
 // Which `Host` and `Origin` headers are accepted (S02, X01; decisions 2.2): the protection against DNS rebinding. The verdict for a host is
 // cached, because nearly all requests carry the same one.
-import { HTTP_TOKEN } from './http-token.js';
+import { HTTP_TOKEN, isHttpToken, isOwnHeader } from './http-token.js';
 import { refusals, type Refusal } from './refusals.js';
 import { limits } from './limits.js';
 
@@ -15,8 +15,10 @@ export interface HostPolicyOptions {
   readonly areOwnPagesAllowed?: boolean;
 }
 
-const CORS_ALLOW_HEADERS =
-  'authorization, content-type, accept, mcp-session-id, mcp-protocol-version, mcp-method, mcp-name, last-event-id';
+const CORS_ALLOW_HEADERS = [
+  ...['authorization', 'content-type', 'accept', 'mcp-session-id'],
+  ...['mcp-protocol-version', 'mcp-method', 'mcp-name', 'last-event-id'],
+];
 /** Headers of MCP 2026-07-28; a tool chooses the rest of the name. */
 const PARAMETER = new RegExp(`^mcp-param-${HTTP_TOKEN}$`);
 /** The session id, and the challenge that says where a page gets a token. */
@@ -56,7 +58,8 @@ export class HostPolicy {
 
   /**
    * Headers of the response to a preflight request: name, value, …
-   * @param asked the `access-control-request-headers`: of the `mcp-param-*` headers, those asked for are allowed.
+   * @param asked the `access-control-request-headers`: those that could reach a backend are allowed. Which ones do is up to the config of
+   *   the caller, who cannot be known yet.
    * @param methods those that pages may use.
    */
   preflightHeaders(asked: string, methods = 'GET, POST, DELETE, OPTIONS'): readonly string[] {
@@ -64,7 +67,7 @@ export class HostPolicy {
       'access-control-allow-methods',
       methods,
       'access-control-allow-headers',
-      [CORS_ALLOW_HEADERS, ...parametersIn(asked)].join(', '),
+      [...new Set([...CORS_ALLOW_HEADERS, ...copiedIn(asked)])].join(', '),
       'access-control-max-age',
       String(PREFLIGHT_AGE_S),
     ];
@@ -102,9 +105,10 @@ export function refusedHost(refusal: Refusal, host: string): string | undefined 
 }
 
 /** At most as many as one request may have. */
-function parametersIn(asked: string): readonly string[] {
+function copiedIn(asked: string): readonly string[] {
   const names = asked.split(',').map((name) => name.trim().toLowerCase());
-  return names.filter((name) => PARAMETER.test(name)).slice(0, limits.mirroredParamsMax);
+  const copied = names.filter((name) => PARAMETER.test(name) || (isHttpToken(name) && !isOwnHeader(name)));
+  return copied.slice(0, limits.mirroredParamsMax);
 }
 
 function withoutPort(authority: string): string {

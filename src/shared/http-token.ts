@@ -1,4 +1,4 @@
-// The characters of header and parameter names (RFC 9110, 5.6.2).
+// Names of headers: their characters (RFC 9110, 5.6.2), which of them are never copied, and how one is found.
 
 /** For use within a regular expression. */
 export const HTTP_TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
@@ -7,4 +7,21 @@ const WHOLE = new RegExp(`^${HTTP_TOKEN}$`);
 
 export function isHttpToken(text: string): boolean {
   return WHOLE.test(text);
+}
+
+/**
+ * Headers that belong to one connection, or to a message that the gateway writes itself: never copied from a caller or set by a config
+ * (decisions 2.6). `expect` is included because the gateway has the whole body before it sends the request.
+ */
+const OWN_HEADERS =
+  /^(?:host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|http2-settings|expect|last-event-id)$|^(?:proxy-|content-|accept|mcp-)/;
+
+export function isOwnHeader(lowerCaseName: string): boolean {
+  return OWN_HEADERS.test(lowerCaseName);
+}
+
+/** @param headers lower-case name, value, … @returns the value of the first header of this name. */
+export function headerIn(headers: readonly string[], name: string): string | undefined {
+  for (let i = 0; i + 1 < headers.length; i += 2) if (headers[i] === name) return headers[i + 1];
+  return undefined;
 }

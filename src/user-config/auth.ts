@@ -1,6 +1,6 @@
 // The credentials that a backend requires, as configs and registered servers describe them: headers or tokens whose secrets are kept
 // elsewhere and only named here. Plain data, JSON-ready.
-import { isHttpToken } from '../shared/http-token.js';
+import { isHttpToken, isOwnHeader } from '../shared/http-token.js';
 import { limits } from '../shared/limits.js';
 import { isSecretName, SECRET_NAME_RULE } from '../shared/secret-name.js';
 
@@ -65,17 +65,6 @@ export function headersSetBy(auth: BackendAuth | undefined): readonly string[] {
 
 /** HTTP allows header names that begin with other characters, but no server uses them. */
 const FIRST_LETTER = /^[A-Za-z]/;
-
-/**
- * Headers that belong to one connection, or to a message that the gateway writes itself: never copied from a caller or set by a config
- * (decisions 2.6). `expect` is included because the gateway has the whole body before it sends the request.
- */
-const OWN_HEADERS =
-  /^(?:host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|http2-settings|expect|last-event-id)$|^(?:proxy-|content-|accept|mcp-)/;
-
-export function isOwnHeader(lowerCaseName: string): boolean {
-  return OWN_HEADERS.test(lowerCaseName);
-}
 
 /** The fault as text that starts with the member's name, as in `.headers must …`; `undefined` when there is none. */
 export function authFault(auth: BackendAuth): string | undefined {

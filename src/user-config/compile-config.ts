@@ -1,7 +1,7 @@
 // Compiles a checked user config to the form used for look-ups during requests. Runs once when a config's bytes change.
-import { isHttpToken } from '../shared/http-token.js';
+import { isHttpToken, isOwnHeader } from '../shared/http-token.js';
 import type { UpstreamOptions } from '../config/dataplane-options.js';
-import { headersSetBy, isOwnHeader, type BackendAuth } from './auth.js';
+import { headersSetBy, type BackendAuth } from './auth.js';
 import { curatedEntries, namePrefix } from './curation-schema.js';
 import { curatedItems, NO_CURATION, type Curation } from './curation.js';
 import { uriNames, type UriName } from './uri-name.js';

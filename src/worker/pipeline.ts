@@ -22,6 +22,7 @@ import { wantedBy } from '../relay/exchange/era.js';
 import { checkTransport } from '../relay/exchange/transport.js';
 import { wokenTurns } from '../shared/fair-turns.js';
 import { refusedHost, type HostPolicy } from '../shared/host-policy.js';
+import { headerIn } from '../shared/http-token.js';
 import { metadataCorsHeaders, type ProtectedResource, type RequestOrigin } from '../shared/protected-resource.js';
 import { headerUnreadable, refusals, type Refusal } from '../shared/refusals.js';
 import type { Logger } from '../shared/logger.js';
@@ -118,7 +119,8 @@ export class Pipeline implements EdgeHandler {
 
   onPreflight(exchange: EdgeExchange): void {
     if (!this.#passesHost(exchange)) return;
-    exchange.respond(204, '', '', undefined, this.#parts.hosts.preflightHeaders(askedHeaders(exchange)));
+    const asked = headerIn(exchange.head.headers, 'access-control-request-headers') ?? '';
+    exchange.respond(204, '', '', undefined, this.#parts.hosts.preflightHeaders(asked));
   }
 
   onMetadata(exchange: EdgeExchange, isPreflight: boolean): void {
@@ -359,12 +361,6 @@ function subjectOf(outcome: AdmissionOutcome): string {
 }
 
 /** The headers that a preflight request asks to send, `''` for none. */
-function askedHeaders({ head: { headers } }: EdgeExchange): string {
-  for (let i = 0; i + 1 < headers.length; i += 2)
-    if (headers[i] === 'access-control-request-headers') return headers[i + 1]!;
-  return '';
-}
-
 const REFUSED_BY_FAILURE: Readonly<Record<HopFailure, Refusal>> = {
   // The owner's slot has no process: its sessions are gone with it.
   'owner-absent': refusals.sessionUnknown,

@@ -46,13 +46,15 @@ t.test(
     const options = ['--traces-endpoint', collector.url, '--traces-sample-ratio', '0'];
     const deployment = await startDeployment(t, { workerCount: 2, options });
     const backend = await backendFor(t, { tools: ['x'] });
-    const caller = await deployment.caller({ one: { url: backend.url } });
+    const caller = await deployment.caller({ one: { url: backend.url, passthrough_headers: ['x-tenant'] } });
     const session = await caller.openSession();
     const traceIds = Array.from({ length: 8 }, (_, n) => `${n + 1}`.padStart(32, 'a'));
     for (const traceId of traceIds) {
       const headers = [
         ['traceparent', `00-${traceId}-00f067aa0ba902b7-01`],
         ['tracestate', 'vendor=1'],
+        // A value is no name.
+        ['x-tenant', 'traceparent'],
       ] as const;
       // Each has its own connection: some reach the owner directly, others take a hop.
       t.equal((await session.call('one-x', '{}', { headers })).status, 200);

@@ -120,13 +120,14 @@ t.test('a page of an allowed origin gets the CORS headers', async (t) => {
   t.equal(headers[headers.indexOf('access-control-allow-origin') + 1], 'https://app.example');
   t.equal(headers[headers.indexOf('access-control-expose-headers') + 1], 'mcp-session-id, www-authenticate');
   t.equal(headers[headers.indexOf('vary') + 1], 'origin', 'a cache must not give it to another origin');
-  const asked = 'authorization, Mcp-Param-Region,mcp-param-, x-secret, mcp-param-a b, mcp-param-b';
+  const asked =
+    'authorization, Mcp-Param-Region,mcp-param-, X-Tenant, mcp-other, x y, proxy-x, content-encoding, host,, mcp-param-b';
   const preflight = policy().preflightHeaders(asked);
   t.match(preflight[preflight.indexOf('access-control-allow-headers') + 1], /\bauthorization\b.*\bmcp-session-id\b/);
   t.match(
     preflight[preflight.indexOf('access-control-allow-headers') + 1],
-    /\bmcp-method, mcp-name\b.*, mcp-param-region, mcp-param-b$/,
-    'of what a tool names itself, what is asked for and nothing else',
+    /\bmcp-method, mcp-name\b.*, last-event-id, mcp-param-region, x-tenant, mcp-param-b$/,
+    'of what could reach a backend, what is asked for and nothing else',
   );
   t.match(preflight[preflight.indexOf('access-control-allow-methods') + 1], /\bPOST\b.*\bDELETE\b/);
   t.equal((headers.length % 2) + (preflight.length % 2), 0, 'names and values');

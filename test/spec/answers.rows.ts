@@ -407,7 +407,7 @@ await forEachDeployment(t, BOUNDED, async (t, deployment) => {
       headers: [
         ['origin', 'http://localhost:5173'],
         ['access-control-request-method', 'POST'],
-        ['access-control-request-headers', 'authorization, content-type'],
+        ['access-control-request-headers', 'authorization, content-type, x-tenant, proxy-x'],
       ],
     });
     t.equal(answer.status, 204);
@@ -420,7 +420,9 @@ await forEachDeployment(t, BOUNDED, async (t, deployment) => {
       'mcp-session-id',
       'mcp-protocol-version',
       'last-event-id',
+      'x-tenant',
     ];
+    t.notOk(words('access-control-allow-headers').includes('proxy-x'), 'no backend could get it');
     for (const header of allowed) t.ok(words('access-control-allow-headers').includes(header), header);
     for (const method of ['post', 'delete']) t.ok(words('access-control-allow-methods').includes(method), method);
     t.match(answer.header('access-control-max-age'), /^\d+$/);

@@ -1,6 +1,7 @@
 // Which of the caller's headers go to a backend (decisions 2.6). The config's compiler has removed those that must never be copied;
 // the exchange has those that any backend of the virtual host lists; here each backend gets the ones it lists itself. Hot path.
 import { bearerToken } from '../../shared/bearer-token.js';
+import { headerIn } from '../../shared/http-token.js';
 import { NO_METADATA, type RequestMetadata } from '../../upstream/http/request-metadata.js';
 import type { CompiledBackend } from '../../user-config/compiled-config.js';
 import type { ExchangeRequest } from './exchange.js';
@@ -10,16 +11,14 @@ const NONE = NO_METADATA.headers;
 /** What this backend is told about the caller's HTTP request. */
 export function metadataFor(backend: CompiledBackend, request: ExchangeRequest): RequestMetadata {
   const { requestId } = request;
-  const callerToken = backend.auth?.type === 'token-exchange' ? tokenIn(request.passthroughHeaders) : '';
+  const callerToken =
+    backend.auth?.type === 'token-exchange'
+      ? bearerToken(headerIn(request.passthroughHeaders, 'authorization') ?? '')
+      : '';
   const headers = headersFor(backend.passthroughHeaders, request.passthroughHeaders);
   if (headers.length === 0 && requestId === '' && callerToken === '') return NO_METADATA;
   // A backend that lists `x-request-id` gets the caller's own header, if there is one, instead of our request id.
-  return { headers, requestId: headers.includes('x-request-id') ? '' : requestId, callerToken };
-}
-
-function tokenIn(offered: readonly string[]): string {
-  const at = offered.findIndex((name, index) => index % 2 === 0 && name === 'authorization');
-  return at === -1 ? '' : bearerToken(offered[at + 1] ?? '');
+  return { headers, requestId: headerIn(headers, 'x-request-id') === undefined ? requestId : '', callerToken };
 }
 
 /** @returns name, value, name, value, … */

@@ -4,6 +4,7 @@ import { Buffer } from 'node:buffer';
 import { jsonKind, JsonScanner } from '../../protocol/json-scanner.js';
 import { stringValue } from '../../protocol/json-member.js';
 import type { MirroredParam } from '../../protocol/tool-mirrors.js';
+import { headerIn } from '../../shared/http-token.js';
 import { limits } from '../../shared/limits.js';
 import type { OutgoingMessage } from '../../upstream/http/http-upstream.js';
 import { headText } from '../../upstream/session/modern-request.js';
@@ -78,8 +79,7 @@ export function disagreement(
 ): string | undefined {
   for (const [index, { header }] of params.entries()) {
     const value = values[index];
-    const at = passed.findIndex((item, place) => place % 2 === 0 && item === header);
-    const said = at === -1 ? undefined : passed[at + 1];
+    const said = headerIn(passed, header);
     if (value === undefined && said === undefined) continue;
     if (said === undefined) return `${header} is missing`;
     const decoded = decode(said);

@@ -4,6 +4,7 @@ import { Buffer } from 'node:buffer';
 import { findMember } from '../../protocol/json-member.js';
 import type { ClientMessage } from '../../protocol/json-rpc.js';
 import { JsonScanner, jsonKind } from '../../protocol/json-scanner.js';
+import { headerIn } from '../../shared/http-token.js';
 import { limits } from '../../shared/limits.js';
 import type { IdSpan } from '../../upstream/rpc/request-plan.js';
 import type { ByteSpan, OutgoingMessage } from '../../upstream/http/http-upstream.js';
@@ -40,7 +41,7 @@ export function tracedMessage(
   const isTold = span === undefined || trace.traceparent === inMessage || !isFree(outgoing, body, span);
   const told = isTold ? outgoing : withEdit(outgoing, { ...span, putIn: Buffer.from(`"${trace.traceparent}"`) });
   // A backend that lists `traceparent` gets the caller's own header instead, if there is one.
-  return metadata.headers.includes('traceparent') ? told : { ...told, trace };
+  return headerIn(metadata.headers, 'traceparent') === undefined ? { ...told, trace } : told;
 }
 
 /** Whether these bytes of the caller's body have not been changed yet. */

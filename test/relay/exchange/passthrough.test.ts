@@ -64,6 +64,8 @@ t.test('the request id is passed on, unless the caller sends its own to this bac
     requestId: '',
     callerToken: '',
   });
+  const odd = { ...request, passthroughHeaders: ['x-tenant', 'x-request-id'] };
+  t.equal(metadataFor(backendOf(virtualHost, 'one'), odd).requestId, 'made', 'a value is no name');
   t.equal(
     metadataFor(backendOf(virtualHost, 'none'), { ...request, requestId: '' }),
     NO_METADATA,
