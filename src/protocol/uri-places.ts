@@ -2,13 +2,13 @@
 // tells. The others are scanned once more, and only what leads to such a place is recorded.
 import { Buffer } from 'node:buffer';
 import { limits } from '../shared/limits.js';
-import { isKey, isString, prefixEnd } from './json-member.js';
+import { isKey, isString, prefixEnd, stringValue } from './json-member.js';
 import { JsonScanner, jsonKind } from './json-scanner.js';
 import type { NodeFilter } from './node-filter.js';
 
 /**
- * Places of a URI: in the content of a tool's result, in a prompt's messages, in the contents of a resource, in an error, in the content of
- * a task's result.
+ * Places of a URI: in the content of a tool's result, in a prompt's messages, in the contents of a resource, in an error about a resource,
+ * in the content of a task's result. In other errors MCP has no URI: their `data` is the backend's own.
  */
 export const uriPlace = { content: 1, messages: 2, contents: 4, error: 8, ofTask: 16 } as const;
 
@@ -23,6 +23,8 @@ export const URI_DEPTH = 7;
 
 /** How both `uri` and `resourceUri` end. */
 const URI_KEY = Buffer.from('ri"');
+/** A scheme, and something without spaces. */
+const URI = /^[A-Za-z][A-Za-z0-9+.-]*:\S+$/;
 const BACKSLASH = 0x5c;
 const ESCAPE = Buffer.from('\\u00');
 /** Every way to write a letter of `uri` as an escape contains one of these. */
@@ -89,7 +91,7 @@ class Walk {
     this.#each(0, (node) => {
       if (this.#isNamed(node, 'result')) this.#visitResult(node);
       else if (this.#isNamed(node, 'error'))
-        this.#eachNamed(node, 'data', (data) => this.#visitOwner(data, uriPlace.error));
+        this.#eachNamed(node, 'data', (data) => this.#eachNamed(data, 'uri', (uri) => this.#pushIfUri(uri)));
     });
   }
 
@@ -130,6 +132,13 @@ class Walk {
   /** @param isLink whether it is a resource link, whose web URIs are left alone because clients may fetch them directly. */
   #visitOwner(owner: number, place: number, isLink = false): void {
     this.#eachNamed(owner, 'uri', (uri) => this.#push(uri, place, isLink));
+  }
+
+  /** Servers also say there in words what is missing. */
+  #pushIfUri(uri: number): void {
+    const [start, end] = [this.#tape.start(uri), this.#tape.end(uri)];
+    if (end - start > limits.uriBytesMax || this.#tape.kind(uri) !== jsonKind.string) return;
+    if (URI.test(stringValue(this.#bytes, start, end))) this.#push(uri, uriPlace.error);
   }
 
   #push(uri: number, place: number, isLink = false): void {

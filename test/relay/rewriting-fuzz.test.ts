@@ -34,6 +34,7 @@ import { backendOf, virtualHostOf } from './virtual-host.js';
 const INPUTS = fuzzInputs(2_000);
 const NAMES = Object.keys(URI_NAMES);
 const HOST = virtualHostOf(Object.fromEntries(NAMES.map((name) => [name, {}])));
+const IS_URI = /^[A-Za-z][A-Za-z0-9+.-]*:\S+$/;
 const ID = { bytes: Buffer.from('7'), start: 0, end: 1 };
 
 /** What else is in the messages. */
@@ -60,6 +61,12 @@ class Noise {
   /** A member with a URI of the backend, marked. */
   uri(): string {
     return `"uri":${markedToken(this.random, randomUri(this.random))}`;
+  }
+
+  /** What an error says is missing, which may be said in words. */
+  missing(): string {
+    const uri = randomUri(this.random);
+    return `"uri":${IS_URI.test(uri) ? markedToken(this.random, uri) : JSON.stringify(uri)}`;
   }
 }
 
@@ -89,7 +96,8 @@ function editUris(message: unknown, places: number, edit: Edit): void {
       if (Array.isArray(content)) content.forEach(block);
       else block(content);
     });
-  if (places & uriPlace.error) owner(error?.['data']);
+  if (places & uriPlace.error && IS_URI.test(String((error?.['data'] as Value | undefined)?.['uri'])))
+    owner(error?.['data']);
 }
 
 function edited(text: string, places: number, edit: Edit): string {
@@ -142,7 +150,7 @@ t.test('answers go down byte for byte and as the walk says, and come up again un
       uriPlace.contents,
       () => `"result":${noise.members(`"contents":${noise.list(() => noise.members(noise.uri()))}`, '"content":[]')}`,
     ],
-    [uriPlace.error, () => `"error":{"code":1,"message":"","uri":"a:1","data":${noise.members(noise.uri())}}`],
+    [uriPlace.error, () => `"error":{"code":1,"message":"","uri":"a:1","data":${noise.members(noise.missing())}}`],
   ];
   let uriCount = 0;
   for (let round = 0; round < INPUTS; round += 1) {

@@ -96,7 +96,7 @@ const METHODS: Readonly<Record<TargetMethod, MethodRules>> = {
     unknownName: rpcErrors.unknownTool,
     unknownUri: rpcErrors.unknownResource,
     capability: 0,
-    uriPlaces: uriPlace.content | uriPlace.error,
+    uriPlaces: uriPlace.content,
     taskPlaces: taskPlace.related,
     nameInHead: 'must',
     loggedAs: 'tool',
@@ -109,7 +109,7 @@ const METHODS: Readonly<Record<TargetMethod, MethodRules>> = {
     unknownName: rpcErrors.unknownPrompt,
     unknownUri: rpcErrors.unknownResource,
     capability: capability.prompts,
-    uriPlaces: uriPlace.messages | uriPlace.error,
+    uriPlaces: uriPlace.messages,
     taskPlaces: taskPlace.related,
     nameInHead: 'must',
     loggedAs: 'prompt',
@@ -162,7 +162,7 @@ const METHODS: Readonly<Record<TargetMethod, MethodRules>> = {
     unknownName: rpcErrors.unknownPrompt,
     unknownUri: rpcErrors.unknownResource,
     capability: capability.completions,
-    uriPlaces: uriPlace.error,
+    uriPlaces: 0,
     taskPlaces: taskPlace.related,
     nameInHead: 'no',
     loggedAs: '',
@@ -175,7 +175,7 @@ const METHODS: Readonly<Record<TargetMethod, MethodRules>> = {
     unknownName: rpcErrors.unknownTask,
     unknownUri: rpcErrors.unknownResource,
     capability: capability.tasks,
-    uriPlaces: uriPlace.error,
+    uriPlaces: 0,
     taskPlaces: taskPlace.own | taskPlace.related,
     nameInHead: 'may',
     loggedAs: '',
@@ -189,7 +189,7 @@ const METHODS: Readonly<Record<TargetMethod, MethodRules>> = {
     unknownName: rpcErrors.unknownTask,
     unknownUri: rpcErrors.unknownResource,
     capability: capability.tasks,
-    uriPlaces: uriPlace.content | uriPlace.error,
+    uriPlaces: uriPlace.content,
     taskPlaces: taskPlace.related,
     nameInHead: 'may',
     loggedAs: '',
@@ -202,7 +202,7 @@ const METHODS: Readonly<Record<TargetMethod, MethodRules>> = {
     unknownName: rpcErrors.unknownTask,
     unknownUri: rpcErrors.unknownResource,
     capability: capability.tasksCancel,
-    uriPlaces: uriPlace.error,
+    uriPlaces: 0,
     taskPlaces: taskPlace.own | taskPlace.related,
     nameInHead: 'may',
     loggedAs: '',
@@ -216,7 +216,7 @@ const METHODS: Readonly<Record<TargetMethod, MethodRules>> = {
     unknownName: rpcErrors.unknownTask,
     unknownUri: rpcErrors.unknownResource,
     capability: capability.tasksExtension,
-    uriPlaces: uriPlace.error,
+    uriPlaces: 0,
     taskPlaces: taskPlace.related,
     nameInHead: 'may',
     loggedAs: '',
@@ -225,7 +225,7 @@ const METHODS: Readonly<Record<TargetMethod, MethodRules>> = {
 };
 
 /** Tasks of MCP 2026-07-28, an extension: the state of a task contains its result. */
-const EXTENSION_TASK = { capability: capability.tasksExtension, uriPlaces: uriPlace.ofTask | uriPlace.error } as const;
+const EXTENSION_TASK = { capability: capability.tasksExtension, uriPlaces: uriPlace.ofTask } as const;
 const EXTENSION_METHODS: Readonly<Partial<Record<TargetMethod, MethodRules>>> = {
   'tasks/get': { ...METHODS['tasks/get'], ...EXTENSION_TASK },
   'tasks/cancel': { ...METHODS['tasks/cancel'], ...EXTENSION_TASK },

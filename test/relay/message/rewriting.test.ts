@@ -8,8 +8,8 @@ import { callersParts } from '../../../src/relay/message/rewriting.js';
 import { limits } from '../../../src/shared/limits.js';
 import { printable } from '../../support/printable.js';
 
-const TOOL = uriPlace.content | uriPlace.error;
-const PROMPT = uriPlace.messages | uriPlace.error;
+const TOOL = uriPlace.content;
+const PROMPT = uriPlace.messages;
 const READ = uriPlace.contents | uriPlace.error;
 const ID = { bytes: Buffer.from('7'), start: 0, end: 1 };
 
@@ -86,11 +86,22 @@ t.test('URIs are rewritten at the places that MCP names, and nowhere else', asyn
       '"result":{"contents":[{"uri":"a:1","text":"{\\"uri\\":\\"a:1\\"}"},{"blob":"","uri":""}],"content":[{"type":"resource_link","uri":"a:1"}]}',
       '"result":{"contents":[{"uri":"b+a:1","text":"{\\"uri\\":\\"a:1\\"}"},{"blob":"","uri":"b+"}],"content":[{"type":"resource_link","uri":"a:1"}]}',
     ],
-    ...[TOOL, PROMPT, READ, uriPlace.error].map((places): [number, string, string] => [
+    ...[READ, uriPlace.error].map((places): [number, string, string] => [
       places,
       '"error":{"code":-32002,"message":"no","uri":"a:0","data":{"uri":"a:1","more":{"uri":"a:2"}}}',
       '"error":{"code":-32002,"message":"no","uri":"a:0","data":{"uri":"b+a:1","more":{"uri":"a:2"}}}',
     ]),
+    // Only errors about resources have a URI; and what is not one is said in words.
+    ...[TOOL, PROMPT, 0].map((places): [number, string] => [places, '"error":{"code":-32002,"data":{"uri":"a:1"}}']),
+    ...['a', '', 'no: such file', '/a:1', '1:a', 'a:'].map((uri): [number, string] => [
+      READ,
+      `"error":{"code":-32002,"message":"no","data":{"uri":"${uri}"}}`,
+    ]),
+    [
+      READ,
+      '"error":{"code":-32002,"message":"","data":{"uri":"\\u0061:1"}}',
+      '"error":{"code":-32002,"message":"","data":{"uri":"b+\\u0061:1"}}',
+    ],
     [uriPlace.error, '"result":{"contents":[{"uri":"a:1"}]}'],
   ];
   for (const [places, body, expected = body] of rows) t.equal(await rewrite(body, places), expected, body);
