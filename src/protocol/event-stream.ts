@@ -8,7 +8,6 @@ const LF = 0x0a;
 const CR = 0x0d;
 const SPACE = 0x20;
 const COLON = 0x3a;
-const UNDERSCORE = 0x5f;
 const ZERO = 0x30;
 
 /** The length of `event` and `retry`. Other field names are ignored, and may be long. */
@@ -299,26 +298,26 @@ export function encodeEventAfter(head: string, data: Buffer): Buffer {
 /** Follows the first id of a stream: the delay before a client reconnects for the rest (S09), and no data. */
 export const primingText = `retry: ${limits.streamRetryMs}\ndata: \n\n`;
 const primingRest = Buffer.from(primingText);
-const idHead = Buffer.from('id: ');
 
 /**
- * An event with an id of two numbers; the first event of a stream is preceded by one that has only an id. The heads are written byte by
- * byte, because for so few bytes a call out of JavaScript takes longer.
+ * An event with an id that ends with the event's position; the first event of a stream is preceded by one that has only an id. The heads
+ * are written byte by byte, because for so few bytes a call out of JavaScript takes longer.
+ * @param idText the line of the id up to the position, in ASCII.
  */
-export function encodeNumberedEvent(stream: number, position: number, isFirst: boolean, data: Buffer): Buffer {
+export function encodeNumberedEvent(idText: string, position: number, isFirst: boolean, data: Buffer): Buffer {
   const lines = hasLineBreak(data) ? encodeLineBreaks(data, 0) : data;
-  const primingBytes = isFirst ? idBytes(stream, 0) + primingRest.length : 0;
-  const headBytes = primingBytes + idBytes(stream, position) + eventHead.length;
+  const primingBytes = isFirst ? idBytes(idText, 0) + primingRest.length : 0;
+  const headBytes = primingBytes + idBytes(idText, position) + eventHead.length;
   const event = Buffer.allocUnsafe(headBytes + lines.length + eventEnd.length);
-  let at = isFirst ? put(event, putId(event, 0, stream, 0), primingRest) : 0;
-  at = put(event, putId(event, at, stream, position), eventHead);
+  let at = isFirst ? put(event, putId(event, 0, idText, 0), primingRest) : 0;
+  at = put(event, putId(event, at, idText, position), eventHead);
   lines.copy(event, at);
   put(event, at + lines.length, eventEnd);
   return event;
 }
 
-function idBytes(stream: number, position: number): number {
-  return idHead.length + digitsOf(stream) + digitsOf(position) + 2;
+function idBytes(idText: string, position: number): number {
+  return idText.length + digitsOf(position) + 1;
 }
 
 function digitsOf(number: number): number {
@@ -327,22 +326,17 @@ function digitsOf(number: number): number {
   return digits;
 }
 
-function putId(bytes: Buffer, from: number, stream: number, position: number): number {
-  let at = putNumber(bytes, put(bytes, from, idHead), stream);
-  bytes[at++] = UNDERSCORE;
-  at = putNumber(bytes, at, position);
-  bytes[at++] = LF;
-  return at;
-}
-
-function putNumber(bytes: Buffer, from: number, number: number): number {
-  const end = from + digitsOf(number);
-  let rest = number;
-  for (let at = end - 1; at >= from; at--) {
+function putId(bytes: Buffer, from: number, idText: string, position: number): number {
+  for (let index = 0; index < idText.length; index++) bytes[from + index] = idText.charCodeAt(index);
+  const start = from + idText.length;
+  const end = start + digitsOf(position);
+  let rest = position;
+  for (let at = end - 1; at >= start; at--) {
     bytes[at] = ZERO + (rest % 10);
     rest = Math.floor(rest / 10);
   }
-  return end;
+  bytes[end] = LF;
+  return end + 1;
 }
 
 function put(bytes: Buffer, from: number, piece: Buffer): number {

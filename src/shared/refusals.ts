@@ -49,7 +49,6 @@ export type RefusalCode =
   | 'body-too-large'
   | 'session-missing'
   | 'session-unknown'
-  | 'stream-unknown'
   | 'asker-lost'
   | 'already-initialized'
   | 'method-unknown'
@@ -187,12 +186,6 @@ export const refusals = Object.freeze({
     'mcp-session-id missing: only initialize can be sent without a session',
   ),
   sessionUnknown: rpc('session-unknown', 404, rpcCodes.refused, 'Session not found: initialize again'),
-  streamUnknown: rpc(
-    'stream-unknown',
-    404,
-    rpcCodes.refused,
-    'Stream not found: its events are no longer retained; the session is still valid',
-  ),
   askerLost: rpc(
     'asker-lost',
     400,

@@ -169,6 +169,10 @@ export const rpcErrors = Object.freeze({
     rpcCodes.refused,
     'The response came while the connection was lost, and is too large to be kept',
   ),
+  answerNotRetained: fixed(
+    rpcCodes.refused,
+    'The rest of the stream is no longer retained, nor is the response: the request was executed, or still is',
+  ),
   answerTooLargeForBatch: fixed(
     rpcCodes.refused,
     'The request was executed, but its response does not fit into the batch: send it alone',

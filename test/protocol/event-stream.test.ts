@@ -331,9 +331,12 @@ void t.test('a numbered event carries its id; before the first of a stream comes
   ] as const) {
     const data = Buffer.from('a\r\nb\u2028');
     const event = `id: ${stream}_${position}\nevent: message\ndata: a\ndata: b\u2028\n\n`;
-    t.equal(encodeNumberedEvent(stream, position, false, data).toString(), event);
-    const first = encodeNumberedEvent(stream, position, true, data).toString();
+    t.equal(encodeNumberedEvent(`id: ${stream}_`, position, false, data).toString(), event);
+    const first = encodeNumberedEvent(`id: ${stream}_`, position, true, data).toString();
     t.equal(first, `id: ${stream}_0\nretry: 1000\ndata: \n\n${event}`);
   }
-  t.equal(encodeNumberedEvent(12, 3, false, Buffer.from('{}')).toString(), 'id: 12_3\nevent: message\ndata: {}\n\n');
+  t.equal(
+    encodeNumberedEvent('id: 12_', 3, false, Buffer.from('{}')).toString(),
+    'id: 12_3\nevent: message\ndata: {}\n\n',
+  );
 });

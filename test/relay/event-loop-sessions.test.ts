@@ -11,7 +11,7 @@ import { dearestTurnMs } from '../support/turn-cost.js';
 import { until } from '../support/until.js';
 import { REQUEST_ID } from '../upstream/scripted-upstream.js';
 import { RelayScene, SESSION_ID } from './relay-scene.js';
-import { ID, KIB, StreamScene, text } from './stream-scene.js';
+import { KIB, StreamScene, text } from './stream-scene.js';
 import {
   asEvent,
   BODY_BYTES,
@@ -184,7 +184,7 @@ t.test('what was kept of a stream, and is sent again', async (t) => {
         () => said >= kept,
       );
       check(t, keepingMs);
-      streamed.stream.finish([Buffer.from('2')], ID);
+      streamed.stream.finish([Buffer.from('2')]);
       let exchange: RecordedExchange | undefined;
       const sayingMs = await dearestTurnMs(
         () => (exchange = streamed.goOn(0)),

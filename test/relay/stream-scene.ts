@@ -4,6 +4,7 @@ import type { Test } from 'tap';
 import { CallerStream, type StreamOwner } from '../../src/relay/stream/caller-stream.js';
 import { StreamKeeper } from '../../src/relay/stream/stream-keeper.js';
 import type { Account, Accounts } from '../../src/shared/accounts.js';
+import type { IdSpan } from '../../src/upstream/rpc/rpc-request.js';
 import { DeadlineWheel } from '../../src/shared/deadline-wheel.js';
 import { createAccounts } from '../support/shares.js';
 import { RecordedExchange } from '../support/recorded-exchange.js';
@@ -32,8 +33,8 @@ export class StreamScene {
     this.#deadlines.after(1_000_000, () => undefined);
   }
 
-  stream(isSlow = false): Streamed {
-    return new Streamed(this.keeper, isSlow);
+  stream(isSlow = false, id: IdSpan = ID): Streamed {
+    return new Streamed(this.keeper, isSlow, id);
   }
 
   advance(ms: number): void {
@@ -52,10 +53,10 @@ export class Streamed implements StreamOwner {
   readonly stream: CallerStream;
   readonly heard: string[] = [];
 
-  constructor(keeper: StreamKeeper | undefined, isSlow = false) {
+  constructor(keeper: StreamKeeper | undefined, isSlow = false, id: IdSpan = ID) {
     this.exchange.isSlow = isSlow;
     this.exchange.onAbort = () => this.stream.detach();
-    this.stream = new CallerStream(this, this.exchange, keeper);
+    this.stream = new CallerStream(this, this.exchange, keeper, id);
   }
 
   onDetached(): void {

@@ -232,7 +232,7 @@ await forEachDeployment(t, { spread: 'all' }, async (t, deployment) => {
       t.equal(log.events[0]?.data, '');
       t.same(log.messages, [progress(1), answerTo(id)]);
       for (const event of log.events) {
-        t.match(event.id, /^\d+_\d+$/);
+        t.match(event.id, /^\d+-[\w-]+_\d+$/);
         ids.add(event.id ?? '');
       }
     }
@@ -325,31 +325,75 @@ await forEachDeployment(t, { spread: 'all' }, async (t, deployment) => {
     },
   );
 
-  await t.test('unknown and foreign event ids are 404; garbled ones begin a new stream', async (t) => {
-    const talk = await Talk.start(t);
-    const session = await openTalk(deployment, talk);
-    const other = await openTalk(deployment, talk);
-    const begun = beginLogged(session);
-    const stream = await talk.stream();
-    await stream.event(progress(1));
-    const log = await (await begun).until(1);
-    const [number = '', position = ''] = log.lastId.split('_');
-    const unknown = [`${Number(number) + 2}_1`, `${number}_${Number(position) + 1}`, `${number}_999999`, '1_1', '0_0'];
-    for (const id of unknown) t.equal((await goOn(session, id)).status, 404, id);
-    t.equal((await goOn(other, log.lastId)).status, 404, "another session's");
-    const stranger = (await deployment.caller()).request({
-      ...{ method: 'GET', session: session.id, accept: 'text/event-stream', headers: [['last-event-id', log.lastId]] },
-    });
-    t.equal((await send(deployment.gateway.origin, stranger)).status, 404, "another subject's");
-    for (const id of ['garbled', `${number}`, `${log.lastId}x`, '-1_1', '_', '1e3_1', 'x'.repeat(5_000)]) {
-      const fresh = await goOn(session, id);
-      t.equal(fresh.status, 200, id.slice(0, 20));
-      fresh.close();
-    }
-    await stream.event(answerTo('7'));
-    t.same((await log.end()).messages, [progress(1), answerTo('7')], 'nobody was in its way');
-    for (const rest of [await (await goOn(session, log.lastId)).end()]) t.same(rest.messages, []);
-  });
+  await t.test(
+    'a living session never answers 404: a call of which nothing is kept fails, and nothing else does',
+    async (t) => {
+      const talk = await Talk.start(t);
+      const session = await openTalk(deployment, talk);
+      const begun = beginLogged(session);
+      const stream = await talk.stream();
+      await stream.event(progress(1));
+      const log = await (await begun).until(1);
+      await stream.event(answerTo('7'));
+      await log.end();
+      for (const [lastId, id] of [
+        [log.events[0]?.id?.replace(/^\d+/, '999999999999999') ?? '', '7'],
+        [`1000000001-${Buffer.from('"a\\u0062"').toString('base64url')}_12`, '"a\\u0062"'],
+      ] as const) {
+        const rest = await goOn(session, lastId);
+        t.equal(rest.status, 200, lastId);
+        const [lost = '', ...more] = (await rest.end()).messages;
+        t.same(more, []);
+        t.equal(memberText(lost, 'id'), id);
+        t.match(JSON.parse(lost), { error: { code: -32000, message: /no longer retained/ } });
+        // Official clients come again after an error.
+        t.equal((await goOn(session, rest.lastId)).status, 204, 'nothing follows');
+      }
+      t.equal((await session.list()).status, 200);
+    },
+  );
+
+  await t.test(
+    'an event id that was never issued to this client begins a new stream, and takes nothing away',
+    async (t) => {
+      const talk = await Talk.start(t);
+      const session = await openTalk(deployment, talk);
+      const other = await openTalk(deployment, talk);
+      const begun = beginLogged(session);
+      const stream = await talk.stream();
+      await stream.event(progress(1));
+      const log = await (await begun).until(1);
+      const [number = '', name = ''] = log.lastId.split(/[-_]/);
+      const ahead = `${number}-${name}_999999`;
+      const [lost = ''] = (await (await goOn(other, log.lastId)).end()).messages;
+      t.match(JSON.parse(lost), { id: 7, error: { code: -32000 } }, "another session's");
+      const stranger = (await deployment.caller()).request({
+        ...{
+          method: 'GET',
+          session: session.id,
+          accept: 'text/event-stream',
+          headers: [['last-event-id', log.lastId]],
+        },
+      });
+      t.equal((await send(deployment.gateway.origin, stranger)).status, 404, "another subject's");
+      const without = [
+        `${Number(number) + 2}_1`,
+        `${number}_999999`,
+        ahead,
+        '1_1',
+        `${number}-${name}=_1`,
+        `${number}-_1`,
+      ];
+      for (const id of [...without, 'garbled', number, `${log.lastId}x`, '-1_1', '_', '1e3_1', 'x'.repeat(5_000)]) {
+        const fresh = await goOn(session, id);
+        t.equal(fresh.status, 200, id.slice(0, 20));
+        fresh.close();
+      }
+      await stream.event(answerTo('7'));
+      t.same((await log.end()).messages, [progress(1), answerTo('7')], 'nobody was in its way');
+      for (const rest of [await (await goOn(session, log.lastId)).end()]) t.same(rest.messages, []);
+    },
+  );
 
   // A thousand times if a connection may reach any of four workers; with one worker a fault shows sooner.
   const turns = deployment.name === '4 workers, Redis' ? 1_000 : 100;

@@ -77,7 +77,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
   pauseWith(message: Buffer, meanwhile: Exchange): void {
     const exchange = this.exchange;
     exchange.onAbort = undefined;
-    if (this.#isEventDue) (this.#stream ?? this.#openStream()).finish([message], this.callersId);
+    if (this.#isEventDue) (this.#stream ?? this.#openStream()).finish([message]);
     else answer(exchange, message);
     this.#stream = undefined;
     this.goOn(meanwhile);
@@ -180,7 +180,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
 
   /** Only for a client that takes events. */
   #openStream(): CallerStream {
-    return (this.#stream = new CallerStream(this, this.exchange, this.plan.session.streamKeeper));
+    return (this.#stream = new CallerStream(this, this.exchange, this.plan.session.streamKeeper, this.callersId));
   }
 
   #say(bytes: Buffer, onLost?: () => void): void {
@@ -217,7 +217,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
   }
 
   #finishOtherwise(exchange: Exchange, parts: readonly Buffer[], status: number): void {
-    if (this.#isEventDue) (this.#stream ?? this.#openStream()).finish(parts, this.callersId);
+    if (this.#isEventDue) (this.#stream ?? this.#openStream()).finish(parts);
     else answerWithStatus(exchange, joined(parts), status);
   }
 

@@ -23,7 +23,7 @@ import type { RequestInFlight } from '../in-flight/request-in-flight.js';
 import { RequestsInFlight } from '../in-flight/requests-in-flight.js';
 import type { SessionIdentity, SessionMeans } from './session-plan.js';
 import { SessionMemory } from './session-memory.js';
-import { StreamKeeper, type EventId } from '../stream/stream-keeper.js';
+import { StreamKeeper } from '../stream/stream-keeper.js';
 import { Subscriptions } from './subscriptions.js';
 import type { TaskForm } from '../message/task-ids.js';
 import type { Unhonoured } from '../../protocol/listen-acknowledgement.js';
@@ -294,15 +294,13 @@ export class Session {
 
   /**
    * Opens the session stream for the client's GET.
-   * @param id of the last event that the client received; `undefined` when it did not say.
+   * @param position of the last event that the client received; `undefined` when it does not resume the stream.
    * @returns the bound that has no room for the stream, if any.
    */
-  tryOpenStream(exchange: Exchange, id: EventId | undefined): ShareBound | undefined {
+  tryOpenStream(exchange: Exchange, position: number | undefined): ShareBound | undefined {
     const { sessionBytes } = this.account;
     const bound = this.#unsolicited ? undefined : sessionBytes.boundAgainst(limits.sessionStreamBytesEach);
-    // Nothing is kept of a session stream in another process: its client receives what is sent from now on.
-    const isOwn = id !== undefined && id.stream === this.#streamKeeper?.sessionStreamNumber;
-    if (bound === undefined) this.#makeUnsolicited().open(exchange, isOwn ? id.position : undefined);
+    if (bound === undefined) this.#makeUnsolicited().open(exchange, position);
     return bound;
   }
 

@@ -24,6 +24,7 @@ import { EventPieces } from '../exchange/piece-source.js';
 import { Sending } from '../exchange/sending.js';
 import { LARGE_BYTES_FROM, KeptEvent, lossNotification, LOST, type Kept } from './kept-event.js';
 import { ReplayBuffer } from './replay-buffer.js';
+import { nameOfRequest, requestOfName } from './event-id.js';
 import type { StreamKeeper } from './stream-keeper.js';
 import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
 
@@ -56,21 +57,24 @@ export class CallerStream extends ListNode {
   #isPrimed = false;
   #isEnding = false;
   #isFiled = false;
-  /** The request's id as JSON, for an error in place of an answer that cannot be kept. */
-  #answerId: Buffer | undefined;
   readonly #replay: ReplayBuffer;
-  /** How the id line of each event begins. */
+  /** How the id line of each event begins: with the stream's number and the name of its request, which outlives the stream. */
   readonly #idText: string;
+  readonly #name: string;
   /** Unwritten events that were dropped, of which the client has not been told. */
   #lostCount = 0;
 
-  /** Opens the exchange's stream. The owner listens for the end of the exchange, and then calls `detach`. */
-  constructor(owner: StreamOwner, exchange: Exchange, keeper: StreamKeeper | undefined) {
+  /**
+   * Opens the exchange's stream. The owner listens for the end of the exchange, and then calls `detach`.
+   * @param id of the request that the last event answers.
+   */
+  constructor(owner: StreamOwner, exchange: Exchange, keeper: StreamKeeper | undefined, id: IdSpan) {
     super();
     this.#owner = owner;
     this.#keeper = keeper;
     this.number = keeper === undefined ? 0 : keeper.begin(this);
-    this.#idText = keeper === undefined ? '' : `id: ${this.number}_`;
+    this.#name = keeper === undefined ? '' : nameOfRequest(id);
+    this.#idText = keeper === undefined ? '' : `id: ${this.number}${this.#name}_`;
     this.#replay = new ReplayBuffer(keeper, this);
     this.#exchange = exchange;
     exchange.onDrain = () => this.#onDrain(exchange);
@@ -120,7 +124,7 @@ export class CallerStream extends ListNode {
     const event =
       this.#keeper === undefined
         ? encodeEvent(data)
-        : encodeNumberedEvent(this.number, position, !this.#isPrimed, data);
+        : encodeNumberedEvent(this.#idText, position, !this.#isPrimed, data);
     this.#isPrimed = true;
     const isDue = this.#state === 'attached';
     if (isDue) {
@@ -134,14 +138,10 @@ export class CallerStream extends ListNode {
   /**
    * Says the last event, the answer, after which the stream ends.
    * @param parts may be large.
-   * @param id of the request that it answers.
    */
-  finish(parts: readonly Buffer[], id: IdSpan): void {
+  finish(parts: readonly Buffer[]): void {
     this.#isEnding = true;
     this.#owner = undefined;
-    // A copy, because the request's memory is reused from here on.
-    const isIdKept = this.#keeper !== undefined && id.end - id.start <= limits.keptIdBytesMax;
-    if (isIdKept) this.#answerId = Buffer.from(id.bytes.subarray(id.start, id.end));
     let bytes = 0;
     for (const { length } of parts) bytes += length;
     const [only] = parts;
@@ -202,9 +202,9 @@ export class CallerStream extends ListNode {
 
   /** For `ReplayBuffer`. @returns the error that replaces an answer that cannot be kept; `undefined` without the request's id. */
   lostAnswer(position: number): string | undefined {
-    const bytes = this.#answerId;
-    if (bytes === undefined) return undefined;
-    const answer = errorMessage({ bytes, start: 0, end: bytes.length }, rpcErrors.answerTooLargeToResume);
+    const id = requestOfName(this.#name);
+    if (id === undefined) return undefined;
+    const answer = errorMessage(id, rpcErrors.answerTooLargeToResume);
     return encodeEventAfter(this.#headText(position), answer).toString('latin1');
   }
 

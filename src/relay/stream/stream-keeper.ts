@@ -10,26 +10,7 @@ import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import { ListNode } from '../../shared/list-node.js';
 import { CallerStream } from './caller-stream.js';
-
-/** An event's id as clients see it: the number of the stream in its session, and the position of the event in the stream. */
-export interface EventId {
-  readonly stream: number;
-  readonly position: number;
-}
-
-/** @returns `undefined` for a text that is no id of the gateway. */
-export function parseEventId(text: string): EventId | undefined {
-  const [, stream, position] = /^(\d{1,15})_(\d{1,15})$/.exec(text) ?? [];
-  return stream === undefined ? undefined : { stream: Number(stream), position: Number(position) };
-}
-
-/** Whether the event is of a session stream, which belongs to no call, whichever process had it. */
-export function isSessionStream({ stream }: EventId): boolean {
-  return stream >= NUMBERS_FROM && stream % 2 === 0;
-}
-
-/** Numbers begin at random, so that an id from another session, or an earlier one, hardly ever names a stream of this session. */
-const NUMBERS_FROM = 1_000_000_000;
+import { NUMBERS_FROM } from './event-id.js';
 
 /** Of the share of session bytes: kept events must not leave too little for sessions, of this client or of others. */
 const KEPT_FRACTION_MAX = 0.5;

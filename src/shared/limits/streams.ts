@@ -19,13 +19,13 @@ export const streamLimits = {
    */
   writtenBytesKept: 64 * KIB,
   /**
-   * request id that is kept with a stream, for an error in place of an answer too large to keep → a stream with a longer id cannot be
-   * resumed: 404 `stream-unknown`
+   * request id that event ids name, for an error in place of an answer that is not kept → without room for its answer, a stream with a
+   * longer id is dropped, and who comes back for it gets the session's own stream
    */
   keptIdBytesMax: KIB,
   /** streams of one session that are kept for a while after their answer was written → the oldest is dropped */
   deliveredStreamsKept: 4,
-  /** time that such a stream is kept; a client notices a broken connection sooner → resuming it is refused: 404 `stream-unknown` */
+  /** time that such a stream is kept; a client notices a broken connection sooner → its call is answered with an error instead */
   deliveredStreamsKeptMs: 60_000,
   /** interval between a session's checks for streams that were kept long enough → they are dropped */
   keptStreamsSweepMs: 5_000,

@@ -276,22 +276,27 @@ t.test('an answer also reaches a backend without sessions, but not from a record
   }
 });
 
-t.test('a GET resumes the stream of an adopted session, and learns that the stream of a call is gone', async (t) => {
-  const place = new Place();
-  const before = await place.begun(t);
-  const call = before.post('tools/call', { name: 'b-x' }, 7);
-  before.http.last
-    .head(200, 'text/event-stream')
-    .data('data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":1}}\n\n');
-  const stream = before.request({ method: 'GET' });
-  const idOf = (exchange: RecordedExchange): string => /^id: (\S+)$/m.exec(exchange.written.toString())?.[1] ?? '';
-  t.not(idOf(call), '');
-  const next = place.relay(t);
-  const again = next.request({ method: 'GET', lastEventId: idOf(stream) });
-  t.equal(again.outcome, 'streaming');
-  t.not(idOf(again), '');
-  t.equal(next.request({ method: 'GET', lastEventId: idOf(call) }).answer?.status, 404);
-});
+t.test(
+  'a GET resumes the stream of an adopted session, and learns that a call is lost of which the event id is all that is left',
+  async (t) => {
+    const place = new Place();
+    const before = await place.begun(t);
+    const call = before.post('tools/call', { name: 'b-x' }, 7);
+    before.http.last
+      .head(200, 'text/event-stream')
+      .data('data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":1}}\n\n');
+    const stream = before.request({ method: 'GET' });
+    const idOf = (exchange: RecordedExchange): string => /^id: (\S+)$/m.exec(exchange.written.toString())?.[1] ?? '';
+    t.not(idOf(call), '');
+    const next = place.relay(t);
+    const again = next.request({ method: 'GET', lastEventId: idOf(stream) });
+    t.equal(again.outcome, 'streaming');
+    t.not(idOf(again), '');
+    const lost = next.request({ method: 'GET', lastEventId: idOf(call) });
+    t.equal(lost.outcome, 'ended');
+    t.match(JSON.parse(readEvents(lost.written)[0] ?? ''), { id: 7, error: { message: /no longer retained/ } });
+  },
+);
 
 t.test('requests of one session share a look-up and are served in their order', async (t) => {
   const place = new Place();

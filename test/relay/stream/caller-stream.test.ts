@@ -2,12 +2,13 @@
 // resume is in test/spec/resumption.rows.ts.
 import { setImmediate as turn } from 'node:timers/promises';
 import t from 'tap';
-import { parseEventId, StreamKeeper } from '../../../src/relay/stream/stream-keeper.js';
+import { parseEventId } from '../../../src/relay/stream/event-id.js';
+import { StreamKeeper } from '../../../src/relay/stream/stream-keeper.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
 import { limits } from '../../../src/shared/limits.js';
 import { readEvents } from '../../support/event-stream.js';
 import { createAccounts } from '../../support/shares.js';
-import { ID, KIB, RESUMPTION_MS, Streamed, StreamScene, text } from '../stream-scene.js';
+import { KIB, RESUMPTION_MS, Streamed, StreamScene, text } from '../stream-scene.js';
 
 const LOST_ANSWER =
   '{"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"The response came while the connection was lost, and is too large to be kept"}}';
@@ -21,11 +22,31 @@ t.test('an event id names the stream and the event, and a malformed id is none',
   );
   t.equal(new Set(ids).size, 6);
   for (const id of ids) t.equal(scene.keeper.find(parseEventId(id)?.stream ?? 0)?.isResumable, true);
+  for (const id of ids) t.equal(namedIn(id), '7', 'and the request');
   t.equal(scene.keeper.find(scene.keeper.sessionStreamNumber), undefined);
   for (const garbled of ['', 'x', '1', '1_', '_1', '1_2_3', ' 1_2', '1_2\n', '-1_2', '1_1e3', `${'1'.repeat(16)}_1`]) {
     t.equal(parseEventId(garbled), undefined, garbled);
   }
 });
+
+t.test('an event id names any request id byte by byte, unless it is very long', async (t) => {
+  const scene = new StreamScene(t);
+  const ids = ['7', '7.0', '-1e3', '"7"', '"\\u0061_-+"', '"🚂"', `"${'i'.repeat(limits.keptIdBytesMax - 2)}"`];
+  for (const id of [...ids, `"${'i'.repeat(limits.keptIdBytesMax)}"`]) {
+    const bytes = Buffer.from(id);
+    const { exchange } = scene.stream(false, { bytes, start: 0, end: bytes.length }).say('1');
+    const [, eventId = ''] = /^id: (.*_1)$/m.exec(exchange.written.toString()) ?? [];
+    t.match(eventId, /^[\w-]+$/, 'fit for a header');
+    t.equal(namedIn(eventId), ids.includes(id) ? id : undefined, id.slice(0, 20));
+  }
+  const forged = ['{}', 'null', '[7]', 'true', '7 8', '', '"a', '7,"x":1'];
+  for (const id of forged) t.equal(namedIn(`1000000001-${Buffer.from(id).toString('base64url')}_1`), undefined, id);
+});
+
+function namedIn(eventId: string): string | undefined {
+  const { bytes, start, end } = parseEventId(eventId)?.request ?? {};
+  return bytes?.toString('utf8', start, end);
+}
 
 t.test('recent written events and all others are kept, and the oldest go when there is no room', async (t) => {
   const scene = new StreamScene(t, 32 * KIB);
@@ -62,12 +83,12 @@ t.test('an answer that is too large to be kept is replaced by an error, and any 
   const scene = new StreamScene(t, 256 * KIB);
   const large = scene.stream().say('1');
   large.exchange.abort();
-  large.stream.finish([Buffer.from(text(2, 300 * KIB))], ID);
+  large.stream.finish([Buffer.from(text(2, 300 * KIB))]);
   t.same(readEvents(large.goOn(0).written), ['1', LOST_ANSWER]);
   const fitting = scene.stream().say('1');
   fitting.exchange.abort();
   const parts = [Buffer.from('{"a":"'), Buffer.from('y'.repeat(200 * KIB)), Buffer.from('"}')];
-  fitting.stream.finish(parts, ID);
+  fitting.stream.finish(parts);
   const exchange = fitting.goOn(1);
   t.same(readEvents(exchange.written), [Buffer.concat(parts).toString()]);
   t.equal(exchange.outcome, 'ended');
@@ -78,7 +99,7 @@ t.test('a client whose connection breaks within a large event gets it again, who
   const streamed = scene.stream(true).say('1');
   t.ok(streamed.stream.isBlocked);
   const parts = [Buffer.from(text(2, 400 * KIB))];
-  streamed.stream.finish(parts, ID);
+  streamed.stream.finish(parts);
   streamed.exchange.drain();
   streamed.exchange.drain();
   t.ok(streamed.exchange.writtenBytes < 300 * KIB, 'a part of it is on its way');
@@ -91,11 +112,11 @@ t.test('a client whose connection breaks within a large event gets it again, who
 t.test('streams that nobody resumed go oldest first, and delivered ones go before them', async (t) => {
   const scene = new StreamScene(t, 40 * KIB);
   const delivered = scene.stream().say(text(0));
-  delivered.stream.finish([Buffer.from(text(0))], ID);
+  delivered.stream.finish([Buffer.from(text(0))]);
   const broken = Array.from({ length: 6 }, (_, number) => {
     const streamed = scene.stream().say('1');
     streamed.exchange.abort();
-    streamed.stream.finish([Buffer.from(text(number, 10 * KIB))], ID);
+    streamed.stream.finish([Buffer.from(text(number, 10 * KIB))]);
     return streamed;
   });
   const isThere = ({ stream }: Streamed): boolean => scene.keeper.find(stream.number) !== undefined;
@@ -108,7 +129,7 @@ t.test('a few delivered streams are kept for a while, and the others until their
   const scene = new StreamScene(t);
   const delivered = Array.from({ length: 10 }, () => {
     const streamed = scene.stream().say('1');
-    streamed.stream.finish([Buffer.from('2')], ID);
+    streamed.stream.finish([Buffer.from('2')]);
     t.equal(streamed.exchange.outcome, 'ended');
     return streamed;
   });
@@ -117,7 +138,7 @@ t.test('a few delivered streams are kept for a while, and the others until their
   t.same(readEvents(delivered[9]!.goOn(1).written), ['2'], 'it may not have arrived');
   const broken = scene.stream().say('1');
   broken.exchange.abort();
-  broken.stream.finish([Buffer.from('2')], ID);
+  broken.stream.finish([Buffer.from('2')]);
   scene.advance(limits.deliveredStreamsKeptMs + limits.keptStreamsSweepMs + 100);
   t.equal(delivered.filter(isThere).length, 0);
   t.ok(isThere(broken));
@@ -142,11 +163,11 @@ t.test('a delivered answer counts as such, however large it is and however long 
   const scene = new StreamScene(t, 8 * KIB * KIB);
   const large = Array.from({ length: limits.deliveredStreamsKept }, (_, number) => {
     const streamed = scene.stream().say('1');
-    streamed.stream.finish([Buffer.from(text(number, 400 * KIB))], ID);
+    streamed.stream.finish([Buffer.from(text(number, 400 * KIB))]);
     return streamed;
   });
   const slow = scene.stream(true).say('1');
-  slow.stream.finish([Buffer.from('2')], ID);
+  slow.stream.finish([Buffer.from('2')]);
   slow.exchange.drain();
   slow.exchange.drain();
   t.equal(slow.exchange.outcome, 'ended');
@@ -163,8 +184,8 @@ t.test(
   async (t) => {
     const scene = new StreamScene(t);
     const body = Buffer.from(`{"id":"${'i'.repeat(100)}"}`);
-    const streamed = scene.stream(true).say('1');
-    streamed.stream.finish([Buffer.from(text(2, 300 * KIB))], { bytes: body, start: 6, end: 108 });
+    const streamed = scene.stream(true, { bytes: body, start: 6, end: 108 }).say('1');
+    streamed.stream.finish([Buffer.from(text(2, 300 * KIB))]);
     body.fill('secret of somebody else ');
     streamed.exchange.abort();
     const [, lost = ''] = readEvents(streamed.goOn(0).written);
@@ -175,16 +196,16 @@ t.test(
 t.test('when not even that error can be kept, the stream cannot be resumed', async (t) => {
   const scene = new StreamScene(t);
   const id = { bytes: Buffer.alloc(limits.keptIdBytesMax + 1, '1'), start: 0, end: limits.keptIdBytesMax + 1 };
-  const streamed = scene.stream().say('1');
+  const streamed = scene.stream(false, id).say('1');
   streamed.exchange.abort();
-  streamed.stream.finish([Buffer.from(text(2, 300 * KIB))], id);
+  streamed.stream.finish([Buffer.from(text(2, 300 * KIB))]);
   t.equal(scene.keeper.find(streamed.stream.number), undefined);
   t.equal(scene.heldBytes, 0);
   const small = new StreamScene(t, 100);
   const others = Array.from({ length: 3 }, () => {
     const other = small.stream();
     other.exchange.abort();
-    other.stream.finish([Buffer.from(text(2, KIB))], ID);
+    other.stream.finish([Buffer.from(text(2, KIB))]);
     return other;
   });
   t.same(
@@ -210,7 +231,7 @@ t.test('kept events never take the room of sessions, and the end of a session gi
   for (const streamed of streams) streamed.say(text(1, 5 * KIB), text(2, 5 * KIB));
   t.ok(scene.heldBytes <= shareBytes / 2, `${scene.heldBytes} bytes`);
   t.ok(scene.heldBytes > shareBytes / 4);
-  for (const { stream } of streams) stream.finish([Buffer.from(text(3, 5 * KIB))], ID);
+  for (const { stream } of streams) stream.finish([Buffer.from(text(3, 5 * KIB))]);
   t.ok(scene.heldBytes <= shareBytes / 2, `${scene.heldBytes} bytes`);
   scene.keeper.end();
   t.equal(scene.heldBytes, 0);
@@ -248,7 +269,7 @@ t.test('after random breaks every event arrives once and in order', async (t) =>
         exchange = streamed.goOn(arrived);
       }
     }
-    streamed.stream.finish([Buffer.from('{"last":true}')], ID);
+    streamed.stream.finish([Buffer.from('{"last":true}')]);
     said.push('{"last":true}');
     breakOff();
     seen.push(...readEvents(streamed.goOn(arrived).written));
@@ -262,11 +283,11 @@ t.test('without event ids nothing outlives the connection', async (t) => {
   t.equal(streamed.exchange.written.toString(), 'event: message\ndata: 1\n\n');
   streamed.exchange.abort();
   streamed.say('2');
-  streamed.stream.finish([Buffer.from('3')], ID);
+  streamed.stream.finish([Buffer.from('3')]);
   t.same(streamed.heard, ['detached']);
   const slow = new Streamed(undefined, true).say('1');
   slow.say('2');
-  slow.stream.finish([Buffer.from('3')], ID);
+  slow.stream.finish([Buffer.from('3')]);
   slow.exchange.isSlow = false;
   slow.exchange.drain();
   t.same(readEvents(slow.exchange.written), ['1', '2', '3']);

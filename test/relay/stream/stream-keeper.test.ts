@@ -3,13 +3,13 @@
 import t from 'tap';
 import { limits } from '../../../src/shared/limits.js';
 import { readEvents } from '../../support/event-stream.js';
-import { ID, KIB, StreamScene, text, type Streamed } from '../stream-scene.js';
+import { KIB, StreamScene, text, type Streamed } from '../stream-scene.js';
 
 t.test('a stream knows its events once they were said, and is complete once it has its answer', async (t) => {
   const { stream } = new StreamScene(t).stream().say('1');
   t.same([stream.hasSaid(0), stream.hasSaid(1), stream.hasSaid(2)], [true, true, false]);
   t.notOk(stream.isCompleteAt(1));
-  stream.finish([Buffer.from('2')], ID);
+  stream.finish([Buffer.from('2')]);
   t.same([stream.isCompleteAt(1), stream.isCompleteAt(2)], [false, true]);
 });
 
@@ -18,7 +18,7 @@ t.test('a stream sends its opening event once', async (t) => {
   stream.prime();
   stream.prime();
   stream.say(Buffer.from('1'));
-  t.equal(exchange.written.toString().match(/^id: \d+_0\nretry: 1000\ndata: $/gm)?.length, 1);
+  t.equal(exchange.written.toString().match(/^id: \d+-Nw_0\nretry: 1000\ndata: $/gm)?.length, 1);
 });
 
 t.test('the owner hears of connections that break and come back, and that there is room again', async (t) => {
@@ -90,7 +90,7 @@ t.test('an answer takes the room of older ones, never its own; an event that is 
   const answered = Array.from({ length: 5 }, (_, number) => {
     const streamed = scene.stream();
     streamed.exchange.abort();
-    streamed.stream.finish([Buffer.from(text(number, 10 * KIB))], ID);
+    streamed.stream.finish([Buffer.from(text(number, 10 * KIB))]);
     return streamed;
   });
   t.same(answered.map(isThere), [false, false, true, true, true]);
@@ -104,10 +104,10 @@ t.test('an answer takes the room of older ones, never its own; an event that is 
 t.test('a slow connection that breaks after its answer makes other streams go', async (t) => {
   const scene = new StreamScene(t, 16 * KIB);
   const slow = scene.stream(true).say('1');
-  slow.stream.finish([Buffer.from(text(2, 10 * KIB))], ID);
+  slow.stream.finish([Buffer.from(text(2, 10 * KIB))]);
   const other = scene.stream();
   other.exchange.abort();
-  other.stream.finish([Buffer.from(text(0, 10 * KIB))], ID);
+  other.stream.finish([Buffer.from(text(0, 10 * KIB))]);
   slow.exchange.abort();
   t.equal(scene.keeper.find(other.stream.number), undefined);
   t.equal(scene.keeper.find(slow.stream.number), slow.stream);
@@ -118,7 +118,7 @@ t.test('an answer that is fetched repeatedly counts once', async (t) => {
   const scene = new StreamScene(t);
   const delivered = Array.from({ length: limits.deliveredStreamsKept }, () => {
     const streamed = scene.stream().say('1');
-    streamed.stream.finish([Buffer.from('2')], ID);
+    streamed.stream.finish([Buffer.from('2')]);
     return streamed;
   });
   for (let count = 0; count < 10; count += 1) t.same(readEvents(delivered[3]!.goOn(1).written), ['2']);
@@ -131,7 +131,7 @@ t.test('expired streams are removed again after there were none for a time', asy
     scene
       .stream()
       .say('1')
-      .stream.finish([Buffer.from('2')], ID);
+      .stream.finish([Buffer.from('2')]);
     t.ok(scene.heldBytes > 0);
     for (let ms = 0; ms < 2 * limits.deliveredStreamsKeptMs; ms += 10_000) scene.advance(10_000);
     t.equal(scene.heldBytes, 0, `round ${round}`);
@@ -144,7 +144,7 @@ t.test('after the end of the session nothing is kept, and nothing counts', async
   scene.keeper.end();
   t.equal(scene.heldBytes, 0);
   const late = scene.stream().say('1');
-  late.stream.finish([Buffer.from('2')], ID);
+  late.stream.finish([Buffer.from('2')]);
   t.same(readEvents(late.exchange.written), ['1', '2']);
   t.equal(scene.keeper.find(late.stream.number), undefined);
   t.equal(scene.heldBytes, 0);
