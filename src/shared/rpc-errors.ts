@@ -73,6 +73,8 @@ export const rpcErrors = Object.freeze({
   ),
   cursorInvalid: fixed(rpcCodes.invalidParams, 'Invalid cursor'),
   argumentNotAccepted: (name: string) => error(rpcCodes.invalidParams, `Argument not accepted: ${name}`),
+  /** Of a tool with arguments that the config fixes or hides, or that its backend requires as headers. */
+  tooManyArguments: fixed(rpcCodes.invalidParams, 'Too many arguments to examine: send fewer'),
   argumentsInvalid: (method: string) =>
     error(rpcCodes.invalidParams, `Invalid arguments of ${method}: they must be given once, as an object`),
   contextInvalid: (method: string) =>
@@ -101,10 +103,6 @@ export const rpcErrors = Object.freeze({
   argumentsTooLong: fixed(
     rpcCodes.invalidParams,
     'Arguments too long: the tool requires them as headers, which have a length limit',
-  ),
-  tooManyArguments: fixed(
-    rpcCodes.invalidParams,
-    'Too many arguments to find those that the tool requires as headers: send fewer',
   ),
   toolTooLarge: fixed(
     rpcCodes.invalidParams,

@@ -21,6 +21,8 @@ export interface CuratedItem {
   readonly entry: CuratedEntry;
   /** The arguments that callers neither see nor give, normalized with `folded`. */
   readonly closedArguments: ReadonlySet<string>;
+  /** The length of the longest of them: normalizing shortens no name. */
+  readonly closedCharsMax: number;
   /** The members added to the arguments, as `"v":7,"w":8`; `''` for none. */
   readonly fixedMembers: string;
 }
@@ -111,9 +113,11 @@ export function folded(name: string): string {
 
 function curatedItem(entry: CuratedEntry): CuratedItem {
   const { hiddenArguments, fixedArguments } = entry;
+  const closed = [...hiddenArguments, ...fixedArguments.map(([name]) => name)].map(folded);
   return {
     entry,
-    closedArguments: new Set([...hiddenArguments, ...fixedArguments.map(([name]) => name)].map(folded)),
+    closedArguments: new Set(closed),
+    closedCharsMax: closed.reduce((charsMax, { length }) => Math.max(charsMax, length), 0),
     fixedMembers: fixedArguments.map(([name, value]) => `${JSON.stringify(name)}:${value}`).join(),
   };
 }

@@ -28,7 +28,7 @@ const CHUNK_BYTES = 256 * 1024;
 const WORKERS = 2;
 
 /** The first letter of the parameters' names; the most keys of arguments that are recorded, less 20 for the nodes around them. */
-const SAID = { prefix: 'q', keys: limits.mirroredNodesMax - 20 };
+const SAID = { prefix: 'q', keys: limits.argumentsExaminedMax - 20 };
 /** A tool with as many mirrored parameters as a call may have, each nested as deeply as allowed. */
 const MIRRORED = {
   name: 'said',

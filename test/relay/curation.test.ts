@@ -215,6 +215,30 @@ t.test('a large call is treated like a small one, and little of it is copied', a
   }
 });
 
+t.test('as many names of arguments are compared as there is time for; longer ones need no comparison', async (t) => {
+  const backends = { b: { tools: { x: { fixed_arguments: { v: 7 }, hidden_arguments: ['path'] } } } };
+  const call = (names: readonly string[]): string => {
+    const args = names.map((name) => `"${name}":0`).join();
+    return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"b-x","arguments":{${args}}}}`;
+  };
+  const outcome = async (names: readonly string[]): Promise<string> => {
+    const target = await largeTarget(backends, call(names), 'tools/call');
+    return 'error' in target ? target.error.message : 'sent';
+  };
+  const names = (count: number, length: number): string[] =>
+    Array.from({ length: count }, (_, number) => number.toString(36).padStart(length, '_'));
+  const most = limits.argumentsExaminedMax;
+  t.equal(await outcome(names(most, 24)), 'sent');
+  t.equal(await outcome(names(most + 1, 24)), 'Too many arguments to examine: send fewer');
+  t.equal(await outcome(names(3 * most, 25)), 'sent', 'no spelling of `path` is as long');
+  t.equal(await outcome([...names(3 * most, 25), '\\u0070\\u0041\\u0074\\u0048']), 'Argument not accepted: pAtH');
+  const complete = (name: string): string =>
+    `{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{"ref":{"type":"ref/prompt","name":"b-p"},"argument":{"name":"${name}","value":""}}}`;
+  const prompts = { b: { prompts: { p: { hidden_arguments: ['path'] } } } };
+  t.equal(sent(prompts, complete('\\u0050ath'), 'completion/complete'), 'Argument not accepted: Path');
+  t.match(sent(prompts, complete('y'.repeat(25)), 'completion/complete'), /"name":"y{25}"/);
+});
+
 t.test('a listed tool keeps every byte that the config does not change', async (t) => {
   const echo = {
     name: 'say',

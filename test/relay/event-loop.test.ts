@@ -17,6 +17,7 @@ import {
   members,
   MIB,
   open,
+  type SessionSetup,
   SLOW_BULK_BYTES,
   ThrownAway,
 } from './turn-scene.js';
@@ -68,6 +69,33 @@ t.test('a message of a caller', async (t) => {
     await t.test(what, async (t) => {
       const scene = open(t);
       const exchange = new ThrownAway({ body });
+      const sentCount = scene.http.calls.length;
+      const dearestMs = await dearestTurnMs(
+        () => handle(scene, exchange),
+        () => exchange.isOver || scene.http.calls.length > sentCount,
+      );
+      check(t, dearestMs);
+    });
+  }
+});
+
+t.test('a call of a tool with an argument that the config fixes', async (t) => {
+  const backend = { tools: { x: { fixed_arguments: { value: 7 } } } } as unknown as NonNullable<
+    SessionSetup['backend']
+  >;
+  const bytes = BODY_BYTES - 300;
+  const messages = {
+    ...Object.fromEntries(Object.entries(bulks).map(([what, bulk]) => [what, `{"x":${bulk(bytes)}}`])),
+    'names like it': `{${members('valuE', bytes)}"y":0}`,
+    'names like it, with escapes': `{${members('\\u0076alux', bytes)}"y":0}`,
+    'names that are longer': `{${members('v'.repeat(40), bytes)}"y":0}`,
+    'a name as long as the message': `{"${'\\u0076'.repeat(bytes / 6)}":0}`,
+    'a name of letters that change': `{"${'ß'.repeat(bytes / 2)}":0}`,
+  };
+  for (const [what, args] of Object.entries(messages)) {
+    await t.test(what, async (t) => {
+      const scene = open(t, { backend });
+      const exchange = new ThrownAway({ body: callBody(args) });
       const sentCount = scene.http.calls.length;
       const dearestMs = await dearestTurnMs(
         () => handle(scene, exchange),

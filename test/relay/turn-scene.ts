@@ -66,14 +66,16 @@ export interface SessionSetup {
   /** What the client declares. */
   readonly capabilities?: object;
   readonly version?: string;
+  /** More of the backend's config. */
+  readonly backend?: Parameters<typeof virtualHostOf>[0][string];
 }
 
 /** A session with one backend. */
 export function open(t: Test, setup: SessionSetup = {}): RelayScene {
-  const { offers = { tools: {} }, capabilities = {}, version = '2025-11-25' } = setup;
+  const { offers = { tools: {} }, capabilities = {}, version = '2025-11-25', backend = {} } = setup;
   const result = { protocolVersion: '2025-11-25', capabilities: offers };
   const answer = JSON.stringify({ jsonrpc: '2.0', id: REQUEST_ID, result });
-  return new RelayScene(t, virtualHostOf({ b: {} })).open(capabilities, answer, version);
+  return new RelayScene(t, virtualHostOf({ b: backend })).open(capabilities, answer, version);
 }
 
 export function handle(scene: RelayScene, exchange: RecordedExchange): void {

@@ -1,6 +1,6 @@
 // The arguments of a tool or prompt for which the config fixes or hides some: the fixed ones are inserted into the request's bytes,
 // and a request that gives a fixed or hidden argument itself, in any letter case, is refused. Warm path: only for such items.
-import { ABSENT, AMBIGUOUS, findMember, stringValue } from '../../protocol/json-member.js';
+import { ABSENT, AMBIGUOUS, ESCAPE_BYTES_MAX, findMember, stringValue } from '../../protocol/json-member.js';
 import type { ClientMessage } from '../../protocol/json-rpc.js';
 import { JsonScanner, jsonKind } from '../../protocol/json-scanner.js';
 import { limits } from '../../shared/limits.js';
@@ -42,16 +42,17 @@ function givenArguments(
   values: number,
   nameAt: number,
   method: string,
-  { closedArguments, fixedMembers }: CuratedItem,
+  item: CuratedItem,
 ): Edit | RpcError | undefined {
+  const { fixedMembers } = item;
   if (values === AMBIGUOUS) return rpcErrors.argumentsInvalid(method);
   if (tape.kind(values) === jsonKind.null) {
     const [start, end] = [tape.start(values), tape.end(values)];
     return fixedMembers === '' ? undefined : { start, end, putIn: Buffer.from(`{${fixedMembers}}`) };
   }
   if (tape.kind(values) !== jsonKind.object) return rpcErrors.argumentsInvalid(method);
-  const given = givenArgument(tape, bytes, values, closedArguments);
-  if (given !== undefined) return rpcErrors.argumentNotAccepted(given);
+  const refusal = refusalOfGiven(tape, bytes, values, item);
+  if (refusal !== undefined) return refusal;
   return fixedMembers === '' ? undefined : membersPutIn(tape, values, nameAt, fixedMembers);
 }
 
@@ -64,20 +65,17 @@ function membersPutIn(tape: JsonScanner, object: number, nameAt: number, members
 }
 
 /** Refuses the completion of a fixed or hidden argument. */
-function closedCompletion(
-  tape: JsonScanner,
-  body: Buffer,
-  params: number,
-  { closedArguments }: CuratedItem,
-): RpcError | undefined {
+function closedCompletion(tape: JsonScanner, body: Buffer, params: number, item: CuratedItem): RpcError | undefined {
   const argument = findMember(tape, body, params, 'argument');
   if (argument === AMBIGUOUS) return rpcErrors.argumentsInvalid('completion/complete');
   if (argument === ABSENT || tape.kind(argument) !== jsonKind.object) return undefined;
   const name = findMember(tape, body, argument, 'name');
   if (name === AMBIGUOUS) return rpcErrors.argumentsInvalid('completion/complete');
   if (name === ABSENT || tape.kind(name) !== jsonKind.string) return undefined;
-  const text = stringValue(body, tape.start(name), tape.end(name));
-  return closedArguments.has(folded(text)) ? rpcErrors.argumentNotAccepted(text) : undefined;
+  const [start, end] = [tape.start(name), tape.end(name)];
+  if (isLongerThanClosed(start, end, item)) return undefined;
+  const text = stringValue(body, start, end);
+  return item.closedArguments.has(folded(text)) ? rpcErrors.argumentNotAccepted(text) : undefined;
 }
 
 /** Curates the other arguments that the client gives as a completion's context. They are deeper than messages are scanned. */
@@ -112,16 +110,21 @@ export function tapeOf(body: Buffer, { tape }: ClientMessage): JsonScanner | und
   return body.length <= limits.readAtOnceBytesMax && ownTape.scan(body, ARGUMENT_DEPTH) ? ownTape : undefined;
 }
 
-function givenArgument(
-  tape: JsonScanner,
-  body: Buffer,
-  object: number,
-  closed: ReadonlySet<string>,
-): string | undefined {
+/** Why the members are refused. Each name that may be a closed one is decoded, in one turn of the event loop: their number is bounded. */
+function refusalOfGiven(tape: JsonScanner, body: Buffer, object: number, item: CuratedItem): RpcError | undefined {
   const past = tape.next(object);
+  let examinedCount = 0;
   for (let node = object + 1; node < past; node = tape.next(node)) {
-    const name = stringValue(body, tape.keyStart(node) - 1, tape.keyEnd(node) + 1);
-    if (closed.has(folded(name))) return name;
+    const [start, end] = [tape.keyStart(node) - 1, tape.keyEnd(node) + 1];
+    if (isLongerThanClosed(start, end, item)) continue;
+    examinedCount += 1;
+    if (examinedCount > limits.argumentsExaminedMax) return rpcErrors.tooManyArguments;
+    const name = stringValue(body, start, end);
+    if (item.closedArguments.has(folded(name))) return rpcErrors.argumentNotAccepted(name);
   }
   return undefined;
+}
+
+function isLongerThanClosed(start: number, end: number, { closedCharsMax }: CuratedItem): boolean {
+  return end - start - 2 > ESCAPE_BYTES_MAX * closedCharsMax;
 }

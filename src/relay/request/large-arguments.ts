@@ -75,7 +75,7 @@ class PartedText {
 
 /** Records only the nodes that lead to the parameters, and not the members of other arguments. */
 class PathFilter implements NodeFilter {
-  readonly nodesMax = limits.mirroredNodesMax;
+  readonly nodesMax = limits.argumentsExaminedMax;
   readonly #paths: MirroredPaths;
   readonly #keyText: KeyText;
   #isRoot = true;

@@ -33,10 +33,10 @@ export const messageLimits = {
   /** recorded values of a large answer on the way to resource URIs: content blocks and their members → fault `answer-invalid` */
   uriNodesMax: 32_768,
   /**
-   * recorded values of a large call whose headers repeat arguments: members of `arguments`, and of the objects that contain them → the call
-   * fails with -32602, which says so
+   * names of arguments that are compared with those that the config fixes or hides, and recorded values of a large call whose headers repeat
+   * arguments: members of `arguments`, and of the objects that contain them → the call fails with -32602, which says so
    */
-  mirroredNodesMax: 16_384,
+  argumentsExaminedMax: 16_384,
   /**
    * characters of a number in an argument that a header repeats; never cut short, because the first digits alone would be another number →
    * the call fails with -32602, which says that the arguments are too long

@@ -258,7 +258,7 @@ t.test('calls that are too large to be read at once get headers as well, for cli
   });
   t.match((await caller.call('b-route', { region: PAD.repeat(4) })).error, { code: -32_602, message: /too long/ });
   const many = Object.fromEntries(
-    Array.from({ length: limits.mirroredNodesMax }, (_, at) => [`a${at}`, 'x'.repeat(9)]),
+    Array.from({ length: limits.argumentsExaminedMax }, (_, at) => [`a${at}`, 'x'.repeat(9)]),
   );
   t.match((await caller.call('b-route', many)).error, { code: -32_602, message: /Too many arguments/ });
   const called = backend.calls.length;
