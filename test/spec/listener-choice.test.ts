@@ -69,6 +69,10 @@ await t.test(
       connection.close();
     }
     t.equal((await send(gateway.origin, { method: 'GET', path: '/nowhere', headers: [] })).status, 404);
+    for (const end of ['', '/']) {
+      const path = `${gateway.path(caller.virtualHostId)}${end}`;
+      t.equal((await send(gateway.origin, { method: 'GET', path, headers: [] })).status, 401, path);
+    }
 
     gateway.signal('SIGTERM');
     t.same(await gateway.exit, { code: 0, signal: null });

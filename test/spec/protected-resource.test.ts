@@ -3,6 +3,7 @@ import {
   discoverOAuthProtectedResourceMetadata,
   extractWWWAuthenticateParams,
 } from '@modelcontextprotocol/sdk/client/auth.js';
+import { checkResourceAllowed } from '@modelcontextprotocol/sdk/shared/auth-utils.js';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { startControlPlane } from '../support/control-plane.js';
@@ -23,7 +24,11 @@ async function checkDiscovery(t: Test, url: string): Promise<void> {
     t.equal(error, undefined, 'there was no token to be wrong');
     const found = await discoverOAuthProtectedResourceMetadata(url, { resourceMetadataUrl: resourceMetadataUrl ?? '' });
     t.strictSame(found.authorization_servers, [IDP]);
-    t.equal(found.resource, url);
+    t.equal(found.resource, url.replace(/\/$/, ''));
+    t.ok(
+      checkResourceAllowed({ requestedResource: url, configuredResource: found.resource }),
+      'clients take it for theirs',
+    );
     t.strictSame(await discoverOAuthProtectedResourceMetadata(url), found, 'or without a word, at the same place');
   }
   const invalid = await fetch(url, { headers: { authorization: 'Bearer x.y.z' } });
@@ -51,6 +56,7 @@ t.test('the dataplane', async (t) => {
   const storeOptions = { kind: 'embedded', path: join(createScratchDirectory(t), 'store') } as const;
   const gateway = await startGateway(t, { storeOptions, keyOptions: verifyWith(createKeyPair(t)), options });
   await checkDiscovery(t, gateway.url('a b"c'));
+  await checkDiscovery(t, `${gateway.url('v')}/`);
   const other = await send(gateway.origin, { method: 'PATCH', path: gateway.path('v'), headers: [] });
   t.equal(other.status, 401);
   t.match(other.header('www-authenticate'), /resource_metadata="http/);
@@ -59,7 +65,7 @@ t.test('the dataplane', async (t) => {
 
 t.test('the control plane', async (t) => {
   const controlPlane = await startControlPlane(t, { options });
-  await checkDiscovery(t, `${controlPlane.origin}/mcp`);
+  for (const end of ['', '/']) await checkDiscovery(t, `${controlPlane.origin}/mcp${end}`);
   await checkDiscovery(t, `${controlPlane.origin}/servers/some-composition/mcp`);
   const refused = await fetch(`${controlPlane.origin}/servers`);
   t.match(refused.headers.get('www-authenticate'), /resource_metadata="[^"]*\/oauth-protected-resource"$/);

@@ -136,11 +136,11 @@ function isMetadata({ url }: FastifyRequest): boolean {
   return url.startsWith(METADATA_PATH);
 }
 
-/** Path of the MCP endpoint that the request is about, as the caller wrote it; `''` for the whole program. */
+/** Path of the MCP endpoint that the request is about, as the caller wrote it but for a slash at its end; `''` for the whole program. */
 function resourcePath({ url }: FastifyRequest): string {
   const [path = ''] = url.split('?', 1);
   const resource = path.startsWith(METADATA_PATH) ? path.slice(METADATA_PATH.length) : path;
-  return /^(?:\/servers\/[^/]+)?\/mcp$/.test(resource) ? resource : '';
+  return /^((?:\/servers\/[^/]+)?\/mcp)\/?$/.exec(resource)?.[1] ?? '';
 }
 
 export function isPreflight({ method, headers }: FastifyRequest): boolean {

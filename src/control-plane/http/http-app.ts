@@ -90,7 +90,7 @@ export async function createHttpApp(parts: HttpAppParts): Promise<HttpApp> {
     requestTimeout: limits.requestReceiveMsMax,
     http: { maxHeaderSize: limits.requestHeaderBytesMax },
     genReqId: ({ headers }) => parts.requestIds.of(singleText(headers['x-request-id'])),
-    routerOptions: { maxParamLength: limits.pathParameterCharsMax },
+    routerOptions: { maxParamLength: limits.pathParameterCharsMax, ignoreTrailingSlash: true },
     // Requests whose path cannot be decoded skip every hook and come here.
     frameworkErrors: (error, request, reply) => {
       setSecurityHeaders(reply);

@@ -157,9 +157,7 @@ export class Edge {
   #route(router: HttpRouter, isTls: boolean): void {
     const { pathPrefix } = this.#options;
     const onMcp = (res: HttpResponse, req: HttpRequest): void => this.#onMcp(res, req, isTls);
-    router.any(`${pathPrefix}/servers/:virtualHostId/mcp`, onMcp);
-    // People paste URLs with a slash at the end; a client that is refused then tries an older transport.
-    router.any(`${pathPrefix}/servers/:virtualHostId/mcp/`, onMcp);
+    for (const path of this.#mcpPaths) router.any(path, onMcp);
     for (const prefix of new Set([pathPrefix, ''])) {
       router.get(`${prefix}/health`, (res) => this.#onHealth(res, false));
       router.head(`${prefix}/health`, (res) => this.#onHealth(res, true));
@@ -181,10 +179,16 @@ export class Edge {
     });
   }
 
+  /** People paste URLs with a slash at the end; a client that is refused then tries an older transport. */
+  get #mcpPaths(): readonly string[] {
+    const path = `${this.#options.pathPrefix}/servers/:virtualHostId/mcp`;
+    return [path, `${path}/`];
+  }
+
   #routeMetadata(router: HttpRouter, isTls: boolean): void {
     const onMetadata = (res: HttpResponse, req: HttpRequest): void =>
       this.#handler.onMetadata(this.#exchangeOfAny(res, req, isTls), req.getMethod() === 'options');
-    for (const path of ['', `${this.#options.pathPrefix}/servers/:virtualHostId/mcp`]) {
+    for (const path of ['', ...this.#mcpPaths]) {
       const pattern = `${METADATA_PATH}${path}`;
       router.get(pattern, onMetadata).head(pattern, onMetadata).options(pattern, onMetadata);
     }

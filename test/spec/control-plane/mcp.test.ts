@@ -48,6 +48,16 @@ await forEachStore(t, {}, async (t, controlPlane) => {
       names.filter((tool) => tool.startsWith(name)),
       [`${name}-echo`, `${name}-other`],
     );
+    const body = '{"jsonrpc":"2.0","id":1,"method":"tools/list"}';
+    const headers = { authorization: `Bearer ${caller.token}`, ...Object.fromEntries(jsonHeaders) };
+    const withSlash = await fetch(`${controlPlane.origin}/mcp/`, { method: 'POST', headers, body });
+    t.equal(
+      await withSlash.text(),
+      (await rpc(caller, '/mcp', 'tools/list')).text,
+      'a slash at the end changes nothing',
+    );
+    const noParams = await rpc(caller, '/mcp', 'tools/list', null);
+    t.equal(noParams.status, 200, 'and `null` params are none');
     const called = await rpc(caller, '/mcp', 'tools/call', { name: `${name}-echo`, arguments: { a: [1] } });
     t.equal(called.status, 200);
     t.match(called.json(), { id: 1, result: { structuredContent: { a: [1] } } });
