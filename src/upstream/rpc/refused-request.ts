@@ -70,7 +70,14 @@ function plainTextIn(body: Buffer): string {
 
 /** What servers say that have no such session, as after a restart: the SDKs' words, and those of servers modelled on them. */
 const NO_SESSION =
-  /\b(?:no|not|un\w+|in\w*valid|missing|expired|bad|stale)\b[\w "':-]{0,40}\bsession|\bsession\b[\w "':-]{0,60}\b(?:not|no longer|unknown|invalid|expired|missing|required|terminated|closed|ended|lost)\b|\bnot initialized\b/i;
+  /\b(?:no|unknown|invalid|expired|stale)(?: (?:or|valid|active|such|open|existing|known|mcp|expired|invalid))* session\b|\bsession\b(?: id)?(?: [\w"':-]{1,64})? (?:(?:is|was|has|has been|does|could) )?(?:not|no longer|unknown|invalid|expired|terminated|closed|ended|lost)\b|\bnot initialized\b/i;
+/** Codes of JSON-RPC that are about a message, and not about the session in which it came. */
+const ABOUT_MESSAGE: ReadonlySet<unknown> = new Set([
+  rpcCodes.parseError,
+  rpcCodes.methodNotFound,
+  rpcCodes.invalidParams,
+  rpcCodes.internalError,
+]);
 /** The SDKs' code for an unknown session, which other servers use for other errors. */
 const SESSION_NOT_FOUND = -32001;
 
@@ -95,7 +102,8 @@ function isSessionRefused(
   if (error !== undefined && saysNoSession(refused, body, error)) return true;
   if (status !== 400 && (status !== 401 || hasCredentials)) return false;
   if (error === undefined) return NO_SESSION.test(body.toString());
-  return error.idStart === -1 && NO_SESSION.test(readSaidError(body.subarray(error.bodyStart, error.bodyEnd)).message);
+  const { code, message } = saidIn(body, error);
+  return error.idStart === -1 && !ABOUT_MESSAGE.has(code) && NO_SESSION.test(message);
 }
 
 /** Statuses of requests that were not carried out: nothing at that path accepts them, or they were not understood. */

@@ -357,6 +357,9 @@ t.test('refused: the session is lost when the backend says so, in an error that 
   const kept: [string, string, number, boolean][] = [
     ['of something else', lost.replace('Session', 'Request'), 400, true],
     ['that only has the word', lost.replace(/Bad.*provided/, 'session_type must be a string'), 400, true],
+    ['about params', lost.replace('-32000', '-32602').replace(/Bad.*provided/, 'Unknown session'), 400, true],
+    ['about a param', lost.replace(/Bad.*provided/, 'no room left at the session of Tuesday'), 400, true],
+    ['about another param', lost.replace(/Bad.*provided/, 'session is required'), 400, true],
     ['with another status', lost, 403, true],
     ['without a session', lost, 400, false],
     ['a page about other things', 'Sessions are held on Tuesdays', 400, true],
