@@ -60,7 +60,7 @@ export const listLimits = {
   cursorBytesMax: 64 * KIB,
   /** tools that a log line names as unreachable → further ones are not named */
   unreachableToolsLoggedMax: 100,
-  /** pages of one list of a backend; some lists never end → fault `answer-invalid` */
+  /** pages of one list of a backend; some lists never end → what was read is listed, with fault `list-cut` */
   listPagesMax: 1_000,
   /**
    * bytes of one backend's pages, and of all pages of a list, that are parsed and merged on the event loop → the list thread does it
