@@ -98,7 +98,8 @@ t.test('a question of a backend is answered exactly once, whichever worker gets 
 
   const asked = await call(caller, 1);
   const forged = await call(caller, 2, {
-    requestState: `${asked.result?.requestState?.slice(0, -1) ?? ''}A`,
+    // The first bits of the last character count, whatever the length.
+    requestState: asked.result?.requestState?.replace(/.$/, (last) => (/[A-P]/.test(last) ? 'Q' : 'A')),
     inputResponses: {},
   });
   t.match(forged, { id: 2, error: { code: -32602 } });
