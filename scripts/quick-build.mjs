@@ -28,7 +28,7 @@ export function buildNewer(root, folders, output) {
     .filter((folder) => existsSync(join(root, folder)))
     .flatMap((folder) =>
       readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-        .filter((file) => /(?<!\.d)\.ts$/.test(file))
+        .filter((file) => /(?<!\.d)\.ts$/.test(file) && !/\bnode_modules\b/.test(file))
         .map((file) => join(folder, file)),
     );
   const newer = sources.filter((source) => isNewer(join(root, source), join(root, output, jsOf(source))));

@@ -1,6 +1,7 @@
 // A program on an SDK in another language, which takes orders and reports results as lines of JSON.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
+import { killWithProcess } from '../../support/leftovers.js';
 
 /** What a program reports: the outcome of an order (`id`, with `text`, or with `why` it failed), or an event. */
 export interface Told {
@@ -33,13 +34,15 @@ const WORDS_MAX = 2_000;
 
 export class ForeignProgram {
   readonly #process: ChildProcess;
+  readonly #orderMsMax: number;
   readonly #waiting = new Map<number, Waiting>();
   readonly #onEvent: (told: Told) => void;
   #started: Waiting | undefined;
   #lastId = 0;
   #complaints = '';
 
-  private constructor(process: ChildProcess, onEvent: (told: Told) => void) {
+  private constructor(process: ChildProcess, orderMsMax: number, onEvent: (told: Told) => void) {
+    this.#orderMsMax = orderMsMax;
     this.#process = process;
     this.#onEvent = onEvent;
     process.stderr?.on('data', (words) => (this.#complaints = `${this.#complaints}${words}`.slice(-WORDS_MAX)));
@@ -52,13 +55,15 @@ export class ForeignProgram {
   /** @returns the program and its first event, which says that it is ready; rejects when it fails to start. */
   static async start(
     [command = '', ...words]: readonly string[],
-    onEvent: (told: Told) => void,
+    onEvent: (told: Told) => void = () => undefined,
+    orderMsMax = CALL_MS_MAX,
   ): Promise<readonly [ForeignProgram, Told]> {
     // Otherwise Python would write compiled files beside its sources.
     const env = { ...process.env, PYTHONDONTWRITEBYTECODE: '1' };
     const child = spawn(command, words, { stdio: ['pipe', 'pipe', 'pipe'], env });
+    killWithProcess(child);
     let first: Told | undefined;
-    const program = new ForeignProgram(child, (told) => {
+    const program = new ForeignProgram(child, orderMsMax, (told) => {
       if (first === undefined) {
         first = told;
         program.#started?.resolve('');
@@ -73,7 +78,7 @@ export class ForeignProgram {
   async tell(order: Order, onId?: (id: number) => void): Promise<string> {
     const id = ++this.#lastId;
     try {
-      return await this.#within(CALL_MS_MAX, (waiting) => {
+      return await this.#within(this.#orderMsMax, (waiting) => {
         this.#waiting.set(id, waiting);
         this.#write({ id, ...order });
         onId?.(id);

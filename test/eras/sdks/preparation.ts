@@ -25,7 +25,8 @@ const OUTPUT_BYTES_MAX = 64 * 1_024 * 1_024;
 /** @param directory where the programs are kept; rejects when Python, Go or one of their packages is not available. */
 export async function prepareSdks(directory: string): Promise<SdkPrograms> {
   mkdirSync(directory, { recursive: true });
-  const pythons = { 'Python 1': await environment(directory, '1'), 'Python 2': await environment(directory, '2') };
+  const [one, two] = [await sdkEnvironment(directory, '1'), await sdkEnvironment(directory, '2')];
+  const pythons = { 'Python 1': one, 'Python 2': two };
   const binary = await goProgram(directory);
   const commandOf = (sdk: string, role: 'client' | 'backend'): readonly string[] => {
     const python = Object.entries(pythons).find(([name]) => name === sdk)?.[1];
@@ -34,7 +35,7 @@ export async function prepareSdks(directory: string): Promise<SdkPrograms> {
   return {
     clientOf: (sdk) => commandOf(sdk, 'client'),
     backendOf: (sdk) => commandOf(sdk, 'backend'),
-    versions: [...versionsOfOwn(), ...versionsOfOthers()],
+    versions: versionsOfAll(),
   };
 }
 
@@ -43,6 +44,11 @@ export function versionsOfOthers(): readonly string[] {
   const python = ['1', '2'].map((major) => readFileSync(join(PYTHON, requirementsOf(major)), 'utf8').split('==')[1]);
   const go = /go-sdk v(\S+)/.exec(readFileSync(join(GO, 'go.mod'), 'utf8'))?.[1];
   return [...python.map((version) => `Python ${version?.trim()}`), `Go ${go}`];
+}
+
+/** With those of the project's own. */
+export function versionsOfAll(): readonly string[] {
+  return [...versionsOfOwn(), ...versionsOfOthers()];
 }
 
 function versionsOfOwn(): readonly string[] {
@@ -56,12 +62,14 @@ function requirementsOf(major: string): string {
   return `requirements-${major}.txt`;
 }
 
-/** @returns the interpreter of a virtual environment with this version of the SDK. */
-async function environment(directory: string, major: string): Promise<string> {
-  const place = join(directory, `python-${major}`);
+async function sdkEnvironment(directory: string, major: string): Promise<string> {
+  return pythonEnvironment(join(directory, `python-${major}`), join(PYTHON, requirementsOf(major)));
+}
+
+/** @returns the interpreter of a virtual environment at this place with what the file names. */
+export async function pythonEnvironment(place: string, requirements: string): Promise<string> {
   const interpreter = join(place, 'bin', 'python');
-  const requirements = join(PYTHON, requirementsOf(major));
-  await once(join(directory, `python-${major}.made-of`), readFileSync(requirements, 'utf8'), async () => {
+  await once(`${place}.made-of`, readFileSync(requirements, 'utf8'), async () => {
     rmSync(place, { recursive: true, force: true });
     await command('python3', ['-m', 'venv', place]);
     await command(interpreter, ['-m', 'pip', 'install', '--quiet', '--requirement', requirements]);
@@ -82,13 +90,13 @@ async function goProgram(directory: string): Promise<string> {
   return binary;
 }
 
-async function once(stamp: string, madeOf: string, make: () => Promise<void>): Promise<void> {
+export async function once(stamp: string, madeOf: string, make: () => Promise<void>): Promise<void> {
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === madeOf) return;
   await make();
   writeFileSync(stamp, madeOf);
 }
 
-async function command(
+export async function command(
   program: string,
   words: readonly string[],
   options: { readonly cwd?: string; readonly env?: NodeJS.ProcessEnv } = {},

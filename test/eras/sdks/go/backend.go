@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -26,6 +27,8 @@ func callTool(ctx context.Context, request *mcp.CallToolRequest) (*mcp.CallToolR
 	name := request.Params.Name
 	text := "done"
 	switch name {
+	case "counter":
+		text = fmt.Sprint(countOf(request.Session.ID()))
 	case "count":
 		for progress := range 3 {
 			token := request.Params.GetProgressToken()
@@ -60,6 +63,17 @@ func callTool(ctx context.Context, request *mcp.CallToolRequest) (*mcp.CallToolR
 	return said(text), nil
 }
 
+var counting sync.Mutex
+var counts = map[string]int{}
+
+// countOf counts the calls of a session.
+func countOf(session string) int {
+	counting.Lock()
+	defer counting.Unlock()
+	counts[session]++
+	return counts[session]
+}
+
 func contentOf(response mcp.InputResponse) string {
 	var content mcp.Content
 	switch result := response.(type) {
@@ -81,7 +95,7 @@ func newServer(versions ...string) *mcp.Server {
 		UnsubscribeHandler:        func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
 		SupportedProtocolVersions: versions,
 	})
-	for _, name := range []string{"echo", "count", "ask_user", "ask_model", "wait"} {
+	for _, name := range []string{"echo", "count", "counter", "ask_user", "ask_model", "wait"} {
 		server.AddTool(&mcp.Tool{Name: name, Description: "For the matrix: " + name, InputSchema: noArguments}, callTool)
 	}
 	server.AddResource(

@@ -1,5 +1,5 @@
-// A client or a backend of the matrix, on the Go SDK: `client ERA URL TOKEN`, or `backend ERA`. It is told what to do, and tells
-// what has happened, in lines of JSON.
+// A client or a backend of the matrix, on the Go SDK: `client ERA URL TOKEN`, or `backend ERA`; the client of the field:
+// `field-client`. It is told what to do, and tells what has happened, in lines of JSON.
 package main
 
 import (
@@ -54,5 +54,7 @@ func main() {
 		runClient(os.Args[2], os.Args[3], os.Args[4])
 	case "backend":
 		runBackend(os.Args[2])
+	case "field-client":
+		runFieldClient()
 	}
 }
