@@ -70,6 +70,13 @@ const ODDITIES: Readonly<Record<string, () => Oddity>> = {
   'named heartbeats before the answer': () => ({ changes: beforeEvents('event: ping\ndata: {"at":"12:00"}\n\n') }),
   'heartbeats without a name': () => ({ changes: beforeEvents('data: {"at":"12:00"}\n\ndata: still here\n\n') }),
   '201 with the answer': () => ({ changes: withStatus(201), isJson: true }),
+  'a redirect to the path with a slash': () => ({
+    answers: ({ url }, response) => {
+      if (url !== '/mcp') return false;
+      response.writeHead(307, { location: '/mcp/' }).end();
+      return true;
+    },
+  }),
   'an empty cursor at the end': () => ({ nextCursor: '' }),
 };
 

@@ -1,4 +1,4 @@
-// The `fetch` of one probe, on Node's HTTP: it never connects to a refused address, follows no redirect, bounds the
+// The `fetch` of one probe, on Node's HTTP: it never connects to a refused address, follows no redirect elsewhere, bounds the
 // bytes and JSON values of all responses together, and ends with its signal. It remembers the first fault, because the
 // SDK's client wraps some errors beyond recognition.
 import { once } from 'node:events';
@@ -9,7 +9,7 @@ import type { SecureContext } from 'node:tls';
 import type { AddressGuard } from '../../names/address-guard.js';
 import { limits } from '../../shared/limits.js';
 import { encodingIn } from '../../upstream/http/response-words.js';
-import { redirectPath } from '../../upstream/http/redirect-place.js';
+import { movedTarget, redirectPath } from '../../upstream/http/redirect-place.js';
 import { ProbeFault, probeFaultOf, versionFaultOf } from './probe-fault.js';
 
 export class BoundedFetch {
@@ -63,8 +63,12 @@ export class BoundedFetch {
     const signal = isLate ? AbortSignal.timeout(limits.noticeMsMax) : this.#signal;
     try {
       const target = new URL(url);
-      const answer = await this.#request(target, body, { method: init.method ?? 'GET', headers, signal });
-      const response = this.#response(answer, target);
+      const options = { method: init.method ?? 'GET', headers, signal };
+      const first = await this.#request(target, body, options);
+      const moved = this.#moved(first, target);
+      if (moved !== undefined) first.destroy();
+      const answer = moved === undefined ? first : await this.#request(moved, body, options);
+      const response = this.#response(answer, moved ?? target);
       return response.status >= 400 && isInitialize(body) ? await checkVersionRefusal(response) : response;
     } catch (error) {
       throw isLate ? probeFaultOf(error) : this.#remember(error);
@@ -92,6 +96,13 @@ export class BoundedFetch {
     // Later errors are also reported to the reader of the response.
     request.on('error', () => {});
     return answer;
+  }
+
+  /** As at the dataplane: a redirect within the origin is followed once. */
+  #moved({ statusCode = 0, headers }: IncomingMessage, { origin, pathname, search }: URL): URL | undefined {
+    const from = { origin, path: pathname + search };
+    const moved = movedTarget(statusCode, headers.location ?? '', from, this.#authHeaders.length > 0);
+    return moved && new URL(origin + moved.path);
   }
 
   #response(answer: IncomingMessage, { origin, pathname, search }: URL): Response {

@@ -8,6 +8,25 @@ export function redirectPlace(location: string, from: UpstreamTarget): string {
   return placeOf(location, from, (_path, slash) => ({ here: HERE[slash], secure: 'https' }));
 }
 
+/**
+ * Where a request is sent instead that was redirected with its method and body (307, 308): to another path of the same origin. A request
+ * with credentials follows only to the path with or without a trailing slash, since they may be meant for this path alone.
+ */
+export function movedTarget(
+  status: number,
+  location: string,
+  from: UpstreamTarget,
+  hasCredentials: boolean,
+): UpstreamTarget | undefined {
+  const base = `${from.origin}${from.path}`;
+  if ((status !== 307 && status !== 308) || location === '' || !URL.canParse(location, base)) return undefined;
+  const [to, asked] = [new URL(location, base), new URL(base)];
+  if (to.origin !== asked.origin || to.username !== '' || to.password !== '') return undefined;
+  if (hasCredentials && slashDifference(asked.pathname, to.pathname) === 'other') return undefined;
+  const path = to.pathname + to.search;
+  return path === from.path ? undefined : { origin: from.origin, path };
+}
+
 /** How the path of the redirect differs from the requested one, if only by a trailing slash. */
 type SlashDifference = 'added' | 'removed' | 'other';
 

@@ -1,6 +1,7 @@
 // What a relay knows about reaching one URL of a backend, shared by all sessions that use it: its origin's circuit, whether `initialize` is
 // answered there, and which era of MCP it speaks. Nothing else of the backend's answers is kept: they concern only the caller who got them.
 import type { UpstreamFault } from '../http/upstream-fault.js';
+import type { UpstreamTarget } from '../../user-config/upstream-target.js';
 import type { OriginCircuit } from './origin-circuit.js';
 import type { Forgiven } from './forgiven.js';
 import { EraMemory } from './era-memory.js';
@@ -17,6 +18,8 @@ export class BackendEndpoint {
   /** The content headers, in this endpoint's own array: a request's head is remembered by its array (http1/request-bytes.ts). */
   readonly contentHeaders = [...CONTENT_HEADERS];
   readonly eras = new EraMemory();
+  /** Where the backend has redirected requests to, within its origin. */
+  moved: UpstreamTarget | undefined = undefined;
   #answeredAtMs = -Infinity;
   /** Present only while some subject waits in vain, or has done so recently. */
   #silence: SilenceLedger | undefined;
@@ -36,6 +39,11 @@ export class BackendEndpoint {
   onForgiven(what: Forgiven): void {
     const counts = (this.circuit.forgiven ??= {});
     counts[what] = (counts[what] ?? 0) + 1;
+  }
+
+  /** Where the backend once redirected to there may be nothing any more. */
+  onRefused(status: number): void {
+    if (status === 404 || status === 405) this.moved = undefined;
   }
 
   onFault(fault: UpstreamFault): void {

@@ -6,6 +6,7 @@ import type { MessageHold, RoomWaiter } from '../../shared/message-memory.js';
 import type { ShareBound } from '../../shared/share.js';
 import type { HttpUpstream, UpstreamCall, UpstreamHandler } from '../http/http-upstream.js';
 import type { RequestHandler, RequestPlan } from './request-plan.js';
+import { movedTarget } from '../http/redirect-place.js';
 import { upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
 
 interface Ration {
@@ -28,6 +29,8 @@ export abstract class PacedReading implements UpstreamHandler, RoomWaiter {
   #isExcused = false;
   /** What may be read before the handler is asked for more; `undefined` for no limit. */
   #ration: Ration | undefined;
+  /** For a redirect, which is followed once. */
+  #http: HttpUpstream | undefined;
 
   constructor(deadlines: DeadlineWheel, plan: RequestPlan, handler: RequestHandler) {
     this.deadlines = deadlines;
@@ -38,7 +41,28 @@ export abstract class PacedReading implements UpstreamHandler, RoomWaiter {
   }
 
   protected dispatch(http: HttpUpstream): UpstreamCall {
-    const { subject, target, headers, body, leftOut, putIn, requestId, trace, head } = this.plan;
+    this.#http = http;
+    return this.#send(http);
+  }
+
+  /** A redirected request was not carried out: it is sent once more, and later ones go to the new place at once. */
+  protected tryFollow(status: number, location: string): boolean {
+    const { endpoint, target, isUnauthorizedFault = false } = this.plan;
+    const moved = movedTarget(status, location, endpoint.moved ?? target, isUnauthorizedFault);
+    const http = this.#http;
+    // What leads nowhere is forgotten.
+    endpoint.moved = http && moved;
+    if (moved === undefined || http === undefined) return false;
+    this.#http = undefined;
+    endpoint.onForgiven('redirect');
+    this.call.abort();
+    this.call = this.#send(http);
+    return true;
+  }
+
+  #send(http: HttpUpstream): UpstreamCall {
+    const { subject, endpoint, headers, body, leftOut, putIn, requestId, trace, head } = this.plan;
+    const target = endpoint.moved ?? this.plan.target;
     return http.dispatch(
       { subject, target, method: 'POST', headers, body, leftOut, putIn, requestId, trace, head },
       this,

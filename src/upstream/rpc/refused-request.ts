@@ -36,6 +36,7 @@ export function readRefusal(
   hint: string,
 ): ReadRefusal {
   const { carriesSession, era, isUnauthorizedFault = false } = plan;
+  plan.endpoint.onRefused(status);
   const isAnswer = (message: BackendMessage): boolean => isAnswerTo(plan, body, message);
   const message = readBackendMessage(body);
   const error = message?.isError === true ? message : undefined;
@@ -71,13 +72,12 @@ function plainTextIn(body: Buffer): string {
 /** What servers say that have no such session, as after a restart: the SDKs' words, and those of servers modelled on them. */
 const NO_SESSION =
   /\b(?:no|unknown|invalid|expired|stale)(?: (?:or|valid|active|such|open|existing|known|mcp|expired|invalid))* session\b|\bsession\b(?: id)?(?: [\w"':-]{1,64})? (?:(?:is|was|has|has been|does|could) )?(?:not|no longer|unknown|invalid|expired|terminated|closed|ended|lost)\b|\bnot initialized\b/i;
-/** Codes of JSON-RPC that are about a message, and not about the session in which it came. */
-const ABOUT_MESSAGE: ReadonlySet<unknown> = new Set([
-  rpcCodes.parseError,
-  rpcCodes.methodNotFound,
-  rpcCodes.invalidParams,
-  rpcCodes.internalError,
-]);
+/** Whether a code of JSON-RPC is about a message, and not about the session in which it came. */
+function isAboutMessage(code: unknown): boolean {
+  if (code === rpcCodes.parseError || code === rpcCodes.methodNotFound) return true;
+  return code === rpcCodes.invalidParams || code === rpcCodes.internalError;
+}
+
 /** The SDKs' code for an unknown session, which other servers use for other errors. */
 const SESSION_NOT_FOUND = -32001;
 
@@ -103,7 +103,7 @@ function isSessionRefused(
   if (status !== 400 && (status !== 401 || hasCredentials)) return false;
   if (error === undefined) return NO_SESSION.test(body.toString());
   const { code, message } = saidIn(body, error);
-  return error.idStart === -1 && !ABOUT_MESSAGE.has(code) && NO_SESSION.test(message);
+  return error.idStart === -1 && !isAboutMessage(code) && NO_SESSION.test(message);
 }
 
 /** Statuses of requests that were not carried out: nothing at that path accepts them, or they were not understood. */

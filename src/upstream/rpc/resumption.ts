@@ -143,7 +143,8 @@ export class Resumption implements UpstreamCall, UpstreamHandler {
 
   #ask(): void {
     if (!this.#transition('waiting', 'asking')) return;
-    const { subject, target, headers } = this.#plan;
+    const { subject, endpoint, headers } = this.#plan;
+    const target = endpoint.moved ?? this.#plan.target;
     const resuming = resumingHeaders(headers, this.#reconnection.lastEventId);
     this.#call = this.#http.dispatch(plainRequest(subject, target, 'GET', resuming), this);
     if (this.#isPaused) this.#call.pause();

@@ -107,7 +107,7 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
       this.#onStream();
     } else if (status >= 400) {
       this.#transition('waiting', 'refused');
-    } else {
+    } else if (!this.tryFollow(status, hint)) {
       this.fail(status >= 300 ? redirectFault(status, hint, this.plan.target) : upstreamFault('answer-invalid'));
     }
   }

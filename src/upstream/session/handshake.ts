@@ -195,7 +195,8 @@ class Opening implements Handshake, RequestHandler {
       settle(upstreamFault('answer-timeout'));
     });
     let refusal: UpstreamFault | undefined;
-    const { subject, target } = this.#plan;
+    const { subject, endpoint } = this.#plan;
+    const target = endpoint.moved ?? this.#plan.target;
     const handler: UpstreamHandler = {
       onHead: (status, _contentType, _sessionId, _bodyBytes, location) => {
         // Some servers of 2026-07-28 answer `initialize` and expect the client to disconnect; they then refuse every request that names the
@@ -216,7 +217,8 @@ class Opening implements Handshake, RequestHandler {
   #endSession(sessionId: string, protocolVersion: string): void {
     if (sessionId === '') return;
     const headers = [...sessionHeaders(sessionId, protocolVersion), ...this.#plan.headers];
-    this.#context.notices.send(this.#plan.subject, this.#plan.target, 'DELETE', headers, undefined);
+    const { subject, endpoint, target } = this.#plan;
+    this.#context.notices.send(subject, endpoint.moved ?? target, 'DELETE', headers, undefined);
   }
 }
 

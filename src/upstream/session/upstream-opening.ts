@@ -10,6 +10,7 @@
 //                the delay is over
 //   closed       (refused)       -                -                  -                 -          -
 import type { CompiledBackend } from '../../user-config/compiled-config.js';
+import type { UpstreamTarget } from '../../user-config/upstream-target.js';
 import type { Era } from '../../protocol/protocol-versions.js';
 import { Backoff } from '../../shared/backoff.js';
 import { wokenTurns } from '../../shared/fair-turns.js';
@@ -92,6 +93,11 @@ export abstract class UpstreamOpening {
 
   get backend(): CompiledBackend {
     return this.#backend;
+  }
+
+  /** Where requests go: the backend may have redirected them. */
+  protected get target(): UpstreamTarget {
+    return this.endpoint.moved ?? this.#backend.target;
   }
 
   get state(): UpstreamSessionState {

@@ -183,7 +183,7 @@ export class UpstreamSession extends UpstreamOpening {
       return;
     }
     const headers = this.#headersWith(metadata);
-    const target = this.#stream?.target ?? this.backend.target;
+    const target = this.#stream?.target ?? this.target;
     this.context.replies.send(this.subject, target, 'POST', headers, message, onDone);
   }
 
@@ -197,7 +197,7 @@ export class UpstreamSession extends UpstreamOpening {
     void this.credentials?.refresh(metadata);
     const headers = listeningHeaders(this.record, lastEventId);
     const shown = this.credentials?.addTo(headers, metadata) ?? [...headers, ...metadata.headers];
-    return this.context.streams.dispatch(plainRequest(this.subject, this.backend.target, 'GET', shown), handler);
+    return this.context.streams.dispatch(plainRequest(this.subject, this.target, 'GET', shown), handler);
   }
 
   /**
@@ -212,7 +212,7 @@ export class UpstreamSession extends UpstreamOpening {
       `"notifications":${filter}`,
     );
     const headers = this.#headersWith(metadata);
-    const request = plainRequest(this.subject, this.backend.target, 'POST', headers, body);
+    const request = plainRequest(this.subject, this.target, 'POST', headers, body);
     return this.context.streams.dispatch({ ...request, head }, handler);
   }
 
@@ -330,7 +330,7 @@ export class UpstreamSession extends UpstreamOpening {
   }
 
   #sayFarewell(metadata: RequestMetadata, onTold: ((isTold: boolean) => void) | undefined): void {
-    const { target } = this.backend;
+    const { target } = this;
     const own = this.#headers;
     const tell = (): void => {
       const headers = this.credentials?.addTo(own, metadata) ?? [...own, ...metadata.headers];

@@ -595,15 +595,17 @@ t.test('a compressed answer is not unpacked; none is asked for', async (t) => {
   t.equal(backend.requests[0]?.headers['accept-encoding'], 'identity');
 });
 
-t.test('a redirect is not followed, not even to the same origin', async (t) => {
+t.test('a redirect is followed once, with its body, and only within the origin', async (t) => {
   const target = await startMcp(t, { tools: ['a'] });
   for (const status of [301, 302, 303, 307, 308]) {
     const backend = await startRaw(t, (request) => {
       const isFollowed = request.path !== '/mcp';
       request.empty(isFollowed ? 500 : status, { location: status === 308 ? '/elsewhere' : target.url });
     });
-    t.match(await createProber(t).probe(backend.url), { kind: 'failed', reason: /redirects are not followed/ });
-    t.equal(backend.requests.length, 1);
+    const reason = status === 308 ? /status 500/ : /redirects are not followed/;
+    t.match(await createProber(t).probe(backend.url), { kind: 'failed', reason });
+    t.equal(backend.requests.length, status === 308 ? 2 : 1);
+    t.equal(backend.requests.at(-1)?.text, backend.requests[0]?.text);
   }
   t.equal(target.raw.requests.length, 0);
 });

@@ -8,15 +8,21 @@ import type { ScriptedCall } from '../scripted-upstream.js';
 const RESULT = '{"jsonrpc":"2.0","id":7,"result":{}}';
 const AS_TEXT = RESULT.replace('7', '"7"');
 
-const answers: Readonly<Record<Forgiven, (call: ScriptedCall) => unknown>> = {
+type Answer = (call: ScriptedCall, next: () => ScriptedCall) => unknown;
+
+const answers: Readonly<Record<Forgiven, Answer>> = {
   heartbeat: (call) => call.head(200, 'text/event-stream').data(`event: ping\ndata: x\n\ndata: ${RESULT}\n\n`).end(),
   status: (call) => call.json(RESULT, '', 201),
   'id-as-text': (call) => call.json(AS_TEXT),
   'byte-order-mark': (call) => call.json(`\uFEFF${RESULT}`),
+  redirect: (call, next) => {
+    call.head(307, '', '', -1, '/mcp/');
+    next().json(RESULT);
+  },
 };
 
 /** @returns how the request ended, and what was forgiven at its origin. */
-function outcomeOf(t: Test, answer: (call: ScriptedCall) => unknown): { ended: string; forgiven: unknown } {
+function outcomeOf(t: Test, answer: Answer): { ended: string; forgiven: unknown } {
   const { http, deadlines, endpoints } = new ScriptedContext(t);
   const target = { origin: 'https://b.example', path: '/mcp' };
   const body = Buffer.from('{"id":7}');
@@ -33,7 +39,7 @@ function outcomeOf(t: Test, answer: (call: ScriptedCall) => unknown): { ended: s
       onFault: ({ kind }) => (ended = kind),
     },
   );
-  answer(http.last);
+  answer(http.last, () => http.last);
   return { ended, forgiven: endpoints.origins[0]?.forgiven };
 }
 
