@@ -1,7 +1,7 @@
 // Seals again, with the first key, the users' grants and the gateway's clients that are sealed with another one, so that an old key can be
 // removed. Cold path.
-import { limits } from '../shared/limits.js';
 import type { RecordKey, RecordStore } from '../store/record-store.js';
+import { walkRecords } from '../store/record-walk.js';
 import type { SecretKey, SecretKeys } from './secret-keys.js';
 import { openText, sealText } from './sealed-text.js';
 import { CLIENT_PREFIX, GRANT_PREFIX } from './user-grants.js';
@@ -18,15 +18,11 @@ const TRIES_MAX = 3;
 export async function resealGrants(records: RecordStore, keys: SecretKeys, key: SecretKey): Promise<Resealing> {
   const counts = { resealed: 0, failed: 0 };
   for (const prefix of [GRANT_PREFIX, CLIENT_PREFIX]) {
-    for (let after = ''; ;) {
-      const names = await records.listKeys(prefix, after, limits.recordsAtOnceMax);
-      for (const name of names) {
+    for await (const found of walkRecords(records, prefix)) {
+      for (const { key: name } of found) {
         const outcome = await reseal(records, keys, key, name);
         if (outcome !== 'same') counts[outcome] += 1;
       }
-      const last = names.at(-1);
-      if (last === undefined || names.length < limits.recordsAtOnceMax) break;
-      after = last;
     }
   }
   return counts;

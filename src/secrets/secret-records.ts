@@ -1,6 +1,6 @@
 // The secrets in the store as the operator sees them: set, listed, deleted and sealed again, never shown. Cold path.
-import { limits } from '../shared/limits.js';
 import type { RecordKey, RecordStore } from '../store/record-store.js';
+import { walkRecords } from '../store/record-walk.js';
 import { retrySwap } from '../store/retry-swap.js';
 import type { SecretKey, SecretKeys } from './secret-keys.js';
 import { readSealed, sealSecret, unsealSecret, type Secret, type SecretOrigins } from './sealed-secret.js';
@@ -91,17 +91,8 @@ export class SecretRecords {
   }
 
   async *#all(): AsyncGenerator<[name: string, bytes: Buffer]> {
-    for (let after = ''; ;) {
-      const keys = await this.#records.listKeys(SECRET_PREFIX, after, limits.recordsAtOnceMax);
-      const values = await this.#records.readMany(keys);
-      for (const [index, key] of keys.entries()) {
-        const value = values[index];
-        if (value !== undefined) yield [key.slice(SECRET_PREFIX.length), value];
-      }
-      const last = keys.at(-1);
-      if (last === undefined || keys.length < limits.recordsAtOnceMax) return;
-      after = last;
-    }
+    for await (const found of walkRecords(this.#records, SECRET_PREFIX))
+      for (const { key, value } of found) yield [key.slice(SECRET_PREFIX.length), value];
   }
 }
 

@@ -51,6 +51,7 @@ t.test('times are recorded separately: the total, the backend’s, and the gatew
   t.equal(histogram(series, 'switchyard_request_seconds', 'tools/list')?.value, 0.4);
   t.equal(histogram(series, 'switchyard_backend_seconds', 'b')?.value, 0.01);
   const own = histogram(series, 'switchyard_gateway_seconds');
+  t.same(own?.labels, []);
   t.equal(own?.value, 0.001);
   const bounds = metricFamilies.switchyard_gateway_seconds.boundsS;
   t.equal(own?.counts?.indexOf(1), bounds.indexOf(0.001), 'a bound is in its bucket');

@@ -12,10 +12,12 @@ import { readSealed, sealSecret, unsealSecret, type Secret } from '../../src/sec
 import { SecretKeys } from '../../src/secrets/secret-keys.js';
 import { SecretRecords } from '../../src/secrets/secret-records.js';
 import { StoredSecrets, type StoredSecretRead } from '../../src/secrets/stored-secrets.js';
+import { limits } from '../../src/shared/limits.js';
 import { AuditRecords } from '../../src/store/audit-records.js';
 import { openRecordStore } from '../../src/store/open-record-store.js';
 import { openStore } from '../../src/store/open-store.js';
 import type { RecordStore } from '../../src/store/record-store.js';
+import { meddledRecords } from '../support/meddled-records.js';
 import { startRedis } from '../support/redis.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 import { until } from '../support/until.js';
@@ -193,6 +195,80 @@ t.test('a Redis user with the documented rights keeps secrets, and reads nobodyâ
     exitStatus: 69,
     text: /^switchyard: Redis/,
   });
+});
+
+t.test(
+  'the list is a table with a heading, and tells what is no secret, or what no key opens, from the others',
+  async (t) => {
+    const store = { kind: 'embedded', path: createScratchDirectory(t) } as const;
+    const records = await openRecords(t, store);
+    const keys = new SecretKeys([OLD]);
+    const secrets = new SecretRecords(records, keys, () => new Date(NOW));
+    const run = async (action: Parameters<typeof outputOf>[0]['action'], input = '') =>
+      outputOf({ store, keys: [OLD], action }, Readable.from([Buffer.from(input)]));
+    t.same(await run({ command: 'secrets list' }), { text: 'No secrets.\n', exitStatus: 0 });
+    await secrets.set('a', SECRET, firstOf(keys));
+    await secrets.set('longer', { value: 'v', origins: ['https://a.example', 'https://b.example'] }, firstOf(keys));
+    const id = firstOf(keys).id;
+    t.equal(
+      (await run({ command: 'secrets list' })).text,
+      [
+        `NAME    SET                       KEY               MAY GO TO\n`,
+        `a       ${NOW}  ${id}  https://api.example\n`,
+        `longer  ${NOW}  ${id}  https://a.example, https://b.example\n`,
+      ].join(''),
+    );
+    const written = { space: 'records', key: 'secrets/written', expected: undefined } as const;
+    t.equal(await records.swap([{ ...written, value: Buffer.from('by another program') }]), true);
+    t.match(await secrets.list(), [
+      {},
+      {},
+      { name: 'written', origins: [], updatedAt: '', keyId: '', isUsable: false },
+    ]);
+    t.same(await secrets.look('written'), { origins: [], updatedAt: '', keyId: '' });
+    t.equal(await secrets.look('none'), undefined);
+    const rotated = await run({ command: 'secrets rotate' });
+    t.match(rotated, {
+      exitStatus: 65,
+      text: /^switchyard: written: .*not an encrypted secret\n.*: encrypted 0 secrets/,
+    });
+  },
+);
+
+t.test('a rotation reaches all secrets, however many, and tells which one was set meanwhile', async (t) => {
+  const records = await openRecords(t, { kind: 'embedded', path: createScratchDirectory(t) });
+  const keys = new SecretKeys([NEW, OLD]);
+  const old = new SecretKeys([OLD]);
+  const names = Array.from({ length: limits.recordsAtOnceMax + 2 }, (_, at) => `s${String(at).padStart(4, '0')}`);
+  const setMany = names.map((name) => ({
+    ...({ space: 'records', key: `secrets/${name}`, expected: undefined } as const),
+    value: sealSecret(firstOf(old), name, SECRET, NOW),
+  }));
+  await records.swap(setMany);
+  const other = new SecretRecords(records, old);
+  const [first = ''] = names;
+  const busy = meddledRecords(records, {
+    swap: async (changes) => {
+      if (changes[0]?.key === `secrets/${first}`) await other.set(first, { ...SECRET, value: 'newer' }, firstOf(old));
+      return records.swap(changes);
+    },
+  });
+  const rotation = await new SecretRecords(busy, keys).rotate(firstOf(keys));
+  t.same(rotation.resealed, names.slice(1));
+  t.match(rotation.failed, [[first, /changed in the meantime/]]);
+  const kept = await records.read({ space: 'records', key: `secrets/${first}` });
+  t.match(kept && unsealSecret(keys, first, kept), { secret: { value: 'newer' } });
+  const last = await records.read({ space: 'records', key: `secrets/${names.at(-1)}` });
+  t.match(last && readSealed(last), { keyId: firstOf(keys).id, updatedAt: NOW }, 'when it was set is still told');
+});
+
+t.test('a secret may be as long as the limit, with the line break that the pipe adds', async (t) => {
+  const store = { kind: 'embedded', path: createScratchDirectory(t) } as const;
+  const action = { command: 'secrets set', name: 'long', origins: 'any' } as const;
+  const set = async (text: string) => outputOf({ store, keys: [OLD], action }, Readable.from([Buffer.from(text)]));
+  const longest = 'x'.repeat(limits.secretBytesMax);
+  for (const ending of ['', '\n', '\r\n']) t.match(await set(longest + ending), { exitStatus: 0 }, ending);
+  for (const ending of ['x', 'x\n', 'x\r\n', 'xxx']) t.match(await set(longest + ending), { exitStatus: 65 }, ending);
 });
 
 t.test('nothing of a sealed secret can be changed, moved or sent elsewhere', async (t) => {
