@@ -180,6 +180,8 @@ const packageHomes: Readonly<Record<string, string | readonly string[]>> = {
   zod: ['user-config/', 'cli/', 'control-plane/prober/', 'shared/dataplane-answers.ts'],
   minisearch: 'relay/list-merge/tool-catalogue.ts',
   'jsonc-parser': 'cli/json-text.ts',
+  'smol-toml': 'cli/settings-text.ts',
+  yaml: 'cli/settings-text.ts',
   '@modelcontextprotocol/sdk': 'control-plane/prober/',
 };
 

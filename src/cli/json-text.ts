@@ -6,7 +6,7 @@ export type JsonReading = { readonly value: unknown; readonly fault?: undefined 
 
 /** JSON as in editors' settings: with comments, and with a comma after the last member. */
 export function readJsonWithComments(text: string): JsonReading {
-  return read(text.replace(/^\uFEFF/, ''), { disallowComments: false, allowTrailingComma: true });
+  return read(text, { disallowComments: false, allowTrailingComma: true });
 }
 
 /** What is wrong with a text that Node.js's parser rejects; `undefined` when this parser finds nothing. */

@@ -1,26 +1,32 @@
-// Reads the files in which clients keep their servers (`mcp.json`, `claude_desktop_config.json`, VS Code's) for the registry. Nothing that
-// is or may be a secret leaves this file: a header becomes the name of a secret, and a URL that contains one is refused. Names and
-// descriptions of servers are passed on; values of headers and of environment variables never are.
+// Reads the files in which clients keep their servers for the registry; client-settings.ts knows what these look like. Nothing that is or may
+// be a secret leaves this file: a header becomes the name of a secret, and a URL that contains one is refused. Names and descriptions of
+// servers are passed on; values of headers and of environment variables never are.
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { exitStatus } from '../shared/exit-status.js';
 import { limits } from '../shared/limits.js';
 import { isSecretName } from '../shared/secret-name.js';
 import { CliFault } from './cli-fault.js';
-import { readJsonWithComments } from './json-text.js';
-import { bridgeCommand } from './stdio-bridge.js';
+import { SERVER_PLACES, serversIn, type SaidServer } from './client-settings.js';
+import { readSettings } from './settings-text.js';
+import { bridgeCommand, bridgedUrl } from './stdio-bridge.js';
 
 /** A secret that somebody has to set before the server accepts requests. */
 export interface NeededSecret {
   readonly secret: string;
   readonly header: string;
   readonly origin: string;
+  /** Its value in words, when that is not the header's value in the file. */
+  readonly value?: string;
 }
 
-export type FiledServer =
-  | { readonly kind: 'remote'; readonly name: string; readonly body: object; readonly secrets: readonly NeededSecret[] }
+/** `notes`: what people have to know about it. */
+export type FiledServer = { readonly name: string; readonly notes: readonly string[] } & (
+  | { readonly kind: 'remote'; readonly body: object; readonly secrets: readonly NeededSecret[] }
   /** `url`: where the server is reached once the command runs. */
-  | { readonly kind: 'stdio'; readonly name: string; readonly command: string; readonly url: string }
-  | { readonly kind: 'refused'; readonly name: string; readonly why: string };
+  | { readonly kind: 'stdio'; readonly command: string; readonly url: string }
+  | { readonly kind: 'refused' }
+);
 
 export interface ImportWay {
   /** Where the secrets in headers are to be kept. */
@@ -31,89 +37,104 @@ export interface ImportWay {
 }
 
 const texts = z.record(z.string(), z.string());
-const serverShape = z.looseObject({
+const serverShape = z.object({
   type: z.string().optional(),
   url: z.string().optional(),
   headers: texts.optional(),
+  elsewhere: texts.optional(),
   command: z.string().optional(),
   args: z.array(z.string()).optional(),
   env: z.record(z.string(), z.unknown()).optional(),
   cwd: z.string().optional(),
   disabled: z.boolean().optional(),
+  conflict: z.string().optional(),
   'x-switchyard': z.record(z.string(), z.unknown()).optional(),
 });
 type Said = z.infer<typeof serverShape>;
 
-const serversShape = z.record(z.string(), z.unknown());
-
-/** Throws a CliFault when the file is not of one of these kinds. */
-export function readMcpFile(text: string, way: ImportWay): readonly FiledServer[] {
-  const servers = Object.entries(serversIn(text));
+/** Rejects with a CliFault when the file is none of these. */
+export async function readMcpFile(text: string, way: ImportWay): Promise<readonly FiledServer[]> {
+  const settings = await readSettings(text);
+  if (settings.fault !== undefined) {
+    throw new CliFault(exitStatus.refused, `the file is not ${settings.language}: ${settings.fault}`);
+  }
+  const servers = serversIn(settings.value);
+  if (servers === undefined) {
+    const places = SERVER_PLACES.map(({ path }) => path).join(', ');
+    throw new CliFault(exitStatus.refused, `the file has none of ${places}; is it an MCP client config file?`);
+  }
   if (servers.length > limits.importedServersMax) {
     throw new CliFault(exitStatus.refused, `the file has more than ${limits.importedServersMax} servers: split it`);
   }
   const taken = new Set<string>();
+  const byName = new Map<string, SaidServer>();
   let port = way.bridgePort;
-  return servers.map(([name, value]): FiledServer => {
-    const { data: said } = serverShape.safeParse(value);
-    if (said === undefined) return refused(name, 'is not an object that describes a server');
-    if (said.command !== undefined) {
-      const url = `http://127.0.0.1:${port}/mcp`;
-      return {
-        kind: 'stdio',
-        name,
-        url,
-        command: bridgeCommand({ ...said, command: said.command }, way.bridge, port++),
-      };
-    }
-    return remoteOf(name, said, way, taken);
+  return servers.flatMap((server): FiledServer | [] => {
+    const { name, place } = server;
+    const first = byName.get(name) ?? server;
+    byName.set(name, first);
+    if (first === server) return filed(server, way, taken, () => port++);
+    // Projects often have the same servers.
+    if (isDeepStrictEqual(first.said, server.said)) return [];
+    return refused(name, `is another one in ${place} than in ${first.place}: rename one of them`);
   });
 }
 
-function serversIn(text: string): Readonly<Record<string, unknown>> {
-  const file = readJsonWithComments(text);
-  if (file.fault !== undefined) throw new CliFault(exitStatus.refused, `the file is not JSON: ${file.fault}`);
-  const { mcpServers, servers, mcp } = Object(file.value) as Readonly<Record<string, unknown>>;
-  const inSettings = (Object(mcp) as { readonly servers?: unknown }).servers;
-  const found = serversShape.safeParse(mcpServers ?? servers ?? inSettings).data;
-  if (found !== undefined) return found;
-  throw new CliFault(
-    exitStatus.refused,
-    'the file has neither mcpServers nor servers; is it an MCP client config file?',
-  );
+function filed(
+  { name, said: words }: SaidServer,
+  way: ImportWay,
+  taken: Set<string>,
+  takePort: () => number,
+): FiledServer {
+  if (words === undefined) return refused(name, 'is not an object that describes a server, or has no name');
+  const { data: said, error } = serverShape.safeParse(words);
+  if (said === undefined) return refused(name, `has a member of a wrong type: ${error.issues[0]?.path.join('.')}`);
+  const { command, conflict } = said;
+  if (conflict !== undefined) return refused(name, `has two members for its ${conflict}, which differ: keep one`);
+  const notes = said.disabled === true ? ['disabled in the file'] : [];
+  if (command === undefined) return remoteOf(name, said, way, taken, notes);
+  const bridged = bridgedUrl({ ...said, command });
+  if (bridged !== undefined) {
+    notes.push(...bridged.lost.map((option) => `without mcp-remote's --${option}`));
+    return remoteOf(name, { ...said, ...bridged }, way, taken, notes);
+  }
+  const port = takePort();
+  const url = `http://127.0.0.1:${port}/mcp`;
+  return { kind: 'stdio', name, notes, url, command: bridgeCommand({ ...said, command }, way.bridge, port) };
 }
 
-const TRANSPORTS: Readonly<Record<string, 'STREAMABLEHTTP' | 'SSE'>> = {
-  http: 'STREAMABLEHTTP',
-  'streamable-http': 'STREAMABLEHTTP',
-  streamableHttp: 'STREAMABLEHTTP',
-  sse: 'SSE',
-};
+/** Clients spell it in many ways. Where a file leaves it open, clients try both, and the URL says it by custom. */
+function transportOf(url: string, type = 'remote'): 'STREAMABLEHTTP' | 'SSE' | undefined {
+  if (type === 'remote') return /\/sse\/?$/.test(new URL(url).pathname) ? 'SSE' : 'STREAMABLEHTTP';
+  if (/^(?:streamable[-_]?)?http$/i.test(type)) return 'STREAMABLEHTTP';
+  return /^sse$/i.test(type) ? 'SSE' : undefined;
+}
 
-function remoteOf(name: string, said: Said, way: ImportWay, taken: Set<string>): FiledServer {
-  const { url = '', type = 'http', headers = {}, disabled } = said;
+function remoteOf(name: string, said: Said, way: ImportWay, taken: Set<string>, notes: readonly string[]): FiledServer {
+  const { url = '', headers = {}, elsewhere = {}, disabled } = said;
   const fault = urlFault(url);
   if (fault !== undefined) return refused(name, fault);
-  const transport = Object.hasOwn(TRANSPORTS, type) ? TRANSPORTS[type] : undefined;
+  const transport = transportOf(url, said.type);
   if (transport === undefined) return refused(name, 'has a type that is neither http nor sse');
   const { description, tags, auth, curation, enabled } = said['x-switchyard'] ?? {};
   const secrets: NeededSecret[] = [];
   const references: [string, object][] = [];
-  for (const [header, value] of Object.entries(headers)) {
+  for (const [header, value] of Object.entries({ ...headers, ...elsewhere })) {
     const known = referenceIn(value);
     const secret = known === undefined ? freshName(`${name}-${header}`, taken) : '';
-    if (known === undefined) secrets.push({ secret, header, origin: new URL(url).origin });
+    const words = elsewhere[header] === undefined ? {} : { value };
+    if (known === undefined) secrets.push({ secret, header, origin: new URL(url).origin, ...words });
     references.push([header, known ?? (way.secretsIn === 'store' ? { secret } : { file: secret })]);
   }
   const named = references.length === 0 ? auth : { type: 'headers', headers: Object.fromEntries(references) };
   const body = { name, url, transport, description, tags, curation, auth: named };
-  return { kind: 'remote', name, secrets, body: { ...body, enabled: disabled === true ? false : enabled } };
+  return { kind: 'remote', name, notes, secrets, body: { ...body, enabled: disabled === true ? false : enabled } };
 }
 
 /** URLs are stored and shown as they are, so none may contain a secret. */
 function urlFault(text: string): string | undefined {
-  if (text === '') return 'has neither a url nor a command';
-  if (text.includes('${')) return 'has a placeholder in its URL: write the URL itself';
+  if (text === '') return 'has neither a url nor a command: add the URL where it is reached';
+  if (/[{}]|\$[A-Z_]/.test(text)) return 'has a placeholder in its URL: write the URL itself';
   if (!URL.canParse(text)) return 'has a URL that is not absolute';
   const { username, password, searchParams, protocol } = new URL(text);
   if (protocol !== 'http:' && protocol !== 'https:') return 'has a URL that is neither http nor https';
@@ -144,5 +165,5 @@ function freshName(text: string, taken: Set<string>): string {
 }
 
 function refused(name: string, why: string): FiledServer {
-  return { kind: 'refused', name, why };
+  return { kind: 'refused', name, notes: [why] };
 }

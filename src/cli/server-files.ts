@@ -37,12 +37,12 @@ export async function importServers(
   { connection, terminal }: { readonly connection: ServersConnection; readonly terminal: Terminal },
 ): Promise<CommandResult> {
   const results: Result[] = [];
-  const servers = readMcpFile(await readText(file), way);
+  const servers = await readMcpFile(await readText(file), way);
   const known = isTrial ? [] : z.array(z.looseObject({ name: z.string() })).parse(await connection.list('/servers'));
   const byName = new Map(known.map((server) => [server.name, server]));
   for (const server of servers) {
     if (server.kind === 'remote' && isIn(server.body, byName.get(server.name)))
-      results.push({ name: server.name, outcome: 'registered already', secrets: server.secrets });
+      results.push({ ...noted(server), outcome: 'registered already', secrets: server.secrets });
     else results.push(await place(server, isTrial, connection));
   }
   const isRefused = results.some(({ outcome }) => outcome === 'refused');
@@ -60,36 +60,45 @@ function isIn(body: object, known: Readonly<Record<string, unknown>> | undefined
 }
 
 async function place(server: FiledServer, isTrial: boolean, connection: ServersConnection): Promise<Result> {
-  const { name } = server;
-  if (server.kind === 'refused') return { name, outcome: 'refused', why: server.why };
-  if (server.kind === 'stdio') return { name, outcome: 'to be bridged', command: server.command, url: server.url };
+  const known = noted(server);
+  if (server.kind === 'refused') return { ...known, outcome: 'refused' };
+  if (server.kind === 'stdio') return { ...known, outcome: 'to be bridged', command: server.command, url: server.url };
   const { secrets } = server;
-  if (isTrial) return { name, outcome: 'to be registered', secrets };
+  if (isTrial) return { ...known, outcome: 'to be registered', secrets };
   try {
     const answer = await connection.request('POST', '/servers', server.body);
     const { status } = z.object({ status: z.string() }).catch({ status: '' }).parse(answer);
-    return { name, outcome: 'registered', status, secrets };
+    return { ...known, outcome: 'registered', status, secrets };
   } catch (error) {
     // A refusal of one server says nothing about the others.
     if (!(error instanceof CliFault) || error.exitStatus !== exitStatus.refused) throw error;
-    return { name, outcome: 'refused', why: error.message };
+    return { name: server.name, outcome: 'refused', why: error.message };
   }
+}
+
+function noted({ name, notes }: FiledServer): { readonly name: string; readonly why?: string } {
+  return { name, ...(notes.length > 0 && { why: notes.join(', ') }) };
 }
 
 function resultText(results: readonly Result[], { secretsIn }: ImportWay, { columns }: Terminal): string {
   if (results.length === 0) return 'The file has no servers.\n';
-  const rows = results.map(({ name, outcome, status = '', why }) => [name, outcome, why ?? status]);
+  const rows = results.map(({ name, outcome, status, why }) => [
+    name,
+    outcome,
+    [status, why].filter((word) => word !== undefined).join(', '),
+  ]);
   const secrets = results.flatMap((result) => (result.outcome === 'refused' ? [] : (result.secrets ?? [])));
   const lines = [textTable(['NAME', 'OUTCOME', 'DETAIL'], rows, columns)];
   if (secrets.length > 0) {
     lines.push(
-      '\nThese headers refer to secrets; their values were not imported. Set each one to the complete value in the file:\n',
+      '\nThese headers refer to secrets; their values were not imported. Set each one to the complete value in the file, or to what is shown here:\n',
     );
-    for (const { secret, header, origin } of secrets) {
+    for (const { secret, header, origin, value } of secrets) {
+      const what = printable(value === undefined ? header : `${header}: ${value}`);
       lines.push(
         secretsIn === 'store'
-          ? `  switchyard secrets set ${secret} --origins ${printable(origin)}    # ${printable(header)}\n`
-          : `  a file ${secret} in --secrets-directory, for ${printable(origin)}    # ${printable(header)}\n`,
+          ? `  switchyard secrets set ${secret} --origins ${printable(origin)}    # ${what}\n`
+          : `  a file ${secret} in --secrets-directory, for ${printable(origin)}    # ${what}\n`,
       );
     }
   }
@@ -162,6 +171,8 @@ function exported({
 
 async function readText(file: string): Promise<string> {
   const bytes = await readInput(file, limits.importFileBytesMax);
-  if (bytes.length <= limits.importFileBytesMax) return bytes.toString();
+  // PowerShell writes UTF-16, with this mark, into files that its output is sent to.
+  const isWide = bytes[0] === 0xff && bytes[1] === 0xfe;
+  if (bytes.length <= limits.importFileBytesMax) return bytes.toString(isWide ? 'utf16le' : 'utf8');
   throw new CliFault(exitStatus.refused, `${file} has more than ${limits.importFileBytesMax} bytes`);
 }

@@ -23,10 +23,14 @@ t.test('each format of file is read, with comments and trailing commas', async (
     `{"editor.fontSize": 12, "mcp": {"servers": ${server}}}`,
     `\uFEFF// mine\n{"servers": /* all */ {"a": {"type": "http", "url": "https://a.example/mcp",},},}`,
   ]) {
-    t.match(readMcpFile(text, WAY), [{ kind: 'remote', name: 'a', body: { url: 'https://a.example/mcp' } }], text);
+    t.match(
+      await readMcpFile(text, WAY),
+      [{ kind: 'remote', name: 'a', body: { url: 'https://a.example/mcp' } }],
+      text,
+    );
   }
   for (const text of ['', '[]', '7', '{}', '{"servers": []}', '{"servers": 7}', '{"mcpServers": {"a"}}']) {
-    t.throws(() => readMcpFile(text, WAY), { name: 'CliFault', exitStatus: 65 }, text);
+    await t.rejects(readMcpFile(text, WAY), { name: 'CliFault', exitStatus: 65 }, text);
   }
 });
 
@@ -42,7 +46,7 @@ t.test('a fault in JSON is reported by its position, without any of the text', a
   for (const [text, fault] of Object.entries(faults)) {
     const shown = text.slice(0, 80);
     try {
-      readMcpFile(text, WAY);
+      await readMcpFile(text, WAY);
       t.fail(shown);
     } catch (error) {
       t.match(error, { name: 'CliFault', exitStatus: 65, message: /^the file is not JSON: / }, shown);
@@ -54,7 +58,7 @@ t.test('a fault in JSON is reported by its position, without any of the text', a
 
 t.test('headers become names of secrets, and their values are not passed on', async (t) => {
   const headers = { Authorization: `Bearer ${SECRET}`, 'X-Api-Key': '${input:key}' };
-  const [server] = read({ 'My Git': { url: 'https://git.example/mcp', headers } });
+  const [server] = await read({ 'My Git': { url: 'https://git.example/mcp', headers } });
   t.strictSame(server?.kind === 'remote' && server.body, {
     ...{ name: 'My Git', url: 'https://git.example/mcp', transport: 'STREAMABLEHTTP' },
     ...{ description: undefined, tags: undefined, curation: undefined, enabled: undefined },
@@ -70,12 +74,12 @@ t.test('headers become names of secrets, and their values are not passed on', as
     ],
   });
   t.notMatch(JSON.stringify(server), new RegExp(SECRET));
-  const two = read({
+  const two = await read({
     'a b': { url: 'https://a.example', headers: { k: 'v' } },
     'a-b': { url: 'https://b.example', headers: { k: 'w' } },
   });
   t.match(two, [{ secrets: [{ secret: 'a-b-k' }] }, { secrets: [{ secret: 'a-b-k-2' }] }], 'each has its own');
-  const filed = read({ a: { url: 'https://a.example', headers: { k: 'v' } } }, { ...WAY, secretsIn: 'files' });
+  const filed = await read({ a: { url: 'https://a.example', headers: { k: 'v' } } }, { ...WAY, secretsIn: 'files' });
   t.match(filed, [{ body: { auth: { headers: { k: { file: 'a-k' } } } } }]);
 });
 
@@ -90,27 +94,35 @@ t.test('an entry that cannot be registered is refused with the reason, without i
     [{ url: 'wss://a.example', type: 'ws' }, /neither http nor https/],
     [{ url: 'https://a.example', type: 'ws' }, /neither http nor sse/],
     [{ url: 'https://a.example', type: 'constructor' }, /neither http nor sse/],
-    [{ url: 'https://a.example', headers: { a: 7 } }, /not an object that describes a server/],
+    [{ url: 'https://a.example', headers: { a: 7 } }, /a member of a wrong type: headers\.a/],
+    [{ url: 'https://a.example', enabled: 'no' }, /a member of a wrong type: disabled/],
+    [{ url: 'https://a.example/1', serverUrl: 'https://a.example/2' }, /two members for its url, which differ/],
+    [{ url: 'https://a.example/$PLACE' }, /placeholder/],
+    [{ url: 'https://a.example/{{PLACE}}' }, /placeholder/],
+    [{ command: 'npx', args: ['mcp-remote', `https://u:${SECRET}@a.example/mcp`] }, /user or password/],
     [{}, /neither a url nor a command/],
+    [{ source: 'extension', settings: { key: SECRET } }, /neither a url nor a command/],
     [7, /not an object/],
   ] as const) {
-    const [server] = read({ a: said });
-    t.match(server, { kind: 'refused', why }, JSON.stringify(said));
+    const [server] = await read({ a: said });
+    t.match(server, { kind: 'refused', notes: [why] }, JSON.stringify(said));
     t.notMatch(JSON.stringify(server), new RegExp(SECRET));
   }
-  t.match(read({ a: { url: 'https://a.example/sse', type: 'sse' } }), [{ body: { transport: 'SSE' } }]);
-  t.match(read({ a: { url: 'https://a.example/mcp?region=eu', disabled: true } }), [{ body: { enabled: false } }]);
+  t.match(await read({ a: { url: 'https://a.example/sse', type: 'sse' } }), [{ body: { transport: 'SSE' } }]);
+  t.match(await read({ a: { url: 'https://a.example/mcp?region=eu', disabled: true } }), [
+    { body: { enabled: false } },
+  ]);
 });
 
 t.test('a server on standard input and output is listed with the command that gives it a URL', async (t) => {
   const files = { command: 'npx', args: ['-y', '@scope/files', "/it's here"], env: { TOKEN: SECRET }, cwd: '/srv/a b' };
-  const [one, two] = read({ files, other: { command: 'uvx', args: ['x'] } });
+  const [one, two] = await read({ files, other: { command: 'uvx', args: ['x'] } });
   t.strictSame(one, {
-    ...{ kind: 'stdio', name: 'files', url: 'http://127.0.0.1:8100/mcp' },
+    ...{ kind: 'stdio', name: 'files', notes: [], url: 'http://127.0.0.1:8100/mcp' },
     command: `cd '/srv/a b' && TOKEN="$TOKEN" npx -y supergateway --stdio 'npx -y @scope/files '\\''/it'\\''\\'\\'''\\''s here'\\''' --outputTransport streamableHttp --stateful --port 8100`,
   });
   t.match(two, { url: 'http://127.0.0.1:8101/mcp', command: /--stdio 'uvx x' .* --port 8101$/ });
-  const [proxied] = read({ other: { command: 'uvx', args: ['x y'] } }, { ...WAY, bridge: 'mcp-proxy' });
+  const [proxied] = await read({ other: { command: 'uvx', args: ['x y'] } }, { ...WAY, bridge: 'mcp-proxy' });
   t.match(proxied, { command: "npx -y mcp-proxy --host 127.0.0.1 --server stream --port 8100 -- uvx 'x y'" });
 });
 
@@ -143,6 +155,24 @@ t.test('an import waits as long as it is told to, and what is registered already
   t.equal(refusals, 3);
   t.match(await run(), [{ outcome: 'registered already' }, { outcome: 'registered already' }]);
   t.equal(registered.length, 2);
+});
+
+t.test('an import of a disabled server says so, also from a file in UTF-16', async (t) => {
+  const file = join(createScratchDirectory(t), 'mcp.json');
+  const servers = { a: { url: 'https://a.example', disabled: true }, b: { command: 'b', enabled: false } };
+  writeFileSync(file, `\uFEFF${JSON.stringify({ mcpServers: servers })}`, 'utf16le');
+  const bodies: unknown[] = [];
+  const connection = {
+    request: async (_method: string, _path: string, body: unknown) => (bodies.push(body), { status: 'inactive' }),
+    list: async () => [],
+  };
+  const { answer, text } = await importServers({ file, way: WAY, isTrial: false }, { connection, terminal: TERMINAL });
+  t.match(bodies, [{ name: 'a', enabled: false }]);
+  t.match(answer, [
+    { name: 'a', outcome: 'registered', status: 'inactive', why: 'disabled in the file' },
+    { name: 'b', outcome: 'to be bridged', why: 'disabled in the file' },
+  ]);
+  t.match(text, /^a +registered +inactive, disabled in the file$/m);
 });
 
 t.test('an import reports the outcome of each server, and can read what an export writes', async (t) => {
@@ -182,7 +212,7 @@ t.test('an import reports the outcome of each server, and can read what an expor
   t.match(exported.answer, {
     mcpServers: { a: { type: 'sse', url: 'https://a.example', headers: { k: '${secret:s}' }, disabled: true } },
   });
-  const [a, b] = readMcpFile(String(exported.text), WAY);
+  const [a, b] = await readMcpFile(String(exported.text), WAY);
   t.match(a, {
     body: { transport: 'SSE', enabled: false, tags: ['t'], auth: { headers: { k: { secret: 's' } } } },
     secrets: [],

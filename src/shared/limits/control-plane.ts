@@ -115,7 +115,7 @@ export const controlPlaneLimits = {
   /** requests to the control plane's own MCP endpoints that can be looked up by their ids → the oldest is forgotten */
   controlPlaneRequestsKept: 1_024,
   /** file that `servers import` reads → refused */
-  importFileBytesMax: MIB,
+  importFileBytesMax: 16 * MIB,
   /** servers in one file that `servers import` reads → refused */
   importedServersMax: 1_000,
   /** changes in the store's audit list → the oldest is removed; the log is not affected */

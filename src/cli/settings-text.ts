@@ -1,0 +1,50 @@
+// Settings written by people, in JSON, TOML or YAML. As in json-text.ts, a fault names its line and column, and never a piece of the text.
+import { readJsonWithComments, type JsonReading } from './json-text.js';
+
+type Language = 'JSON' | 'TOML' | 'YAML';
+
+/** The packages for TOML and YAML are loaded only for such a text. */
+export async function readSettings(text: string): Promise<JsonReading & { readonly language: Language }> {
+  const language = languageOf(text);
+  const read = { JSON: readJsonWithComments, TOML: readToml, YAML: readYaml }[language];
+  return { ...(await read(text.replace(/^\uFEFF/, ''))), language };
+}
+
+/** By the first line that is neither empty nor a comment with `#`: standard input has no name, and the name of a file can be wrong. */
+function languageOf(text: string): Language {
+  const line = /^\s*[^\s#].*$/m.exec(text)?.[0] ?? '{';
+  if (/^\s*(?:\[\[?[^[\]{},]+\]\]?\s*(?:#.*)?$|(?:[\w.-]|"[^"]*"|'[^']*')+\s*=)/.test(line)) return 'TOML';
+  return /^\s*(?:[{[]|\/[/*])/.test(line) ? 'JSON' : 'YAML';
+}
+
+async function readToml(text: string): Promise<JsonReading> {
+  const { parse, TomlError } = await import('smol-toml');
+  try {
+    return { value: parse(text) };
+  } catch (error) {
+    if (!(error instanceof TomlError)) throw error;
+    return { fault: faultAt(error.line, error.column, error.message.replace('Invalid TOML document: ', '')) };
+  }
+}
+
+async function readYaml(text: string): Promise<JsonReading> {
+  const { parseDocument } = await import('yaml');
+  // YAML 1.2 left `<<` out, but clients read it.
+  const file = parseDocument(text, { merge: true, logLevel: 'error' });
+  const [error] = file.errors;
+  if (error !== undefined) {
+    const { line, col } = error.linePos?.[0] ?? { line: 1, col: 1 };
+    return { fault: faultAt(line, col, error.message) };
+  }
+  try {
+    return { value: file.toJS() };
+  } catch (error) {
+    if (!(error instanceof ReferenceError)) throw error;
+    return { fault: 'an alias has no anchor, or there are too many aliases' };
+  }
+}
+
+/** Both packages may quote the text, after a colon or on further lines. */
+function faultAt(line: number, column: number, message: string): string {
+  return `at line ${line}, column ${column}: ${message.split(/:| at line |\n/)[0]}`;
+}
