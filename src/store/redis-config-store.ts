@@ -101,6 +101,7 @@ function unreachable({ place }: RedisStoreOptions, error: unknown): ConfigStoreF
 function remedyFor(reason: string): string {
   if (/^(?:NOAUTH|WRONGPASS)\b/.test(reason)) return 'correct --redis-username and --redis-password-file';
   if (/^NOPERM\b/.test(reason)) return 'allow its user +get +ping to read, +eval +set +del to change, +scan to list';
+  if (reason.includes('--redis-mode')) return 'then try again';
   return "start it, or correct the --redis-… options, which must be the dataplane's, and try again";
 }
 

@@ -2,6 +2,7 @@
 import { Cluster, Redis } from 'ioredis';
 import type { ListenAddress, StoreOptions } from '../config/dataplane-options.js';
 import { limits } from '../shared/limits.js';
+import { NO_TLS, RedisConnector } from './redis-connector.js';
 import { isGarbled, watchReplies } from './redis-replies.js';
 
 export type RedisStoreOptions = Extract<StoreOptions, { kind: 'redis' }>;
@@ -38,6 +39,8 @@ function optionsOf({ username, password, tls }: RedisAccess) {
       tls.mode === 'plain-text'
         ? undefined
         : { ca: tls.trustBundle, cert: tls.clientCertificate, key: tls.clientPrivateKey },
+    // Typed by ioredis as one that takes any options.
+    Connector: RedisConnector as never,
     // In RESP3, invalidations arrive as push messages, which ioredis does not expose.
     protocol: 2 as const,
     lazyConnect: true,
@@ -68,6 +71,7 @@ export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   // Both ioredis and Redis quote data in a message: ioredis the unexpected reply, Redis the arguments of an unknown command.
   if (isGarbled(error)) return 'Redis answered what it was not asked';
+  if ('code' in error && error.code === 'ERR_SSL_WRONG_VERSION_NUMBER') return NO_TLS;
   // When several addresses each refuse the connection, the error has a code but no message.
   const message = error.message !== '' || !('code' in error) ? error.message : String(error.code);
   return message.replace(/,? with args beginning with:.*$/s, '');

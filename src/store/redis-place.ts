@@ -44,10 +44,14 @@ export function placeInWords(place: RedisPlace): string {
   return `the Redis ${place.name} of the Sentinels at ${place.sentinels.map(addressInWords).join(', ')}`;
 }
 
-/** For uses that follow no invalidations: one connection, or one to all nodes of a cluster. Rejects as `findRedis` does. */
+/** For uses that follow no invalidations: one connection, or one to all nodes of a cluster. Rejects when none can be found. */
 export async function connectionTo(options: RedisStoreOptions): Promise<Redis | Cluster> {
   const { place } = options;
-  if ('nodes' in place) return createClusterConnection(options, place.nodes);
+  if ('nodes' in place) {
+    // Asked for the reason if no node answers: ioredis would say only that the connection is closed.
+    await findShards(options);
+    return createClusterConnection(options, place.nodes);
+  }
   return createConnection(options, await findRedis(options));
 }
 

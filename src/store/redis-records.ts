@@ -41,6 +41,8 @@ export class RedisRecords implements RecordStore {
   /** While opening, the deadline; while lost, the next attempt. */
   #timer: NodeJS.Timeout | undefined;
   readonly #backoff = new Backoff(limits.redisRetryDelayMsMin, limits.redisRetryDelayMsMax);
+  /** Why it was lost, or could not be connected to. */
+  #lostReason = 'it is being connected to';
   readonly #logged = new LoggedReasons();
 
   private constructor(options: RedisStoreOptions, connectionOf: () => Promise<RecordConnection>, logger: Logger) {
@@ -130,7 +132,9 @@ export class RedisRecords implements RecordStore {
 
   async #send<Answer>(command: (redis: RecordConnection) => Promise<Answer>): Promise<Answer> {
     const connection = this.#connection;
-    if (this.#state !== 'live' || connection === undefined) throw new RecordStoreFault('Redis is not reachable');
+    if (this.#state !== 'live' || connection === undefined) {
+      throw new RecordStoreFault(`Redis is not reachable: ${this.#lostReason}`);
+    }
     try {
       return await command(connection);
     } catch (error) {
@@ -178,6 +182,7 @@ export class RedisRecords implements RecordStore {
   #lose(connection: RecordConnection | undefined, reason: string): void {
     if (this.#connection !== connection || this.#state === 'closed') return;
     this.#connection = undefined;
+    this.#lostReason = reason;
     if (!this.#transition('opening', 'lost')) this.#transition('live', 'lost');
     if (connection !== undefined) disconnectQuietly(connection);
     // Logged once, not at every retry.

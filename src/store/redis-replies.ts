@@ -1,6 +1,7 @@
 // Checks replies from Redis before ioredis parses them: whatever answers at that address may send anything, and must not end the process.
 // ioredis allocates an array as long as a reply claims before any item has arrived, and throws on what it cannot parse where nothing can
 // catch it. Cold path: scans the head of each reply, and skips over the bytes in between.
+import { TLSSocket } from 'node:tls';
 import { Redis, type Cluster } from 'ioredis';
 import dataHandler from 'ioredis/built/DataHandler.js';
 import { limits } from '../shared/limits.js';
@@ -15,6 +16,8 @@ const LINE_END_BYTES = 2;
 /** Replaces a string longer than anything that the gateway reads. */
 const TOO_LARGE = `TOOLARGE a value is larger than ${limits.redisValueBytesMax} bytes`;
 const NO_REPLY = 'Redis sent an invalid reply';
+/** What a Redis does that gets plain text and expects TLS. */
+const NO_ANSWER = 'it closed the connection without an answer: if it expects TLS, give --redis-mode tls or mtls';
 /** The start of ioredis's error message, which continues with the reply. */
 const UNASKED_BEGINNING = 'Command queue state error';
 
@@ -102,9 +105,13 @@ export function watchReplies(redis: Redis | Cluster): void {
 
 function watchStream(stream: Redis['stream']): void {
   const scan = new ReplyScan();
+  let isSilent = !(stream instanceof TLSSocket);
   const emit = stream.emit.bind(stream) as (event: string | symbol, ...values: unknown[]) => boolean;
   stream.emit = (event: string | symbol, ...values: unknown[]) => {
     const [chunk] = values;
+    if (isSilent && event === 'error') return emit(event, new Error(NO_ANSWER));
+    if (isSilent && event === 'end' && !stream.writableEnded) stream.destroy(new Error(NO_ANSWER));
+    if (event === 'data') isSilent = false;
     if (event !== 'data' || !Buffer.isBuffer(chunk)) return emit(event, ...values);
     const passed = scan.pass(chunk);
     if (passed === undefined) stream.destroy(new Error(NO_REPLY));

@@ -51,6 +51,8 @@ export const storeLimits = {
   redisReasonsToldMax: 16,
   /** time to connect to Redis → the attempt is given up, and another one follows */
   redisConnectMsMax: 5_000,
+  /** time for a TLS handshake with Redis → the same address is asked whether it speaks plain text, and the handshake goes on */
+  redisHandshakeMsMax: 250,
   /** time for Redis to answer one command → the connection counts as lost */
   redisCommandMsMax: 2_000,
   /** time for a connection to Redis to close → it is cut */

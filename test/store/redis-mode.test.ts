@@ -1,0 +1,100 @@
+// A Redis that speaks plain text where TLS is expected, or the other way round: whatever opens it says so at once.
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { pino } from 'pino';
+import t, { type Test } from 'tap';
+import { outputOf } from '../../src/secrets/run-secrets.js';
+import { limits } from '../../src/shared/limits.js';
+import { openConfigStore } from '../../src/store/open-config-store.js';
+import { openRecordStore } from '../../src/store/open-record-store.js';
+import { openStore } from '../../src/store/open-store.js';
+import type { RedisStoreOptions } from '../../src/store/redis-connection.js';
+import { RedisSessions } from '../../src/store/redis-sessions.js';
+import { createCertificates } from '../support/certificates.js';
+import { startRedis } from '../support/redis.js';
+import { TcpProxy } from '../support/tcp-proxy.js';
+import { until } from '../support/until.js';
+
+const NO_TLS = /it answers, but not with TLS: give --redis-mode plain-text/;
+const NO_PLAIN_TEXT = /closed the connection without an answer: if it expects TLS, give --redis-mode tls or mtls/;
+const TLS = { mode: 'tls', trustBundle: undefined, clientCertificate: undefined, clientPrivateKey: undefined } as const;
+
+/** What each of those that open a Redis says of this one. */
+async function saidOf(options: RedisStoreOptions): Promise<Readonly<Record<string, string>>> {
+  const said: Record<string, string> = {};
+  const logged = (who: string) => pino({ level: 'warn' }, { write: (line: string) => void (said[who] = line) });
+  const opened = [
+    await openStore(options, logged('user configs')),
+    await openRecordStore(options, logged('records')),
+    await RedisSessions.open(options, logged('sessions')),
+  ];
+  await Promise.all(opened.map((one) => one.close()));
+  await openConfigStore(options, false).catch(
+    (error: unknown) => (said['the commands for user configs'] = String(error)),
+  );
+  const action = { command: 'secrets list' } as const;
+  const request = { store: options, keys: [], action };
+  said['the commands for secrets'] = (await outputOf(request, process.stdin)).text;
+  return said;
+}
+
+async function checkSaid(t: Test, options: RedisStoreOptions, reason: RegExp): Promise<void> {
+  const { host, port } = options.place as { readonly host: string; readonly port: number };
+  const beganAtMs = performance.now();
+  for (const place of [
+    options.place,
+    { nodes: [{ host, port }] },
+    { sentinels: [{ host, port }], name: 'mymaster', username: undefined, password: undefined },
+  ]) {
+    const said = await saidOf({ ...options, place });
+    t.equal(Object.keys(said).length, 5);
+    for (const [who, words] of Object.entries(said)) t.match(words, reason, `${who}: ${Object.keys(place).join()}`);
+  }
+  // Fifteen attempts, of which none may wait for the end of the time for connecting.
+  t.ok(performance.now() - beganAtMs < 3 * limits.redisConnectMsMax, 'at once');
+}
+
+t.test('TLS, the default, to a Redis that speaks plain text', async (t) => {
+  const redis = await startRedis(t);
+  await checkSaid(t, { ...redis.storeOptions, tls: TLS }, NO_TLS);
+});
+
+t.test('TLS to a plain-text Redis with a password, which is not sent', async (t) => {
+  const redis = await startRedis(t);
+  await (await redis.connect()).call('CONFIG', 'SET', 'requirepass', 'anything');
+  const proxy = await TcpProxy.start(t, redis.port);
+  const place = { host: '127.0.0.1', port: proxy.port };
+  await checkSaid(t, { ...redis.storeOptions, place, tls: TLS, password: 'a-secret' }, NO_TLS);
+  t.notMatch(JSON.stringify(proxy.connections), 'a-secret');
+});
+
+t.test('plain text to a Redis that expects TLS', async (t) => {
+  const redis = await startRedis(t, { tls: { mode: 'tls', certificates: createCertificates(t) } });
+  await checkSaid(t, { ...redis.storeOptions, tls: { mode: 'plain-text' } }, NO_PLAIN_TEXT);
+});
+
+t.test('a slow handshake with a Redis that expects TLS is waited for', async (t) => {
+  const redis = await startRedis(t, { tls: { mode: 'tls', certificates: createCertificates(t) } });
+  const proxy = await TcpProxy.start(t, redis.port);
+  proxy.hold(() => true);
+  const options = { ...redis.storeOptions, place: { host: '127.0.0.1', port: proxy.port } };
+  const opening = openStore(options, pino({ level: 'silent' }));
+  await until(() => proxy.connections.some(({ sent }) => sent.startsWith('PING')), 'the question');
+  proxy.release();
+  const store = await opening;
+  t.teardown(() => store.close());
+  t.match(await store.read('alice'), { kind: 'missing' });
+});
+
+t.test('TLS to a Redis that refuses in plain text before anything is asked', async (t) => {
+  const listener = createServer((socket) => socket.write('-DENIED Redis is running in protected mode\r\n'));
+  listener.listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  t.teardown(() => listener.close());
+  const { port } = listener.address() as AddressInfo;
+  const lines: string[] = [];
+  const options = { ...(await startRedis(t)).storeOptions, place: { host: '127.0.0.1', port }, tls: TLS };
+  const store = await openStore(options, pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) }));
+  await store.close();
+  t.match(lines.join(''), NO_TLS);
+});
