@@ -124,6 +124,9 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
   return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
 }
 
+/** Padded to the longest cell of each column, these tables would be twice as large. */
+const UNPADDED = '<!-- prettier-ignore -->';
+
 /** Each table follows a mark with its name; the table that is there is replaced. */
 async function pageWith(name: string, tables: readonly (readonly [string, string])[], faults: string[]): Promise<Page> {
   const path = join(root, 'docs', name);
@@ -133,7 +136,7 @@ async function pageWith(name: string, tables: readonly (readonly [string, string
     const mark = `<!-- npm run docs: ${title} -->\n`;
     if (text.split(mark).length !== 2) faults.push(`docs/${name} must have one line "${mark.trim()}", for its table`);
     const at = text.indexOf(mark) + mark.length;
-    text = `${text.slice(0, at)}\n${rows}\n${text.slice(at).replace(/^\n*(?:\|.*\n)*/, '')}`;
+    text = `${text.slice(0, at)}${UNPADDED}\n${rows}\n${text.slice(at).replace(/^(?:<!-- prettier-ignore -->)?\n*(?:\|.*\n)*/, '')}`;
   }
   return { name, path, current, text: await formatted(path, text), faults };
 }
