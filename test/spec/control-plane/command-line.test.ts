@@ -1,12 +1,15 @@
 // The commands for users of a running control plane: what they print, and the exit statuses of docs/cli.md.
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { newName, startControlPlane } from '../../support/control-plane.js';
+import { ApiCaller, newName, startControlPlane } from '../../support/control-plane.js';
 import { backendFor } from '../../support/deployment.js';
 import { findFreePort } from '../../support/free-port.js';
 import { runProgram, type ProgramRun } from '../../support/gateway.js';
 import { createKeyPair } from '../../support/keys.js';
+import { createScratchDirectory } from '../../support/scratch-directory.js';
 
 const exit = {
   done: 0,
@@ -39,6 +42,33 @@ async function done(...words: string[]): Promise<string> {
 t.jobs = 2;
 
 const PLAIN_HTTP = 'note +plain HTTP: .* --upstream-connection-mode plain-text-or-tls\n';
+
+void t.test("servers import registers what a client's settings have, and again changes nothing", async (t) => {
+  const backend = await backendFor(t, { tools: ['one'] });
+  const [direct, behind, disabled] = [newName('direct'), newName('behind'), newName('disabled')];
+  const file = join(createScratchDirectory(t), 'config.toml');
+  writeFileSync(
+    file,
+    `model = "some-model"
+[mcp_servers.${direct}]
+url = "${backend.url}"
+[mcp_servers.${behind}]
+command = "npx"
+args = ["-y", "mcp-remote@latest", "${backend.url}", "--allow-http"]
+[mcp_servers.${disabled}]
+url = "${backend.url}"
+enabled = false
+`,
+  );
+  const first = await done('servers', 'import', file);
+  t.match(first, new RegExp(`^${direct} +registered +active\n${behind} +registered +active\n`, 'm'));
+  t.match(first, new RegExp(`^${disabled} +registered +active, disabled in the file$`, 'm'));
+  const caller = new ApiCaller(t, controlPlane, token, 'people@example.com');
+  t.match((await caller.get(`/servers/${disabled}`)).json(), { url: backend.url, enabled: false });
+  const second = JSON.parse(await done('servers', 'import', file, '--json')) as object;
+  t.match(second, Array(3).fill({ outcome: 'registered already' }));
+  for (const name of [direct, behind, disabled]) await caller.delete(`/servers/${name}`);
+});
 
 void t.test('servers add, list, show, refresh, remove', async (t) => {
   const tools = ['one', { name: 'two', description: 'Second.\u001b[31m', inputSchema: { type: 'object' } }];
