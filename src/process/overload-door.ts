@@ -61,7 +61,7 @@ export class OverloadDoor {
   #holdsMost(account: Account, names: readonly ShareName[]): boolean {
     return names.some((name) => {
       const { held, roomWhenEmpty } = account[name];
-      if (held === 0 || held * 100 <= roomWhenEmpty * limits.pressedHarmlessPercent) return false;
+      if (held * 100 <= roomWhenEmpty * limits.pressedHarmlessPercent) return false;
       const others = this.#accounts.size - 1;
       return held * others > limits.pressedTimesOthersMax * (this.#accounts.held(name) - held);
     });

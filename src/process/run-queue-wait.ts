@@ -9,33 +9,20 @@ const FORM = /^\d+ (\d+) \d+\s*$/;
 
 export class RunQueueWait {
   readonly #path: string;
-  #isKnown = true;
   #totalMs = 0;
 
   constructor(path: string = SCHEDSTAT) {
     this.#path = path;
   }
 
-  /** The total wait since the thread began. */
+  /** The total wait since the thread began. While it cannot be read, the last value stands, as if there was no wait since. */
   totalMs(): number {
-    if (this.#isKnown) this.#read();
+    try {
+      const waitNs = FORM.exec(readFileSync(this.#path, 'latin1'))?.[1];
+      if (waitNs !== undefined) this.#totalMs = Number(waitNs) / 1_000_000;
+    } catch {
+      // Absent on other systems; or there is no free file descriptor for now.
+    }
     return this.#totalMs;
   }
-
-  #read(): void {
-    let text = '';
-    try {
-      text = readFileSync(this.#path, 'latin1');
-    } catch (error) {
-      // Without a free file descriptor the file cannot be read for now: the last value stands, as if there was no wait since.
-      if (!isAbsent(error)) return;
-    }
-    const waitNs = FORM.exec(text)?.[1];
-    if (waitNs === undefined) this.#isKnown = false;
-    else this.#totalMs = Number(waitNs) / 1_000_000;
-  }
-}
-
-function isAbsent(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'EACCES');
 }

@@ -9,6 +9,7 @@ import { logInto } from '../support/log-lines.js';
 import { until } from '../support/until.js';
 
 const CALM: OverloadReading = { residentPercent: 10, heapPercent: 10, loopDelayMs: 0 };
+const MIB = 1024 * 1024;
 /** Readings that mean the same in every state. */
 const READINGS: Readonly<Record<Pressure, OverloadReading>> = {
   calm: CALM,
@@ -263,6 +264,17 @@ t.test('readings are taken until they are stopped', async (t) => {
   t.equal(counts[0], taken, 'none of the first meanwhile');
 });
 
+t.test('memory is collected where it is short, not where it is enough', async (t) => {
+  const { gauges, read } = watched();
+  gauges.live = limits.heapPercentPressed - 1;
+  gauges.resident = 10 * limits.residentPercentPressed - 1;
+  read();
+  t.equal(gauges.collections, 0);
+  gauges.live = limits.heapPercentPressed;
+  read();
+  t.equal(gauges.collections, 1, 'the heap alone is enough');
+});
+
 t.test('the heap is measured against V8’s limit, the process against the option', async (t) => {
   const { gauges, read } = watched();
   gauges.live = 69;
@@ -281,9 +293,14 @@ t.test(
   async (t) => {
     const managed = new ProcessGauges('managed');
     const before = managed.residentBytes();
-    const taken = Array.from({ length: 64 }, () => Buffer.alloc(1024 * 1024, 1));
-    t.ok(managed.residentBytes() - before > 32 * 1024 * 1024, `${taken.length} MiB in use are seen`);
+    const taken = Array.from({ length: 64 }, () => Buffer.alloc(MIB, 1));
+    t.ok(managed.residentBytes() - before > 32 * MIB, `${taken.length} MiB in use are seen`);
     t.ok(managed.residentBytes() <= process.memoryUsage.rss(), 'and never more than is resident');
     t.ok(new ProcessGauges().residentBytes() >= managed.residentBytes());
+    const { rss, heapTotal, external } = process.memoryUsage();
+    t.intercept(process.memoryUsage, 'rss', { value: () => rss + 1_000 * MIB });
+    t.ok(new ProcessGauges().residentBytes() >= rss + 1_000 * MIB, 'what is resident');
+    t.ok(managed.residentBytes() < rss + 500 * MIB, 'and what V8 has, with the code');
+    t.ok(managed.residentBytes() > heapTotal + external - 64 * MIB);
   },
 );

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { RunQueueWait } from '../../src/process/run-queue-wait.js';
@@ -13,6 +13,14 @@ t.test('the wait is the second number, read anew each time', async (t) => {
   t.equal(wait.totalMs(), 2_250);
   writeFileSync(path, 'gone mad\n');
   t.equal(wait.totalMs(), 2_250, 'no wait since, when nobody can tell');
+  writeFileSync(path, '7000000001 9 43 and more\n');
+  t.equal(wait.totalMs(), 2_250, 'another form is not guessed at');
+  rmSync(path);
+  mkdirSync(path);
+  t.equal(wait.totalMs(), 2_250, 'as when the file cannot be read for now');
+  rmdirSync(path);
+  writeFileSync(path, '7000000002 3000000000 44\n');
+  t.equal(wait.totalMs(), 3_000, 'and is read again when it can be');
 });
 
 t.test('where the wait is not counted it is zero', async (t) => {
