@@ -73,7 +73,7 @@ t.test('a reload is told with its time, and it is not over until it is', async (
 
 t.test('that it stops is told at once, whatever is under way', async (t) => {
   const { notice, sent, release } = scene(t, {
-    script: 'case "$*" in *slow*) until [ -e "$0.released" ]; do sleep 0.1; done;; esac',
+    script: 'case "$*" in *slow*) until [ -e "$0.released" ] || [ ! -e "$0" ]; do sleep 0.1; done;; esac',
   });
   notice.status('slow');
   await until(() => sent().length === 1, 'the first message');
