@@ -16,7 +16,7 @@ export const SERVER_PLACES = [
 
 const as = (name: string) => (value: unknown) => ({ [name]: value });
 
-/** `read` says the same in our words. Objects of one meaning are merged, texts of one meaning have to be equal, and `null` is absent. */
+/** `read` says the same in our words. Objects of one meaning are merged, texts of one meaning have to be equal, and `null` or `''` is absent. */
 export const SERVER_MEMBERS: readonly { member: string; clients: string; read: (value: unknown) => Members }[] = [
   { member: 'url', clients: 'most', read: as('url') },
   { member: 'serverUrl', clients: 'Windsurf', read: as('url') },
@@ -110,7 +110,7 @@ function inOurWords(server: unknown): Members {
   const said: Record<string, unknown> = {};
   for (const { member, read } of SERVER_MEMBERS) {
     const value = member.split('.').reduce<unknown>((holder, step) => membersOf(holder)?.[step], server);
-    if (value === undefined || value === null) continue;
+    if (value === undefined || value === null || value === '') continue;
     for (const [name, part] of Object.entries(read(value))) {
       const before = said[name];
       if (typeof before === 'string' && before !== part) said['conflict'] = name;

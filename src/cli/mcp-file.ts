@@ -95,7 +95,9 @@ function filed(
   if (command === undefined) return remoteOf(name, said, way, taken, notes);
   const bridged = bridgedUrl({ ...said, command });
   if (bridged !== undefined) {
-    notes.push(...bridged.lost.map((option) => `without mcp-remote's --${option}`));
+    // Another word may be a value that got a dash by mistake.
+    const lost = bridged.lost.map((option) => (/^[a-z-]+\d?$/.test(option) ? `--${option}` : 'other options'));
+    notes.push(...lost.map((option) => `without mcp-remote's ${option}`));
     return remoteOf(name, { ...said, ...bridged }, way, taken, notes);
   }
   const port = takePort();

@@ -75,7 +75,7 @@ const ROWS: readonly Row[] = [
     client: 'FastMCP: mcp.json',
     places: ['mcpServers'],
     members: ['transport'],
-    text: `{ "mcpServers": { "wiki": { "url": "${URL_A}", "transport": "streamable-http" } } }`,
+    text: `{ "mcpServers": { "wiki": { "command": "", "url": "${URL_A}", "transport": "streamable-http" } } }`,
     filed: [remote('wiki')],
   },
   {
@@ -376,6 +376,7 @@ t.test('a command that only runs mcp-remote is registered as the URL that it con
     ['npx', ['mcp-remote', URL_A, '--transport', 'sse-only'], { transport: 'SSE' }, []],
     ['npx', ['mcp-remote', '--resource', 'https://b.example/', URL_A], {}, ["without mcp-remote's --resource"]],
     ['npx', ['mcp-remote', URL_A, '--header', SECRET], {}, ["without mcp-remote's --header"]],
+    ['npx', ['mcp-remote', URL_A, `--${SECRET}`], {}, ["without mcp-remote's other options"]],
     ['npx', ['mcp-remote', URL_A, '--ignore-tool', 'drop*'], {}, ["without mcp-remote's --ignore-tool"]],
   ] as const) {
     const text = JSON.stringify({ mcpServers: { a: { type: 'stdio', command, args, env: { AUTH_HEADER: SECRET } } } });
