@@ -4,6 +4,7 @@ import type { IssuerKeySource } from '../config/dataplane-options.js';
 import { InvalidValue } from '../config/faults.js';
 import { isKeyUrl } from '../config/issuer-key-sources.js';
 import { keysOfJwks, type VerificationKey } from '../config/verification-keys.js';
+import { bodyText } from '../shared/body-text.js';
 import { limits } from '../shared/limits.js';
 
 /** Rejects with a message for the operator that does not contain the URL. */
@@ -56,15 +57,8 @@ async function fetchText(url: string, signal: AbortSignal): Promise<string> {
     await response.body?.cancel();
     throw new Error(`it answered ${response.status}`);
   }
-  const parts: Uint8Array[] = [];
-  let bytes = 0;
-  // The response may be compressed: the limit counts the decompressed bytes.
-  for await (const part of (response.body ?? []) as AsyncIterable<Uint8Array>) {
-    bytes += part.length;
-    if (bytes > limits.keySetBytesMax) throw new Error(`its response has more than ${limits.keySetBytesMax} bytes`);
-    parts.push(part);
-  }
-  return Buffer.concat(parts).toString('utf8');
+  const words = `its response has more than ${limits.keySetBytesMax} bytes`;
+  return bodyText(response, signal, limits.keySetBytesMax, () => new Error(words));
 }
 
 /** The message of `fetch` is only `fetch failed`; the reason is in its cause. */

@@ -1,4 +1,5 @@
 // Requests to a running dataplane's admin listener, with failures in words for people.
+import { bodyText } from '../shared/body-text.js';
 import { limits } from '../shared/limits.js';
 import { exitStatus } from '../shared/exit-status.js';
 import { CliFault } from './cli-fault.js';
@@ -35,7 +36,7 @@ export class AdminConnection {
     try {
       const signal = AbortSignal.timeout(limits.adminRequestMsMax);
       response = await fetch(this.#origin + path, { ...init, headers: ACCEPT, signal, redirect: 'error' });
-      answer = await response.json();
+      answer = JSON.parse(await bodyText(response, signal));
     } catch (error) {
       const advice = 'start a dataplane, or give its --admin-address';
       const words = `no admin listener answers at ${this.#origin}; ${advice}`;

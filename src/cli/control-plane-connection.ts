@@ -1,6 +1,7 @@
 // Requests to a running control plane, with refusals in words for people.
 import { setTimeout } from 'node:timers/promises';
 import { z } from 'zod';
+import { bodyText } from '../shared/body-text.js';
 import { limits } from '../shared/limits.js';
 import { exitStatus } from '../shared/exit-status.js';
 import { refusals } from '../shared/refusals.js';
@@ -75,18 +76,14 @@ export class ControlPlaneConnection {
 
   /** @param tag the version that the change applies to (`if-match`); `''` for any version. */
   async #exchange(method: RequestMethod, path: string, body?: unknown, tag = ''): Promise<ControlPlaneResponse> {
-    let response = await this.#fetch(method, path, body, tag);
+    let { response, text } = await this.#fetch(method, path, body, tag);
     // What is refused for its rate was not carried out.
     for (let count = 0; response.status === 429 && count < RATE_WAITS_MAX; count += 1) {
       const waitS = Number(response.headers.get('retry-after') ?? NaN);
       if (!(waitS <= RATE_WAIT_S_MAX)) break;
-      await response.body?.cancel();
       await setTimeout(waitS * 1_000);
-      response = await this.#fetch(method, path, body, tag);
+      ({ response, text } = await this.#fetch(method, path, body, tag));
     }
-    const text = await response.text().catch((error: unknown) => {
-      throw this.#unavailable('closed the connection in the middle of its response', error);
-    });
     const answer = this.#parse(text);
     this.#unpublishedCount = Number(response.headers.get('switchyard-unpublished') ?? 0);
     const { headers } = response;
@@ -95,18 +92,26 @@ export class ControlPlaneConnection {
     throw new CliFault(exitStatusOf(response.status), this.#adviceFor(response.status, detail));
   }
 
-  async #fetch(method: RequestMethod, path: string, body: unknown, tag: string): Promise<Response> {
+  async #fetch(
+    method: RequestMethod,
+    path: string,
+    body: unknown,
+    tag: string,
+  ): Promise<{ response: Response; text: string }> {
     const headers: Record<string, string> = { authorization: `Bearer ${this.#token}`, accept: 'application/json' };
     if (body !== undefined) headers['content-type'] = 'application/json';
     if (tag !== '') headers['if-match'] = tag;
     const signal = AbortSignal.timeout(limits.commandAnswerMsMax);
-    const text = body === undefined ? null : JSON.stringify(body);
+    const sent = body === undefined ? null : JSON.stringify(body);
+    let response: Response | undefined;
     try {
       // A redirect would hand the token to another server.
-      return await fetch(this.#url + path, { method, headers, body: text, signal, redirect: 'error' });
+      response = await fetch(this.#url + path, { method, headers, body: sent, signal, redirect: 'error' });
+      return { response, text: await bodyText(response, signal) };
     } catch (error) {
       if (signal.aborted)
         throw this.#unavailable(`did not respond within ${limits.commandAnswerMsMax / 1_000} s`, error);
+      if (response !== undefined) throw this.#unavailable('closed the connection in the middle of its response', error);
       throw this.#unavailable(`cannot be reached (${reasonOf(error)})`, error);
     }
   }

@@ -1,6 +1,7 @@
 // Asks the admin listener of a dataplane over plain HTTP, with bounds on time, response size and concurrent questions,
 // of which each subject has a share. The listener's address is shown to admins only. Cold path.
 import type { ListenAddress } from '../../config/dataplane-options.js';
+import { bodyText } from '../../shared/body-text.js';
 import { limits } from '../../shared/limits.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 
@@ -67,7 +68,7 @@ export class AdminListener {
     const signal = AbortSignal.timeout(this.#bounds.answerMsMax);
     try {
       const response = await fetch(this.#origin + path, { headers: ACCEPT, signal, redirect: 'error' });
-      return { status: response.status, value: JSON.parse(await this.#textOf(response)) as unknown };
+      return { status: response.status, value: JSON.parse(await this.#textOf(response, signal)) as unknown };
     } catch (error) {
       if (error instanceof ControlPlaneFault) throw error;
       const why = signal.aborted ? `it did not respond in ${this.#bounds.answerMsMax} ms` : reasonOf(error);
@@ -80,18 +81,10 @@ export class AdminListener {
     }
   }
 
-  async #textOf(response: Response): Promise<string> {
-    const pieces: Uint8Array[] = [];
-    let bytes = 0;
-    for await (const piece of (response.body ?? []) as AsyncIterable<Uint8Array>) {
-      bytes += piece.length;
-      if (bytes > this.#bounds.answerBytesMax) {
-        const words = `The dataplane’s response has more than ${this.#bounds.answerBytesMax} bytes: ask for less`;
-        throw new ControlPlaneFault('dataplane-refused', words);
-      }
-      pieces.push(piece);
-    }
-    return Buffer.concat(pieces).toString('utf8');
+  #textOf(response: Response, signal: AbortSignal): Promise<string> {
+    const { answerBytesMax } = this.#bounds;
+    const words = `The dataplane’s response has more than ${answerBytesMax} bytes: ask for less`;
+    return bodyText(response, signal, answerBytesMax, () => new ControlPlaneFault('dataplane-refused', words));
   }
 }
 
