@@ -12,6 +12,7 @@ import type { BackendEndpoints } from '../upstream/reach/backend-endpoints.js';
 import type { UpstreamFaultKind } from '../upstream/http/upstream-fault.js';
 import type { ReadHost } from '../user-config/current-host.js';
 import type { HeldCallsOptions } from './modern/held-calls.js';
+import type { LeaseOwners } from './modern/leases.js';
 import type { SessionMeans } from './session/session-plan.js';
 
 export interface RelayOptions {
@@ -45,8 +46,8 @@ export interface RelayOptions {
   readonly isSessionOptional?: boolean;
   /** For metrics: called for each backend failure, of a request or of opening a session. */
   readonly onBackendFault?: (backend: string, kind: UpstreamFaultKind, during: 'request' | 'opening') => void;
-  /** How a repeated request finds its held call in another process; without it, there is no other process. */
-  readonly heldCalls?: Omit<HeldCallsOptions, 'deadlines'>;
+  /** How a request finds the process that holds its call, or owns its lease; without it, there is no other process. */
+  readonly siblings?: Omit<HeldCallsOptions, 'deadlines'> & LeaseOwners;
   /** Reads the current config, to re-check streams that outlive a config; without it, they are not re-checked. */
   readonly readHost?: ReadHost;
   readonly logger: Logger;

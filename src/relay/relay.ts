@@ -100,10 +100,10 @@ export class Relay {
   }
 
   #openDoor(options: RelayOptions): ModernDoor | undefined {
-    const { accounts, eras, deadlines, heldCalls = ownHeldCalls(), readHost } = options;
+    const { accounts, eras, deadlines, siblings = ownSiblings(), readHost } = options;
     if (eras.served === 'legacy') return undefined;
     const dispatcher = this.#dispatcher;
-    const leases = new Leases(this.#sessions, accounts, eras.leaseIdleTimeoutMs);
+    const leases = new Leases(this.#sessions, accounts, eras.leaseIdleTimeoutMs, siblings);
     const [context, sessions] = [this.#context, this.#sessions];
     const listenings = new Listenings({ context, sessions, accounts, dispatcher, readHost });
     this.#listenings = listenings;
@@ -111,7 +111,7 @@ export class Relay {
       context: this.#context,
       leases,
       dispatcher,
-      heldCalls: new HeldCalls({ deadlines, ...heldCalls }),
+      heldCalls: new HeldCalls({ deadlines, ...siblings }),
       listenings,
       eras: eras.served,
     });
@@ -347,8 +347,7 @@ export class Relay {
   }
 }
 
-/** The held-call options of a process without siblings. */
-function ownHeldCalls(): Omit<HeldCallsOptions, 'deadlines'> {
+function ownSiblings(): Omit<HeldCallsOptions, 'deadlines'> {
   return { secret: randomBytes(SECRET_BYTES), slot: 0 };
 }
 

@@ -18,6 +18,7 @@ import type { Exchange } from '../relay/exchange/exchange.js';
 import { hasReadableId, withRequestId } from '../relay/exchange/refused-message.js';
 import type { Caller } from '../relay/exchange/caller.js';
 import type { Relay } from '../relay/relay.js';
+import type { PassOn } from '../relay/session/session-plan.js';
 import { wantedBy } from '../relay/exchange/era.js';
 import { checkTransport } from '../relay/exchange/transport.js';
 import { wokenTurns } from '../shared/fair-turns.js';
@@ -245,20 +246,19 @@ export class Pipeline implements EdgeHandler {
     );
   }
 
-  /**
-   * Passes on a request that continues something held by another worker.
-   * @param onGone called when there is no such worker: the exchange still needs an answer.
-   */
-  passOn(slot: number, caller: Caller, exchange: Exchange, onGone: () => void): void {
+  /** Passes on a request that another worker must serve, as has shown only now that it was read. */
+  passOn(slot: number, ...[caller, exchange, onGone]: Parameters<PassOn>): void {
     const { hops, figures, watch } = this.#parts;
     watch?.leave(exchange);
     if (figures !== undefined) figures.passedHops += 1;
     const { subject, virtualHost } = caller;
-    hops.forward(slot, { subject, virtualHostId: virtualHost.id }, exchange, (failure) => {
-      figures?.failedHops.count(failure);
-      watch?.watch(caller, exchange);
-      onGone();
-    });
+    hops.forward(slot, { subject, virtualHostId: virtualHost.id }, exchange, (failure) =>
+      wokenTurns.run(subject, () => {
+        figures?.failedHops.count(failure);
+        watch?.watch(caller, exchange);
+        onGone(failure === 'owner-absent' ? undefined : REFUSED_BY_FAILURE[failure]);
+      }),
+    );
   }
 
   /** Without a session id a request is at home here: `initialize` mints an id that this worker owns. */

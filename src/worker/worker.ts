@@ -44,7 +44,7 @@ import { Predecessor, predecessorSocketPath } from './hop/predecessor.js';
 import { HopListener } from './hop/listener.js';
 import { hopSocketPath, Hops } from './hop/hops.js';
 import { OwnerWaits } from './hop/owner-waits.js';
-import { isMintedForm, mintSessionId } from './session-id.js';
+import { isMintedForm, mintSessionId, ownerOf } from './session-id.js';
 import { Edge } from './edge/edge.js';
 import { loadLibrary } from './edge/choose-listener.js';
 import { ForgetAnnouncer } from './forget-announcer.js';
@@ -136,7 +136,12 @@ export class Worker {
       passBack: ({ subject, virtualHostId }, request) => predecessor.pass({ subject, virtualHostId }, request),
       mintSessionId: () => mintSessionId(slot, slotCount),
       readHost: hostReader(configs),
-      heldCalls: { secret: hopSecret, slot, passOn: (...retry) => pipeline.passOn(...retry) },
+      siblings: {
+        secret: hopSecret,
+        slot,
+        ownerOf: (key) => ownerOf(key, slotCount),
+        passOn: (...request) => pipeline.passOn(...request),
+      },
       logger,
     });
     const hops = new Hops(hopDirectory, slot, hopSecret, logger);

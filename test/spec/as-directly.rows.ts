@@ -6,9 +6,12 @@ import type { AddressInfo } from 'node:net';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import { ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
+import { Client as ModernClient, StreamableHTTPClientTransport as ModernTransport } from '@modelcontextprotocol/client';
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import t, { type Test } from 'tap';
+import { Agent, fetch } from 'undici';
 import { forEachDeployment } from '../support/deployment.js';
+import { ModernSdkServer } from '../support/modern-sdk-server.js';
 import { connectSdkClient } from '../support/sdk-client.js';
 import { until } from '../support/until.js';
 
@@ -99,6 +102,7 @@ async function startOddServer(t: Pick<Test, 'teardown'>, oddity: Oddity): Promis
       sessionIdGenerator: randomUUID,
       enableJsonResponse: oddity.isJson === true,
       onsessioninitialized: (id) => void transports.set(id, transport),
+      onsessionclosed: (id) => void transports.delete(id),
     });
     await server.connect(transport);
     return transport;
@@ -127,7 +131,11 @@ interface Outcome {
 }
 
 /** As a host uses a server: its tools, all pages, then some calls. */
-async function use(client: Client, prefix: string, settled?: () => Promise<void>): Promise<Outcome> {
+async function use(
+  client: Pick<Client, 'listTools' | 'callTool'> | ModernClient,
+  prefix: string,
+  settled?: () => Promise<void>,
+): Promise<Outcome> {
   const tools: string[] = [];
   let cursor: string | undefined;
   do {
@@ -142,6 +150,25 @@ async function use(client: Client, prefix: string, settled?: () => Promise<void>
     counted.push((content as { text: string }[])[0]?.text ?? '');
   }
   return { tools, counted };
+}
+
+/** A client of both revisions, with a connection of its own for each request, so that every worker gets some. */
+async function connectNewClient(
+  t: Pick<Test, 'teardown'>,
+  url: string,
+  token: string | undefined,
+): Promise<ModernClient> {
+  const client = new ModernClient({ name: 'integration', version: '1' }, { versionNegotiation: { mode: 'auto' } });
+  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  const agent = new Agent({ pipelining: 0 });
+  const fetchAlone = ((target: string | URL, given: object) =>
+    fetch(target, { ...given, dispatcher: agent })) as unknown as typeof globalThis.fetch;
+  t.teardown(async () => {
+    await client.close();
+    await agent.destroy();
+  });
+  await client.connect(new ModernTransport(new URL(url), { requestInit: { headers }, fetch: fetchAlone }));
+  return client;
 }
 
 await forEachDeployment(t, {}, async (t, deployment) => {
@@ -160,4 +187,31 @@ await forEachDeployment(t, {}, async (t, deployment) => {
       t.equal(behind.sessionCount(), 1, 'in one session of the server');
     });
   }
+
+  await t.test('as directly: a client that knows both revisions counts in one session of the server', async (t) => {
+    const direct = await startOddServer(t, {});
+    const expected = await use(await connectNewClient(t, direct.url, undefined), '');
+    t.same(expected, { tools: ['count'], counted: ['1', '2', '3', '4'] }, 'directly');
+    const behind = await startOddServer(t, {});
+    const sessionless = await ModernSdkServer.start(t, {
+      fill: (server) => server.registerTool('say', {}, () => ({ content: [{ type: 'text', text: 'hello' }] })),
+    });
+    const caller = await deployment.caller({ odd: { url: behind.url }, new: { url: sessionless.url } });
+    const client = await connectNewClient(t, deployment.gateway.url(caller.virtualHostId), caller.token);
+    t.equal(client.getNegotiatedProtocolVersion(), '2026-07-28');
+    const counted: unknown[] = [];
+    for (let call = 0; call < 16; call++) {
+      const { tools } = await client.listTools();
+      t.same(tools.map(({ name }) => name).sort(), ['new-say', 'odd-count']);
+      const { content } = await client.callTool({ name: 'odd-count' });
+      counted.push((content as { text: string }[])[0]?.text);
+      t.match(await client.callTool({ name: 'new-say' }), { content: [{ text: 'hello' }] });
+    }
+    t.same(
+      counted,
+      Array.from({ length: 16 }, (_, call) => String(call + 1)),
+      'through the gateway',
+    );
+    await until(() => behind.sessionCount() === 1, 'one session of the server to be left');
+  });
 });

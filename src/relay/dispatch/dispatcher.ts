@@ -20,6 +20,7 @@ import { answerBatch } from './batch.js';
 import type { Caller } from '../exchange/caller.js';
 import { onClientNotice } from './client-notices.js';
 import type { Exchange } from '../exchange/exchange.js';
+import { tryPassOn } from './passing-on.js';
 import { backendOfMethod, unheardBackends } from '../session/named.js';
 import { answerToolError, findTools, readQuestion } from '../lists/find-tools.js';
 import { Gate } from '../request/gate.js';
@@ -166,6 +167,8 @@ export class Dispatcher {
     const { method } = message;
     const id = idSpanOf(exchange, message);
     const isRefused = isMcpMethod(method) || this.#context.options.unknownMethods === 'refuse';
+    const serve = (): void => this.relayNamed(virtualHost, session, exchange, message, form);
+    if (!isRefused && tryPassOn(session, virtualHost.backends.values(), exchange, message, serve)) return;
     const backend = isRefused ? undefined : backendOfMethod(session, virtualHost, method);
     const backends = unheardBackends(session.upstreams, virtualHost);
     if (backend !== undefined) {
@@ -222,6 +225,8 @@ export class Dispatcher {
       answer(exchange, searchToolsMessage(id, form));
       return;
     }
+    const serve = (): void => this.list(kind, caller, session, exchange, message, form);
+    if (tryPassOn(session, virtualHost.backends.values(), exchange, message, serve)) return;
     if (!hasRoom(session, exchange, id)) return;
     const work = new ListInFlight(id, exchange, form);
     session.begin(work);
@@ -255,6 +260,7 @@ export class Dispatcher {
     const reading = readTarget(method, virtualHost, exchange.request.body, message, apps);
     const { target } = reading;
     if ('error' in target) {
+      if (this.#isOwners(method, caller, session, exchange, message, form, isWrapped)) return;
       exchange.watcher?.onIdentified(method, '', reading.name, reading.nameKind);
       const isUndeclared = target.capability !== 0 && session.upstreams.declares(target.capability) === 'no';
       answerOwnError(
@@ -266,6 +272,12 @@ export class Dispatcher {
       return;
     }
     this.#relayTo(target, reading, session, exchange, message, form);
+  }
+
+  /** Passes on a request without a target: a lease's owner has read lists that this process has not, and may know the names of apps. */
+  #isOwners(...request: Parameters<Dispatcher['relayRequest']>): boolean {
+    const [, { virtualHost }, session, exchange, message] = request;
+    return tryPassOn(session, virtualHost.backends.values(), exchange, message, () => this.relayRequest(...request));
   }
 
   /** With exposure `search`: answers `find_tools`, and a call through `call_tool` for an unknown tool. @returns whether it did. */
@@ -293,7 +305,7 @@ export class Dispatcher {
   }
 
   #findTools(
-    { virtualHost }: Caller,
+    { virtualHost }: Pick<Caller, 'virtualHost'>,
     session: Session,
     exchange: Exchange,
     message: ClientMessage,
@@ -303,6 +315,8 @@ export class Dispatcher {
     const id = idSpanOf(exchange, message);
     const question = readQuestion(exchange.request.body, message);
     if (typeof question === 'string') return answerToolError(exchange, message, question, form);
+    const serve = (): void => this.#findTools({ virtualHost }, session, exchange, message, form);
+    if (tryPassOn(session, virtualHost.backends.values(), exchange, message, serve)) return;
     if (!hasRoom(session, exchange, id)) return;
     const work = new ListInFlight(id, exchange, form);
     session.begin(work);
@@ -324,6 +338,8 @@ export class Dispatcher {
     exchange.watcher?.onIdentified(method, backend.name, name, nameKind);
     if (!hasRoom(session, exchange, id)) return;
     const upstream = session.upstream(backend);
+    if (session.passOn !== undefined && !upstream.isSessionless)
+      return this.#passOn(target, { name, nameKind }, session, exchange, message, form);
     const metadata = metadataFor(backend, exchange.request);
     const onSettled = gate && onSubscribing(session, method, upstream, gate.uri, metadata);
     if (onSettled === 'full') return answerError(exchange, id, rpcErrors.sessionSubscriptionsFull);
@@ -346,6 +362,18 @@ export class Dispatcher {
       form,
     });
     request.start();
+  }
+
+  #passOn(
+    target: Target,
+    named: Named,
+    session: Session,
+    exchange: Exchange,
+    message: ClientMessage,
+    form: RequestForm,
+  ): void {
+    const serve = (): void => this.#relayTo(target, named, session, exchange, message, form);
+    if (!tryPassOn(session, [target.backend], exchange, message, serve)) serve();
   }
 
   #reportUnreachable(virtualHost: CompiledVirtualHost, tools: readonly string[]): void {

@@ -12,6 +12,7 @@ import { answerError, idSpanOf } from '../exchange/answers.js';
 import type { Caller } from '../exchange/caller.js';
 import type { Exchange } from '../exchange/exchange.js';
 import { argumentsIn } from '../message/call-arguments.js';
+import type { PassOn } from '../session/session-plan.js';
 import { HeldCall, type HeldCallPlan } from './held-call.js';
 import { headersHash } from './headers-hash.js';
 import { modernError } from './modern-errors.js';
@@ -30,11 +31,8 @@ export interface HeldCallsOptions {
   /** Shared by this gateway's workers. */
   readonly secret: Uint8Array;
   readonly slot: number;
-  /**
-   * Passes a retry on to the worker of another slot.
-   * @param onGone called when there is no such worker: the exchange must still be answered.
-   */
-  readonly passOn?: ((slot: number, caller: Caller, exchange: Exchange, onGone: () => void) => void) | undefined;
+  /** Passes a request on to the worker of another slot; the exchange must still be answered when `onGone` is called. */
+  readonly passOn?: ((slot: number, ...request: Parameters<PassOn>) => void) | undefined;
 }
 
 export class HeldCalls {

@@ -8,8 +8,10 @@ import { limits } from '../../shared/limits.js';
 import { refusals, type Refusal } from '../../shared/refusals.js';
 import { MODERN_PROTOCOL_VERSION } from '../../protocol/protocol-versions.js';
 import { OWN_INTRODUCTION } from '../../upstream/session/client-introduction.js';
+import type { HeldCallsOptions } from './held-calls.js';
 import { headersHash } from './headers-hash.js';
 import type { Caller } from '../exchange/caller.js';
+import type { PassOn } from '../session/session-plan.js';
 import { Session } from '../session/session.js';
 import type { Sessions } from '../session/sessions.js';
 
@@ -32,13 +34,21 @@ interface LeasePlan {
   readonly capabilities: Buffer;
 }
 
+/** The workers of one gateway, each of which has leases of its own. */
+export interface LeaseOwners extends Pick<HeldCallsOptions, 'slot' | 'passOn'> {
+  /** The slot that owns what has this key. */
+  readonly ownerOf?: ((key: string) => number) | undefined;
+}
+
 export class Leases {
+  readonly #owners: LeaseOwners;
   readonly #sessions: Sessions;
   readonly #accounts: Accounts;
   readonly #idleTimeoutMs: number;
   readonly #bySubject = new Map<string, SubjectLeases>();
 
-  constructor(sessions: Sessions, accounts: Accounts, idleTimeoutMs: number) {
+  constructor(sessions: Sessions, accounts: Accounts, idleTimeoutMs: number, owners: LeaseOwners = { slot: 0 }) {
+    this.#owners = owners;
     this.#sessions = sessions;
     this.#accounts = accounts;
     this.#idleTimeoutMs = idleTimeoutMs;
@@ -81,6 +91,7 @@ export class Leases {
     });
     // Another refusal, because it must not advise DELETE: a modern client has no session id.
     if (!(lease instanceof Session)) return lease === refusals.subjectSessionsFull ? refusals.subjectLeasesFull : lease;
+    lease.passOn = this.#wayToOwner(`${subject}\n${key}`);
     lease.hearQuestions();
     // Ending another lease may have removed the subject's maps.
     const leases = this.#bySubject.get(subject) ?? {
@@ -100,6 +111,13 @@ export class Leases {
       if (leases.byKey.size === 0) this.#bySubject.delete(subject);
     };
     return lease;
+  }
+
+  /** `undefined` if this process is the owner. */
+  #wayToOwner(key: string): PassOn | undefined {
+    const { slot, ownerOf, passOn } = this.#owners;
+    const owner = ownerOf?.(key) ?? slot;
+    return owner === slot || passOn === undefined ? undefined : (...request) => passOn(owner, ...request);
   }
 
   /** Makes room for one more lease with these headers, by ending an idle one if need be. */

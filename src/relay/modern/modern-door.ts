@@ -14,6 +14,7 @@ import type { UpstreamContext } from '../../upstream/upstream-context.js';
 import { accept, answerError, idSpanOf, refuse } from '../exchange/answers.js';
 import type { Caller } from '../exchange/caller.js';
 import type { Dispatcher } from '../dispatch/dispatcher.js';
+import { tryPassOn } from '../dispatch/passing-on.js';
 import type { ServedEras } from '../exchange/era.js';
 import type { Exchange } from '../exchange/exchange.js';
 import { answerToolError } from '../lists/find-tools.js';
@@ -145,13 +146,9 @@ export class ModernDoor {
     const obeying = virtualHost === caller.virtualHost ? caller : { ...caller, virtualHost };
     const { method } = message;
     if (method === 'server/discover') {
-      discover(context, {
-        session: lease,
-        virtualHost,
-        exchange,
-        id: idSpanOf(exchange, message),
-        eras,
-      });
+      const plan = { session: lease, virtualHost, exchange, id: idSpanOf(exchange, message), eras };
+      const answerHere = (): void => discover(context, plan);
+      if (!tryPassOn(lease, virtualHost.backends.values(), exchange, message, answerHere)) answerHere();
       return;
     }
     const form = this.#formOf(exchange, message, isWrapped, goesOn === 'anew');

@@ -2,7 +2,9 @@
 import type { AnswerOptions } from '../../config/dataplane-options.js';
 import type { Era } from '../../protocol/protocol-versions.js';
 import type { ClientIntroduction } from '../../upstream/session/client-introduction.js';
-import type { ExchangeRequest } from '../exchange/exchange.js';
+import type { Refusal } from '../../shared/refusals.js';
+import type { Caller } from '../exchange/caller.js';
+import type { Exchange, ExchangeRequest } from '../exchange/exchange.js';
 import type { SlowRequests } from '../in-flight/slow-requests.js';
 
 export interface SessionIdentity {
@@ -15,6 +17,12 @@ export interface SessionIdentity {
   readonly era: Era;
   readonly introduction: ClientIntroduction;
 }
+
+/**
+ * Passes a request on to the process that must serve it.
+ * @param onGone called when there is no answer from there, with the refusal; without one when nothing was sent because no such process runs.
+ */
+export type PassOn = (caller: Caller, exchange: Exchange, onGone: (refusal: Refusal | undefined) => void) => void;
 
 /** What the sessions of a relay share, apart from what their upstream sessions share. */
 export interface SessionMeans {

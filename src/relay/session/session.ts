@@ -21,7 +21,7 @@ import { metadataFor } from '../exchange/passthrough.js';
 import { ReadingsUnderWay } from '../in-flight/readings-under-way.js';
 import type { RequestInFlight } from '../in-flight/request-in-flight.js';
 import { RequestsInFlight } from '../in-flight/requests-in-flight.js';
-import type { SessionIdentity, SessionMeans } from './session-plan.js';
+import type { PassOn, SessionIdentity, SessionMeans } from './session-plan.js';
 import { SessionMemory } from './session-memory.js';
 import { StreamKeeper } from '../stream/stream-keeper.js';
 import { Subscriptions } from './subscriptions.js';
@@ -67,6 +67,8 @@ export class Session {
   /** For operators: on the deadline wheel's clock, not exact to the millisecond. */
   readonly beganAtMs: number;
   usedAtMs: number;
+  /** For a lease that another process owns. */
+  passOn: PassOn | undefined = undefined;
   /** Called once, when the session ends in this process. */
   onEnd: (() => void) | undefined = undefined;
   /** For `Sessions`: fires when the session has been idle for too long. */

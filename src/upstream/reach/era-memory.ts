@@ -4,17 +4,20 @@ import type { Era } from '../../protocol/protocol-versions.js';
 import { limits } from '../../shared/limits.js';
 
 export class EraMemory {
+  /** Whether the backend kept no session for the client of the modern era for which it was opened last. Hot path. */
+  isSessionless = false;
   readonly #refusedAtMs: Record<Era, number> = { legacy: -Infinity, modern: -Infinity };
 
   /** The era to try first. @param preferred the client's era, in which nothing has to be bridged. */
   firstOf(preferred: Era, nowMs: number): Era {
     const other = otherEra(preferred);
-    return this.#isRefused(preferred, nowMs) && !this.#isRefused(other, nowMs) ? other : preferred;
+    return this.isRefused(preferred, nowMs) && !this.isRefused(other, nowMs) ? other : preferred;
   }
 
   /** The backend has shown that it does not speak the era. */
   onRefused(era: Era, nowMs: number): void {
     this.#refusedAtMs[era] = nowMs;
+    if (era === 'modern') this.isSessionless = false;
   }
 
   /** The backend has refused a request of the era in which it was opened: the other one is tried first, though it may be refused, too. */
@@ -34,7 +37,7 @@ export class EraMemory {
     this.onSpoken('modern');
   }
 
-  #isRefused(era: Era, nowMs: number): boolean {
+  isRefused(era: Era, nowMs: number): boolean {
     return nowMs - this.#refusedAtMs[era] < limits.eraKnownMs;
   }
 }

@@ -114,6 +114,19 @@ export abstract class UpstreamOpening {
     return this.#isTrial && this.#state === 'opening';
   }
 
+  /** Whether it makes no difference how many processes open it: the backend keeps no session, or cannot be used. Hot path. */
+  get isSessionless(): boolean {
+    return this.endpoint.eras.isSessionless || this.#backend.obstacle !== undefined;
+  }
+
+  /** Whether opening it is the way to learn whether the backend keeps a session. */
+  get isUntold(): boolean {
+    const isClosed = this.#state === 'idle' || this.#state === 'unavailable';
+    return (
+      isClosed && this.#backend.transport !== 'SSE' && !this.endpoint.eras.isRefused('modern', this.context.nowMs())
+    );
+  }
+
   /** Applies a newer config of the same backend at the same address: lists may have changed, but the session continues. */
   reconfigure(backend: CompiledBackend): void {
     this.#backend = backend;
@@ -269,6 +282,8 @@ export abstract class UpstreamOpening {
     }
     this.#handshake = undefined;
     this.noteEra(result.record.era);
+    if (this.era === 'modern')
+      this.endpoint.eras.isSessionless = result.record.sessionId === '' && result.stream === undefined;
     this.onHandshake(result, metadata);
     this.#backoff?.reset();
     this.context.onAvailable(this.backend);

@@ -5,6 +5,7 @@ import { readClientMessage, type ClientMessage } from '../../../src/protocol/jso
 import type { Exchange, ExchangeRequest } from '../../../src/relay/exchange/exchange.js';
 import { argumentsIn } from '../../../src/relay/message/call-arguments.js';
 import { answer } from '../../../src/relay/exchange/answers.js';
+import type { PassOn } from '../../../src/relay/session/session-plan.js';
 import { HeldAnswer } from '../../../src/relay/modern/held-answer.js';
 import type { HeldCall } from '../../../src/relay/modern/held-call.js';
 import { HeldCalls } from '../../../src/relay/modern/held-calls.js';
@@ -12,7 +13,6 @@ import { argumentsHash } from '../../../src/relay/modern/request-state.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
 import { limits } from '../../../src/shared/limits.js';
 import type { RpcError } from '../../../src/shared/rpc-errors.js';
-import type { Caller } from '../../../src/relay/exchange/caller.js';
 import type { CompiledVirtualHost } from '../../../src/user-config/compiled-config.js';
 import { RecordedExchange } from '../../support/recorded-exchange.js';
 import { createAccounts } from '../../support/shares.js';
@@ -42,7 +42,7 @@ function answerOf({ answer }: RecordedExchange): Answered {
 class Scene {
   readonly accounts = createAccounts();
   readonly calls: HeldCalls;
-  readonly passedOn: { readonly slot: number; readonly onGone: () => void }[] = [];
+  readonly passedOn: { readonly slot: number; readonly onGone: Parameters<PassOn>[2] }[] = [];
   /** The client's answers, as the backend gets them. */
   readonly passed: string[] = [];
   gaveUp = 0;
@@ -55,7 +55,7 @@ class Scene {
 
   constructor(t: Test, slot = 1, secret: Uint8Array = randomBytes(32)) {
     t.teardown(() => this.#deadlines.stop());
-    const passOn = (to: number, _caller: Caller, _exchange: Exchange, onGone: () => void): void => {
+    const passOn = (to: number, ...[, , onGone]: Parameters<PassOn>): void => {
       this.passedOn.push({ slot: to, onGone });
     };
     this.calls = new HeldCalls({ deadlines: this.#deadlines, secret, slot, passOn });
@@ -362,7 +362,7 @@ t.test('a retry is passed on to the worker that holds the call', async (t) => {
   const { requestState } = await roundOf(one, one.begin(), question('x1'));
   const retry = other.retry(retryOf(2, requestState, { 1: {} }));
   t.match(other.passedOn, [{ slot: 1 }]);
-  other.passedOn[0]?.onGone();
+  other.passedOn[0]?.onGone(undefined);
   t.match(retry && answerOf(retry), { error: { code: -32602 } }, 'which is gone');
   const foreign = new Scene(t, 1, secret);
   const lost = foreign.retry(retryOf(3, requestState, { 1: {} }));
