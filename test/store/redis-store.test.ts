@@ -85,18 +85,20 @@ t.test('an oversized value is one subject’s fault: it is not read again until 
   await client.set('bob', Buffer.alloc(limits.redisValueBytesMax, 'b'));
   await client.set('carol', 'one');
   const { store } = await open(t, redis.storeOptions);
-  const reads = await Promise.all(['alice', 'bob', 'carol'].map(async (subject) => store.read(subject)));
+  let reads: readonly StoreRead[] = [];
+  await until(async () => {
+    reads = await Promise.all(['alice', 'bob', 'carol'].map(async (subject) => store.read(subject)));
+    // 64 MiB may take a busy machine longer than a command may take, which is no subject's fault.
+    return !reads.some((read) => read.kind === 'failed' && read.isForAll === true);
+  }, 'Redis to answer all three in time');
   t.match(reads, [
-    {
-      kind: 'failed',
-      reason: `its value in Redis is larger than ${limits.redisValueBytesMax} bytes`,
-      isForAll: undefined,
-    },
+    { kind: 'failed', reason: `its value in Redis is larger than ${limits.redisValueBytesMax} bytes` },
     { kind: 'found' },
     { kind: 'found' },
   ]);
+  const gets = await countGets(redis);
   t.equal(readAtOnce(store, 'alice'), 'failed');
-  t.equal(await countGets(redis), 3);
+  t.equal(await countGets(redis), gets);
   await client.set('alice', 'two');
   await untilRead(t, store, 'alice', 'two');
 });
