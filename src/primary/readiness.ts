@@ -3,7 +3,8 @@
 //
 // A single slot does not make the gateway unready for long. An absent worker is an obstacle while
 // no other worker listens, and during the start until it has listened once or its starts count as
-// failing. A store that only one worker cannot read is no obstacle. Both are reported as degraded.
+// failing. A store that only one worker cannot read is no obstacle, nor are user configs kept from before
+// it was lost. All these are reported as degraded.
 import type { Logger } from '../shared/logger.js';
 
 export type ObstacleCode = 'worker-absent' | 'store-unreachable' | 'keys-missing' | 'keys-unreachable' | 'draining';
@@ -23,6 +24,8 @@ export interface SlotStanding {
   readonly isFailing: boolean;
   /** Why its worker cannot read user configs; `''` when it can. */
   readonly storeObstacle: string;
+  /** Why the user configs that its worker reads may be out of date, and until when it uses them; `''` when they are not. */
+  readonly storeStaleness: string;
   /** Why its worker cannot verify the tokens of some issuer; `''` when it can verify all. */
   readonly keysObstacle: string;
   /** Its worker can verify the tokens of no issuer. */
@@ -91,6 +94,7 @@ export class Readiness {
         NOT_YET,
       ),
       ...(isStoreInTheWay ? [] : store),
+      ...workerObstacles('store-unreachable', listening, ({ storeStaleness }) => storeStaleness),
       ...(areKeysInTheWay ? [] : keys),
     ];
     return { isReady: obstacles.length === 0, obstacles, degraded, ...counts };

@@ -79,6 +79,7 @@ export class Slot {
   #restartsInARow = 0;
   /** The obstacles that the worker last reported. */
   #storeObstacle = '';
+  #storeStaleness = '';
   #keysObstacle = '';
   #isKeyless = false;
   /** The readiness that the worker was last told. */
@@ -120,6 +121,7 @@ export class Slot {
       isListening,
       isFailing: this.isFailing,
       storeObstacle: this.#storeObstacle,
+      storeStaleness: this.#storeStaleness,
       keysObstacle: this.#keysObstacle,
       isKeyless: this.#isKeyless,
     };
@@ -166,7 +168,7 @@ export class Slot {
     const { module, launcher, environment, start, bounds } = this.#plan;
     const [execPath = process.execPath, ...words] = [...launcher, process.execPath];
     this.#startFailure = undefined;
-    this.#storeObstacle = '';
+    this.#storeObstacle = this.#storeStaleness = '';
     this.#keysObstacle = '';
     this.#isKeyless = false;
     this.#toldReady = undefined;
@@ -280,6 +282,7 @@ export class Slot {
         return;
       case 'store':
         this.#storeObstacle = message.obstacle;
+        this.#storeStaleness = message.staleness ?? '';
         this.#observer.onState();
         return;
       case 'keys':

@@ -52,6 +52,8 @@ export const explanationShape = z.object({
     z.object({
       slot: z.number(),
       config: z.string().optional(),
+      /** With the config `kept`: the last known one, used while the store is lost. */
+      kept: z.object({ readAt: z.string(), usedUntil: z.string() }).optional(),
       oddities: z.string().optional(),
       verdict: z.string().optional(),
       error: z.string().optional(),

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { pino, type Logger as PinoLogger } from 'pino';
 import { LogOutput } from './log-output.js';
+import { OutsideFault } from './outside-fault.js';
 
 const STDOUT = 1;
 
@@ -23,10 +24,20 @@ export function createLogger(level: string, bindings: Record<string, string | nu
   output ??= new LogOutput(STDOUT, (droppedLines) => {
     logger.warn({ droppedLines }, 'log lines were dropped: standard output did not accept them');
   });
-  const options = { level, base: { pid: process.pid, ...bindings }, timestamp: pino.stdTimeFunctions.isoTime };
+  const options = {
+    level,
+    base: { pid: process.pid, ...bindings },
+    timestamp: pino.stdTimeFunctions.isoTime,
+    serializers: { err: errorInLog },
+  };
   const logger = pino(options, output);
   loggers.push(logger);
   return logger;
+}
+
+function errorInLog(error: Error): object {
+  const told = pino.stdSerializers.err(error);
+  return error instanceof OutsideFault ? { ...told, stack: undefined } : told;
 }
 
 /** Sets the level of every logger that `createLogger` has made in this process. */

@@ -3,17 +3,16 @@
 import type { StoreOptions } from '../config/dataplane-options.js';
 import type { Logger } from '../shared/logger.js';
 import type { StoreCounts } from './store-counts.js';
-import type { Store } from './store.js';
+import type { Store, StoreObstacles } from './store.js';
 
 /**
  * Opens the store that the options name. Rejects when an embedded store cannot be used. Waits for an unreachable Redis no longer than one
  * connection attempt: the store opens, its reads fail, and it keeps trying to connect.
- * @param onObstacle called with the reason when nothing can be read any more, and with `''` when it can again.
  */
 export async function openStore(
   options: StoreOptions,
   logger: Logger,
-  onObstacle?: (obstacle: string) => void,
+  onObstacle?: StoreObstacles,
   counts?: StoreCounts,
 ): Promise<Store> {
   switch (options.kind) {

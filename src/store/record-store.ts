@@ -1,6 +1,7 @@
 // What the control plane needs from a store: to read, to change several keys at once if and only if nobody else has changed them since, and
 // to learn what was changed. The dataplane reads user configs from the same store through `Store`. The cost of each call depends on what is
 // asked for, never on how much is stored. Cold path.
+import { OutsideFault } from '../shared/outside-fault.js';
 
 /**
  * A key in one of three name spaces: the gateway's own records, which no subject can reach; the user configs, by subject; and what the
@@ -58,7 +59,7 @@ export interface RecordStore {
 }
 
 /** The store cannot be reached, or rejects the command. The message names no secret. */
-export class RecordStoreFault extends Error {
+export class RecordStoreFault extends OutsideFault {
   override readonly name = 'RecordStoreFault';
 }
 

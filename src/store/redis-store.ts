@@ -10,13 +10,14 @@ import { ReplyError } from 'ioredis';
 import { Backoff } from '../shared/backoff.js';
 import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
+import { OutsideFault } from '../shared/outside-fault.js';
 import { RecentMap } from '../shared/recent-map.js';
 import { messageOf, type RedisStoreOptions } from './redis-connection.js';
 import type { StoreLink } from './redis-link.js';
 import { createLink } from './redis-links.js';
 import { isReplyTooLarge } from './redis-replies.js';
 import { StoreCounts } from './store-counts.js';
-import type { Store, StoreRead } from './store.js';
+import type { Kept, Store, StoreObstacles, StoreRead } from './store.js';
 import { listKeyOf, recordKeyAt, redisRecordKey } from './redis-record-layout.js';
 import { SWAP_SCRIPT } from './redis-record-scripts.js';
 import { encodeStoreKey, isRecordName, recordKeyOf, recordName, unencodable } from './store-key.js';
@@ -30,6 +31,7 @@ interface Term {
 
 interface Known {
   readonly read: StoreRead;
+  readonly readAtMs: number;
   readonly term: Term;
 }
 
@@ -66,16 +68,11 @@ export class RedisStore implements Store {
   #lostReason: string | undefined;
   readonly #logged = new LoggedReasons();
   readonly #counts: StoreCounts;
-  readonly #onObstacle: (obstacle: string) => void;
+  readonly #onObstacle: StoreObstacles;
   /** Ends the grace, during which cached values are served. */
   #graceTimer: NodeJS.Timeout | undefined;
 
-  private constructor(
-    options: RedisStoreOptions,
-    logger: Logger,
-    onObstacle: (obstacle: string) => void,
-    counts: StoreCounts,
-  ) {
+  private constructor(options: RedisStoreOptions, logger: Logger, onObstacle: StoreObstacles, counts: StoreCounts) {
     this.#onObstacle = onObstacle;
     this.#counts = counts;
     this.#options = options;
@@ -85,12 +82,11 @@ export class RedisStore implements Store {
 
   /**
    * Resolves after the first connection attempt, whether or not it succeeded: a store that starts lost keeps trying to connect.
-   * @param onObstacle called with the reason when nothing can be read any more, and with `''` when it can again.
    */
   static async open(
     options: RedisStoreOptions,
     logger: Logger,
-    onObstacle: (obstacle: string) => void = () => {},
+    onObstacle: StoreObstacles = () => {},
     counts = new StoreCounts(),
   ): Promise<RedisStore> {
     const store = new RedisStore(options, logger, onObstacle, counts);
@@ -119,15 +115,21 @@ export class RedisStore implements Store {
     return known.read;
   }
 
+  kept(subject: string): Kept | undefined {
+    const known = this.#known.get(subject);
+    if (this.#state === 'live' || known?.term.endedAtMs === undefined) return undefined;
+    return { readAt: inSeconds(known.readAtMs), usedUntil: this.#usedUntil(known.term.endedAtMs) };
+  }
+
   async write(subject: string, value: Buffer): Promise<void> {
     const key = encodeStoreKey(subject);
     if (key === undefined) throw new Error('the subject cannot be encoded as a store key');
-    if (this.#state !== 'live') throw new Error('Redis is not reachable');
+    if (this.#state !== 'live') throw new OutsideFault('Redis is not reachable');
     try {
       await this.#link.set(key, value);
     } catch (error) {
       // No `cause`: ioredis errors carry the value, and this error may be logged.
-      throw new Error(`Redis did not take the value: ${messageOf(error)}`);
+      throw new OutsideFault(`Redis did not take the value: ${messageOf(error)}`);
     } finally {
       // The invalidation arrives only later, and a write without a reply may have been done.
       this.forget(subject);
@@ -136,7 +138,7 @@ export class RedisStore implements Store {
 
   async swapRecord(key: string, expected: Buffer | undefined, value: Buffer | undefined): Promise<boolean> {
     if (encodeStoreKey(key) === undefined) throw new Error('the key cannot be encoded as a store key');
-    if (this.#state !== 'live') throw new Error('Redis is not reachable');
+    if (this.#state !== 'live') throw new OutsideFault('Redis is not reachable');
     const place = redisRecordKey({ space: 'records', key });
     const words = ['1', '0', '', '1', key, '0', encodeOptional(expected), encodeOptional(value)];
     try {
@@ -144,7 +146,7 @@ export class RedisStore implements Store {
       return (await this.#link.run(place, (data) => data.call('EVAL', ...script))) === 1;
     } catch (error) {
       // No `cause`, as in `write`.
-      throw new Error(`Redis did not take the record: ${messageOf(error)}`);
+      throw new OutsideFault(`Redis did not take the record: ${messageOf(error)}`);
     } finally {
       this.forget(recordName(key));
     }
@@ -176,7 +178,7 @@ export class RedisStore implements Store {
     const answer = this.#link.get(key).then(
       (value) => {
         const read = this.#readOf(subject, value);
-        if (this.#settle(subject, answer)) this.#known.set(subject, { read, term });
+        if (this.#settle(subject, answer)) this.#known.set(subject, { read, readAtMs: Date.now(), term });
         return read;
       },
       (error: unknown): StoreRead => {
@@ -184,7 +186,7 @@ export class RedisStore implements Store {
         if (!(error instanceof ReplyError)) return this.#lastKnown(subject);
         if (isReplyTooLarge(error)) {
           // Cached, because otherwise Redis would send the large value for every read.
-          if (isLatest) this.#known.set(subject, { read: tooLarge, term });
+          if (isLatest) this.#known.set(subject, { read: tooLarge, readAtMs: Date.now(), term });
           return tooLarge;
         }
         return { kind: 'failed', reason: `Redis refused the read: ${messageOf(error)}` };
@@ -221,6 +223,11 @@ export class RedisStore implements Store {
     }
     this.#counts.stale += 1;
     return known.read;
+  }
+
+  /** When values of a term are no longer used. */
+  #usedUntil(endedAtMs: number): string {
+    return inSeconds(Date.now() + endedAtMs - performance.now() + this.#options.staleGraceMs);
   }
 
   #createLink(): StoreLink {
@@ -264,8 +271,8 @@ export class RedisStore implements Store {
     } else {
       // Logged once, not at every retry.
       if (isNew) this.#logger.warn({ reason }, 'Redis cannot be connected to');
-      if (this.#state === 'lost') this.#onObstacle(obstacleOf(reason));
     }
+    this.#tellObstacle(reason);
     this.#scheduleRetry();
   }
 
@@ -277,7 +284,15 @@ export class RedisStore implements Store {
 
   #onGraceOver(): void {
     this.#transition('grace', 'lost');
-    this.#onObstacle(obstacleOf(this.#lostReason ?? 'it is lost'));
+    this.#tellObstacle(this.#lostReason ?? 'it is lost');
+  }
+
+  #tellObstacle(reason: string): void {
+    const { endedAtMs } = this.#term;
+    if (this.#state === 'lost') this.#onObstacle(`user configs cannot be read: Redis is not reachable: ${reason}`);
+    if (this.#state !== 'grace' || endedAtMs === undefined) return;
+    const until = this.#usedUntil(endedAtMs);
+    this.#onObstacle('', `Redis is lost: ${reason}; known user configs are used until ${until}, other users get 500`);
   }
 
   #scheduleRetry(): void {
@@ -299,8 +314,9 @@ export class RedisStore implements Store {
   }
 }
 
-function obstacleOf(reason: string): string {
-  return `user configs cannot be read: Redis is not reachable: ${reason}`;
+/** Whole seconds: readiness puts workers together that say the same. */
+function inSeconds(atMs: number): string {
+  return new Date(atMs).toISOString().replace(/\.\d+/, '');
 }
 
 /** The Redis key of a subject or record name. @returns `undefined` when it cannot be a store key. */

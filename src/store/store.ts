@@ -10,6 +10,19 @@ export type StoreRead =
   /** Unknown: the store has been unreachable for longer than the grace, which affects all keys; or the key cannot be encoded. */
   | { readonly kind: 'failed'; readonly reason: string; readonly isForAll?: true };
 
+/** About a value that is served although changes of it go unnoticed now; both in ISO 8601. */
+export interface Kept {
+  readonly readAt: string;
+  readonly usedUntil: string;
+}
+
+/**
+ * Called when what can be read changes.
+ * @param obstacle why nothing can be read any more; `''` when it can.
+ * @param staleness why what is read may be out of date, and until when that is served.
+ */
+export type StoreObstacles = (obstacle: string, staleness?: string) => void;
+
 export interface Store {
   readonly kind: 'embedded' | 'redis';
   /**
@@ -17,6 +30,8 @@ export interface Store {
    * throws or rejects.
    */
   read(subject: string): StoreRead | Promise<StoreRead>;
+  /** `undefined`: what `read` gives is no kept value. Without the method, it never is. */
+  kept?(subject: string): Kept | undefined;
   /** The same for one of the gateway's own records, by its key. `forget` is not for these: a change drops the cached value. */
   readRecord(key: string): StoreRead | Promise<StoreRead>;
   /**

@@ -7,6 +7,7 @@ import type { Session } from '../relay/session/session.js';
 import { limits } from '../shared/limits.js';
 import { sessionHash, subjectHash, type Logger } from '../shared/logger.js';
 import { PROGRAM_VERSION } from '../shared/program-version.js';
+import type { Kept } from '../store/store.js';
 import { faultReason } from '../upstream/http/upstream-fault.js';
 import type { UserConfigRead } from '../user-config/compiled-config.js';
 import { explain } from './explanation.js';
@@ -16,6 +17,7 @@ export interface WorkerViewSources {
   readonly relay: Relay;
   readonly slot: number;
   readonly readConfig: (subject: string) => UserConfigRead | Promise<UserConfigRead>;
+  readonly keptConfig: (subject: string) => Kept | undefined;
   /** `undefined` when requests have no ids, or no figures are kept. */
   readonly recentRequests: RecentRequests | undefined;
   readonly figures: WorkerFigures | undefined;
@@ -55,7 +57,7 @@ export class WorkerViews {
         return bounded(this.#requests(question.requestId));
       case 'explain': {
         const read = await this.#sources.readConfig(question.subject);
-        return explain(question, read, this.#sources.relay);
+        return explain(question, read, this.#sources.relay, this.#sources.keptConfig(question.subject));
       }
     }
   }

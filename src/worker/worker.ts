@@ -26,7 +26,7 @@ import { StoredSecrets } from '../secrets/stored-secrets.js';
 import { UserGrants } from '../secrets/user-grants.js';
 import { openSealedSessions } from '../store/open-sealed-sessions.js';
 import { openStore } from '../store/open-store.js';
-import type { Store } from '../store/store.js';
+import type { Store, StoreObstacles } from '../store/store.js';
 import { hostReader } from '../user-config/current-host.js';
 import { UserConfigs } from '../user-config/user-configs.js';
 import { OWN_BOUNDS_S } from '../metrics/catalogue.js';
@@ -90,7 +90,7 @@ export class Worker {
     const logger = createLogger(options.logLevel, { role: 'worker', slot });
     const library = await loadLibrary(options.listener);
     const storeCounts = new StoreCounts();
-    const onObstacle = (obstacle: string): void => primary.send({ kind: 'store', obstacle });
+    const onObstacle: StoreObstacles = (obstacle, staleness) => primary.send({ kind: 'store', obstacle, staleness });
     const store = await openStore(options.store, logger, onObstacle, storeCounts);
     const figures = options.metrics ? new WorkerFigures() : undefined;
     const hasIds = options.requestIds !== 'off';
@@ -200,6 +200,7 @@ export class Worker {
       relay,
       slot,
       readConfig: (subject) => configs.read(subject),
+      keptConfig: (subject) => store.kept?.(subject),
       recentRequests,
       figures,
       logger,

@@ -2,6 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
+import { startControlPlane } from '../support/control-plane.js';
 import { createCertificates } from '../support/certificates.js';
 import { backendFor, Deployment, startDeployment } from '../support/deployment.js';
 import { startProgram, verifyWith } from '../support/gateway.js';
@@ -148,4 +149,75 @@ async function startWithOneKnown(t: Test, redis: RedisServer) {
 
 async function callOnce(session: McpSession): Promise<unknown> {
   return rpc(await session.call('one-echo', '{"n":1}'));
+}
+
+t.test('while Redis is lost, each place says what is used in its place, and until when', async (t) => {
+  const redis = await startRedis(t);
+  const deployment = await startDeployment(t, {
+    workerCount: 2,
+    storeOptions: redis.storeOptions,
+    options: ['--redis-stale-grace', '10m', '--admin-address', '127.0.0.1:0'],
+  });
+  const controlPlane = await startControlPlane(t, { storeOptions: redis.storeOptions, key: deployment.key });
+  const caller = await deployment.caller({});
+  for (let round = 0; round < 20; round++) await caller.initialize();
+  const { address } = await deployment.gateway.waitForLog(({ msg }) => msg === 'admin listener');
+  const ask = async (path: string): Promise<unknown> => (await fetch(`http://${String(address)}${path}`)).json();
+  const { subject, virtualHostId } = caller;
+  const explain = async (): Promise<unknown> =>
+    ask(`/explain?${new URLSearchParams({ subject, virtual_host: virtualHostId }).toString()}`);
+  t.match(await ask('/ready'), { degraded: [] });
+  t.match(await explain(), { workers: [{ config: 'read' }, { config: 'read' }] });
+
+  const beforeMs = Date.now();
+  await redis.kill();
+  let ready: Ready = { status: '', degraded: [] };
+  await until(async () => {
+    ready = (await ask('/ready')) as Ready;
+    return ready.degraded.flatMap(({ slots }) => slots).length === 2;
+  }, 'both workers to notice');
+  t.equal(ready.status, 'ready', 'known users are served');
+  const isInTime = (text: string): boolean => {
+    const leftMs = Date.parse(text) - beforeMs;
+    return leftMs >= 599_000 && leftMs < 660_000;
+  };
+  for (const { code, message } of ready.degraded) {
+    t.equal(code, 'store-unreachable');
+    const [, until = ''] =
+      /^Redis is lost: .*; known user configs are used until (\S+), other users get 500$/.exec(message) ?? [];
+    t.ok(isInTime(until), message);
+  }
+  const { workers } = (await explain()) as { readonly workers: readonly Kept[] };
+  for (const { config, kept } of workers) {
+    t.equal(config, 'kept');
+    t.ok(Date.parse(kept.readAt) <= beforeMs && isInTime(kept.usedUntil), JSON.stringify(kept));
+  }
+  const stranger = await controlPlane.caller(t);
+  await until(async () => (await stranger.get('/servers')).status === 503, 'the control plane to notice');
+  await controlPlane.program.waitForLog(({ msg }) => msg === 'not ready');
+
+  await redis.start();
+  await until(async () => ((await ask('/ready')) as Ready).degraded.length === 0, 'Redis to be found again');
+  await caller.initialize();
+  await until(async () => !JSON.stringify(await explain()).includes('kept'), 'the config to be read again');
+  for (const { logs } of [deployment.gateway, controlPlane.program]) t.notMatch(JSON.stringify(logs), /"stack"/);
+});
+
+t.test('a control plane without its Redis says why in one line each, without a stack trace', async (t) => {
+  const redis = await startRedis(t);
+  await redis.kill();
+  const { program } = await startControlPlane(t, { storeOptions: redis.storeOptions });
+  const { err } = await program.waitForLog(({ msg }) => msg === 'the check of all compositions failed');
+  t.match(err, { message: /^Redis is not reachable: connect ECONNREFUSED/ });
+  t.notMatch(JSON.stringify(program.logs), /"stack"|\bat .*\.js:/);
+});
+
+interface Ready {
+  readonly status: string;
+  readonly degraded: readonly { readonly code: string; readonly message: string; readonly slots: readonly number[] }[];
+}
+
+interface Kept {
+  readonly config: string;
+  readonly kept: { readonly readAt: string; readonly usedUntil: string };
 }

@@ -11,6 +11,7 @@ function readinessOf(slots: readonly Partial<SlotStanding>[], hasKeys = true): R
       isListening: true,
       isFailing: false,
       storeObstacle: '',
+      storeStaleness: '',
       keysObstacle: '',
       isKeyless: false,
       ...changes,
@@ -27,6 +28,7 @@ function codesOf(obstacles: readonly { readonly code: string; readonly slots?: r
 const absent = { isListening: false };
 const failing = { isListening: false, isFailing: true };
 const storeless = { storeObstacle: 'no Redis' };
+const stale = { storeStaleness: 'Redis is lost' };
 
 const rows: readonly (readonly [
   what: string,
@@ -42,6 +44,7 @@ const rows: readonly (readonly [
   ['none can be started', [failing, failing], true, ['worker-absent 0 1'], [], false],
   ['the store is lost to all', [storeless, storeless], true, ['store-unreachable 0 1'], [], false],
   ['the store is lost to one', [{}, storeless], true, [], ['store-unreachable 1'], true],
+  ['the store is lost, and known user configs are used', [stale, stale], true, [], ['store-unreachable 0 1'], true],
   [
     'what an absent worker said of the store is over',
     [{}, { ...absent, ...storeless }],
@@ -80,6 +83,7 @@ t.test('a worker that has listened and is gone is an obstacle when no other list
       isListening: true,
       isFailing: false,
       storeObstacle: '',
+      storeStaleness: '',
       keysObstacle: '',
       isKeyless: false,
       ...changes,
@@ -131,6 +135,7 @@ t.test('a change is reported once, and logged when the obstacle is another', asy
     isListening: true,
     isFailing: false,
     storeObstacle: '',
+    storeStaleness: '',
     keysObstacle: '',
     isKeyless: false,
   };

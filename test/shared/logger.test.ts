@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import t from 'tap';
 import { subjectHash } from '../../src/shared/logger.js';
@@ -20,4 +21,20 @@ t.test('the hash is short and stable, differs between subjects, and does not rev
 
 t.test('a subject that is not valid text has a hash, too', async (t) => {
   t.match(subjectHash('\ud800'), /^[0-9a-f]{12}$/);
+});
+
+t.test('a fault of something outside has no stack trace in the log, and one of the program has', async (t) => {
+  const program = [
+    `import { createLogger, flushLog } from ${JSON.stringify(new URL('../../src/shared/logger.js', import.meta.url).href)};`,
+    `import { OutsideFault } from ${JSON.stringify(new URL('../../src/shared/outside-fault.js', import.meta.url).href)};`,
+    `const logger = createLogger('info', {});`,
+    `logger.warn({ err: new OutsideFault('lost') }, 'one'); logger.warn({ err: new TypeError('wrong') }, 'two');`,
+    `await flushLog();`,
+  ];
+  const lines = execFileSync(process.execPath, ['--input-type=module', '-e', program.join('\n')])
+    .toString()
+    .split('\n');
+  const [one, two] = lines.filter((line) => line !== '').map((line) => JSON.parse(line) as unknown);
+  t.strictSame((one as { readonly err: unknown }).err, { type: 'OutsideFault', message: 'lost', name: 'OutsideFault' });
+  t.match(two, { err: { message: 'wrong', stack: /at / } });
 });

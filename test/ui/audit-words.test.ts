@@ -2,7 +2,7 @@
 import t from 'tap';
 import type { AuditEntry, Explanation } from '../../ui/api/view-types.js';
 import { doneWords, memberChanges, outcomeWords, pageOfChanged } from '../../ui/model/audit-words.js';
-import { backendRowsOf, odditiesOf, silenceWords, verdictsOf } from '../../ui/model/explanation.js';
+import { backendRowsOf, keptOf, odditiesOf, silenceWords, verdictsOf } from '../../ui/model/explanation.js';
 import { splitWords } from '../../ui/model/time-split.js';
 
 const entry: AuditEntry = {
@@ -55,6 +55,7 @@ t.test('workers that report the same appear once', async (t) => {
   };
   t.strictSame(verdictsOf(explanation), [{ words: 'allowed', slots: [] }]);
   t.strictSame(odditiesOf(explanation), [{ words: 'odd', slots: [0] }]);
+  t.strictSame(keptOf(explanation), []);
   const differing = { ...explanation, workers: [...explanation.workers, { slot: 2, error: 'too long', backends: [] }] };
   t.strictSame(verdictsOf(differing), [
     { words: 'allowed', slots: [0, 1] },

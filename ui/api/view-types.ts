@@ -56,6 +56,8 @@ export interface ExplainedBackend {
 export interface ExplainedByWorker {
   readonly slot: number;
   readonly config?: string;
+  /** The config is the last known one, used while the store is lost. */
+  readonly kept?: { readonly readAt: string; readonly usedUntil: string };
   readonly oddities?: string;
   readonly verdict?: string;
   readonly error?: string;

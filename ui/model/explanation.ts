@@ -24,6 +24,19 @@ export function odditiesOf({ workers }: Explanation): readonly Statement[] {
   return together(workers.map(({ slot, oddities = '' }) => ({ slot, words: oddities })));
 }
 
+/** That the user config may be out of date, because the store is lost. */
+export function keptOf({ workers }: Explanation): readonly Statement[] {
+  return together(
+    workers.map(({ slot, kept }) => ({
+      slot,
+      words:
+        kept === undefined
+          ? ''
+          : `The store is lost: the user config is as of ${kept.readAt}, used until ${kept.usedUntil}.`,
+    })),
+  );
+}
+
 export function backendRowsOf({ workers }: Explanation): readonly BackendRow[] {
   return workers.flatMap(({ slot, backends }) =>
     backends.map((backend) => {

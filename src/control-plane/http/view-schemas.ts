@@ -33,14 +33,19 @@ const explainedBackend = exactly(
 const explainedByWorker = exactly(
   {
     slot: count,
-    config: { ...text, description: 'Whether the user config could be read.' },
+    config: {
+      ...text,
+      description:
+        'Whether the user config could be read: read, kept, missing or failed. A kept one was read before the store was lost.',
+    },
+    kept: exactly({ readAt: time, usedUntil: time }),
     oddities: { ...text, description: 'Problems in the user config.' },
     verdict: { ...text, description: 'What the outcome of a call of the tool would be, and why.' },
     error: text,
     virtualHosts: { ...manyTexts, description: 'The existing virtual hosts, if there is none with this id.' },
     backends: { type: 'array', items: explainedBackend },
   },
-  ['config', 'oddities', 'verdict', 'error', 'virtualHosts'],
+  ['config', 'kept', 'oddities', 'verdict', 'error', 'virtualHosts'],
 );
 
 export const viewSchemas = {

@@ -3,7 +3,14 @@ import type { JSX } from 'preact';
 import { ask } from '../../api/api.js';
 import { useQuery } from '../../api/query.js';
 import type { Explanation } from '../../api/view-types.js';
-import { backendRowsOf, odditiesOf, silenceWords, verdictsOf, type BackendRow } from '../../model/explanation.js';
+import {
+  backendRowsOf,
+  keptOf,
+  odditiesOf,
+  silenceWords,
+  verdictsOf,
+  type BackendRow,
+} from '../../model/explanation.js';
 import { Loaded } from '../../parts/notices.js';
 import { LongSaid, Said } from '../../parts/said.js';
 
@@ -49,6 +56,11 @@ function Words({ explanation }: { readonly explanation: Explanation }): JSX.Elem
           </strong>
           {slots.length > 0 && <p class="note">says the worker of slot {slots.join(', ')}</p>}
         </div>
+      ))}
+      {keptOf(explanation).map(({ words, slots }) => (
+        <p key={words} class="bad">
+          {words} {slots.length > 0 && `(slot ${slots.join(', ')})`}
+        </p>
       ))}
       {odditiesOf(explanation).map(({ words }) => (
         <div key={words} class="note">
