@@ -7,6 +7,7 @@ import { INITIALIZE_PARAMS, McpCaller } from '../support/mcp-caller.js';
 import { send, type HeaderList, type HttpAnswer } from '../support/raw-http.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 import { mint, mintUnsigned } from '../support/tokens.js';
+import { until } from '../support/until.js';
 
 const CONFIG_PROBLEM = 'Problem occurred retrieving the configuration';
 const METHODS = ['POST', 'DELETE'] as const;
@@ -50,10 +51,10 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     const token = await deployment.token(caller.subject, { expiresInSeconds: 2 });
     t.equal((await caller.initialize({ token })).status, 200, 'accepted, and remembered, while it lives');
     let answer = await caller.initialize({ token });
-    for (const deadline = Date.now() + 10_000; answer.status === 200 && Date.now() < deadline;) {
-      await new Promise((resolve) => setTimeout(resolve, 100));
-      answer = await caller.initialize({ token });
-    }
+    await until(async () => {
+      if (answer.status === 200) answer = await caller.initialize({ token });
+      return answer.status !== 200;
+    }, 'its end');
     checkUnauthorized(t, answer, 'once expired');
     t.match(answer.text, /expired/);
   });

@@ -207,7 +207,8 @@ async function startFullListener(t: Test): Promise<string> {
     t.teardown(() => socket.destroy());
     const isIn = await Promise.race([
       once(socket, 'connect'),
-      new Promise<false>((resolve) => setTimeout(resolve, 300, false)),
+      // Not before a connection that was made meanwhile is seen: this process may have been late itself.
+      new Promise<false>((resolve) => setTimeout(() => setImmediate(resolve, false), 300)),
     ]);
     if (isIn === false) return `http://127.0.0.1:${port}`;
   }
