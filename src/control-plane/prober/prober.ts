@@ -159,7 +159,10 @@ export class Prober {
 
   /** Whether a server with sessions also works without them. Any other response, or none, means no. */
   async #isAlsoModern(url: string, ending: AbortSignal, authHeaders: readonly string[]): Promise<boolean> {
-    const signal = AbortSignal.any([ending, AbortSignal.timeout(limits.probeEraMsMax)]);
+    // Not `AbortSignal.timeout`: inside of `any` it may be collected as garbage before its time (nodejs/node#57736).
+    const late = new AbortController();
+    const timer = setTimeout(() => late.abort(), limits.probeEraMsMax);
+    const signal = AbortSignal.any([ending, late.signal]);
     const trust = this.#trust;
     const bounded = new BoundedFetch({ lookup: this.#lookup, guard: this.#guard, trust, signal, authHeaders });
     try {
@@ -168,6 +171,7 @@ export class Prober {
     } catch {
       return false;
     } finally {
+      clearTimeout(timer);
       bounded.close();
     }
   }
