@@ -13,6 +13,7 @@ type KeyTexts = Pick<TokenOptions, 'publicKey' | 'secret' | 'jwks'>;
 export class KeyFiles {
   readonly #paths: KeyPaths;
   readonly #onChange: (before: KeySet) => void;
+  readonly #checkMs: number;
   #keys: KeySet;
   /** Version of the files as last read, valid or not; `''` before the first look. */
   #readVersion = '';
@@ -23,9 +24,10 @@ export class KeyFiles {
   #timer: NodeJS.Timeout | undefined = undefined;
 
   /** @param onChange receives the previous keys. */
-  constructor(options: TokenOptions, onChange: (before: KeySet) => void) {
+  constructor(options: TokenOptions, onChange: (before: KeySet) => void, checkMs: number = limits.keyFileCheckMs) {
     this.#paths = options.keyPaths;
     this.#onChange = onChange;
+    this.#checkMs = checkMs;
     this.#keys = keysOf(options);
   }
 
@@ -39,7 +41,7 @@ export class KeyFiles {
     this.#seenVersion = await this.#versionNow();
     await this.look(logger);
     const lookAgain = (): void => {
-      this.#timer = setTimeout(() => void this.look(logger).finally(lookAgain), limits.keyFileCheckMs).unref();
+      this.#timer = setTimeout(() => void this.look(logger).finally(lookAgain), this.#checkMs).unref();
     };
     lookAgain();
   }

@@ -31,11 +31,12 @@ export class TokenKeys {
   /** Called when the keys of an issuer become unavailable, and when they are available again. */
   onObstacle: KeyObstacleListener = () => {};
 
-  constructor(options: TokenOptions, bounds: IssuerKeyBounds = limits) {
-    this.#files = new KeyFiles(options, (before) => {
+  constructor(options: TokenOptions, bounds: IssuerKeyBounds & { readonly keyFileCheckMs?: number } = limits) {
+    const onChange = (before: KeySet): void => {
       this.#compare(this.#files.keys, before);
       this.#tellStanding();
-    });
+    };
+    this.#files = new KeyFiles(options, onChange, bounds.keyFileCheckMs);
     for (const issuer of options.issuers) this.#sources.set(issuer, this.#files);
     for (const source of options.issuerKeys) {
       const keys: IssuerKeys = new IssuerKeys(source, {

@@ -13,6 +13,7 @@ import { mint } from '../support/tokens.js';
 import { until } from '../support/until.js';
 import { tokenOptions } from './token-options.js';
 
+const BOUNDS = { ...limits, keyFileCheckMs: 20 };
 const [first, second] = [generateKeyPairSync('ed25519'), generateKeyPairSync('ed25519')];
 const pem = (...keys: KeyObject[]): string =>
   keys.map((key) => key.export({ type: 'spki', format: 'pem' }).toString()).join('');
@@ -34,7 +35,7 @@ function stage(t: Test, atStart = pem(first.publicKey)): Stage {
   writeFileSync(path, atStart);
   const keyPaths = { publicKey: path, secret: undefined, jwks: undefined };
   const options = tokenOptions({ publicKey: pem(first.publicKey), keyPaths });
-  const verifier = new TokenVerifier(options, Date.now, limits, new TokenKeys(options));
+  const verifier = new TokenVerifier(options, Date.now, limits, new TokenKeys(options, BOUNDS));
   t.teardown(() => verifier.close());
   const kindOf = async (key: KeyObject): Promise<string> => (await verifier.verify(await tokenOf(key))).kind;
   const lines: string[] = [];

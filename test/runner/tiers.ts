@@ -34,9 +34,12 @@ const SPECIFICATION = /^spec\//;
 /** Their rows run on one deployment in the first tier, and on the others in the second (`TEST_DEPLOYMENTS`). */
 const ROWS = /\bforEach(?:Deployment|Store)\(|rows\.js['"]/;
 
-/** Folders whose tests start whole systems, and files that start programs without one of the functions below. */
+/**
+ * Folders whose tests start whole systems, files that start programs without one of the functions below, and one that waits for a
+ * library's deadline.
+ */
 const SYSTEMS =
-  /^(?:integration\/|deploy\/|eras\/|runner\/|main\.|cli\/completion\.|shared\/log-output\.|support\/leftovers\.)/;
+  /^(?:integration\/|deploy\/|eras\/|runner\/|main\.|cli\/completion\.|shared\/log-output\.|support\/leftovers\.|worker\/edge\/held-upload\.)/;
 /** A test that calls one of these starts a program with options of its own. */
 const STARTS_PROGRAM = /\b(?:startGateway|startDeployment|startControlPlane|startProgram|launchProgram|runProgram)\(/;
 /** So does one that loads one of these. */
