@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { mock } from 'node:test';
 import t, { type Test } from 'tap';
 import {
   plainRequest,
@@ -614,9 +615,16 @@ t.test('close ends every call in flight with a fault', async (t) => {
 });
 
 t.test('a connection that was idle for too long is closed, and a new one takes its place', async (t) => {
+  // Only the look at what is idle runs on an interval.
+  mock.timers.enable({ apis: ['setInterval'] });
+  t.teardown(() => mock.timers.reset());
   const upstream = startUpstream(t);
   const backend = await startBackend(t, (request) => request.json('{}'));
   await send(upstream, backend.origin).over();
+  mock.timers.tick(limits.upstreamConnectionIdleMs - limits.upstreamSweepMs);
+  await send(upstream, backend.origin).over();
+  t.equal(backend.connections, 1, 'not before');
+  mock.timers.tick(limits.upstreamConnectionIdleMs + limits.upstreamSweepMs);
   await until(() => backend.openConnections === 0, 'the end of the unused connection');
   t.equal((await send(upstream, backend.origin).over()).status, 200);
   t.equal(backend.connections, 2);
