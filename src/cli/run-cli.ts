@@ -9,6 +9,8 @@ import { callerView, type Terminal } from './views.js';
 export interface Way {
   readonly connection: ControlPlaneConnection;
   readonly terminal: Terminal;
+  /** Prints a part of the text before the command is done; nothing if JSON is wanted, which is one document. */
+  readonly print: (text: string) => Promise<void>;
 }
 
 /** Throws a CliFault. */
@@ -21,7 +23,8 @@ export async function runCli<Action>(
 ): Promise<number> {
   const connection = new ControlPlaneConnection(controlPlaneUrl, token);
   const terminal = { columns: process.stdout.isTTY ? process.stdout.columns : undefined };
-  const status = await printResult(isJson, () => perform(action, { connection, terminal }));
+  const printPart = async (text: string): Promise<void> => (isJson ? undefined : print(process.stdout, text));
+  const status = await printResult(isJson, () => perform(action, { connection, terminal, print: printPart }));
   const { unpublishedCount } = connection;
   if (unpublishedCount > 0) {
     const words = `done, but ${unpublishedCount} user configs are still being written`;

@@ -8,6 +8,7 @@ import type { ControlPlaneConnection } from './control-plane-connection.js';
 import { readInput } from './input-file.js';
 import { readMcpFile, type FiledServer, type ImportWay, type NeededSecret } from './mcp-file.js';
 import { harmlessJson, type CommandResult } from './command-result.js';
+import type { Way } from './run-cli.js';
 import { printable, textTable } from './text-table.js';
 import type { Terminal } from './views.js';
 
@@ -34,21 +35,27 @@ export interface Import {
 
 export async function importServers(
   { file, way, isTrial }: Import,
-  { connection, terminal }: { readonly connection: ServersConnection; readonly terminal: Terminal },
+  { connection, terminal, print }: Pick<Way, 'terminal' | 'print'> & { readonly connection: ServersConnection },
 ): Promise<CommandResult> {
   const results: Result[] = [];
   const servers = await readMcpFile(await readText(file), way);
   const known = isTrial ? [] : z.array(z.looseObject({ name: z.string() })).parse(await connection.list('/servers'));
   const byName = new Map(known.map((server) => [server.name, server]));
+  const longestName = servers.reduce((longest, { name }) => (name.length > longest.length ? name : longest), '');
   for (const server of servers) {
-    if (server.kind === 'remote' && isIn(server.body, byName.get(server.name)))
-      results.push({ ...noted(server), outcome: 'registered already', secrets: server.secrets });
-    else results.push(await place(server, isTrial, connection));
+    const result: Result =
+      server.kind === 'remote' && isIn(server.body, byName.get(server.name))
+        ? { ...noted(server), outcome: 'registered already', secrets: server.secrets }
+        : await place(server, isTrial, connection);
+    const lines = outcomeTable(result, longestName, terminal);
+    // At once, so that an import that is interrupted has told what it did.
+    await print(results.length === 0 ? lines : lines.slice(lines.indexOf('\n') + 1));
+    results.push(result);
   }
   const isRefused = results.some(({ outcome }) => outcome === 'refused');
   return {
     answer: results,
-    text: resultText(results, way, terminal),
+    text: adviceText(results, way),
     exitStatus: isRefused ? exitStatus.refused : exitStatus.ok,
   };
 }
@@ -80,15 +87,17 @@ function noted({ name, notes }: FiledServer): { readonly name: string; readonly 
   return { name, ...(notes.length > 0 && { why: notes.join(', ') }) };
 }
 
-function resultText(results: readonly Result[], { secretsIn }: ImportWay, { columns }: Terminal): string {
+/** The head and one row of the table of all outcomes. */
+function outcomeTable({ name, outcome, status, why }: Result, longestName: string, { columns }: Terminal): string {
+  const row = [name, outcome, [status, why].filter((word) => word !== undefined).join(', ')];
+  return textTable(['NAME', 'OUTCOME', 'DETAIL'], [row], columns, [longestName, 'registered already']);
+}
+
+/** What is left to do. */
+function adviceText(results: readonly Result[], { secretsIn }: ImportWay): string {
   if (results.length === 0) return 'The file has no servers.\n';
-  const rows = results.map(({ name, outcome, status, why }) => [
-    name,
-    outcome,
-    [status, why].filter((word) => word !== undefined).join(', '),
-  ]);
   const secrets = results.flatMap((result) => (result.outcome === 'refused' ? [] : (result.secrets ?? [])));
-  const lines = [textTable(['NAME', 'OUTCOME', 'DETAIL'], rows, columns)];
+  const lines: string[] = [];
   if (secrets.length > 0) {
     lines.push(
       '\nThese headers refer to secrets; their values were not imported. Set each one to the complete value in the file, or to what is shown here:\n',

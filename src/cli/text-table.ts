@@ -1,14 +1,19 @@
 // Tables as text: columns as wide as their widest cell, separated by two spaces. Texts from servers are printed on somebody's terminal, so
 // nothing in them may act as a control sequence.
 
-/** @param columnsMax of the terminal, where longer lines are cut; `undefined` when the output is not a terminal. */
+/**
+ * @param columnsMax of the terminal, where longer lines are cut; `undefined` when the output is not a terminal.
+ * @param widest a cell for each column that is at least as wide as those in other parts of the table, which are printed on their own.
+ */
 export function textTable(
   head: readonly string[],
   rows: readonly (readonly string[])[],
   columnsMax: number | undefined,
+  widest: readonly string[] = [],
 ): string {
   const cells = [head, ...rows].map((row) => row.map(printable));
-  const widths = head.map((_, column) => Math.max(...cells.map((row) => [...(row[column] ?? '')].length)));
+  const measured = [...cells, widest.map(printable)];
+  const widths = head.map((_, column) => Math.max(...measured.map((row) => [...(row[column] ?? '')].length)));
   const lines = cells.map((row) => row.map((cell, column) => padded(cell, widths[column] ?? 0)).join('  '));
   return lines.map((line) => `${cut(line.trimEnd(), columnsMax)}\n`).join('');
 }

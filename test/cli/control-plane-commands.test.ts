@@ -59,7 +59,13 @@ async function scene(t: Test, ...answers: readonly Answer[]): Promise<Scene> {
     server.closeAllConnections();
   });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return { asked, url, connection: new ControlPlaneConnection(url, 'x.y.z'), terminal: { columns: undefined } };
+  return {
+    asked,
+    url,
+    connection: new ControlPlaneConnection(url, 'x.y.z'),
+    terminal: { columns: undefined },
+    print: async () => {},
+  };
 }
 
 const SERVER = {

@@ -12,6 +12,8 @@ import { join } from 'node:path';
 const WAY: ImportWay = { secretsIn: 'store', bridge: 'supergateway', bridgePort: 8100 };
 const SECRET = 'ghp_0123456789abcdefABCDEF0123456789abcd';
 const TERMINAL = { columns: undefined };
+let printed = '';
+const print = async (text: string): Promise<void> => void (printed += text);
 
 const read = (servers: object, way = WAY) => readMcpFile(JSON.stringify({ mcpServers: servers }), way);
 
@@ -150,7 +152,7 @@ t.test('an import waits as long as it is told to, and what is registered already
   const servers = { a: { url: 'https://a.example' }, b: { url: 'https://b.example', headers: { k: 'v' } } };
   writeFileSync(file, JSON.stringify({ mcpServers: servers }));
   const run = async (): Promise<unknown> =>
-    (await importServers({ file, way: WAY, isTrial: false }, { connection, terminal: TERMINAL })).answer;
+    (await importServers({ file, way: WAY, isTrial: false }, { connection, terminal: TERMINAL, print })).answer;
   t.match(await run(), [{ outcome: 'registered' }, { outcome: 'registered' }]);
   t.equal(refusals, 3);
   t.match(await run(), [{ outcome: 'registered already' }, { outcome: 'registered already' }]);
@@ -166,13 +168,41 @@ t.test('an import of a disabled server says so, also from a file in UTF-16', asy
     request: async (_method: string, _path: string, body: unknown) => (bodies.push(body), { status: 'inactive' }),
     list: async () => [],
   };
-  const { answer, text } = await importServers({ file, way: WAY, isTrial: false }, { connection, terminal: TERMINAL });
+  printed = '';
+  const { answer } = await importServers({ file, way: WAY, isTrial: false }, { connection, terminal: TERMINAL, print });
   t.match(bodies, [{ name: 'a', enabled: false }]);
   t.match(answer, [
     { name: 'a', outcome: 'registered', status: 'inactive', why: 'disabled in the file' },
     { name: 'b', outcome: 'to be bridged', why: 'disabled in the file' },
   ]);
-  t.match(text, /^a +registered +inactive, disabled in the file$/m);
+  t.match(printed, /^a +registered +inactive, disabled in the file$/m);
+});
+
+t.test('an import that is interrupted has said what became of each server so far, in one table', async (t) => {
+  const file = join(createScratchDirectory(t), 'mcp.json');
+  const servers = {
+    a: { url: 'https://a.example' },
+    'a-long-name': { url: 'https://b.example' },
+    c: { url: 'https://c.example' },
+  };
+  writeFileSync(file, JSON.stringify({ mcpServers: servers }));
+  printed = '';
+  const before: string[] = [];
+  const connection = {
+    request: async () => {
+      before.push(printed);
+      if (before.length === 3) throw new Error('interrupted');
+      return { status: 'active' };
+    },
+    list: async () => [],
+  };
+  await t.rejects(
+    importServers({ file, way: WAY, isTrial: false }, { connection, terminal: TERMINAL, print }),
+    /interrupted/,
+  );
+  const head = 'NAME         OUTCOME             DETAIL\n';
+  const [first, second] = ['a            registered          active\n', 'a-long-name  registered          active\n'];
+  t.same(before, ['', head + first, head + first + second]);
 });
 
 t.test('an import reports the outcome of each server, and can read what an export writes', async (t) => {
@@ -195,9 +225,9 @@ t.test('an import reports the outcome of each server, and can read what an expor
       { name: 'b', url: 'https://b.example', auth: { type: 'oauth2-user', scope: 'x' }, curation: { prefix: 'p' } },
     ],
   };
-  const trial = await importServers({ file, way: WAY, isTrial: true }, { connection, terminal: TERMINAL });
+  const trial = await importServers({ file, way: WAY, isTrial: true }, { connection, terminal: TERMINAL, print });
   t.strictSame([asked, trial.exitStatus], [[], 65], 'a trial asks nothing');
-  const outcome = await importServers({ file, way: WAY, isTrial: false }, { connection, terminal: TERMINAL });
+  const outcome = await importServers({ file, way: WAY, isTrial: false }, { connection, terminal: TERMINAL, print });
   t.match(asked, [['POST', '/servers', { name: 'git' }]]);
   t.match(outcome.answer, [
     { outcome: 'registered', status: 'inactive' },
@@ -219,7 +249,7 @@ t.test('an import reports the outcome of each server, and can read what an expor
   });
   t.match(b, { body: { auth: { type: 'oauth2-user', scope: 'x' }, curation: { prefix: 'p' } } });
   await t.rejects(
-    importServers({ file: join(file, 'none'), way: WAY, isTrial: true }, { connection, terminal: TERMINAL }),
+    importServers({ file: join(file, 'none'), way: WAY, isTrial: true }, { connection, terminal: TERMINAL, print }),
     { name: 'CliFault' },
   );
 });
