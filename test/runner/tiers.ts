@@ -39,7 +39,7 @@ const ROWS = /\bforEach(?:Deployment|Store)\(|rows\.js['"]/;
  * library's deadline.
  */
 const SYSTEMS =
-  /^(?:integration\/|deploy\/|eras\/|runner\/|main\.|cli\/completion\.|shared\/log-output\.|support\/leftovers\.|worker\/edge\/held-upload\.)/;
+  /^(?:integration\/|deploy\/|eras\/|runner\/|main\.|cli\/completion\.|shared\/log-output\.|support\/leftovers\.|worker\/edge\/(?:held-upload|edge-retirement)\.)/;
 /** A test that calls one of these starts a program with options of its own. */
 const STARTS_PROGRAM = /\b(?:startGateway|startDeployment|startControlPlane|startProgram|launchProgram|runProgram)\(/;
 /** So does one that loads one of these. */

@@ -194,16 +194,15 @@ export class NodeResponse implements HttpResponse {
   #isHoldingBack(): boolean {
     const { socket } = this.#req;
     while (socket.writableCorked > 0) socket.uncork();
-    const isHoldingBack = socket.writableLength > 0;
+    // A connection that is lost has discarded what it held, and takes nothing more.
+    const isHoldingBack = socket.writableLength > 0 || socket.destroyed;
     if (isHoldingBack) this.#transition('open', 'held-back');
     else this.#transition('held-back', 'open');
     return isHoldingBack;
   }
 
   readonly #onFlushed = (): void => {
-    if (this.#state !== 'held-back' || this.#req.socket.writableLength > 0) return;
-    this.#transition('held-back', 'open');
-    this.#onWritable?.(this.#writeOffset);
+    if (this.#state === 'held-back' && !this.#isHoldingBack()) this.#onWritable?.(this.#writeOffset);
   };
 
   #onClose(): void {

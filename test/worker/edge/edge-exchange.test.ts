@@ -1,13 +1,13 @@
 // Large responses over real sockets: every byte arrives, and no more is written than the caller reads.
 import { connect, type Socket } from 'node:net';
 import t, { type Test } from 'tap';
-import type { HttpResponse } from 'uWebSockets.js';
 import { answerInParts, answerJoined } from '../../../src/relay/exchange/answers.js';
 import type { AnswerForms } from '../../../src/relay/exchange/exchange.js';
 import type { EdgeExchange } from '../../../src/worker/edge/edge-exchange.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
 import { createMessageMemories } from '../../../src/shared/message-memory.js';
-import { startEdge, type EdgeServer } from './edge-server.js';
+import type { HttpResponse } from '../../../src/worker/edge/http-library.js';
+import { startEdge, type EdgeServer, type Listener } from './edge-server.js';
 import { createAccounts } from '../../support/shares.js';
 import { logInto } from '../../support/log-lines.js';
 import { Random } from '../../support/random.js';
@@ -18,6 +18,17 @@ const LARGE_BYTES = 24 * 1024 * 1024;
 const PART_BYTES = 300_000;
 
 const large = patterned(LARGE_BYTES);
+
+type Start = typeof startEdge;
+
+/** The same with each HTTP library. */
+function both(name: string, test: (t: Test, start: Start) => Promise<void>): void {
+  for (const listener of ['uws', 'node'] as const satisfies readonly Listener[]) {
+    const start: Start = (t, onRequest, overrides, shares, onResponse) =>
+      startEdge(t, onRequest, overrides, shares, onResponse, listener);
+    void t.test(`${listener}: ${name}`, (t) => test(t, start));
+  }
+}
 
 /** A caller that has sent a request, and does not read yet. */
 /** @param headers additional header lines, each with its line break. */
@@ -112,7 +123,7 @@ class PartGiver {
   }
 }
 
-t.test('a body in parts arrives whole', async (t) => {
+both('a body in parts arrives whole', async (t, startEdge) => {
   const edge = await startEdge(t, (exchange) => void new PartGiver(exchange));
   const { head, body } = await answerOf(ask(t, edge));
   t.match(head, /^HTTP\/1\.1 200 OK\r\ncontent-type: application\/json\r\n/i);
@@ -121,7 +132,7 @@ t.test('a body in parts arrives whole', async (t) => {
   await until(() => edge.context.openCount === 0, 'the end of the exchange');
 });
 
-t.test('a body in parts waits for a slow caller, and its memory may be reused', async (t) => {
+both('a body in parts waits for a slow caller, and its memory may be reused', async (t, startEdge) => {
   let giver: PartGiver | undefined;
   const edge = await startEdge(t, (exchange) => (giver = new PartGiver(exchange)));
   const socket = ask(t, edge);
@@ -133,7 +144,7 @@ t.test('a body in parts waits for a slow caller, and its memory may be reused', 
   await until(() => edge.context.openCount === 0, 'the end of the exchange');
 });
 
-t.test('a caller that goes away in the middle of a body is noticed once', async (t) => {
+both('a caller that goes away in the middle of a body is noticed once', async (t, startEdge) => {
   let aborts = 0;
   const edge = await startEdge(t, (exchange) => {
     exchange.onAbort = () => (aborts += 1);
@@ -146,7 +157,7 @@ t.test('a caller that goes away in the middle of a body is noticed once', async 
   t.equal(aborts, 1);
 });
 
-t.test('a body shorter than its declared length is a broken invariant', async (t) => {
+both('a body shorter than its declared length is a broken invariant', async (t, startEdge) => {
   let fault: unknown;
   const edge = await startEdge(t, (exchange) => {
     exchange.openBody('application/json', 2);
@@ -163,7 +174,7 @@ t.test('a body shorter than its declared length is a broken invariant', async (t
   t.match(fault, { code: 'ERR_ASSERTION' });
 });
 
-t.test('an answer given as a whole waits for a slow caller too', async (t) => {
+both('an answer given as a whole waits for a slow caller too', async (t, startEdge) => {
   const edge = await startEdge(t, (exchange) => exchange.respond(200, 'application/json', large));
   const socket = ask(t, edge);
   await until(() => edge.context.openCount === 1, 'the request');
@@ -187,7 +198,7 @@ t.test('answers of which only the latest is in lent memory reach callers that re
   t.same(got.sort(), bodies.map((body) => body.toString('latin1')).sort());
 });
 
-t.test('while draining the connection closes after a body', async (t) => {
+both('while draining the connection closes after a body', async (t, startEdge) => {
   const edge = await startEdge(t, (exchange) => void new PartGiver(exchange));
   edge.context.isDraining = true;
   const { head } = await answerOf(ask(t, edge));
@@ -203,7 +214,7 @@ function send(t: Test, { port }: EdgeServer, bytes: number): Socket {
   return socket;
 }
 
-t.test('a body that is held is read no further until it is let in', async (t) => {
+both('a body that is held is read no further until it is let in', async (t, startEdge) => {
   let exchange: EdgeExchange | undefined;
   const onRequest = (arrived: EdgeExchange): void => {
     exchange = arrived;
@@ -225,7 +236,7 @@ t.test('a body that is held is read no further until it is let in', async (t) =>
   t.equal((await answerOf(socket)).body.toString(), 'x');
 });
 
-t.test('a connection continues after a body that was held but arrived whole all the same', async (t) => {
+both('a connection continues after a body that was held but arrived whole all the same', async (t, startEdge) => {
   // More than the library reads at once, less than it reads in one turn.
   const BODY_BYTES = 1_500_000;
   const onRequest = (exchange: EdgeExchange): void => {
@@ -250,7 +261,7 @@ t.test('a connection continues after a body that was held but arrived whole all 
   t.equal(text.split('HTTP/1.1 200').length, 11);
 });
 
-t.test('a body that is held when its request is refused is read, and dropped', async (t) => {
+both('a body that is held when its request is refused is read, and dropped', async (t, startEdge) => {
   let exchange: EdgeExchange | undefined;
   const onRequest = (arrived: EdgeExchange): void => {
     exchange = arrived;
@@ -265,7 +276,7 @@ t.test('a body that is held when its request is refused is read, and dropped', a
   t.equal(exchange?.incoming.receivedBytes, 0);
 });
 
-t.test('a stream, which may be open for hours, does not keep its caller’s token in memory', async (t) => {
+both('a stream, which may be open for hours, does not keep its caller’s token in memory', async (t, startEdge) => {
   let streaming: EdgeExchange | undefined;
   const token = 'Bearer a.b.c';
   const edge = await startEdge(t, (exchange) => {
@@ -281,7 +292,7 @@ t.test('a stream, which may be open for hours, does not keep its caller’s toke
   streaming?.end();
 });
 
-t.test('an event in parts is not broken by comment lines, however slow its caller is', async (t) => {
+both('an event in parts is not broken by comment lines, however slow its caller is', async (t, startEdge) => {
   const event = Buffer.concat([Buffer.from('data: '), Buffer.alloc(LARGE_BYTES, 120), Buffer.from('\n\n')]);
   const onRequest = (exchange: EdgeExchange): void => {
     let at = 0;
@@ -343,7 +354,7 @@ t.test('an answer that ends a stream while an event before it is held back arriv
   t.ok(events.startsWith(Buffer.concat([event, last]).toString('latin1')), 'both events are there to the byte');
 });
 
-t.test('a caller that reads nothing for too long is cut off, once', async (t) => {
+both('a caller that reads nothing for too long is cut off, once', async (t, startEdge) => {
   const lines: string[] = [];
   const ends: unknown[] = [];
   let aborts = 0;
@@ -370,9 +381,9 @@ const endings: Record<string, (socket: Socket, exchange: EdgeExchange) => void> 
   'is not read for too long': () => {},
 };
 
-t.test(
+both(
   'a message that is passed on in pieces counts in the share of answers until its exchange is finished',
-  async (t) => {
+  async (t, startEdge) => {
     const parts = [large.subarray(0, 100), large.subarray(100)];
     for (const answerForms of ['json', 'event-stream'] as const satisfies readonly AnswerForms[]) {
       for (const [ending, end] of Object.entries(endings)) {

@@ -1,6 +1,5 @@
-// An edge alone: uWebSockets.js on its own port; the test gets its requests as exchanges.
+// An edge alone: an HTTP library on its own port; the test gets its requests as exchanges.
 import type { Test } from 'tap';
-import type { HttpResponse } from 'uWebSockets.js';
 import type { ShareOptions } from '../../../src/config/dataplane-options.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
 import { createLogger } from '../../../src/shared/logger.js';
@@ -9,8 +8,12 @@ import { RequestIds } from '../../../src/shared/request-ids.js';
 import type { EdgeContext } from '../../../src/worker/edge/edge-context.js';
 import { EdgeExchange } from '../../../src/worker/edge/edge-exchange.js';
 import { readHead } from '../../../src/worker/edge/request-head.js';
-import { loadUws } from '../../../src/worker/edge/uws.js';
+import type { HttpResponse } from '../../../src/worker/edge/http-library.js';
+import { loadLibrary } from '../../../src/worker/edge/choose-listener.js';
+import { findFreePort } from '../../support/free-port.js';
 import { createAccounts } from '../../support/shares.js';
+
+export type Listener = 'uws' | 'node';
 
 export interface EdgeServer {
   readonly port: number;
@@ -24,8 +27,9 @@ export async function startEdge(
   overrides: Partial<EdgeContext> = {},
   shares: Partial<ShareOptions> = {},
   onResponse: (res: HttpResponse) => void = () => {},
+  listener: Listener = 'uws',
 ): Promise<EdgeServer> {
-  const uws = await loadUws();
+  const library = await loadLibrary(listener);
   const deadlines = new DeadlineWheel();
   const memories = createMessageMemories(createAccounts(shares), deadlines);
   const context = {
@@ -35,7 +39,7 @@ export async function startEdge(
     requestIds: new RequestIds('off'),
     isTraced: false,
     bodyBytesMax: 1_000,
-    isCopiedAtOnce: true,
+    isCopiedAtOnce: library.copiesAtOnce,
     slowReaderTimeoutMs: 60_000,
     streamKeepAliveMs: 14_000,
     logger: createLogger('silent', {}),
@@ -45,17 +49,17 @@ export async function startEdge(
     onIdle: undefined,
     ...overrides,
   };
-  const app = uws.App();
-  app.any('/*', (res, req) => {
+  const server = library.createListener();
+  server.router.any('/*', (res, req) => {
     onResponse(res);
     onRequest(new EdgeExchange(context, res, false, 'POST', readHead(req)));
   });
-  const port = await new Promise<number>((resolve) => {
-    app.listen('127.0.0.1', 0, (socket) => resolve(uws.us_socket_local_port(socket)));
-  });
+  const port = await findFreePort();
+  const close = await server.listen('127.0.0.1', port);
+  if (close === undefined) throw new Error('the port was taken meanwhile');
   t.teardown(() => {
     deadlines.stop();
-    app.close();
+    close();
   });
   return { port, context };
 }
