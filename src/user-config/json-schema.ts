@@ -16,7 +16,8 @@ export const meanings: Readonly<Record<string, JsonSchema>> = {
     description: 'By the name that is the prefix of what the backend offers: <name>-<tool>.',
   },
   'virtual_hosts.*.exposure': {
-    description: 'search: tools/list has find_tools and call_tool alone, with which all others are found and called.',
+    description:
+      'search: tools/list has find_tools and call_tool, with which all others are found and called, and tools with a page.',
   },
   'virtual_hosts.*.backends.*.name': { description: 'Ignored: the key of the backend in `backends` is its name.' },
   'virtual_hosts.*.backends.*.url': {

@@ -4,6 +4,7 @@ import t from 'tap';
 import { backendFor, forEachDeployment } from '../support/deployment.js';
 import type { McpBackend } from '../support/mcp-backend.js';
 import { rpc, type McpSession } from '../support/mcp-caller.js';
+import { ask } from '../support/modern-caller.js';
 import type { HttpAnswer } from '../support/raw-http.js';
 
 interface Tool {
@@ -109,6 +110,42 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.match(rpc(await curated.call('secret')), { error: { message: 'Unknown tool: secret' } });
     t.match(rpc(await curated.call('renamed')), { result: { structuredContent: { name: 'renamed' } } });
     t.notOk(backend.requestsOf('tools/call').some(({ text }) => /secret|poll-clock/.test(text)));
+  });
+
+  await t.test('tools with a page stay listed where tools are searched for, as hosts show no other page', async (t) => {
+    const flat = tool('draw-flat', { _meta: { 'ui/resourceUri': 'ui://flat/page.html' } });
+    const template = tool('draw-template', { _meta: { 'openai/outputTemplate': 'ui://flat/page.html' } });
+    const [clock, paint] = [await appBackend(t, 'clock'), await appBackend(t, 'paint', flat, template)];
+    const shadow = { ...flat, name: 'find_tools', description: 'theirs' };
+    const bare = await backendFor(t, { tools: [shadow, 'plain'], capabilities: { tools: {} } });
+    const large = await appBackend(t, 'large', tool('filler', { description: 'x'.repeat(300_000) }));
+    const curated = { 'draw-flat': { name: 'flat' }, 'draw-template': { hidden: true } };
+    const caller = await deployment.caller(
+      {
+        one: { url: clock.url },
+        two: { url: paint.url, tools: curated },
+        three: { url: bare.url, prefix: '' },
+      },
+      { exposure: 'search' },
+    );
+    const session = await caller.openSession();
+    const listed = ['call_tool', 'find_tools', 'one-show-clock', 'two-flat', 'two-show-paint'];
+    const { tools } = rpc(await post(session, 'tools/list')).result as { tools: Tool[] };
+    t.same(
+      tools.map(({ name }) => name),
+      listed,
+    );
+    t.match(tools[2]?._meta, { ui: { resourceUri: 'ui://one/clock/page.html' } });
+    t.notMatch(JSON.stringify(tools), /theirs/, 'no backend’s tool takes the place of ours');
+    const { result } = rpc(await ask(caller, 'tools/list'));
+    t.same(
+      (result as { tools: Tool[] }).tools.map(({ name }) => name),
+      listed,
+    );
+    await caller.configure({ one: { url: clock.url }, large: { url: large.url } }, { exposure: 'search' });
+    const another = await caller.openSession();
+    t.same(await another.toolNames(), ['call_tool', 'find_tools', 'large-show-large', 'one-show-clock']);
+    t.match(rpc(await another.call('poll-clock')), { result: { structuredContent: { by: 'clock' } } }, 'as listed');
   });
 
   await t.test('find_tools finds no tools that are for apps only', async (t) => {

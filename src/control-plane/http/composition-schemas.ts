@@ -40,7 +40,7 @@ const compositionSaid = {
     type: 'string',
     enum: ['all', 'search'],
     description:
-      'What its `tools/list` shows: all of its tools, or only find_tools and call_tool, with which clients find and call the others. Absent means all.',
+      'What its `tools/list` shows: all of its tools, or only find_tools and call_tool, with which clients find and call the others, and those with a page. Absent means all.',
   },
   subjects: {
     type: 'array',

@@ -95,7 +95,7 @@ export const aggregateQuery = {
     type: 'string',
     enum: ['all', 'search'],
     description:
-      'What `tools/list` shows: all tools, as without it, or find_tools and call_tool alone, with which programs find and call the others. A session has it in the URL of each of its requests.',
+      'What `tools/list` shows: all tools, as without it, or find_tools and call_tool, with which programs find and call the others, and those with a page. A session has it in the URL of each of its requests.',
   },
 };
 

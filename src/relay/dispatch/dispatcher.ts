@@ -36,7 +36,7 @@ import { RelayedRequest } from '../request/relayed-request.js';
 import { answerOwnError, LEGACY_FORM, type RequestForm } from '../request/request-form.js';
 import { refuseMessage, refuseUnread } from '../exchange/refused-message.js';
 import { hasRoom } from '../session/request-room.js';
-import { isForSearchTool, searchToolsMessage } from '../lists/search-tools.js';
+import { isForSearchTool } from '../lists/search-tools.js';
 import type { Session } from '../session/session.js';
 import {
   isSessionTarget,
@@ -220,11 +220,6 @@ export class Dispatcher {
       return;
     }
     const { virtualHost } = caller;
-    if (virtualHost.exposure === 'search' && kind.name === 'tools') {
-      exchange.watcher?.onOutcome('ok', '', -1);
-      answer(exchange, searchToolsMessage(id, form));
-      return;
-    }
     const serve = (): void => this.list(kind, caller, session, exchange, message, form);
     if (tryPassOn(session, virtualHost.backends.values(), exchange, message, serve)) return;
     if (!hasRoom(session, exchange, id)) return;

@@ -7,8 +7,6 @@ import { readListAnswer, SPAN_LENGTH, type ListPage } from '../../protocol/list-
 import { limits } from '../../shared/limits.js';
 import { isGranted } from './grant.js';
 import { decodeRules, type ListRules } from '../../user-config/list-rules.js';
-import { CALL_TOOL, FIND_TOOLS } from '../message/search-tool-names.js';
-import type { MergedItem } from './item-writer.js';
 import { mergedItems, mergeLists, type BackendPages } from './merge.js';
 import {
   inOwnMemory,
@@ -78,9 +76,9 @@ export class ListKeeper {
   }
 
   merge(task: MergeTask): MergeOutcome {
-    const { key, kind, unavailable, frame } = task;
+    const { key, kind, unavailable, frame, searchTools } = task;
     const { made } = this.#withPages(task, (rules, parts) =>
-      mergeLists({ kind: listKinds[kind], rules, parts, unavailable, frame }),
+      mergeLists({ kind: listKinds[kind], rules, parts, unavailable, frame, searchTools }),
     );
     const { bytes, unreachable } = made;
     this.#lists.set(key, { bytes, at: 0 });
@@ -90,13 +88,9 @@ export class ListKeeper {
   catalogue(task: CatalogueTask): CatalogueOutcome {
     const { key, kind, unavailable } = task;
     const { made: catalogue, freedBytes } = this.#withPages(task, (rules, parts) => {
-      const { items, unreachable } = mergedItems({ kind: listKinds[kind], rules, parts });
-      const isOwnName = (name: string): boolean => name === FIND_TOOLS || name === CALL_TOOL;
-      const isFound = ({ key: name, bytes, start, end }: MergedItem): boolean =>
-        !isOwnName(name) && isVisibleTo('model', bytes.subarray(start, end));
-      const named = items.filter(isFound);
-      const shadowed = items.filter((item) => isOwnName(item.key)).map((item) => item.key);
-      return { made: new ToolCatalogue(named, unavailable), unreachable: [...shadowed, ...unreachable] };
+      const { items, unreachable } = mergedItems({ kind: listKinds[kind], rules, parts }, 'searched');
+      const found = items.filter(({ bytes, start, end }) => isVisibleTo('model', bytes.subarray(start, end)));
+      return { made: new ToolCatalogue(found, unavailable), unreachable };
     });
     const { made, unreachable } = catalogue;
     this.#catalogues.set(key, made);

@@ -200,7 +200,8 @@ export class ListMerger {
 
   #task(key: number, job: MergeJob<ReadPage>): ThreadMessage<MergeTask> {
     const views: ArrayBufferView[] = [];
-    return handOver({ ...this.#pagesTask(key, job, views), frame: job.frame }, views);
+    const { frame, searchTools } = job;
+    return handOver({ ...this.#pagesTask(key, job, views), frame, searchTools }, views);
   }
 
   /** @param views receives the memory to be transferred with the task. */

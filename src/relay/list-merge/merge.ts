@@ -9,6 +9,7 @@ import { span, SPAN_LENGTH, type ListPage } from '../../protocol/list-page.js';
 import { limits } from '../../shared/limits.js';
 import { callersNameOf, type CuratedItem } from '../../user-config/curation.js';
 import { isAllowed, isReachable, isTaskReachable, rivalsOf } from '../../user-config/routing.js';
+import { isSearchTool } from '../message/search-tool-names.js';
 import { unavailableMeta, type UnavailableBackend } from '../message/unavailable.js';
 import { callersUri, uriInsertion, uriPrefix, type Insertion, type UriPrefix } from '../message/uris.js';
 import type { ListRules, RuledBackend } from '../../user-config/list-rules.js';
@@ -29,7 +30,12 @@ export interface MergeJob<Page = ListPage> {
   readonly parts: readonly BackendPages<Page>[];
   readonly unavailable: readonly UnavailableBackend[];
   readonly frame: AnswerFrame;
+  /** Where tools are searched for: the tools that do it, as JSON. Of the others only those with a page are listed, as hosts show no other page. */
+  readonly searchTools?: string | undefined;
 }
+
+/** All items, or without those that the tools of a search hide, or of these only the ones with a page. */
+export type ItemChoice = 'all' | 'searched' | 'with-page';
 
 export interface MergeResult {
   /** The whole answer, in the form that was asked for. */
@@ -42,25 +48,29 @@ export interface MergeResult {
 }
 
 export function mergeLists(job: MergeJob): MergeResult {
-  const { kind, unavailable, frame } = job;
-  const { items, unreachable } = mergedItems(job);
+  const { kind, unavailable, frame, searchTools } = job;
+  const { items, unreachable } = mergedItems(job, searchTools === undefined ? 'all' : 'with-page');
   const { extras } = frame;
   const { _meta: missing } = unavailableMeta(unavailable);
   const meta = extras === undefined ? missing : { ...extras.meta, ...missing };
   const tail = meta === undefined ? ']}}' : `],"_meta":${JSON.stringify(meta)}}}`;
-  const message = writeItems(`${frame.head}{${extras?.members ?? ''}"${kind.member}":[`, items, tail);
+  const before = searchTools === undefined || items.length === 0 ? searchTools : `${searchTools},`;
+  const message = writeItems(`${frame.head}{${extras?.members ?? ''}"${kind.member}":[${before ?? ''}`, items, tail);
   return { bytes: frame.form === 'event' ? encodeEvent(message) : message, unreachable };
 }
 
 /** The items that callers may see, in the order in which they see them. */
-export function mergedItems({ kind, rules, parts }: Pick<MergeJob, 'kind' | 'rules' | 'parts'>): {
+export function mergedItems(
+  { kind, rules, parts }: Pick<MergeJob, 'kind' | 'rules' | 'parts'>,
+  choice: ItemChoice,
+): {
   readonly items: readonly MergedItem[];
   readonly unreachable: readonly string[];
 } {
   const items: MergedItem[] = [];
   const unreachable: string[] = [];
   for (const part of parts) {
-    if (kind.isNamed) collectNamed(rules, kind, part, items, unreachable);
+    if (kind.isNamed) collectNamed(rules, kind, part, choice, items, unreachable);
     else collectResources(kind, part, items);
   }
   items.sort((one, other) => (one.key < other.key ? -1 : one.key > other.key ? 1 : 0));
@@ -71,6 +81,7 @@ function collectNamed(
   rules: ListRules,
   kind: ListKind,
   { backend, pages }: BackendPages,
+  choice: ItemChoice,
   items: MergedItem[],
   unreachable: string[],
 ): void {
@@ -78,7 +89,11 @@ function collectNamed(
   const prefixText = isTask ? `${backend.name}-` : backend.prefix;
   const prefix = Buffer.from(JSON.stringify(prefixText).slice(1, -1));
   const uris = uriPrefix(backend.uriName);
-  const rivals = isTask ? undefined : rivalsOf(rules, backend);
+  const rivals = rivalsOf(rules, backend);
+  const isReached = isTask
+    ? (name: string): boolean => isTaskReachable(rules, backend, name)
+    : (name: string): boolean => isReachable(rivals, backend, name);
+  const isOurs = (key: string): boolean => choice !== 'all' && isSearchTool(key);
   const curated = kind.name === 'tools' || kind.name === 'prompts' ? backend.curation[kind.name] : undefined;
   const leaveOut = (key: string): void => {
     if (unreachable.length < limits.unreachableToolsLoggedMax) unreachable.push(key);
@@ -95,14 +110,13 @@ function collectNamed(
       if (shown === 'hidden') continue;
       const name = typeof shown === 'object' ? shown.name : bareName;
       const key = `${prefixText}${name}`;
-      const isFound =
-        shown !== 'taken' &&
-        (rivals === undefined ? isTaskReachable(rules, backend, name) : isReachable(rivals, backend, name));
-      if (!isFound) {
+      if (shown === 'taken' || isOurs(key) || !isReached(name)) {
         leaveOut(key);
         continue;
       }
       const insertions = withLinks({ at: nameStart + 1, putIn: prefix }, bytes, spans, row, uris);
+      // A single insertion is that of the name.
+      if (choice === 'with-page' && 'putIn' in insertions) continue;
       const item = { key, bytes, start: spans[row + span.start]!, end: spans[row + span.end]!, insertions };
       const entry = curated?.byBareName.get(bareName);
       const changed = entry === undefined ? item : withEntry(item, entry, nameStart, spans[row + span.keyEnd]!);

@@ -72,6 +72,8 @@ export interface PagesTask {
 /** Merge pages into a list. */
 export interface MergeTask extends PagesTask {
   readonly frame: AnswerFrame;
+  /** As in `MergeJob`. */
+  readonly searchTools?: string | undefined;
 }
 
 /** Make a searchable catalogue of the pages; it is kept until it is dropped. */

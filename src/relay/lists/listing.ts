@@ -4,6 +4,7 @@ import type { ListKind } from '../../protocol/list-kinds.js';
 import { rpcErrors, type RpcError } from '../../shared/rpc-errors.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../../user-config/compiled-config.js';
 import { answerFrame, errorMessage } from '../exchange/answers.js';
+import { SEARCH_TOOLS } from './search-tools.js';
 import { backendTurns } from '../in-flight/turns.js';
 import type { Exchange } from '../exchange/exchange.js';
 import type { ListMerger } from '../list-merge/list-merger.js';
@@ -141,7 +142,9 @@ export function listAll(
     if (typeof lists === 'string') return done(lists);
     const { parts, unavailable, ttlMs } = lists;
     const frame = work.onMerging(ttlMs);
-    merger.merge(session.identity.subject, { kind, rules: virtualHost, parts, unavailable, frame }, done);
+    const searchTools = kind.name === 'tools' && virtualHost.exposure === 'search' ? SEARCH_TOOLS : undefined;
+    const job = { kind, rules: virtualHost, parts, unavailable, frame, searchTools };
+    merger.merge(session.identity.subject, job, done);
   });
 }
 

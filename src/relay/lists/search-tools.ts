@@ -1,4 +1,4 @@
-// The two tools that a virtual host with `"exposure": "search"` lists in place of all its tools, and the messages sent for them.
+// The two tools that a virtual host with `"exposure": "search"` lists in place of all its tools but those with a page.
 import { isString } from '../../protocol/json-member.js';
 import type { ClientMessage } from '../../protocol/json-rpc.js';
 import { limits } from '../../shared/limits.js';
@@ -10,8 +10,8 @@ import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
 
 export const FOUND_TOOLS_DEFAULT = 10;
 
-/** Both tools, as JSON. */
-const SEARCH_TOOLS = JSON.stringify([
+/** Both tools, as JSON: what stands between the brackets of a list. */
+export const SEARCH_TOOLS = JSON.stringify([
   {
     name: CALL_TOOL,
     title: 'Call a tool',
@@ -57,7 +57,7 @@ const SEARCH_TOOLS = JSON.stringify([
     },
     annotations: { readOnlyHint: true, openWorldHint: false },
   },
-]);
+]).slice(1, -1);
 
 /** Whether the request calls this tool, which no backend's tool can shadow. Hot path: one comparison on other virtual hosts. */
 export function isForSearchTool(
@@ -68,13 +68,6 @@ export function isForSearchTool(
 ): boolean {
   if (exposure !== 'search' || method !== 'tools/call' || kind !== 'request' || nameStart === -1) return false;
   return isString(body, nameStart, nameEnd, tool);
-}
-
-/** The list of the two tools. Not to be cached (`ttlMs` 0), as a new config may list other tools at any time. */
-export function searchToolsMessage(id: IdSpan, form: RequestForm): Buffer {
-  const { members = '', meta } = form.listExtras(0) ?? {};
-  const tail = meta === undefined ? '' : `,"_meta":${JSON.stringify(meta)}`;
-  return resultMessage(id, `{${members}"tools":${SEARCH_TOOLS}${tail}}`);
 }
 
 /** The result of a failed tool: a text for the model. */

@@ -32,7 +32,11 @@ async function toolNames(caller: ApiCaller, path: string): Promise<string[]> {
   return result.tools.map(({ name }) => name);
 }
 
-async function register(t: Test, caller: ApiCaller, tools: readonly string[]): Promise<string> {
+async function register(
+  t: Test,
+  caller: ApiCaller,
+  tools: readonly (string | Readonly<Record<string, unknown>>)[],
+): Promise<string> {
   const backend = await backendFor(t, { tools, withSessions: true });
   const name = newName('server');
   t.equal((await caller.post('/servers', { name, url: backend.url })).status, 201);
@@ -96,9 +100,16 @@ await forEachStore(t, {}, async (t, controlPlane) => {
 
   await t.test('/mcp?exposure=search: two tools, which find and call the tools of all servers', async (t) => {
     const caller = await controlPlane.caller(t);
-    const name = await register(t, caller, ['zebra', 'other']);
+    const page = { name: 'page', inputSchema: { type: 'object' }, _meta: { ui: { resourceUri: 'ui://page' } } };
+    const name = await register(t, caller, ['zebra', 'other', page]);
     const path = '/mcp?exposure=search';
-    t.same(await toolNames(caller, path), ['call_tool', 'find_tools']);
+    const listed = await toolNames(caller, path);
+    t.same(listed.slice(0, 2), ['call_tool', 'find_tools']);
+    t.same(
+      listed.filter((tool) => tool.startsWith(name)),
+      [`${name}-page`],
+      'hosts show only the pages of listed tools',
+    );
     t.ok((await toolNames(caller, '/mcp?exposure=all')).includes(`${name}-zebra`));
     const call = async (at: string, tool: string, args: unknown, headers: HeaderList = []): Promise<Json> => {
       const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: tool, arguments: args } };
