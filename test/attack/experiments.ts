@@ -7,6 +7,7 @@ import * as controlPlaneOperations from './experiments/control-plane-operations.
 import * as controlPlaneStreams from './experiments/control-plane-streams.js';
 import * as heads from './experiments/heads.js';
 import * as http from './experiments/http.js';
+import * as matching from './experiments/matching.js';
 import * as names from './experiments/names.js';
 import * as processes from './experiments/processes.js';
 import * as proxies from './experiments/proxies.js';
@@ -47,6 +48,10 @@ export const experiments: readonly Experiment[] = [
   shares.largeCalls,
   shares.listFlood,
   shares.slowReader,
+  // Much that is compared with much.
+  matching.wordyQueries,
+  matching.longUris,
+  matching.fixedArguments,
   // The gateway's own processes.
   processes.workerKilled,
   processes.runDirectoryRemoved,
