@@ -172,14 +172,10 @@ function explanation(answer: unknown, columns: number | undefined): string {
   const { workers, silent } = understood(explanationShape, answer);
   const [first] = workers;
   if (first === undefined) return silence(silent) || 'No worker answers.\n';
+  const { kept } = first;
   const lines = textLines([
     ['config', first.config ?? first.error ?? ''],
-    ...(first.kept === undefined
-      ? []
-      : [
-          ['read at', first.kept.readAt] as const,
-          ['used until', `${first.kept.usedUntil}, because the store is lost`] as const,
-        ]),
+    ...(kept === undefined ? [] : [['kept', `read at ${kept.readAt}, used until ${kept.usedUntil}`] as const]),
     ...(first.oddities === undefined ? [] : [['oddities', first.oddities] as const]),
     ...(first.virtualHosts === undefined ? [] : [['virtual hosts', first.virtualHosts.join(', ')] as const]),
     ...(first.verdict === undefined ? [] : [['verdict', first.verdict] as const]),

@@ -57,10 +57,7 @@ export type FromWorker =
   | { readonly kind: 'drained' }
   /** The event loop is running: a listening worker that does not send this for too long counts as hung (heartbeat.ts). */
   | { readonly kind: 'heartbeat' }
-  /**
-   * Why this worker cannot read user configs from now on; `''` when it can, which is assumed until the first report.
-   * Then, why they may be out of date; absent when they are not.
-   */
+  /** From now on, see `StoreObstacles`; until the first report, user configs can be read. */
   | { readonly kind: 'store'; readonly obstacle: string; readonly staleness?: string | undefined }
   /** Why tokens of some issuer cannot be verified here, `''` when they can; and whether no issuer's tokens can be verified. */
   | { readonly kind: 'keys'; readonly obstacle: string; readonly isInTheWay: boolean }

@@ -27,6 +27,8 @@ import { LoggedReasons } from './logged-reasons.js';
 interface Term {
   /** On the clock of `performance.now()`; `undefined` while it lasts. */
   endedAtMs: number | undefined;
+  /** When its values are no longer served. In whole seconds: readiness puts workers together that say the same. */
+  usedUntil: string;
 }
 
 interface Known {
@@ -62,7 +64,7 @@ export class RedisStore implements Store {
   /** The newest link, in whatever state. */
   #link: StoreLink;
   #state: State = 'lost';
-  #term: Term = { endedAtMs: undefined };
+  #term: Term = { endedAtMs: undefined, usedUntil: '' };
   #retryTimer: NodeJS.Timeout | undefined;
   readonly #backoff = new Backoff(limits.redisRetryDelayMsMin, limits.redisRetryDelayMsMax);
   #lostReason: string | undefined;
@@ -118,7 +120,7 @@ export class RedisStore implements Store {
   kept(subject: string): Kept | undefined {
     const known = this.#known.get(subject);
     if (this.#state === 'live' || known?.term.endedAtMs === undefined) return undefined;
-    return { readAt: inSeconds(known.readAtMs), usedUntil: this.#usedUntil(known.term.endedAtMs) };
+    return { readAt: inSeconds(known.readAtMs), usedUntil: known.term.usedUntil };
   }
 
   async write(subject: string, value: Buffer): Promise<void> {
@@ -225,11 +227,6 @@ export class RedisStore implements Store {
     return known.read;
   }
 
-  /** When values of a term are no longer used. */
-  #usedUntil(endedAtMs: number): string {
-    return inSeconds(Date.now() + endedAtMs - performance.now() + this.#options.staleGraceMs);
-  }
-
   #createLink(): StoreLink {
     return createLink(this.#options, {
       onLive: () => this.#onLive(),
@@ -248,7 +245,7 @@ export class RedisStore implements Store {
   }
 
   #onLive(): void {
-    this.#term = { endedAtMs: undefined };
+    this.#term = { endedAtMs: undefined, usedUntil: '' };
     if (!this.#transition('lost', 'live')) this.#transition('grace', 'live');
     this.#backoff.reset();
     this.#lostReason = undefined;
@@ -272,27 +269,27 @@ export class RedisStore implements Store {
       // Logged once, not at every retry.
       if (isNew) this.#logger.warn({ reason }, 'Redis cannot be connected to');
     }
-    this.#tellObstacle(reason);
+    this.#tellObstacle();
     this.#scheduleRetry();
   }
 
   #endTerm(): void {
     this.#term.endedAtMs = performance.now();
+    this.#term.usedUntil = inSeconds(Date.now() + this.#options.staleGraceMs);
     // Pending reads settle by themselves, but reads of the next term must not join them.
     this.#pending.clear();
   }
 
   #onGraceOver(): void {
     this.#transition('grace', 'lost');
-    this.#tellObstacle(this.#lostReason ?? 'it is lost');
+    this.#tellObstacle();
   }
 
-  #tellObstacle(reason: string): void {
-    const { endedAtMs } = this.#term;
+  #tellObstacle(): void {
+    const reason = this.#lostReason ?? 'it is lost';
+    const kept = `known user configs are used until ${this.#term.usedUntil}, other users get 500`;
     if (this.#state === 'lost') this.#onObstacle(`user configs cannot be read: Redis is not reachable: ${reason}`);
-    if (this.#state !== 'grace' || endedAtMs === undefined) return;
-    const until = this.#usedUntil(endedAtMs);
-    this.#onObstacle('', `Redis is lost: ${reason}; known user configs are used until ${until}, other users get 500`);
+    else if (this.#state === 'grace') this.#onObstacle('', `Redis is lost: ${reason}; ${kept}`);
   }
 
   #scheduleRetry(): void {
@@ -314,7 +311,6 @@ export class RedisStore implements Store {
   }
 }
 
-/** Whole seconds: readiness puts workers together that say the same. */
 function inSeconds(atMs: number): string {
   return new Date(atMs).toISOString().replace(/\.\d+/, '');
 }

@@ -5,7 +5,6 @@ import type { ViewQuestion } from '../ipc/view-question.js';
 import type { Relay } from '../relay/relay.js';
 import { limits } from '../shared/limits.js';
 import { sessionHash } from '../shared/logger.js';
-import type { Kept } from '../store/store.js';
 import { faultReason } from '../upstream/http/upstream-fault.js';
 import type { CompiledBackend, CompiledVirtualHost, UserConfigRead } from '../user-config/compiled-config.js';
 import { bareNameOf } from '../user-config/curation.js';
@@ -14,13 +13,7 @@ import { routeName } from '../user-config/routing.js';
 type Question = Extract<ViewQuestion, { view: 'explain' }>;
 type KnownHere = Pick<Relay, 'origins' | 'sessions' | 'lastFaultAt'>;
 
-/** @param kept set when the store is lost, and the config is the last known one. */
-export function explain(
-  { subject, virtualHost: id, tool }: Question,
-  read: UserConfigRead,
-  relay: KnownHere,
-  kept?: Kept,
-): object {
+export function explain({ subject, virtualHost: id, tool }: Question, read: UserConfigRead, relay: KnownHere): object {
   if (read.kind === 'missing') {
     return {
       config: 'missing',
@@ -28,19 +21,17 @@ export function explain(
     };
   }
   if (read.kind === 'failed') return { config: 'failed', verdict: `every request gets 500: ${read.reason}` };
-  const config = {
-    ...(kept === undefined ? { config: 'read' } : { config: 'kept', kept }),
-    ...(read.oddities !== undefined && { oddities: read.oddities }),
-  };
+  const oddities = read.oddities === undefined ? {} : { oddities: read.oddities };
   const virtualHost = read.config.virtualHosts.get(id);
   if (virtualHost === undefined) {
     const known = [...read.config.virtualHosts.keys()].slice(0, limits.viewBackendsMax);
     const verdict = 'the user config has no such virtual host: every request gets 404';
-    return { ...config, verdict, virtualHosts: known };
+    return { config: 'read', ...oddities, verdict, virtualHosts: known };
   }
   const backends = [...virtualHost.backends.values()].slice(0, limits.viewBackendsMax);
   return {
-    ...config,
+    config: 'read',
+    ...oddities,
     backends: backends.map((backend) => backendView(backend, { subject, id, relay })),
     ...(tool !== '' && { tool, verdict: verdictOf(virtualHost, tool, relay) }),
   };

@@ -57,7 +57,9 @@ export class WorkerViews {
         return bounded(this.#requests(question.requestId));
       case 'explain': {
         const read = await this.#sources.readConfig(question.subject);
-        return explain(question, read, this.#sources.relay, this.#sources.keptConfig(question.subject));
+        const explanation = explain(question, read, this.#sources.relay);
+        const kept = read.kind === 'failed' ? undefined : this.#sources.keptConfig(question.subject);
+        return { ...explanation, ...(kept && { kept, ...(read.kind === 'found' && { config: 'kept' }) }) };
       }
     }
   }

@@ -167,7 +167,9 @@ t.test('while Redis is lost, each place says what is used in its place, and unti
   const explain = async (): Promise<unknown> =>
     ask(`/explain?${new URLSearchParams({ subject, virtual_host: virtualHostId }).toString()}`);
   t.match(await ask('/ready'), { degraded: [] });
-  t.match(await explain(), { workers: [{ config: 'read' }, { config: 'read' }] });
+  t.match(await explain(), { workers: [{ config: 'read', kept: undefined }, { config: 'read' }] });
+  const missing = async (): Promise<unknown> => ask('/explain?subject=nobody&virtual_host=v');
+  t.match(await missing(), { workers: [{ config: 'missing', kept: undefined }, { config: 'missing' }] });
 
   const beforeMs = Date.now();
   await redis.kill();
@@ -192,6 +194,7 @@ t.test('while Redis is lost, each place says what is used in its place, and unti
     t.equal(config, 'kept');
     t.ok(Date.parse(kept.readAt) <= beforeMs && isInTime(kept.usedUntil), JSON.stringify(kept));
   }
+  t.match(await missing(), { workers: [{ config: 'missing', kept: { usedUntil: /Z$/ } }, { config: 'missing' }] });
   const stranger = await controlPlane.caller(t);
   await until(async () => (await stranger.get('/servers')).status === 503, 'the control plane to notice');
   await controlPlane.program.waitForLog(({ msg }) => msg === 'not ready');

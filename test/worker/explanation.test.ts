@@ -56,18 +56,6 @@ t.test('the verdict is the outcome of the call', async (t) => {
   t.match(explained('files-read', some)['verdict'], /^unknown backend: .*available: files, docs\./);
 });
 
-t.test('a config from before the store was lost is told from one that is read', async (t) => {
-  const question = { view: 'explain', subject: 'alice', virtualHost: 'vh', tool: '' } as const;
-  const config = { virtualHosts: new Map([['vh', virtualHost]]) };
-  const kept = { readAt: '2026-01-01T10:00:00Z', usedUntil: '2026-01-01T12:01:00Z' };
-  t.match(explain(question, { kind: 'found', config }, relay, kept), { config: 'kept', kept });
-  t.match(explain({ ...question, virtualHost: 'other' }, { kind: 'found', config }, relay, kept), {
-    config: 'kept',
-    kept,
-  });
-  t.match(explained(''), { config: 'read', kept: undefined });
-});
-
 t.test('an unreachable backend shows why, in the verdict and beside it', async (t) => {
   const told = virtualHostOf({
     down: { url: 'https://down.example/mcp' },

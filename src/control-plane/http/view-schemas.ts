@@ -33,11 +33,7 @@ const explainedBackend = exactly(
 const explainedByWorker = exactly(
   {
     slot: count,
-    config: {
-      ...text,
-      description:
-        'Whether the user config could be read: read, kept, missing or failed. A kept one was read before the store was lost.',
-    },
+    config: { ...text, description: 'read, missing or failed; kept: read before the store was lost.' },
     kept: exactly({ readAt: time, usedUntil: time }),
     oddities: { ...text, description: 'Problems in the user config.' },
     verdict: { ...text, description: 'What the outcome of a call of the tool would be, and why.' },
