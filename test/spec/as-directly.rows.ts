@@ -23,6 +23,8 @@ interface Oddity {
   /** The cursor behind the server's only page of tools. */
   readonly nextCursor?: string;
   readonly isJson?: boolean;
+  /** Whether each answer to a POST names the session anew. */
+  readonly renames?: boolean;
   /** When the gateway has met the oddity. */
   readonly settled?: () => Promise<void>;
 }
@@ -80,6 +82,14 @@ const ODDITIES: Readonly<Record<string, () => Oddity>> = {
       return true;
     },
   }),
+  'a redirect of everything, session and all, to another path': () => ({
+    answers: ({ url }, response) => {
+      if (url !== '/mcp') return false;
+      response.writeHead(308, { location: '/v2/mcp' }).end();
+      return true;
+    },
+  }),
+  'another session id in each answer, and the old one no longer known': () => ({ renames: true }),
   'an empty cursor at the end': () => ({ nextCursor: '' }),
 };
 
@@ -107,11 +117,30 @@ async function startOddServer(t: Pick<Test, 'teardown'>, oddity: Oddity): Promis
     await server.connect(transport);
     return transport;
   };
+  /** What the SDK's transport calls the sessions that have another name, by that name. */
+  const names = new Map<string, string>();
+  const rename = ({ rawHeaders, headers }: IncomingMessage, response: ServerResponse): void => {
+    const carried = headers['mcp-session-id'];
+    const own = typeof carried === 'string' ? names.get(carried) : undefined;
+    if (own !== undefined) {
+      names.delete(String(carried));
+      headers['mcp-session-id'] = own;
+      rawHeaders.splice(0, rawHeaders.length, ...rawHeaders.map((word) => (word === carried ? own : word)));
+    } else if (carried !== undefined) return;
+    const name = randomUUID();
+    const writeHead = response.writeHead.bind(response) as (status: number, headers?: object) => ServerResponse;
+    response.writeHead = ((status: number, given: Record<string, string> = {}) => {
+      const id = own ?? given['mcp-session-id'];
+      if (id !== undefined) names.set(name, id);
+      return writeHead(status, { ...given, 'mcp-session-id': name });
+    }) as typeof response.writeHead;
+  };
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     if (oddity.answers?.(request, response) === true) return;
     if (request.method === 'POST') oddity.changes?.(response);
     const id = request.headers['mcp-session-id'];
-    const transport = typeof id === 'string' ? transports.get(id) : await open();
+    const transport = typeof id === 'string' ? transports.get(names.get(id) ?? id) : await open();
+    if (oddity.renames === true && request.method === 'POST') rename(request, response);
     if (transport === undefined) refuse(response, 404, 'Session not found');
     else await transport.handleRequest(request, response);
   };

@@ -111,8 +111,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     return true;
   }
 
-  onAnswer(bytes: Buffer, message: BackendMessage, sessionId: string, isInPlace = false): void {
-    this.plan.upstream.noteSessionId(sessionId, this.#sentIn);
+  onAnswer(bytes: Buffer, message: BackendMessage, _sessionId: string, isInPlace = false): void {
     if (this.#sentIn?.era !== 'modern' || this.#modern === undefined) {
       this.onWhole(bytes, message, isInPlace);
       return;

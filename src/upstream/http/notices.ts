@@ -20,7 +20,10 @@ export class Notices {
     this.#deadlines = deadlines;
   }
 
-  /** @param onDone called once, with true when the backend has responded, whatever its response. */
+  /**
+   * @param onDone called once, with true when the backend has responded, whatever its response.
+   * @param onSessionId called with the session id that the response names.
+   */
   send(
     subject: string,
     target: UpstreamTarget,
@@ -28,6 +31,7 @@ export class Notices {
     headers: readonly string[],
     message: OutgoingMessage | undefined,
     onDone?: (isTaken: boolean) => void,
+    onSessionId?: (sessionId: string) => void,
   ): void {
     this.#underWayCount += 1;
     const deadline = this.#deadlines.after(limits.noticeMsMax, () => {
@@ -57,7 +61,8 @@ export class Notices {
     };
     const onEnd = (): void => finish(true);
     // A stream may stay open for ever: the message was taken, and nothing on its stream is wanted.
-    const onHead = (status: number, contentType: string): void => {
+    const onHead = (status: number, contentType: string, sessionId: string): void => {
+      if (sessionId !== '') onSessionId?.(sessionId);
       if (status >= 300 || contentType !== 'text/event-stream') return;
       call.abort();
       onEnd();

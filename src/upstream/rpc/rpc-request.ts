@@ -56,8 +56,7 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
   constructor(http: HttpUpstream, deadlines: DeadlineWheel, plan: RequestPlan, handler: RequestHandler) {
     super(deadlines, plan, handler);
     this.#received = new BodyCollector(this.answerBytesMax, true);
-    this.#unread =
-      handler.onUnread === undefined ? undefined : new UnreadAnswer((...part) => handler.onUnread?.(...part));
+    if (handler.onUnread !== undefined) this.#unread = new UnreadAnswer((...part) => handler.onUnread?.(...part));
     this.call = this.dispatch(http);
   }
 
@@ -100,6 +99,7 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
     this.#bodyBytes = bodyBytes;
     this.#status = status;
     this.#sessionId = sessionId;
+    if (sessionId !== '') this.plan.session?.noteSessionId(sessionId, this.plan.sessionId ?? '');
     this.#hint = hint;
     if (status < 300 && contentType === 'application/json') {
       this.#transition('waiting', 'json');

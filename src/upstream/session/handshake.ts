@@ -184,7 +184,7 @@ class Opening implements Handshake, RequestHandler {
       this.#noticeDeadline?.cancel();
       this.#notice = undefined;
       if (fault === undefined) {
-        this.#handler.onOpen(result);
+        this.#handler.onOpen(this.#result ?? result);
       } else {
         this.#endSession(result.record.sessionId, result.record.protocolVersion);
         this.#handler.onFault(fault, isVersionRefused);
@@ -198,7 +198,13 @@ class Opening implements Handshake, RequestHandler {
     const { subject, endpoint } = this.#plan;
     const target = endpoint.moved ?? this.#plan.target;
     const handler: UpstreamHandler = {
-      onHead: (status, _contentType, _sessionId, _bodyBytes, location) => {
+      onHead: (status, _contentType, sessionId, _bodyBytes, location) => {
+        const { record } = result;
+        if (sessionId !== '' && record.sessionId !== '')
+          this.#result = {
+            record: { ...record, sessionId },
+            headers: sessionHeaders(sessionId, record.protocolVersion),
+          };
         // Some servers of 2026-07-28 answer `initialize` and expect the client to disconnect; they then refuse every request that names the
         // agreed version.
         isVersionRefused = status === 400;

@@ -5,7 +5,7 @@ import type { UpstreamSessionRecord, WordMemory } from './upstream-session-recor
 
 export class KeptRecord {
   readonly #memory: WordMemory;
-  #record: UpstreamSessionRecord | undefined;
+  #record: { -readonly [Member in keyof UpstreamSessionRecord]: UpstreamSessionRecord[Member] } | undefined;
   #capabilities: number | undefined;
   #named: readonly NamedCapability[] | undefined;
   /** The counted bytes of the record's instructions, and of the named capabilities. */
@@ -36,12 +36,13 @@ export class KeptRecord {
     const { instructions, named, capabilities } = record;
     this.#capabilities = capabilities;
     this.#keepNamed(named);
-    this.#record = record;
+    this.#record = { ...record };
     if (instructions === undefined && named === this.#named) return;
     const bytes = instructions === undefined ? undefined : this.#memory.tryKeepText(instructions);
     this.#instructionBytes = bytes ?? 0;
     const kept = bytes === undefined ? undefined : instructions;
-    this.#record = { ...record, instructions: kept, named: this.#named };
+    this.#record.instructions = kept;
+    this.#record.named = this.#named;
   }
 
   /** Whether the record says the same about the backend as what is kept; instructions are passed on only once, and do not count. */
@@ -51,7 +52,7 @@ export class KeptRecord {
 
   /** The backend calls the session by another id. */
   rename(sessionId: string): void {
-    if (this.#record !== undefined) this.#record = { ...this.#record, sessionId };
+    if (this.#record !== undefined) this.#record.sessionId = sessionId;
   }
 
   /** The session is no longer open. */

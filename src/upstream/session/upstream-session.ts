@@ -153,6 +153,8 @@ export class UpstreamSession extends UpstreamOpening {
         deadlineMs,
         isSilenceDeadline,
         carriesSession: stream !== undefined || this.hasToBeTold,
+        session: this,
+        sessionId: this.record?.sessionId ?? '',
         era: this.record?.era,
         // Without a session at the backend, an interrupted stream cannot be resumed.
         streams: stream !== undefined || this.isModern ? undefined : this.context.streams,
@@ -184,7 +186,9 @@ export class UpstreamSession extends UpstreamOpening {
     }
     const headers = this.#headersWith(metadata);
     const target = this.#stream?.target ?? this.target;
-    this.context.replies.send(this.subject, target, 'POST', headers, message, onDone);
+    const carried = this.record?.sessionId ?? '';
+    const onSessionId = (sessionId: string): void => this.noteSessionId(sessionId, carried);
+    this.context.replies.send(this.subject, target, 'POST', headers, message, onDone, onSessionId);
   }
 
   /**
@@ -270,12 +274,15 @@ export class UpstreamSession extends UpstreamOpening {
     return true;
   }
 
-  /** An answer named this session id: another one than the request carried is used from now on, as official clients do. Hot path. */
-  noteSessionId(sessionId: string, sentIn: UpstreamSessionRecord | undefined): void {
-    if (sessionId === '' || sentIn === undefined || sessionId === sentIn.sessionId) return;
-    if (this.record !== sentIn || !this.hasToBeTold) return;
+  /**
+   * An answer named this session id: another one than the request carried is used from now on, as official clients do. The session is the
+   * same, by another name: what waits for something in it goes on. Hot path.
+   */
+  noteSessionId(sessionId: string, carried: string): void {
+    const { record } = this;
+    if (sessionId === carried || carried === '' || record?.sessionId !== carried) return;
     this.#kept.rename(sessionId);
-    this.#headers = sessionHeaders(sessionId, sentIn.protocolVersion);
+    this.#headers = sessionHeaders(sessionId, record.protocolVersion);
   }
 
   /** The backend no longer knows the session: a new one is opened when next needed (C11). */
