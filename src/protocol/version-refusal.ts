@@ -36,14 +36,21 @@ export function readVersionRefusal(error: unknown): VersionRefusal | undefined {
 }
 
 /**
- * The newest version with sessions that a refusal of `initialize` names, in `data.supported` or in words, other than the one that was
- * offered; `undefined` when it names none.
+ * What to offer after a refusal of the latest version with sessions: the newest other one that the refusal names, in `data.supported` or in
+ * words; where it names none, and none of later revisions, the caller's own.
+ * @param own the latest for callers that speak any.
+ * @returns `undefined` when it is about something else, or there is nothing else to offer.
  */
-export function otherVersionIn(refusal: string): string | undefined {
+export function otherVersionIn(refusal: string, own = LATEST_PROTOCOL_VERSION): string | undefined {
   if (!/version|supported/i.test(refusal)) return undefined;
   const named = refusal.match(/\b\d{4}-\d{2}-\d{2}\b/g) ?? [];
-  const others = named.filter((version) => version !== LATEST_PROTOCOL_VERSION && PROTOCOL_VERSIONS.has(version));
-  return others.sort().at(-1);
+  const newest = named.filter(offerable).sort().at(-1);
+  return newest ?? (named.some((version) => version > LATEST_PROTOCOL_VERSION) ? undefined : offerable(own));
+}
+
+/** @returns the version, if it has sessions and is not the latest, which was offered first. */
+export function offerable(version: string): string | undefined {
+  return version !== LATEST_PROTOCOL_VERSION && PROTOCOL_VERSIONS.has(version) ? version : undefined;
 }
 
 /** Only servers of 2026-07-28 complain of something missing in the `_meta` of an `initialize` (M09). */

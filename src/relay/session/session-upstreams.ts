@@ -1,5 +1,4 @@
 // The upstream sessions of one downstream session: one with each backend of the config applied last, made on first use.
-import { eraOfVersion } from '../../protocol/protocol-versions.js';
 import { limits } from '../../shared/limits.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../../user-config/compiled-config.js';
 import { isTaskReachable } from '../../user-config/routing.js';
@@ -52,8 +51,7 @@ export class SessionUpstreams {
     if (upstream === undefined) {
       this.#memory.keep(limits.upstreamSessionBytesEach);
       const { subject, introduction, protocolVersion } = this.#identity;
-      const era = eraOfVersion(protocolVersion);
-      upstream = new UpstreamSession(this.#context, subject, backend, introduction, this.#memory, era);
+      upstream = new UpstreamSession(this.#context, subject, backend, introduction, this.#memory, protocolVersion);
       upstream.onOpened = this.#onOpened;
       upstream.onDropped = this.#listener.onDropped;
       upstream.onProgress = this.#listener.onProgress;

@@ -1,7 +1,7 @@
 // The opening of an upstream session in an era of MCP that the backend speaks: the client's own where the backend speaks it, whatever else
 // it speaks, because a bridge between the eras is for those who cannot do otherwise (N11); the other one where the backend's answer shows
 // that it does not speak the client's. One deadline covers both tries. Cold path.
-import type { Era } from '../../protocol/protocol-versions.js';
+import { eraOfVersion, type Era } from '../../protocol/protocol-versions.js';
 import {
   openHandshake,
   type Handshake,
@@ -14,10 +14,7 @@ import { otherEra } from '../reach/era-memory.js';
 import type { UpstreamContext } from '../upstream-context.js';
 import type { UpstreamFault, UpstreamFaultKind } from '../http/upstream-fault.js';
 
-export interface EraOpeningPlan extends Omit<HandshakePlan, 'dueMs' | 'wayOf'> {
-  /** The client's era. */
-  readonly era: Era;
-}
+export type EraOpeningPlan = Omit<HandshakePlan, 'dueMs' | 'wayOf'>;
 
 export interface EraOpeningHandler {
   onOpen(result: HandshakeResult): void;
@@ -48,11 +45,9 @@ class EraOpening implements Handshake, HandshakeHandler {
   constructor(context: UpstreamContext, plan: EraOpeningPlan, handler: EraOpeningHandler) {
     const nowMs = context.nowMs();
     this.#context = context;
-    const { subject, target, endpoint, headers, introduction, isUnauthorizedFault } = plan;
-    const dueMs = nowMs + context.options.initializeTimeoutMs;
-    this.#plan = { subject, target, endpoint, headers, introduction, isUnauthorizedFault, dueMs };
+    this.#plan = { ...plan, dueMs: nowMs + context.options.initializeTimeoutMs };
     this.#handler = handler;
-    this.#era = endpoint.eras.firstOf(plan.era, nowMs);
+    this.#era = plan.endpoint.eras.firstOf(eraOfVersion(plan.protocolVersion), nowMs);
     this.#handshake = this.#start();
   }
 

@@ -12,7 +12,7 @@ import {
   MODERN_PROTOCOL_VERSION,
   PROTOCOL_VERSIONS,
 } from '../../protocol/protocol-versions.js';
-import { otherVersionIn } from '../../protocol/version-refusal.js';
+import { offerable, otherVersionIn } from '../../protocol/version-refusal.js';
 import type { ClientIntroduction } from './client-introduction.js';
 import { plainRequest, type HttpUpstream, type UpstreamCall, type UpstreamHandler } from '../http/http-upstream.js';
 import { CONTENT_HEADERS, type BackendEndpoint } from '../reach/backend-endpoint.js';
@@ -64,6 +64,8 @@ export interface HandshakePlan {
   /** The caller's headers for this backend, and credentials: name, value, … */
   readonly headers: readonly string[];
   readonly introduction: ClientIntroduction;
+  /** The version of MCP that the caller speaks: offered to a backend that refuses the latest, and names none. */
+  readonly protocolVersion: string;
   /** Whether 401 is always a fault, whatever the body: see `RequestPlan`. */
   readonly isUnauthorizedFault: boolean;
   /** The time by which it must be over, on the context's clock. */
@@ -81,9 +83,9 @@ class Opening implements Handshake, RequestHandler {
   readonly #context: UpstreamContext;
   readonly #plan: HandshakePlan;
   readonly #handler: HandshakeHandler;
-  /** Every backend is offered the latest version, and one that refuses it, the newest of those that it names (C05). */
+  /** Every backend is offered the latest version, and one that refuses it, the newest of those that it names, or the caller's own (C05). */
   #version = LATEST_PROTOCOL_VERSION;
-  /** The version to offer next, if the backend has refused and named one. */
+  /** The version to offer next, if the backend has refused the latest. */
   #other: string | undefined;
   #request: RpcRequest | undefined;
   #notice: UpstreamCall | undefined;
@@ -154,12 +156,16 @@ class Opening implements Handshake, RequestHandler {
 
   onFault(fault: UpstreamFault): void {
     this.#request = undefined;
+    const { kind, detail } = fault;
+    // Whatever its words, a caller that asked with its own version would not have got this answer for the version's sake.
+    if (kind === 'http-status' && detail === '400' && this.#version === LATEST_PROTOCOL_VERSION)
+      this.#other ??= offerable(this.#plan.protocolVersion);
     if (!this.#tryOther()) this.#handler.onFault(fault, isOfOtherEra(fault));
   }
 
   #noteOther(error: Buffer): void {
     if (error.length <= limits.upstreamRefusalBytesMax && this.#version === LATEST_PROTOCOL_VERSION)
-      this.#other = otherVersionIn(error.toString());
+      this.#other = otherVersionIn(error.toString(), this.#plan.protocolVersion);
   }
 
   /** What was refused for its version was not carried out: it is sent once more. */

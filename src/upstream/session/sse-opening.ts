@@ -1,22 +1,20 @@
 // The opening of a session with a server of the 2024-11-05 transport: first its stream, on which it names the URL for messages, and then
 // the handshake of any session (C05, C06). One deadline covers everything. Cold path: once per session with such a server.
 import type { Deadline } from '../../shared/deadline-wheel.js';
-import type { EraOpeningHandler } from './era-opening.js';
-import { openHandshake, type Handshake, type HandshakePlan } from './handshake.js';
+import type { EraOpeningHandler, EraOpeningPlan } from './era-opening.js';
+import { openHandshake, type Handshake } from './handshake.js';
 import type { UpstreamContext } from '../upstream-context.js';
 import { upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
 import { SseStream } from '../sse/sse-stream.js';
 
-export type SseOpeningPlan = Omit<HandshakePlan, 'dueMs' | 'wayOf'>;
-
 /** Starts the opening; the handler is never called synchronously. */
-export function openSse(context: UpstreamContext, plan: SseOpeningPlan, handler: EraOpeningHandler): Handshake {
+export function openSse(context: UpstreamContext, plan: EraOpeningPlan, handler: EraOpeningHandler): Handshake {
   return new SseOpening(context, plan, handler);
 }
 
 class SseOpening implements Handshake {
   readonly #context: UpstreamContext;
-  readonly #plan: SseOpeningPlan;
+  readonly #plan: EraOpeningPlan;
   readonly #handler: EraOpeningHandler;
   readonly #dueMs: number;
   readonly #stream: SseStream;
@@ -25,7 +23,7 @@ class SseOpening implements Handshake {
   #handshake: Handshake | undefined;
   #isOver = false;
 
-  constructor(context: UpstreamContext, plan: SseOpeningPlan, handler: EraOpeningHandler) {
+  constructor(context: UpstreamContext, plan: EraOpeningPlan, handler: EraOpeningHandler) {
     const { initializeTimeoutMs } = context.options;
     this.#context = context;
     this.#plan = plan;

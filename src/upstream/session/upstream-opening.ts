@@ -11,7 +11,7 @@
 //   closed       (refused)       -                -                  -                 -          -
 import type { CompiledBackend } from '../../user-config/compiled-config.js';
 import type { UpstreamTarget } from '../../user-config/upstream-target.js';
-import type { Era } from '../../protocol/protocol-versions.js';
+import { eraOfVersion, type Era } from '../../protocol/protocol-versions.js';
 import { Backoff } from '../../shared/backoff.js';
 import { wokenTurns } from '../../shared/fair-turns.js';
 import { limits } from '../../shared/limits.js';
@@ -54,8 +54,8 @@ export abstract class UpstreamOpening {
   protected readonly context: UpstreamContext;
   /** The caller's own introduction from its `initialize` (decisions 2.4). */
   protected readonly introduction: ClientIntroduction;
-  /** The caller's era, in which the backend is asked first. */
-  protected readonly era: Era;
+  /** The version of MCP that the caller speaks. */
+  readonly #protocolVersion: string;
   protected readonly endpoint: BackendEndpoint;
   protected readonly credentials: Credentials | undefined;
   #backend: CompiledBackend;
@@ -80,7 +80,7 @@ export abstract class UpstreamOpening {
     subject: string,
     backend: CompiledBackend,
     introduction: ClientIntroduction,
-    era: Era,
+    protocolVersion: string,
   ) {
     this.context = context;
     this.subject = subject;
@@ -88,7 +88,12 @@ export abstract class UpstreamOpening {
     this.endpoint = context.endpoints.of(backend.target);
     this.credentials = Credentials.of(backend.auth, backend, subject, context.credentials);
     this.introduction = introduction;
-    this.era = era;
+    this.#protocolVersion = protocolVersion;
+  }
+
+  /** The caller's era, in which the backend is asked first. */
+  protected get era(): Era {
+    return eraOfVersion(this.#protocolVersion);
   }
 
   get backend(): CompiledBackend {
@@ -236,7 +241,7 @@ export abstract class UpstreamOpening {
       introduction: this.introduction,
       headers: this.credentials?.addTo(NO_HEADERS, metadata) ?? metadata.headers,
       isUnauthorizedFault: this.credentials !== undefined,
-      era: this.era,
+      protocolVersion: this.#protocolVersion,
     };
   }
 

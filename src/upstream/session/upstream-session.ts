@@ -2,7 +2,7 @@
 // happens when the backend has forgotten the session. How it is opened is in its base class: `upstream-opening.ts`.
 import type { CompiledBackend } from '../../user-config/compiled-config.js';
 import { isLimited, mayHaveTasks } from '../../user-config/list-rules.js';
-import type { Era } from '../../protocol/protocol-versions.js';
+import { LATEST_PROTOCOL_VERSION } from '../../protocol/protocol-versions.js';
 import { ANY_TASKS, type NamedCapability } from '../../protocol/capabilities.js';
 import type { BackendMessage } from '../../protocol/json-rpc.js';
 import { limits } from '../../shared/limits.js';
@@ -53,9 +53,9 @@ export class UpstreamSession extends UpstreamOpening {
     backend: CompiledBackend,
     introduction: ClientIntroduction,
     memory: WordMemory,
-    era: Era = 'legacy',
+    protocolVersion = LATEST_PROTOCOL_VERSION,
   ) {
-    super(context, subject, backend, introduction, era);
+    super(context, subject, backend, introduction, protocolVersion);
     this.#kept = new KeptRecord(memory);
     this.#memory = memory;
   }
@@ -186,9 +186,9 @@ export class UpstreamSession extends UpstreamOpening {
     }
     const headers = this.#headersWith(metadata);
     const target = this.#stream?.target ?? this.target;
-    const carried = this.record?.sessionId ?? '';
-    const onSessionId = (sessionId: string): void => this.noteSessionId(sessionId, carried);
-    this.context.replies.send(this.subject, target, 'POST', headers, message, onDone, onSessionId);
+    const { sessionId = '' } = this.record ?? {};
+    const onNamed = (name: string): void => this.noteSessionId(name, sessionId);
+    this.context.replies.send(this.subject, target, 'POST', headers, message, onDone, onNamed);
   }
 
   /**
@@ -274,15 +274,11 @@ export class UpstreamSession extends UpstreamOpening {
     return true;
   }
 
-  /**
-   * An answer named this session id: another one than the request carried is used from now on, as official clients do. The session is the
-   * same, by another name: what waits for something in it goes on. Hot path.
-   */
+  /** For an id other than the one carried: the session goes on under it, as for official clients, and what waits in it too. Hot path. */
   noteSessionId(sessionId: string, carried: string): void {
-    const { record } = this;
-    if (sessionId === carried || carried === '' || record?.sessionId !== carried) return;
+    if (sessionId === carried || carried === '' || this.record?.sessionId !== carried) return;
     this.#kept.rename(sessionId);
-    this.#headers = sessionHeaders(sessionId, record.protocolVersion);
+    this.#headers = sessionHeaders(sessionId, this.record.protocolVersion);
   }
 
   /** The backend no longer knows the session: a new one is opened when next needed (C11). */

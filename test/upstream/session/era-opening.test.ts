@@ -32,8 +32,8 @@ class Scene {
     this.context = new ScriptedContext(t);
   }
 
-  open(era: Era): UpstreamSession {
-    const upstream = new UpstreamSession(this.context, 'alice', BACKEND, INTRODUCTION, MEMORY, era);
+  open(era: Era, version = era === 'legacy' ? '2025-11-25' : '2026-07-28'): UpstreamSession {
+    const upstream = new UpstreamSession(this.context, 'alice', BACKEND, INTRODUCTION, MEMORY, version);
     upstream.whenOpen(NO_METADATA, (fault?: UpstreamFault) => this.told.push(fault?.kind ?? 'open'));
     return upstream;
   }
@@ -375,6 +375,37 @@ t.test('a refused latest version is followed by the newest that the backend name
   refusing.error(named);
   refusing.error(named);
   t.same(refusing.sent, ['initialize', 'initialize', 'server/discover'], 'no third version');
+});
+
+t.test('a refusal of the latest version that names no other is followed by the client’s own, once (C05)', async (t) => {
+  const offered = ({ context }: Scene): unknown => (JSON.parse(context.http.last.text) as { params: unknown }).params;
+  const unnamed = { code: -32_602, message: 'Unsupported protocol version', data: { requested: '2025-11-25' } };
+  const foreign = { ...unnamed, data: { supported: ['1.0', '2024-10-07'] } };
+  const refusals: Readonly<Record<string, (scene: Scene) => unknown>> = {
+    'in an answer': (scene) => scene.error(unnamed, 200),
+    'with versions that nobody here speaks': (scene) => scene.error(foreign, 200),
+    'with 400 and no id': (scene) => scene.error(unnamed, 400, null),
+    'with 400 and a text': ({ context }) => context.http.last.head(400, 'text/plain').data('bad version').end(),
+  };
+  for (const [what, refuse] of Object.entries(refusals)) {
+    const scene = new Scene(t);
+    const upstream = scene.open('legacy', '2025-06-18');
+    refuse(scene);
+    t.match(offered(scene), { protocolVersion: '2025-06-18' }, what);
+    scene.result({ protocolVersion: '2025-06-18', capabilities: {} });
+    scene.context.http.last.empty();
+    t.match(upstream.record, { era: 'legacy', protocolVersion: '2025-06-18' }, what);
+
+    const refusing = new Scene(t);
+    refusing.open('legacy', '2025-06-18');
+    refuse(refusing);
+    refuse(refusing);
+    t.equal(refusing.sent.filter((method) => method === 'initialize').length, 2, `${what}: no third version`);
+  }
+  const later = new Scene(t);
+  later.open('legacy', '2025-06-18');
+  later.error(UNSUPPORTED);
+  t.same(later.sent, ['initialize', 'server/discover'], 'a server without sessions is not asked for one again');
 });
 
 t.test('a version that is refused and named at once is tried once more (N05)', async (t) => {
