@@ -301,6 +301,7 @@ t.test('refused for now: the fault says what the backend says, and when to try a
     [503, foreign, '0', { message: 'no', retryAfterSeconds: 0 }],
     [503, '<html>Unavailable</html>', '', {}],
     [503, 'a\u0007b', 'soon', {}],
+    [429, 'in a line of < 5', '', { message: 'in a line of < 5' }],
     [429, 'x'.repeat(limits.upstreamRefusalBytesMax), '', { message: 'x'.repeat(limits.saidRefusalCharsMax) }],
   ];
   for (const [status, text, retryAfter, said] of cases) {
