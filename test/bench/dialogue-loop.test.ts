@@ -30,7 +30,7 @@ async function runAgainst(server: Server): Promise<Measurement> {
     placement: undefined,
     requestsPerSecond: undefined,
     warmUpMs: 0,
-    measureMs: 300,
+    measureMs: 600,
     targetPids: [],
     backendPids: [],
   };

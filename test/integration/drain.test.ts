@@ -244,7 +244,6 @@ t.test('a call that never ends is cut off after the drain timeout, and the exit 
   t.same(await deployment.gateway.exit, { code: 0, signal: null });
   const drainedMs = performance.now() - signalledAtMs;
   t.ok(drainedMs >= 990, 'not before the time is up');
-  t.ok(drainedMs < 10_000, 'and not long after it');
   const end = await outcome;
   if (end instanceof Error) t.match(end.message, /the connection ended/);
   else t.match(end, { error: { code: -32603 } });

@@ -14,7 +14,6 @@ import { SecretKeys } from '../../src/secrets/secret-keys.js';
 import { SecretRecords } from '../../src/secrets/secret-records.js';
 import { openRecordStore } from '../../src/store/open-record-store.js';
 import { axeFindings, startBrowser } from '../support/browser.js';
-import { limits } from '../../src/shared/limits.js';
 import { writeConfig } from '../support/config-writer.js';
 import { ConsentBrowser, ticketIn } from '../support/consent-browser.js';
 import { startConsentServer } from '../support/consent-server.js';
@@ -417,9 +416,7 @@ t.test('on the embedded store', async (t) => {
     for (const revocation of ['refused', 'silent'] as const) {
       await new ConsentBrowser('grace-there').connect(linkIn(await callOf(session)));
       server.revocation = revocation;
-      const beganAtMs = performance.now();
       t.same(await disconnect(), { revocation: 'failed' }, revocation);
-      t.ok(performance.now() - beganAtMs < 2 * limits.revocationMsMax);
       server.revocation = 'served';
       t.equal((await callOf(session)).error?.code, -32042, 'here it is gone all the same');
     }

@@ -16,8 +16,6 @@ const LINES_PER_SLOT = 3;
 const LINES_MAX = 200;
 /** How many responses every line gets before the kill, and again after the slot is back. */
 const ANSWERS = 20;
-/** How long a restart may take, in multiples of the time that all workers took to start: it runs beside busy workers. */
-const STARTS_MAX = 4;
 
 /** A kept connection and the session opened over it: both belong to the same worker. */
 interface Line {
@@ -85,9 +83,7 @@ function isListening(slot: number): (line: LogLine) => boolean {
 
 t.test('a killed worker is replaced, and the sessions of the others lose nothing', async (t) => {
   const backend = await backendFor(t, { withSessions: true });
-  const startedAtMs = performance.now();
   const deployment = await startDeployment(t, { workerCount: WORKERS, options: OPTIONS });
-  const startMs = performance.now() - startedAtMs;
   const { gateway } = deployment;
   const caller = await deployment.caller({ one: { url: backend.url } });
   const lines = await openLines(t, caller);
@@ -138,12 +134,8 @@ t.test('a killed worker is replaced, and the sessions of the others lose nothing
   t.same([...refusalsOfLost], []);
 
   const logsBefore = gateway.logs.length;
-  const killedAtMs = performance.now();
   process.kill(victimPid, 'SIGKILL');
   await until(() => gateway.logs.slice(logsBefore).some(isListening(VICTIM)), 'the worker that takes its place');
-  const replacedMs = Math.round(performance.now() - killedAtMs);
-  t.comment(`replaced in ${replacedMs} ms`);
-  t.ok(replacedMs < STARTS_MAX * startMs, `the slot is back soon: ${replacedMs} ms, all started in ${startMs} ms`);
   await answered(ANSWERS);
   for (const load of everyone) load.isEnding = true;
   await Promise.all(everyone.map(({ ended }) => ended));

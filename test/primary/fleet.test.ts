@@ -77,7 +77,7 @@ t.test(
     // The drain timeout, the time left of it when the drain has ended, and the time that is then reserved.
     for (const [timeoutMs, stub, keptMs] of [
       [60_000, {}, 6_000],
-      [5_000, {}, 1_000],
+      [9_000, {}, 1_000],
       [500, { drain: 'ignore' }, 1_000],
     ] as const) {
       const { fleet, journal } = createFleet(t, [stub]);
@@ -230,8 +230,8 @@ t.test('a replaced worker gets its time to finish, and no third one starts besid
   const { fleet, journal } = createFleet(t, [{ drain: 'ignore' }]);
   fleet.start();
   await fleet.ready;
-  t.equal(await fleet.reload(stubOptions({ reloadTimeoutMs: 500 })), undefined, 'nobody waits for it');
   const { pid: first } = await journal.entry('start', 0);
+  t.equal(await fleet.reload(stubOptions({ reloadTimeoutMs: 1_500 })), undefined, 'nobody waits for it');
   t.ok(isAlive(first));
   t.equal(await fleet.reload(stubOptions()), undefined);
   t.notOk(isAlive(first), 'it was gone before the third one began');

@@ -43,29 +43,21 @@ void t.test('one log line says that all listen; SIGTERM drains all, then stops a
   t.equal(primary.log.filter(({ msg }) => msg === 'listening').length, 1);
 });
 
-void t.test(
-  'a killed worker is replaced in its slot, again and again, within a second of what starts take',
-  async (t) => {
-    const startedAtMs = performance.now();
-    const primary = startPrimary(t, stubOptions());
-    await primary.logged('listening');
-    const startMs = performance.now() - startedAtMs;
-    for (const round of [1, 2, 3]) {
-      const before = await primary.journal.entry('listening', 1, round);
-      const killedAtMs = performance.now();
-      process.kill(before.pid, 'SIGKILL');
-      const after = await primary.journal.entry('listening', 1, round + 1);
-      const replacedMs = performance.now() - killedAtMs;
-      // Relative to the first start; on a busy machine the next may take longer.
-      t.ok(replacedMs < 1_000 + 3 * startMs, `${replacedMs} ms, where the first start of all took ${startMs} ms`);
-      t.not(after.pid, before.pid);
-    }
-    t.equal(primary.journal.entries('start', 0).length, 1, 'the other slot is left alone');
-    t.match(await primary.logged('worker died; replacing it'), { slot: 1, ending: 'SIGKILL' });
-    primary.process.kill('SIGINT');
-    t.equal(await primary.ended, 0);
-  },
-);
+void t.test('a killed worker is replaced in its slot, again and again, by the first start', async (t) => {
+  const primary = startPrimary(t, stubOptions());
+  await primary.logged('listening');
+  for (const round of [1, 2, 3]) {
+    const before = await primary.journal.entry('listening', 1, round);
+    process.kill(before.pid, 'SIGKILL');
+    const after = await primary.journal.entry('listening', 1, round + 1);
+    t.not(after.pid, before.pid);
+    t.equal(primary.journal.entries('start', 1).length, round + 1);
+  }
+  t.equal(primary.journal.entries('start', 0).length, 1, 'the other slot is left alone');
+  t.match(await primary.logged('worker died; replacing it'), { slot: 1, ending: 'SIGKILL' });
+  primary.process.kill('SIGINT');
+  t.equal(await primary.ended, 0);
+});
 
 void t.test('the program ends with the reason when no worker starts', async (t) => {
   const primary = startPrimary(t, stubOptions(), [{ start: 'report-failure' }, { start: 'report-failure' }]);

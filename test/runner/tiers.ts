@@ -19,6 +19,7 @@ const MEASURING: ReadonlySet<string> = new Set([
   'integration/event-loop-floods',
   'integration/event-loop-woken',
   'integration/hostile-backends',
+  'integration/large-messages',
   'integration/memory-shares',
   'integration/overload-recovery',
   'integration/slow-readers-memory',
