@@ -10,6 +10,7 @@ import { initializeResult, RelayScene } from './relay-scene.js';
 import { virtualHostOf } from './virtual-host.js';
 
 const ANSWER = '{"jsonrpc":"2.0","id":7,"result":{"content":[]}}';
+const PAST_LATE_REPORTS = limits.lateReportMs + 200;
 const ROOTS = (id: number): string => `data: {"jsonrpc":"2.0","id":${id},"method":"roots/list"}\n\n`;
 
 /** A session with the client's own stream, for which the own streams of two backends are open. */
@@ -69,12 +70,50 @@ t.test('progress on a backend’s own stream is sent on the stream of its call',
   scene.says('b', progress('z', 3));
   scene.says('c', progress('y', 4));
   oneCall.json(ANSWER);
+  scene.context.advance(PAST_LATE_REPORTS);
   scene.says('b', progress('x', 5));
   twoCall.json(ANSWER.replace('7', '8'));
+  scene.context.advance(PAST_LATE_REPORTS);
   t.same(heard(one), [['x', 1]]);
   t.same(heard(two), [['y', 4]], 'no other backend has a say in it');
-  t.same(heard(scene.own), []);
+  const late = [
+    ['z', 3],
+    ['x', 5],
+  ];
+  t.same(heard(scene.own), late, 'what belongs to no call in flight comes where the backend sent it');
   t.same(readEvents(one.written).at(-1), ANSWER);
+});
+
+t.test('an answer does not overtake the last report, which comes on another connection', async (t) => {
+  const scene = new Scene(t);
+  const exchange = scene.call('b', 7, 'x');
+  const call = scene.http.last;
+  scene.says('b', progress('x', 1));
+  call.json(ANSWER);
+  scene.says('c', progress('x', 3));
+  t.notOk(isOver(exchange));
+  scene.says('b', progress('x', 2));
+  t.same(heard(exchange), [
+    ['x', 1],
+    ['x', 2],
+  ]);
+  t.ok(isOver(exchange), 'answered without any further wait');
+  t.equal(readEvents(exchange.written).at(-1), ANSWER);
+
+  const unheard = scene.call('b', 8, 'y');
+  scene.http.last.json(ANSWER.replace('7', '8'));
+  t.ok(isOver(unheard), 'a call without reports there is answered at once');
+
+  const cancelled = scene.call('b', 9, 'z');
+  const last = scene.http.last;
+  scene.says('b', progress('z', 1));
+  last.json(ANSWER.replace('7', '9'));
+  scene.post('notifications/cancelled', { requestId: 9 });
+  scene.context.advance(PAST_LATE_REPORTS);
+  scene.says('b', progress('z', 2));
+  t.same(heard(cancelled), [['z', 1]]);
+  t.ok(isOver(cancelled));
+  t.equal(readEvents(cancelled.written).filter((text) => text.includes('"id":9')).length, 1, 'one answer');
 });
 
 t.test('progress on a backend’s own stream is a sign of life of its call', async (t) => {

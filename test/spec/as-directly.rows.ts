@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import { ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
@@ -11,6 +12,12 @@ import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import t, { type Test } from 'tap';
 import { Agent, fetch } from 'undici';
 import { forEachDeployment } from '../support/deployment.js';
+import { McpCaller } from '../support/mcp-caller.js';
+import { callTool, envelope } from '../support/modern-caller.js';
+import { EventReader } from '../support/event-reader.js';
+import { readEvents } from '../support/event-stream.js';
+import { memberText } from '../support/json-text.js';
+import type { HttpAnswer } from '../support/raw-http.js';
 import { ModernSdkServer } from '../support/modern-sdk-server.js';
 import { connectSdkClient } from '../support/sdk-client.js';
 import { until } from '../support/until.js';
@@ -108,8 +115,16 @@ async function startOddServer(t: Pick<Test, 'teardown'>, oddity: Oddity): Promis
     const server = new McpServer({ name: 'odd', version: '1' }, { capabilities: { tools: { listChanged: true } } });
     let count = 0;
     server.registerTool('count', {}, () => ({ content: [{ type: 'text', text: String(++count) }] }));
+    server.registerTool('report', {}, async ({ _meta: { progressToken = '' } = {} }) => {
+      // As many servers do: the SDK is not told which call it is for, and sends it on the session's stream, the last one behind the answer.
+      for (const progress of [1, 2]) {
+        await server.server.notification({ method: 'notifications/progress', params: { progressToken, progress } });
+        if (progress === 1) await sleep(20);
+      }
+      return { content: [] };
+    });
     if (oddity.nextCursor !== undefined) {
-      const tools = [{ name: 'count', inputSchema: { type: 'object' as const } }];
+      const tools = ['count', 'report'].map((name) => ({ name, inputSchema: { type: 'object' as const } }));
       server.server.setRequestHandler(ListToolsRequestSchema, () => ({ tools, nextCursor: oddity.nextCursor }));
     }
     const transport = new StreamableHTTPServerTransport({
@@ -185,6 +200,21 @@ async function use(
   return { tools, counted };
 }
 
+/** All reports of a call's progress that a client with a session hears, as JSON: on the call's stream, and on that of its session. */
+async function reportsTo(caller: McpCaller, name: string): Promise<string[]> {
+  const session = await caller.openSession();
+  const stream = await EventReader.open(caller, { method: 'GET', session: session.id, accept: 'text/event-stream' });
+  const params = `{"name":"${name}","arguments":{},"_meta":{"progressToken":"p"}}`;
+  const answer = await session.send(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":${params}}`);
+  const heard = reportsIn(answer);
+  while (heard.length < 2) heard.push((await stream.next()) ?? 'the end');
+  return heard.map((text) => memberText(text, 'params') ?? text);
+}
+
+function reportsIn({ body }: HttpAnswer): string[] {
+  return readEvents(body).filter((text) => text.includes('notifications/progress'));
+}
+
 /** A client of both revisions, with a connection of its own for each request, so that every worker gets some. */
 async function connectNewClient(
   t: Pick<Test, 'teardown'>,
@@ -210,7 +240,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
       const direct = await startOddServer(t, make());
       const { client } = await connectSdkClient(t, direct.url, undefined);
       const expected = await use(client, '');
-      t.same(expected, { tools: ['count'], counted: ['1', '2', '3', '4'] }, 'directly');
+      t.same(expected, { tools: ['count', 'report'], counted: ['1', '2', '3', '4'] }, 'directly');
 
       const oddity = make();
       const behind = await startOddServer(t, oddity);
@@ -221,10 +251,31 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     });
   }
 
+  await t.test(
+    'as directly: the last report of progress, which comes behind the answer on another stream',
+    async (t) => {
+      const expected = ['{"progressToken":"p","progress":1}', '{"progressToken":"p","progress":2}'];
+      const direct = await startOddServer(t, {});
+      const { origin, pathname } = new URL(direct.url);
+      t.same(await reportsTo(new McpCaller(origin, pathname, ''), 'report'), expected, 'directly');
+      const behind = await startOddServer(t, {});
+      const caller = await deployment.caller({ odd: { url: behind.url } });
+      t.same(await reportsTo(caller, 'odd-report'), expected, 'through the gateway');
+      const meta = envelope('{"elicitation":{}}', '"progressToken":"p"');
+      const answer = await callTool(caller, 'odd-report', '{}', { meta });
+      t.same(
+        reportsIn(answer).map((text) => memberText(text, 'params')),
+        expected,
+        'a client of 2026-07-28, which has no other stream than that of the call',
+      );
+      t.match(JSON.parse(readEvents(answer.body).at(-1) ?? ''), { id: 7, result: {} }, 'the answer comes last');
+    },
+  );
+
   await t.test('as directly: a client that knows both revisions counts in one session of the server', async (t) => {
     const direct = await startOddServer(t, {});
     const expected = await use(await connectNewClient(t, direct.url, undefined), '');
-    t.same(expected, { tools: ['count'], counted: ['1', '2', '3', '4'] }, 'directly');
+    t.same(expected, { tools: ['count', 'report'], counted: ['1', '2', '3', '4'] }, 'directly');
     const behind = await startOddServer(t, {});
     const sessionless = await ModernSdkServer.start(t, {
       fill: (server) => server.registerTool('say', {}, () => ({ content: [{ type: 'text', text: 'hello' }] })),
@@ -235,7 +286,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     const counted: unknown[] = [];
     for (let call = 0; call < 16; call++) {
       const { tools } = await client.listTools();
-      t.same(tools.map(({ name }) => name).sort(), ['new-say', 'odd-count']);
+      t.same(tools.map(({ name }) => name).sort(), ['new-say', 'odd-count', 'odd-report']);
       const { content } = await client.callTool({ name: 'odd-count' });
       counted.push((content as { text: string }[])[0]?.text);
       t.match(await client.callTool({ name: 'new-say' }), { content: [{ text: 'hello' }] });

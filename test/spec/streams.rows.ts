@@ -74,9 +74,11 @@ await forEachDeployment(t, { spread: 'all' }, async (t, deployment) => {
     await until(() => one.backend.raw.requests.length > before, 'the answer at the backend');
     t.equal(one.backend.raw.requests.at(-1)?.text, '{"jsonrpc":"2.0","result":{"roots":[]},"id":0}');
     await stream.event('{"jsonrpc":"2.0","id":7,"result":{}}');
-    await stream.event('{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}');
     await stream.event(message);
-    t.equal(await reader.next(), message, 'answers and progress do not belong here');
+    t.equal(await reader.next(), message, 'answers do not belong here');
+    const report = '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}';
+    await stream.event(report);
+    t.equal(await reader.next(), report, 'progress may come behind the answer of its call');
     t.equal((await session.delete()).status, 200);
     t.same(await reader.rest(), [], 'the stream ends with its session');
     await until(() => one.gets[0]?.connection.destroyed === true, "the backend's stream to be closed");

@@ -333,8 +333,6 @@ export class Dispatcher {
     exchange.watcher?.onIdentified(method, backend.name, name, nameKind);
     if (!hasRoom(session, exchange, id)) return;
     const upstream = session.upstream(backend);
-    if (session.passOn !== undefined && !upstream.isSessionless)
-      return this.#passOn(target, { name, nameKind }, session, exchange, message, form);
     const metadata = metadataFor(backend, exchange.request);
     const onSettled = gate && onSubscribing(session, method, upstream, gate.uri, metadata);
     if (onSettled === 'full') return answerError(exchange, id, rpcErrors.sessionSubscriptionsFull);
@@ -356,19 +354,8 @@ export class Dispatcher {
       idleTimeoutMs: silenceMsMax(method, this.#context.options),
       form,
     });
-    request.start();
-  }
-
-  #passOn(
-    target: Target,
-    named: Named,
-    session: Session,
-    exchange: Exchange,
-    message: ClientMessage,
-    form: RequestForm,
-  ): void {
-    const serve = (): void => this.#relayTo(target, named, session, exchange, message, form);
-    if (!tryPassOn(session, [target.backend], exchange, message, serve)) serve();
+    if (session.passOn === undefined || upstream.isSessionless) request.start();
+    else tryPassOn(session, [backend], exchange, message, request.start.bind(request));
   }
 
   #reportUnreachable(virtualHost: CompiledVirtualHost, tools: readonly string[]): void {

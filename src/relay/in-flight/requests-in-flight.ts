@@ -79,7 +79,7 @@ export class RequestsInFlight extends ListNode {
     }
   }
 
-  /** @returns whether the progress belongs to one of the requests. */
+  /** @returns whether the progress belongs to one of the requests, of whichever backend. */
   hearProgress(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean {
     for (let work = this.#head.next; work instanceof RequestInFlight; work = work.next) {
       if (work.hearProgress(upstream, bytes, message)) return true;

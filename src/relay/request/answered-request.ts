@@ -26,6 +26,9 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
   protected request: RpcRequest | undefined;
   /** Whether it is answered. */
   protected isDone = false;
+  /** Whether reports of progress come on the backend's own stream, beside the answer. */
+  protected isReportedAside = false;
+  #giveAnswer: (() => void) | undefined;
   /** Opened for the first event, or while the answer is slow to come. */
   #stream: CallerStream | undefined;
   /** Made once the caller, or its first connection, is gone. */
@@ -37,6 +40,19 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     this.plan = plan;
     this.exchange = plan.exchange;
     this.id = { bytes: body, start: plan.message.idStart, end: plan.message.idEnd };
+  }
+
+  /** The answer may have overtaken the last report, so it is held back until one more has come, or for a moment. */
+  protected holdAnswer(give: () => void): void {
+    this.request = undefined;
+    this.#giveAnswer = give;
+    this.plan.deadlines.after(limits.lateReportMs, () => this.giveHeldAnswer());
+  }
+
+  protected giveHeldAnswer(): void {
+    const give = this.#giveAnswer;
+    this.#giveAnswer = undefined;
+    if (!this.isDone) give?.();
   }
 
   /** Whether the caller takes no more of its stream for now. */

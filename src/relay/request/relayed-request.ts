@@ -113,7 +113,10 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
 
   onAnswer(bytes: Buffer, message: BackendMessage, _sessionId: string, isInPlace = false): void {
     if (this.#sentIn?.era !== 'modern' || this.#modern === undefined) {
-      this.onWhole(bytes, message, isInPlace);
+      if (this.isReportedAside && bytes.length <= limits.readAtOnceBytesMax) {
+        const kept = isInPlace ? Buffer.from(bytes) : bytes;
+        this.holdAnswer(() => this.onWhole(kept, message));
+      } else this.onWhole(bytes, message, isInPlace);
       return;
     }
     // The bytes may be needed until the client has answered what they ask, so they are copied.
@@ -222,14 +225,18 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
 
   override hearProgress(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean {
     const { session, form } = this.plan;
-    if (upstream !== this.plan.upstream || !this.isOwnProgress(bytes, message)) return false;
+    if (!this.isOwnProgress(bytes, message)) return false;
+    // No other backend has a say in it.
+    if (upstream !== this.plan.upstream) return true;
     this.#countSilence();
+    this.isReportedAside = upstream.backend.transport !== 'SSE';
     // The backend's own stream is not paused for one caller: progress that the caller cannot take now is dropped, later progress says more.
     if (this.isBlocked) return true;
     const parts =
       form.sentToken === undefined ? clientsNotification(session, upstream, bytes, message, true) : undefined;
     if (parts !== undefined) this.tell(parts);
     else if (form.sentToken !== undefined && !this.isDone) this.sayProgress(bytes, message);
+    this.giveHeldAnswer();
     return true;
   }
 

@@ -20,7 +20,7 @@ export interface HearingSession {
 }
 
 /**
- * @param isOwnProgress whether it is progress of the call on whose stream it came, under the caller's own token.
+ * @param isOwnProgress whether progress, if it is that, comes under a token of the client's own.
  * @returns the message for the client, as consecutive parts; `undefined` when the client gets none.
  */
 export function clientsNotification(

@@ -354,7 +354,8 @@ export class UnsolicitedMessages implements Listener {
       message.method !== 'notifications/progress' ||
       !this.#session.inFlight.hearProgress(upstream, bytes, message)
     ) {
-      const parts = clientsNotification(this.#session, upstream, bytes, message);
+      // A report may come behind the answer of its call. In a lease, its token is none of the client's.
+      const parts = clientsNotification(this.#session, upstream, bytes, message, !this.#isLease);
       if (parts !== undefined) this.stream.tell(parts);
     }
   }

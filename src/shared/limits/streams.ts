@@ -71,6 +71,11 @@ export const streamLimits = {
    */
   backendStreamPatienceMs: 500,
   /**
+   * time that an answer waits for one more report of a call's progress, where reports come on the backend's own stream: it may have
+   * overtaken the last one → the answer is given; a later report is dropped
+   */
+  lateReportMs: 50,
+  /**
    * time that backends' streams stay open while their client is gone, or has not come yet → they are closed; requests asked on them are
    * answered with an error
    */
