@@ -276,6 +276,11 @@ function readEnvelope(tape: JsonScanner, bytes: Buffer): boolean {
   envelope.params = inEnvelope[3]!;
   envelope.result = inEnvelope[4]!;
   envelope.error = inEnvelope[5]!;
+  // Some servers write both members in every answer, one of them `null`.
+  if (envelope.result !== ABSENT && envelope.error !== ABSENT) {
+    if (tape.kind(envelope.error) === jsonKind.null) envelope.error = ABSENT;
+    else if (tape.kind(envelope.result) === jsonKind.null) envelope.result = ABSENT;
+  }
   return isString(bytes, tape.start(version), tape.end(version), '2.0');
 }
 

@@ -24,13 +24,16 @@ export function canResume(protocolVersion: string): boolean {
   return protocolVersion >= '2025-11-25';
 }
 
-/**
- * The versions that a caller may negotiate and name in `mcp-protocol-version` (decisions 2.4, S24), and that a backend may choose; later
- * requests to that backend carry the version it chose (C08, C10). Newest first.
- */
+/** The versions that a caller may negotiate and name in `mcp-protocol-version` (decisions 2.4, S24). Newest first. */
 export const PROTOCOL_VERSIONS: ReadonlySet<string> = new Set([
   LATEST_PROTOCOL_VERSION,
   '2025-06-18',
   '2025-03-26',
   '2024-11-05',
 ]);
+
+/**
+ * The versions that a backend may choose; later requests to it carry the version it chose (C08, C10). 2024-10-07 is a draft of the first
+ * revision: servers answer it, and the SDK's clients take it.
+ */
+export const BACKEND_VERSIONS: ReadonlySet<string> = new Set([...PROTOCOL_VERSIONS, '2024-10-07']);

@@ -3,7 +3,7 @@
 import { isObject } from '../shared/json-values.js';
 import { modernCodes, rpcCodes } from '../shared/refusals.js';
 import { versionsIn } from './modern-error.js';
-import { PROTOCOL_VERSIONS, LATEST_PROTOCOL_VERSION } from './protocol-versions.js';
+import { BACKEND_VERSIONS, LATEST_PROTOCOL_VERSION } from './protocol-versions.js';
 
 export interface VersionRefusal {
   /** `later`: only versions later than those spoken here; `initialize-unknown`: probably so, as it does not know `initialize`. */
@@ -25,7 +25,7 @@ export function versionsTold(versions: readonly string[]): string {
 export function readVersionRefusal(error: unknown): VersionRefusal | undefined {
   if (!isObject(error)) return undefined;
   const named = versionsIn(error['data']);
-  if (named.some((version) => PROTOCOL_VERSIONS.has(version))) return undefined;
+  if (named.some((version) => BACKEND_VERSIONS.has(version))) return undefined;
   const versions = versionsTold(named);
   if (LATER_CODES.has(error['code'])) return { kind: 'later', versions };
   if (named.length > 0) {
@@ -50,7 +50,7 @@ export function otherVersionIn(refusal: string, own = LATEST_PROTOCOL_VERSION): 
 
 /** @returns the version, if it has sessions and is not the latest, which was offered first. */
 export function offerable(version: string): string | undefined {
-  return version !== LATEST_PROTOCOL_VERSION && PROTOCOL_VERSIONS.has(version) ? version : undefined;
+  return version !== LATEST_PROTOCOL_VERSION && BACKEND_VERSIONS.has(version) ? version : undefined;
 }
 
 /** Only servers of 2026-07-28 complain of something missing in the `_meta` of an `initialize` (M09). */

@@ -238,11 +238,18 @@ void t.test('backend: the kinds of messages', async (t) => {
   });
 });
 
+void t.test('backend: of result and error, one may be null', async (t) => {
+  const result = backend('{"jsonrpc":"2.0","id":1,"result":{"a":1},"error":null}');
+  t.match(result, { kind: 'response', isError: false, body: '{"a":1}' });
+  const error = backend('{"jsonrpc":"2.0","id":1,"result":null,"error":{"code":-1}}');
+  t.match(error, { kind: 'response', isError: true, body: '{"code":-1}' });
+});
+
 void t.test('backend: invalid messages are refused', async (t) => {
   const nonsense = [
     ...['', '{', '[]', 'null', '{}', '{"jsonrpc":"2.0"}', '{"jsonrpc":"2.0","id":1}', '{"id":1,"result":{}}'],
     '{"jsonrpc":"2.0","id":1,"result":{},"error":{}}',
-    '{"jsonrpc":"2.0","id":1,"result":{},"error":null}',
+    '{"jsonrpc":"2.0","id":1,"result":null,"error":null,"method":"m"}',
     '{"jsonrpc":"2.0","id":1,"error":null}',
     '{"jsonrpc":"2.0","id":1,"error":"x"}',
     '{"jsonrpc":"2.0","id":null,"result":{}}',

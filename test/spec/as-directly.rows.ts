@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
-import { ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
+import { InitializeRequestSchema, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { Client as ModernClient, StreamableHTTPClientTransport as ModernTransport } from '@modelcontextprotocol/client';
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import t, { type Test } from 'tap';
@@ -32,6 +32,10 @@ interface Oddity {
   readonly isJson?: boolean;
   /** Whether each answer to a POST names the session anew. */
   readonly renames?: boolean;
+  /** The version that the server answers with, whatever the client offers. */
+  readonly version?: string;
+  /** The server declares nothing but its tools, and asks whether its session is alive once somebody listens: told whether it is. */
+  readonly onPinged?: () => void;
   /** When the gateway has met the oddity. */
   readonly settled?: () => Promise<void>;
 }
@@ -58,6 +62,19 @@ function withStatus(status: number): (response: ServerResponse) => void {
   return (response) => {
     const writeHead = response.writeHead.bind(response) as (...words: unknown[]) => ServerResponse;
     response.writeHead = (given: number, ...words: unknown[]) => writeHead(given === 200 ? status : given, ...words);
+  };
+}
+
+/** Notifications are taken, but their answer never ends. */
+function endlessNotices(headers: Record<string, string>): (response: ServerResponse) => void {
+  return (response) => {
+    const writeHead = response.writeHead.bind(response) as (...words: unknown[]) => ServerResponse;
+    response.writeHead = (status: number, ...words: unknown[]) => {
+      if (status !== 202) return writeHead(status, ...words);
+      response.end = () => response;
+      writeHead(status, headers).flushHeaders();
+      return response;
+    };
   };
 }
 
@@ -102,6 +119,18 @@ const ODDITIES: Readonly<Record<string, () => Oddity>> = {
     answers: ({ method }, response) => method === 'GET' && refuse(response, 405, ''),
   }),
   'an empty cursor at the end': () => ({ nextCursor: '' }),
+  'notifications answered with a stream that stays open': () => ({
+    changes: endlessNotices({ 'content-type': 'text/event-stream' }),
+  }),
+  'notifications whose answer never ends': () => ({ changes: endlessNotices({}) }),
+  'a version that was a draft of the first': () => ({ version: '2024-10-07' }),
+  'a session that lives while pings are answered': () => {
+    let isAlive = false;
+    return {
+      onPinged: () => (isAlive = true),
+      settled: () => until(() => isAlive, 'the ping to be answered'),
+    };
+  },
 };
 
 interface OddServer {
@@ -111,8 +140,11 @@ interface OddServer {
 
 async function startOddServer(t: Pick<Test, 'teardown'>, oddity: Oddity): Promise<OddServer> {
   const transports = new Map<string, StreamableHTTPServerTransport>();
+  const servers: McpServer[] = [];
   const open = async (): Promise<StreamableHTTPServerTransport> => {
-    const server = new McpServer({ name: 'odd', version: '1' }, { capabilities: { tools: { listChanged: true } } });
+    const listChanged = oddity.onPinged === undefined;
+    const server = new McpServer({ name: 'odd', version: '1' }, { capabilities: { tools: { listChanged } } });
+    servers.push(server);
     let count = 0;
     server.registerTool('count', {}, () => ({ content: [{ type: 'text', text: String(++count) }] }));
     server.registerTool('report', {}, async ({ _meta: { progressToken = '' } = {} }) => {
@@ -126,6 +158,15 @@ async function startOddServer(t: Pick<Test, 'teardown'>, oddity: Oddity): Promis
     if (oddity.nextCursor !== undefined) {
       const tools = ['count', 'report'].map((name) => ({ name, inputSchema: { type: 'object' as const } }));
       server.server.setRequestHandler(ListToolsRequestSchema, () => ({ tools, nextCursor: oddity.nextCursor }));
+    }
+    const { version } = oddity;
+    if (version !== undefined) {
+      const answer = {
+        protocolVersion: version,
+        capabilities: { tools: {} },
+        serverInfo: { name: 'odd', version: '1' },
+      };
+      server.server.setRequestHandler(InitializeRequestSchema, () => answer);
     }
     const transport = new StreamableHTTPServerTransport({
       sessionIdGenerator: randomUUID,
@@ -154,12 +195,18 @@ async function startOddServer(t: Pick<Test, 'teardown'>, oddity: Oddity): Promis
       return writeHead(status, { ...given, 'mcp-session-id': name });
     }) as typeof response.writeHead;
   };
+  const pingOver = async (stream: ServerResponse): Promise<void> => {
+    await until(() => stream.headersSent, 'the stream to be open');
+    for (const { server } of servers)
+      if (oddity.onPinged !== undefined) void server.ping().then(oddity.onPinged, ignore);
+  };
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     if (oddity.answers?.(request, response) === true) return;
     if (request.method === 'POST') oddity.changes?.(response);
     const id = request.headers['mcp-session-id'];
     const transport = typeof id === 'string' ? transports.get(names.get(id) ?? id) : await open();
     if (oddity.renames === true && request.method === 'POST') rename(request, response);
+    if (request.method === 'GET') void pingOver(response);
     if (transport === undefined) refuse(response, 404, 'Session not found');
     else await transport.handleRequest(request, response);
   };
@@ -172,6 +219,8 @@ async function startOddServer(t: Pick<Test, 'teardown'>, oddity: Oddity): Promis
   const { port } = server.address() as AddressInfo;
   return { url: `http://127.0.0.1:${port}/mcp`, sessionCount: () => transports.size };
 }
+
+function ignore(): void {}
 
 interface Outcome {
   readonly tools: readonly string[];

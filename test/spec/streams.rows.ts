@@ -361,19 +361,22 @@ await forEachDeployment(t, { spread: 'all' }, async (t, deployment) => {
     newer.close();
   });
 
-  await t.test('backends with nothing to say are not asked for a stream; one that refuses is asked once', async (t) => {
-    const silent = await SpeakingBackend.start(t, { capabilities: { tools: {} } });
-    const refusing = await backendFor(t, { capabilities: CAPABILITIES });
-    const caller = await deployment.caller({ one: { url: silent.backend.url }, two: { url: refusing.url } });
-    const session = await caller.openSession();
-    const reader = await listen(session);
-    const gets = (): number => refusing.raw.requests.filter(({ method }) => method === 'GET').length;
-    await until(() => gets() === 1, 'the GET');
-    t.match(rpc(await session.call('two-echo')), { result: {} }, 'a 405 is no fault');
-    t.equal(gets(), 1);
-    t.equal(silent.gets.length, 0);
-    reader.close();
-  });
+  await t.test(
+    'backends with nothing to say and no session are not asked for a stream; one that refuses is asked once',
+    async (t) => {
+      const silent = await SpeakingBackend.start(t, { capabilities: { tools: {} }, withSessions: false });
+      const refusing = await backendFor(t, { capabilities: CAPABILITIES });
+      const caller = await deployment.caller({ one: { url: silent.backend.url }, two: { url: refusing.url } });
+      const session = await caller.openSession();
+      const reader = await listen(session);
+      const gets = (): number => refusing.raw.requests.filter(({ method }) => method === 'GET').length;
+      await until(() => gets() === 1, 'the GET');
+      t.match(rpc(await session.call('two-echo')), { result: {} }, 'a 405 is no fault');
+      t.equal(gets(), 1);
+      t.equal(silent.gets.length, 0);
+      reader.close();
+    },
+  );
 
   await t.test("a backend's stream that ends is opened again where it left off, after its retry", async (t) => {
     const one = await SpeakingBackend.start(t);

@@ -218,9 +218,11 @@ export class UnsolicitedMessages implements Listener {
       before.metadata = metadata;
       return;
     }
-    if (!this.#maySpeak(upstream)) return;
+    const maySpeak = this.#maySpeak(upstream);
+    // A backend that declares nothing may still ask whether its session is alive, and end it if nobody answers.
+    if (!maySpeak && (upstream.isModern || upstream.record?.sessionId === '')) return;
     // Calls wait as if the upstream session were still being opened; the stream opened below ends the hold.
-    upstream.hold();
+    if (maySpeak) upstream.hold();
     const Kind = upstream.isModern ? HeardModern : HeardSession;
     const heard = new Kind(this, upstream, metadata);
     this.#heard ??= new Map();
@@ -257,7 +259,7 @@ export class UnsolicitedMessages implements Listener {
     if (upstream.state === 'open' && this.#heard?.has(upstream) !== true) this.onOpened(upstream, metadata);
   }
 
-  /** Whether the backend may send anything unasked. */
+  /** Whether the backend may send anything unasked that the client would hear of. */
   #maySpeak(upstream: UpstreamSession): boolean {
     const isSubscribed = this.#session.madeSubscriptions?.isAnyOf(upstream.backend.name) === true;
     return upstream.declares(SPEAKING) || this.#session.offersAnything || isSubscribed;

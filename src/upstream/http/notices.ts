@@ -34,9 +34,10 @@ export class Notices {
     onSessionId?: (sessionId: string) => void,
   ): void {
     this.#underWayCount += 1;
+    let isAccepted = false;
     const deadline = this.#deadlines.after(limits.noticeMsMax, () => {
       call.abort();
-      finish(false);
+      finish(isAccepted);
     });
     const finish = (isTaken: boolean): void => {
       deadline.cancel();
@@ -60,10 +61,11 @@ export class Notices {
       head: none,
     };
     const onEnd = (): void => finish(true);
-    // A stream may stay open for ever: the message was taken, and nothing on its stream is wanted.
+    // The message was taken, and nothing behind the head is wanted. Some servers never end it, and a stream may stay open for ever.
     const onHead = (status: number, contentType: string, sessionId: string): void => {
       if (sessionId !== '') onSessionId?.(sessionId);
-      if (status >= 300 || contentType !== 'text/event-stream') return;
+      isAccepted = status < 300;
+      if (!isAccepted || contentType !== 'text/event-stream') return;
       call.abort();
       onEnd();
     };

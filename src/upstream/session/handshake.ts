@@ -8,9 +8,9 @@ import { limits } from '../../shared/limits.js';
 import { rpcCodes } from '../../shared/refusals.js';
 import type { UpstreamTarget } from '../../user-config/upstream-target.js';
 import {
+  BACKEND_VERSIONS,
   LATEST_PROTOCOL_VERSION,
   MODERN_PROTOCOL_VERSION,
-  PROTOCOL_VERSIONS,
 } from '../../protocol/protocol-versions.js';
 import { offerable, otherVersionIn } from '../../protocol/version-refusal.js';
 import type { ClientIntroduction } from './client-introduction.js';
@@ -186,9 +186,10 @@ class Opening implements Handshake, RequestHandler {
   #confirm(result: HandshakeResult): void {
     const remainingMs = this.#plan.dueMs - this.#context.nowMs();
     let isVersionRefused = false;
+    let isSettled = false;
     const settle = (fault: UpstreamFault | undefined): void => {
-      this.#noticeDeadline?.cancel();
-      this.#notice = undefined;
+      if (isSettled) return;
+      isSettled = true;
       if (fault === undefined) {
         this.#handler.onOpen(this.#result ?? result);
       } else {
@@ -197,14 +198,19 @@ class Opening implements Handshake, RequestHandler {
       }
     };
     this.#noticeDeadline = this.#context.deadlines.after(remainingMs, () => {
-      this.#notice?.abort();
+      end();
       settle(upstreamFault('answer-timeout'));
     });
+    const end = (): void => {
+      this.#noticeDeadline?.cancel();
+      this.#notice?.abort();
+      this.#notice = undefined;
+    };
     let refusal: UpstreamFault | undefined;
     const { subject, endpoint } = this.#plan;
     const target = endpoint.moved ?? this.#plan.target;
     const handler: UpstreamHandler = {
-      onHead: (status, _contentType, sessionId, _bodyBytes, location) => {
+      onHead: (status, contentType, sessionId, _bodyBytes, location) => {
         const { record } = result;
         if (sessionId !== '' && record.sessionId !== '')
           this.#result = {
@@ -216,10 +222,21 @@ class Opening implements Handshake, RequestHandler {
         isVersionRefused = status === 400;
         if (status >= 400) refusal = httpStatusFault(status);
         else if (status >= 300) refusal = redirectFault(status, location, target);
+        else {
+          // The message was taken. Nothing behind the head is wanted, and some servers never end it.
+          if (contentType === 'text/event-stream') end();
+          settle(undefined);
+        }
       },
       onData: () => {},
-      onEnd: () => settle(refusal),
-      onFault: settle,
+      onEnd: () => {
+        end();
+        settle(refusal);
+      },
+      onFault: (fault) => {
+        end();
+        settle(fault);
+      },
     };
     const headers = withHeaders(result.headers, this.#plan.headers);
     this.#notice = this.#context.http.dispatch(plainRequest(subject, target, 'POST', headers, INITIALIZED), handler);
@@ -281,6 +298,6 @@ function readRecord(bytes: Buffer, message: BackendMessage, sessionId: string): 
   if (result === undefined) return upstreamFault('answer-invalid');
   // Some servers accept `initialize` only to answer that they have no sessions.
   if (result.protocolVersion === MODERN_PROTOCOL_VERSION) return upstreamFault('version-later');
-  if (!PROTOCOL_VERSIONS.has(result.protocolVersion)) return upstreamFault('version-unsupported');
+  if (!BACKEND_VERSIONS.has(result.protocolVersion)) return upstreamFault('version-unsupported');
   return { era: 'legacy', sessionId, ...result };
 }

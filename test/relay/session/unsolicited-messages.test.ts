@@ -10,7 +10,11 @@ const SPEAKING = { logging: {} };
 
 /** A session with two backends, which can send notifications unless the test declares otherwise. */
 class Scene extends RelayScene {
-  constructor(t: Test, capabilities: Readonly<Record<'a' | 'b', object>> = { a: SPEAKING, b: SPEAKING }) {
+  constructor(
+    t: Test,
+    capabilities: Readonly<Record<'a' | 'b', object>> = { a: SPEAKING, b: SPEAKING },
+    sessionId = 'upstream-session',
+  ) {
     super(t, virtualHostOf({ a: {}, b: {} }));
     const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } };
     this.request({
@@ -19,7 +23,7 @@ class Scene extends RelayScene {
     });
     for (const call of [...this.http.calls]) {
       const result = { protocolVersion: '2025-11-25', capabilities: capabilities[this.#nameOf(call)] };
-      call.json(JSON.stringify({ jsonrpc: '2.0', id: REQUEST_ID, result }), 'upstream-session');
+      call.json(JSON.stringify({ jsonrpc: '2.0', id: REQUEST_ID, result }), sessionId);
       this.http.last.empty();
     }
   }
@@ -45,9 +49,15 @@ class Scene extends RelayScene {
   }
 }
 
-t.test('a backend that can have nothing to say is not listened to', async (t) => {
+t.test('a backend that declares nothing is listened to if it has a session, whose life it may ask for', async (t) => {
   const scene = new Scene(t, { a: SPEAKING, b: { tools: {} } });
   t.same(scene.heard, [], 'nobody listens yet');
+  scene.listen();
+  t.same(scene.heard, ['a', 'b']);
+});
+
+t.test('a backend without a session that can have nothing to say is not listened to', async (t) => {
+  const scene = new Scene(t, { a: SPEAKING, b: { tools: {} } }, '');
   scene.listen();
   t.same(scene.heard, ['a']);
 });

@@ -56,6 +56,13 @@ t.test('a message answered with a stream was taken, however long the stream stay
   t.same(scene.outcomes, [true], 'it is told once');
 });
 
+t.test('a message whose answer never ends was taken if its head says so', async (t) => {
+  const scene = new Scene(t).send('POST');
+  scene.context.http.last.head(202, '');
+  scene.context.advance(2 * limits.noticeMsMax);
+  t.same(scene.outcomes, [true]);
+});
+
 t.test('the second try ends when the time for both is over', async (t) => {
   const scene = new Scene(t).send('DELETE');
   scene.context.http.last.fault('connection-lost');

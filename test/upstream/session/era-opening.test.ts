@@ -380,7 +380,7 @@ t.test('a refused latest version is followed by the newest that the backend name
 t.test('a refusal of the latest version that names no other is followed by the client’s own, once (C05)', async (t) => {
   const offered = ({ context }: Scene): unknown => (JSON.parse(context.http.last.text) as { params: unknown }).params;
   const unnamed = { code: -32_602, message: 'Unsupported protocol version', data: { requested: '2025-11-25' } };
-  const foreign = { ...unnamed, data: { supported: ['1.0', '2024-10-07'] } };
+  const foreign = { ...unnamed, data: { supported: ['1.0', '2024-10-08'] } };
   const refusals: Readonly<Record<string, (scene: Scene) => unknown>> = {
     'in an answer': (scene) => scene.error(unnamed, 200),
     'with versions that nobody here speaks': (scene) => scene.error(foreign, 200),
