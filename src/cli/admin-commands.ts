@@ -191,7 +191,14 @@ function explanation(answer: unknown, columns: number | undefined): string {
   );
   const head = ['BACKEND', 'ORIGIN', 'SLOT', 'CIRCUIT', 'LAST ERROR', 'TOOLS', 'SESSIONS'];
   const table = rows.length === 0 ? '' : `\n${textTable(head, rows, columns)}`;
-  return lines + table + silence(silent);
+  const overlooked = workers.flatMap(({ slot, backends }) =>
+    backends.flatMap(({ name, forgiven = {} }) =>
+      Object.entries(forgiven).map(([kind, count]) => [name, String(slot), kind.replaceAll('-', ' '), String(count)]),
+    ),
+  );
+  const odd =
+    overlooked.length === 0 ? '' : `\n${textTable(['BACKEND', 'SLOT', 'FORGIVEN', 'TIMES'], overlooked, columns)}`;
+  return lines + table + odd + silence(silent);
 }
 
 function silence(slots: readonly number[]): string {

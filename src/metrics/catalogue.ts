@@ -50,6 +50,11 @@ export const metricFamilies = {
     help: 'Failures of backends, by kind: of requests, and of opening a session.',
     labels: ['backend', 'kind', 'during'],
   },
+  switchyard_backend_forgiven_total: {
+    type: 'counter',
+    help: 'Oddities of answers that were overlooked, by the origin of the backend and the kind of docs/mcp.md.',
+    labels: ['origin', 'kind'],
+  },
   switchyard_upstream_connections: {
     type: 'gauge',
     help: 'Connections to backends, by what they are for.',

@@ -14,7 +14,7 @@ interface Sample {
 }
 
 export class MetricsPage {
-  /** The backends shown by name, in order of arrival: each worker bounds its own, but together they could have more. */
+  /** The backends and origins shown by name, in order of arrival: each worker bounds its own, but together they could have more. */
   readonly #backends = new Set<string>();
 
   /** @param accept the `accept` header of the request. */
@@ -43,7 +43,7 @@ export class MetricsPage {
   }
 
   #bound(series: Series): Series {
-    const place = (metricFamilies[series.name].labels as readonly string[]).indexOf('backend');
+    const place = metricFamilies[series.name].labels.findIndex((label) => label === 'backend' || label === 'origin');
     const backend = series.labels[place];
     if (backend === undefined || backend === '' || backend === OTHER || this.#isTold(backend)) return series;
     return { ...series, labels: series.labels.map((label, at) => (at === place ? OTHER : label)) };

@@ -68,6 +68,7 @@ export const explanationShape = z.object({
             allowedTools: names,
             circuit: z.string(),
             reason: z.string().optional(),
+            forgiven: z.record(z.string(), z.number()).optional(),
             lastFault: z.object({ reason: z.string(), at: z.string() }).nullable(),
             sessions: z.array(z.object({ session: z.string(), state: z.string(), era, reason: z.string().optional() })),
           }),

@@ -1,16 +1,20 @@
 // All figures of one worker, and how they are reported. The hot ones are plain additions; the rest
 // is looked up when the primary asks for a report.
+import { OTHER } from '../metrics/catalogue.js';
 import type { Histogram } from '../metrics/histogram.js';
 import { LabelCounter } from '../metrics/label-counter.js';
 import type { SpanCounts } from '../observation/span-exporter.js';
 import { histogramSeries, RequestFigures } from '../metrics/request-figures.js';
 import type { Series } from '../metrics/series.js';
+import { limits } from '../shared/limits.js';
+import type { OriginView } from '../upstream/reach/backend-endpoints.js';
 
 /** Figures that other parts of the worker count themselves, read when a report is made. */
 export interface FigureSources {
   readonly slot: number;
   readonly loopDelay: Histogram;
   sessionCount(): number;
+  origins(): readonly Pick<OriginView, 'origin' | 'forgiven'>[];
   /** Connections to backends by purpose. */
   connections(): Readonly<Record<string, number>>;
   /** By source of the answer. */
@@ -43,6 +47,7 @@ export class WorkerFigures {
       { name: 'switchyard_hops_total', labels: ['passed'], value: this.passedHops },
       ...this.failedHops.series(),
       ...this.#faults.series(),
+      ...forgivenSeries(sources.origins()),
       { name: 'switchyard_requests_in_flight', labels: [], value: this.requestsInFlight },
       { name: 'switchyard_streams', labels: [], value: this.streams },
       { name: 'switchyard_sessions', labels: [], value: sources.sessionCount() },
@@ -55,6 +60,16 @@ export class WorkerFigures {
       ...processSeries(worker),
     ];
   }
+}
+
+function forgivenSeries(origins: readonly Pick<OriginView, 'origin' | 'forgiven'>[]): Series[] {
+  const odd = origins.filter(({ forgiven }) => forgiven !== undefined);
+  return odd.flatMap(({ origin, forgiven = {} }, place) =>
+    Object.entries(forgiven).map(([kind, value]) => {
+      const labels = [place < limits.metricBackendsMax ? origin : OTHER, kind];
+      return { name: 'switchyard_backend_forgiven_total', labels, value } as const;
+    }),
+  );
 }
 
 function byLabel(name: Series['name'], values: Readonly<Record<string, number>>): Series[] {

@@ -189,6 +189,7 @@ export class Worker {
       slot,
       loopDelay,
       sessionCount: () => relay.sessionCount,
+      origins: () => relay.origins,
       connections: () => backends.counts,
       storeReads: () => storeCounts.reads,
       storeInvalidations: () => storeCounts.invalidations,

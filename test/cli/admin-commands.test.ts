@@ -103,6 +103,12 @@ t.test('why somebody has a tool or not', async (t) => {
     String(text),
     /^config +read\nverdict +not allowed: …\n\nBACKEND .*\nb +http:\/\/b +0 +open +connection refused +add +open\n$/,
   );
+  const odd = { ...backend, forgiven: { 'id-as-text': 12 } };
+  const oddly = adminWith({
+    '/explain?subject=s&virtual_host=v&tool=b-x': { workers: [{ ...worker, backends: [odd] }], silent: [] },
+  });
+  const told = await performAdmin(action, oddly, undefined);
+  t.match(String(told.text), /\n\nBACKEND +SLOT +FORGIVEN +TIMES\nb +0 +id as text +12\n$/, 'what was overlooked');
   await t.rejects(performAdmin(action, adminWith({}), undefined), { name: 'CliFault', exitStatus: 69 });
 });
 

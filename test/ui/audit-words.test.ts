@@ -68,6 +68,15 @@ t.test('workers that report the same appear once', async (t) => {
       [1, 'timed out'],
     ],
   );
+  const odd = explanation.workers.map((worker) => ({
+    ...worker,
+    backends: worker.backends.map((backend) => ({ ...backend, forgiven: { 'id-as-text': 12 } })),
+  }));
+  t.equal(
+    backendRowsOf({ ...explanation, workers: odd })[0]?.why,
+    'refused (then); forgiven: id as text (12 times)',
+    'what was overlooked',
+  );
   t.match(silenceWords([3]), /slot 3 did not respond/);
   t.equal(silenceWords([]), '');
 });

@@ -49,6 +49,7 @@ export interface ExplainedBackend {
   readonly allowedTools: 'all' | readonly string[];
   readonly circuit: string;
   readonly reason?: string;
+  readonly forgiven?: Readonly<Record<string, number>>;
   readonly lastFault: { readonly reason: string; readonly at: string } | null;
   readonly sessions: readonly { readonly session: string; readonly state: string; readonly reason?: string }[];
 }

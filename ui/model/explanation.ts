@@ -40,9 +40,13 @@ export function keptOf({ workers }: Explanation): readonly Statement[] {
 export function backendRowsOf({ workers }: Explanation): readonly BackendRow[] {
   return workers.flatMap(({ slot, backends }) =>
     backends.map((backend) => {
-      const { obstacle, reason, lastFault } = backend;
+      const { obstacle, reason, lastFault, forgiven = {} } = backend;
       const last = lastFault === null ? '' : `${lastFault.reason} (${lastFault.at})`;
-      return { ...backend, slot, why: obstacle ?? reason ?? last };
+      const overlooked = Object.entries(forgiven).map(
+        ([kind, count]) => `${kind.replaceAll('-', ' ')} (${count} times)`,
+      );
+      const odd = overlooked.length === 0 ? '' : `forgiven: ${overlooked.join(', ')}`;
+      return { ...backend, slot, why: [obstacle ?? reason ?? last, odd].filter((words) => words !== '').join('; ') };
     }),
   );
 }

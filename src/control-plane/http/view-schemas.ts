@@ -21,13 +21,18 @@ const explainedBackend = exactly(
     },
     circuit: { ...text, description: 'Whether this worker can connect to it.' },
     reason: text,
+    forgiven: {
+      type: 'object',
+      additionalProperties: count,
+      description: 'How often each oddity of its answers was overlooked.',
+    },
     lastFault: { type: ['object', 'null'], properties: { reason: text, at: time }, required: ['reason', 'at'] },
     sessions: {
       type: 'array',
       items: exactly({ session: hash, state, era, reason: text }, ['era', 'reason']),
     },
   },
-  ['obstacle', 'reason'],
+  ['obstacle', 'reason', 'forgiven'],
 );
 
 const explainedByWorker = exactly(

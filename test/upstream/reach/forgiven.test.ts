@@ -1,4 +1,5 @@
 // What is forgiven of a backend's answers, each entry of the table: the request gets its answer, and the operator a count.
+import { readFileSync } from 'node:fs';
 import t, { type Test } from 'tap';
 import { FORGIVEN, type Forgiven } from '../../../src/upstream/reach/forgiven.js';
 import { RpcRequest } from '../../../src/upstream/rpc/rpc-request.js';
@@ -48,6 +49,13 @@ t.test('each thing that is forgiven leads to the answer, and is counted at its o
   for (const [what, answer] of Object.entries(answers)) {
     t.same(outcomeOf(t, answer), { ended: 'answer', forgiven: { [what]: 1 } }, what);
   }
+});
+
+t.test('exactly these are documented, each with the reason', async (t) => {
+  const page = readFileSync(new URL('../../../../docs/mcp.md', import.meta.url), 'utf8');
+  const section = page.split(/^## /m).find((text) => text.startsWith('What is forgiven\n')) ?? '';
+  const rows = [...section.matchAll(/^\| `([\w-]+)` *\| (.*?) *\| (.*?) *\|$/gm)];
+  t.same(Object.fromEntries(rows.map(([, kind, what, why]) => [kind, `${what}: ${why}`])), FORGIVEN);
 });
 
 t.test('a normal answer counts nothing, and what is refused is not forgiven', async (t) => {

@@ -1,0 +1,32 @@
+// A worker's report of what was overlooked in backends' answers: by origin and kind, and never more origins than other labels have values.
+import t from 'tap';
+import { OWN_BOUNDS_S } from '../../src/metrics/catalogue.js';
+import { Histogram } from '../../src/metrics/histogram.js';
+import { limits } from '../../src/shared/limits.js';
+import { WorkerFigures } from '../../src/worker/worker-figures.js';
+
+t.test('what was overlooked is counted by origin and kind, of many origins together', async (t) => {
+  const origins = Array.from({ length: limits.metricBackendsMax + 2 }, (_, place) => ({
+    origin: `https://b${place}.example`,
+    forgiven: { status: place + 1 },
+  }));
+  const series = new WorkerFigures().report({
+    slot: 0,
+    loopDelay: new Histogram(OWN_BOUNDS_S),
+    sessionCount: () => 0,
+    origins: () => [{ origin: 'https://sound.example', forgiven: undefined }, ...origins],
+    connections: () => ({}),
+    storeReads: () => ({}),
+    storeInvalidations: () => 0,
+    tokenVerifications: () => ({}),
+    spans: () => ({ exported: 0, dropped: 0, failed: 0 }),
+  });
+  const told = series.filter(({ name }) => name === 'switchyard_backend_forgiven_total');
+  t.strictSame(told[0], {
+    name: 'switchyard_backend_forgiven_total',
+    labels: ['https://b0.example', 'status'],
+    value: 1,
+  });
+  t.equal(told.filter(({ labels }) => labels[0] === 'other').length, 2);
+  t.notOk(told.some(({ labels }) => labels[0] === 'https://sound.example'));
+});
