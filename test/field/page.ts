@@ -21,14 +21,7 @@ progress, answers a question, gets a prompt, reads resources. The two are compar
 `;
 
 /** Why a difference of this kind is there. */
-const REASONS: readonly (readonly [RegExp, string])[] = [
-  [
-    /counter|thoughtHistoryLength/,
-    'A client that speaks 2026-07-28 has no session with the gateway. Its requests reach several workers, and each worker has a session of its own with the server; directly the client takes the older revision, and one session.',
-  ],
-  [/^progress/, 'The server reports on a stream of its own, and its last report comes together with the answer.'],
-  [/'one-/, 'The gateway lists no tool.'],
-];
+const REASONS: readonly (readonly [RegExp, string])[] = [[/'one-/, 'The gateway lists no tool.']];
 
 export function pageOf(cells: readonly Cell[], versions: string): string {
   return `${HEAD}\n${versions}\n\n${tableOf(cells)}\n`;
