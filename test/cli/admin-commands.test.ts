@@ -1,5 +1,8 @@
 // What the commands that query a dataplane print of its answers, whatever clients and backends have put into these.
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import t from 'tap';
+import { AdminConnection } from '../../src/cli/admin-connection.js';
 import { performAdmin } from '../../src/cli/admin-commands.js';
 import { sessionHash } from '../../src/shared/logger.js';
 import { mintSessionId } from '../../src/worker/session-id.js';
@@ -115,4 +118,138 @@ t.test('why somebody has a tool or not', async (t) => {
 t.test('the log level', async (t) => {
   const { answer } = await performAdmin({ command: 'log-level', level: 'debug' }, adminWith({}), undefined);
   t.strictSame(answer, { path: '/log-level', value: { level: 'debug' } });
+});
+
+t.test('no sessions, no workers: what there is not is said', async (t) => {
+  const none = adminWith({ '/sessions?cursor=0.0': { sessions: [], total: 0, silent: [] } });
+  t.same(await performAdmin({ command: 'sessions', subject: undefined }, none, undefined), {
+    answer: { sessions: [], silent: [] },
+    text: 'No sessions.\n',
+  });
+  const action = { command: 'explain', subject: 's', virtualHost: 'v', tool: undefined } as const;
+  const path = '/explain?subject=s&virtual_host=v&tool=';
+  const nobody = adminWith({ [path]: { workers: [], silent: [] } });
+  t.equal((await performAdmin(action, nobody, undefined)).text, 'No worker answers.\n');
+  const silent = adminWith({ [path]: { workers: [], silent: [1, 2] } });
+  t.equal((await performAdmin(action, silent, undefined)).text, '\nNo answer from the workers of slots 1, 2.\n');
+});
+
+t.test('how long ago is told in seconds, then in minutes, then in hours', async (t) => {
+  for (const [ageS, text] of [
+    [0, '0s'],
+    [119, '119s'],
+    [120, '2m'],
+    [7_199, '119m'],
+    [7_200, '2h'],
+    [100_000, '27h'],
+  ] as const) {
+    const admin = adminWith({
+      '/sessions?cursor=0.0': { sessions: [{ ...session, client: 'c', ageS, backends: [] }], total: 1, silent: [] },
+    });
+    const told = await performAdmin({ command: 'sessions', subject: undefined }, admin, undefined);
+    t.equal(String(told.text).split(/\s+/)[13], text);
+  }
+});
+
+t.test('what each worker knows of each backend is a line of its own', async (t) => {
+  const backend = { name: 'b', origin: 'http://b', prefix: 'b-', circuit: 'closed', allowedTools: 'all' };
+  const workers = [
+    {
+      ...{ slot: 0, config: 'read', oddities: 'an odd thing', virtualHosts: ['v', 'w'], verdict: 'allowed' },
+      backends: [
+        {
+          ...backend,
+          lastFault: { reason: 'timeout', at: 'then' },
+          sessions: [{ session: '0123456789ab', state: 'open' }],
+        },
+      ],
+    },
+    {
+      ...{ slot: 1, config: 'read' },
+      backends: [{ ...backend, lastFault: null, obstacle: 'no secret', allowedTools: ['a', 'b'], sessions: [] }],
+    },
+  ];
+  const admin = adminWith({ '/explain?subject=s&virtual_host=v&tool=': { workers, silent: [2] } });
+  const action = { command: 'explain', subject: 's', virtualHost: 'v', tool: undefined } as const;
+  t.equal(
+    (await performAdmin(action, admin, undefined)).text,
+    [
+      'config         read',
+      'oddities       an odd thing',
+      'virtual hosts  v, w',
+      'verdict        allowed',
+      '',
+      'BACKEND  ORIGIN    SLOT  CIRCUIT    LAST ERROR      TOOLS  SESSIONS',
+      'b        http://b  0     closed     timeout (then)  all    open',
+      'b        http://b  1     no secret                  a,b',
+      '',
+      'No answer from the workers of slots 2.',
+      '',
+    ].join('\n'),
+  );
+});
+
+t.test('a request that ended without a status, and was asked of no backend, is told as that', async (t) => {
+  const request = {
+    ...{ slot: 3, requestId: 'r', subject: 's', virtualHost: 'vh', method: 'ping', backend: '', tool: '' },
+    ...{ outcome: 'gone', status: 0, durationMs: 12, endedAt: 'then' },
+  };
+  const admin = adminWith({ '/requests/r%2F1': { requests: [request, request], silent: [] } });
+  const { text, answer } = await performAdmin({ command: 'explain id', id: 'r/1' }, admin, undefined);
+  const one = [
+    ...[
+      'request       r',
+      'ended         then',
+      'subject       s',
+      'virtual host  vh',
+      'method        ping',
+      'backend',
+    ],
+    ...['tool', 'outcome       gone', 'status        none', 'took          12 ms', 'slot          3', ''],
+  ].join('\n');
+  t.equal(text, `${one}\n${one}`);
+  t.match(answer, { requests: [{ requestId: 'r' }, { requestId: 'r' }] });
+});
+
+t.test('the listener of a dataplane is asked as it must be, and its refusals are told', async (t) => {
+  const asked: string[] = [];
+  let answer: readonly [status: number, text: string] = [200, '{"a":1}'];
+  const server = createServer((request, response) => {
+    asked.push(`${request.method} ${request.url} ${request.headers.accept}`);
+    request.resume().on('end', () => void response.writeHead(answer[0], { location: '/x' }).end(answer[1]));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  const admin = new AdminConnection({ host: '127.0.0.1', port });
+  t.same(await admin.get('/sessions'), { a: 1 });
+  t.same(await admin.put('/log-level', { level: 'debug' }), { a: 1 });
+  t.same(asked, ['GET /sessions application/json', 'PUT /log-level application/json']);
+  for (const [status, exitStatus] of [
+    [400, 65],
+    [403, 77],
+    [404, 66],
+    [500, 69],
+    [503, 75],
+  ] as const) {
+    answer = [status, '{"detail":"the reason"}'];
+    await t.rejects(admin.get('/'), { name: 'CliFault', exitStatus, message: 'the reason' }, String(status));
+    answer = [status, '[]'];
+    await t.rejects(admin.get('/'), { exitStatus, message: `it answered with status ${status}` });
+  }
+  answer = [404, '{}'];
+  t.equal(await admin.find('/requests/x'), undefined);
+  answer = [503, '{}'];
+  await t.rejects(admin.find('/requests/x'), { name: 'CliFault', exitStatus: 75 });
+  for (const strange of [
+    [200, 'no json'],
+    [302, '{}'],
+  ] as const) {
+    answer = strange;
+    await t.rejects(admin.get('/'), {
+      exitStatus: 69,
+      message: `no admin listener answers at http://127.0.0.1:${port}; start a dataplane, or give its --admin-address`,
+    });
+  }
+  await t.rejects(new AdminConnection({ host: '::1', port: 1 }).get('/'), { message: /at http:\/\/\[::1\]:1;/ });
 });

@@ -96,6 +96,39 @@ for (const [kind, start] of Object.entries(stores)) {
   });
 }
 
+t.test('a check tells everything that is wrong, with its place, and stores nothing', async (t) => {
+  const path = join(createScratchDirectory(t), 'config.json');
+  const check = async (text: string) => {
+    writeFileSync(path, text);
+    return perform({ command: 'config check', file: path });
+  };
+  const valid = await perform({ command: 'config check', file: writeFile(t, {}) });
+  t.match(valid, { answer: { errors: [], warnings: [] }, exitStatus: 0, text: /config\.json: valid user config\n$/ });
+  t.notOk('untoldCount' in Object(valid.answer));
+  const broken = await check('{"virtual_hosts":\n{,}}');
+  t.match(broken, { exitStatus: 65, answer: { errors: [{ path: [], message: /^not JSON: .*line 2/ }] } });
+  t.match(broken.text, /^.*config\.json: error: .*not JSON: [^\n]*\n$/);
+  const bad = Buffer.from([0x7b, 0xff, 0x7d]).toString('latin1');
+  writeFileSync(path, Buffer.from(bad, 'latin1'));
+  t.equal((await perform({ command: 'config check', file: path })).exitStatus, 65);
+  const unknown = await check(
+    JSON.stringify({ virtual_hosts: { v: { backends: { b: { url, nmae: 1, prefx: 2 } } } } }),
+  );
+  t.match(unknown.text, /error: .*nmae.*\n.*error: .*prefx/);
+  const hosts = Object.fromEntries(
+    Array.from({ length: 300 }, (_, at) => [`v${at}`, { backends: { b: { url, prefx: 1 } } }]),
+  );
+  const many = await check(JSON.stringify({ virtual_hosts: hosts }));
+  const { untoldCount, errors } = many.answer as { untoldCount: number; errors: unknown[] };
+  t.equal(untoldCount + errors.length, 300);
+  t.match(many.text, new RegExp(`and ${untoldCount} more\n$`));
+  t.notMatch(JSON.stringify([broken, unknown, many]), /hunter2/, 'a value is never repeated');
+  const { answer, text } = await perform({ command: 'config schema' });
+  t.match(answer, { $schema: /json-schema/ });
+  t.equal(text, '');
+  await t.rejects(perform({ command: 'config check', file: join(path, 'none') }), { name: 'CliFault' });
+});
+
 t.test('where there is no embedded store, none is created to look into', async (t) => {
   const store: StoreOptions = { kind: 'embedded', path: join(createScratchDirectory(t), 'store') };
   await t.rejects(perform({ command: 'config list', store }), {

@@ -65,7 +65,7 @@ export async function edgeScene(t: Test, listener: Listener, changes: object = {
       onPreflight: (exchange) => pass('preflight', exchange),
       onMetadata: (exchange, isPreflight) => pass(isPreflight ? 'metadata preflight' : 'metadata', exchange),
       onRefused: (exchange, refusal) => {
-        told.push(`refused ${refusal.code}`);
+        told.push(`refused ${refusal.code} ${exchange.request.method}`);
         exchange.respond(refusal.status, refusal.contentType, refusal.body);
       },
       onEndpoint: (endpoint, exchange, parameter) => pass(`${endpoint.path} ${parameter}`, exchange),

@@ -26,14 +26,15 @@ for (const listener of ['uws', 'node'] as const satisfies readonly Listener[]) {
       ['GET', '/extra/get/one', '/extra/get one GET one'],
       ['HEAD', '/extra/get/one', '/extra/get one GET one'],
       ['POST', '/extra/post/one', '/extra/post one POST one'],
-      ['POST', '/servers/v/mcp/x', 'refused path-unknown'],
-      ['GET', '/.well-known/oauth-protected-resource', 'refused path-unknown'],
-      ['PUT', '/', 'refused path-unknown'],
-      ['HEAD', '/x', 'refused path-unknown'],
+      ['POST', '/servers/v/mcp/x', 'refused path-unknown POST'],
+      ['GET', '/.well-known/oauth-protected-resource', 'refused path-unknown GET'],
+      ['PUT', '/', 'refused path-unknown other'],
+      ['DELETE', '/', 'refused path-unknown DELETE'],
+      ['HEAD', '/x', 'refused path-unknown GET'],
     ] as const) {
       const answer = await ask(method, path);
       t.equal(told.at(-1), line, `${method} ${path}`);
-      t.equal(answer.status, line === 'refused path-unknown' ? 404 : 200, `${method} ${path}`);
+      t.equal(answer.status, line.startsWith('refused') ? 404 : 200, `${method} ${path}`);
       t.equal(answer.body.length === 0, method === 'HEAD', `${method} ${path}: a body where there is to be one`);
       if (method === 'HEAD') t.ok(Number(answer.header('content-length')) > 0);
     }
@@ -44,7 +45,7 @@ for (const listener of ['uws', 'node'] as const satisfies readonly Listener[]) {
     await ask('POST', `/gw${MCP}`);
     await ask('POST', MCP);
     await ask('GET', '/gw/extra/get/one');
-    t.same(told, ['request POST v', 'refused path-unknown', '/extra/get one GET one']);
+    t.same(told, ['request POST v', 'refused path-unknown POST', '/extra/get one GET one']);
     for (const path of ['/health', '/gw/health']) t.equal((await ask('GET', path)).text, '{"status":"healthy"}');
   });
 
@@ -279,7 +280,7 @@ for (const listener of ['uws', 'node'] as const satisfies readonly Listener[]) {
       t.pass('although the connection is open');
       idle.write(requestOf('POST', MCP));
       await idle.readAnswer();
-      t.equal(hasty.told.at(-1), `refused ${refusals.draining.code}`, 'the process may end at any time');
+      t.equal(hasty.told.at(-1), `refused ${refusals.draining.code} POST`, 'the process may end at any time');
     }
   });
 
@@ -307,6 +308,8 @@ t.test('node: what uWebSockets.js refuses by itself is refused with the same sta
     const answer = await connection.readAnswer();
     t.equal(answer.status, status, request.slice(0, 40));
     t.equal(answer.header('connection'), 'close');
+    if (status === 405) t.match(answer, { text: refusals.methodNotAllowed.body, contentType: 'application/json' });
+    if (status === 405) t.ok(answer.header('allow'));
     await connection.waitForEnd();
   }
   t.same(told, []);
