@@ -1,18 +1,21 @@
-// Builds the console: ui/ becomes one script and one style sheet with hashed names and the document that loads them, each with a
-// compressed copy beside it. `node scripts/build-ui.mjs [directory]`, dist/ui unless given.
+// Builds the console: ui/ becomes one script, one style sheet and one icon with hashed names, and the document that loads them, each with
+// a compressed copy beside it. `node scripts/build-ui.mjs [directory]`, dist/ui unless given.
 import { buildSync } from 'esbuild';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { basename, join, resolve } from 'node:path';
+import { basename, extname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
+const PLACES = { '.css': '{style}', '.js': '{script}', '.svg': '{icon}' };
+
 export function buildUi(directory) {
   rmSync(directory, { recursive: true, force: true });
   const { outputFiles } = buildSync({
     absWorkingDir: root,
-    entryPoints: ['ui/main.tsx'],
+    entryPoints: ['ui/main.tsx', 'ui/style/icon.svg'],
+    loader: { '.svg': 'copy' },
     entryNames: '[name]-[hash]',
     outdir: join(directory, 'assets'),
     tsconfig: 'ui/tsconfig.json',
@@ -28,7 +31,7 @@ export function buildUi(directory) {
   let document = readFileSync(join(root, 'ui/index.html'), 'utf8');
   for (const { path, contents } of outputFiles) {
     writePacked(path, contents);
-    document = document.replace(path.endsWith('.css') ? '{style}' : '{script}', `/ui/assets/${basename(path)}`);
+    document = document.replace(PLACES[extname(path)], `/ui/assets/${basename(path)}`);
   }
   writePacked(join(directory, 'index.html'), Buffer.from(document));
 }

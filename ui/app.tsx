@@ -16,15 +16,17 @@ import { ServerPage } from './pages/server.js';
 import { ServersPage } from './pages/servers.js';
 import { SignInPage } from './pages/sign-in.js';
 import { Announcements } from './parts/announcements.js';
+import { Icon, Logo } from './parts/icon.js';
 import { Said } from './parts/said.js';
+import { ThemeChoice } from './parts/theme.js';
 
 const PLACES = [
-  ['/', 'Overview'],
-  ['/servers', 'Servers'],
-  ['/playground', 'Playground'],
-  ['/compose', 'Compose'],
-  ['/explain', 'Explain'],
-  ['/audit', 'Audit'],
+  ['/', 'Overview', 'overview'],
+  ['/servers', 'Servers', 'servers'],
+  ['/playground', 'Playground', 'playground'],
+  ['/compose', 'Compose', 'compose'],
+  ['/explain', 'Explain', 'explain'],
+  ['/audit', 'Audit', 'audit'],
 ] as const;
 
 export function App(): JSX.Element {
@@ -38,32 +40,42 @@ export function App(): JSX.Element {
 
 function Frame(): JSX.Element {
   const main = useRef<HTMLElement>(null);
-  const isMaker = mayMake(useCaller());
+  const caller = useCaller();
   const [path] = useLocation();
   // The title names the page: screen readers announce it.
   useEffect(() => {
     document.title = `${PLACES.find(([place]) => isWithin(path, place))?.[1] ?? 'Console'} · Switchyard`;
   }, [path]);
   return (
-    <>
+    <div class="frame">
       <a class="skip" href="#main" onClick={(event) => (event.preventDefault(), main.current?.focus())}>
         Skip to the page
       </a>
-      <header class="top">
-        <span class="brand">Switchyard</span>
+      <header class="side">
+        <span class="brand">
+          <Logo />
+          Switchyard
+        </span>
         <nav aria-label="Pages">
-          {PLACES.filter(([place]) => isMaker || place !== '/audit').map(([place, name]) => (
+          {PLACES.filter(([place]) => mayMake(caller) || place !== '/audit').map(([place, name, icon]) => (
             <Link key={place} href={place} aria-current={isWithin(path, place) ? 'page' : undefined}>
+              <Icon name={icon} />
               {name}
             </Link>
           ))}
         </nav>
-        <span class="who">
-          <Said text={subject.value} max={40} />
-          <button type="button" class="quiet" onClick={() => signOut('')}>
-            Sign out
-          </button>
-        </span>
+        <div class="who">
+          <div class="person">
+            <Said text={subject.value} max={40} />
+            {caller?.role}
+          </div>
+          <div class="settings">
+            <ThemeChoice />
+            <button type="button" class="quiet" onClick={() => signOut('')}>
+              Sign out
+            </button>
+          </div>
+        </div>
       </header>
       <main id="main" tabIndex={-1} ref={main}>
         <Switch>
@@ -79,14 +91,16 @@ function Frame(): JSX.Element {
           <Route path="/audit" component={AuditPage} />
           <Route path="/" component={OverviewPage} />
           <Route>
-            <h1>Page not found</h1>
+            <div class="heading">
+              <h1>Page not found</h1>
+            </div>
             <p>
               There is no page of the console at this address. <Link href="/servers">Go to the servers</Link>
             </p>
           </Route>
         </Switch>
       </main>
-    </>
+    </div>
   );
 }
 

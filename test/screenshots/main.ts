@@ -1,8 +1,9 @@
 // `npm run screenshots`: each page of the console with the demo's data, as a picture in docs/console/. As far as the browser's drawing
 // allows, it is the same from run to run: ports and times are fixed. Exit status 1 when a picture is larger than a page should load.
+// `npm run screenshots -- --sizes DIRECTORY` takes each page whole, in three widths and both schemes, into that directory instead.
 import { mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { runProgram } from '../../bench/program.js';
 import { startDemoBackend } from '../../demo/demo-backend.js';
 import { fillRegistry } from '../../demo/demo-registry.js';
@@ -10,20 +11,39 @@ import { createCalculator, createWordsmith } from '../../demo/demo-servers.js';
 import { Scope } from '../attack/scope.js';
 import { startBrowser } from '../support/browser.js';
 import { startControlPlane } from '../support/control-plane.js';
-import { projectRoot } from '../support/gateway.js';
+import { findFreePort } from '../support/free-port.js';
+import { projectRoot, startGateway, verifyWith } from '../support/gateway.js';
+import { McpCaller } from '../support/mcp-caller.js';
+import { startRedis } from '../support/redis.js';
+import { until } from '../support/until.js';
 
-const usage = `Usage: npm run screenshots`;
+const usage = `Usage: npm run screenshots [-- --sizes DIRECTORY]`;
 const DIRECTORY = join(projectRoot, 'docs', 'console');
 const SUBJECT = 'demo@example.com';
 /** Fixed, because they are visible in the pictures. */
 const PORTS = { calculator: 45_081, wordsmith: 45_082, nobody: 45_083 };
-const BYTES_MAX = 150 * 1_024;
+const BYTES_MAX = 200 * 1_024;
 /** Earlier than all real times, so that everything appears to have happened just now. */
 const TIME = new Date('2026-01-01T12:00:00Z');
+const WIDTHS = [1_440, 1_024, 360] as const;
+const SCHEMES = ['light', 'dark'] as const;
+const CALL_EVERY_MS = 50;
 
-await runProgram(usage, () => undefined, run);
+interface Options {
+  /** `undefined`: the pictures of the documentation. */
+  readonly sizesDirectory: string | undefined;
+}
 
-async function run(): Promise<number> {
+await runProgram(usage, optionsOf, run);
+
+function optionsOf(words: readonly string[]): Options {
+  const [name, directory, ...more] = words;
+  if (name === undefined) return { sizesDirectory: undefined };
+  if (name !== '--sizes' || directory === undefined || more.length > 0) throw new Error('no such options');
+  return { sizesDirectory: directory };
+}
+
+async function run({ sizesDirectory }: Options): Promise<number> {
   const scope = new Scope();
   try {
     const { calculator, wordsmith, nobody } = PORTS;
@@ -33,33 +53,74 @@ async function run(): Promise<number> {
     ]) {
       scope.teardown(() => backend.close());
     }
-    const controlPlane = await startControlPlane(scope);
+    const adminAddress = `127.0.0.1:${await findFreePort()}`;
+    const { storeOptions } = await startRedis(scope);
+    const controlPlane = await startControlPlane(scope, {
+      ...{ storeOptions, options: ['--dataplane-admin-address', adminAddress] },
+    });
+    const gateway = await startGateway(scope, {
+      ...{ storeOptions, keyOptions: verifyWith(controlPlane.key), upstreamConnectionMode: 'plain-text-or-tls' },
+      environment: { SWITCHYARD_ADMIN_ADDRESS: adminAddress },
+    });
     const token = await controlPlane.token(SUBJECT);
     const urlOf = (port: number): string => `http://127.0.0.1:${port}/mcp`;
     const urls = { calculator: urlOf(calculator), wordsmith: urlOf(wordsmith), notes: urlOf(nobody) };
     const { compositionId } = await fillRegistry(controlPlane.origin, token, urls);
+    const session = await new McpCaller(gateway.origin, gateway.path(compositionId), token).openSession();
+    const timer = setInterval(() => void session.call('calculator-now').catch(() => {}), CALL_EVERY_MS);
+    scope.teardown(() => clearInterval(timer));
 
-    const browser = await startBrowser(scope);
-    const context = await browser.newContext({ viewport: { width: 1_100, height: 760 }, colorScheme: 'light' });
-    const page = await context.newPage();
-    await page.clock.setFixedTime(TIME);
-    await page.goto(`${controlPlane.origin}/ui`);
-    mkdirSync(DIRECTORY, { recursive: true });
-    let isSmall = await take(page, 'sign-in', 'Switchyard');
-    await page.evaluate(
-      `sessionStorage.setItem("switchyard.token", ${JSON.stringify(token)});
-       localStorage.setItem("switchyard.gateway", "https://gateway.example.com/gw-rs")`,
-    );
-    for (const { name, path, heading, prepare } of shots(compositionId)) {
-      await page.goto(`${controlPlane.origin}/ui${path}`);
-      await page.getByRole('heading', { name: heading, level: 1 }).waitFor();
-      await prepare?.(page);
-      isSmall = (await take(page, name, heading)) && isSmall;
+    const setting = { origin: controlPlane.origin, token, browser: await startBrowser(scope), compositionId };
+    if (sizesDirectory === undefined) return (await takeAll(setting, documentation())) ? 0 : 1;
+    for (const width of WIDTHS) {
+      for (const scheme of SCHEMES) await takeAll(setting, { directory: sizesDirectory, width, scheme, isWhole: true });
     }
-    return isSmall ? 0 : 1;
+    return 0;
   } finally {
     await scope.end();
   }
+}
+
+interface Setting {
+  readonly origin: string;
+  readonly token: string;
+  readonly browser: Browser;
+  readonly compositionId: string;
+}
+
+interface Look {
+  readonly directory: string;
+  readonly width: number;
+  readonly scheme: (typeof SCHEMES)[number];
+  /** The whole page rather than a window of it, and the size in the name. */
+  readonly isWhole: boolean;
+}
+
+function documentation(): Look {
+  return { directory: DIRECTORY, width: 1_440, scheme: 'light', isWhole: false };
+}
+
+/** @returns whether all pictures are small enough. */
+async function takeAll({ origin, token, browser, compositionId }: Setting, look: Look): Promise<boolean> {
+  const viewport = { width: look.width, height: look.width < 600 ? 780 : 900 };
+  const context = await browser.newContext({ viewport, colorScheme: look.scheme, reducedMotion: 'reduce' });
+  const page = await context.newPage();
+  await page.clock.setFixedTime(TIME);
+  await page.goto(`${origin}/ui`);
+  mkdirSync(look.directory, { recursive: true });
+  let isSmall = await take(page, 'sign-in', 'Switchyard', look);
+  await page.evaluate(
+    `sessionStorage.setItem("switchyard.token", ${JSON.stringify(token)});
+     localStorage.setItem("switchyard.gateway", "https://gateway.example.com/gw-rs")`,
+  );
+  for (const { name, path, heading, prepare } of shots(compositionId)) {
+    await page.goto(`${origin}/ui${path}`);
+    await page.getByRole('heading', { name: heading, level: 1 }).waitFor();
+    await prepare?.(page);
+    isSmall = (await take(page, name, heading, look)) && isSmall;
+  }
+  await context.close();
+  return isSmall;
 }
 
 interface Shot {
@@ -72,8 +133,27 @@ interface Shot {
 
 function shots(compositionId: string): readonly Shot[] {
   return [
-    { name: 'overview', path: '/', heading: 'Overview' },
-    { name: 'servers', path: '/servers', heading: 'Servers', prepare: (page) => page.getByText('wordsmith').waitFor() },
+    {
+      ...{ name: 'overview', path: '/', heading: 'Overview' },
+      prepare: async (page) => {
+        await page.getByText('1 of 1 respond').waitFor();
+        await page.getByText(/in the gateway itself/).waitFor();
+        const points = page.locator('.spark polyline').first();
+        await until(async () => ((await points.getAttribute('points')) ?? '').split(' ').length >= 4, 'a curve');
+      },
+    },
+    {
+      name: 'servers',
+      path: '/servers',
+      heading: 'Servers',
+      prepare: (page) => page.getByRole('link', { name: 'wordsmith' }).waitFor(),
+    },
+    {
+      name: 'compositions',
+      path: '/compose',
+      heading: 'Compositions',
+      prepare: (page) => page.getByText('desk').waitFor(),
+    },
     {
       ...{ name: 'server', path: '/servers/calculator', heading: 'calculator' },
       prepare: async (page) => {
@@ -109,22 +189,34 @@ function shots(compositionId: string): readonly Shot[] {
         await page.getByRole('heading', { name: 'What clients will see' }).scrollIntoViewIfNeeded();
       },
     },
-    { name: 'explain', path: '/explain', heading: 'Explain' },
+    {
+      ...{
+        name: 'explain',
+        path: `/explain?virtualHost=${compositionId}&tool=wordsmith-countdown`,
+        heading: 'Explain',
+      },
+      prepare: (page) =>
+        page
+          .getByRole('region', { name: 'Explanation' })
+          .getByText(/^not allowed/)
+          .waitFor(),
+    },
     { name: 'audit', path: '/audit', heading: 'Audit' },
   ];
 }
 
 /** @returns whether the picture is small enough. */
-async function take(page: Page, name: string, heading: string): Promise<boolean> {
+async function take(page: Page, name: string, heading: string, look: Look): Promise<boolean> {
   await page.getByRole('heading', { name: heading, level: 1 }).waitFor();
   await page
     .getByText(/^(?:Reading|Opening a session) …$/)
     .first()
     .waitFor({ state: 'hidden' });
-  const path = join(DIRECTORY, `${name}.png`);
-  await page.screenshot({ path, animations: 'disabled', caret: 'hide' });
+  const { directory, width, scheme, isWhole } = look;
+  const path = join(directory, isWhole ? `${name}-${width}-${scheme}.png` : `${name}.png`);
+  await page.screenshot({ path, animations: 'disabled', caret: 'hide', fullPage: isWhole });
   const { size } = statSync(path);
-  const isSmall = size <= BYTES_MAX;
-  process.stdout.write(`docs/console/${name}.png: ${size} bytes${isSmall ? '' : ', which is too much'}\n`);
+  const isSmall = isWhole || size <= BYTES_MAX;
+  process.stdout.write(`${path}: ${size} bytes${isSmall ? '' : ', which is too much'}\n`);
   return isSmall;
 }

@@ -20,10 +20,19 @@ t.test('each member is shown before and after the change', async (t) => {
   t.strictSame(memberChanges({ ...entry, before, after }), [
     { member: 'description', before: 'nothing', after: 'new' },
     { member: 'tags', before: 'none', after: 'x, y' },
-    { member: 'enabled', before: 'true', after: undefined },
-    { member: 'url', before: '"http://a (h1)"', after: '"http://b (h2)"' },
+    { member: 'enabled', before: 'yes', after: undefined },
+    { member: 'url', before: 'http://a (h1)', after: 'http://b (h2)' },
     { member: 'subjects', before: undefined, after: 'bob' },
   ]);
+  const servers = [
+    { id: '1', name: 'a', tools: ['x', 'y'] },
+    { id: '2', name: 'b', tools: [], prompts: ['p'], curation: { prefix: '' } },
+  ];
+  t.strictSame(
+    memberChanges({ ...entry, after: { servers } }).map(({ after }) => after),
+    ['a: x, y; b: no tools, prompts p, curation {"prefix":""}'],
+    'what a composition takes from each server is said in words',
+  );
   t.strictSame(memberChanges(entry), []);
 });
 
@@ -77,7 +86,7 @@ t.test('workers that report the same appear once', async (t) => {
     'refused (then); forgiven: id as text (12 times)',
     'what was overlooked',
   );
-  t.match(silenceWords([3]), /slot 3 did not respond/);
+  t.match(silenceWords([3]), /Worker 3 did not respond/);
   t.equal(silenceWords([]), '');
 });
 

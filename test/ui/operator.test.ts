@@ -83,7 +83,7 @@ t.test('the pages for operators', async (t) => {
     await page.keyboard.press('Enter');
     const card = page.getByRole('region', { name: 'Explanation' });
     await card.getByText('not allowed: "sub" is not in allowed_tool_names of calc').waitFor();
-    t.match(await card.getByRole('row').nth(1).textContent(), /^calc.*closed.*add.*open/);
+    t.match(await card.getByRole('row').nth(1).textContent(), /^calc.*working.*add.*open/);
     t.match(page.url(), /tool=calc-sub/, 'it can be sent to somebody');
     await page.getByRole('textbox', { name: 'Tool', exact: true }).fill('calc-add');
     await page.keyboard.press('Enter');

@@ -9,15 +9,15 @@ import type { LiveReading } from './view-types.js';
 export interface Live {
   /** The latest reading; `undefined` until the first one. */
   readonly reading: LiveReading | undefined;
-  /** Calls per second, oldest first. */
-  readonly calls: readonly number[];
+  /** The last readings, oldest first. */
+  readonly past: readonly LiveReading[];
   /** Why there is no newer reading; `''` when there is one. */
   readonly fault: string;
   /** The control plane has no dataplane configured: no reading will come. */
   readonly isUnnamed: boolean;
 }
 
-const BLANK: Live = { reading: undefined, calls: [], fault: '', isUnnamed: false };
+const BLANK: Live = { reading: undefined, past: [], fault: '', isUnnamed: false };
 const KEPT = 60;
 const REOPEN_MS = 2_000;
 /** The control plane sends something every few seconds, so a longer silence means that the stream is dead. */
@@ -88,8 +88,5 @@ function changeOf(event: string, data: string): Change {
   }
   if (event !== 'load') return (known) => known;
   const reading = JSON.parse(data) as LiveReading;
-  return ({ calls }) => ({
-    ...{ reading, fault: '', isUnnamed: false },
-    calls: [...calls, reading.callsPerSecond].slice(-KEPT),
-  });
+  return ({ past }) => ({ reading, fault: '', isUnnamed: false, past: [...past, reading].slice(-KEPT) });
 }

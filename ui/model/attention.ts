@@ -8,6 +8,10 @@ export interface Concern {
   readonly why: string;
   /** A path within the console; `''` when no page can fix the concern. */
   readonly page: string;
+  /** What the page is for, as the words of a button; `''` when there is none. */
+  readonly remedy: string;
+  /** Something is out already, not only at risk. */
+  readonly isGrave: boolean;
 }
 
 /** What the dataplane reports about itself at the moment. */
@@ -26,17 +30,16 @@ export function concernsOf(
   watched?: Watched,
 ): readonly Concern[] {
   const inState = (state: string): readonly Server[] => servers.filter((server) => stateOf(server) === state);
-  const concernOf = ({ id, name, lastError }: Server, fact: string): Concern => ({
-    what: `${name} ${fact}`,
-    why: lastError ?? 'it was never reached',
-    page: `/servers/${id}`,
+  const concernOf = ({ id, name, lastError }: Server, fact: string, isGrave: boolean): Concern => ({
+    ...{ what: `${name} ${fact}`, why: lastError ?? 'it was never reached', isGrave },
+    ...{ page: `/servers/${id}`, remedy: 'See the server' },
   });
   return [
     ...storeConcerns(version),
     ...(watched === undefined ? [] : dataplaneConcerns(watched)),
-    ...inState('inactive').map((server) => concernOf(server, 'is inactive: its tools are not served')),
+    ...inState('inactive').map((server) => concernOf(server, 'is inactive: its tools are not served', true)),
     ...compositions.filter(({ missingTools }) => missingTools.length > 0).map(missingConcern),
-    ...inState('failing').map((server) => concernOf(server, 'did not respond to its last probe')),
+    ...inState('failing').map((server) => concernOf(server, 'did not respond to its last probe', false)),
   ];
 }
 
@@ -53,23 +56,30 @@ const OBSTACLES: Readonly<Record<string, string>> = {
 
 function dataplaneConcerns({ reading, fault, isUnnamed }: Watched): readonly Concern[] {
   if (isUnnamed) return [];
-  if (fault !== '') return [{ what: 'The state of the dataplane is not available', why: fault, page: '' }];
+  if (fault !== '') return [{ ...grave('The state of the dataplane is not available', fault), isGrave: false }];
   if (reading === undefined) return [];
   const { obstacles, degraded, workers, requestsPerSecond, failuresPerSecond } = reading;
-  const concern = (what: string, { code, message }: LiveReading['obstacles'][number], page: string): Concern => {
-    return { what, why: message || (OBSTACLES[code] ?? code), page };
+  const concern = (what: string, { code, message }: LiveReading['obstacles'][number], isGrave: boolean): Concern => {
+    return { ...grave(what, message || (OBSTACLES[code] ?? code)), isGrave };
   };
   const silent = workers.filter(({ health }) => health === 'silent').map(({ slot }) => slot);
   const share = requestsPerSecond > 0 ? failuresPerSecond / requestsPerSecond : 0;
   const why = `${Math.round(share * 100)} of 100 requests at the moment; look up one by its id, or check the backends of the sessions`;
   return [
-    ...obstacles.map((trouble) => concern('The dataplane is not ready', trouble, '')),
+    ...obstacles.map((trouble) => concern('The dataplane is not ready', trouble, true)),
     ...(silent.length === 0
       ? []
-      : [{ what: `A worker of the dataplane does not respond: slot ${silent.join(', ')}`, why: SILENT, page: '' }]),
-    ...(share >= FAILING_SHARE ? [{ what: 'Requests to the dataplane are failing', why, page: '/explain' }] : []),
-    ...degraded.map((trouble) => concern('The dataplane is running with reduced capacity', trouble, '')),
+      : [grave(`A worker of the dataplane does not respond: worker ${silent.join(', ')}`, SILENT)]),
+    ...(share >= FAILING_SHARE
+      ? [{ ...grave('Requests to the dataplane are failing', why), page: '/explain', remedy: 'Look up a request' }]
+      : []),
+    ...degraded.map((trouble) => concern('The dataplane is running with reduced capacity', trouble, false)),
   ];
+}
+
+/** A concern that no page can fix. */
+function grave(what: string, why: string): Concern {
+  return { what, why, page: '', remedy: '', isGrave: true };
 }
 
 const SILENT = 'it did not respond within two seconds; a worker that hangs is killed and replaced automatically';
@@ -77,18 +87,18 @@ const SILENT = 'it did not respond within two seconds; a worker that hangs is ki
 function storeConcerns({ store, unpublishedChanges }: Version): readonly Concern[] {
   if (!store.reachable) {
     const why = 'nothing can be read or changed until it is back; the control plane retries automatically';
-    return [{ what: 'The store cannot be reached', why, page: '' }];
+    return [grave('The store cannot be reached', why)];
   }
   if (unpublishedChanges === null || unpublishedChanges === 0) return [];
   const what = `${unpublishedChanges} ${unpublishedChanges === 1 ? 'change is' : 'changes are'} not published to everybody`;
-  return [
-    { what, why: 'some clients see the previous state until then; this continues automatically', page: '/compose' },
-  ];
+  const why = 'some clients see the previous state until then; this continues automatically';
+  return [{ what, why, page: '/compose', remedy: 'See the compositions', isGrave: false }];
 }
 
 function missingConcern({ id, name, missingTools }: Composition): Concern {
   const [first] = missingTools;
   const others = missingTools.length > 1 ? ` and ${missingTools.length - 1} more` : '';
   const why = `${first?.tool ?? ''} of ${first?.server ?? ''}${others}: removed, renamed, or of a server that is not in service`;
-  return { what: `${name} refers to tools that do not exist`, why, page: `/compose/${id}` };
+  const what = `${name} refers to tools that do not exist`;
+  return { what, why, page: `/compose/${id}`, remedy: 'Mend the composition', isGrave: true };
 }

@@ -57,8 +57,30 @@ export function outcomeWords({ outcome, fault, unpublished }: AuditEntry): strin
 function wordsOf(value: unknown): string | undefined {
   if (value === undefined) return undefined;
   if (typeof value === 'string') return value === '' ? 'nothing' : value;
-  if (Array.isArray(value) && value.every((item) => typeof item === 'string')) return value.join(', ') || 'none';
-  return JSON.stringify(toldShortly(value));
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (isTexts(value)) return value.join(', ') || 'none';
+  if (Array.isArray(value)) return value.map(partWords).join('; ');
+  return told(value);
+}
+
+/** A part of a list: a text, or a server of a composition with what is taken from it. */
+function partWords(part: unknown): string {
+  if (typeof part === 'string') return part;
+  const { id: _, name, tools, ...others } = (part ?? {}) as Readonly<Record<string, unknown>>;
+  if (typeof name !== 'string' || !isTexts(tools)) return told(part);
+  const more = Object.entries(others).map(
+    ([member, value]) => `${member} ${isTexts(value) ? value.join(', ') : told(value)}`,
+  );
+  return `${name}: ${[tools.join(', ') || 'no tools', ...more].join(', ')}`;
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string');
+}
+
+function told(value: unknown): string {
+  const short = toldShortly(value);
+  return typeof short === 'string' ? short : JSON.stringify(short);
 }
 
 /** Secrets and values too long to record are shown by their hash, which tells whether the value has changed. */

@@ -54,7 +54,7 @@ export function backendRowsOf({ workers }: Explanation): readonly BackendRow[] {
 /** `''` when all have responded. */
 export function silenceWords(slots: readonly number[]): string {
   if (slots.length === 0) return '';
-  const workers = slots.length === 1 ? 'The worker of slot' : 'The workers of slots';
+  const workers = slots.length === 1 ? 'Worker' : 'Workers';
   return `${workers} ${slots.join(', ')} did not respond in time: the following is from the others.`;
 }
 
@@ -63,6 +63,17 @@ function together(each: readonly { readonly slot: number; readonly words: string
   for (const { slot, words } of each) slotsOf.set(words, [...(slotsOf.get(words) ?? []), slot]);
   const said = [...slotsOf].filter(([words]) => words !== '');
   return said.map(([words, slots]) => ({ words, slots: slotsOf.size === 1 ? [] : slots }));
+}
+
+const CONNECTIONS: Readonly<Record<string, string>> = {
+  closed: 'working',
+  open: 'paused after failures',
+  'half-open': 'being tried again',
+};
+
+/** Whether calls are sent to the backend at present; a state unknown to this page is shown by its name. */
+export function connectionWords({ obstacle, circuit }: Pick<ExplainedBackend, 'obstacle' | 'circuit'>): string {
+  return obstacle === undefined ? (CONNECTIONS[circuit] ?? circuit) : 'never';
 }
 
 export function durationWords(seconds: number): string {

@@ -5,9 +5,20 @@ export function rateWords(perSecond: number): string {
   return perSecond < 10 ? perSecond.toFixed(1) : Math.round(perSecond).toLocaleString();
 }
 
+/** A number that is shown large, and so never as a word. */
+export function figureOf(value: number): string {
+  return value === 0 ? '0' : rateWords(value);
+}
+
+/** @param share between 0 and 1. */
+export function shareWords(share: number): string {
+  const percent = share * 100;
+  return `${percent === 0 || percent >= 10 ? Math.round(percent) : percent.toFixed(1)} %`;
+}
+
 /** @param value `null` when there are no timings. */
 export function msWords(value: number | null): string {
-  if (value === null) return 'no timings';
+  if (value === null) return '–';
   return value < 1_000 ? `${value < 10 ? value.toFixed(1) : Math.round(value)} ms` : `${(value / 1_000).toFixed(1)} s`;
 }
 

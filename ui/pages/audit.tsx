@@ -6,6 +6,7 @@ import { ask, faultWords } from '../api/api.js';
 import { useQuery } from '../api/query.js';
 import type { AuditEntry } from '../api/view-types.js';
 import { doneWords, memberChanges, outcomeWords, pageOfChanged } from '../model/audit-words.js';
+import { Empty } from '../parts/empty.js';
 import { Fault, Loaded } from '../parts/notices.js';
 import { Said } from '../parts/said.js';
 import { Since } from '../parts/since.js';
@@ -30,7 +31,12 @@ export function AuditPage(): JSX.Element {
   const first = useQuery(path, () => readPage(path));
   return (
     <>
-      <h1>Audit</h1>
+      <div class="heading">
+        <div>
+          <h1>Audit</h1>
+          <p class="note">Who changed what, newest first.</p>
+        </div>
+      </div>
       <form
         class="filters"
         role="search"
@@ -83,12 +89,20 @@ function AuditPages({ first }: { readonly first: AuditPageOf }): JSX.Element {
   };
   return (
     <>
-      {entries.length === 0 && next === undefined && <p>No changes in the period that the list covers.</p>}
-      <ol class="items" aria-label="Changes">
-        {entries.map((entry, index) => (
-          <ChangeItem key={`${entry.at} ${entry.requestId ?? index}`} entry={entry} />
-        ))}
-      </ol>
+      {entries.length === 0 && next === undefined && (
+        <section class="card">
+          <Empty icon="audit" title="No changes">
+            <p>There are none in the period that the list covers. Ask for all by leaving the field empty.</p>
+          </Empty>
+        </section>
+      )}
+      {entries.length > 0 && (
+        <ol class="card table-card items changes" aria-label="Changes">
+          {entries.map((entry, index) => (
+            <ChangeItem key={`${entry.at} ${entry.requestId ?? index}`} entry={entry} />
+          ))}
+        </ol>
+      )}
       <Fault words={fault} />
       {next !== undefined && (
         <button type="button" onClick={() => void readOlder()}>
@@ -122,17 +136,19 @@ function ChangeItem({ entry }: { readonly entry: AuditEntry }): JSX.Element {
               <span class="sign">
                 <Said text={member} max={60} />
               </span>{' '}
-              {before !== undefined && (
-                <del>
-                  <Said text={before} max={300} />
-                </del>
-              )}
-              {before !== undefined && after !== undefined && <span aria-hidden="true"> → </span>}
-              {after !== undefined && (
-                <ins>
-                  <Said text={after} max={300} />
-                </ins>
-              )}
+              <span>
+                {before !== undefined && (
+                  <del>
+                    <Said text={before} max={300} />
+                  </del>
+                )}
+                {before !== undefined && after !== undefined && <span aria-hidden="true"> → </span>}
+                {after !== undefined && (
+                  <ins>
+                    <Said text={after} max={300} />
+                  </ins>
+                )}
+              </span>
             </li>
           ))}
         </ul>

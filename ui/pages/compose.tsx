@@ -126,80 +126,19 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
         if (event.key === 'Enter' && event.target instanceof HTMLInputElement) event.preventDefault();
       }}
     >
-      <h1>{published === undefined ? 'New composition' : before.name}</h1>
-      {caller !== undefined && !isChangeable && (
-        <p class="note">
-          {known === undefined
-            ? 'Composing requires the role editor.'
-            : `Not yours to change. ${whoseWords(known.value)}`}
-        </p>
-      )}
-      <Field label="Name" value={draft.name} isRequired onChange={(name) => setDraft({ ...draft, name })} />
-      <Field
-        label="Description"
-        value={draft.description}
-        onChange={(description) => setDraft({ ...draft, description })}
-      />
-      <div class="composer">
-        <Loaded query={servers}>
-          {(read) => <ItemPicker servers={read} draft={draft} lists={lists} onChange={setDraft} />}
-        </Loaded>
-        <SeenList seen={seen} />
-      </div>
-      <label class="choice">
-        <input
-          type="checkbox"
-          checked={draft.exposure === 'search'}
-          onChange={({ currentTarget }) => setDraft({ ...draft, exposure: currentTarget.checked ? 'search' : 'all' })}
-        />
-        Many tools: clients see only two, find_tools and call_tool, and search for the others
-      </label>
-      <Field
-        label="Subjects"
-        rows={3}
-        value={draft.subjects}
-        help="One subject (`sub` of a token) per line. Empty: only you."
-        onChange={(subjects) => setDraft({ ...draft, subjects })}
-      />
-      <TeamField
-        caller={caller}
-        value={draft.team}
-        known={published?.value.team}
-        isNew={published === undefined}
-        onChange={(team) => setDraft({ ...draft, team })}
-      />
-      {theirs.length > 0 && (
-        <DifferenceList id="theirs" title="What somebody else has changed in the meantime" differences={theirs} />
-      )}
-      <DifferenceList
-        id="differences"
-        title={published === undefined ? 'What will be published' : 'Differences from the published version'}
-        differences={differences}
-      />
-      {isSomethingMissing && (
-        <label class="choice">
-          <input
-            type="checkbox"
-            checked={isForced}
-            onChange={({ currentTarget }) => setForced(currentTarget.checked)}
-          />
-          Publish it although some of it does not exist at present
-        </label>
-      )}
-      <Fault words={fault} />
-      {isOutdated && (
-        <button type="button" onClick={() => void readAgain()}>
-          Reload it, keep my selection, and show the differences
-        </button>
-      )}
-      <div class="actions">
-        {isChangeable && (
-          <button class="main" aria-disabled={!isReady}>
-            {isBusy ? 'Publishing …' : 'Publish'}
-          </button>
-        )}
+      <div class="heading">
+        <div>
+          <h1>{published === undefined ? 'New composition' : before.name}</h1>
+          {caller !== undefined && !isChangeable && (
+            <p class="note">
+              {known === undefined
+                ? 'Composing requires the role editor.'
+                : `Not yours to change. ${whoseWords(known.value)}`}
+            </p>
+          )}
+        </div>
         {published !== undefined && (
-          <>
+          <div class="actions">
             <Link class="button" href={`/playground?composition=${published.value.id}`}>
               Try it
             </Link>
@@ -208,10 +147,94 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
                 Delete
               </button>
             )}
-          </>
+          </div>
         )}
       </div>
+      <section class="card" aria-labelledby="itself">
+        <h2 id="itself">What it is</h2>
+        <div class="columns">
+          <Field label="Name" value={draft.name} isRequired onChange={(name) => setDraft({ ...draft, name })} />
+          <Field
+            label="Description"
+            value={draft.description}
+            onChange={(description) => setDraft({ ...draft, description })}
+          />
+        </div>
+      </section>
+      <div class="composer">
+        <div class="card">
+          <Loaded query={servers}>
+            {(read) => <ItemPicker servers={read} draft={draft} lists={lists} onChange={setDraft} />}
+          </Loaded>
+        </div>
+        <SeenList seen={seen} />
+      </div>
+      <div class="columns">
+        <section class="card" aria-labelledby="whose">
+          <h2 id="whose">For whom</h2>
+          <Field
+            label="Subjects"
+            rows={3}
+            value={draft.subjects}
+            help="One subject (`sub` of a token) per line. Empty: only you."
+            onChange={(subjects) => setDraft({ ...draft, subjects })}
+          />
+          <TeamField
+            caller={caller}
+            value={draft.team}
+            known={published?.value.team}
+            isNew={published === undefined}
+            onChange={(team) => setDraft({ ...draft, team })}
+          />
+          <label class="choice">
+            <input
+              type="checkbox"
+              checked={draft.exposure === 'search'}
+              onChange={({ currentTarget }) =>
+                setDraft({ ...draft, exposure: currentTarget.checked ? 'search' : 'all' })
+              }
+            />
+            Many tools: clients see only two, find_tools and call_tool, and search for the others
+          </label>
+        </section>
+        <div>
+          {theirs.length > 0 && (
+            <DifferenceList id="theirs" title="What somebody else has changed in the meantime" differences={theirs} />
+          )}
+          <DifferenceList
+            id="differences"
+            title={published === undefined ? 'What will be published' : 'Differences from the published version'}
+            differences={differences}
+          />
+        </div>
+      </div>
       {published !== undefined && <ClientSettingsList id={published.value.id} name={published.value.name} />}
+      {isChangeable && (
+        <div class="bar">
+          <Fault words={fault} />
+          {isSomethingMissing && (
+            <label class="choice">
+              <input
+                type="checkbox"
+                checked={isForced}
+                onChange={({ currentTarget }) => setForced(currentTarget.checked)}
+              />
+              Publish it although some of it does not exist at present
+            </label>
+          )}
+          <div class="actions">
+            <span class="told">{changeWords(differences.length, published === undefined)}</span>
+            {isOutdated && (
+              <button type="button" onClick={() => void readAgain()}>
+                Reload it, keep my selection, and show the differences
+              </button>
+            )}
+            <button class="main" aria-disabled={!isReady}>
+              {isBusy ? 'Publishing …' : 'Publish'}
+            </button>
+          </div>
+        </div>
+      )}
       {isRemoving && (
         <Confirmation
           title={`Delete ${before.name}?`}
@@ -226,6 +249,11 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
       )}
     </form>
   );
+}
+
+function changeWords(count: number, isNew: boolean): string {
+  if (count === 0) return isNew ? 'Nothing is chosen yet' : 'Everything is published';
+  return count === 1 ? '1 change is not published' : `${count} changes are not published`;
 }
 
 function whoseWords(composition: Composition): string {

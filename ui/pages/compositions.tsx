@@ -8,6 +8,8 @@ import type { Composition } from '../api/types.js';
 import { mayMake } from '../model/permission.js';
 import { itemKinds } from '../model/server-items.js';
 import { subjectWords } from '../model/subject-words.js';
+import { Empty } from '../parts/empty.js';
+import { Icon } from '../parts/icon.js';
 import { Loaded } from '../parts/notices.js';
 import { LongSaid } from '../parts/said.js';
 
@@ -20,6 +22,7 @@ export function CompositionsPage(): JSX.Element {
         <h1>Compositions</h1>
         {isMaker && (
           <Link href="/compose/new" class="button main">
+            <Icon name="add" />
             Compose one
           </Link>
         )}
@@ -27,12 +30,20 @@ export function CompositionsPage(): JSX.Element {
       <Loaded query={compositions}>
         {(all) =>
           all.length === 0 ? (
-            <p>
-              There are none yet. A composition is a virtual server made of tools of other servers, for the subjects
-              that you choose.
-            </p>
+            <section class="card">
+              <Empty icon="compose" title="There are none yet">
+                <p>
+                  A composition is a virtual server made of tools of other servers, for the subjects that you choose.
+                </p>
+                {isMaker && (
+                  <Link href="/compose/new" class="button main">
+                    Make the first one
+                  </Link>
+                )}
+              </Empty>
+            </section>
           ) : (
-            <ul class="items">
+            <ul class="grid">
               {all.map((composition) => (
                 <CompositionRow key={composition.id} composition={composition} />
               ))}
@@ -45,7 +56,7 @@ export function CompositionsPage(): JSX.Element {
 }
 
 function CompositionRow({ composition }: { readonly composition: Composition }): JSX.Element {
-  const { id, name, description, servers, subjects, missingTools } = composition;
+  const { id, name, description, servers, subjects, missingTools, exposure } = composition;
   const counts = itemKinds.map(
     (kind) => [kind, servers.reduce((sum, each) => sum + (each[kind] ?? []).length, 0)] as const,
   );
@@ -53,14 +64,15 @@ function CompositionRow({ composition }: { readonly composition: Composition }):
     .filter(([kind, count]) => kind === 'tools' || count > 0)
     .map(([kind, count]) => `${count} ${kind}`);
   return (
-    <li>
+    <li class="card">
       <Link href={`/compose/${id}`}>{name}</Link>
       <LongSaid text={description} max={200} />
+      {exposure === 'search' && <p class="note">Clients search its tools</p>}
       <p class="note">
         {told.join(', ')} of {servers.map((server) => server.name).join(', ')}; {subjectWords(subjects.length)}
       </p>
       {missingTools.length > 0 && (
-        <p class="note bad">
+        <p class="bad">
           Missing:{' '}
           {missingTools
             .slice(0, 5)

@@ -7,7 +7,6 @@ import { askAll } from '../api/api.js';
 import { useCaller } from '../api/caller.js';
 import { useQuery } from '../api/query.js';
 import type { Composition } from '../api/types.js';
-import { Field } from '../parts/field.js';
 import { ExplainedTool } from './explain/explained-tool.js';
 import { Sessions } from './explain/sessions.js';
 import { ToldRequests } from './explain/told-requests.js';
@@ -20,8 +19,13 @@ export function ExplainPage(): JSX.Element {
   const virtualHost = params.get('virtualHost') ?? '';
   return (
     <>
-      <h1>Explain</h1>
-      <section aria-labelledby="tool">
+      <div class="heading">
+        <div>
+          <h1>Explain</h1>
+          <p class="note">Why somebody has a tool or not, and what became of a request.</p>
+        </div>
+      </div>
+      <section class="card" aria-labelledby="tool">
         <h2 id="tool">Why is a tool available, or not?</h2>
         <ToolForm
           known={{ virtualHost, subject: params.get('subject') ?? '', tool: params.get('tool') ?? '' }}
@@ -34,7 +38,7 @@ export function ExplainPage(): JSX.Element {
           />
         )}
       </section>
-      <section aria-labelledby="request">
+      <section class="card" aria-labelledby="request">
         <h2 id="request">What happened to a request?</h2>
         <RequestForm known={request} onAsk={(id) => ask({ request: id })} />
         {request !== '' && <ToldRequests key={request} requestId={request} />}
@@ -147,14 +151,24 @@ function RequestForm({ known, onAsk }: RequestFormProps): JSX.Element {
         onAsk(id.trim());
       }}
     >
-      <Field
-        label="Request id"
-        value={id}
-        isRequired
-        help="In the x-request-id header of its response, and in the log."
-        onChange={setId}
-      />
-      <button type="submit">Find it</button>
+      <div class="filters">
+        <label>
+          Request id
+          <input
+            type="text"
+            required
+            spellcheck={false}
+            autocomplete="off"
+            value={id}
+            aria-describedby="request-help"
+            onInput={(event) => setId(event.currentTarget.value)}
+          />
+        </label>
+        <button type="submit">Find it</button>
+      </div>
+      <p id="request-help" class="note">
+        In the x-request-id header of its response, and in the log.
+      </p>
     </form>
   );
 }

@@ -9,7 +9,7 @@ import type { Composition, Server, Version } from '../api/types.js';
 import { concernsOf, type Concern } from '../model/attention.js';
 import { serverStates, stateOf, type ServerState } from '../model/server-state.js';
 import { Loaded } from '../parts/notices.js';
-import { LiveSection } from './overview/live-section.js';
+import { LiveSection, LiveTables } from './overview/live-section.js';
 import { Said } from '../parts/said.js';
 
 const READ_AGAIN_MS = 10_000;
@@ -38,7 +38,9 @@ export function OverviewPage(): JSX.Element {
   }, [overview.reload]);
   return (
     <>
-      <h1>Overview</h1>
+      <div class="heading">
+        <h1>Overview</h1>
+      </div>
       <Loaded query={overview}>{(read) => <OverviewParts {...read} live={live} />}</Loaded>
     </>
   );
@@ -48,49 +50,75 @@ function OverviewParts({ version, servers, compositions, live }: Overview & { re
   const concerns = concernsOf(version, servers, compositions, live);
   return (
     <>
-      <section aria-labelledby="concerns">
-        <h2 id="concerns">Needs attention</h2>
-        {concerns.length === 0 ? (
-          <p>Nothing: every server in service responds, and everything is published.</p>
-        ) : (
-          <ul class="items">
-            {concerns.slice(0, SHOWN_MAX).map((concern) => (
-              <ConcernItem key={concern.what} concern={concern} />
-            ))}
-            {concerns.length > SHOWN_MAX && <li>and {concerns.length - SHOWN_MAX} more</li>}
-          </ul>
-        )}
-      </section>
-      <LiveSection live={live} />
-      <section aria-labelledby="there">
-        <h2 id="there">What there is</h2>
-        <dl>
-          {serverStates.map((state) => (
-            <StateRow key={state} state={state} servers={servers} />
-          ))}
-          <dt>Tools</dt>
-          <dd>{servers.reduce((sum, { toolCount }) => sum + toolCount, 0).toLocaleString()}</dd>
-          <dt>Compositions</dt>
-          <dd>
-            <Link href="/compose">{compositions.length}</Link>
-          </dd>
-          <dt>Version</dt>
-          <dd>
-            {version.app.version}, store: {version.store.kind}
-          </dd>
-        </dl>
-      </section>
+      {!live.isUnnamed && <LiveSection live={live} />}
+      <div class="overview">
+        <div>
+          <section class="card" aria-labelledby="concerns">
+            <h2 id="concerns">Needs attention</h2>
+            {concerns.length === 0 ? (
+              <div class="empty all-well">
+                <strong>Nothing</strong>
+                <p>Every server in service responds, and everything is published.</p>
+              </div>
+            ) : (
+              <ul class="concerns">
+                {concerns.slice(0, SHOWN_MAX).map((concern) => (
+                  <ConcernItem key={concern.what} concern={concern} />
+                ))}
+                {concerns.length > SHOWN_MAX && <li>and {concerns.length - SHOWN_MAX} more</li>}
+              </ul>
+            )}
+          </section>
+          {live.isUnnamed && <LiveSection live={live} />}
+          {live.reading !== undefined && <LiveTables reading={live.reading} />}
+        </div>
+        <WhatThereIs {...{ version, servers, compositions }} />
+      </div>
     </>
+  );
+}
+
+function WhatThereIs({ version, servers, compositions }: Overview): JSX.Element {
+  const counts = serverStates.map(
+    (state) => [state, servers.filter((server) => stateOf(server) === state).length] as const,
+  );
+  return (
+    <section class="card" aria-labelledby="there">
+      <h2 id="there">What there is</h2>
+      {servers.length > 0 && (
+        <div class="shares" aria-hidden="true">
+          {counts
+            .filter(([, count]) => count > 0)
+            .map(([state, count]) => (
+              <span key={state} class={state} style={{ flexGrow: count }} />
+            ))}
+        </div>
+      )}
+      <dl>
+        {counts.map(([state, count]) => (
+          <StateRow key={state} state={state} count={count} />
+        ))}
+        <dt>Tools</dt>
+        <dd>{servers.reduce((sum, { toolCount }) => sum + toolCount, 0).toLocaleString()}</dd>
+        <dt>Compositions</dt>
+        <dd>
+          <Link href="/compose">{compositions.length}</Link>
+        </dd>
+        <dt>Version</dt>
+        <dd>
+          {version.app.version}, store: {version.store.kind}
+        </dd>
+      </dl>
+    </section>
   );
 }
 
 interface StateRowProps {
   readonly state: ServerState;
-  readonly servers: readonly Server[];
+  readonly count: number;
 }
 
-function StateRow({ state, servers }: StateRowProps): JSX.Element {
-  const count = servers.filter((server) => stateOf(server) === state).length;
+function StateRow({ state, count }: StateRowProps): JSX.Element {
   return (
     <>
       <dt>
@@ -103,13 +131,21 @@ function StateRow({ state, servers }: StateRowProps): JSX.Element {
   );
 }
 
-function ConcernItem({ concern: { what, why, page } }: { readonly concern: Concern }): JSX.Element {
+function ConcernItem({ concern: { what, why, page, remedy, isGrave } }: { readonly concern: Concern }): JSX.Element {
   return (
-    <li>
-      {page === '' ? <strong>{what}</strong> : <Link href={page}>{what}</Link>}
-      <p class="note">
-        <Said text={why} />
-      </p>
+    <li class={`concern${isGrave ? ' grave' : ''}`}>
+      <div>
+        <strong>{what}</strong>
+        <p class="note">
+          <Said text={why} />
+        </p>
+      </div>
+      {page !== '' && (
+        <Link class="button" href={page}>
+          {remedy}
+          <span class="unseen">: {what}</span>
+        </Link>
+      )}
     </li>
   );
 }

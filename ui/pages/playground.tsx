@@ -20,7 +20,9 @@ export function PlaygroundPage(): JSX.Element {
   });
   return (
     <>
-      <h1>Playground</h1>
+      <div class="heading">
+        <h1>Playground</h1>
+      </div>
       <Loaded query={known}>{(targets) => <Playground targets={targets} />}</Loaded>
     </>
   );

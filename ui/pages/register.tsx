@@ -10,10 +10,16 @@ export function RegisterPage(): JSX.Element {
   const caller = useCaller();
   return (
     <>
-      <h1>Register a server</h1>
-      <p class="note">The gateway probes it and shows what it finds. Nothing is saved until you confirm.</p>
+      <div class="heading">
+        <div>
+          <h1>Register a server</h1>
+          <p class="note">The gateway probes it and shows what it finds. Nothing is saved until you confirm.</p>
+        </div>
+      </div>
       {caller !== undefined && !mayMake(caller) ? (
-        <p>Registering servers requires the role editor.</p>
+        <div class="notice">
+          <p>Registering servers requires the role editor.</p>
+        </div>
       ) : (
         <ServerForm onDone={({ id }) => navigate(`/servers/${id}`)} />
       )}

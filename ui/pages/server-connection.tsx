@@ -45,7 +45,7 @@ export function ServerConnection({ server, isChangeable }: ConnectionProps): JSX
       announce(`Your consent for ${name} is withdrawn${there}`);
     });
   return (
-    <section aria-labelledby="connection">
+    <section class="card" aria-labelledby="connection">
       <h2 id="connection">Your consent</h2>
       {connection === undefined ? (
         <p>It acts for each user separately. You have not connected it yet: your calls get a link for doing so.</p>

@@ -66,65 +66,82 @@ export function ServerForm({ known, onDone, onReload }: ServerFormProps): JSX.El
   const isWaiting = isBusy || isOutdated;
   return (
     <form
-      class="card"
+      class="server-form"
       aria-label={isNew ? 'New server' : 'Edit the server'}
       onSubmit={(event) => {
         event.preventDefault();
         if (!isWaiting) void (isNew && preview === undefined ? look() : save());
       }}
     >
-      <Field label="Name" value={draft.name} isRequired onChange={(name) => change({ name })} />
-      <Field
-        label="URL of its MCP endpoint"
-        type="url"
-        value={draft.url}
-        isRequired
-        onChange={(url) => change({ url })}
-      />
-      <div class="field">
-        <label for={transportId}>Transport</label>
-        <select
-          id={transportId}
-          value={draft.transport}
-          onChange={({ currentTarget: { value } }) => change({ transport: value === 'SSE' ? 'SSE' : 'STREAMABLEHTTP' })}
-        >
-          <option value="STREAMABLEHTTP">Streamable HTTP</option>
-          <option value="SSE">SSE, the older one: the URL is that of its event stream</option>
-        </select>
+      <div class="card">
+        <h2>{isNew ? 'What it is' : 'Change it'}</h2>
+        <Field label="Name" value={draft.name} isRequired onChange={(name) => change({ name })} />
+        <Field
+          label="URL of its MCP endpoint"
+          type="url"
+          value={draft.url}
+          isRequired
+          onChange={(url) => change({ url })}
+        />
+        <div class="field">
+          <label for={transportId}>Transport</label>
+          <select
+            id={transportId}
+            value={draft.transport}
+            onChange={({ currentTarget: { value } }) =>
+              change({ transport: value === 'SSE' ? 'SSE' : 'STREAMABLEHTTP' })
+            }
+          >
+            <option value="STREAMABLEHTTP">Streamable HTTP</option>
+            <option value="SSE">SSE, the older one: the URL is that of its event stream</option>
+          </select>
+        </div>
+        <Field label="Description" value={draft.description} onChange={(description) => change({ description })} />
+        <div class="pair">
+          <Field label="Tags" value={draft.tags} help="Separated by commas" onChange={(tags) => change({ tags })} />
+          <TeamField
+            caller={caller}
+            value={draft.team}
+            known={known?.value.team}
+            isNew={isNew}
+            onChange={(team) => change({ team })}
+          />
+        </div>
+        <CredentialFields draft={draft} known={isNew ? undefined : authWords(known.value.auth)} change={change} />
       </div>
-      <Field label="Description" value={draft.description} onChange={(description) => change({ description })} />
-      <Field label="Tags" value={draft.tags} help="Separated by commas" onChange={(tags) => change({ tags })} />
-      <TeamField
-        caller={caller}
-        value={draft.team}
-        known={known?.value.team}
-        isNew={isNew}
-        onChange={(team) => change({ team })}
-      />
-      <CredentialFields draft={draft} known={isNew ? undefined : authWords(known.value.auth)} change={change} />
-      {preview !== undefined && <ServerPreview preview={preview} />}
-      <Fault words={fault} />
-      {isOutdated && (
-        <button
-          type="button"
-          onClick={() =>
-            void run(async () => {
-              const { etag: current } = await ask<Server>(`/servers/${known?.value.id ?? ''}`);
-              setEtag(current);
-              setOutdated(false);
-              await onReload?.();
-              announce('The page shows the present state; saving replaces it with the contents of the form');
-            })
-          }
-        >
-          Reload it, and keep what I have typed
-        </button>
-      )}
-      <div class="actions">
-        <button class="main" aria-disabled={isWaiting}>
-          {isNew ? (preview === undefined ? 'Look at it' : 'Register it') : 'Save'}
-        </button>
+      {isNew && <ServerPreview preview={preview} />}
+      <div class="bar">
+        <Fault words={fault} />
+        {isOutdated && (
+          <button
+            type="button"
+            onClick={() =>
+              void run(async () => {
+                const { etag: current } = await ask<Server>(`/servers/${known?.value.id ?? ''}`);
+                setEtag(current);
+                setOutdated(false);
+                await onReload?.();
+                announce('The page shows the present state; saving replaces it with the contents of the form');
+              })
+            }
+          >
+            Reload it, and keep what I have typed
+          </button>
+        )}
+        <div class="actions">
+          <span class="told">{toldWords(isNew, preview)}</span>
+          <button class="main" aria-disabled={isWaiting}>
+            {isNew ? (preview === undefined ? 'Look at it' : 'Register it') : 'Save'}
+          </button>
+        </div>
       </div>
     </form>
   );
+}
+
+function toldWords(isNew: boolean, preview: Preview | undefined): string {
+  if (!isNew) return 'Nothing is changed until you save it';
+  return preview === undefined
+    ? 'Nothing is saved by looking at it'
+    : 'Clients have its tools as soon as it is registered';
 }

@@ -39,7 +39,7 @@ function List({ server, kind, title }: ListProps): JSX.Element {
     return found;
   });
   return (
-    <section aria-labelledby={kind}>
+    <section class="card" aria-labelledby={kind}>
       <h2 id={kind}>{title}</h2>
       <Loaded query={items}>
         {(all) => (

@@ -1,14 +1,30 @@
 // A preview of a server before it is registered.
 import type { JSX } from 'preact';
+import { Empty } from '../parts/empty.js';
 import { Said } from '../parts/said.js';
 import type { Preview } from './server-form.js';
 
 const SHOWN_MAX = 50;
 
-export function ServerPreview({ preview: { server, tools } }: { readonly preview: Preview }): JSX.Element {
+/** @param preview `undefined` before the server has been looked at. */
+export function ServerPreview({ preview }: { readonly preview: Preview | undefined }): JSX.Element {
+  return (
+    <section class="card preview" aria-live="polite">
+      {preview === undefined ? (
+        <Empty icon="search" title="Look at it first">
+          <p>The gateway connects to it, and this shows its name, its tools, and what would be wrong.</p>
+        </Empty>
+      ) : (
+        <Found preview={preview} />
+      )}
+    </section>
+  );
+}
+
+function Found({ preview: { server, tools } }: { readonly preview: Preview }): JSX.Element {
   const { name = '', version = '' } = server.serverInfo ?? {};
   return (
-    <section class="preview" aria-live="polite">
+    <>
       <h2>What would be registered</h2>
       {server.lastError !== null ? (
         <div class="fault">
@@ -36,6 +52,6 @@ export function ServerPreview({ preview: { server, tools } }: { readonly preview
           </ul>
         </>
       )}
-    </section>
+    </>
   );
 }

@@ -5,6 +5,7 @@ import { Link } from 'wouter-preact';
 import { ask } from '../api/api.js';
 import { useQuery } from '../api/query.js';
 import type { Server, Tool } from '../api/types.js';
+import { Empty } from '../parts/empty.js';
 import { Loaded } from '../parts/notices.js';
 import { CodeBlock, LongSaid, Said } from '../parts/said.js';
 
@@ -14,7 +15,7 @@ export function ServerTools({ server }: { readonly server: Server }): JSX.Elemen
   const path = `/servers/${server.id}/tools`;
   const tools = useQuery(path, async () => (await ask<Tool[]>(path)).value);
   return (
-    <section aria-labelledby="tools">
+    <section class="card" aria-labelledby="tools">
       <h2 id="tools">Tools</h2>
       <Loaded query={tools}>{(all) => <ToolList server={server} tools={all} />}</Loaded>
     </section>
@@ -24,7 +25,8 @@ export function ServerTools({ server }: { readonly server: Server }): JSX.Elemen
 function ToolList({ server, tools }: { readonly server: Server; readonly tools: readonly Tool[] }): JSX.Element {
   const [words, setWords] = useState('');
   const found = tools.filter(({ name }) => name.toLowerCase().includes(words.trim().toLowerCase()));
-  if (tools.length === 0) return <p class="note">It has none, or has never been reached.</p>;
+  if (tools.length === 0)
+    return <Empty title="No tools">It has none, or has never been reached: Refresh asks it again.</Empty>;
   return (
     <>
       <label class="inline">

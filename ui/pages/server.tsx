@@ -6,17 +6,15 @@ import { ask, askAll, faultWords, type Answered } from '../api/api.js';
 import { useCaller } from '../api/caller.js';
 import { useQuery } from '../api/query.js';
 import type { Composition, RefreshReport, Server } from '../api/types.js';
-import { mayChange, mayMake, ownerWords } from '../model/permission.js';
+import { mayChange } from '../model/permission.js';
 import { refreshWords } from '../model/refresh-words.js';
-import { authWords } from '../model/server-draft.js';
 import { subjectWords } from '../model/subject-words.js';
 import { announce } from '../parts/announcements.js';
 import { Confirmation } from '../parts/confirmation.js';
 import { Fault, Loaded } from '../parts/notices.js';
-import { CodeBlock, LongSaid, Said } from '../parts/said.js';
-import { Since } from '../parts/since.js';
+import { CodeBlock, LongSaid } from '../parts/said.js';
 import { Status } from '../parts/status.js';
-import { HealthHistory } from './server/health-history.js';
+import { ServerFacts, ServerHealth } from './server/server-facts.js';
 import { ServerConnection } from './server-connection.js';
 import { ServerForm } from './server-form.js';
 import { ServerLists } from './server-lists.js';
@@ -37,16 +35,21 @@ function ServerDetails({ read, reload }: DetailsProps): JSX.Element {
   const server = read.value;
   const [isEdited, setEdited] = useState(false);
   const caller = useCaller();
-  const isMaker = mayMake(caller);
   const isChangeable = mayChange(caller, server);
   return (
     <>
       <div class="heading">
-        <h1>{server.name}</h1>
-        <Status server={server} />
+        <div>
+          <div class="titled">
+            <h1>{server.name}</h1>
+            <Status server={server} />
+          </div>
+          <div class="note">
+            <LongSaid text={server.description} />
+          </div>
+        </div>
+        <ServerActions read={read} reload={reload} onEdit={() => setEdited(!isEdited)} isEdited={isEdited} />
       </div>
-      <LongSaid text={server.description} />
-      <ServerActions read={read} reload={reload} onEdit={() => setEdited(!isEdited)} isEdited={isEdited} />
       {isEdited && (
         <ServerForm
           known={read}
@@ -57,88 +60,25 @@ function ServerDetails({ read, reload }: DetailsProps): JSX.Element {
           onReload={reload}
         />
       )}
-      <section aria-labelledby="health">
-        <h2 id="health">Health</h2>
-        {server.lastError !== null && (
-          <div class="fault">
-            <p>
-              <Said text={server.lastError} max={2_000} />
-            </p>
-          </div>
-        )}
-        <dl>
-          <dt>Last reached</dt>
-          <dd>
-            <Since time={server.lastSeen} />
-          </dd>
-          <dt>Lists last read</dt>
-          <dd>
-            <Since time={server.lastRefreshAt} />
-          </dd>
-          <dt>Last edited</dt>
-          <dd>
-            <Since time={server.updatedAt} />
-            {isMaker && (
-              <>
-                {' '}
-                <Link href={`/audit?record=${server.id}`}>See the changes</Link>
-              </>
-            )}
-          </dd>
-          <dt>Address</dt>
-          <dd>
-            <Said text={server.url} max={2_000} />
-          </dd>
-          {ownerWords(server) !== '' && (
-            <>
-              <dt>Belongs to</dt>
-              <dd>
-                <Said text={ownerWords(server)} max={400} />
-              </dd>
-            </>
-          )}
-          <dt>Offers</dt>
-          <dd>{offerWords(server)}</dd>
-          <dt>Speaks</dt>
-          <dd>
-            {ERA_WORDS[(server.eras?.length ?? 0) > 1 ? 'both' : (server.era ?? 'unknown')]}
-            {server.transport === 'SSE' && ', over the older transport (SSE)'}
-          </dd>
-          <dt>Credentials</dt>
-          <dd>{authWords(server.auth)}</dd>
-          <dt>Tags</dt>
-          <dd>{server.tags.length === 0 ? 'none' : server.tags.join(', ')}</dd>
-        </dl>
-        <HealthHistory server={server} />
-      </section>
-      {server.auth?.type === 'oauth2-user' && <ServerConnection server={server} isChangeable={isChangeable} />}
-      <ServerTools server={server} />
-      <ServerLists server={server} />
-      <section aria-labelledby="itself">
-        <h2 id="itself">Its own description</h2>
-        <CodeBlock label="Server info" text={server.serverInfo ?? 'It has never been reached.'} />
-        <h3>Capabilities</h3>
-        <CodeBlock label="Capabilities" text={server.capabilities} />
-      </section>
+      <div class="server">
+        <div>
+          <ServerHealth server={server} />
+          <ServerFacts server={server} />
+        </div>
+        <div>
+          {server.auth?.type === 'oauth2-user' && <ServerConnection server={server} isChangeable={isChangeable} />}
+          <ServerTools server={server} />
+          <ServerLists server={server} />
+          <section class="card" aria-labelledby="itself">
+            <h2 id="itself">Its own description</h2>
+            <CodeBlock label="Server info" text={server.serverInfo ?? 'It has never been reached.'} />
+            <h3>Capabilities</h3>
+            <CodeBlock label="Capabilities" text={server.capabilities} />
+          </section>
+        </div>
+      </div>
     </>
   );
-}
-
-const ERA_WORDS = {
-  legacy: 'MCP with sessions (2025-11-25 or before)',
-  modern: 'MCP without sessions (2026-07-28)',
-  both: 'MCP with sessions, and without (2026-07-28)',
-  unknown: 'not known yet',
-} as const;
-
-function offerWords({ toolCount, promptCount, resourceCount, templateCount }: Server): string {
-  const counted = [
-    [toolCount, 'tools'],
-    [promptCount, 'prompts'],
-    [resourceCount, 'resources'],
-    [templateCount, 'templates of resources'],
-  ] as const;
-  return counted.map(([count, kind]) => `${count ?? '?'} ${kind}`).join(', ');
 }
 
 interface ActionsProps extends DetailsProps {

@@ -6,12 +6,15 @@ import { askAll } from '../api/api.js';
 import { useCaller } from '../api/caller.js';
 import { useQuery } from '../api/query.js';
 import type { Server } from '../api/types.js';
-import { mayMake } from '../model/permission.js';
+import { mayMake, ownerWords } from '../model/permission.js';
 import { isFound, serverStates, stateOf } from '../model/server-state.js';
+import { Empty } from '../parts/empty.js';
+import { Icon } from '../parts/icon.js';
 import { Loaded } from '../parts/notices.js';
 import { Said } from '../parts/said.js';
 import { Status } from '../parts/status.js';
 import { Since } from '../parts/since.js';
+import { Table, type Row } from '../parts/table.js';
 
 /** More rows than this make a browser slow; users with more servers search. */
 const ROWS_MAX = 200;
@@ -27,6 +30,7 @@ export function ServersPage(): JSX.Element {
         <h1>Servers</h1>
         {isMaker && (
           <Link href="/servers/new" class="button main">
+            <Icon name="add" />
             Register a server
           </Link>
         )}
@@ -34,15 +38,20 @@ export function ServersPage(): JSX.Element {
       <Loaded query={servers}>
         {(all) =>
           all.length === 0 ? (
-            <p>
-              No server is registered yet.{' '}
-              {isMaker && (
-                <>
-                  <Link href="/servers/new">Register the first one</Link>: the gateway probes it before anything is
-                  saved.
-                </>
-              )}
-            </p>
+            <section class="card">
+              <Empty icon="servers" title="No server is registered yet">
+                {isMaker ? (
+                  <>
+                    <p>The gateway probes a server and shows what it has before anything is saved.</p>
+                    <Link href="/servers/new" class="button main">
+                      Register the first one
+                    </Link>
+                  </>
+                ) : (
+                  <p>An editor or an admin can register the first one.</p>
+                )}
+              </Empty>
+            </section>
           ) : (
             <FoundServers servers={all} />
           )
@@ -99,29 +108,20 @@ function FoundServers({ servers }: { readonly servers: readonly Server[] }): JSX
           </select>
         </label>
       </form>
-      <p class="note" role="status">
-        {found.length === servers.length ? `${servers.length} servers` : `${found.length} of ${servers.length} servers`}
-      </p>
-      <div class="table-frame">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Name</th>
-              <th scope="col">Status</th>
-              <th scope="col" class="number">
-                Tools
-              </th>
-              <th scope="col">Tags</th>
-              <th scope="col">Last seen</th>
-            </tr>
-          </thead>
-          <tbody>
-            {found.slice(0, rows).map((server) => (
-              <ServerRow key={server.id} server={server} />
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <section class="card table-card" aria-label="Servers">
+        <p class="top note" role="status">
+          {found.length === servers.length
+            ? `${servers.length} servers`
+            : `${found.length} of ${servers.length} servers`}
+        </p>
+        {found.length === 0 ? (
+          <Empty icon="search" title="No server matches">
+            <p>Search for fewer words, or choose another tag or status.</p>
+          </Empty>
+        ) : (
+          <Table label="Table of servers" columns={COLUMNS} rows={found.slice(0, rows).map(rowOf)} />
+        )}
+      </section>
       {found.length > rows && (
         <button type="button" onClick={() => setRows(rows + ROWS_MAX)}>
           Show {Math.min(ROWS_MAX, found.length - rows)} more
@@ -131,25 +131,42 @@ function FoundServers({ servers }: { readonly servers: readonly Server[] }): JSX
   );
 }
 
-function ServerRow({ server }: { readonly server: Server }): JSX.Element {
-  return (
-    <tr>
-      <th scope="row">
-        <Link href={`/servers/${server.id}`}>{server.name}</Link>
-        {server.lastError !== null && (
-          <p class="note">
-            <Said text={server.lastError} max={120} />
+const COLUMNS = [
+  { name: 'Name' },
+  { name: 'Status' },
+  { name: 'Tools', isNumber: true },
+  { name: 'Belongs to' },
+  { name: 'Tags' },
+  { name: 'Last seen' },
+] as const;
+
+function rowOf(server: Server): Row {
+  const { id, name, url, lastError, toolCount, tags, lastSeen } = server;
+  return {
+    key: id,
+    cells: [
+      <>
+        <Link href={`/servers/${id}`}>{name}</Link>
+        <p class="note">
+          <Said text={url} max={100} />
+        </p>
+        {lastError !== null && (
+          <p class="note bad">
+            <Said text={lastError} max={120} />
           </p>
         )}
-      </th>
-      <td>
-        <Status server={server} />
-      </td>
-      <td class="number">{server.toolCount}</td>
-      <td>{server.tags.join(', ')}</td>
-      <td>
-        <Since time={server.lastSeen} />
-      </td>
-    </tr>
-  );
+      </>,
+      <Status server={server} />,
+      toolCount.toLocaleString(),
+      ownerWords(server) !== '' && <Said text={ownerWords(server)} max={80} />,
+      tags.length > 0 && (
+        <ul class="chips">
+          {tags.map((tag) => (
+            <li key={tag}>{tag}</li>
+          ))}
+        </ul>
+      ),
+      <Since time={lastSeen} />,
+    ],
+  };
 }

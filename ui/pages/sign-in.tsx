@@ -6,6 +6,7 @@ import { faultWords } from '../api/api.js';
 import { isComing, leaveUrl, refusal, signIn } from '../api/session.js';
 import { goToIssuer, issuerHost } from '../api/sign-in.js';
 import { tokenIn } from '../model/token-claims.js';
+import { Logo } from '../parts/icon.js';
 import { Fault } from '../parts/notices.js';
 
 export function SignInPage(): JSX.Element {
@@ -38,45 +39,51 @@ export function SignInPage(): JSX.Element {
   };
   return (
     <main class="sign-in">
-      <h1>Switchyard</h1>
-      {issuer !== '' && (
-        <section aria-labelledby="at-issuer">
-          <h2 id="at-issuer">With your account</h2>
-          <p>
-            <button type="button" class="main" disabled={isTrying || isComing.value} onClick={() => void leave()}>
-              {isComing.value ? 'Signing in …' : `Sign in at ${issuer}`}
-            </button>
-          </p>
-          <Fault words={refusal.value} />
-          {leaveUrl.value !== '' && (
+      <h1 class="brand">
+        <Logo />
+        Switchyard
+      </h1>
+      <p class="note">One gateway between your clients and all your MCP servers.</p>
+      <div class="card">
+        {issuer !== '' && (
+          <section aria-labelledby="at-issuer">
+            <h2 id="at-issuer">With your account</h2>
             <p>
-              You are signed out. <a href={leaveUrl.value}>Sign out at {issuer}, too</a>
+              <button type="button" class="main" disabled={isTrying || isComing.value} onClick={() => void leave()}>
+                {isComing.value ? 'Signing in …' : `Sign in at ${issuer}`}
+              </button>
             </p>
-          )}
-          <h2>With a token</h2>
-        </section>
-      )}
-      <form onSubmit={(event) => void submit(event)}>
-        <label for="token">Token</label>
-        <input
-          id="token"
-          type="password"
-          autocomplete="off"
-          spellcheck={false}
-          value={text}
-          autofocus={issuer === ''}
-          aria-describedby="token-help"
-          onInput={({ currentTarget }) => setText(currentTarget.value)}
-        />
-        <p id="token-help" class="note">
-          Get one from the operator of this gateway, or create one with <code>switchyard token</code>. It stays in this
-          tab until you close it.
-        </p>
-        {issuer === '' && <Fault words={refusal.value} />}
-        <button class={issuer === '' ? 'main' : ''} disabled={isTrying}>
-          {isTrying ? 'Trying it …' : 'Sign in'}
-        </button>
-      </form>
+            <Fault words={refusal.value} />
+            {leaveUrl.value !== '' && (
+              <p>
+                You are signed out. <a href={leaveUrl.value}>Sign out at {issuer}, too</a>
+              </p>
+            )}
+            <h2 class="or">With a token</h2>
+          </section>
+        )}
+        <form onSubmit={(event) => void submit(event)}>
+          <label for="token">Token</label>
+          <input
+            id="token"
+            type="password"
+            autocomplete="off"
+            spellcheck={false}
+            value={text}
+            autofocus={issuer === ''}
+            aria-describedby="token-help"
+            onInput={({ currentTarget }) => setText(currentTarget.value)}
+          />
+          <p id="token-help" class="note">
+            Get one from the operator of this gateway, or create one with <code>switchyard token</code>. It stays in
+            this tab until you close it.
+          </p>
+          {issuer === '' && <Fault words={refusal.value} />}
+          <button class={issuer === '' ? 'main' : ''} disabled={isTrying}>
+            {isTrying ? 'Trying it …' : 'Sign in'}
+          </button>
+        </form>
+      </div>
     </main>
   );
 }

@@ -25,6 +25,18 @@ export function Fault({
   );
 }
 
+/** Takes about the place of what is being read, so that little moves when it arrives. */
+export function Reading(): JSX.Element {
+  return (
+    <div class="skeleton">
+      <span class="unseen">Reading …</span>
+      <span />
+      <span />
+      <span />
+    </div>
+  );
+}
+
 interface LoadedProps<Value> {
   readonly query: Query<Value>;
   readonly children: (value: Value) => ComponentChildren;
@@ -36,7 +48,7 @@ export function Loaded<Value>({ query, children }: LoadedProps<Value>): JSX.Elem
   return (
     <>
       <Fault words={fault} retry={reload} />
-      {value !== undefined ? children(value) : isReading ? <p class="note">Reading …</p> : null}
+      {value !== undefined ? children(value) : isReading ? <Reading /> : null}
     </>
   );
 }

@@ -56,11 +56,11 @@ t.test('each page is the same document, which is not cached and may only run the
 t.test('assets are cached forever under names that contain their hash', async (t) => {
   const app = await appOf(t, ConsoleFiles.read(directory));
   const assets = assetsIn((await app.inject({ url: '/ui' })).payload);
-  t.equal(assets.length, 2);
+  t.equal(assets.length, 3, 'a script, styles and an icon');
   for (const url of assets) {
     const { statusCode, headers, payload } = await app.inject({ url });
     t.equal(statusCode, 200);
-    t.match(headers['content-type'], /^text\/(?:javascript|css); charset=utf-8$/);
+    t.match(headers['content-type'], /^(?:text\/(?:javascript|css); charset=utf-8|image\/svg\+xml)$/);
     t.equal(headers['cache-control'], 'public, max-age=31536000, immutable');
     const packed = await app.inject({ url, headers: { 'accept-encoding': 'gzip, deflate, br' } });
     t.equal(packed.headers['content-encoding'], 'br');

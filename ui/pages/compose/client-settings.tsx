@@ -16,7 +16,7 @@ export function ClientSettingsList({ id, name }: { readonly id: string; readonly
     if (endpointOf(typed, id) !== undefined) localStorage.setItem(KEY, typed);
   };
   return (
-    <section aria-labelledby="settings">
+    <section class="card settings-list" aria-labelledby="settings">
       <h2 id="settings">Settings for clients</h2>
       <Field
         label="Address of the gateway"

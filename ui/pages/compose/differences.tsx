@@ -14,10 +14,10 @@ interface DifferencesProps {
 
 export function DifferenceList({ id, title, differences }: DifferencesProps): JSX.Element {
   return (
-    <section aria-labelledby={id}>
+    <section class="card" aria-labelledby={id}>
       <h2 id={id}>{title}</h2>
       {differences.length === 0 ? (
-        <p class="note">Nothing.</p>
+        <p class="note">None. What you change is listed here before it is published.</p>
       ) : (
         <ul class="differences">
           {differences.slice(0, SHOWN_MAX).map(({ sign, words }) => (

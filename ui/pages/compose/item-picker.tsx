@@ -42,7 +42,9 @@ export function ItemPicker({ servers, draft, lists, onChange }: PickerProps): JS
   }, [servers, lists.known, words, draft.servers]);
   return (
     <fieldset>
-      <legend>Contents</legend>
+      <legend>
+        <h2>Contents</h2>
+      </legend>
       <label class="inline">
         Search servers, tools, prompts and resources
         <input type="search" value={text} onInput={(event) => setText(event.currentTarget.value)} />
@@ -88,7 +90,11 @@ function ServerPart({ server, draft, lists, words, onChange }: ServerPartProps):
     if (isOpen && items === undefined) void lists.read([server]);
   }, [isOpen, items === undefined]);
   return (
-    <details open={isOpen} onToggle={({ currentTarget: { open } }) => open !== isOpen && setOpened(open)}>
+    <details
+      class="pick-server"
+      open={isOpen}
+      onToggle={({ currentTarget: { open } }) => open !== isOpen && setOpened(open)}
+    >
       <summary>
         {server.name}{' '}
         <span class="note">{picked > 0 ? `${picked} picked; ${countWords(server)}` : countWords(server)}</span>

@@ -2,6 +2,7 @@
 import type { JSX } from 'preact';
 import { tokensOf, type Seen } from '../../model/seen-items.js';
 import { itemKinds } from '../../model/server-items.js';
+import { Empty } from '../../parts/empty.js';
 import { Said } from '../../parts/said.js';
 
 const SHOWN_MAX = 200;
@@ -14,7 +15,7 @@ export function SeenList({ seen: { items, idle } }: { readonly seen: Seen }): JS
   const faulty = items.filter(({ faults }) => faults.length > 0);
   const shown = [...faulty, ...items.filter(({ faults }) => faults.length === 0)].slice(0, SHOWN_MAX);
   return (
-    <section aria-labelledby="seen">
+    <section class="card seen" aria-labelledby="seen" tabIndex={0}>
       <h2 id="seen">What clients will see</h2>
       <p class="note" role="status">
         {told.map(([kind, each]) => `${each.length} ${KIND_WORDS[kind]}`).join(', ')}; the list of tools takes about{' '}
@@ -26,6 +27,9 @@ export function SeenList({ seen: { items, idle } }: { readonly seen: Seen }): JS
           The pattern {pattern} matches no tool that {server} has now
         </p>
       ))}
+      {items.length === 0 && (
+        <Empty title="Nothing yet">Choose tools beside this, and see here what clients will.</Empty>
+      )}
       <ul class="items">
         {shown.map(({ kind, name, server, item, faults }) => (
           <li key={`${kind} ${server} ${item}`}>

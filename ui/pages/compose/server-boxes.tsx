@@ -34,10 +34,10 @@ export function ServerBoxes(props: BoxesProps): JSX.Element {
   const isUsed = draft.servers.some(({ name }) => name === server.name);
   return (
     <div class="boxes">
-      <Patterns {...props} />
       {itemKinds.map((kind) => (
         <Boxes key={kind} {...props} kind={kind} />
       ))}
+      <Patterns {...props} />
       {isUsed && (
         <Field
           label={`Prefix of the names of ${server.name}`}

@@ -5,6 +5,7 @@ import { useQuery } from '../../api/query.js';
 import type { Explanation } from '../../api/view-types.js';
 import {
   backendRowsOf,
+  connectionWords,
   keptOf,
   odditiesOf,
   silenceWords,
@@ -13,6 +14,7 @@ import {
 } from '../../model/explanation.js';
 import { Loaded } from '../../parts/notices.js';
 import { LongSaid, Said } from '../../parts/said.js';
+import { Table } from '../../parts/table.js';
 
 interface ExplainedToolProps {
   readonly virtualHost: string;
@@ -50,16 +52,20 @@ function Words({ explanation }: { readonly explanation: Explanation }): JSX.Elem
     <>
       {silence !== '' && <p class="bad">{silence}</p>}
       {verdictsOf(explanation).map(({ words, slots }) => (
-        <div key={words}>
+        <div key={words} class={`verdict${words.startsWith('allowed') ? ' yes' : ''}`}>
           <strong>
             <LongSaid text={words} max={1_000} />
           </strong>
-          {slots.length > 0 && <p class="note">says the worker of slot {slots.join(', ')}</p>}
+          {slots.length > 0 && (
+            <p class="note">
+              {slots.length === 1 ? 'says worker' : 'say workers'} {slots.join(', ')}
+            </p>
+          )}
         </div>
       ))}
       {keptOf(explanation).map(({ words, slots }) => (
         <p key={words} class="bad">
-          {words} {slots.length > 0 && `(slot ${slots.join(', ')})`}
+          {words} {slots.length > 0 && `(worker ${slots.join(', ')})`}
         </p>
       ))}
       {odditiesOf(explanation).map(({ words }) => (
@@ -76,46 +82,42 @@ function Words({ explanation }: { readonly explanation: Explanation }): JSX.Elem
   );
 }
 
+const COLUMNS = [
+  { name: 'Backend' },
+  { name: 'Worker' },
+  { name: 'Connection' },
+  { name: 'Allowed tools' },
+  { name: 'Sessions' },
+] as const;
+
 function BackendTable({ rows }: { readonly rows: readonly BackendRow[] }): JSX.Element | null {
   if (rows.length === 0) return null;
   return (
-    <div class="table-frame" tabIndex={0} role="region" aria-label="Backends">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Backend</th>
-            <th scope="col">Worker</th>
-            <th scope="col">Connection</th>
-            <th scope="col">Allowed tools</th>
-            <th scope="col">Sessions</th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row) => (
-            <tr key={`${row.name} ${row.slot}`}>
-              <th scope="row">
-                <Said text={row.name} max={100} />
-                <p class="note">
-                  <Said text={row.origin} />
-                </p>
-              </th>
-              <td>{row.slot}</td>
-              <td>
-                {row.obstacle === undefined ? row.circuit : 'never'}
-                {row.why !== '' && (
-                  <p class="note">
-                    <Said text={row.why} />
-                  </p>
-                )}
-              </td>
-              <td>
-                <Said text={row.allowedTools === 'all' ? 'all' : row.allowedTools.join(', ')} />
-              </td>
-              <td>{row.sessions.map(({ state }) => state).join(', ') || 'none'}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      label="Backends"
+      columns={COLUMNS}
+      rows={rows.map((row) => ({
+        key: `${row.name} ${row.slot}`,
+        cells: [
+          <>
+            <Said text={row.name} max={100} />
+            <p class="note">
+              <Said text={row.origin} />
+            </p>
+          </>,
+          row.slot,
+          <div>
+            {connectionWords(row)}
+            {row.why !== '' && (
+              <p class="note">
+                <Said text={row.why} />
+              </p>
+            )}
+          </div>,
+          <Said text={row.allowedTools === 'all' ? 'all' : row.allowedTools.join(', ')} />,
+          row.sessions.map(({ state }) => state).join(', ') || 'none',
+        ],
+      }))}
+    />
   );
 }

@@ -8,6 +8,7 @@ import type { DataplaneSession, DataplaneSessions } from '../../api/view-types.j
 import { durationWords, silenceWords } from '../../model/explanation.js';
 import { Fault, Loaded } from '../../parts/notices.js';
 import { Said } from '../../parts/said.js';
+import { Table, type Row } from '../../parts/table.js';
 
 const PAGE = 50;
 
@@ -27,7 +28,7 @@ export function Sessions(): JSX.Element {
   const path = `/dataplane/sessions?limit=${PAGE}${asked === '' ? '' : `&subject=${encodeURIComponent(asked)}`}`;
   const first = useQuery(path, () => readPage(path));
   return (
-    <section aria-labelledby="sessions">
+    <section class="card" aria-labelledby="sessions">
       <h2 id="sessions">{isAdmin ? 'Sessions' : 'Your sessions'}</h2>
       <form
         class="filters"
@@ -96,55 +97,47 @@ function SessionPages({ first }: { readonly first: SessionPage }): JSX.Element {
   );
 }
 
+const COLUMNS = [
+  { name: 'Session' },
+  { name: 'Client' },
+  { name: 'Age' },
+  { name: 'Idle' },
+  { name: 'Backends' },
+] as const;
+
 function SessionTable({ sessions }: { readonly sessions: readonly DataplaneSession[] }): JSX.Element {
-  return (
-    <div class="table-frame" tabIndex={0} role="region" aria-label="Table of sessions">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Session</th>
-            <th scope="col">Client</th>
-            <th scope="col">Age</th>
-            <th scope="col">Idle</th>
-            <th scope="col">Backends</th>
-          </tr>
-        </thead>
-        <tbody>
-          {sessions.map((session) => (
-            <tr key={session.session}>
-              <th scope="row">
-                <code>{session.session}</code>
-                <p class="note">
-                  of <code>{session.subject}</code>, worker {session.slot}
-                </p>
-                <p class="note">
-                  at <Said text={session.virtualHost} max={64} />
-                </p>
-              </th>
-              <td>
-                <Said text={session.client || 'not said'} max={100} />
-              </td>
-              <td>{durationWords(session.ageS)}</td>
-              <td>{session.isBusy ? 'busy' : durationWords(session.idleS)}</td>
-              <td>
-                <ul class="names">
-                  {session.backends.map(({ name, state, reason }) => (
-                    <li key={name}>
-                      <Said text={name} max={64} />: {state}
-                      {reason !== undefined && (
-                        <span class="note">
-                          {' '}
-                          <Said text={reason} max={200} />
-                        </span>
-                      )}
-                    </li>
-                  ))}
-                </ul>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
+  return <Table label="Table of sessions" columns={COLUMNS} rows={sessions.map(rowOf)} />;
+}
+
+function rowOf({ session, subject, slot, virtualHost, client, ageS, isBusy, idleS, backends }: DataplaneSession): Row {
+  return {
+    key: session,
+    cells: [
+      <>
+        <code>{session}</code>
+        <p class="note">
+          of <code>{subject}</code>, worker {slot}
+        </p>
+        <p class="note">
+          at <Said text={virtualHost} max={64} />
+        </p>
+      </>,
+      <Said text={client || 'not said'} max={100} />,
+      durationWords(ageS),
+      isBusy ? 'busy' : durationWords(idleS),
+      <ul class="names">
+        {backends.map(({ name, state, reason }) => (
+          <li key={name}>
+            <Said text={name} max={64} />: {state}
+            {reason !== undefined && (
+              <span class="note">
+                {' '}
+                <Said text={reason} max={200} />
+              </span>
+            )}
+          </li>
+        ))}
+      </ul>,
+    ],
+  };
 }

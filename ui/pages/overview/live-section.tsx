@@ -1,111 +1,203 @@
-// What the dataplane is doing now, and did in the last minutes.
-import type { JSX } from 'preact';
+// What the dataplane is doing now, and did in the last minutes: six figures, and its workers and backends as tables.
+import type { ComponentChildren, JSX } from 'preact';
 import type { Live } from '../../api/live.js';
 import type { LiveReading } from '../../api/view-types.js';
-import { msWords, rateWords, sparkPoints } from '../../model/load-words.js';
+import { figureOf, msWords, rateWords, shareWords, sparkPoints } from '../../model/load-words.js';
+import { Reading } from '../../parts/notices.js';
 import { Said } from '../../parts/said.js';
+import { Table } from '../../parts/table.js';
 
 export function LiveSection({ live }: { readonly live: Live }): JSX.Element {
-  const { reading, calls, fault, isUnnamed } = live;
+  const { reading, past, fault, isUnnamed } = live;
+  if (isUnnamed) {
+    return (
+      <section class="card" aria-labelledby="live">
+        <h2 id="live">The dataplane now</h2>
+        <div class="notice">
+          <p>{fault}</p>
+        </div>
+      </section>
+    );
+  }
   return (
     <section aria-labelledby="live">
-      <h2 id="live">The dataplane now</h2>
-      {isUnnamed && <p class="note">{fault}</p>}
-      {!isUnnamed && fault !== '' && (
-        <p class="bad" role="alert">
-          <Said text={fault} max={600} />
-          {reading !== undefined && ' The following is older.'}
-        </p>
+      <h2 id="live" class="unseen">
+        The dataplane now
+      </h2>
+      {fault !== '' && (
+        <div class="fault" role="alert">
+          <p>
+            <Said text={fault} max={600} />
+            {reading !== undefined && ' The figures below are older.'}
+          </p>
+        </div>
       )}
-      {reading === undefined ? (
-        fault === '' && <p class="note">Reading …</p>
-      ) : (
-        <>
-          <Spark calls={calls} />
-          <Figures reading={reading} />
-          <Workers reading={reading} />
-          <Backends reading={reading} />
-        </>
+      {reading !== undefined && <Tiles reading={reading} past={past} />}
+      {reading === undefined && fault === '' && (
+        <div class="tiles">
+          {PLACES.map((place) => (
+            <div key={place} class="tile">
+              <Reading />
+            </div>
+          ))}
+        </div>
       )}
     </section>
   );
 }
 
-const WIDTH = 300;
-const HEIGHT = 48;
+const PLACES = [1, 2, 3, 4, 5, 6] as const;
 
-/** The figures beside the chart say the same in text. */
-function Spark({ calls }: { readonly calls: readonly number[] }): JSX.Element | null {
-  if (calls.length < 2) return null;
+interface TilesProps {
+  readonly reading: LiveReading;
+  readonly past: readonly LiveReading[];
+}
+
+/** The share of failing requests from which on the figure is marked. */
+const FAILING_SHARE = 0.1;
+
+function failingShare({ requestsPerSecond, failuresPerSecond }: LiveReading): number {
+  return requestsPerSecond > 0 ? failuresPerSecond / requestsPerSecond : 0;
+}
+
+function Tiles({ reading, past }: TilesProps): JSX.Element {
+  const { workers, requestsPerSecond, failuresPerSecond, callP50Ms, callP99Ms } = reading;
+  const listening = workers.filter(({ health }) => health === 'ok').length;
+  const share = failingShare(reading);
   return (
-    <svg class="spark" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} aria-hidden="true" preserveAspectRatio="none">
-      <polyline points={sparkPoints(calls, WIDTH, HEIGHT)} />
-    </svg>
+    <div class="tiles">
+      <Tile
+        name="Tool calls"
+        figure={`${figureOf(reading.callsPerSecond)} /s`}
+        values={past.map((each) => each.callsPerSecond)}
+      >
+        {rateWords(requestsPerSecond)} requests of all kinds a second
+      </Tile>
+      <Tile name="Failures" figure={shareWords(share)} isBad={share >= FAILING_SHARE} values={past.map(failingShare)}>
+        {rateWords(failuresPerSecond)} failed and {rateWords(reading.refusalsPerSecond)} refused a second
+      </Tile>
+      <Tile name="Median time" figure={msWords(callP50Ms)} values={past.map((each) => each.callP50Ms ?? 0)}>
+        half of the calls are faster
+      </Tile>
+      <Tile name="99th percentile" figure={msWords(callP99Ms)} values={past.map((each) => each.callP99Ms ?? 0)}>
+        {reading.gatewayP99Ms === null ? 'no calls lately' : `${msWords(reading.gatewayP99Ms)} in the gateway itself`}
+      </Tile>
+      <Tile name="Sessions" figure={reading.sessions.toLocaleString()} values={past.map(({ sessions }) => sessions)}>
+        {reading.requestsInFlight.toLocaleString()} requests in flight
+      </Tile>
+      <Tile
+        name="Workers"
+        figure={`${listening} of ${workers.length}`}
+        isBad={listening < workers.length}
+        values={past.map(({ workers: each }) => each.length)}
+      >
+        {listening} of {workers.length} respond
+      </Tile>
+    </div>
   );
 }
 
-function Figures({ reading }: { readonly reading: LiveReading }): JSX.Element {
-  const { workers } = reading;
-  const listening = workers.filter(({ health }) => health === 'ok').length;
-  const rows = [
-    ['Tool calls per second', rateWords(reading.callsPerSecond)],
-    ['Median time', msWords(reading.callP50Ms)],
-    ['99th percentile', msWords(reading.callP99Ms)],
-    ['of it in the gateway itself', msWords(reading.gatewayP99Ms)],
-    ['All requests per second', rateWords(reading.requestsPerSecond)],
-    ['Failed per second', rateWords(reading.failuresPerSecond)],
-    ['Refused per second', rateWords(reading.refusalsPerSecond)],
-    ['Sessions', String(reading.sessions)],
-    ['Requests in flight', String(reading.requestsInFlight)],
-    ['Workers', `${listening} of ${workers.length} respond`],
-  ] as const;
+interface TileProps {
+  readonly name: string;
+  /** The number, a space, and its unit. */
+  readonly figure: string;
+  readonly isBad?: boolean;
+  /** The same in the last minutes, oldest first. */
+  readonly values: readonly number[];
+  readonly children: ComponentChildren;
+}
+
+function Tile({ name, figure, isBad, values, children }: TileProps): JSX.Element {
+  const [number = '', ...unit] = figure.split(' ');
   return (
-    <dl>
-      {rows.map(([name, words]) => (
-        <Row key={name} {...{ name, words }} />
-      ))}
+    <dl class={`tile${isBad === true ? ' bad-tile' : ''}`}>
+      <dt>{name}</dt>
+      <dd>
+        {number}
+        {unit.length > 0 && <small> {unit.join(' ')}</small>}
+      </dd>
+      <dd class="more">
+        <Spark values={values} />
+        {children}
+      </dd>
     </dl>
   );
 }
 
-function Row({ name, words }: { readonly name: string; readonly words: string }): JSX.Element {
+const WIDTH = 300;
+const HEIGHT = 32;
+
+/** The figures beside the chart say the same in text. */
+function Spark({ values }: { readonly values: readonly number[] }): JSX.Element {
+  return (
+    <svg class="spark" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} aria-hidden="true" preserveAspectRatio="none">
+      <polyline points={sparkPoints(values, WIDTH, HEIGHT)} />
+    </svg>
+  );
+}
+
+const BACKEND_COLUMNS = [
+  { name: 'Backend' },
+  { name: 'Requests a second', isNumber: true },
+  { name: 'Failed a second', isNumber: true },
+  { name: '99th percentile', isNumber: true },
+] as const;
+
+const WORKER_COLUMNS = [
+  { name: 'Worker' },
+  { name: 'State' },
+  { name: 'Sessions', isNumber: true },
+  { name: 'In flight', isNumber: true },
+  { name: 'Of a core', isNumber: true },
+  { name: 'Memory', isNumber: true },
+] as const;
+
+export function LiveTables({ reading }: { readonly reading: LiveReading }): JSX.Element {
+  const { backends, workers } = reading;
   return (
     <>
-      <dt>{name}</dt>
-      <dd>{words}</dd>
+      {backends.length > 0 && (
+        <section class="card table-card" aria-labelledby="backends">
+          <div class="top">
+            <h2 id="backends">Backends in use</h2>
+          </div>
+          <Table
+            label="Table of backends"
+            columns={BACKEND_COLUMNS}
+            rows={backends.map(({ name, requestsPerSecond, failuresPerSecond, p99Ms }) => ({
+              key: name,
+              cells: [
+                <Said text={name} max={64} />,
+                rateWords(requestsPerSecond),
+                rateWords(failuresPerSecond),
+                msWords(p99Ms),
+              ],
+            }))}
+          />
+        </section>
+      )}
+      <section class="card table-card" aria-labelledby="workers">
+        <div class="top">
+          <h2 id="workers">Workers</h2>
+        </div>
+        <Table
+          label="Table of workers"
+          columns={WORKER_COLUMNS}
+          rows={workers.map(({ slot, state, health, sessions, requestsInFlight, cpuShare, rssBytes }) => ({
+            key: String(slot),
+            cells: [
+              `Worker ${slot}`,
+              <span class={`status ${health === 'ok' ? 'active' : 'inactive'}`}>
+                {health === 'ok' ? state : health}
+              </span>,
+              sessions.toLocaleString(),
+              requestsInFlight.toLocaleString(),
+              `${Math.round(cpuShare * 100)} %`,
+              `${Math.round(rssBytes / 2 ** 20)} MiB`,
+            ],
+          }))}
+        />
+      </section>
     </>
-  );
-}
-
-function Workers({ reading: { workers } }: { readonly reading: LiveReading }): JSX.Element {
-  return (
-    <details>
-      <summary>Workers</summary>
-      <ul class="items">
-        {workers.map(({ slot, state, health, sessions, requestsInFlight, cpuShare, rssBytes }) => (
-          <li key={slot}>
-            slot {slot}: {state}, {health === 'ok' ? 'answers' : health}, {sessions} sessions, {requestsInFlight} in
-            flight, {Math.round(cpuShare * 100)} % of a core, {Math.round(rssBytes / 2 ** 20)} MiB
-          </li>
-        ))}
-      </ul>
-    </details>
-  );
-}
-
-function Backends({ reading: { backends } }: { readonly reading: LiveReading }): JSX.Element | null {
-  if (backends.length === 0) return null;
-  return (
-    <details>
-      <summary>Backends in use</summary>
-      <ul class="items">
-        {backends.map(({ name, requestsPerSecond, failuresPerSecond, p99Ms }) => (
-          <li key={name}>
-            <Said text={name} max={64} />: {rateWords(requestsPerSecond)} a second, {rateWords(failuresPerSecond)}{' '}
-            failed a second, 99th percentile {msWords(p99Ms)}
-          </li>
-        ))}
-      </ul>
-    </details>
   );
 }

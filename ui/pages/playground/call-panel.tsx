@@ -49,42 +49,44 @@ export function CallPanel({ session, kind, offer }: CallPanelProps): JSX.Element
   };
   return (
     <>
-      <h2>
-        <Said text={offer.name} max={128} />
-      </h2>
-      <LongSaid text={offer.description} />
-      <form onSubmit={submit} aria-label="Arguments" noValidate>
-        <div class="filters" role="group" aria-label="How to write the arguments">
-          <button type="button" aria-pressed={!isJson} onClick={showForm} disabled={!isJson}>
-            Form
-          </button>
-          <button
-            type="button"
-            aria-pressed={isJson}
-            disabled={isJson}
-            onClick={() => setText(JSON.stringify(valueOf(fields, entries).value, null, 2))}
-          >
-            JSON
-          </button>
-        </div>
-        {isJson ? (
-          <div class="field">
-            <label for="arguments">Arguments as JSON</label>
-            <textarea id="arguments" rows={8} value={text} onInput={(event) => setText(event.currentTarget.value)} />
+      <section class="card" aria-labelledby="offer">
+        <h2 id="offer">
+          <Said text={offer.name} max={128} />
+        </h2>
+        <LongSaid text={offer.description} />
+        <form onSubmit={submit} aria-label="Arguments" noValidate>
+          <div class="segments" role="group" aria-label="How to write the arguments">
+            <button type="button" aria-pressed={!isJson} onClick={showForm} disabled={!isJson}>
+              Form
+            </button>
+            <button
+              type="button"
+              aria-pressed={isJson}
+              disabled={isJson}
+              onClick={() => setText(JSON.stringify(valueOf(fields, entries).value, null, 2))}
+            >
+              JSON
+            </button>
           </div>
-        ) : fields.length === 0 ? (
-          <p class="note">It has no arguments.</p>
-        ) : (
-          <SchemaForm {...{ fields, entries, faults }} onChange={setEntries} />
-        )}
-        <Fault words={textFault} />
-        {faults.size > 0 && <Fault words={`Please check: ${[...faults.keys()].join(', ').slice(0, 300)}`} />}
-        <div class="actions">
-          <button class="main" disabled={run?.state.value === 'underway'}>
-            {ACTIONS[kind]}
-          </button>
-        </div>
-      </form>
+          {isJson ? (
+            <div class="field">
+              <label for="arguments">Arguments as JSON</label>
+              <textarea id="arguments" rows={8} value={text} onInput={(event) => setText(event.currentTarget.value)} />
+            </div>
+          ) : fields.length === 0 ? (
+            <p class="note">It has no arguments.</p>
+          ) : (
+            <SchemaForm {...{ fields, entries, faults }} onChange={setEntries} />
+          )}
+          <Fault words={textFault} />
+          {faults.size > 0 && <Fault words={`Please check: ${[...faults.keys()].join(', ').slice(0, 300)}`} />}
+          <div class="actions">
+            <button class="main" disabled={run?.state.value === 'underway'}>
+              {ACTIONS[kind]}
+            </button>
+          </div>
+        </form>
+      </section>
       {run !== undefined && <RunView run={run} />}
     </>
   );

@@ -25,7 +25,7 @@ export function Content({ result }: { readonly result: unknown }): JSX.Element {
   const { content, isError, structuredContent } = (result ?? {}) as Result;
   if (!Array.isArray(content)) return <CodeBlock label="Result" text={result} />;
   return (
-    <div class={isError === true ? 'fault' : undefined}>
+    <div class={isError === true ? 'fault' : 'result'}>
       {isError === true && <p>The tool reported a failure:</p>}
       {content.slice(0, BLOCKS_MAX).map((block: unknown, index) => (
         <BlockView key={index} block={block} />

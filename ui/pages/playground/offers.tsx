@@ -6,7 +6,8 @@ import { faultWords } from '../../api/api.js';
 import type { McpSession } from '../../api/mcp.js';
 import { offerKinds, offersOf, type Offer, type OfferKind } from '../../model/offers.js';
 import type { Target } from '../../model/targets.js';
-import { Fault } from '../../parts/notices.js';
+import { Empty } from '../../parts/empty.js';
+import { Fault, Reading } from '../../parts/notices.js';
 import { Said } from '../../parts/said.js';
 import { CallPanel } from './call-panel.js';
 
@@ -51,8 +52,8 @@ export function Offers({ session, target, reopen }: OffersProps): JSX.Element {
   const found = (offers ?? []).filter(({ name, title }) => `${name}\n${title}`.toLowerCase().includes(search));
   return (
     <div class="playground">
-      <div class="offers">
-        <div class="filters" role="group" aria-label="Kind">
+      <div class="card offers">
+        <div class="segments" role="group" aria-label="Kind">
           {offerKinds.map((each) => (
             <button key={each} type="button" aria-pressed={each === kind} onClick={() => choose(undefined, each)}>
               {each}
@@ -65,8 +66,8 @@ export function Offers({ session, target, reopen }: OffersProps): JSX.Element {
           <input type="search" value={words} onInput={(event) => setWords(event.currentTarget.value)} />
         </label>
         <Fault words={fault} retry={reopen} />
-        {offers === undefined && fault === '' && <p class="note">Reading …</p>}
-        {offers?.length === 0 && <p class="note">There are none.</p>}
+        {offers === undefined && fault === '' && <Reading />}
+        {offers?.length === 0 && <Empty title={`No ${kind}`}>It offers none to you.</Empty>}
         <ul class="items" aria-label={kind}>
           {found.slice(0, SHOWN_MAX).map(({ name, title }) => (
             <li key={name}>
@@ -88,9 +89,18 @@ export function Offers({ session, target, reopen }: OffersProps): JSX.Element {
         {offer !== undefined ? (
           <CallPanel key={`${kind} ${offer.name}`} session={session} kind={kind} offer={offer} />
         ) : (
-          chosen !== undefined && offers !== undefined && <Fault words={`${chosen} is not available here (any more)`} />
+          offers !== undefined && <NothingChosen chosen={chosen} />
         )}
       </div>
+    </div>
+  );
+}
+
+function NothingChosen({ chosen }: { readonly chosen: string | undefined }): JSX.Element {
+  if (chosen !== undefined) return <Fault words={`${chosen} is not available here (any more)`} />;
+  return (
+    <div class="card">
+      <Empty title="Choose something to try">It is called as you, and you see exactly what is sent and answered.</Empty>
     </div>
   );
 }

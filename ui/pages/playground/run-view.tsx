@@ -11,6 +11,7 @@ import { QuestionForm } from './question-form.js';
 import type { Run } from './run.js';
 
 const STATE_WORDS = { underway: 'Under way', answered: 'Answered', failed: 'Failed', cancelled: 'Cancelled' } as const;
+const LOOKS = { underway: '', answered: 'active', failed: 'inactive', cancelled: '' } as const;
 
 export function RunView({ run }: { readonly run: Run }): JSX.Element {
   const { state, headMs, totalMs, split, fault, questions, notices } = run;
@@ -22,10 +23,10 @@ export function RunView({ run }: { readonly run: Run }): JSX.Element {
     totalMs.value !== undefined && `complete after ${Math.round(totalMs.value)} ms`,
   ].filter((words) => words !== false);
   return (
-    <section aria-labelledby="outcome">
+    <section class="card" aria-labelledby="outcome">
       <div role="status">
         <h2 id="outcome" ref={outcome} tabIndex={-1}>
-          {STATE_WORDS[state.value]}
+          <span class={`status ${LOOKS[state.value]}`}>{STATE_WORDS[state.value]}</span>
         </h2>
         {told.length > 0 && <p class="note">{told.join(', ')}</p>}
         {split.value !== '' && <p class="note">Timed by the control plane: {split.value}</p>}

@@ -28,7 +28,7 @@ export function HealthHistory({ server }: { readonly server: Server }): JSX.Elem
           ) : (
             <ol class="history" aria-labelledby="history">
               {entries.map((entry) => (
-                <li key={entry.at}>
+                <li key={entry.at} class={entry.reachable ? undefined : 'missed'}>
                   {healthWords(entry)} <Since time={entry.at} />
                   {entry.error !== null && (
                     <>
