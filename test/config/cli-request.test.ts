@@ -164,6 +164,10 @@ t.test('auth of a server consists of its type and that type’s members', async 
     ['--auth headers --auth-headers authorization=secret:gh,x-key=file:k', header],
     [`--auth oauth2-client-credentials ${client} --auth-scope read`, credentials],
     ['--auth oauth2-user', { type: 'oauth2-user' }],
+    [
+      '--auth oauth2-user --auth-issuer https://as.example --auth-client-id me',
+      { type: 'oauth2-user', issuer: 'https://as.example', client_id: 'me' },
+    ],
     ['--auth none', null],
   ] as const) {
     t.match(load(`servers update n ${words}`).action, { change: { auth } }, words);
@@ -179,6 +183,7 @@ t.test('auth of a server consists of its type and that type’s members', async 
     ['--auth none --auth-scope x', /^--auth-scope: has no effect with --auth none/],
     ['--auth-client-id x', /^--auth-client-id: needs --auth/],
     ['--auth oauth2-user --auth-audience x', /^--auth-audience: has no effect/],
+    ['--auth headers --auth-headers a=secret:x --auth-issuer https://as.example', /^--auth-issuer: has no effect/],
   ] as const) {
     const told = faults(`servers add n https://a.example/mcp ${words}`);
     t.match(told, [fault], words);

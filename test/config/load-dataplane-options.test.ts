@@ -235,6 +235,8 @@ t.test('options that contradict each other', async (t) => {
   const ownPair = ['--server-certificate', certificate, '--server-private-key', privateKey];
   t.match(faults(['--address', '[::]:1', '--tls-address', '[::]:1', ...ownPair]), [/^--tls-address: is the same/]);
   t.strictSame(faults(['--address', '[::]:0', '--tls-address', '[::]:0', ...ownPair]), []);
+  t.strictSame(faults(['--address', '[::]:1', '--tls-address', '[::]:2', ...ownPair]), [], 'another port');
+  t.strictSame(faults(['--address', '127.0.0.1:1', '--tls-address', '127.0.0.2:1', ...ownPair]), [], 'another host');
   t.strictSame(faults([...redis, '--store-path', 'x']), [], 'a store path beside Redis is only not used');
 });
 

@@ -209,6 +209,9 @@ t.test('switches, choices, numbers and texts are parsed', async (t) => {
     ['', undefined],
     ['2', undefined],
     ['truee', undefined],
+    ['untrue', undefined],
+    ['00', undefined],
+    ['offf', undefined],
   ]);
   checkAll(t, oneOf('tls', 'mtls'), [
     ['tls', 'tls'],
