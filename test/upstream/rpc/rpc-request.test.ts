@@ -359,6 +359,12 @@ t.test('refused: the session is lost when the backend says so, in an error that 
     ['of something else', lost.replace('Session', 'Request'), 400, true],
     ['that only has the word', lost.replace(/Bad.*provided/, 'session_type must be a string'), 400, true],
     ['about params', lost.replace('-32000', '-32602').replace(/Bad.*provided/, 'Unknown session'), 400, true],
+    ...[-32_700, -32_601, -32_603].map((code): [string, string, number, boolean] => [
+      `about the message, with the code ${code}`,
+      lost.replace('-32000', String(code)),
+      400,
+      true,
+    ]),
     ['about a param', lost.replace(/Bad.*provided/, 'no room left at the session of Tuesday'), 400, true],
     ['about another param', lost.replace(/Bad.*provided/, 'session is required'), 400, true],
     ['with another status', lost, 403, true],
