@@ -67,10 +67,13 @@ function Frame(): JSX.Element {
         <div class="who">
           <div class="person">
             <Said text={subject.value} max={40} />
-            {caller?.role}
+            <span>{caller?.role}</span>
           </div>
           <div class="settings">
-            <ThemeChoice />
+            <span class="theme">
+              <Icon name="theme" />
+              <ThemeChoice />
+            </span>
             <button type="button" class="quiet" onClick={() => signOut('')}>
               Sign out
             </button>

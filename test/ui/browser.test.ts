@@ -13,6 +13,11 @@ import { startMcpBackend } from '../support/mcp-backend.js';
 const EVIL = `<img src=x onerror="globalThis.evil=1"><script>globalThis.evil=1</script>\u202egnp.exe"'&`;
 const PAGE_MS = 20_000;
 
+/** Of the browser's window, what a test asks. */
+interface Styled {
+  getComputedStyle(element: object, part: string): { readonly content: string };
+}
+
 function createAsker(): McpServer {
   const server = new McpServer({ name: 'asker', version: '1.0.0' });
   server.registerTool(
@@ -355,6 +360,55 @@ t.test('the console', async (t) => {
       t.same(complaints.splice(0), []);
     },
   );
+
+  await t.test('the chosen theme stays, and the exact time appears with the focus', async (t) => {
+    const scheme = (): Promise<string> => page.evaluate('getComputedStyle(document.documentElement).colorScheme');
+    const ground = (): Promise<string> => page.evaluate('getComputedStyle(document.body).backgroundColor');
+    await open('/servers');
+    const light = await ground();
+    await page.getByLabel('Theme').selectOption('Dark');
+    t.equal(await scheme(), 'dark');
+    t.not(await ground(), light);
+    await page.reload();
+    t.equal(await scheme(), 'dark', 'after a reload, too');
+    await page.getByLabel('Theme').selectOption('System');
+    t.equal(await ground(), light);
+    await page.getByRole('link', { name: 'wordsmith' }).focus();
+    await page.keyboard.press('Tab');
+    t.equal(await page.locator(':focus').textContent(), await page.locator('time').last().textContent());
+    const exact = await page.evaluate<string>('getComputedStyle(document.activeElement, "::after").content');
+    t.match(exact, String(new Date().getFullYear()));
+    t.same(complaints.splice(0), []);
+  });
+
+  await t.test('Publish is in sight however long a composition is, and narrow rows name their columns', async (t) => {
+    for (const viewport of [
+      { width: 1_200, height: 700 },
+      { width: 360, height: 640 },
+    ]) {
+      await page.setViewportSize(viewport);
+      await open('/compose/seen');
+      await page.getByRole('checkbox', { name: 'countdown' }).waitFor();
+      const bottom = async (): Promise<number> => {
+        const box = await page.getByRole('button', { name: 'Publish' }).boundingBox();
+        return (box?.y ?? Infinity) + (box?.height ?? 0);
+      };
+      t.ok((await page.evaluate<number>('document.documentElement.scrollHeight')) > viewport.height);
+      t.ok((await bottom()) <= viewport.height, 'at the top of the page');
+      await page.evaluate('scrollTo(0, 200)');
+      t.ok((await bottom()) <= viewport.height, 'and further down');
+    }
+    await open('/servers');
+    await page.getByRole('link', { name: 'wordsmith' }).waitFor();
+    const cells = page.getByRole('row').last().getByRole('cell');
+    const named = await cells.evaluateAll((all) =>
+      (all as unknown as object[]).map(
+        (cell) => (globalThis as unknown as Styled).getComputedStyle(cell, '::before').content,
+      ),
+    );
+    t.same(named, ['"Status"', '"Tools"', '"Last seen"'], 'of it, only what has a value');
+    t.same(complaints.splice(0), []);
+  });
 
   await t.test('axe finds nothing, and nothing is wider than a narrow screen, in either scheme', async (t) => {
     const server = (await caller.get('/servers/hostile')).json() as { readonly id: string };

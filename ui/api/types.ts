@@ -83,6 +83,7 @@ export interface Tool {
   readonly title?: unknown;
   readonly description?: unknown;
   readonly inputSchema?: unknown;
+  readonly annotations?: unknown;
 }
 
 export interface ComposedServer {

@@ -162,7 +162,7 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
         </div>
       </section>
       <div class="composer">
-        <div class="card">
+        <div class="card contents">
           <Loaded query={servers}>
             {(read) => <ItemPicker servers={read} draft={draft} lists={lists} onChange={setDraft} />}
           </Loaded>

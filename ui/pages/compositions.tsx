@@ -62,7 +62,7 @@ function CompositionRow({ composition }: { readonly composition: Composition }):
   );
   const told = counts
     .filter(([kind, count]) => kind === 'tools' || count > 0)
-    .map(([kind, count]) => `${count} ${kind}`);
+    .map(([kind, count]) => `${count} ${count === 1 ? kind.slice(0, -1) : kind}`);
   return (
     <li class="card">
       <Link href={`/compose/${id}`}>{name}</Link>

@@ -4,10 +4,13 @@ import { useEffect } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 import { ask, askAll } from '../api/api.js';
 import { useLive, type Live } from '../api/live.js';
+import { useCaller } from '../api/caller.js';
 import { useQuery } from '../api/query.js';
 import type { Composition, Server, Version } from '../api/types.js';
 import { concernsOf, type Concern } from '../model/attention.js';
+import { mayMake } from '../model/permission.js';
 import { serverStates, stateOf, type ServerState } from '../model/server-state.js';
+import { Empty } from '../parts/empty.js';
 import { Loaded } from '../parts/notices.js';
 import { LiveSection, LiveTables } from './overview/live-section.js';
 import { Said } from '../parts/said.js';
@@ -55,7 +58,9 @@ function OverviewParts({ version, servers, compositions, live }: Overview & { re
         <div>
           <section class="card" aria-labelledby="concerns">
             <h2 id="concerns">Needs attention</h2>
-            {concerns.length === 0 ? (
+            {concerns.length === 0 && servers.length === 0 ? (
+              <FirstSteps />
+            ) : concerns.length === 0 ? (
               <div class="empty all-well">
                 <strong>Nothing</strong>
                 <p>Every server in service responds, and everything is published.</p>
@@ -75,6 +80,23 @@ function OverviewParts({ version, servers, compositions, live }: Overview & { re
         <WhatThereIs {...{ version, servers, compositions }} />
       </div>
     </>
+  );
+}
+
+function FirstSteps(): JSX.Element {
+  const isMaker = mayMake(useCaller());
+  return (
+    <Empty icon="servers" title="There is no server yet">
+      <p>
+        Register the servers of your tools, compose what each team may use, and give its clients the address of the
+        composition.
+      </p>
+      {isMaker && (
+        <Link href="/servers/new" class="button main">
+          Register the first server
+        </Link>
+      )}
+    </Empty>
   );
 }
 
@@ -122,10 +144,14 @@ function StateRow({ state, count }: StateRowProps): JSX.Element {
   return (
     <>
       <dt>
-        <span class={`status ${state}`}>{state}</span>
+        <span class={count === 0 ? 'status' : `status ${state}`}>{state}</span>
       </dt>
       <dd>
-        <Link href={`/servers?status=${state}`}>{count === 1 ? '1 server' : `${count} servers`}</Link>
+        {count === 0 ? (
+          'no server'
+        ) : (
+          <Link href={`/servers?status=${state}`}>{count === 1 ? '1 server' : `${count} servers`}</Link>
+        )}
       </dd>
     </>
   );
@@ -133,7 +159,8 @@ function StateRow({ state, count }: StateRowProps): JSX.Element {
 
 function ConcernItem({ concern: { what, why, page, remedy, isGrave } }: { readonly concern: Concern }): JSX.Element {
   return (
-    <li class={`concern${isGrave ? ' grave' : ''}`}>
+    <li class="concern">
+      <span class={`status ${isGrave ? 'inactive' : 'failing'}`}>{isGrave ? 'out' : 'at risk'}</span>
       <div>
         <strong>{what}</strong>
         <p class="note">

@@ -41,7 +41,10 @@ function ToolList({ server, tools }: { readonly server: Server; readonly tools: 
                 <code>
                   <Said text={tool.name} max={128} />
                 </code>{' '}
-                <Said text={tool.title ?? ''} max={80} />
+                <Hints annotations={tool.annotations} />
+                <span class="note one-line">
+                  <Said text={tool.title ?? tool.description ?? ''} max={160} />
+                </span>
               </summary>
               <LongSaid text={tool.description} />
               <CodeBlock label={`Schema of ${tool.name.slice(0, 100)}`} text={tool.inputSchema} />
@@ -53,4 +56,11 @@ function ToolList({ server, tools }: { readonly server: Server; readonly tools: 
       {found.length > SHOWN_MAX && <p class="note">{found.length - SHOWN_MAX} more: search to see them.</p>}
     </>
   );
+}
+
+/** What the server says of a tool's effects. Nobody has verified it. */
+function Hints({ annotations }: { readonly annotations: unknown }): JSX.Element | null {
+  const { readOnlyHint, destructiveHint } = (annotations ?? {}) as Readonly<Record<string, unknown>>;
+  if (readOnlyHint === true) return <span class="chip">read-only</span>;
+  return destructiveHint === true ? <span class="status failing">destructive</span> : null;
 }

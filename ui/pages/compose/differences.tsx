@@ -17,7 +17,7 @@ export function DifferenceList({ id, title, differences }: DifferencesProps): JS
     <section class="card" aria-labelledby={id}>
       <h2 id={id}>{title}</h2>
       {differences.length === 0 ? (
-        <p class="note">None. What you change is listed here before it is published.</p>
+        <p class="note">Nothing yet. What you change is listed here before it is published.</p>
       ) : (
         <ul class="differences">
           {differences.slice(0, SHOWN_MAX).map(({ sign, words }) => (

@@ -1,10 +1,12 @@
 // Tools, prompts and resources of all servers, found by search and picked one by one or by patterns.
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
+import { Link } from 'wouter-preact';
 import type { Server } from '../../api/types.js';
 import type { CompositionDraft } from '../../model/composition-draft.js';
 import { pickedOf } from '../../model/composition-draft.js';
 import { isItemFound, itemKinds, type ServerItems } from '../../model/server-items.js';
+import { Empty } from '../../parts/empty.js';
 import { Fault } from '../../parts/notices.js';
 import { ServerBoxes } from './server-boxes.js';
 import type { Lists } from './use-lists.js';
@@ -63,7 +65,15 @@ export function ItemPicker({ servers, draft, lists, onChange }: PickerProps): JS
       {found.slice(0, SERVERS_MAX).map((server) => (
         <ServerPart key={server.id} {...{ server, draft, lists, words, onChange }} />
       ))}
-      {found.length === 0 && <p class="note">No match.</p>}
+      {servers.length === 0 && (
+        <Empty icon="servers" title="There is no server yet">
+          <p>A composition is made of the tools of registered servers.</p>
+          <Link href="/servers/new" class="button">
+            Register the first one
+          </Link>
+        </Empty>
+      )}
+      {servers.length > 0 && found.length === 0 && <p class="note">No match.</p>}
       {found.length > SERVERS_MAX && <p class="note">{found.length - SERVERS_MAX} more servers: search for them.</p>}
     </fieldset>
   );

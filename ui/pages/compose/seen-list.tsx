@@ -30,21 +30,23 @@ export function SeenList({ seen: { items, idle } }: { readonly seen: Seen }): JS
       {items.length === 0 && (
         <Empty title="Nothing yet">Choose tools beside this, and see here what clients will.</Empty>
       )}
-      <ul class="items">
-        {shown.map(({ kind, name, server, item, faults }) => (
-          <li key={`${kind} ${server} ${item}`}>
-            <code>
-              <Said text={name} max={128} />
-            </code>
-            {kind !== 'tools' && <span class="note"> {kind === 'prompts' ? 'prompt' : `resource of ${server}`}</span>}
-            {faults.map((fault) => (
-              <p key={fault} class="note bad">
-                This name <Said text={fault} />
-              </p>
-            ))}
-          </li>
-        ))}
-      </ul>
+      {items.length > 0 && (
+        <ul class="items">
+          {shown.map(({ kind, name, server, item, faults }) => (
+            <li key={`${kind} ${server} ${item}`}>
+              <code>
+                <Said text={name} max={128} />
+              </code>
+              {kind !== 'tools' && <span class="note"> {kind === 'prompts' ? 'prompt' : `resource of ${server}`}</span>}
+              {faults.map((fault) => (
+                <p key={fault} class="note bad">
+                  This name <Said text={fault} />
+                </p>
+              ))}
+            </li>
+          ))}
+        </ul>
+      )}
       {items.length > SHOWN_MAX && <p class="note">and {items.length - SHOWN_MAX} more</p>}
     </section>
   );

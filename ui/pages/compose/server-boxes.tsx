@@ -131,6 +131,9 @@ function Boxes({ server, items, draft, words, kind, onChange }: BoxesProps & { r
                 {isByPattern && !isChosen && <span class="note"> by a pattern</span>}
               </span>
             </label>
+            <p class="note one-line">
+              <Said text={item.told['description'] ?? item.title} max={160} />
+            </p>
             {kind !== 'resources' && (isChosen || isByPattern) && (
               <ItemCuration
                 {...{ kind, item }}
