@@ -7,11 +7,14 @@ import { keysOfJwks, type VerificationKey } from '../config/verification-keys.js
 import { bodyText } from '../shared/body-text.js';
 import { limits } from '../shared/limits.js';
 
+/** Time to fetch an issuer's keys, including the discovery of their address. After it, the fetch failed and is retried. */
+const KEY_FETCH_MS_MAX = 5_000;
+
 /** Rejects with a message for the operator that does not contain the URL. */
 export async function fetchKeys(
   source: IssuerKeySource,
   isPlainTextAllowed: boolean,
-  timeoutMs: number = limits.keyFetchMsMax,
+  timeoutMs: number = KEY_FETCH_MS_MAX,
 ): Promise<readonly VerificationKey[]> {
   const signal = AbortSignal.timeout(timeoutMs);
   try {

@@ -4,9 +4,11 @@ import { stat } from 'node:fs/promises';
 import type { KeyPaths, TokenOptions } from '../config/dataplane-options.js';
 import { readTokenSecret, readTokenJwks, readTokenPublicKey, UnreadableFile } from '../config/files.js';
 import { checked, keysOfJwks, keysOfPem, keysOfSecret } from '../config/verification-keys.js';
-import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import { KeySet } from './key-set.js';
+
+/** Interval between checks whether a key file has changed. After it, a file that looks the same at two checks in a row is read. */
+const KEY_FILE_CHECK_MS = 1_000;
 
 type KeyTexts = Pick<TokenOptions, 'publicKey' | 'secret' | 'jwks'>;
 
@@ -24,7 +26,7 @@ export class KeyFiles {
   #timer: NodeJS.Timeout | undefined = undefined;
 
   /** @param onChange receives the previous keys. */
-  constructor(options: TokenOptions, onChange: (before: KeySet) => void, checkMs: number = limits.keyFileCheckMs) {
+  constructor(options: TokenOptions, onChange: (before: KeySet) => void, checkMs: number = KEY_FILE_CHECK_MS) {
     this.#paths = options.keyPaths;
     this.#onChange = onChange;
     this.#checkMs = checkMs;

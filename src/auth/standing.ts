@@ -4,6 +4,9 @@ import type { StandingClaims } from '../config/dataplane-options.js';
 import { limits } from '../shared/limits.js';
 import { roles, type Role } from '../shared/roles.js';
 
+/** Values in a claim of roles or teams. Beyond it, the claim is ignored: no role, no team. */
+export const CLAIM_VALUES_MAX = 256;
+
 export interface Standing {
   /** The highest role that the token names; `undefined` when it names none. */
   readonly role: Role | undefined;
@@ -44,7 +47,7 @@ function valueAt(payload: object, path: readonly string[]): unknown {
 
 /** All values or none: using part of a malformed list would be a guess. */
 function within(values: readonly unknown[]): readonly string[] {
-  if (values.length > limits.claimValuesMax) return [];
+  if (values.length > CLAIM_VALUES_MAX) return [];
   const texts = values.filter((value) => typeof value === 'string');
   const areRight = texts.every((text) => text !== '' && text.length <= limits.claimValueCharsMax);
   return areRight && texts.length === values.length ? texts : [];

@@ -2,11 +2,13 @@
 import { setTimeout } from 'node:timers/promises';
 import { z } from 'zod';
 import { bodyText } from '../shared/body-text.js';
-import { limits } from '../shared/limits.js';
 import { exitStatus } from '../shared/exit-status.js';
 import { refusals } from '../shared/refusals.js';
 import { tokenAdvice } from './token-advice.js';
 import { CliFault, type CliExitStatus } from './cli-fault.js';
+
+/** Time that an interactive command waits for the control plane, whose probes take their time. After it, the command fails. */
+const COMMAND_ANSWER_MS_MAX = 120_000;
 
 export type RequestMethod = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
@@ -101,7 +103,7 @@ export class ControlPlaneConnection {
     const headers: Record<string, string> = { authorization: `Bearer ${this.#token}`, accept: 'application/json' };
     if (body !== undefined) headers['content-type'] = 'application/json';
     if (tag !== '') headers['if-match'] = tag;
-    const signal = AbortSignal.timeout(limits.commandAnswerMsMax);
+    const signal = AbortSignal.timeout(COMMAND_ANSWER_MS_MAX);
     const sent = body === undefined ? null : JSON.stringify(body);
     let response: Response | undefined;
     try {
@@ -109,8 +111,7 @@ export class ControlPlaneConnection {
       response = await fetch(this.#url + path, { method, headers, body: sent, signal, redirect: 'error' });
       return { response, text: await bodyText(response, signal) };
     } catch (error) {
-      if (signal.aborted)
-        throw this.#unavailable(`did not respond within ${limits.commandAnswerMsMax / 1_000} s`, error);
+      if (signal.aborted) throw this.#unavailable(`did not respond within ${COMMAND_ANSWER_MS_MAX / 1_000} s`, error);
       if (response !== undefined) throw this.#unavailable('closed the connection in the middle of its response', error);
       throw this.#unavailable(`cannot be reached (${reasonOf(error)})`, error);
     }

@@ -1,6 +1,13 @@
 // Environment variables beside the options, and the environment of workers. `process.env` is read in this folder and nowhere else.
 import { hostname, userInfo } from 'node:os';
 import { limits } from '../shared/limits.js';
+import { KIB } from '../shared/limits/units.js';
+
+/**
+ * Smallest allocation that glibc returns to the kernel as soon as it is freed (`MALLOC_MMAP_THRESHOLD_`, which the environment may set
+ * otherwise). Beyond it, smaller ones may count as resident long after their use.
+ */
+const MEMORY_RETURNED_FROM_BYTES = 12 * KIB;
 
 /** Where systemd expects notifications; `undefined` members when it did not start this process. */
 export function serviceManager(environment: NodeJS.ProcessEnv = process.env): {
@@ -31,7 +38,7 @@ export function childEnvironment(environment: NodeJS.ProcessEnv = process.env): 
  */
 export function workerEnvironment(environment: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
   return {
-    MALLOC_MMAP_THRESHOLD_: String(limits.memoryReturnedFromBytes),
+    MALLOC_MMAP_THRESHOLD_: String(MEMORY_RETURNED_FROM_BYTES),
     ...childEnvironment(environment),
     UWS_HTTP_MAX_HEADERS_SIZE: String(limits.requestHeaderBytesMax),
   };

@@ -47,6 +47,9 @@ import { ProbeThread } from './prober/probe-thread.js';
 import { Registry } from './registry/registry.js';
 import { SignIn } from './sign-in/sign-in.js';
 
+/** Requests to the control plane's own MCP endpoints that can be looked up by their ids. Beyond it, the oldest is forgotten. */
+const CONTROL_PLANE_REQUESTS_KEPT = 1_024;
+
 interface ControlPlaneParts {
   readonly overloadWatch: OverloadWatch;
   readonly app: HttpApp;
@@ -110,7 +113,7 @@ export class ControlPlane {
     const tracer = await openTracer(options, logger);
     const accessLog = new AccessLog(logger, options.accessLog);
     const areIdsMade = options.requestIds !== 'off';
-    const recent = areIdsMade ? new RecentRequests(limits.controlPlaneRequestsKept) : undefined;
+    const recent = areIdsMade ? new RecentRequests(CONTROL_PLANE_REQUESTS_KEPT) : undefined;
     const changes = new AuditRecords(records, logger);
     const { dataplaneAdmin } = options;
     const listener = dataplaneAdmin && new AdminListener(dataplaneAdmin);

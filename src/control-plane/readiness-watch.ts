@@ -1,9 +1,14 @@
 // Reports to systemd and the log whether the control plane can serve: its store responds, and there is a key for
 // tokens. Checked at intervals, because a store becomes unreachable without notice. Cold path.
 import type { ServiceNotice } from '../process/service-notice.js';
-import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import type { RecordStore } from '../store/record-store.js';
+
+/**
+ * Interval between checks whether the control plane is ready, as stores become unreachable without notice. After it, systemd and the log
+ * learn of a change with this delay.
+ */
+const CONTROL_PLANE_READINESS_MS = 1_000;
 
 export interface ReadinessParts {
   readonly hasKeys: boolean;
@@ -26,7 +31,7 @@ export class ReadinessWatch {
 
   /** Resolves after the first check. */
   async start(): Promise<void> {
-    const { records, intervalMs = limits.controlPlaneReadinessMs } = this.#parts;
+    const { records, intervalMs = CONTROL_PLANE_READINESS_MS } = this.#parts;
     const isStoreThere = await records.ping();
     if (this.#isStopped) return;
     this.#tell(isStoreThere);

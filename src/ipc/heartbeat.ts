@@ -3,9 +3,15 @@
 import { limits } from '../shared/limits.js';
 import type { PrimaryChannel } from './channel.js';
 
+/**
+ * Heartbeats of a worker per `--worker-hang-timeout`, so that one late heartbeat has no effect. Beyond it, a worker that sends none for
+ * the whole timeout is killed.
+ */
+const HEARTBEATS_PER_HANG_TIMEOUT = 4;
+
 /** The period of heartbeats, ms: several of them fit into the time after which a silent worker counts as hung. */
 export function heartbeatPeriodMs(hangTimeoutMs: number): number {
-  return Math.min(Math.max(1, Math.floor(hangTimeoutMs / limits.heartbeatsPerHangTimeout)), limits.heartbeatMsMax);
+  return Math.min(Math.max(1, Math.floor(hangTimeoutMs / HEARTBEATS_PER_HANG_TIMEOUT)), limits.heartbeatMsMax);
 }
 
 /** Sends heartbeats for the life of the process. None are needed when `hangTimeoutMs` is 0. */

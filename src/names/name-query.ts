@@ -3,6 +3,12 @@
 import type { RecordWithTtl, Resolver } from 'node:dns';
 import { limits } from '../shared/limits.js';
 
+/**
+ * Wait for IPv4 addresses after the IPv6 ones, or the reverse; some name servers never answer one of the two. After it, the addresses
+ * already known are used.
+ */
+export const SECOND_ADDRESS_KIND_MS = 50;
+
 export type NameAnswer =
   | { readonly kind: 'found'; readonly addresses: readonly string[]; readonly ttlMs: number }
   /** The name servers say that the name does not exist or has no address. */
@@ -47,7 +53,7 @@ function queryBoth(resolver: Resolver, name: string, onAnswer: (answer: NameAnsw
     clearTimeout(late);
     if (six !== undefined && four !== undefined) onAnswer(joined(six, four));
     // Some name servers never respond for one address family (RFC 8305, 3: do not delay the other family for long).
-    else if (part.kind === 'found') late = setTimeout(() => onAnswer(part), limits.secondAddressKindMs);
+    else if (part.kind === 'found') late = setTimeout(() => onAnswer(part), SECOND_ADDRESS_KIND_MS);
   };
   resolver.resolve6(name, { ttl: true }, (error, records) => settle(0, partOf(error, records)));
   resolver.resolve4(name, { ttl: true }, (error, records) => settle(1, partOf(error, records)));

@@ -18,6 +18,19 @@ import { queryName, type NameAnswer } from './name-query.js';
 import { candidatesOf, parseResolverSettings } from './resolver-settings.js';
 import { WatchedFile } from './watched-file.js';
 
+/** Shortest time that addresses are cached, even if their TTL is shorter. After it, they are looked up again when next needed. */
+export const NAME_KEPT_MS_MIN = 1_000;
+/** Longest time that addresses are cached, even if their TTL is longer. After it, they are looked up again when next needed. */
+export const NAME_KEPT_MS_MAX = 300_000;
+/** Time that a failed look-up is remembered. After it, the name is looked up again when next needed. */
+export const NAME_FAULT_KEPT_MS = 1_000;
+/** Time that expired addresses are still used while name servers do not answer. After it, the name counts as having no address. */
+export const NAME_STALE_MS_MAX = 3_600_000;
+/** Time for one name server to answer. After it, the next one is asked, or the same one again. */
+const NAME_SERVER_MS_MAX = 1_000;
+/** Queries to each name server. Beyond it, the look-up has failed. */
+const NAME_SERVER_TRIES_MAX = 3;
+
 export type NameFault =
   /** There is no such name. */
   | 'not-found'
@@ -258,12 +271,12 @@ export class Names {
     entry.isSilent = answer.kind === 'failed' && this.#oldAddresses(entry) !== undefined;
     if (answer.kind === 'found') {
       entry.outcome = orderAddresses(answer.addresses);
-      const keptMs = Math.min(Math.max(answer.ttlMs, limits.nameKeptMsMin), limits.nameKeptMsMax);
+      const keptMs = Math.min(Math.max(answer.ttlMs, NAME_KEPT_MS_MIN), NAME_KEPT_MS_MAX);
       entry.freshUntilMs = nowMs + keptMs;
-      entry.staleUntilMs = entry.freshUntilMs + limits.nameStaleMsMax;
+      entry.staleUntilMs = entry.freshUntilMs + NAME_STALE_MS_MAX;
     } else {
       if (!entry.isSilent) entry.outcome = answer.kind === 'not-found' ? 'not-found' : 'not-answered';
-      entry.freshUntilMs = nowMs + limits.nameFaultKeptMs;
+      entry.freshUntilMs = nowMs + NAME_FAULT_KEPT_MS;
     }
     if (entry.outcome !== undefined) this.#tellAll(entry, entry.outcome);
   }
@@ -297,7 +310,7 @@ export class Names {
     const servers = this.#nameServers ?? this.#settings.content.nameServers;
     const wanted = servers.join(' ');
     if (this.#resolver !== undefined && this.#resolverServers === wanted) return this.#resolver;
-    const resolver = new Resolver({ timeout: limits.nameServerMsMax, tries: limits.nameServerTriesMax });
+    const resolver = new Resolver({ timeout: NAME_SERVER_MS_MAX, tries: NAME_SERVER_TRIES_MAX });
     resolver.setServers([...servers]);
     this.#resolver = resolver;
     this.#resolverServers = wanted;

@@ -1,7 +1,12 @@
 // A small system file that is read again when it has changed. Cold path: the file's status is checked at most once a second, and only when
 // the content is asked for.
 import { readFileSync, statSync } from 'node:fs';
-import { limits } from '../shared/limits.js';
+import { MIB } from '../shared/limits/units.js';
+
+/** Size of `/etc/hosts` and of `/etc/resolv.conf`. Beyond it, a larger file counts as empty. */
+export const NAME_FILE_BYTES_MAX = MIB;
+/** Interval between checks whether `/etc/hosts` and `/etc/resolv.conf` have changed. After it, they are checked when a name is next needed. */
+export const NAME_FILE_CHECK_MS = 1_000;
 
 export class WatchedFile<Content> {
   readonly #path: string;
@@ -21,7 +26,7 @@ export class WatchedFile<Content> {
   /** The current content; a file that is missing, unreadable or too large counts as empty. */
   get content(): Content {
     const nowMs = this.#nowMs();
-    if (nowMs - this.#lookedAtMs < limits.nameFileCheckMs) return this.#content;
+    if (nowMs - this.#lookedAtMs < NAME_FILE_CHECK_MS) return this.#content;
     this.#lookedAtMs = nowMs;
     const version = this.#versionNow();
     if (version !== this.#version) {
@@ -33,7 +38,7 @@ export class WatchedFile<Content> {
 
   #versionNow(): string {
     const status = statSync(this.#path, { throwIfNoEntry: false });
-    if (status === undefined || status.size > limits.nameFileBytesMax) return '';
+    if (status === undefined || status.size > NAME_FILE_BYTES_MAX) return '';
     return `${status.ino} ${status.size} ${status.mtimeMs} ${status.ctimeMs}`;
   }
 

@@ -2,6 +2,9 @@
 // keeping a request allocates nothing. Hot path when metrics are collected and requests have ids.
 import { limits } from '../shared/limits.js';
 
+/** Recent requests that a worker can look up by their ids. Beyond it, the oldest is forgotten. */
+const RECENT_REQUESTS_KEPT = 1_024;
+
 export interface RecentRequest {
   readonly requestId: string;
   readonly subject: string;
@@ -26,7 +29,7 @@ export class RecentRequests {
   readonly #numbers: Float64Array;
   #next = 0;
 
-  constructor(kept: number = limits.recentRequestsKept) {
+  constructor(kept: number = RECENT_REQUESTS_KEPT) {
     this.#kept = kept;
     this.#texts = TEXTS.map(() => new Array<string>(kept).fill(''));
     this.#details = new Array<string | number>(kept).fill('');

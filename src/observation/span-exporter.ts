@@ -3,10 +3,18 @@
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import { RepeatedLog } from '../shared/repeated-log.js';
 import { exportJson, type Resource, type Span } from './span.js';
+
+/** Spans of a process that wait for their collector. Beyond it, further ones are dropped and counted. */
+export const TRACE_SPANS_WAITING_MAX = 4_096;
+/** Spans in one request to a collector. Beyond it, the others go in the next request. */
+export const TRACE_SPANS_AT_ONCE_MAX = 256;
+/** Time that spans wait for others to be sent with them, and pause after a collector failed. After it, they are sent. */
+const TRACE_EXPORT_INTERVAL_MS = 1_000;
+/** Time for a collector to take the spans of one request. After it, they are lost and counted. */
+export const TRACE_EXPORT_MS_MAX = 5_000;
 
 /** How many spans met which end. */
 export interface SpanCounts {
@@ -38,14 +46,14 @@ export class SpanExporter {
   }
 
   add(span: Span): void {
-    if (this.#waiting.length >= limits.traceSpansWaitingMax) {
+    if (this.#waiting.length >= TRACE_SPANS_WAITING_MAX) {
       this.counts.dropped += 1;
       return;
     }
     this.#waiting.push(span);
     if (this.#sending !== undefined) return;
-    if (this.#waiting.length >= limits.traceSpansAtOnceMax) this.#send();
-    else this.#timer ??= setTimeout(() => this.#send(), limits.traceExportIntervalMs).unref();
+    if (this.#waiting.length >= TRACE_SPANS_AT_ONCE_MAX) this.#send();
+    else this.#timer ??= setTimeout(() => this.#send(), TRACE_EXPORT_INTERVAL_MS).unref();
   }
 
   /** Sends the waiting spans, taking at most `msMax`. */
@@ -68,7 +76,7 @@ export class SpanExporter {
 
   async #sendAll(): Promise<void> {
     while (this.#waiting.length > 0) {
-      const batch = this.#waiting.splice(0, limits.traceSpansAtOnceMax);
+      const batch = this.#waiting.splice(0, TRACE_SPANS_AT_ONCE_MAX);
       const fault = await this.#post(exportJson(this.#resource, batch));
       if (fault === undefined) {
         this.counts.exported += batch.length;
@@ -77,7 +85,7 @@ export class SpanExporter {
       this.counts.failed += batch.length;
       this.#repeated.warn(this.#logger, fault, { reason: fault, spans: batch.length }, 'spans could not be exported');
       // A collector that is down is not asked again at once; new spans wait meanwhile, as far as there is room.
-      if (!this.#isClosing) await sleep(limits.traceExportIntervalMs, undefined, { ref: false });
+      if (!this.#isClosing) await sleep(TRACE_EXPORT_INTERVAL_MS, undefined, { ref: false });
     }
   }
 
@@ -95,7 +103,7 @@ export class SpanExporter {
     };
     const headers = { 'content-type': 'application/json', 'content-length': body.length };
     const request = send(this.#endpoint, { method: 'POST', agent: this.#agent, headers }, onAnswer);
-    const timer = setTimeout(() => request.destroy(new Error('no response in time')), limits.traceExportMsMax);
+    const timer = setTimeout(() => request.destroy(new Error('no response in time')), TRACE_EXPORT_MS_MAX);
     request.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
     request.on('close', () => {
       clearTimeout(timer);

@@ -10,6 +10,12 @@ import { keepRoom } from '../shared/connection-room.js';
 import { limits } from '../shared/limits.js';
 import type { ReadinessReport } from './readiness.js';
 
+/**
+ * Connections to the admin listener; a monitor needs one, and several operators may connect at once. Beyond it, the one that has been
+ * silent for longest is closed.
+ */
+const ADMIN_CONNECTIONS_MAX = 64;
+
 export interface AdminPage {
   readonly status: number;
   readonly contentType: string;
@@ -77,7 +83,7 @@ export function createAdminServer(host: string, options: AdminOptions): Server {
   const server = createServer(bounds, (request, response) => {
     void answer(request, response, hosts, options);
   });
-  keepRoom(server, limits.adminConnectionsMax);
+  keepRoom(server, ADMIN_CONNECTIONS_MAX);
   server.headersTimeout = server.requestTimeout = requestMsMax;
   // A connection that sends nothing at all would keep its slot from others.
   server.setTimeout(requestMsMax, (socket) => socket.destroy());

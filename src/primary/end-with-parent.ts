@@ -3,7 +3,12 @@
 // begins; Node.js has no API for it, but setpriv(1) of util-linux does. Cold path.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { limits } from '../shared/limits.js';
+
+/**
+ * Time to find out whether `setpriv` can make workers end with their primary. After it, workers are started without it, and one that hangs
+ * may outlive the primary.
+ */
+const LAUNCHER_TRY_MS_MAX = 2_000;
 
 const SETPRIV = '/usr/bin/setpriv';
 const WORDS = ['--pdeathsig', 'KILL', '--'];
@@ -17,7 +22,7 @@ export function endWithParent(): readonly string[] {
   // Another implementation of setpriv may not know the option.
   const { status } = spawnSync(SETPRIV, [...WORDS, SETPRIV, '--version'], {
     stdio: 'ignore',
-    timeout: limits.launcherTryMsMax,
+    timeout: LAUNCHER_TRY_MS_MAX,
   });
   return status === 0 ? [SETPRIV, ...WORDS] : [];
 }

@@ -1,8 +1,10 @@
 // Before a worker answers the write of a subject's config, it makes every worker drop what it has cached of that subject.
 // A round: `written` from one worker → `forget` to all → `forgotten` from each → `all-forgotten` to the first. Cold path.
 import type { ToWorker } from '../ipc/messages.js';
-import { limits } from '../shared/limits.js';
 import { subjectHash, type Logger } from '../shared/logger.js';
+
+/** Changed configs that workers are dropping at once. Beyond it, the oldest round ends as if its time were up. */
+export const FORGET_ROUNDS_MAX = 1_024;
 
 interface Round<Worker> {
   readonly announcer: Worker;
@@ -53,7 +55,7 @@ export class ForgetRounds<Worker> {
   }
 
   #makeRoom(): void {
-    if (this.#rounds.size < limits.forgetRoundsMax) return;
+    if (this.#rounds.size < FORGET_ROUNDS_MAX) return;
     const [oldest] = this.#rounds.keys();
     if (oldest !== undefined) this.#giveUp(oldest);
   }

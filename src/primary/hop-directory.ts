@@ -12,6 +12,11 @@ import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import { isPrivateFolder, preparedSocketPath, StandingSocket } from '../shared/standing-socket.js';
 
+/** Concurrent connections to the socket by which a primary holds its directory. Beyond it, one more is closed. */
+const HOP_DIRECTORY_HOLDER_CONNECTIONS_MAX = 16;
+/** Directories that a starting primary inspects, to remove those of killed primaries. Beyond it, the rest stay. */
+const HOP_DIRECTORIES_SWEPT_MAX = 1_000;
+
 const PREFIX = 'switchyard-';
 /** The form of the names that mkdtemp(3) makes. */
 const NAME = /^switchyard-[A-Za-z0-9]{6}$/;
@@ -30,7 +35,7 @@ export class HopDirectory {
       onConnection: (socket) => socket.destroy(),
       onRenewed: () => logger.warn({ path }, 'the directory of the hop sockets was removed; creating it again'),
       onFault: (reason) => logger.error({ path, reason }, 'the directory of the hop sockets cannot be kept'),
-      connectionsMax: limits.hopDirectoryHolderConnectionsMax,
+      connectionsMax: HOP_DIRECTORY_HOLDER_CONNECTIONS_MAX,
     });
   }
 
@@ -83,7 +88,7 @@ async function sweep(parent: string, logger: Logger): Promise<void> {
   } catch {
     return; // Making the directory will report the problem.
   }
-  for (const name of names.slice(0, limits.hopDirectoriesSweptMax)) {
+  for (const name of names.slice(0, HOP_DIRECTORIES_SWEPT_MAX)) {
     const path = join(parent, name);
     try {
       if (!isPrivateFolder(path) || !(await isDeserted(path))) continue;

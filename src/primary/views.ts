@@ -6,6 +6,9 @@ import type { ViewQuestion } from '../ipc/view-question.js';
 import { limits } from '../shared/limits.js';
 import type { SlotState } from './slot-state.js';
 
+/** Time for workers to answer an operator's query. After it, a worker that has not answered is reported as silent. */
+const ADMIN_VIEW_MS_MAX = 2_000;
+
 /** A slot's process, as it is asked. */
 export interface AskedWorker {
   readonly slot: number;
@@ -33,7 +36,7 @@ export class Views {
   readonly #rounds = new Map<number, Round>();
   #lastTicket = 0;
 
-  constructor(send: (worker: ChildProcess, message: ToWorker) => void, answerMsMax: number = limits.adminViewMsMax) {
+  constructor(send: (worker: ChildProcess, message: ToWorker) => void, answerMsMax: number = ADMIN_VIEW_MS_MAX) {
     this.#send = send;
     this.#answerMsMax = answerMsMax;
   }

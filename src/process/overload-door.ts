@@ -12,6 +12,12 @@ import { refusals, type Refusal } from '../shared/refusals.js';
 import { FewASecond } from './few-a-second.js';
 import type { Overload } from './overload.js';
 
+/**
+ * Part of its share that one subject may always hold, in percent, whatever others hold. Beyond it, beyond this it can count as a subject
+ * that holds much.
+ */
+const PRESSED_HARMLESS_PERCENT = 2;
+
 /** The shares that may be full. */
 const HELD_BY_SESSIONS: readonly ShareName[] = ['sessions', 'sessionBytes', 'requests'];
 const HELD_BY_REQUESTS: readonly ShareName[] = ['requests'];
@@ -61,7 +67,7 @@ export class OverloadDoor {
   #holdsMost(account: Account, names: readonly ShareName[]): boolean {
     return names.some((name) => {
       const { held, roomWhenEmpty } = account[name];
-      if (held * 100 <= roomWhenEmpty * limits.pressedHarmlessPercent) return false;
+      if (held * 100 <= roomWhenEmpty * PRESSED_HARMLESS_PERCENT) return false;
       const others = this.#accounts.size - 1;
       return held * others > limits.pressedTimesOthersMax * (this.#accounts.held(name) - held);
     });

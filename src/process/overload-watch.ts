@@ -6,6 +6,14 @@ import { limits } from '../shared/limits.js';
 import type { Overload, OverloadReading } from './overload.js';
 import { RunQueueWait } from './run-queue-wait.js';
 
+/** Interval between readings of memory use and event loop delay. After it, the next reading is taken. */
+export const OVERLOAD_READING_MS = 100;
+/**
+ * Interval between garbage collections requested by a worker short of memory; each blocks its event loop. After it, the next one is
+ * requested.
+ */
+export const OVERLOAD_COLLECTION_MS = 10_000;
+
 /** How many successive readings of the event loop must be late: one long task is no overload. */
 const DELAYS_KEPT = 5;
 
@@ -45,7 +53,7 @@ export class OverloadWatch {
     this.#overload = overload;
     this.#memoryBytes = memoryBytes;
     this.#gauges = gauges;
-    this.#dueMs = gauges.nowMs() + limits.overloadReadingMs;
+    this.#dueMs = gauges.nowMs() + OVERLOAD_READING_MS;
     this.#waitedMs = gauges.runQueueWaitMs();
   }
 
@@ -53,7 +61,7 @@ export class OverloadWatch {
     this.#timer = setTimeout(() => {
       this.read();
       this.start();
-    }, limits.overloadReadingMs).unref();
+    }, OVERLOAD_READING_MS).unref();
   }
 
   stop(): void {
@@ -67,19 +75,19 @@ export class OverloadWatch {
     this.#onDelay(delayMs);
     this.#delaysMs.push(this.#ownPart(delayMs));
     if (this.#delaysMs.length > DELAYS_KEPT) this.#delaysMs.shift();
-    this.#dueMs = nowMs + limits.overloadReadingMs;
+    this.#dueMs = nowMs + OVERLOAD_READING_MS;
     let reading = this.#reading();
     const lacksMemory =
       Math.max(
         reading.residentPercent - limits.residentPercentPressed,
         reading.heapPercent - limits.heapPercentPressed,
       ) >= 0;
-    if (lacksMemory && nowMs - this.#collectedAtMs >= limits.overloadCollectionMs) {
+    if (lacksMemory && nowMs - this.#collectedAtMs >= OVERLOAD_COLLECTION_MS) {
       this.#collectedAtMs = nowMs;
       this.#gauges.collectGarbage();
       reading = this.#reading();
       // The pause for the collection must not count as a delay.
-      this.#dueMs = this.#gauges.nowMs() + limits.overloadReadingMs;
+      this.#dueMs = this.#gauges.nowMs() + OVERLOAD_READING_MS;
       this.#waitedMs = this.#gauges.runQueueWaitMs();
     }
     this.#overload.observe(reading);

@@ -14,6 +14,21 @@ import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import { refusals, type Refusal } from '../shared/refusals.js';
 
+/**
+ * Readings in a row below a mark; memory that the C library keeps may never fall far below it. Beyond it, the overload state of that mark
+ * ends.
+ */
+export const OVERLOAD_READINGS_BELOW = 150;
+/** Resident memory in percent of `--worker-memory`. Beyond it, below this, new sessions are accepted again. */
+export const RESIDENT_PERCENT_CALM = 70;
+/** Heap without garbage, in percent of V8's half of `--worker-memory`. Beyond it, below this, new sessions are accepted again. */
+export const HEAP_PERCENT_CALM = 60;
+/**
+ * Event loop delay at each of the last five readings, less (on Linux) the time that other processes had the processor. After it, below
+ * this, new sessions are accepted again.
+ */
+export const LOOP_DELAY_CALM_MS = 100;
+
 export type OverloadState = 'serving' | 'refusing-sessions' | 'refusing-requests';
 
 export type Pressure = 'calm' | 'pressed' | 'hard pressed';
@@ -46,15 +61,15 @@ interface Mark {
 
 const MARKS: Readonly<Record<keyof OverloadReading, { readonly pressed: Mark; readonly hard: Mark }>> = {
   residentPercent: {
-    pressed: { at: limits.residentPercentPressed, until: limits.residentPercentCalm },
+    pressed: { at: limits.residentPercentPressed, until: RESIDENT_PERCENT_CALM },
     hard: { at: limits.residentPercentHardPressed, until: limits.residentPercentPressed },
   },
   heapPercent: {
-    pressed: { at: limits.heapPercentPressed, until: limits.heapPercentCalm },
+    pressed: { at: limits.heapPercentPressed, until: HEAP_PERCENT_CALM },
     hard: { at: limits.heapPercentHardPressed, until: limits.heapPercentPressed },
   },
   loopDelayMs: {
-    pressed: { at: limits.loopDelayPressedMs, until: limits.loopDelayCalmMs },
+    pressed: { at: limits.loopDelayPressedMs, until: LOOP_DELAY_CALM_MS },
     hard: { at: limits.loopDelayHardPressedMs, until: limits.loopDelayPressedMs },
   },
 };
@@ -124,7 +139,7 @@ export class Overload {
   #pressureOf(reading: OverloadReading): Pressure {
     const isBelow = !GAUGES.some((name) => reading[name] >= MARKS[name][this.#isHard ? 'hard' : 'pressed'].at);
     this.#readingsBelow = isBelow ? this.#readingsBelow + 1 : 0;
-    const isWavering = this.#readingsBelow < limits.overloadReadingsBelow;
+    const isWavering = this.#readingsBelow < OVERLOAD_READINGS_BELOW;
     const wasHard = this.#isHard && isWavering;
     const wasPressed = this.#state !== 'serving' && (this.#isHard || isWavering);
     if (GAUGES.some((name) => isPast(reading[name], MARKS[name].hard, wasHard))) return 'hard pressed';

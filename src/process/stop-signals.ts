@@ -1,6 +1,11 @@
 // SIGINT, SIGTERM and, unless it means a reload, SIGHUP as two promises: the first signal asks for a drain, the second cuts
 // the drain short. The handlers stay until the process ends, so that a late signal does not change its exit status. Cold path.
-import { limits } from '../shared/limits.js';
+
+/**
+ * Time after the first stop signal in which another is taken as a repetition; npm repeats a Ctrl-C that the process group already
+ * received. After it, a later one ends the program at once.
+ */
+export const STOP_SIGNAL_REPEAT_MS_MAX = 500;
 
 export type StopSignal = 'SIGINT' | 'SIGTERM' | 'SIGHUP';
 const STOP_SIGNALS: readonly StopSignal[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
@@ -26,7 +31,7 @@ export class StopSignals {
     if (this.#firstAtMs === undefined) {
       this.#firstAtMs = nowMs;
       this.#resolveFirst(signal);
-    } else if (nowMs - this.#firstAtMs > limits.stopSignalRepeatMsMax) {
+    } else if (nowMs - this.#firstAtMs > STOP_SIGNAL_REPEAT_MS_MAX) {
       this.#resolveSecond(signal);
     }
   };

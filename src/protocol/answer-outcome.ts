@@ -2,6 +2,17 @@
 // when the word is found: for a small call this takes a tenth of a microsecond. The work is bounded, however large a result is and whatever
 // it contains. Hot path where metrics are kept.
 import { limits } from '../shared/limits.js';
+import { KIB } from '../shared/limits/units.js';
+
+/** Occurrences of the word `isError` in a result that are examined for logs and figures. Beyond it, the result counts as no error. */
+export const TOOL_ERROR_LOOKS_MAX = 16;
+/** Bytes between the word `isError` and its `true`. Beyond it, the error is not noticed. */
+const TOOL_ERROR_GAP_BYTES_MAX = 24;
+/**
+ * First and last bytes of a result above `readAtOnceBytesMax` that are searched for `isError`. Beyond it, an error in between is not
+ * noticed.
+ */
+const TOOL_ERROR_EDGE_BYTES = 4 * KIB;
 
 /** Includes the quotes, which would be escaped inside a string of the result. */
 const IS_ERROR = Buffer.from('"isError"');
@@ -14,13 +25,13 @@ export function isToolError(bytes: Buffer, start: number, end: number): boolean 
   const result = bytes.subarray(start, end);
   if (result.length <= limits.readAtOnceBytesMax) return isToolError(result, 0, result.length);
   // Backends write `isError` before or after the content. In a result too large to be parsed for this, a match at either end counts.
-  const edge = limits.toolErrorEdgeBytes;
+  const edge = TOOL_ERROR_EDGE_BYTES;
   return [result.subarray(0, edge), result.subarray(-edge)].some((part) => hasTrueMember(part, 0, part.length));
 }
 
 function hasTrueMember(bytes: Buffer, start: number, end: number): boolean {
   let at = bytes.indexOf(IS_ERROR, start);
-  for (let looks = 0; looks < limits.toolErrorLooksMax && at !== -1 && at < end; looks++) {
+  for (let looks = 0; looks < TOOL_ERROR_LOOKS_MAX && at !== -1 && at < end; looks++) {
     if (isTrueBehind(bytes, at + IS_ERROR.length, end)) return true;
     at = bytes.indexOf(IS_ERROR, at + 1);
   }
@@ -29,7 +40,7 @@ function hasTrueMember(bytes: Buffer, start: number, end: number): boolean {
 
 /** Whether `: true` follows, with a bounded amount of white space. */
 function isTrueBehind(bytes: Buffer, from: number, end: number): boolean {
-  const last = Math.min(end, from + limits.toolErrorGapBytesMax);
+  const last = Math.min(end, from + TOOL_ERROR_GAP_BYTES_MAX);
   let isColonSeen = false;
   for (let at = from; at < last; at++) {
     const byte = bytes[at];

@@ -4,7 +4,7 @@ import { Buffer } from 'node:buffer';
 import { largeMemory } from '../shared/large-memory.js';
 import { limits } from '../shared/limits.js';
 import { shortMemory } from '../shared/short-memory.js';
-import { grownBytes } from './growth.js';
+import { grownBytes, BODY_RESERVED_BYTES_MAX } from './growth.js';
 
 const NOTHING = Buffer.alloc(0);
 
@@ -53,11 +53,11 @@ export class BodyCollector {
     const before = this.#memory;
     if (filledBytes === 0) {
       // The length is only announced, and the sender may never send that much, so little is reserved in advance.
-      this.#memory = this.#take(Math.max(this.#length, Math.min(bodyBytes, limits.bodyReservedBytesMax)));
+      this.#memory = this.#take(Math.max(this.#length, Math.min(bodyBytes, BODY_RESERVED_BYTES_MAX)));
       return;
     }
     // A sender that has sent this much is believed: reserved memory is not backed by pages before it is written to.
-    const isBelieved = Math.min(bodyBytes, this.#bytesMax) > this.#length && this.#length > limits.bodyReservedBytesMax;
+    const isBelieved = Math.min(bodyBytes, this.#bytesMax) > this.#length && this.#length > BODY_RESERVED_BYTES_MAX;
     this.#memory = this.#take(
       isBelieved ? Math.min(bodyBytes, this.#bytesMax) : grownBytes(before.length, this.#length, this.#bytesMax),
     );

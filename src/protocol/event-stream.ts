@@ -4,6 +4,9 @@ import { Buffer } from 'node:buffer';
 import { limits } from '../shared/limits.js';
 import { ByteCollector } from './byte-collector.js';
 
+/** Reconnection time sent to clients, for a call's stream or the session's. After it, they reconnect. */
+export const STREAM_RETRY_MS = 1_000;
+
 const LF = 0x0a;
 const CR = 0x0d;
 const SPACE = 0x20;
@@ -296,7 +299,7 @@ export function encodeEventAfter(head: string, data: Buffer): Buffer {
 }
 
 /** Follows the first id of a stream: the delay before a client reconnects for the rest (S09), and no data. */
-export const primingText = `retry: ${limits.streamRetryMs}\ndata: \n\n`;
+export const primingText = `retry: ${STREAM_RETRY_MS}\ndata: \n\n`;
 const primingRest = Buffer.from(primingText);
 
 /**

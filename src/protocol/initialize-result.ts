@@ -19,6 +19,15 @@ import {
   stringValue,
 } from './json-member.js';
 import { JsonScanner, jsonKind } from './json-scanner.js';
+import { KIB } from '../shared/limits/units.js';
+
+/**
+ * Experimental capabilities, and extensions, that a backend declares, names and values, which each session keeps. Beyond it, those beyond
+ * it are left out.
+ */
+export const NAMED_CAPABILITY_BYTES_MAX = KIB;
+/** A backend's `instructions`, which each session keeps. Beyond it, they are left out. */
+export const INSTRUCTIONS_CHARS_MAX = 32 * KIB;
 
 /** What a backend says about itself in either result. */
 export interface ServerSelf {
@@ -129,7 +138,7 @@ function readTasks(bytes: Buffer, tasks: number): number {
 function namedIn(bytes: Buffer, node: number): ReadonlyMap<string, string> {
   const byName = new Map<string, string>();
   if (!isObjectNode(node)) return byName;
-  let bytesLeft = limits.namedCapabilityBytesMax;
+  let bytesLeft = NAMED_CAPABILITY_BYTES_MAX;
   const past = scanner.next(node);
   for (let member = node + 1; member < past; member = scanner.next(member)) {
     const [keyStart, keyEnd] = [scanner.keyStart(member), scanner.keyEnd(member)];
@@ -173,9 +182,9 @@ const LETTER_T = 0x74;
 
 function readInstructions(bytes: Buffer, node: number): string | undefined {
   if (node < 0 || scanner.kind(node) !== jsonKind.string) return undefined;
-  if (scanner.end(node) - scanner.start(node) - 2 > limits.instructionsCharsMax * ESCAPE_BYTES_MAX) return undefined;
+  if (scanner.end(node) - scanner.start(node) - 2 > INSTRUCTIONS_CHARS_MAX * ESCAPE_BYTES_MAX) return undefined;
   const text = textOf(bytes, node);
-  return text.length <= limits.instructionsCharsMax ? text : undefined;
+  return text.length <= INSTRUCTIONS_CHARS_MAX ? text : undefined;
 }
 
 function textOf(bytes: Buffer, node: number): string {

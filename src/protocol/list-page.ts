@@ -10,6 +10,14 @@ import type { ListKind } from './list-kinds.js';
 import { isVisibleTo } from './tool-visibility.js';
 import { hasMirrors, readMirrors, type MirroredParam, type PageMirrors, type ToolMirrors } from './tool-mirrors.js';
 
+/**
+ * Longest `ttlMs` of a backend's list that is passed on to clients of 2026-07-28; the user config may change sooner. After it, a longer
+ * one is reduced to this.
+ */
+const LIST_TTL_MS_MAX = 3_600_000;
+/** Tools that a log line names as left out for invalid headers, per page. Beyond it, further ones are not named. */
+export const INVALID_MIRRORS_LOGGED_MAX = 20;
+
 /** One page of a list. */
 export interface ListPage {
   /** The message, as it came. */
@@ -121,7 +129,7 @@ function mirrorsOn(bytes: Buffer, spans: Int32Array, isModern: boolean) {
     if (params?.length === 0) continue;
     const name = stringValue(bytes, spans[row + span.keyStart]!, spans[row + span.keyEnd]!);
     if (typeof params !== 'string') tools.push([name, params]);
-    else if (isLeftOut && invalid.length < limits.invalidMirrorsLoggedMax) invalid.push(`${name}: ${params}`);
+    else if (isLeftOut && invalid.length < INVALID_MIRRORS_LOGGED_MAX) invalid.push(`${name}: ${params}`);
   }
   return { left: Int32Array.from(left), mirrors: { tools, invalid } };
 }
@@ -152,7 +160,7 @@ function appNamesOn(bytes: Buffer, spans: Int32Array): readonly string[] {
 function ttlIn(bytes: Buffer, node: number): number {
   if (node < 0 || tape.kind(node) !== jsonKind.number || tokenBytes(node) > NUMBER_BYTES_MAX) return 0;
   const ttlMs = Math.floor(Number(bytes.toString('latin1', tape.start(node), tape.end(node))));
-  return Math.min(Math.max(0, ttlMs), limits.listTtlMsMax);
+  return Math.min(Math.max(0, ttlMs), LIST_TTL_MS_MAX);
 }
 
 function isCompleteType(bytes: Buffer, type: number): boolean {

@@ -5,6 +5,14 @@ import { isUtf8 } from 'node:buffer';
 import { limits } from '../shared/limits.js';
 import { JsonScanner } from './json-scanner.js';
 import type { NodeFilter } from './node-filter.js';
+import { KIB } from '../shared/limits/units.js';
+
+/** One slice of a large message that is scanned in slices. Beyond it, the slice ends before the character that would exceed it. */
+export const READING_SLICE_BYTES = 64 * KIB;
+/** Large messages being scanned at once; each keeps a list of where its values are. Beyond it, further ones wait. */
+export const READINGS_STARTED_MAX = 8;
+/** Large messages of one subject being scanned at once: the one that came first and the smallest. Beyond it, its other messages wait. */
+const READINGS_STARTED_PER_SUBJECT_MAX = 2;
 
 /** A text that is being read. */
 export interface Reading {
@@ -121,7 +129,7 @@ export class ReadingQueue {
   }
 
   #mayStart({ startedCount }: Line): boolean {
-    return this.#startedCount < limits.readingsStartedMax && startedCount < limits.readingsStartedPerSubjectMax;
+    return this.#startedCount < READINGS_STARTED_MAX && startedCount < READINGS_STARTED_PER_SUBJECT_MAX;
   }
 
   #start(line: Line, reading: SlicedReading): void {
@@ -209,7 +217,7 @@ class SlicedReading implements Reading {
 
   readSlice(): 'unfinished' | 'sound' | 'unsound' {
     const piece = this.#pieces[this.#index]!;
-    const end = characterStart(piece, this.#at + limits.readingSliceBytes);
+    const end = characterStart(piece, this.#at + READING_SLICE_BYTES);
     const slice = piece.subarray(this.#at, end);
     this.#extras?.onSlice?.(this.#before + this.#at, this.#before + end);
     this.#at = end;

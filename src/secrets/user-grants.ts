@@ -6,6 +6,10 @@ import { RecentMap } from '../shared/recent-map.js';
 import type { Store, StoreRead } from '../store/store.js';
 import type { SecretKey, SecretKeys } from './secret-keys.js';
 import { openText, sealText } from './sealed-text.js';
+import { MIB } from '../shared/limits/units.js';
+
+/** Bytes of the users' grants that a process caches. Beyond it, the others are read and unsealed again when needed. */
+const GRANTS_KNOWN_BYTES_MAX = 32 * MIB;
 
 /** Prefix of the keys of all grants in the store. */
 export const GRANT_PREFIX = 'grants/';
@@ -96,7 +100,7 @@ export class UserGrants {
   readonly #key: SecretKey;
   readonly #opened = new RecentMap<GrantRead & { readonly bytes: Buffer }>(
     limits.grantsKnownMax,
-    limits.grantsKnownBytesMax,
+    GRANTS_KNOWN_BYTES_MAX,
     // The opened text takes as much again, in up to two bytes per character.
     ({ bytes }) => 3 * bytes.length,
   );

@@ -1,9 +1,11 @@
 // Hides a record from anyone who can read its storage: only with the session's id, which only its client has, can
 // the record be found and opened, and only for its subject and its virtual host. Cold path: a few times per session.
 import { hash } from 'node:crypto';
-import { limits } from '../shared/limits.js';
 import { RecentMap } from '../shared/recent-map.js';
 import * as sealing from '../shared/sealing.js';
+
+/** Recent sessions whose record key a process remembers. Beyond it, the key is computed again. */
+const SESSION_KEYS_KEPT = 1_024;
 
 export interface SessionOwner {
   readonly subject: string;
@@ -16,7 +18,7 @@ const FORM = 'switchyard session record 2';
 const LENGTH_BYTES = 4;
 
 /** Keys are cached because a session's record is used in several steps, and short sessions end soon. */
-const recentKeys = new RecentMap<SessionKeys>(limits.sessionKeysKept, Infinity, () => 0);
+const recentKeys = new RecentMap<SessionKeys>(SESSION_KEYS_KEPT, Infinity, () => 0);
 
 /** Two halves of one hash of a session id: neither reveals the other, or the id. */
 export interface SessionKeys {

@@ -9,6 +9,23 @@ import { RepeatedLog } from '../shared/repeated-log.js';
 import { sealRecord, sessionKeys, unsealRecord, type SessionKeys, type SessionOwner } from './seal.js';
 import { decodeSessionRecord, encodeSessionRecord, type SessionRecord } from './session-record.js';
 
+/**
+ * Ended sessions whose records could not be removed because the session directory was unreachable; this process ignores such records, and
+ * removes them later. Beyond it, the oldest is forgotten.
+ */
+export const SESSION_REMOVALS_KEPT = 10_000;
+/** Cancellations that a worker is passing on to other processes at once. Beyond it, one more is not passed on. */
+const SESSION_NOTICES_UNDER_WAY_MAX = 1_024;
+/** Cancellations for sessions of one subject that a worker is passing on at once. Beyond it, one more is not passed on. */
+export const SESSION_NOTICES_UNDER_WAY_PER_SUBJECT_MAX = 64;
+/** Look-ups of unknown sessions that a worker has in progress at once. Beyond it, further ones wait for their turn. */
+export const SESSION_LOOK_UPS_MAX = 256;
+/**
+ * Time that a store keeps the mark of a removed session that no other machine held; other marks are kept for 1.5 times
+ * `--session-idle-timeout`. After it, the mark is removed.
+ */
+export const SESSION_MARK_MS = 60_000;
+
 export interface SessionDirectoryOptions {
   readonly idleTimeoutMs: number;
   /** Whether records survive the end of the whole gateway; otherwise its sessions end with it. */
@@ -82,8 +99,8 @@ export class SessionDirectory {
   });
   /** Notifications being passed on, by subject. */
   readonly #passesUnderWay = new BoundedCounts({
-    totalMax: limits.sessionNoticesUnderWayMax,
-    perKeyMax: limits.sessionNoticesUnderWayPerSubjectMax,
+    totalMax: SESSION_NOTICES_UNDER_WAY_MAX,
+    perKeyMax: SESSION_NOTICES_UNDER_WAY_PER_SUBJECT_MAX,
   });
   /** Watchers of the sessions that are here, by record key. */
   readonly #watchers = new Map<string, SessionWatcher>();
@@ -172,7 +189,7 @@ export class SessionDirectory {
   /** Returns without a promise if the store does. Never throws or rejects. */
   find(sessionId: string, owner: SessionOwner): LookUp | Promise<LookUp> {
     if (!this.#options.isPossibleId(sessionId)) return 'unknown';
-    if (this.#lookUpsUnderWay < limits.sessionLookUpsMax) return this.#lookUp(sessionId, owner);
+    if (this.#lookUpsUnderWay < SESSION_LOOK_UPS_MAX) return this.#lookUp(sessionId, owner);
     return new Promise((resolve) => {
       const begin = (): void => void resolve(this.#lookUp(sessionId, owner));
       const place = this.#waiting.add(owner.subject, begin);
@@ -232,7 +249,7 @@ export class SessionDirectory {
 
   /** The store did not accept the removal: it is retried later, and until then this process does not find the session. */
   #keepUnremoved(name: string, unremoved: Unremoved): void {
-    if (this.#unremoved.size >= limits.sessionRemovalsKept) {
+    if (this.#unremoved.size >= SESSION_REMOVALS_KEPT) {
       const [oldest = ''] = this.#unremoved.keys();
       this.#unremoved.delete(oldest);
       this.#ending.delete(oldest);
@@ -306,7 +323,7 @@ export class SessionDirectory {
     version?: number,
   ): Promise<'removed' | 'kept' | 'failed' | SealedSession> {
     // Others that still have the session must learn of its end, however late; otherwise the mark only keeps out writes in progress.
-    const markMs = wasShared ? this.#lifeMs : Math.min(limits.sessionMarkMs, this.#lifeMs);
+    const markMs = wasShared ? this.#lifeMs : Math.min(SESSION_MARK_MS, this.#lifeMs);
     const known = version === undefined ? undefined : { version, laterMarkMs: this.#lifeMs };
     try {
       const removed = await this.#sessions.remove(key, markMs, leftMsMax, known);

@@ -8,6 +8,12 @@
 import { FairPlace, FairQueue, type FairQueueBounds, type QueueFullness } from './fair-queue.js';
 import { limits } from './limits.js';
 
+/**
+ * Time in one turn of the event loop for requests resumed after a common wait, and as much again for those left over, all subjects
+ * together. After it, the rest wait for the next turn.
+ */
+const WOKEN_TURN_MS = 5;
+
 export interface FairTurnsRules {
   /** How many tasks pass before the clock is read. */
   readonly untimedMax: number;
@@ -98,6 +104,6 @@ export class FairTurns {
  */
 export const wokenTurns = new FairTurns({
   untimedMax: limits.wokenUntimedMax,
-  turnMs: limits.wokenTurnMs,
+  turnMs: WOKEN_TURN_MS,
   waiting: { itemsMax: limits.requestsInFlightMax, itemsPerKeyMax: limits.requestsInFlightMax },
 });

@@ -4,6 +4,12 @@ import { HTTP_TOKEN, isHttpToken, isOwnHeader } from './http-token.js';
 import { refusals, type Refusal } from './refusals.js';
 import { limits } from './limits.js';
 
+/**
+ * Different `host` headers whose verdict is cached, per worker; callers can invent any number. Beyond it, all are forgotten and judged
+ * again.
+ */
+export const HOST_VERDICTS_MAX = 1_024;
+
 export interface HostPolicyOptions {
   /** The listener's host: callers of a loopback listener must name a loopback host. */
   readonly listenHost: string;
@@ -78,7 +84,7 @@ export class HostPolicy {
     const known = this.#verdicts.get(host);
     if (known !== undefined) return known;
     const verdict = this.#judgeHost(host.toLowerCase());
-    if (this.#verdicts.size >= limits.hostVerdictsMax) this.#verdicts.clear();
+    if (this.#verdicts.size >= HOST_VERDICTS_MAX) this.#verdicts.clear();
     this.#verdicts.set(host, verdict);
     return verdict;
   }

@@ -1,8 +1,11 @@
 // Memory of large bodies, reused after the body is gone. Allocating it each time would cause a full garbage collection every few dozen
 // bodies, and each new block would cost a page fault every 4 KiB.
 import { Buffer } from 'node:buffer';
-import { limits } from './limits.js';
 import { noteReturned } from './returned-memory.js';
+import { MIB } from './limits/units.js';
+
+/** Memory of large bodies that a process keeps for reuse. Beyond it, the rest is left to the garbage collector. */
+const SPARE_MEMORY_BYTES_MAX = 32 * MIB;
 
 export class LargeMemory {
   readonly #spareBytesMax: number;
@@ -12,7 +15,7 @@ export class LargeMemory {
   /** Buffers that may be returned. One that nobody returns is garbage collected like any other. */
   readonly #lent = new WeakSet<ArrayBufferLike>();
 
-  constructor(spareBytesMax: number = limits.spareMemoryBytesMax) {
+  constructor(spareBytesMax: number = SPARE_MEMORY_BYTES_MAX) {
     this.#spareBytesMax = spareBytesMax;
   }
 

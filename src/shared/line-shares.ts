@@ -2,6 +2,14 @@
 // that are left, so that one that floods the log leaves lines for later ones. Cold path: only for failures.
 import { limits } from './limits.js';
 
+/** Log lines about requests that were not served, per `failureLogIntervalMs`. Beyond it, further requests are counted in the next line. */
+export const PROBLEM_LINES_MAX = 200;
+/**
+ * One subject gets at most one in this many of the problem lines that are left. Beyond it, its further requests are counted in the next
+ * line.
+ */
+const PROBLEM_LINES_SHARE_DIVISOR = 4;
+
 export class LineShares {
   readonly #nowMs: () => number;
   #sinceMs = -Infinity;
@@ -19,11 +27,11 @@ export class LineShares {
     const nowMs = this.#nowMs();
     if (nowMs - this.#sinceMs >= limits.failureLogIntervalMs) {
       this.#sinceMs = nowMs;
-      this.#left = limits.problemLinesMax;
+      this.#left = PROBLEM_LINES_MAX;
       this.#taken.clear();
     }
     const taken = this.#taken.get(who) ?? 0;
-    if (this.#left === 0 || (taken > 0 && taken >= this.#left / limits.problemLinesShareDivisor)) {
+    if (this.#left === 0 || (taken > 0 && taken >= this.#left / PROBLEM_LINES_SHARE_DIVISOR)) {
       this.#refused += 1;
       return false;
     }

@@ -7,7 +7,16 @@
 import { constants, fstatSync, openSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { limits } from './limits.js';
+import { KIB, MIB } from './limits/units.js';
+
+/** Log lines of a process that wait for a slow reader of standard output. Beyond it, further lines are dropped and counted. */
+const LOG_BYTES_WAITING_MAX = MIB;
+/** Interval between attempts to write waiting log lines, and pause after standard output failed. After it, the write is tried again. */
+export const LOG_RETRY_MS = 50;
+/** Time that a process which ends waits for the reader of its last log lines. After it, the lines are lost. */
+const LOG_FLUSH_MS_MAX = 1_000;
+/** The reused buffer that log lines are encoded in. Beyond it, a longer line gets a buffer of its own. */
+const LOG_LINE_SCRATCH_BYTES = 16 * KIB;
 
 const FLUSH_LOOK_MS = 5;
 
@@ -15,7 +24,7 @@ export class LogOutput {
   readonly #fd: number;
   readonly #onDropped: (lines: number) => void;
   /** Lines are encoded here, so that a line needs no buffer of its own. */
-  readonly #scratch = Buffer.allocUnsafe(limits.logLineScratchBytes);
+  readonly #scratch = Buffer.allocUnsafe(LOG_LINE_SCRATCH_BYTES);
   /** Waiting lines; the first may be a remainder. */
   #waiting: Buffer[] = [];
   #waitingBytes = 0;
@@ -34,7 +43,7 @@ export class LogOutput {
 
   /** Gives a slow reader a moment to take the waiting lines; what it has not taken by then is lost. */
   async flush(): Promise<void> {
-    const endMs = performance.now() + limits.logFlushMsMax;
+    const endMs = performance.now() + LOG_FLUSH_MS_MAX;
     while (this.#waiting.length > 0 && performance.now() < endMs) {
       await sleep(FLUSH_LOOK_MS);
       this.#retry();
@@ -65,20 +74,20 @@ export class LogOutput {
       return writeSync(this.#fd, bytes);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return 0;
-      this.#failedUntilMs = performance.now() + limits.logRetryMs;
+      this.#failedUntilMs = performance.now() + LOG_RETRY_MS;
       this.#droppedLines++;
       return undefined;
     }
   }
 
   #keep(bytes: Buffer): void {
-    if (this.#waitingBytes + bytes.length > limits.logBytesWaitingMax) {
+    if (this.#waitingBytes + bytes.length > LOG_BYTES_WAITING_MAX) {
       this.#droppedLines++;
       return;
     }
     this.#waiting.push(Buffer.from(bytes));
     this.#waitingBytes += bytes.length;
-    this.#retryTimer ??= setTimeout(() => this.#retry(), limits.logRetryMs).unref();
+    this.#retryTimer ??= setTimeout(() => this.#retry(), LOG_RETRY_MS).unref();
   }
 
   /** Line by line: the kernel keeps short writes of several processes to one pipe apart, but not the parts of long ones. */
@@ -97,7 +106,7 @@ export class LogOutput {
       this.#waitingBytes -= bytes.length;
     }
     this.#waiting = this.#waiting.slice(index);
-    if (this.#waiting.length > 0) this.#retryTimer = setTimeout(() => this.#retry(), limits.logRetryMs).unref();
+    if (this.#waiting.length > 0) this.#retryTimer = setTimeout(() => this.#retry(), LOG_RETRY_MS).unref();
     else if (this.#droppedLines > 0 && this.#failedUntilMs === 0) this.#tellDropped();
   }
 

@@ -4,6 +4,12 @@ import type { Logger } from './logger.js';
 import type { LineShares } from './line-shares.js';
 import { limits } from './limits.js';
 
+/**
+ * Kinds of log line, such as about one subject's broken config, whose repetitions are counted. Beyond it, the oldest kind is forgotten,
+ * and logged again when it recurs.
+ */
+export const REPEATED_LOG_KINDS_MAX = 1_024;
+
 interface Kind {
   loggedAtMs: number;
   unloggedCount: number;
@@ -54,7 +60,7 @@ export class RepeatedLog {
     }
     if (this.#shares?.tryTake(who) === false) return undefined;
     this.#kinds.delete(kind);
-    if (this.#kinds.size >= limits.repeatedLogKindsMax) {
+    if (this.#kinds.size >= REPEATED_LOG_KINDS_MAX) {
       const [oldest] = this.#kinds.keys();
       if (oldest !== undefined) this.#kinds.delete(oldest);
     }

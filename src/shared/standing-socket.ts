@@ -7,8 +7,10 @@ import { lstatSync, renameSync, rmSync } from 'node:fs';
 import { chmod, rm } from 'node:fs/promises';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { dirname } from 'node:path';
-import { limits } from './limits.js';
 import { makeDirectory } from './make-directory.js';
+
+/** Interval between checks that a Unix socket still exists at its path. After it, if it was removed, it is created again, with its folder. */
+const STANDING_SOCKET_CHECK_MS = 2_000;
 
 export interface StandingSocketOptions {
   readonly onConnection: (socket: Socket) => void;
@@ -84,7 +86,7 @@ export class StandingSocket {
 
   #scheduleCheck(): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.#check(), this.#options.checkMs ?? limits.standingSocketCheckMs);
+    this.#timer = setTimeout(() => void this.#check(), this.#options.checkMs ?? STANDING_SOCKET_CHECK_MS);
     this.#timer.unref();
   }
 

@@ -4,6 +4,9 @@ import { fileURLToPath } from 'node:url';
 import { Piscina } from 'piscina';
 import { limits } from './limits.js';
 
+/** Time that the idle config thread is kept; configs change seldom. After it, it ends, and is started again when needed. */
+const CONFIG_THREAD_IDLE_MS = 10_000;
+
 export class TaskThread<Task, Outcome> {
   readonly #filename: string;
   #piscina: Piscina | undefined;
@@ -19,7 +22,7 @@ export class TaskThread<Task, Outcome> {
       filename: this.#filename,
       minThreads: 0,
       maxThreads: 1,
-      idleTimeout: limits.configThreadIdleMs,
+      idleTimeout: CONFIG_THREAD_IDLE_MS,
       maxQueue: limits.largeConfigsWaitingMax,
     });
     return (await this.#piscina.run(task)) as Outcome;

@@ -6,6 +6,27 @@ import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import type { RecordChange, RecordKey, RecordStore } from './record-store.js';
 import { retrySwap } from './retry-swap.js';
+import { KIB, MIB } from '../shared/limits/units.js';
+
+/** Changes in the store's audit list. Beyond it, the oldest is removed; the log is not affected. */
+const AUDIT_ENTRIES_KEPT = 5_000;
+/** Bytes of all changes in the store's audit list. Beyond it, the oldest are removed. */
+const AUDIT_BYTES_KEPT = 8 * MIB;
+/** One change in the audit list. Beyond it, it names the changed members without their values. */
+export const AUDIT_ENTRY_BYTES_MAX = 16 * KIB;
+/**
+ * Changes that wait to be written while the store does not take them. Beyond it, the oldest is left out of the audit list, and the log
+ * says how many are.
+ */
+const AUDIT_WAITING_MAX = 500;
+/** Interval between attempts to write the waiting changes. After it, the next attempt follows. */
+const AUDIT_RETRY_MS = 1_000;
+/** Changes added to the audit list in one write. Beyond it, the others follow. */
+const AUDIT_WRITTEN_AT_ONCE_MAX = 32;
+/** Bytes of changes added in one write, unless one change alone is larger. Beyond it, the others follow. */
+const AUDIT_WRITTEN_BYTES_MAX = 32 * KIB;
+/** Old changes removed in one write; the changes added in it can never need more. Beyond it, the others follow. */
+const AUDIT_REMOVED_AT_ONCE_MAX = 512;
 
 /** A change made by a person or a command. */
 export interface AuditEntry {
@@ -50,10 +71,10 @@ export interface AuditBounds {
 }
 
 const BOUNDS: AuditBounds = {
-  entriesKept: limits.auditEntriesKept,
-  bytesKept: limits.auditBytesKept,
-  waitingMax: limits.auditWaitingMax,
-  retryMs: limits.auditRetryMs,
+  entriesKept: AUDIT_ENTRIES_KEPT,
+  bytesKept: AUDIT_BYTES_KEPT,
+  waitingMax: AUDIT_WAITING_MAX,
+  retryMs: AUDIT_RETRY_MS,
 };
 
 /** The range of entries that exist, in one record that every writer swaps. */
@@ -150,10 +171,10 @@ export class AuditRecords {
 
   #nextBatch(): AuditBatch {
     const values: Buffer[] = [];
-    for (let bytes = 0; values.length < limits.auditWrittenAtOnceMax;) {
+    for (let bytes = 0; values.length < AUDIT_WRITTEN_AT_ONCE_MAX;) {
       const [value] = this.#waiting;
       bytes += value?.length ?? 0;
-      if (value === undefined || (values.length > 0 && bytes > limits.auditWrittenBytesMax)) break;
+      if (value === undefined || (values.length > 0 && bytes > AUDIT_WRITTEN_BYTES_MAX)) break;
       values.push(value);
       this.#waiting.shift();
     }
@@ -182,7 +203,7 @@ export class AuditRecords {
     let { first, bytes } = head;
     const removals: RecordChange[] = [];
     if (!isTooMuch(first, bytes)) return [head, removals];
-    const last = Math.min(end, first + limits.auditRemovedAtOnceMax) - 1;
+    const last = Math.min(end, first + AUDIT_REMOVED_AT_ONCE_MAX) - 1;
     const values = last < first ? [] : (await this.#records.readMany(keysFrom(last, first))).reverse();
     for (const value of values) {
       if (!isTooMuch(first, bytes)) break;
@@ -214,7 +235,7 @@ function changeOf(place: number, expected: Buffer | undefined, value: Buffer | u
 /** Each member is bounded, but the whole entry may still be too long: then the names of its members replace `before` and `after`. */
 function bytesOf(entry: AuditEntry): Buffer {
   const whole = Buffer.from(JSON.stringify(entry));
-  if (whole.length <= limits.auditEntryBytesMax) return whole;
+  if (whole.length <= AUDIT_ENTRY_BYTES_MAX) return whole;
   const { before, after, ...rest } = entry;
   const names = (thing: object | undefined): object | undefined =>
     thing && { leftOut: Object.keys(thing).join(', ').slice(0, limits.auditValueCharsMax) };

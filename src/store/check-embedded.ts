@@ -6,8 +6,17 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { limits } from '../shared/limits.js';
 import { makeDirectory } from '../shared/make-directory.js';
+
+/** Time at start-up to read a whole embedded store in search of damage. After it, the store is opened without the rest being checked. */
+const STORE_PROBE_MS_MAX = 20_000;
+/**
+ * Checks whether an embedded store with an empty file is just being created. Beyond it, it counts as damaged, and the program does not
+ * start.
+ */
+const EMPTY_STORE_LOOKS_MAX = 20;
+/** Interval between checks of an embedded store with an empty file. After it, it is checked again. */
+const EMPTY_STORE_LOOK_MS = 50;
 
 const PROBE = fileURLToPath(new URL('embedded-probe.js', import.meta.url));
 
@@ -41,8 +50,8 @@ export async function checkEmbedded(path: string): Promise<void> {
   const file = join(path, 'data.mdb');
   let bytes = sizeOf(file);
   // Another process may be creating the store right now.
-  for (let look = 1; bytes === 0 && look < limits.emptyStoreLooksMax; look++) {
-    await sleep(limits.emptyStoreLookMs);
+  for (let look = 1; bytes === 0 && look < EMPTY_STORE_LOOKS_MAX; look++) {
+    await sleep(EMPTY_STORE_LOOK_MS);
     bytes = sizeOf(file);
   }
   if (bytes === undefined) {
@@ -106,7 +115,7 @@ function readMeta(descriptor: number, offset: number): Meta | string {
 /** Reads every entry in a separate process, because reading a damaged file may kill the process. */
 async function findDamageInEntries(path: string): Promise<string | undefined> {
   try {
-    const options = { env: {}, timeout: limits.storeProbeMsMax, killSignal: 'SIGTERM' } as const;
+    const options = { env: {}, timeout: STORE_PROBE_MS_MAX, killSignal: 'SIGTERM' } as const;
     await promisify(execFile)(process.execPath, [PROBE, path], options);
     return undefined;
   } catch (error) {

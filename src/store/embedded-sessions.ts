@@ -6,6 +6,14 @@ import { limits } from '../shared/limits.js';
 import { commitReason, openRoot } from './embedded-databases.js';
 import type { SealedRead, SealedSession, SealedSessions } from './sealed-sessions.js';
 
+/**
+ * Pause after an embedded session directory failed to write, for example on a full disk. After it, until then other writes fail at once,
+ * and are retried like the one that failed.
+ */
+const SESSION_WRITE_PAUSE_MS = 1_000;
+/** Records that one sweep looks at, in about a millisecond. Beyond it, the next sweep continues behind them. */
+const SESSION_RECORDS_PER_SWEEP = 256;
+
 const EXPIRY_BYTES = 8;
 /** Version of the mark of a removed record, which is an expiry time alone; versions of records begin at 1. */
 const MARK_VERSION = 0;
@@ -88,7 +96,7 @@ export class EmbeddedSessions implements SealedSessions {
       return await write();
     } catch (error) {
       this.#failure = await commitReason(error);
-      this.#pausedUntilMs = performance.now() + limits.sessionWritePauseMs;
+      this.#pausedUntilMs = performance.now() + SESSION_WRITE_PAUSE_MS;
       throw this.#failure;
     }
   }
@@ -96,7 +104,7 @@ export class EmbeddedSessions implements SealedSessions {
   #sweep(): void {
     try {
       this.#sessions.resetReadTxn();
-      const limit = limits.sessionRecordsPerSweep;
+      const limit = SESSION_RECORDS_PER_SWEEP;
       const entries = [...this.#sessions.getRange({ start: this.#sweepFrom, limit })];
       const last = entries.at(-1);
       this.#sweepFrom = entries.length < limit || last === undefined ? Buffer.alloc(KEY_BYTES) : last.key;

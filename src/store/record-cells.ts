@@ -5,7 +5,12 @@
 //
 //   free ──put: the body first, then the head──> live ──cleared, or its time is over──> free
 import { closeSync, constants, fstatSync, ftruncateSync, openSync, readSync, writeSync } from 'node:fs';
-import { limits } from '../shared/limits.js';
+
+/**
+ * Files of one slot for records of one size in the gateway's own directory; the largest files have room for 65,536 records each. Beyond
+ * it, when all are full, the record is not written.
+ */
+const SESSION_RECORD_FILES_MAX = 64;
 
 /** A head: expiry on the wall clock (0 for a free cell), version, length of the body, key. */
 const VERSION_AT = 8;
@@ -64,7 +69,7 @@ export class RecordCells {
 
   /** Opens files that another process has created. */
   openOthers(): void {
-    while (this.#files.length < limits.sessionRecordFilesMax && this.#tryOpen(constants.O_RDWR));
+    while (this.#files.length < SESSION_RECORD_FILES_MAX && this.#tryOpen(constants.O_RDWR));
   }
 
   /** Adds every live record with that key: two when a process was killed between writing a record and freeing its predecessor. */
@@ -98,7 +103,7 @@ export class RecordCells {
    * @throws when there is no room; then nothing of the record is stored.
    */
   put(key: Buffer, version: number, body: Buffer, expiresAtMs: number): void {
-    for (let number = 0; number < limits.sessionRecordFilesMax; number += 1) {
+    for (let number = 0; number < SESSION_RECORD_FILES_MAX; number += 1) {
       const file = this.#files[number] ?? this.#make();
       const cell = freeCell(file, key);
       if (cell === undefined) continue;

@@ -5,6 +5,9 @@ import { limits } from '../shared/limits.js';
 import { NO_TLS, RedisConnector } from './redis-connector.js';
 import { isGarbled, watchReplies } from './redis-replies.js';
 
+/** Time for a connection to Redis to close. After it, it is cut. */
+export const REDIS_DISCONNECT_MS_MAX = 200;
+
 export type RedisStoreOptions = Extract<StoreOptions, { kind: 'redis' }>;
 
 export type RedisAccess = Pick<RedisStoreOptions, 'username' | 'password' | 'tls'>;
@@ -53,7 +56,7 @@ function optionsOf({ username, password, tls }: RedisAccess) {
     disableClientInfo: true,
     connectTimeout: limits.redisConnectMsMax,
     commandTimeout: limits.redisCommandMsMax,
-    disconnectTimeout: limits.redisDisconnectMsMax,
+    disconnectTimeout: REDIS_DISCONNECT_MS_MAX,
   };
 }
 

@@ -11,6 +11,12 @@ import { createConnection, disconnectQuietly, messageOf, type RedisStoreOptions 
 import { checkRole, findRedis } from './redis-place.js';
 import { isGarbled } from './redis-replies.js';
 
+/**
+ * Interval between health checks of Redis; a silent loss is noticed after this and one command timeout. After it, both connections are
+ * checked.
+ */
+export const REDIS_HEALTH_CHECK_MS = 3_000;
+
 export interface RedisLinkEvents {
   /** From now on, every change of a key read over this link is reported. */
   onLive(): void;
@@ -199,7 +205,7 @@ export class RedisLink implements StoreLink {
 
   /** A connection can be dead without any sign: only an unanswered command reveals it. */
   #scheduleHealthCheck(): void {
-    this.#timer = setTimeout(() => void this.#checkHealth(), limits.redisHealthCheckMs);
+    this.#timer = setTimeout(() => void this.#checkHealth(), REDIS_HEALTH_CHECK_MS);
     this.#timer.unref();
   }
 

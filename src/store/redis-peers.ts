@@ -11,6 +11,12 @@ import { limits } from '../shared/limits.js';
 import { RecentMap } from '../shared/recent-map.js';
 import type { SessionPeers } from './sealed-sessions.js';
 
+/**
+ * Recent messages of other processes about sessions, remembered so that each is handled once although every node of a cluster delivers it.
+ * Beyond it, the oldest is forgotten, and handled again if it is repeated.
+ */
+const SESSION_NOTICES_KEPT = 1_024;
+
 const CHANNEL_PREFIX = 'switchyard/sessions/';
 /** Encoded as 8 characters; each record contains several names. */
 const NAME_BYTES = 6;
@@ -25,7 +31,7 @@ export class RedisPeers implements SessionPeers {
   /** Callbacks for pending acknowledgements, by peer and number. */
   readonly #awaited = new Map<string, () => void>();
   /** Recent senders and numbers, to drop duplicates: in a cluster every node delivers the message. */
-  readonly #known = new RecentMap<true>(limits.sessionNoticesKept, Infinity, () => 0);
+  readonly #known = new RecentMap<true>(SESSION_NOTICES_KEPT, Infinity, () => 0);
   #number = 0;
 
   /** @param publish resolves to the number of subscribers of the channel. */

@@ -6,6 +6,12 @@ import { Redis, type Cluster } from 'ioredis';
 import dataHandler from 'ioredis/built/DataHandler.js';
 import { limits } from '../shared/limits.js';
 
+/**
+ * Items of arrays that a Redis has announced and not sent yet, all arrays together; the longest replies are pages of keys, and all slots
+ * of a cluster. Beyond it, the connection is closed, and opened again.
+ */
+const REDIS_ITEMS_DUE_MAX = 1_000_000;
+
 /** Nesting depth of arrays: the deepest replies are the slots of a cluster. */
 const DEPTH_MAX = 16;
 /** Length of a reply without a length prefix: a status, a number, an error message. */
@@ -85,7 +91,7 @@ export class ReplyScan {
     else if (length > 0) this.#due.push(length);
     this.#isCut = kind === '$' && length > this.#valueBytesMax;
     if (kind === '*') this.#itemsDue += Math.max(0, length);
-    return this.#itemsDue <= limits.redisItemsDueMax && this.#due.length <= DEPTH_MAX;
+    return this.#itemsDue <= REDIS_ITEMS_DUE_MAX && this.#due.length <= DEPTH_MAX;
   }
 
   /** Counts the start of an item against the innermost incomplete array. */

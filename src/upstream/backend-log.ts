@@ -5,6 +5,12 @@ import { limits } from '../shared/limits.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../user-config/compiled-config.js';
 import { loggedReason, type UpstreamFault } from './http/upstream-fault.js';
 
+/**
+ * Backend origins of which a worker logs that it never connects to them, such as `http:` ones with `tls-only`. Beyond it, others are not
+ * logged.
+ */
+export const BACKEND_OBSTACLES_LOGGED = 1_024;
+
 export class BackendLog {
   readonly #logger: Logger;
   /** Backends last reported as unavailable, with the reason that was logged. */
@@ -59,7 +65,7 @@ export class BackendLog {
   /** Logged once for all configs that name the origin: it cannot become reachable while this process runs. */
   #onObstacle({ name, target: { origin } }: CompiledBackend, reason: string): void {
     const text = `${reason} ${origin}`;
-    if (this.#obstacles.has(text) || this.#obstacles.size >= limits.backendObstaclesLogged) return;
+    if (this.#obstacles.has(text) || this.#obstacles.size >= BACKEND_OBSTACLES_LOGGED) return;
     this.#obstacles.add(text);
     this.#logger.warn({ backend: name, origin, reason }, 'backend unavailable');
   }

@@ -1,8 +1,10 @@
 // The last failure at each origin, of any caller's request or opening, shown to operators. Bounded. Cold path: written only when something
 // fails.
-import { limits } from '../shared/limits.js';
 import type { CompiledBackend } from '../user-config/compiled-config.js';
 import { faultReason, type UpstreamFault } from './http/upstream-fault.js';
+
+/** Backend origins whose last failure a worker remembers. Beyond it, the oldest is forgotten. */
+const LAST_FAULTS_KEPT = 1_024;
 
 export interface LastFault {
   /** The backend's name in the config of the caller whose request failed. */
@@ -22,7 +24,7 @@ export class LastFaults {
   note(backend: CompiledBackend, fault: UpstreamFault, during: LastFault['during']): void {
     const { origin } = backend.target;
     this.#faults.delete(origin);
-    if (this.#faults.size >= limits.lastFaultsKept) {
+    if (this.#faults.size >= LAST_FAULTS_KEPT) {
       for (const oldest of this.#faults.keys()) {
         this.#faults.delete(oldest);
         break;

@@ -1,9 +1,11 @@
 // Checks a user config before it is stored: reports what the dataplane would refuse, and what it would accept silently but not act on. For
 // people who write configs. Cold path.
-import { limits } from '../shared/limits.js';
 import type { ConfigIssue } from './config-issue.js';
 import { oddNames } from './curation-schema.js';
 import { readUserConfig, type BackendConfig } from './user-config-schema.js';
+
+/** Errors, and warnings, that `config check` and `config put` report for one user config. Beyond it, the others are only counted. */
+export const CONFIG_CHECK_ISSUES_MAX = 100;
 
 export interface UserConfigCheck {
   /** The dataplane refuses the config, or would not do what these members are meant to do. */
@@ -27,8 +29,8 @@ export function checkUserConfig(bytes: Buffer): UserConfigCheck {
     }
   }
   const told = {
-    errors: errors.slice(0, limits.configCheckIssuesMax),
-    warnings: warnings.slice(0, limits.configCheckIssuesMax),
+    errors: errors.slice(0, CONFIG_CHECK_ISSUES_MAX),
+    warnings: warnings.slice(0, CONFIG_CHECK_ISSUES_MAX),
   };
   const toldCount = told.errors.length + told.warnings.length;
   return { ...told, untoldCount: errors.length + warnings.length - toldCount };

@@ -8,6 +8,9 @@ import { nextConfigNumber, numberConfig } from './config-order.js';
 import { RecentMap } from '../shared/recent-map.js';
 import type { Store, StoreRead } from '../store/store.js';
 
+/** Compiled user configs that are cached, per worker. Beyond it, the least recently used is dropped, and compiled again when needed. */
+const USER_CONFIG_CACHE_ENTRIES_MAX = 50_000;
+
 interface Compiled {
   readonly value: Buffer;
   readonly read: UserConfigRead;
@@ -28,7 +31,7 @@ export class UserConfigs {
   /** The newest compilation of each subject. */
   readonly #compiling = new Map<string, Compiling>();
   readonly #compiled = new RecentMap<Compiled>(
-    limits.userConfigCacheEntriesMax,
+    USER_CONFIG_CACHE_ENTRIES_MAX,
     limits.userConfigCacheBytesMax,
     ({ value }) => value.length,
   );

@@ -3,12 +3,18 @@
 import { headersSetBy } from '../user-config/auth.js';
 import type { ViewQuestion } from '../ipc/view-question.js';
 import type { Relay } from '../relay/relay.js';
-import { limits } from '../shared/limits.js';
 import { sessionHash } from '../shared/logger.js';
 import { faultReason } from '../upstream/http/upstream-fault.js';
 import type { CompiledBackend, CompiledVirtualHost, UserConfigRead } from '../user-config/compiled-config.js';
 import { bareNameOf } from '../user-config/curation.js';
 import { routeName } from '../user-config/routing.js';
+
+/** Backends, and virtual hosts, that an answer to an operator names. Beyond it, the others are left out. */
+export const VIEW_BACKENDS_MAX = 100;
+/** Names of an allow-list in an answer to an operator. Beyond it, the others are left out. */
+const VIEW_NAMES_MAX = 200;
+/** Sessions of a subject that an answer to an operator names per backend. Beyond it, the others are left out. */
+const VIEW_SESSIONS_PER_BACKEND_MAX = 20;
 
 type Question = Extract<ViewQuestion, { view: 'explain' }>;
 type KnownHere = Pick<Relay, 'origins' | 'sessions' | 'lastFaultAt'>;
@@ -24,11 +30,11 @@ export function explain({ subject, virtualHost: id, tool }: Question, read: User
   const oddities = read.oddities === undefined ? {} : { oddities: read.oddities };
   const virtualHost = read.config.virtualHosts.get(id);
   if (virtualHost === undefined) {
-    const known = [...read.config.virtualHosts.keys()].slice(0, limits.viewBackendsMax);
+    const known = [...read.config.virtualHosts.keys()].slice(0, VIEW_BACKENDS_MAX);
     const verdict = 'the user config has no such virtual host: every request gets 404';
     return { config: 'read', ...oddities, verdict, virtualHosts: known };
   }
-  const backends = [...virtualHost.backends.values()].slice(0, limits.viewBackendsMax);
+  const backends = [...virtualHost.backends.values()].slice(0, VIEW_BACKENDS_MAX);
   return {
     config: 'read',
     ...oddities,
@@ -82,13 +88,13 @@ function sessionsWith(backend: string, { subject, id, relay }: Place): object[] 
       ...spoken,
       ...(fault && { reason: faultReason(fault) }),
     });
-    if (sessions.length >= limits.viewSessionsPerBackendMax) break;
+    if (sessions.length >= VIEW_SESSIONS_PER_BACKEND_MAX) break;
   }
   return sessions;
 }
 
 function listed(names: ReadonlySet<string> | undefined): readonly string[] | 'all' {
-  return names === undefined ? 'all' : [...names].slice(0, limits.viewNamesMax);
+  return names === undefined ? 'all' : [...names].slice(0, VIEW_NAMES_MAX);
 }
 
 /** The outcome that a call of the tool would have, and why the tool is listed in `tools/list` or not. */
@@ -97,7 +103,7 @@ function verdictOf(virtualHost: CompiledVirtualHost, tool: string, relay: KnownH
   // The first match, with the longest prefix, owns the name.
   const [backend, ...others] = backendsByPrefixLength.filter(({ prefix }) => tool.startsWith(prefix));
   if (backend === undefined) {
-    const names = [...backends.keys()].slice(0, limits.viewBackendsMax).join(', ');
+    const names = [...backends.keys()].slice(0, VIEW_BACKENDS_MAX).join(', ');
     return `unknown backend: this name starts with no known prefix; available: ${names || 'none'}. A call gets -32602`;
   }
   const clash = others.map((other) => shadowed(virtualHost, other, tool)).join('');

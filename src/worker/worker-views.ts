@@ -10,7 +10,7 @@ import { PROGRAM_VERSION } from '../shared/program-version.js';
 import type { Kept } from '../store/store.js';
 import { faultReason } from '../upstream/http/upstream-fault.js';
 import type { UserConfigRead } from '../user-config/compiled-config.js';
-import { explain } from './explanation.js';
+import { explain, VIEW_BACKENDS_MAX } from './explanation.js';
 import type { WorkerFigures } from './worker-figures.js';
 
 export interface WorkerViewSources {
@@ -149,7 +149,7 @@ export function sessionViewOf(session: Session, nowMs: number): object {
       const fault = upstream?.fault;
       const spoken = upstream?.record && { era: upstream.record.era };
       return { name, state: upstream?.state ?? 'unused', ...spoken, ...(fault && { reason: faultReason(fault) }) };
-    }).slice(0, limits.viewBackendsMax),
+    }).slice(0, VIEW_BACKENDS_MAX),
   };
 }
 

@@ -1,6 +1,6 @@
 // What a token's claims say about its bearer: rows of claims, with values of every JSON type.
 import t from 'tap';
-import { standingOf } from '../../src/auth/standing.js';
+import { standingOf, CLAIM_VALUES_MAX } from '../../src/auth/standing.js';
 import { TokenVerifier } from '../../src/auth/token-verifier.js';
 import { OWN_ROLE_NAMES, parseClaimPath, parseRoleNames } from '../../src/config/standing-claims.js';
 import { limits } from '../../src/shared/limits.js';
@@ -43,16 +43,12 @@ t.test('a value that is no string gives no role', async (t) => {
     ...[1, 2, 0, true, null, {}, { admin: true }, { 0: 'admin', length: 1 }, [['admin']], [{ name: 'admin' }]],
     ...[['admin', 1], ['admin', null], ['admin', ['reader']], ['admin', ''], '', ' admin', 'Admin', 'admin,reader'],
     ...[
-      ['admin', ...many(limits.claimValuesMax)],
+      ['admin', ...many(CLAIM_VALUES_MAX)],
       ['admin', 'x'.repeat(limits.claimValueCharsMax + 1)],
     ],
   ];
   for (const roles of forged) t.equal(roleOf('roles', { roles }), undefined, JSON.stringify(roles)?.slice(0, 80));
-  t.equal(
-    roleOf('roles', { roles: ['admin', ...many(limits.claimValuesMax - 1)] }),
-    'admin',
-    'as many as there may be',
-  );
+  t.equal(roleOf('roles', { roles: ['admin', ...many(CLAIM_VALUES_MAX - 1)] }), 'admin', 'as many as there may be');
   // Inherited members and array elements are no claims.
   for (const claim of ['constructor.name', '__proto__', 'toString', 'roles.0', 'roles.length', 'a.length']) {
     t.equal(
@@ -87,7 +83,7 @@ t.test('a user’s teams come from a verified token, all of them or none', async
     standing: { role: 'editor', teams: ['pay', 'ops'] },
   });
   t.match(await said({ org: { teams: 'pay' } }), { standing: { role: undefined, teams: ['pay'] } });
-  for (const teams of [7, [['pay']], ['pay', 7], many(limits.claimValuesMax + 1), { pay: true }]) {
+  for (const teams of [7, [['pay']], ['pay', 7], many(CLAIM_VALUES_MAX + 1), { pay: true }]) {
     t.match(await said({ org: { teams } }), { standing: { teams: [] } });
   }
   const other = mint({ sub: 'alice', algorithm: 'HS256', key: Buffer.alloc(32, 8), claims: { roles: 'admin' } });

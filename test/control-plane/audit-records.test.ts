@@ -1,8 +1,12 @@
 // The list of changes on both stores: bounded, newest first, written by several writers, and complete again after an outage of the store.
 import t, { type Test } from 'tap';
-import { AuditRecords, type AuditBounds, type AuditEntry } from '../../src/store/audit-records.js';
+import {
+  AuditRecords,
+  type AuditBounds,
+  type AuditEntry,
+  AUDIT_ENTRY_BYTES_MAX,
+} from '../../src/store/audit-records.js';
 import { maySee } from '../../src/control-plane/http/routes/audit-routes.js';
-import { limits } from '../../src/shared/limits.js';
 import { openRecordStore } from '../../src/store/open-record-store.js';
 import { RecordStoreFault, type RecordStore } from '../../src/store/record-store.js';
 import { logInto } from '../support/log-lines.js';
@@ -153,7 +157,7 @@ t.test('the length of an entry is bounded', async (t) => {
   const records = await openRecordStore(await stores['embedded']!(t), logInto([]));
   t.teardown(() => records.close());
   const changes = new AuditRecords(records, logInto([]));
-  const after = { description: 'x'.repeat(limits.auditEntryBytesMax), tags: [] };
+  const after = { description: 'x'.repeat(AUDIT_ENTRY_BYTES_MAX), tags: [] };
   changes.append(entryOf('large', { after }));
   await changes.stop();
   const { items } = await changes.list({ record: '', limit: 1, cursor: undefined }, () => true);

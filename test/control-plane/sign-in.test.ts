@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import type { Verified } from '../../src/auth/token-verifier.js';
-import { BegunSignIns, type BegunSignIn } from '../../src/control-plane/sign-in/begun-sign-ins.js';
+import { BegunSignIns, type BegunSignIn, SIGN_INS_ENDED_MAX } from '../../src/control-plane/sign-in/begun-sign-ins.js';
 import { ControlPlaneFault } from '../../src/control-plane/common/control-plane-fault.js';
 import { SignIn } from '../../src/control-plane/sign-in/sign-in.js';
 import { Names } from '../../src/names/names.js';
@@ -45,7 +45,7 @@ t.test('finished sign-ins are remembered until they are too old, and their numbe
   const begun = new BegunSignIns([]);
   const take = (state: string): BegunSignIn => begun.take(begun.seal(begunWith(state)), state, NOW_MS);
   take('first');
-  for (let i = 1; i < limits.signInsEndedMax; i++) take(`s${i}`);
+  for (let i = 1; i < SIGN_INS_ENDED_MAX; i++) take(`s${i}`);
   t.throws(() => take('first'), ControlPlaneFault, 'all of them are');
   take('one more');
   t.throws(() => take('s1'), ControlPlaneFault);

@@ -16,6 +16,7 @@ import { createKeyPair } from '../support/keys.js';
 import { killWithProcess, removeNow, removeWithProcess } from '../support/leftovers.js';
 import { startRedis } from '../support/redis.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
+import { REDIS_DISCONNECT_MS_MAX } from '../../src/store/redis-connection.js';
 
 const deployed = fileURLToPath(new URL('../../../deploy/systemd/', import.meta.url));
 
@@ -42,7 +43,7 @@ const units: readonly Unit[] = [
     command: 'control-plane',
     options: controlPlaneOptionTable,
     startMsMax: limits.redisConnectMsMax + limits.redisCommandMsMax,
-    stopMsMax: limits.noticeMsMax + limits.redisDisconnectMsMax,
+    stopMsMax: limits.noticeMsMax + REDIS_DISCONNECT_MS_MAX,
   },
 ];
 

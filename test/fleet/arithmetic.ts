@@ -1,6 +1,7 @@
 // What a large fleet demands of its Redis, from the measured cost of one session and the assumed use of the fleet. Pure.
-import { limits } from '../../src/shared/limits.js';
 import { commandsOf, cpuUsOf, type EventCost, type FleetMeasures } from './measures.js';
+import { SESSION_MARK_MS } from '../../src/session-directory/session-directory.js';
+import { SESSION_RENEWALS_PER_IDLE_TIMEOUT } from '../../src/relay/session/sessions.js';
 
 const SECONDS_A_DAY = 86_400;
 const GIB = 1_024 ** 3;
@@ -74,7 +75,7 @@ export function figuresOf(measures: FleetMeasures, use: Fleet = fleet): FleetFig
   const { events } = measures;
   const openings = use.sessions / (use.sessionMinutes * 60);
   const adoption = together(events.adopted, events['config read']);
-  const roundSeconds = (use.idleTimeoutMinutes * 60) / limits.sessionRenewalsPerIdleTimeout;
+  const roundSeconds = (use.idleTimeoutMinutes * 60) / SESSION_RENEWALS_PER_IDLE_TIMEOUT;
   const changes = (use.subjects * use.configChangesPerSubjectAndDay) / SECONDS_A_DAY;
   const workers = use.machines * use.workersPerMachine;
   const load = (what: string, arithmetic: string, perSecond: number, cost: EventCost): Load => ({
@@ -115,7 +116,7 @@ export function figuresOf(measures: FleetMeasures, use: Fleet = fleet): FleetFig
     cores: (workers * measures.pingsPerSecond * nodes * measures.pingCpuUs) / 1_000_000,
   });
   const bytes = use.sessions * measures.sessionBytes;
-  const markBytes = openings * (limits.sessionMarkMs / 1_000) * measures.markBytes;
+  const markBytes = openings * (SESSION_MARK_MS / 1_000) * measures.markBytes;
   const connectionBytes = workers * measures.connectionsPerWorker * measures.connectionBytes;
   const cores = sum(loads, (each) => each.cores);
   const fits = (nodes: number): boolean =>

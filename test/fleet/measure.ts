@@ -3,7 +3,6 @@
 import { cpus } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
-import { limits } from '../../src/shared/limits.js';
 import type { Scope } from '../attack/scope.js';
 import { startDeployment, type ConfiguredCaller, type Deployment } from '../support/deployment.js';
 import { startMcpBackend } from '../support/mcp-backend.js';
@@ -11,6 +10,7 @@ import { McpCaller, McpSession } from '../support/mcp-caller.js';
 import { startRedis, type RedisServer } from '../support/redis.js';
 import type { EventCost, FleetMeasures } from './measures.js';
 import { callsByName, costOf, cpuUs, infoOf, numberOf, rounded, without } from './redis-counts.js';
+import { SESSION_RENEWALS_PER_IDLE_TIMEOUT } from '../../src/relay/session/sessions.js';
 
 const SUBJECTS = 200;
 const LANES = 16;
@@ -143,7 +143,7 @@ async function renewalCost(
   const caller = await deployment.caller(urls ?? {});
   const sessions: McpSession[] = [];
   await inLanes(RENEWED_SESSIONS, async (n) => void (sessions[n] = await caller.openSession()));
-  const roundMs = RENEWED_IDLE_TIMEOUT_MS / limits.sessionRenewalsPerIdleTimeout;
+  const roundMs = RENEWED_IDLE_TIMEOUT_MS / SESSION_RENEWALS_PER_IDLE_TIMEOUT;
   const call = async (n: number): Promise<void> => void (await sessions[n]!.call('one-echo'));
   const quietUs = await quietUsPerMs(redis);
   const cost = await costOf(redis, 1, quietUs, async () => {

@@ -4,6 +4,7 @@ import { limits } from '../../src/shared/limits.js';
 import { figuresOf, fleet, words, type Load } from './arithmetic.js';
 import { simulateFailure } from './failure.js';
 import { commandsOf, cpuUsOf, eventNames, type EventName, type FleetMeasures } from './measures.js';
+import { SESSION_LOOK_UPS_MAX, SESSION_MARK_MS } from '../../src/session-directory/session-directory.js';
 
 const START = '<!-- fleet: npm run fleet writes what is between here -->';
 const END = '<!-- and here -->';
@@ -29,7 +30,7 @@ Redis itself reported its work (\`INFO commandstats\`, which includes commands i
 ${renderTable(eventColumns(measures), eventNames)}
 
 A session's record takes ${words(measures.recordBytes)} bytes (\`MEMORY USAGE\`), and ${words(measures.sessionBytes)} bytes with Redis's own tables: keys, their expiry, and which
-connections to notify of changes. The mark that an ended session leaves takes ${words(measures.markBytes)} bytes for ${limits.sessionMarkMs / 1_000} s. Each worker has ${measures.connectionsPerWorker} connections of
+connections to notify of changes. The mark that an ended session leaves takes ${words(measures.markBytes)} bytes for ${SESSION_MARK_MS / 1_000} s. Each worker has ${measures.connectionsPerWorker} connections of
 ${words(measures.connectionBytes)} bytes, and pings Redis ${measures.pingsPerSecond} times a second (${measures.pingCpuUs} µs each).
 
 **Assumptions**: ${words(fleet.machines)} machines with ${fleet.workersPerMachine} workers each. ${words(fleet.sessions)} sessions that last ${fleet.sessionMinutes} minutes, with a request every ${fleet.secondsBetweenRequests} s. ${words(fleet.subjects)} users,
@@ -49,7 +50,7 @@ each on average, and ${words(failure.sessionsOfOneMax)} to the machine that gets
 session is adopted with its client's next request: ${words(failure.adoptedInFirstSecond)} in the first second, half of them within ${failure.secondsUntilHalf} s, 99 % within
 ${failure.secondsUntilAllButOneInAHundred} s, and never more than ${failure.adoptedByOneInASecondMax} a second on one machine. In the first second Redis carries out ${words(failure.adoptedInFirstSecond * commandsOf(adoption))} more
 commands, ${percent((failure.adoptedInFirstSecond * commandsOf(adoption)) / figures.commands)} of its usual load. Clients with an open GET stream all reconnect at once; if every client did, that would be
-${words(stormCommands)} commands and ${stormSeconds.toFixed(1)} s of CPU time in total, spread over ${nodes} nodes. Each worker looks up at most ${words(limits.sessionLookUpsMax)} sessions at a time,
+${words(stormCommands)} commands and ${stormSeconds.toFixed(1)} s of CPU time in total, spread over ${nodes} nodes. Each worker looks up at most ${words(SESSION_LOOK_UPS_MAX)} sessions at a time,
 and up to ${words(limits.sessionLookUpsWaitingMax)} more look-ups wait.
 
 **Without affinity** everything still works, but nearly every request reaches a machine that does not have its session: ${words(scattered.perSecond)}

@@ -2,7 +2,7 @@
 import type { RecordWithTtl, Resolver } from 'node:dns';
 import { mock } from 'node:test';
 import t from 'tap';
-import { queryName, type NameAnswer } from '../../src/names/name-query.js';
+import { queryName, type NameAnswer, SECOND_ADDRESS_KIND_MS } from '../../src/names/name-query.js';
 import { limits } from '../../src/shared/limits.js';
 
 type OnRecords = (error: NodeJS.ErrnoException | null, records: RecordWithTtl[]) => void;
@@ -70,7 +70,7 @@ t.test(
   async (t) => {
     const { resolver, answers } = query('a.test');
     resolver.answer('four of a.test', [record('127.0.0.1')]);
-    mock.timers.tick(limits.secondAddressKindMs - 1);
+    mock.timers.tick(SECOND_ADDRESS_KIND_MS - 1);
     t.same(answers, []);
     mock.timers.tick(1);
     t.match(answers, [{ addresses: ['127.0.0.1'] }]);
@@ -80,7 +80,7 @@ t.test(
     const prompt = query('b.test');
     prompt.resolver.answer('four of b.test', [record('127.0.0.1')]);
     prompt.resolver.answer('six of b.test', [record('::1')]);
-    mock.timers.tick(limits.secondAddressKindMs);
+    mock.timers.tick(SECOND_ADDRESS_KIND_MS);
     t.match(prompt.answers, [{ addresses: ['::1', '127.0.0.1'] }]);
     t.equal(prompt.answers.length, 1);
   },

@@ -5,6 +5,8 @@ import type { NameOutcome } from '../../src/names/names.js';
 import { limits } from '../../src/shared/limits.js';
 import { startNameServer } from '../support/name-server.js';
 import { start } from './names-scene.js';
+import { SECOND_ADDRESS_KIND_MS } from '../../src/names/name-query.js';
+import { NAME_STALE_MS_MAX } from '../../src/names/names.js';
 
 t.before(() => mock.timers.enable({ apis: ['setTimeout'] }));
 t.teardown(() => mock.timers.reset());
@@ -27,7 +29,7 @@ t.test('stale addresses are served during the grace period, and not after it', a
   await lookUp('a.test');
   nameServer.isHeld = () => true;
   const outcomes: NameOutcome[] = [];
-  pass(1_000 + limits.nameStaleMsMax - 1);
+  pass(1_000 + NAME_STALE_MS_MAX - 1);
   names.lookUp('a.test', 'alice', (outcome) => outcomes.push(outcome));
   mock.timers.tick(limits.nameStaleAfterMs - 1);
   t.same(outcomes, []);
@@ -37,7 +39,7 @@ t.test('stale addresses are served during the grace period, and not after it', a
   const late = await start(t, { 'a.test': { addresses: ['127.0.0.1'], ttl: 1 } });
   await late.lookUp('a.test');
   late.nameServer.isHeld = () => true;
-  late.pass(1_000 + limits.nameStaleMsMax);
+  late.pass(1_000 + NAME_STALE_MS_MAX);
   late.names.lookUp('a.test', 'alice', (outcome) => outcomes.push(outcome));
   mock.timers.tick(limits.nameStaleAfterMs);
   t.equal(outcomes.length, 1, 'the grace is over');
@@ -82,7 +84,7 @@ t.test('when a name server fails after the grace period, stale addresses are not
   const { nameServer, lookUp, pass } = await start(t, { 'a.test': { addresses: ['127.0.0.1'], ttl: 1 } });
   await lookUp('a.test');
   nameServer.records['a.test'] = 'server-failure';
-  pass(1_000 + limits.nameStaleMsMax);
+  pass(1_000 + NAME_STALE_MS_MAX);
   t.equal(await lookUp('a.test'), 'not-answered');
 });
 
@@ -97,7 +99,7 @@ t.test('a late response to one look-up does not answer the next look-up of the s
   await turnsUntil(() => nameServer.countOf('a.test') === 2);
   // This response comes after the IPv4 response above, which was sent first.
   await lookUp('marker.test');
-  mock.timers.tick(limits.secondAddressKindMs);
+  mock.timers.tick(SECOND_ADDRESS_KIND_MS);
   t.same(outcomes, [['127.0.0.1']]);
 
   pass(60_000);

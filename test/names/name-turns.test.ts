@@ -4,6 +4,7 @@ import t, { type Test } from 'tap';
 import type { NameOutcome, NamesOptions } from '../../src/names/names.js';
 import { limits } from '../../src/shared/limits.js';
 import { roundsOf, start, type Scene } from './names-scene.js';
+import { NAME_FAULT_KEPT_MS } from '../../src/names/names.js';
 
 interface Turns extends Scene {
   /** Looks up names whose responses are held back; returns those that are being queried. */
@@ -71,7 +72,7 @@ t.test('a name takes one place in the queue of its subject, however often it is 
   await answer('a2.test');
   t.equal(outcomes.length, limits.nameLookUpsWaitingPerSubjectMax + 1);
 
-  pass(limits.nameFaultKeptMs);
+  pass(NAME_FAULT_KEPT_MS);
   ask('alice', 'a3.test', 'a2.test');
   t.notOk(names.isAsking('a2.test'));
   await answer('a3.test');

@@ -2,6 +2,8 @@ import t from 'tap';
 import { limits } from '../../src/shared/limits.js';
 import { until } from '../support/until.js';
 import { roundsOf, start } from './names-scene.js';
+import { NAME_FILE_BYTES_MAX, NAME_FILE_CHECK_MS } from '../../src/names/watched-file.js';
+import { NAME_KEPT_MS_MIN, NAME_KEPT_MS_MAX, NAME_FAULT_KEPT_MS, NAME_STALE_MS_MAX } from '../../src/names/names.js';
 
 t.test('finds both kinds of address, IPv6 first', async (t) => {
   const scene = await start(t, {
@@ -46,14 +48,14 @@ t.test('concurrent look-ups of one name share one query, and none is sent while 
   scene.nameServer.records['a.test'] = { addresses: ['127.0.0.2'], ttl: 100_000 };
   t.same(await scene.lookUp('a.test'), ['127.0.0.2']);
   t.equal(roundsOf(scene, 'a.test'), 2);
-  scene.pass(limits.nameKeptMsMax);
+  scene.pass(NAME_KEPT_MS_MAX);
   t.equal(scene.names.known('a.test'), undefined, 'no longer than that, whatever the records say');
 });
 
 t.test('records with a TTL of zero are kept for a moment', async (t) => {
   const scene = await start(t, { 'a.test': { addresses: ['127.0.0.1'], ttl: 0 } });
   await scene.lookUp('a.test');
-  scene.pass(limits.nameKeptMsMin - 1);
+  scene.pass(NAME_KEPT_MS_MIN - 1);
   await scene.lookUp('a.test');
   t.equal(roundsOf(scene, 'a.test'), 1);
 });
@@ -64,7 +66,7 @@ t.test('a name that is not found is asked for again soon', async (t) => {
   scene.nameServer.records['a.test'] = { addresses: ['127.0.0.1'] };
   t.equal(await scene.lookUp('a.test'), 'not-found');
   t.equal(roundsOf(scene, 'a.test'), 1);
-  scene.pass(limits.nameFaultKeptMs);
+  scene.pass(NAME_FAULT_KEPT_MS);
   t.same(await scene.lookUp('a.test'), ['127.0.0.1']);
 });
 
@@ -75,7 +77,7 @@ t.test('while the name server is silent the last addresses are served; a deleted
   scene.pass(60_000);
   t.same(await scene.lookUp('a.test'), ['127.0.0.1'], 'after a moment');
   t.same(scene.names.known('a.test'), ['127.0.0.1'], 'and then at once');
-  scene.pass(limits.nameStaleMsMax);
+  scene.pass(NAME_STALE_MS_MAX);
   t.equal(scene.names.known('a.test'), undefined, 'but not for ever');
 
   const gone = await start(t, { 'b.test': { addresses: ['127.0.0.1'], ttl: 1 } });
@@ -170,17 +172,17 @@ t.test('an abandoned look-up is never called back', async (t) => {
 t.test('the hosts file comes before the name servers, and is read again when it changes', async (t) => {
   const scene = await start(t, { 'a.test': { addresses: ['127.0.0.1'] } });
   scene.writeHosts('127.0.0.7 a.test alias # b.test\n::7\tA.TEST\nnonsense a.test\nfe80::1%eth0 a.test\n');
-  scene.pass(limits.nameFileCheckMs);
+  scene.pass(NAME_FILE_CHECK_MS);
   t.same(await scene.lookUp('a.test'), ['::7', '127.0.0.7']);
   t.same(scene.names.known('a.test.'), ['::7', '127.0.0.7']);
   t.same(scene.names.known('alias'), ['127.0.0.7']);
   t.equal(scene.names.known('b.test'), undefined);
   scene.writeHosts('127.0.0.8 a.test\n');
   t.same(scene.names.known('a.test'), ['::7', '127.0.0.7'], 'not looked at for each name');
-  scene.pass(limits.nameFileCheckMs);
+  scene.pass(NAME_FILE_CHECK_MS);
   t.same(scene.names.known('a.test'), ['127.0.0.8']);
-  scene.writeHosts(`127.0.0.9 a.test\n#${'#'.repeat(limits.nameFileBytesMax)}`);
-  scene.pass(limits.nameFileCheckMs);
+  scene.writeHosts(`127.0.0.9 a.test\n#${'#'.repeat(NAME_FILE_BYTES_MAX)}`);
+  scene.pass(NAME_FILE_CHECK_MS);
   t.same(await scene.lookUp('a.test'), ['127.0.0.1'], 'one that is too large counts as empty');
   t.equal(scene.nameServer.countOf('a.test'), 2);
 });
@@ -190,7 +192,7 @@ t.test('localhost is this machine, whatever the name servers say', async (t) => 
   t.same(await scene.lookUp('localhost'), ['::1', '127.0.0.1']);
   t.same(await scene.lookUp('app.localhost'), ['::1', '127.0.0.1']);
   scene.writeHosts('127.0.0.1 localhost\n');
-  scene.pass(limits.nameFileCheckMs);
+  scene.pass(NAME_FILE_CHECK_MS);
   t.same(await scene.lookUp('localhost'), ['127.0.0.1'], 'but for the hosts file');
   t.equal(scene.nameServer.queries.length, 0);
 });
@@ -206,7 +208,7 @@ t.test('short names are completed as resolv.conf says', async (t) => {
     down: { addresses: ['127.0.0.6'] },
   });
   scene.writeSettings('search one.example two.example.\noptions timeout:1 ndots:2\n');
-  scene.pass(limits.nameFileCheckMs);
+  scene.pass(NAME_FILE_CHECK_MS);
   t.same(await scene.lookUp('web'), ['127.0.0.1']);
   t.same(await scene.lookUp('db'), ['127.0.0.2']);
   t.same(await scene.lookUp('a.b'), ['127.0.0.4'], 'fewer dots than ndots: completed first');
@@ -224,7 +226,7 @@ t.test('the name servers of resolv.conf are used, also after it changes', async 
   const other = await start(t, { 'a.test': { addresses: ['127.0.0.1'] } });
   t.same(await other.lookUp('a.test'), ['127.0.0.1']);
   // resolv.conf cannot give a port, and nothing listens on port 53: only the failed query shows which server was asked.
-  scene.pass(limits.nameFileCheckMs);
+  scene.pass(NAME_FILE_CHECK_MS);
   t.equal(await scene.lookUp('a.test'), 'not-answered');
   t.equal(scene.nameServer.queries.length, 0);
 });

@@ -14,6 +14,7 @@ import { logInto } from '../support/log-lines.js';
 import { RecordedExchange } from '../support/recorded-exchange.js';
 import { createAccounts } from '../support/shares.js';
 import { ERAS } from '../support/eras.js';
+import { PROBLEM_LINES_MAX } from '../../src/shared/line-shares.js';
 
 const SUBJECT = 'alice@example.com';
 const SESSION_ID = 'a-session-id-that-nobody-may-learn';
@@ -348,17 +349,17 @@ t.test('a subject refused a thousand times leaves lines for others, and cannot f
   };
   for (let n = 0; n < 1_000; n++) refuse(`flood-${n % 3}`);
   const flooded = lines.length;
-  t.ok(flooded > 10 && flooded < limits.problemLinesMax * 0.8, `${flooded} lines of three who flood`);
+  t.ok(flooded > 10 && flooded < PROBLEM_LINES_MAX * 0.8, `${flooded} lines of three who flood`);
   refuse('late');
   const late = lines.slice(flooded).map((line) => JSON.parse(line) as Line);
   t.ok(late.length > 3, 'who comes late has lines as well');
   t.ok(late.every(({ subject }) => subject === subjectHash('late')));
   t.ok(Number(late[0]?.['withoutRoom']) > 100, 'and what found no line is counted');
   for (let n = 0; n < 2_000; n++) refuse(`another-${n}`);
-  t.equal(lines.length, limits.problemLinesMax);
+  t.equal(lines.length, PROBLEM_LINES_MAX);
   nowMs += limits.failureLogIntervalMs;
   refuse('later');
-  t.ok(lines.length > limits.problemLinesMax, 'for a while');
+  t.ok(lines.length > PROBLEM_LINES_MAX, 'for a while');
 });
 
 t.test('one subject does not hide that another fails in the same way', async (t) => {

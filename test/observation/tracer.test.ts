@@ -5,13 +5,17 @@ import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
 import { RequestTrace } from '../../src/observation/request-trace.js';
 import { RequestWatch } from '../../src/observation/request-watch.js';
-import { SpanExporter } from '../../src/observation/span-exporter.js';
+import {
+  SpanExporter,
+  TRACE_SPANS_WAITING_MAX,
+  TRACE_SPANS_AT_ONCE_MAX,
+  TRACE_EXPORT_MS_MAX,
+} from '../../src/observation/span-exporter.js';
 import type { Span } from '../../src/observation/span.js';
 import { fitTraceState, readTraceParent, traceParentText } from '../../src/observation/trace-context.js';
 import { Tracer } from '../../src/observation/tracer.js';
 import type { ExchangeRequest } from '../../src/relay/exchange/exchange.js';
 import { Relay } from '../../src/relay/relay.js';
-import { limits } from '../../src/shared/limits.js';
 import { logInto } from '../support/log-lines.js';
 import { RecordedExchange } from '../support/recorded-exchange.js';
 import { createAccounts } from '../support/shares.js';
@@ -283,11 +287,11 @@ t.test('a collector gets spans in OTLP’s JSON format', async (t) => {
 t.test('spans are sent in batches, and none for which there is room is lost', async (t) => {
   const collector = await startCollector(t);
   const exporter = new SpanExporter(collector.url, RESOURCE, logInto([]));
-  const count = 2 * limits.traceSpansAtOnceMax + 1;
+  const count = 2 * TRACE_SPANS_AT_ONCE_MAX + 1;
   for (let n = 0; n < count; n++) exporter.add(SPAN);
   await until(() => exporter.counts.exported === count, 'all of them arrive, unasked');
   const sizes = collector.bodies.map(({ resourceSpans }) => resourceSpans[0]?.scopeSpans[0]?.spans.length ?? 0);
-  t.ok(sizes.every((size) => size <= limits.traceSpansAtOnceMax));
+  t.ok(sizes.every((size) => size <= TRACE_SPANS_AT_ONCE_MAX));
   await exporter.close(5_000);
 });
 
@@ -295,12 +299,12 @@ t.test('a collector that accepts nothing costs spans, which are counted, and not
   const collector = await startCollector(t, () => false);
   const lines: string[] = [];
   const exporter = new SpanExporter(collector.url, RESOURCE, logInto(lines));
-  const count = limits.traceSpansWaitingMax + limits.traceSpansAtOnceMax + 10;
+  const count = TRACE_SPANS_WAITING_MAX + TRACE_SPANS_AT_ONCE_MAX + 10;
   for (let n = 0; n < count; n++) exporter.add(SPAN);
   t.equal(exporter.counts.dropped, 10, 'there is room for so many');
   const before = performance.now();
   await exporter.close(100);
-  t.ok(performance.now() - before < limits.traceExportMsMax, 'its end waits for so long and no longer');
+  t.ok(performance.now() - before < TRACE_EXPORT_MS_MAX, 'its end waits for so long and no longer');
   t.equal(exporter.counts.exported, 0);
   const refusing = await startCollector(t);
   refusing.status = 503;

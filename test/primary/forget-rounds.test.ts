@@ -1,7 +1,6 @@
 import t from 'tap';
 import type { ToWorker } from '../../src/ipc/messages.js';
-import { ForgetRounds } from '../../src/primary/forget-rounds.js';
-import { limits } from '../../src/shared/limits.js';
+import { ForgetRounds, FORGET_ROUNDS_MAX } from '../../src/primary/forget-rounds.js';
 import { createLogger } from '../../src/shared/logger.js';
 
 type Sent = readonly [worker: string, message: ToWorker];
@@ -79,7 +78,7 @@ t.test('a silent worker delays the answer for a bounded time', async (t) => {
 
 t.test('one round beyond the limit ends the oldest', (t) => {
   const { rounds, sent } = createRounds();
-  for (let ticket = 1; ticket <= limits.forgetRoundsMax; ticket++) rounds.begin('a', ticket, 'alice', ['a']);
+  for (let ticket = 1; ticket <= FORGET_ROUNDS_MAX; ticket++) rounds.begin('a', ticket, 'alice', ['a']);
   sent.length = 0;
   rounds.begin('a', 9_999, 'alice', ['a']);
   t.same(sent[0], ['a', { kind: 'all-forgotten', ticket: 1 }]);
@@ -97,7 +96,7 @@ t.test('a round without a worker to ask is over at once', (t) => {
 
 t.test('each round is answered once, however many follow it', (t) => {
   const { rounds, sent } = createRounds();
-  const count = limits.forgetRoundsMax + 5;
+  const count = FORGET_ROUNDS_MAX + 5;
   for (let number = 1; number <= count; number++) {
     rounds.begin('a', number, 'alice', ['a']);
     rounds.forgotten('a', ticketOf(sent, sent.length - 1));

@@ -12,6 +12,7 @@ import { childPids } from '../support/child-pids.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 import { isAlive, startPrimary, stubOptions, until, type LogLine } from './stub-fleet.js';
 import { announceSignal, stubSubject, stubTicket, stubVersion } from './stub-worker.js';
+import { STOP_SIGNAL_REPEAT_MS_MAX } from '../../src/process/stop-signals.js';
 
 // These tests mostly wait for processes to start.
 t.jobs = 2;
@@ -131,7 +132,7 @@ void t.test('a second signal kills the workers, but not one that comes with the 
   t.match(await primary.logged('second signal: killing the workers'), { signal: 'SIGINT' });
   // Another SIGINT during Node.js's own exit would replace the exit status.
   clearInterval(impatience);
-  t.ok(performance.now() - signalledAtMs > limits.stopSignalRepeatMsMax);
+  t.ok(performance.now() - signalledAtMs > STOP_SIGNAL_REPEAT_MS_MAX);
   t.equal(await primary.ended, 130);
   t.equal(primary.journal.entries('stop').length, 0);
   await until('the worker is gone', () => !isAlive(pid));

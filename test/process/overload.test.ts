@@ -3,8 +3,23 @@ import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { limits } from '../../src/shared/limits.js';
 import { refusals } from '../../src/shared/refusals.js';
-import { Overload, type OverloadReading, type OverloadState, type Pressure } from '../../src/process/overload.js';
-import { OverloadWatch, ProcessGauges, type OverloadGauges } from '../../src/process/overload-watch.js';
+import {
+  Overload,
+  type OverloadReading,
+  type OverloadState,
+  type Pressure,
+  OVERLOAD_READINGS_BELOW,
+  RESIDENT_PERCENT_CALM,
+  HEAP_PERCENT_CALM,
+  LOOP_DELAY_CALM_MS,
+} from '../../src/process/overload.js';
+import {
+  OverloadWatch,
+  ProcessGauges,
+  type OverloadGauges,
+  OVERLOAD_READING_MS,
+  OVERLOAD_COLLECTION_MS,
+} from '../../src/process/overload-watch.js';
 import { logInto } from '../support/log-lines.js';
 import { until } from '../support/until.js';
 
@@ -46,9 +61,9 @@ t.test('the states are those of the table in the header', async (t) => {
 });
 
 const marks = [
-  ['residentPercent', limits.residentPercentCalm, limits.residentPercentPressed, limits.residentPercentHardPressed],
-  ['heapPercent', limits.heapPercentCalm, limits.heapPercentPressed, limits.heapPercentHardPressed],
-  ['loopDelayMs', limits.loopDelayCalmMs, limits.loopDelayPressedMs, limits.loopDelayHardPressedMs],
+  ['residentPercent', RESIDENT_PERCENT_CALM, limits.residentPercentPressed, limits.residentPercentHardPressed],
+  ['heapPercent', HEAP_PERCENT_CALM, limits.heapPercentPressed, limits.heapPercentHardPressed],
+  ['loopDelayMs', LOOP_DELAY_CALM_MS, limits.loopDelayPressedMs, limits.loopDelayHardPressedMs],
 ] as const;
 
 for (const [gauge, calm, pressed, hard] of marks) {
@@ -79,14 +94,14 @@ for (const [gauge, calm, pressed, hard] of marks) {
       return overload.state;
     };
     t.equal(afterMany(hard, 1), 'refusing-requests');
-    t.equal(afterMany(hard - 1, limits.overloadReadingsBelow - 1), 'refusing-requests');
+    t.equal(afterMany(hard - 1, OVERLOAD_READINGS_BELOW - 1), 'refusing-requests');
     t.equal(afterMany(hard, 1), 'refusing-requests', 'it begins anew');
-    t.equal(afterMany(hard - 1, limits.overloadReadingsBelow - 1), 'refusing-requests');
+    t.equal(afterMany(hard - 1, OVERLOAD_READINGS_BELOW - 1), 'refusing-requests');
     t.equal(afterMany(hard - 1, 1), 'refusing-sessions');
-    t.equal(afterMany(pressed, 2 * limits.overloadReadingsBelow), 'refusing-sessions', 'not below the mark');
-    t.equal(afterMany(calm, limits.overloadReadingsBelow - 1), 'refusing-sessions');
+    t.equal(afterMany(pressed, 2 * OVERLOAD_READINGS_BELOW), 'refusing-sessions', 'not below the mark');
+    t.equal(afterMany(calm, OVERLOAD_READINGS_BELOW - 1), 'refusing-sessions');
     t.equal(afterMany(calm, 1), 'serving');
-    t.equal(afterMany(pressed - 1, limits.overloadReadingsBelow), 'serving');
+    t.equal(afterMany(pressed - 1, OVERLOAD_READINGS_BELOW), 'serving');
   });
 }
 
@@ -194,7 +209,7 @@ function watched(): Watched {
   const watch = new OverloadWatch(overload, 1_000, gauges, (delayMs) => delaysMs.push(delayMs));
   const read = (lateMs = 0, waitedMs = 0): OverloadState => {
     gauges.waitedMs += waitedMs;
-    gauges.ms += limits.overloadReadingMs + lateMs;
+    gauges.ms += OVERLOAD_READING_MS + lateMs;
     watch.read();
     return overload.state;
   };
@@ -230,7 +245,7 @@ t.test('garbage is no overload: it is collected first, but not again and again',
   gauges.garbage = 450;
   t.equal(read(), 'refusing-requests', 'too soon to look again');
   t.equal(gauges.collections, 1);
-  gauges.ms += limits.overloadCollectionMs;
+  gauges.ms += OVERLOAD_COLLECTION_MS;
   read();
   t.equal(gauges.collections, 2, 'a worker that takes nothing makes no garbage: somebody has to ask');
   t.equal(read(), 'serving');

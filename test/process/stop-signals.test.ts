@@ -1,7 +1,6 @@
 // The first signal asks for a drain, another one later cuts it short; and a terminal that sends the same one twice at once does not.
 import t, { type Test } from 'tap';
-import { StopSignals, type StopSignal } from '../../src/process/stop-signals.js';
-import { limits } from '../../src/shared/limits.js';
+import { StopSignals, type StopSignal, STOP_SIGNAL_REPEAT_MS_MAX } from '../../src/process/stop-signals.js';
 
 const SIGNALS: readonly StopSignal[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
@@ -36,7 +35,7 @@ for (const signal of SIGNALS) {
     t.same(await told(), ['none', 'none']);
     send(signal, 0);
     t.same(await told(), [signal, 'none']);
-    send('SIGTERM', limits.stopSignalRepeatMsMax);
+    send('SIGTERM', STOP_SIGNAL_REPEAT_MS_MAX);
     t.same(await told(), [signal, 'none'], 'a terminal and a supervisor may both send it at the same time');
     send('SIGINT', 1);
     t.same(await told(), [signal, 'SIGINT']);

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { isToolError } from '../../src/protocol/answer-outcome.js';
+import { isToolError, TOOL_ERROR_LOOKS_MAX } from '../../src/protocol/answer-outcome.js';
 import { limits } from '../../src/shared/limits.js';
 
 function isError(json: string): boolean {
@@ -28,8 +28,8 @@ t.test('of a large result only the beginning and the end are searched for isErro
 
 t.test('the search for isError ends after a bounded number of candidates', async (t) => {
   const words = (count: number): string => Array.from({ length: count }, () => '"isError"').join();
-  t.ok(isError(`{"x":[${words(limits.toolErrorLooksMax - 1)}],"isError":true}`));
-  t.notOk(isError(`{"x":[${words(limits.toolErrorLooksMax)}],"isError":true}`));
+  t.ok(isError(`{"x":[${words(TOOL_ERROR_LOOKS_MAX - 1)}],"isError":true}`));
+  t.notOk(isError(`{"x":[${words(TOOL_ERROR_LOOKS_MAX)}],"isError":true}`));
 });
 
 t.test('the search for isError visits a bounded number of candidates', async (t) => {
@@ -39,5 +39,5 @@ t.test('the search for isError visits a bounded number of candidates', async (t)
   const searches = t.capture(dense, 'indexOf', (word: Buffer, from: number) => bare.indexOf(word, from));
   t.notOk(isToolError(dense, 0, dense.length));
   const { length } = searches();
-  t.ok(length > 0 && length <= limits.toolErrorLooksMax + 1, `${length} searches`);
+  t.ok(length > 0 && length <= TOOL_ERROR_LOOKS_MAX + 1, `${length} searches`);
 });

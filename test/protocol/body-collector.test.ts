@@ -2,6 +2,7 @@ import t from 'tap';
 import { BodyCollector } from '../../src/protocol/body-collector.js';
 import { limits } from '../../src/shared/limits.js';
 import { Random } from '../support/random.js';
+import { BODY_RESERVED_BYTES_MAX } from '../../src/protocol/growth.js';
 
 const BYTES_MAX = 64 * 1024 * 1024;
 
@@ -34,12 +35,12 @@ t.test('a body is collected whole, whatever length was stated and however it is 
 
 t.test('the memory reserved in advance is bounded, whatever length is stated', async (t) => {
   const collector = new BodyCollector(BYTES_MAX, false);
-  const parts = Array.from({ length: 3 }, (_, index) => Buffer.alloc(limits.bodyReservedBytesMax / 2, index));
-  for (const part of parts) collector.add(part, 100 * limits.bodyReservedBytesMax);
+  const parts = Array.from({ length: 3 }, (_, index) => Buffer.alloc(BODY_RESERVED_BYTES_MAX / 2, index));
+  for (const part of parts) collector.add(part, 100 * BODY_RESERVED_BYTES_MAX);
   t.ok(collector.bytes.equals(Buffer.concat(parts)));
   const started = new BodyCollector(BYTES_MAX, false);
-  started.add(Buffer.of(1), 100 * limits.bodyReservedBytesMax);
-  t.ok(started.bytes.buffer.byteLength <= limits.bodyReservedBytesMax);
+  started.add(Buffer.of(1), 100 * BODY_RESERVED_BYTES_MAX);
+  t.ok(started.bytes.buffer.byteLength <= BODY_RESERVED_BYTES_MAX);
 });
 
 t.test('a body of the stated length is never moved while it is collected', async (t) => {

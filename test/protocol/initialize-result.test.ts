@@ -1,7 +1,11 @@
 // What is read from a backend's result of `initialize`: the members that matter, wherever they are and however they are written.
 import t from 'tap';
 import { capability } from '../../src/protocol/capabilities.js';
-import { readInitializeResult } from '../../src/protocol/initialize-result.js';
+import {
+  readInitializeResult,
+  NAMED_CAPABILITY_BYTES_MAX,
+  INSTRUCTIONS_CHARS_MAX,
+} from '../../src/protocol/initialize-result.js';
 import { limits } from '../../src/shared/limits.js';
 
 function read(result: string): ReturnType<typeof readInitializeResult> {
@@ -40,12 +44,9 @@ t.test('a result without exactly one version is refused', async (t) => {
 });
 
 t.test('instructions are bounded in characters; those that are too long or occur twice are left out', async (t) => {
-  const longest = 'ä'.repeat(limits.instructionsCharsMax);
+  const longest = 'ä'.repeat(INSTRUCTIONS_CHARS_MAX);
   t.equal(read(`{${VERSION},"instructions":"${longest}"}`)?.instructions, longest);
-  t.equal(
-    read(`{${VERSION},"instructions":"${'\\u00e4'.repeat(limits.instructionsCharsMax)}"}`)?.instructions,
-    longest,
-  );
+  t.equal(read(`{${VERSION},"instructions":"${'\\u00e4'.repeat(INSTRUCTIONS_CHARS_MAX)}"}`)?.instructions, longest);
   t.equal(read(`{${VERSION},"instructions":"${longest}x"}`)?.instructions, undefined);
   t.equal(read(`{${VERSION},"instructions":"a","instructions":"b"}`)?.instructions, undefined);
   t.equal(read(`{${VERSION},"instructions":7}`)?.instructions, undefined);
@@ -64,7 +65,7 @@ t.test('experimental capabilities are kept as written, by name, as many as fit',
     t.equal(declared(none), undefined, none);
   const name = 'x'.repeat(limits.methodNameBytesMax);
   t.same(declared(`{"${name}":{},"${name}x":{}}`), [{ name, value: '{}' }], 'as long as a method');
-  const longest = `{"x":"${'x'.repeat(limits.namedCapabilityBytesMax - '{"x":""}a'.length)}"}`;
+  const longest = `{"x":"${'x'.repeat(NAMED_CAPABILITY_BYTES_MAX - '{"x":""}a'.length)}"}`;
   t.same(declared(`{"a":${longest},"b":{}}`), [{ name: 'a', value: longest }], 'as many bytes as may be');
   t.equal(declared(`{"ab":${longest},"b":{}}`), undefined);
   t.equal(read(`{${VERSION},"capabilities":{"experimental":{${'"a":{},'.repeat(100_000)}"b":{}}}}`)?.capabilities, 0);

@@ -1,8 +1,12 @@
 // Large texts that are read in slices give the same result as texts read at once, and no text blocks the others.
 import t from 'tap';
 import { JsonScanner } from '../../src/protocol/json-scanner.js';
-import { ReadingQueue, type Reading } from '../../src/protocol/reading-queue.js';
-import { limits } from '../../src/shared/limits.js';
+import {
+  ReadingQueue,
+  type Reading,
+  READING_SLICE_BYTES,
+  READINGS_STARTED_MAX,
+} from '../../src/protocol/reading-queue.js';
 import { Random } from '../support/random.js';
 import { randomJson } from '../support/random-json.js';
 import { until } from '../support/until.js';
@@ -29,7 +33,7 @@ function readAtOnce(bytes: Buffer, depth: number): Outcome {
   return outcomeOf(scanner.scan(bytes, depth) ? scanner : undefined);
 }
 
-const SLICE = limits.readingSliceBytes;
+const SLICE = READING_SLICE_BYTES;
 
 t.test('any text, wherever it is cut, gives the same result in slices as when read at once', async (t) => {
   const random = new Random(3);
@@ -108,7 +112,7 @@ t.test('a small text overtakes a giant one, which is still read while small ones
 
 t.test('more texts than may be begun at once are all read', async (t) => {
   const queue = new ReadingQueue();
-  const count = limits.readingsStartedMax * 4;
+  const count = READINGS_STARTED_MAX * 4;
   const texts = Array.from({ length: count }, (_, index) => Buffer.from(`[${'[],'.repeat(SLICE)}${index}]`));
   const outcomes = await Promise.all(texts.map((text) => readInSlices(queue, text, 0)));
   t.equal(outcomes.filter(({ isSound }) => isSound).length, count);
@@ -188,7 +192,7 @@ t.test('a subject that has begun its maximum of texts does not keep another subj
   let sliceCount = 0;
   const extras = { onSlice: () => void (sliceCount += 1) };
   // Each text is by far the smallest at that moment, so that it is begun within a few slices.
-  for (let number = limits.readingsStartedMax; number > 0; number -= 1) {
+  for (let number = READINGS_STARTED_MAX; number > 0; number -= 1) {
     begun.push(queue.read('attacker', text(20 + 20 * number), 0, () => (toldCount += 1), extras));
     for (const before = sliceCount; sliceCount < before + 4;) await new Promise(setImmediate);
   }

@@ -26,6 +26,7 @@ import {
   ThrownAway,
 } from './turn-scene.js';
 import { virtualHostOf } from './virtual-host.js';
+import { UPSTREAM_TURN_BYTES_MAX } from '../../src/upstream/http1/read-turns.js';
 
 /** A batch of this many calls, as large as a batch may be. */
 function batchOf(count: number, bulk: (bytes: number) => string): Buffer {
@@ -173,7 +174,7 @@ t.test('what was kept of a stream, and is sent again', async (t) => {
       const keepingMs = await dearestTurnMs(
         () => {
           const turn = (): void => {
-            for (let bytes = 0; bytes < limits.upstreamTurnBytesMax; bytes += data.length) {
+            for (let bytes = 0; bytes < UPSTREAM_TURN_BYTES_MAX; bytes += data.length) {
               streamed.stream.say(data);
               said += data.length;
             }

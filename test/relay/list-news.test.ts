@@ -10,6 +10,7 @@ import { until } from '../support/until.js';
 import { REQUEST_ID, type ScriptedCall } from '../upstream/scripted-upstream.js';
 import { RelayScene } from './relay-scene.js';
 import { virtualHostOf } from './virtual-host.js';
+import { LIST_CHANGES_MS } from '../../src/relay/stream/session-stream.js';
 
 const VERSION = '2026-07-28';
 const URLS = { a: { url: 'https://a.example/mcp' }, b: { url: 'https://b.example/mcp' } };
@@ -84,7 +85,7 @@ class Scene extends RelayScene {
       this.context.advance(limits.listenConfigMs + 200);
       return isApplied();
     }, 'the new config');
-    this.pass(2 * limits.listChangesMs);
+    this.pass(2 * LIST_CHANGES_MS);
   }
 }
 
@@ -102,7 +103,7 @@ for (const era of ['legacy', 'modern'] as const) {
     const stream = listen(scene, 'a');
     t.same(told(stream), [], 'what was there from the start is no news');
     scene.greet('b');
-    scene.pass(2 * limits.listChangesMs);
+    scene.pass(2 * LIST_CHANGES_MS);
     t.same(told(stream), ['tools', 'resources']);
     scene.pass(2 * limits.listenConfigMs);
     t.same(told(stream).length, 2, 'once');
@@ -117,7 +118,7 @@ for (const era of ['legacy', 'modern'] as const) {
     scene.pass(4 * limits.backendStreamDelayMsMin);
     t.not(scene.latest('b', method), first, 'tried again although nothing is requested');
     scene.greet('b');
-    scene.pass(2 * limits.listChangesMs);
+    scene.pass(2 * LIST_CHANGES_MS);
     t.same(told(stream), ['tools', 'resources']);
   });
 
@@ -143,7 +144,7 @@ t.test('a backend that a new config adds is announced when it is there', async (
   // The clock has gone beyond the timeout of the first try.
   scene.pass(4 * limits.backendStreamDelayMsMin);
   scene.greet('b');
-  scene.pass(2 * limits.listChangesMs);
+  scene.pass(2 * LIST_CHANGES_MS);
   t.same(told(stream), ['tools', 'resources']);
 });
 
@@ -179,7 +180,7 @@ t.test('a backend that stays away is announced as gone once, and again when it i
   for (let round = 0; round < 60 && tried.has(scene.latest('b', 'initialize')!); round += 1)
     scene.pass(limits.backendStreamDelayMsMin);
   scene.greet('b');
-  scene.pass(2 * limits.listChangesMs);
+  scene.pass(2 * LIST_CHANGES_MS);
   t.same(told(stream), ['tools', 'resources', 'tools', 'resources']);
 });
 
@@ -194,6 +195,6 @@ t.test('what changes while the client does not listen is told when it does', asy
   scene.pass(scene.context.options.initializePatienceMs);
   scene.greet('b');
   const stream = scene.request({ method: 'GET', body: Buffer.alloc(0), answerForms: 'event-stream' });
-  scene.pass(2 * limits.listChangesMs);
+  scene.pass(2 * LIST_CHANGES_MS);
   t.same(told(stream), ['tools', 'resources']);
 });

@@ -8,9 +8,10 @@ import { until } from '../support/until.js';
 import type { ScriptedCall } from '../upstream/scripted-upstream.js';
 import { initializeResult, RelayScene } from './relay-scene.js';
 import { virtualHostOf } from './virtual-host.js';
+import { LATE_REPORT_MS } from '../../src/relay/request/answered-request.js';
 
 const ANSWER = '{"jsonrpc":"2.0","id":7,"result":{"content":[]}}';
-const PAST_LATE_REPORTS = limits.lateReportMs + 200;
+const PAST_LATE_REPORTS = LATE_REPORT_MS + 200;
 const ROOTS = (id: number): string => `data: {"jsonrpc":"2.0","id":${id},"method":"roots/list"}\n\n`;
 
 /** A session with the client's own stream, for which the own streams of two backends are open. */

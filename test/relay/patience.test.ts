@@ -6,6 +6,7 @@ import type { RecordedExchange } from '../support/recorded-exchange.js';
 import { RelayScene, initializeResult } from './relay-scene.js';
 import { REQUEST_ID, type ScriptedCall } from '../upstream/scripted-upstream.js';
 import { virtualHostOf } from './virtual-host.js';
+import { ORIGIN_ANSWERED_MS, PROBE_ANSWER_MS_MAX } from '../../src/upstream/reach/origin-circuit.js';
 
 const VIRTUAL_HOST = virtualHostOf({
   good: { url: 'https://good.example/mcp' },
@@ -165,7 +166,7 @@ t.test('an origin that is gone stays known as gone as long as anybody asks for i
   const scene = new Scene(t);
   const session = scene.begin();
   scene.latest('sick').fault('connection-refused');
-  const stepMs = limits.probeAnswerMsMax;
+  const stepMs = PROBE_ANSWER_MS_MAX;
   for (let passedMs = 0; passedMs < 1.5 * limits.originForgottenMs; passedMs += stepMs) {
     scene.pass(stepMs);
     const latest = scene.latest('sick');
@@ -180,7 +181,7 @@ t.test('a call of an open session to an origin that is gone fails at once', asyn
   const scene = new Scene(t);
   const session = scene.begin();
   scene.greet('sick');
-  scene.pass(limits.originAnsweredMs);
+  scene.pass(ORIGIN_ANSWERED_MS);
   scene.in(session, 'tools/call', { name: 'sick-x' });
   scene.latest('sick').fault('connection-refused');
   const sentCount = scene.countOf('sick');

@@ -8,6 +8,7 @@ import { slownessNow } from '../support/turn-cost.js';
 import { REQUEST_ID, type ScriptedCall } from '../upstream/scripted-upstream.js';
 import { RelayScene, SESSION_ID } from './relay-scene.js';
 import { virtualHostOf } from './virtual-host.js';
+import { UPSTREAM_TURN_BYTES_MAX } from '../../src/upstream/http1/read-turns.js';
 
 export const MIB = 1024 * 1024;
 /** The default of `--max-body-bytes`. */
@@ -94,7 +95,7 @@ export function check(t: Test, dearestMs: number): void {
 export function feed(call: ScriptedCall, bytes: Buffer, isWhole = true): void {
   let at = 0;
   const next = (): void => {
-    const turnEnd = Math.min(bytes.length, at + limits.upstreamTurnBytesMax);
+    const turnEnd = Math.min(bytes.length, at + UPSTREAM_TURN_BYTES_MAX);
     while (!call.isPaused && at < turnEnd && !call.isAborted) {
       call.chunk(Buffer.from(bytes.subarray(at, (at += limits.upstreamReadBytes))));
     }

@@ -1,6 +1,12 @@
 // Look-ups of sessions that this process does not know: bounded, in turns by subject, and cheap for ids that cannot exist.
 import t from 'tap';
-import { SessionDirectory, type LookUp } from '../../src/session-directory/session-directory.js';
+import {
+  SessionDirectory,
+  type LookUp,
+  SESSION_REMOVALS_KEPT,
+  SESSION_NOTICES_UNDER_WAY_PER_SUBJECT_MAX,
+  SESSION_LOOK_UPS_MAX,
+} from '../../src/session-directory/session-directory.js';
 import { limits } from '../../src/shared/limits.js';
 import type { SealedRead, SessionPeers } from '../../src/store/sealed-sessions.js';
 import { logInto } from '../support/log-lines.js';
@@ -47,12 +53,12 @@ t.test('a subject that invents session ids fills its own queue of look-ups, and 
   const directory = directoryOf(sessions);
   const outcomes: LookUp[] = [];
   const waitingMax = limits.sessionLookUpsWaitingPerSubjectMax;
-  const flood = limits.sessionLookUpsMax + waitingMax + 5;
+  const flood = SESSION_LOOK_UPS_MAX + waitingMax + 5;
   for (let id = 0; id < flood; id++) {
     void Promise.resolve(directory.find(`id-${id}`, ownedBy('mallory'))).then((outcome) => outcomes.push(outcome));
   }
   await turn();
-  t.equal(sessions.readsCount, limits.sessionLookUpsMax, 'so many are under way');
+  t.equal(sessions.readsCount, SESSION_LOOK_UPS_MAX, 'so many are under way');
   t.same(outcomes, Array(5).fill('full'), 'so many may wait');
   let found: LookUp | undefined;
   void Promise.resolve(directory.find('hers', ownedBy('alice'))).then((outcome) => (found = outcome));
@@ -61,12 +67,12 @@ t.test('a subject that invents session ids fills its own queue of look-ups, and 
     await turn();
   };
   for (let count = 0; count < 2; count++) await answer();
-  t.equal(sessions.readsCount, limits.sessionLookUpsMax + 2, 'the next of his, and hers');
+  t.equal(sessions.readsCount, SESSION_LOOK_UPS_MAX + 2, 'the next of his, and hers');
   sessions.pending.pop()?.(undefined);
   await turn();
   t.equal(found, 'unknown');
   while (sessions.pending.length > 0) await answer();
-  t.equal(sessions.readsCount, limits.sessionLookUpsMax + waitingMax + 1, 'all come to an end');
+  t.equal(sessions.readsCount, SESSION_LOOK_UPS_MAX + waitingMax + 1, 'all come to an end');
 });
 
 t.test('an impossible session id is not looked up', async (t) => {
@@ -177,7 +183,7 @@ t.test('the number of remembered failed removals is bounded, and the oldest is f
   await directory.write('first', owner, RECORD, 0);
   sessions.mood = 'broken';
   await directory.remove('first', owner, known);
-  for (let each = 0; each < limits.sessionRemovalsKept; each++) await directory.remove(`id-${each}`, owner, known);
+  for (let each = 0; each < SESSION_REMOVALS_KEPT; each++) await directory.remove(`id-${each}`, owner, known);
   sessions.mood = 'prompt';
   t.type(directory.find('first', owner), 'object');
   t.equal(directory.find('id-0', owner), 'ended');
@@ -247,7 +253,7 @@ t.test('what is passed on to a silent process is bounded by subject', async (t) 
   };
   const peers = { listener: 'this', tellEnded: async () => 0, pass, onEnded: undefined, onPassed: undefined };
   const directory = directoryOf(Object.assign(sessions, { isShared: true, peers }));
-  const max = limits.sessionNoticesUnderWayPerSubjectMax;
+  const max = SESSION_NOTICES_UNDER_WAY_PER_SUBJECT_MAX;
   for (let each = 0; each < max + 3; each += 1)
     directory.pass('one', ownedBy('mallory'), ['other'], Buffer.from('notice'));
   t.equal(passed, max);

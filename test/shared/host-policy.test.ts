@@ -1,6 +1,5 @@
 import t from 'tap';
-import { HostPolicy, type HostPolicyOptions } from '../../src/shared/host-policy.js';
-import { limits } from '../../src/shared/limits.js';
+import { HostPolicy, type HostPolicyOptions, HOST_VERDICTS_MAX } from '../../src/shared/host-policy.js';
 import { keptHeapBytes, LONG_TEXT_CHARS } from '../support/kept-bytes.js';
 
 function policy(options: Partial<HostPolicyOptions> = {}): HostPolicy {
@@ -105,7 +104,7 @@ t.test('the host is judged first', async (t) => {
 
 t.test('verdicts stay right when more hosts were seen than are cached', async (t) => {
   const judge = policy();
-  for (let seen = 0; seen <= limits.hostVerdictsMax; seen += 1) {
+  for (let seen = 0; seen <= HOST_VERDICTS_MAX; seen += 1) {
     const host = seen % 2 === 0 ? `localhost:${seen}` : `evil.example:${seen}`;
     const expected = seen % 2 === 0 ? undefined : 'host-refused';
     const codes = [judge.check(host, '')?.code, judge.check(host, '')?.code];
@@ -145,9 +144,9 @@ t.test('a long host is judged, and its verdict is not cached', async (t) => {
 t.test('no more verdicts are kept than there is room for', async (t) => {
   const judge = policy();
   const keptBytes = keptHeapBytes(() => {
-    for (let n = 0; n < 50 * limits.hostVerdictsMax; n += 1) judge.check(`host-${n}.example`, '');
+    for (let n = 0; n < 50 * HOST_VERDICTS_MAX; n += 1) judge.check(`host-${n}.example`, '');
   });
-  t.ok(keptBytes < 500 * limits.hostVerdictsMax, `${keptBytes} bytes`);
+  t.ok(keptBytes < 500 * HOST_VERDICTS_MAX, `${keptBytes} bytes`);
 });
 
 t.test('pages of the requested host itself are admitted, where pages are served', async (t) => {

@@ -6,6 +6,7 @@ import t from 'tap';
 import { limits } from '../../src/shared/limits.js';
 import { limitsPage } from '../docs/generated.js';
 import { checkPage } from '../docs/page-check.js';
+import { HOP_LINKS_MAX } from '../../src/worker/hop/listener.js';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const values: ReadonlyMap<string, number> = new Map(Object.entries(limits));
@@ -103,7 +104,7 @@ t.test('the limits fit together', async (t) => {
   for (const [small, large, why] of orders) {
     t.ok(valueOf(small) <= valueOf(large), `${small} ≤ ${large}: ${why}`);
   }
-  t.ok(limits.hopLinksMax >= 2 * (limits.workersMax - 1), 'every other worker has a link, and an old one');
+  t.ok(HOP_LINKS_MAX >= 2 * (limits.workersMax - 1), 'every other worker has a link, and an old one');
   // The request's headers, and the subject from its token, at two bytes a character.
   t.ok(limits.hopFrameBytesMax >= 4 * limits.requestHeaderBytesMax, 'a frame holds the head of any request');
 });

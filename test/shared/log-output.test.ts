@@ -5,10 +5,10 @@ import { closeSync, constants, existsSync, openSync, readFileSync, readSync } fr
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
-import { limits } from '../../src/shared/limits.js';
 import { killWithProcess } from '../support/leftovers.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 import { until } from '../support/until.js';
+import { LOG_RETRY_MS } from '../../src/shared/log-output.js';
 
 const program = fileURLToPath(new URL('../support/log-program.js', import.meta.url));
 /** More than a pipe or a socket buffers, plus the lines that may wait. */
@@ -94,7 +94,7 @@ t.test('a pipe that nobody reads for a while blocks nothing; lines that it did n
   let isEnded = false;
   child.once('exit', () => (isEnded = true));
   const reading = readAll(readEnd, () => isEnded);
-  await new Promise((resolve) => setTimeout(resolve, 4 * limits.logRetryMs)); // by then the reader has begun
+  await new Promise((resolve) => setTimeout(resolve, 4 * LOG_RETRY_MS)); // by then the reader has begun
   t.equal(await finish(child), 0);
   const lines = parse(await reading);
   closeSync(readEnd);

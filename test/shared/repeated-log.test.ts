@@ -1,6 +1,6 @@
 import t from 'tap';
 import { limits } from '../../src/shared/limits.js';
-import { RepeatedLog } from '../../src/shared/repeated-log.js';
+import { RepeatedLog, REPEATED_LOG_KINDS_MAX } from '../../src/shared/repeated-log.js';
 import { logInto } from '../support/log-lines.js';
 
 interface Line {
@@ -37,9 +37,9 @@ t.test('the number of kinds is bounded: the oldest is logged again', async (t) =
   const lines: string[] = [];
   const logger = logInto(lines);
   const log = new RepeatedLog(() => 0);
-  for (let i = 0; i <= limits.repeatedLogKindsMax; i++) log.error(logger, String(i), {}, 'broken');
+  for (let i = 0; i <= REPEATED_LOG_KINDS_MAX; i++) log.error(logger, String(i), {}, 'broken');
   lines.length = 0;
-  log.error(logger, String(limits.repeatedLogKindsMax), {}, 'broken');
+  log.error(logger, String(REPEATED_LOG_KINDS_MAX), {}, 'broken');
   t.equal(lines.length, 0);
   log.error(logger, '0', {}, 'broken');
   t.equal(lines.length, 1);
@@ -50,7 +50,7 @@ t.test('the kind that was logged longest ago is the one that is forgotten', asyn
   const logger = logInto(lines);
   let nowMs = 0;
   const log = new RepeatedLog(() => nowMs);
-  for (let i = 0; i < limits.repeatedLogKindsMax - 1; i++) log.error(logger, String(i), {}, 'broken');
+  for (let i = 0; i < REPEATED_LOG_KINDS_MAX - 1; i++) log.error(logger, String(i), {}, 'broken');
   nowMs += limits.failureLogIntervalMs;
   log.error(logger, '0', {}, 'broken');
   for (const kind of ['the last that has room', 'one more']) log.error(logger, kind, {}, 'broken');

@@ -1,7 +1,6 @@
 // Methods that MCP does not have: a method that is named like an experimental capability of exactly one backend goes to that
 // backend, byte for byte, and so is one in the name of an extension that exactly one backend declares; every other is "method not found".
 import t from 'tap';
-import { limits } from '../../src/shared/limits.js';
 import { backendFor, forEachDeployment, type Deployment } from '../support/deployment.js';
 import { memberText } from '../support/json-text.js';
 import type { McpBackend } from '../support/mcp-backend.js';
@@ -9,6 +8,7 @@ import { answerText, rpc, type McpSession } from '../support/mcp-caller.js';
 import { modernBackendFor } from '../support/modern-backend.js';
 import { ask } from '../support/modern-caller.js';
 import type { ReceivedRequest } from '../support/raw-backend.js';
+import { NAMED_CAPABILITY_BYTES_MAX } from '../../src/protocol/initialize-result.js';
 
 const METHOD = 'acme/paint';
 
@@ -123,7 +123,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
   });
 
   await t.test('without a session, or declared otherwise: method not found', async (t) => {
-    const long = 'x'.repeat(limits.namedCapabilityBytesMax);
+    const long = 'x'.repeat(NAMED_CAPABILITY_BYTES_MAX);
     for (const experimental of [
       '[]',
       'null',

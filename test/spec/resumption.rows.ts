@@ -2,7 +2,6 @@
 // connection in the middle of one. Nothing is lost, and nothing arrives twice.
 import type { Socket } from 'node:net';
 import t from 'tap';
-import { limits } from '../../src/shared/limits.js';
 import { backendFor, forEachDeployment, type Deployment } from '../support/deployment.js';
 import { EventLog } from '../support/event-log.js';
 import { EventReader } from '../support/event-reader.js';
@@ -12,6 +11,7 @@ import { BOTH_FORMS, INITIALIZE_PARAMS, rpc, type McpSession } from '../support/
 import type { EventStreamBody, ReceivedRequest } from '../support/raw-backend.js';
 import { send } from '../support/raw-http.js';
 import { until } from '../support/until.js';
+import { STREAM_RETRY_MS } from '../../src/protocol/event-stream.js';
 
 const RETRY_MS = 300;
 
@@ -261,14 +261,14 @@ await forEachDeployment(t, { spread: 'all' }, async (t, deployment) => {
     for (const number of [1, 2, 3]) await stream.event(progress(number));
     const log = await (await begun).until(3);
     t.same(log.events[0], { id: log.events[0]?.id, data: '' }, 'primed (S08)');
-    t.equal(log.retryMs, limits.streamRetryMs, 'and told when to come back (S09)');
+    t.equal(log.retryMs, STREAM_RETRY_MS, 'and told when to come back (S09)');
     log.close();
     // Resumes from before the last event that arrived: what was written since then is sent again.
     const second = log.events.find(({ data }) => data === progress(1))?.id ?? '';
     for (const number of [4, 5]) await stream.event(progress(number));
     const resumed = await (await goOn(session, second)).until(4);
     t.equal(resumed.status, 200);
-    t.equal(resumed.retryMs, limits.streamRetryMs, 'again');
+    t.equal(resumed.retryMs, STREAM_RETRY_MS, 'again');
     t.same(resumed.messages, [2, 3, 4, 5].map(progress));
     await stream.event(progress(6));
     t.same((await resumed.until(5)).messages.at(-1), progress(6), 'and then what comes');

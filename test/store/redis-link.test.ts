@@ -2,7 +2,7 @@
 import { mock } from 'node:test';
 import t, { type Test } from 'tap';
 import { limits } from '../../src/shared/limits.js';
-import { RedisLink } from '../../src/store/redis-link.js';
+import { RedisLink, REDIS_HEALTH_CHECK_MS } from '../../src/store/redis-link.js';
 import { FakeRedis } from '../support/fake-redis.js';
 
 t.before(() => mock.timers.enable({ apis: ['setTimeout'] }));
@@ -37,12 +37,12 @@ t.test('a live link outlives the deadline of its opening, and its health is chec
   const events = await openLink(t, redis);
   for (let round = 1; round <= 3; round++) {
     const { pings } = redis;
-    mock.timers.tick(limits.redisHealthCheckMs);
+    mock.timers.tick(REDIS_HEALTH_CHECK_MS);
     await turnsUntil(() => redis.pings === pings + 2);
     // The replies arrive in later turns.
     for (let turn = 0; turn < 100; turn++) await new Promise(setImmediate);
   }
-  t.ok(3 * limits.redisHealthCheckMs > limits.redisConnectMsMax);
+  t.ok(3 * REDIS_HEALTH_CHECK_MS > limits.redisConnectMsMax);
   t.same(events, ['live']);
 });
 
@@ -59,7 +59,7 @@ t.test('a Redis that falls silent is lost at the next health check', async (t) =
   const events = await openLink(t, redis);
   redis.pingReply = '';
   const { pings } = redis;
-  mock.timers.tick(limits.redisHealthCheckMs);
+  mock.timers.tick(REDIS_HEALTH_CHECK_MS);
   await turnsUntil(() => redis.pings === pings + 2);
   mock.timers.tick(limits.redisCommandMsMax);
   await turnsUntil(() => events.length > 1);

@@ -1,7 +1,6 @@
 import t from 'tap';
-import { limits } from '../../src/shared/limits.js';
 import { RecordStoreFault } from '../../src/store/record-store.js';
-import { retrySwap } from '../../src/store/retry-swap.js';
+import { retrySwap, RECORD_SWAP_TRIES_MAX } from '../../src/store/retry-swap.js';
 
 t.test('a swap is tried until an attempt succeeds', async (t) => {
   let tries = 0;
@@ -15,7 +14,7 @@ t.test('a swap is given up in the end, and at once when the store fails', async 
     retrySwap(async () => void tries++),
     RecordStoreFault,
   );
-  t.equal(tries, limits.recordSwapTriesMax);
+  t.equal(tries, RECORD_SWAP_TRIES_MAX);
   const broken = new Error('broken');
   await t.rejects(
     retrySwap(async () => Promise.reject(broken)),

@@ -1,6 +1,6 @@
 // What the log says about backends: enough to act on, and at most one line per change or interval.
 import t from 'tap';
-import { BackendLog } from '../../src/upstream/backend-log.js';
+import { BackendLog, BACKEND_OBSTACLES_LOGGED } from '../../src/upstream/backend-log.js';
 import { faultReason, redirectFault, upstreamFault } from '../../src/upstream/http/upstream-fault.js';
 import { limits } from '../../src/shared/limits.js';
 import { logInto } from '../support/log-lines.js';
@@ -80,7 +80,7 @@ t.test('an origin that is never connected to is logged once, whichever config na
   ]);
   t.equal(lines.length, 1);
   t.notMatch(lines.join(), /s3cret|one/);
-  for (let port = 1; port <= limits.backendObstaclesLogged; port += 1)
+  for (let port = 1; port <= BACKEND_OBSTACLES_LOGGED; port += 1)
     log.onUnavailable(backendAt(`http://b.example:${port}/`), fault);
-  t.equal(lines.length, limits.backendObstaclesLogged, 'not without bound');
+  t.equal(lines.length, BACKEND_OBSTACLES_LOGGED, 'not without bound');
 });

@@ -1,6 +1,9 @@
 import t from 'tap';
-import { limits } from '../../src/shared/limits.js';
-import { checkUserConfig, type UserConfigCheck } from '../../src/user-config/check-user-config.js';
+import {
+  checkUserConfig,
+  type UserConfigCheck,
+  CONFIG_CHECK_ISSUES_MAX,
+} from '../../src/user-config/check-user-config.js';
 import { describeIssue } from '../../src/user-config/config-issue.js';
 
 const url = 'https://b.example/mcp';
@@ -123,8 +126,8 @@ t.test('valid but perhaps unintended settings are warnings', async (t) => {
 t.test('of very many problems some are listed, and the others counted', async (t) => {
   const backends = Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`b${index}`, { url, expose: 1 }]));
   const { errors, untoldCount } = check({ virtual_hosts: { vh: { backends } } });
-  t.equal(errors.length, limits.configCheckIssuesMax);
-  t.equal(untoldCount, 300 - limits.configCheckIssuesMax);
+  t.equal(errors.length, CONFIG_CHECK_ISSUES_MAX);
+  t.equal(untoldCount, 300 - CONFIG_CHECK_ISSUES_MAX);
   t.equal(check({ virtual_hosts: {} }).untoldCount, 0);
 });
 

@@ -6,6 +6,9 @@ import { limits } from '../../shared/limits.js';
 import { subjectHash, type Logger } from '../../shared/logger.js';
 import type { AuditEntry, AuditRecords } from '../../store/audit-records.js';
 
+/** A composition's subjects in the log line about a change. Beyond it, the first are logged, with their number and a hash of all. */
+const AUDIT_SUBJECTS_MAX = 20;
+
 export interface NotedChange {
   readonly before: object | undefined;
   readonly after: object | undefined;
@@ -119,7 +122,7 @@ class Telling {
     if (member === 'auth') return { hash: hashOf(value) };
     if (member === 'maker' || member === 'owner') return this.#who(String(value));
     if (member === 'subjects' && Array.isArray(value)) {
-      const some = value.slice(0, limits.auditSubjectsMax).map((subject) => this.#who(String(subject)));
+      const some = value.slice(0, AUDIT_SUBJECTS_MAX).map((subject) => this.#who(String(subject)));
       return value.length > some.length ? { count: value.length, hash: hashOf(value), first: some } : some;
     }
     const text = JSON.stringify(value, hashArguments);

@@ -37,6 +37,13 @@ import { Publisher, virtualHostJson } from './publisher.js';
 import { ToolNames } from './tool-names.js';
 import { isPattern } from './tool-patterns.js';
 
+/** Interval between checks that every composition is published. After it, what is missing is published. */
+const PUBLISH_REPAIR_MS = 30_000;
+/** User configs that such a check reads at once. Beyond it, the others follow. */
+const PUBLICATION_CHECKS_AT_ONCE_MAX = 50;
+/** Pause between the groups of user configs that such a check reads; it is in no hurry. After it, the next group is read. */
+const PUBLICATION_CHECK_PAUSE_MS = 50;
+
 export interface CompositionsOptions {
   readonly records: RecordStore;
   readonly directory: Directory;
@@ -72,7 +79,7 @@ export class Compositions {
   #isStopping = false;
 
   constructor(options: CompositionsOptions) {
-    const { records, directory, registry, logger, repairIntervalMs = limits.publishRepairMs } = options;
+    const { records, directory, registry, logger, repairIntervalMs = PUBLISH_REPAIR_MS } = options;
     this.#records = records;
     this.#storage = new CompositionStorage(records);
     this.#directory = directory;
@@ -263,10 +270,10 @@ export class Compositions {
       }
       await this.#directory.sync();
       const subjects = [...this.#directory.compositions.subjects];
-      for (let start = 0; start < subjects.length; start += limits.publicationChecksAtOnceMax) {
+      for (let start = 0; start < subjects.length; start += PUBLICATION_CHECKS_AT_ONCE_MAX) {
         if (this.#isStopping) return;
-        await this.#publisher.check(subjects.slice(start, start + limits.publicationChecksAtOnceMax));
-        await setTimeout(limits.publicationCheckPauseMs);
+        await this.#publisher.check(subjects.slice(start, start + PUBLICATION_CHECKS_AT_ONCE_MAX));
+        await setTimeout(PUBLICATION_CHECK_PAUSE_MS);
       }
     } catch (error) {
       // Most likely a store failure: the next repair is soon.

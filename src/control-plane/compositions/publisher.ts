@@ -4,7 +4,6 @@
 // a cluster, so they are read again after the swap: a publisher that finds them changed starts over, and whoever
 // changed them publishes afterwards, so that the last writer has always seen the last change.
 import type { ComposerShares } from '../../config/control-plane-options.js';
-import { limits } from '../../shared/limits.js';
 import { subjectHash, type Logger } from '../../shared/logger.js';
 import type { RecordStore } from '../../store/record-store.js';
 import { retrySwap } from '../../store/retry-swap.js';
@@ -19,6 +18,9 @@ import type { PublicationProgress } from './publication-wait.js';
 import type { ToolNames } from './tool-names.js';
 import { PublicationPlanner } from './publication-planner.js';
 import { publicationKey, userConfigKey, type PublicationPlan, type PublicationState } from './publication.js';
+
+/** User configs that one change of a composition writes at once. Beyond it, further ones wait for their turn. */
+const PUBLICATIONS_AT_ONCE_MAX = 8;
 
 export interface PublisherParts {
   readonly records: RecordStore;
@@ -70,7 +72,7 @@ export class Publisher {
         logger.info({ left, of: subjects.length }, 'compositions are being published');
       }
     };
-    await Promise.all(Array.from({ length: limits.publicationsAtOnceMax }, work));
+    await Promise.all(Array.from({ length: PUBLICATIONS_AT_ONCE_MAX }, work));
     return subjects.filter((subject) => this.#obstacles.has(subject));
   }
 

@@ -1,10 +1,15 @@
 // The tool names of servers, as the registry last read them: cached until the server's tools change. Cold path.
-import { limits } from '../../shared/limits.js';
 import { RecentMap } from '../../shared/recent-map.js';
 import type { Registry } from '../registry/registry.js';
 import type { KnownServer } from '../registry/server-directory.js';
 import { isServed, type Match } from './composed-backends.js';
 import { isPattern, matchedTools, namesAll } from './tool-patterns.js';
+import { MIB } from '../../shared/limits/units.js';
+
+/** Servers whose tool names are cached. Beyond it, the least recently used are read again when needed. */
+const TOOL_NAMES_CACHE_ENTRIES_MAX = 10_000;
+/** Cached tool names together. Beyond it, the least recently used are read again when needed. */
+const TOOL_NAMES_CACHE_CHARS_MAX = 32 * MIB;
 
 interface KnownTools {
   /** Digest of the server's tools when their names were read. */
@@ -17,8 +22,8 @@ export class ToolNames {
   readonly #registry: Pick<Registry, 'toolNames'>;
   /** By the server's id. */
   readonly #tools = new RecentMap<KnownTools>(
-    limits.toolNamesCacheEntriesMax,
-    limits.toolNamesCacheCharsMax,
+    TOOL_NAMES_CACHE_ENTRIES_MAX,
+    TOOL_NAMES_CACHE_CHARS_MAX,
     ({ chars }) => chars,
   );
 

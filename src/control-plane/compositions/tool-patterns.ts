@@ -1,6 +1,12 @@
 // `*` in the tool names of a composition: any number of characters, including none. Patterns are resolved when the
 // composition is published, against the tools that were last read, and again when these change. Cold path.
 import { limits } from '../../shared/limits.js';
+import { KIB } from '../../shared/limits/units.js';
+
+/** Tools of one server that a composition's patterns match; the server decides how many exist. Beyond it, further ones are not served. */
+export const MATCHED_TOOLS_MAX = 1_000;
+/** Names of these matched tools together. Beyond it, further ones are not served. */
+export const MATCHED_TOOL_CHARS_MAX = 32 * KIB;
 
 /** Every tool, also those that the control plane was not shown: it is decided where the tools are called. */
 export function namesAll(tools: readonly string[]): boolean {
@@ -20,7 +26,7 @@ export function matchedTools(tools: readonly string[], names: Iterable<string>):
   const matched = new Set(tools.filter((tool) => !isPattern(tool)));
   const patterns = tools.filter(isPattern).map((pattern) => pattern.split('*'));
   if (patterns.length === 0) return [...matched];
-  let [countLeft, charsLeft]: [number, number] = [limits.matchedToolsMax, limits.matchedToolCharsMax];
+  let [countLeft, charsLeft]: [number, number] = [MATCHED_TOOLS_MAX, MATCHED_TOOL_CHARS_MAX];
   for (const name of names) {
     if (name.length > limits.toolPatternCharsMax || matched.has(name)) continue;
     if (!patterns.some((pieces) => isMatch(pieces, name))) continue;

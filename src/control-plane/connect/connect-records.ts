@@ -11,6 +11,9 @@ import type { UserAuth } from '../../user-config/auth.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import type { Discovered } from './discovery.js';
 
+/** Records of unfinished consents that each new consent checks for expired ones. Beyond it, the next consent continues behind them. */
+export const CONNECTS_SWEPT_MAX = 32;
+
 export interface BegunConsent extends Discovered {
   /** Part of the `state` parameter, which the authorization server sends back. */
   readonly nonce: string;
@@ -94,8 +97,8 @@ export class ConnectRecords {
   }
 
   async #sweep(nowMs: number): Promise<void> {
-    const keys = await this.#records.listKeys(PREFIX, this.#sweptTo, limits.connectsSweptMax);
-    this.#sweptTo = keys.length < limits.connectsSweptMax ? '' : (keys.at(-1) ?? '');
+    const keys = await this.#records.listKeys(PREFIX, this.#sweptTo, CONNECTS_SWEPT_MAX);
+    this.#sweptTo = keys.length < CONNECTS_SWEPT_MAX ? '' : (keys.at(-1) ?? '');
     const values = await this.#records.readMany(keys);
     for (const [index, key] of keys.entries()) {
       const expected = values[index];

@@ -28,6 +28,11 @@ import { discoverAuthorization, type Discovered } from './discovery.js';
 import { RegisteredClients } from './registered-clients.js';
 import { revokeGrant, type Revocation } from './revocation.js';
 
+/** Grants of one subject in the store. Beyond it, the one granted first is removed, and the user is asked again when it is needed. */
+export const GRANTS_PER_SUBJECT_MAX = 64;
+/** Grants of the control plane itself in the store, with which it probes servers. Beyond it, the one granted first is removed. */
+const GRANTS_OF_PROBES_MAX = 1_024;
+
 export interface ConnectOptions extends ConnectFetchMeans {
   /** This control plane's scheme, host and port, as browsers reach it. */
   readonly connectUrl: string;
@@ -301,7 +306,7 @@ export class Connect {
 
 /** The empty subject is the control plane itself: see `CredentialedProber`. */
 function grantsMax(subject: string): number {
-  return subject === '' ? limits.grantsOfProbesMax : limits.grantsPerSubjectMax;
+  return subject === '' ? GRANTS_OF_PROBES_MAX : GRANTS_PER_SUBJECT_MAX;
 }
 
 function hashOf(text: string): string {

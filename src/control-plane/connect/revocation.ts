@@ -1,9 +1,14 @@
 // Revokes at the authorization server what a user has disconnected here (RFC 7009): the refresh token, with which most servers
 // revoke everything from the same consent. Bounded in time; the outcome is reported, and there is no retry. Cold path.
 import type { UserGrant } from '../../secrets/user-grants.js';
-import { limits } from '../../shared/limits.js';
 import { clientAuth } from '../../upstream/credentials/user-refresh.js';
 import { ConnectFetch, type ConnectFetchMeans } from './connect-fetch.js';
+
+/**
+ * Time to revoke a disconnected grant at its authorization server, all requests included. After it, the answer says that this failed; the
+ * gateway's own copy is removed anyway.
+ */
+const REVOCATION_MS_MAX = 5_000;
 
 /** `unoffered`: the server has no revocation endpoint. */
 export type Revocation = 'revoked' | 'unoffered' | 'failed';
@@ -15,7 +20,7 @@ export async function revokeGrant(
   secret: () => Promise<string | undefined>,
 ): Promise<Revocation> {
   if (revocationEndpoint === undefined) return 'unoffered';
-  const { fetch } = new ConnectFetch(means, subject, limits.revocationMsMax);
+  const { fetch } = new ConnectFetch(means, subject, REVOCATION_MS_MAX);
   try {
     const oauth = await import('oauth4webapi');
     const hint = refreshToken === undefined ? 'access_token' : 'refresh_token';

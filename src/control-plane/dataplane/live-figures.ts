@@ -9,6 +9,19 @@ import type { AdminListener } from './admin-listener.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { understood } from './dataplane-views.js';
 import { figuresShape, readyShape, workersShape } from '../../shared/dataplane-answers.js';
+import { KIB } from '../../shared/limits/units.js';
+
+/** Interval at which a dataplane's figures are read while somebody watches them. After it, the watchers get the new figures. */
+const LIVE_INTERVAL_MS = 2_000;
+/**
+ * Duration of one stream of live figures, as its token may lose its validity. After it, it ends, and whoever is still allowed opens
+ * another.
+ */
+const LIVE_STREAM_MS_MAX = 600_000;
+/** Bytes that wait for the reader of a stream of live figures. Beyond it, the stream is cut. */
+const LIVE_STREAM_BYTES_WAITING_MAX = 64 * KIB;
+/** Backends in one set of live figures, the busiest ones. Beyond it, the others are left out. */
+const LIVE_BACKENDS_MAX = 20;
 
 interface Watcher {
   readonly subject: string;
@@ -22,7 +35,7 @@ export interface LiveBounds {
   readonly streamMsMax: number;
 }
 
-const BOUNDS: LiveBounds = { intervalMs: limits.liveIntervalMs, streamMsMax: limits.liveStreamMsMax };
+const BOUNDS: LiveBounds = { intervalMs: LIVE_INTERVAL_MS, streamMsMax: LIVE_STREAM_MS_MAX };
 
 export class LiveFigures {
   readonly #listener: Pick<AdminListener, 'ask'>;
@@ -117,7 +130,7 @@ export class LiveFigures {
     for (const { stream, isAdmin } of this.#watchers) {
       if (stream.writableEnded) continue;
       // This watcher does not keep up with its stream.
-      if (stream.writableLength + stream.readableLength > limits.liveStreamBytesWaitingMax) stream.destroy();
+      if (stream.writableLength + stream.readableLength > LIVE_STREAM_BYTES_WAITING_MAX) stream.destroy();
       else stream.write(textFor(isAdmin));
     }
   }
@@ -141,7 +154,7 @@ function readingOf(load: TopAnswer, isAdmin: boolean): object {
     callP99Ms: inMs(calls?.p99S),
     gatewayP99Ms: inMs(gatewayP99S),
     // Backend names come from other users' configs.
-    backends: isAdmin ? backends.slice(0, limits.liveBackendsMax).map(rowOf) : [],
+    backends: isAdmin ? backends.slice(0, LIVE_BACKENDS_MAX).map(rowOf) : [],
   };
 }
 

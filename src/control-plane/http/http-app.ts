@@ -50,6 +50,9 @@ import { mountStatusRoutes, type StatusParts } from './routes/status-routes.js';
 import { readJsonBodies } from './json-body.js';
 import { securityHeaders } from './security-headers.js';
 
+/** Connections at once. Beyond it, the one longest without a request is closed. */
+const CONTROL_PLANE_CONNECTIONS_MAX = 4_096;
+
 export interface HttpAppParts extends StatusParts {
   readonly overload: Overload;
   readonly registry: ServedRegistry;
@@ -98,7 +101,7 @@ export async function createHttpApp(parts: HttpAppParts): Promise<HttpApp> {
     },
     clientErrorHandler,
   });
-  keepRoom(app.server, limits.controlPlaneConnectionsMax);
+  keepRoom(app.server, CONTROL_PLANE_CONNECTIONS_MAX);
   compileValidators(app);
   // Values are serialized as they are: a member that its schema lacks must be found by a test, not silently dropped.
   app.setSerializerCompiler(() => (value) => JSON.stringify(value));

@@ -1,6 +1,8 @@
 // Requests per minute, counted by subject or address. A minute begins with the first request after the previous minute
 // has ended, so that no more than the maximum is let in during any minute that begins this way.
-import { limits } from '../../shared/limits.js';
+
+/** Subjects and addresses whose requests are counted at once. Beyond it, the oldest starts again from zero. */
+const RATE_LIMIT_KEYS_MAX = 100_000;
 
 const WINDOW_MS = 60_000;
 
@@ -17,11 +19,7 @@ export class RateLimiter {
   readonly #windows = new Map<string, Window>();
 
   /** @param countMax 0: unlimited. */
-  constructor(
-    countMax: number,
-    nowMs: () => number = () => performance.now(),
-    keysMax: number = limits.rateLimitKeysMax,
-  ) {
+  constructor(countMax: number, nowMs: () => number = () => performance.now(), keysMax: number = RATE_LIMIT_KEYS_MAX) {
     this.#countMax = countMax;
     this.#nowMs = nowMs;
     this.#keysMax = keysMax;

@@ -12,6 +12,9 @@ import { encodingIn } from '../../upstream/http/response-words.js';
 import { movedTarget, redirectPath } from '../../upstream/http/redirect-place.js';
 import { ProbeFault, probeFaultOf, versionFaultOf } from './probe-fault.js';
 
+/** Commas and opening brackets in all answers to one probe; values cost more to parse than bytes. Beyond it, the server counts as failed. */
+export const PROBE_VALUES_MAX = 524_288;
+
 export class BoundedFetch {
   readonly #lookup: LookupFunction;
   readonly #guard: AddressGuard;
@@ -20,7 +23,7 @@ export class BoundedFetch {
   readonly #httpAgent = new HttpAgent({ keepAlive: true });
   readonly #httpsAgent: HttpsAgent;
   #bytesLeft: number = limits.probeBytesMax;
-  #valuesLeft: number = limits.probeValuesMax;
+  #valuesLeft: number = PROBE_VALUES_MAX;
   #fault: ProbeFault | undefined;
 
   constructor(options: {

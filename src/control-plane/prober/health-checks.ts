@@ -2,7 +2,9 @@
 // so that several control planes do not fall into step. A round that takes longer than the interval is followed by the
 // next one at once.
 import type { Logger } from '../../shared/logger.js';
-import { limits } from '../../shared/limits.js';
+
+/** Health checks that one control plane runs at once. Beyond it, further servers wait for their turn. */
+export const PROBES_AT_ONCE_MAX = 16;
 
 export interface HealthCheckOptions<Target> {
   readonly intervalMs: number;
@@ -49,7 +51,7 @@ export class HealthChecks<Target> {
     const faults: unknown[] = [];
     try {
       const targets = (await this.#options.listTargets()).values();
-      const lanes = Array.from({ length: limits.probesAtOnceMax }, async () => this.#checkEach(targets, faults));
+      const lanes = Array.from({ length: PROBES_AT_ONCE_MAX }, async () => this.#checkEach(targets, faults));
       await Promise.all(lanes);
     } catch (error) {
       faults.push(error);

@@ -2,12 +2,14 @@
 // serves everybody else. The thread starts with the first probe, and again after it has died.
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
-import { limits } from '../../shared/limits.js';
 import { MIB } from '../../shared/limits/units.js';
 import type { ServerTransport } from '../records/server-record.js';
 import { ProbeFault } from './probe-fault.js';
 import type { Probe, ProberOptions } from './prober.js';
 import { ProberClosedError } from './prober-closed-error.js';
+
+/** Memory of the thread that probes servers. Beyond it, the probes in progress count as failed. */
+const PROBE_THREAD_MEMORY_BYTES_MAX = 512 * MIB;
 
 export type ProbeThreadOptions = Pick<
   ProberOptions,
@@ -75,7 +77,7 @@ export class ProbeThread {
   #start(): Worker {
     const worker = new Worker(THREAD_FILE, {
       workerData: this.#options,
-      resourceLimits: { maxOldGenerationSizeMb: limits.probeThreadMemoryBytesMax / MIB },
+      resourceLimits: { maxOldGenerationSizeMb: PROBE_THREAD_MEMORY_BYTES_MAX / MIB },
     });
     worker.on('message', ({ id, probe }: FromProbeThread) => {
       const pending = this.#pending.get(id);

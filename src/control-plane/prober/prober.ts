@@ -28,6 +28,9 @@ import { ProberClosedError } from './prober-closed-error.js';
 import { boundedCapabilities, boundedServerInfo } from './server-self.js';
 import { readTools } from './tool-reader.js';
 
+/** Time for a server with sessions to answer whether it also works without them. After it, it counts as one that does not. */
+export const PROBE_ERA_MS_MAX = 2_000;
+
 /** What a server said about itself. */
 export interface ServerFindings {
   /** The era in which it was probed. */
@@ -161,7 +164,7 @@ export class Prober {
   async #isAlsoModern(url: string, ending: AbortSignal, authHeaders: readonly string[]): Promise<boolean> {
     // Not `AbortSignal.timeout`: inside of `any` it may be collected as garbage before its time (nodejs/node#57736).
     const late = new AbortController();
-    const timer = setTimeout(() => late.abort(), limits.probeEraMsMax);
+    const timer = setTimeout(() => late.abort(), PROBE_ERA_MS_MAX);
     const signal = AbortSignal.any([ending, late.signal]);
     const trust = this.#trust;
     const bounded = new BoundedFetch({ lookup: this.#lookup, guard: this.#guard, trust, signal, authHeaders });

@@ -4,11 +4,13 @@
 //   any       reached  active                            active
 //   active    failed   inactive                          active, until healthFailuresMax in a row: inactive
 //   inactive  failed   inactive                          inactive
-import { limits } from '../../shared/limits.js';
 import type { Probe } from '../prober/prober.js';
 import { digestOfList } from '../records/item-digest.js';
 import { listCountsOf, listDigestsOf, type ServerListDigests } from '../records/server-lists.js';
 import type { ServerRecord } from '../records/server-record.js';
+
+/** Failed health checks in a row. Beyond it, the server becomes inactive. */
+const HEALTH_FAILURES_MAX = 3;
 
 /** A record, with what only the registry needs to know of a server. */
 export interface StoredServer {
@@ -36,11 +38,11 @@ export function afterProbe(server: StoredServer, probe: Probe, judgement: Judgem
       listDigests: { ...server.listDigests, ...listDigestsOf(lists) },
     };
   }
-  const failures = judgement === 'at-once' ? limits.healthFailuresMax : server.failures + 1;
-  const isOut = record.status === 'inactive' || failures >= limits.healthFailuresMax;
+  const failures = judgement === 'at-once' ? HEALTH_FAILURES_MAX : server.failures + 1;
+  const isOut = record.status === 'inactive' || failures >= HEALTH_FAILURES_MAX;
   return {
     ...server,
     record: { ...record, status: isOut ? 'inactive' : 'active', reachable: false, lastError: probe.reason },
-    failures: Math.min(failures, limits.healthFailuresMax),
+    failures: Math.min(failures, HEALTH_FAILURES_MAX),
   };
 }

@@ -3,8 +3,13 @@
 import { randomBytes } from 'node:crypto';
 import { openText, sealText } from '../../secrets/sealed-text.js';
 import { SecretKeys } from '../../secrets/secret-keys.js';
-import { limits } from '../../shared/limits.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
+
+/**
+ * Sign-ins completed within `signInMs`, remembered so that none completes twice. Beyond it, the oldest is forgotten; its issuer accepts no
+ * code twice.
+ */
+export const SIGN_INS_ENDED_MAX = 10_000;
 
 export interface BegunSignIn {
   readonly state: string;
@@ -50,7 +55,7 @@ export class BegunSignIns {
 
   #remember({ state, untilMs }: BegunSignIn, nowMs: number): void {
     for (const [old, oldUntilMs] of this.#ended) {
-      if (nowMs < oldUntilMs && this.#ended.size < limits.signInsEndedMax) break;
+      if (nowMs < oldUntilMs && this.#ended.size < SIGN_INS_ENDED_MAX) break;
       this.#ended.delete(old);
     }
     this.#ended.set(state, untilMs);

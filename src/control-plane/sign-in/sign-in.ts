@@ -13,6 +13,9 @@ import { ConnectFetch, type ConnectFetchMeans } from '../connect/connect-fetch.j
 import { BegunSignIns, type BegunSignIn } from './begun-sign-ins.js';
 import { askIssuer, issuerFault, type Issuer } from './issuer.js';
 
+/** Seconds by which the issuer's clock may differ from this one when a sign-in's id token is checked. Beyond it, the sign-in fails. */
+const SIGN_IN_CLOCK_TOLERANCE_S = 30;
+
 export interface SignInMeans extends ConnectFetchMeans {
   readonly tokens: Pick<TokenVerifier, 'verify'>;
   /** The audience of accepted tokens. */
@@ -115,7 +118,7 @@ export class SignIn {
   ): Promise<TokenEndpointResponse> {
     const oauth = await import('oauth4webapi');
     const { clientId, clientSecret, resource } = this.#options;
-    const client = { client_id: clientId, [oauth.clockTolerance]: limits.signInClockToleranceS };
+    const client = { client_id: clientId, [oauth.clockTolerance]: SIGN_IN_CLOCK_TOLERANCE_S };
     const methods = server.token_endpoint_auth_methods_supported ?? [];
     const isPosted = methods.includes('client_secret_post') && !methods.includes('client_secret_basic');
     const authentication = clientSecret === undefined ? 'none' : isPosted ? 'post' : 'basic';

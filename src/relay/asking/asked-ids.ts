@@ -9,6 +9,12 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { limits } from '../../shared/limits.js';
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
 
+/**
+ * Answers forwarded to a backend for requests that another process sent to a session's client, remembered so that each is forwarded once.
+ * Beyond it, the oldest is forgotten.
+ */
+export const ANSWERED_IDS_KEPT_MAX = 256;
+
 /** What is needed to pass the client's response to the backend that asked. */
 export interface AskedRequest {
   readonly upstream: UpstreamSession;
@@ -111,7 +117,7 @@ export class AskedIds {
     this.#answered ??= new Set();
     if (this.#answered.has(seal)) return false;
     const [oldest] = this.#answered;
-    if (oldest !== undefined && this.#answered.size >= limits.answeredIdsKeptMax) this.#answered.delete(oldest);
+    if (oldest !== undefined && this.#answered.size >= ANSWERED_IDS_KEPT_MAX) this.#answered.delete(oldest);
     this.#answered.add(seal);
     return true;
   }

@@ -1,8 +1,12 @@
 // The tasks that the client of one session runs for backends, which asked for them. The client's task ids pass unchanged, so the
 // owner of each is kept here: a backend may ask only about a task whose id the client gave to that backend. Cold path.
-import { limits } from '../../shared/limits.js';
 import type { SessionShare } from '../../upstream/session/session-share.js';
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
+
+/** Tasks that a session's client runs for backends, whose ids are kept. Beyond it, when one is added, the oldest is forgotten. */
+export const CLIENT_TASKS_MAX = 256;
+/** What each such task adds to the subject's share of session bytes, beside its id. Beyond it, without room for it, the task is not kept. */
+export const CLIENT_TASK_BYTES_EACH = 192;
 
 interface ClientTask {
   readonly upstream: UpstreamSession;
@@ -23,9 +27,9 @@ export class ClientTasks {
   /** The client has given this task id to the backend. The oldest is forgotten at the limit; the new one, if memory is short. */
   note(taskId: string, upstream: UpstreamSession, tokenKey: string | undefined): void {
     this.#forget(taskId);
-    const bytes = limits.clientTaskBytesEach + 2 * (taskId.length + (tokenKey?.length ?? 0));
+    const bytes = CLIENT_TASK_BYTES_EACH + 2 * (taskId.length + (tokenKey?.length ?? 0));
     for (const oldestId of this.#tasks.keys()) {
-      if (this.#tasks.size < limits.clientTasksMax) break;
+      if (this.#tasks.size < CLIENT_TASKS_MAX) break;
       this.#forget(oldestId);
     }
     if (!this.#memory.hasRoomFor(bytes)) return;

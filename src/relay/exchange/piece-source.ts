@@ -1,6 +1,9 @@
 // Splits large answers into pieces that are small enough to be produced and handed over in one go.
 import { encodeLineBreaks, eventEnd, eventHeadText, hasLineBreak } from '../../protocol/event-stream.js';
-import { limits } from '../../shared/limits.js';
+import { KIB } from '../../shared/limits/units.js';
+
+/** Part of a large response that is prepared for writing at once. Beyond it, the next part follows when the connection has room. */
+export const SENT_PIECE_BYTES = 64 * KIB;
 
 export interface PieceSource {
   /** How much memory its parts take, from the start. */
@@ -22,10 +25,10 @@ export class PartPieces implements PieceSource {
   }
 
   next(): Buffer | undefined {
-    const piece = this.#take(limits.sentPieceBytes);
-    if (piece === undefined || piece.length >= limits.sentPieceBytes || this.#index >= this.#parts.length) return piece;
+    const piece = this.#take(SENT_PIECE_BYTES);
+    if (piece === undefined || piece.length >= SENT_PIECE_BYTES || this.#index >= this.#parts.length) return piece;
     const joined = [piece];
-    let bytesLeft = limits.sentPieceBytes - piece.length;
+    let bytesLeft = SENT_PIECE_BYTES - piece.length;
     for (
       let more = this.#take(bytesLeft);
       more !== undefined;

@@ -4,8 +4,14 @@
 //
 //   ready ── no room ──> waiting ── drained ──> ready ── enough for one turn ──> resting ── the next turn ──> ready
 import type { Exchange } from './exchange.js';
-import { limits } from '../../shared/limits.js';
 import type { PieceSource } from './piece-source.js';
+import { MIB } from '../../shared/limits/units.js';
+
+/**
+ * Bytes written of one large response in one turn of the event loop, however fast its caller reads. Beyond it, other responses have their
+ * turn.
+ */
+export const SENT_PER_TURN_BYTES = MIB;
 
 type State = 'ready' | 'waiting' | 'resting';
 
@@ -50,7 +56,7 @@ export class Sending {
   }
 
   #send(): void {
-    let bytesLeft = limits.sentPerTurnBytes;
+    let bytesLeft = SENT_PER_TURN_BYTES;
     while (this.#state === 'ready') {
       const source = this.#sources[0];
       if (source === undefined) return;

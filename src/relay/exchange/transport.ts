@@ -5,6 +5,9 @@ import { MODERN_PROTOCOL_VERSION, PROTOCOL_VERSIONS } from '../../protocol/proto
 import { refusals, type Refusal } from '../../shared/refusals.js';
 import type { AnswerForms, ExchangeRequest } from './exchange.js';
 
+/** Different `accept` headers cached as parsed, per worker; callers can invent any number. Beyond it, all are forgotten and parsed again. */
+export const ACCEPT_HEADERS_MAX = 256;
+
 export interface TransportHead {
   readonly accept: string;
   readonly contentType: string;
@@ -39,7 +42,7 @@ function answerForms(accept: string): AnswerForms | undefined {
   if (accept.length > limits.rememberedHeaderCharsMax) return readAccept(accept);
   if (formsByAccept.has(accept)) return formsByAccept.get(accept);
   const forms = readAccept(accept);
-  if (formsByAccept.size >= limits.acceptHeadersMax) formsByAccept.clear();
+  if (formsByAccept.size >= ACCEPT_HEADERS_MAX) formsByAccept.clear();
   formsByAccept.set(accept, forms);
   return forms;
 }

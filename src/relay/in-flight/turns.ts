@@ -6,6 +6,21 @@ import { FairPlace, FairQueue, type FairQueueBounds } from '../../shared/fair-qu
 import { limits } from '../../shared/limits.js';
 import type { CompiledBackend } from '../../user-config/compiled-config.js';
 
+/**
+ * Time in one turn of the event loop for opening backends and sending them requests, all sessions together. After it, the rest wait for
+ * the next turn.
+ */
+export const BACKEND_TURN_MS = 5;
+/** Backends of one session that are served in a row; subjects and sessions take turns. Beyond it, another session has its turn. */
+export const BACKENDS_PER_STEP = 4;
+/**
+ * Time in one turn of the event loop for ending requests of ended sessions, all sessions together. After it, the rest wait for the next
+ * turn.
+ */
+const REQUEST_END_TURN_MS = 5;
+/** Requests of one ended session that are ended in a row; subjects and sessions take turns. Beyond it, another session has its turn. */
+const REQUESTS_ENDED_PER_STEP = 8;
+
 export interface Visits<Item> {
   /** Called once for each item, in order. Must not throw. */
   readonly visit: (item: Item) => void;
@@ -88,15 +103,15 @@ const waiting: FairQueueBounds = {
 
 export const backendTurnRules: TurnRules = {
   atOnceMax: limits.backendsAtOnceMax,
-  perStep: limits.backendsPerStep,
-  turnMs: limits.backendTurnMs,
+  perStep: BACKENDS_PER_STEP,
+  turnMs: BACKEND_TURN_MS,
   waiting,
 };
 
 export const endingTurnRules: TurnRules = {
   atOnceMax: limits.requestsEndedAtOnceMax,
-  perStep: limits.requestsEndedPerStep,
-  turnMs: limits.requestEndTurnMs,
+  perStep: REQUESTS_ENDED_PER_STEP,
+  turnMs: REQUEST_END_TURN_MS,
   waiting,
 };
 

@@ -6,6 +6,9 @@ import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
 import { KeptLists, type KeptRead } from './kept-lists.js';
 import { ObjectNumbers } from './object-numbers.js';
 
+/** Age of the tools that `find_tools` searches while a backend's tools are missing. After it, they are read again. */
+export const PARTIAL_CATALOGUE_AGE_MS = 5_000;
+
 /** What identifies a kept catalogue. */
 export interface CatalogueIdentity {
   readonly subject: string;
@@ -40,7 +43,7 @@ export class Catalogues {
 
   /** @param isComplete whether no backend's tools are missing. @returns whether it is kept. */
   keep(read: KeptRead<number>, identity: CatalogueIdentity, key: number, bytes: number, isComplete: boolean): boolean {
-    const ageMs = isComplete ? limits.catalogueAgeMs : limits.partialCatalogueAgeMs;
+    const ageMs = isComplete ? limits.catalogueAgeMs : PARTIAL_CATALOGUE_AGE_MS;
     return read.keep(this.#keyOf(identity), key, bytes + limits.listCacheEntryBytes, ageMs);
   }
 

@@ -4,7 +4,6 @@
 import { isVisibleTo } from '../../protocol/tool-visibility.js';
 import { listKinds } from '../../protocol/list-kinds.js';
 import { readListAnswer, SPAN_LENGTH, type ListPage } from '../../protocol/list-page.js';
-import { limits } from '../../shared/limits.js';
 import { isGranted } from './grant.js';
 import { decodeRules, type ListRules } from '../../user-config/list-rules.js';
 import { mergedItems, mergeLists, type BackendPages } from './merge.js';
@@ -30,6 +29,13 @@ import {
   type SentPage,
 } from './thread-tasks.js';
 import { prepareCatalogues, ToolCatalogue } from './tool-catalogue.js';
+import { MIB } from '../../shared/limits/units.js';
+
+/**
+ * Bytes of lists that the list thread no longer needs; V8 would let them grow to a quarter of the process's memory. Beyond it, garbage is
+ * collected.
+ */
+export const LIST_GARBAGE_BYTES_MAX = 64 * MIB;
 
 function isLent(page: number | LentRef | SentPage): page is LentRef {
   return typeof page === 'object' && 'lentKey' in page;
@@ -163,7 +169,7 @@ export class ListKeeper {
    * is always busy, dead lists may hold a quarter of the process's memory.
    */
   #tidy(): void {
-    if (this.#garbageBytes < limits.listGarbageBytesMax) return;
+    if (this.#garbageBytes < LIST_GARBAGE_BYTES_MAX) return;
     this.#garbageBytes = 0;
     this.#collectGarbage();
   }

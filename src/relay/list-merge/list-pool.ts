@@ -9,6 +9,9 @@ import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
 import type { ThreadMessage, ThreadTask, ThreadTasks } from './thread-tasks.js';
 
+/** Tasks in the list thread: one running, one ready. Beyond it, further ones wait, subjects in turn. */
+export const LIST_TASKS_IN_THREAD_MAX = 2;
+
 /** `overdue`: not done in time. `failed`: the thread died during the task, or what the task needs was lost with an earlier thread. */
 export type ThreadFailure = 'overdue' | 'failed';
 
@@ -119,7 +122,7 @@ export class ListPool {
   #submit(subject: string, job: Job): () => void {
     if (this.#isClosed) {
       job.finish('failed');
-    } else if (this.#inThreadCount < limits.listTasksInThreadMax) {
+    } else if (this.#inThreadCount < LIST_TASKS_IN_THREAD_MAX) {
       this.#post(job);
     } else {
       const place = this.#waiting.add(subject, job);

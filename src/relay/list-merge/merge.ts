@@ -6,7 +6,6 @@ import type { AnswerFrame } from '../exchange/answer-frame.js';
 import { stringValue } from '../../protocol/json-member.js';
 import type { ListKind } from '../../protocol/list-kinds.js';
 import { span, SPAN_LENGTH, type ListPage } from '../../protocol/list-page.js';
-import { limits } from '../../shared/limits.js';
 import { callersNameOf, type CuratedItem } from '../../user-config/curation.js';
 import { isAllowed, isReachable, isTaskReachable, rivalsOf } from '../../user-config/routing.js';
 import { isSearchTool } from '../message/search-tool-names.js';
@@ -16,6 +15,9 @@ import type { ListRules, RuledBackend } from '../../user-config/list-rules.js';
 import { insertion, partsOf } from '../message/edits.js';
 import { curatedEdits } from './curated-item.js';
 import { writeItems, type MergedItem } from './item-writer.js';
+
+/** Tools that a log line names as unreachable. Beyond it, further ones are not named. */
+const UNREACHABLE_TOOLS_LOGGED_MAX = 100;
 
 /** One backend's part of the list. */
 export interface BackendPages<Page = ListPage> {
@@ -96,7 +98,7 @@ function collectNamed(
   const isOurs = (key: string): boolean => choice !== 'all' && isSearchTool(key);
   const curated = kind.name === 'tools' || kind.name === 'prompts' ? backend.curation[kind.name] : undefined;
   const leaveOut = (key: string): void => {
-    if (unreachable.length < limits.unreachableToolsLoggedMax) unreachable.push(key);
+    if (unreachable.length < UNREACHABLE_TOOLS_LOGGED_MAX) unreachable.push(key);
   };
   const seen = new Set<string>();
   for (const { bytes, spans } of pages) {

@@ -9,6 +9,21 @@ import { JoinedTexts } from './joined-texts.js';
 import { itemBytes, writeItem, type MergedItem } from './item-writer.js';
 import type { AnswerFrame } from '../exchange/answer-frame.js';
 import { textOf } from './tool-text.js';
+import { KIB, MIB } from '../../shared/limits/units.js';
+
+/** Different words of a query that are searched for. Beyond it, further words are ignored. */
+export const TOOL_QUERY_WORDS_MAX = 24;
+/**
+ * Characters of tools that are searched for one query: all names, titles and descriptions, once for each word. Beyond it, its last words
+ * are ignored.
+ */
+const TOOL_SEARCHED_CHARS_MAX = 64 * MIB;
+/** Characters of the tools that are ranked for one query: those with the most of its words. Beyond it, the others are not found. */
+const TOOL_RANKED_CHARS_MAX = 128 * KIB;
+/** Tools that are ranked for one query: those with the most of its words. Beyond it, the others are not found. */
+export const TOOL_CANDIDATES_MAX = 200;
+/** Bytes of the tools that one `find_tools` returns. Beyond it, the tools beyond it, and any tool that alone is larger, are left out. */
+const FOUND_TOOLS_BYTES_MAX = 256 * KIB;
 
 /** A match in a name counts for more than a match in a description. */
 const NAME_WEIGHT = 3;
@@ -51,7 +66,7 @@ export class ToolCatalogue {
   /** The whole answer. @param count the most tools to find. */
   answer(query: string, count: number, { head, form, extras }: AnswerFrame): Buffer {
     const found: string[] = [];
-    let bytesLeft: number = limits.foundToolsBytesMax;
+    let bytesLeft: number = FOUND_TOOLS_BYTES_MAX;
     for (const index of this.find(query, count)) {
       const item = this.#items[index]!;
       const bytes = itemBytes(item);
@@ -88,7 +103,7 @@ export class ToolCatalogue {
   /** Each word is looked for in all texts. */
   get #wordsMax(): number {
     const chars = this.#names.length + this.#texts.length;
-    return Math.max(1, Math.min(limits.toolQueryWordsMax, Math.floor(limits.toolSearchedCharsMax / chars)));
+    return Math.max(1, Math.min(TOOL_QUERY_WORDS_MAX, Math.floor(TOOL_SEARCHED_CHARS_MAX / chars)));
   }
 
   /** The tools that have most of the words or their beginnings; among equals, the first. */
@@ -107,11 +122,11 @@ export class ToolCatalogue {
     });
     const byWeight: number[][] = Array.from({ length: NAME_WEIGHT * stems.length + 1 }, () => []);
     for (let id = 0; id < weights.length; id += 1) byWeight[weights[id]!]!.push(id);
-    const found = byWeight.slice(1).reverse().flat().slice(0, limits.toolCandidatesMax);
+    const found = byWeight.slice(1).reverse().flat().slice(0, TOOL_CANDIDATES_MAX);
     let chars = 0;
     const tooMuch = found.findIndex((id) => {
       chars += this.#names.at(id).length + this.#texts.at(id).length;
-      return chars > limits.toolRankedCharsMax;
+      return chars > TOOL_RANKED_CHARS_MAX;
     });
     return found.slice(0, tooMuch === -1 ? found.length : Math.max(1, tooMuch)).sort((one, other) => one - other);
   }
@@ -161,7 +176,7 @@ function wordsOf(text: string): string[] {
  */
 export function prepareCatalogues(): void {
   const words = ['create', 'list', 'delete', 'update', 'search', 'archive', 'merge', 'export', 'review', 'assign'];
-  const items = Array.from({ length: limits.toolCandidatesMax }, (_, number): MergedItem => {
+  const items = Array.from({ length: TOOL_CANDIDATES_MAX }, (_, number): MergedItem => {
     const [one, other] = [words[number % words.length]!, words[Math.floor(number / words.length) % words.length]!];
     const name = `${one}_${other}_${number}`;
     const description = `Use this to ${one} what was ${other}ed before, or all that others ${one} of it (${number}).`;

@@ -2,7 +2,9 @@
 // schemas, which are then not scanned at all.
 import { ESCAPE_BYTES_MAX, isKey, stringValue } from '../../protocol/json-member.js';
 import { JsonScanner, jsonKind } from '../../protocol/json-scanner.js';
-import { limits } from '../../shared/limits.js';
+
+/** Characters of a tool's title, and of its description, that `find_tools` searches. Beyond it, the rest is not searched. */
+export const TOOL_TEXT_CHARS_MAX = 2_000;
 
 /** Reaches the members of a tool, and nothing nested in them. */
 const ITEM_DEPTH = 1;
@@ -78,7 +80,7 @@ function memberText(tool: Buffer, name: string, past = tape.count): string | und
   for (let node = 1; node < past; node += 1) {
     if (tape.kind(node) !== jsonKind.string || !isKey(tool, tape.keyStart(node), tape.keyEnd(node), name)) continue;
     const [start, end] = [tape.start(node), tape.end(node)];
-    const charsMax = limits.toolTextCharsMax;
+    const charsMax = TOOL_TEXT_CHARS_MAX;
     // A very long text is cut first, with its escapes as they are: decoding all of it is not worth it.
     const text =
       end - start > ESCAPE_BYTES_MAX * charsMax

@@ -1,6 +1,13 @@
 // Whether a URI matches templates: RFC 6570, level 1, where `{name}` stands for unreserved characters and percent-escapes. Templates of
 // higher levels match nothing. Neither is trusted: time is linear in the length of either, and the URI is examined once for all templates.
-import { limits } from '../../shared/limits.js';
+
+/** Variables of a URI template, each of which is a search in a URI. Beyond it, the template matches nothing. */
+export const TEMPLATE_VARIABLES_MAX = 32;
+/**
+ * Text between two variables of a URI template. Beyond it, the template matches nothing. Searching for a longer text may cost its length
+ * for each character of the URI.
+ */
+export const TEMPLATE_TEXT_CHARS_MAX = 250;
 
 const EXPRESSION = /\{([^{}]*)\}/;
 /** The name of a variable of level 1 (2.3). */
@@ -17,7 +24,7 @@ const DOT_SEGMENT = /(?:^|[/\\]|%2f|%5c)(?:\.|%2e){1,2}(?:[/\\?#]|%2f|%5c|%3f|%2
 /** The texts around the variables, one more than there are variables; `undefined` for a template of a higher level, or an endless one. */
 function literalsOf(template: string): readonly string[] | undefined {
   // Because of the capturing group, every second part is a variable's name.
-  const partsMax = 2 * limits.templateVariablesMax + 1;
+  const partsMax = 2 * TEMPLATE_VARIABLES_MAX + 1;
   const parts = template.split(EXPRESSION, partsMax + 1);
   if (parts.length > partsMax) return undefined;
   const literals: string[] = [];
@@ -59,7 +66,7 @@ export class MatchedUri {
     const ends = (this.#variableEnds ??= variableEnds(uri));
     let at = firstEnd;
     for (const literal of literals.slice(1, -1)) {
-      if (literal.length > limits.templateTextCharsMax) return false;
+      if (literal.length > TEMPLATE_TEXT_CHARS_MAX) return false;
       const found = uri.indexOf(literal, at);
       if (found === -1 || ends[at]! < found) return false;
       at = found + literal.length;

@@ -23,6 +23,9 @@ import type { HeldCalls } from './held-calls.js';
 import { inputRequiredResult } from './modern-results.js';
 import { newCallKey, type HeldPlace, type StateOrigin } from './request-state.js';
 
+/** Time after a backend's first question in which further ones join the same round. After it, later questions go into the next round. */
+const HELD_GATHER_MS = 20;
+
 /** The methods that the result of a request can ask a client for (M22). */
 const KINDS: ReadonlySet<string> = new Set(['elicitation/create', 'sampling/createMessage', 'roots/list']);
 
@@ -159,7 +162,7 @@ export class HeldCall {
   }
 
   #gather(): void {
-    this.#gathering = setTimeout(() => this.#endRound(), limits.heldGatherMs);
+    this.#gathering = setTimeout(() => this.#endRound(), HELD_GATHER_MS);
   }
 
   #endRound(): void {

@@ -28,6 +28,9 @@ import { ListenStream } from './listen-stream.js';
 import { RESULT_META } from './modern-results.js';
 import { SUBSCRIPTION_ID_KEY } from '../message/tagged-notification.js';
 
+/** Resources of one `subscriptions/listen` that backends are asked for at once. Beyond it, the next one follows when one is answered. */
+const LISTEN_RESOURCES_AT_ONCE_MAX = 8;
+
 type State = 'opening' | 'told' | 'over';
 
 export interface ListeningPlan {
@@ -113,7 +116,7 @@ export class Listening extends RequestInFlight {
   }
 
   #subscribeNext(): void {
-    while (this.#askingCount < limits.listenResourcesAtOnceMax && this.#state !== 'over') {
+    while (this.#askingCount < LISTEN_RESOURCES_AT_ONCE_MAX && this.#state !== 'over') {
       const uri = this.#left.shift();
       if (uri === undefined) return;
       this.#askingCount += 1;

@@ -10,6 +10,12 @@ import type { Edit } from '../message/edits.js';
 import type { ResultExtras } from '../exchange/answer-frame.js';
 import { NO_EDITS } from '../request/request-form.js';
 
+/**
+ * Cache scopes in one large read result that are rewritten to `private`. Beyond it, further ones stay as they are; only the first has a
+ * meaning.
+ */
+export const SCOPES_CHANGED_MAX = 16;
+
 /** `_meta` of every result of the gateway's own (M18). */
 export const RESULT_META: Readonly<Record<string, unknown>> = Object.freeze({
   'io.modelcontextprotocol/serverInfo': { name: 'switchyard', version: PROGRAM_VERSION },
@@ -112,7 +118,7 @@ function otherScopes(result: Buffer, bodyStart: number): readonly Edit[] {
   };
   if (result.length > limits.readAtOnceBytesMax) {
     for (let at = result.indexOf(SCOPE_KEY); at !== -1; at = result.indexOf(SCOPE_KEY, at + 1)) {
-      if (edits.length >= limits.scopesChangedMax) break;
+      if (edits.length >= SCOPES_CHANGED_MAX) break;
       const start = at + SCOPE_KEY.length;
       const [written] = PUBLIC_BEHIND.exec(result.toString('latin1', start, start + SCOPE_LOOK_BYTES)) ?? [];
       if (written !== undefined) put(start + written.length - PUBLIC_BYTES, start + written.length);

@@ -17,6 +17,14 @@ import { isTargetMethod, readTarget, type AppNames } from './targets.js';
 import { RequestInFlight } from '../in-flight/request-in-flight.js';
 import { DetachedCall } from './detached-call.js';
 
+/** Time that a call goes on, and holds a connection, after its caller has gone. After it, the backend is notified, and the call ends. */
+export const UNHEARD_CALL_MS_MAX = 300_000;
+/**
+ * Time that an answer waits for one more report of a call's progress, where reports come on the backend's own stream: it may have
+ * overtaken the last one. After it, the answer is given; a later report is dropped.
+ */
+export const LATE_REPORT_MS = 50;
+
 export abstract class AnsweredRequest extends RequestInFlight implements StreamOwner {
   readonly id: IdSpan;
   protected readonly plan: RelayedRequestPlan;
@@ -46,7 +54,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
   protected holdAnswer(give: () => void): void {
     this.request = undefined;
     this.#giveAnswer = give;
-    this.plan.deadlines.after(limits.lateReportMs, () => this.giveHeldAnswer());
+    this.plan.deadlines.after(LATE_REPORT_MS, () => this.giveHeldAnswer());
   }
 
   protected giveHeldAnswer(): void {
@@ -143,13 +151,13 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
       return;
     }
     if (this.plan.form.endsWithCaller) this.giveUp();
-    else if (this.#stream === undefined) this.#noteGone().begin(limits.unheardCallMsMax, this.request);
+    else if (this.#stream === undefined) this.#noteGone().begin(UNHEARD_CALL_MS_MAX, this.request);
     else this.#stream.detach();
   }
 
   /** For `CallerStream`. */
   onDetached(): void {
-    const timeMs = this.plan.session.streamKeeper?.resumptionTimeMs ?? limits.unheardCallMsMax;
+    const timeMs = this.plan.session.streamKeeper?.resumptionTimeMs ?? UNHEARD_CALL_MS_MAX;
     this.#noteGone().begin(timeMs, this.request);
   }
 

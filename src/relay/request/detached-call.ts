@@ -6,6 +6,10 @@ import type { FairPlace } from '../../shared/fair-queue.js';
 import { limits } from '../../shared/limits.js';
 import type { RpcRequest } from '../../upstream/rpc/rpc-request.js';
 import { unheardTurns, type UnheardTurn } from './unheard-turns.js';
+import { KIB } from '../../shared/limits/units.js';
+
+/** Bytes read in one go of a call whose caller has gone. Beyond it, another such call has its turn. */
+export const UNHEARD_READ_BYTES = 64 * KIB;
 
 export class DetachedCall {
   readonly #account: Account;
@@ -18,7 +22,7 @@ export class DetachedCall {
   #place: FairPlace<UnheardTurn> | undefined;
   readonly #onTurn = (): void => {
     this.#place = undefined;
-    this.#request?.ration(limits.unheardReadBytes);
+    this.#request?.ration(UNHEARD_READ_BYTES);
     this.#request?.resume();
   };
 
@@ -46,7 +50,7 @@ export class DetachedCall {
   onSent(request: RpcRequest): void {
     if (!this.isUnheard) return;
     this.#request = request;
-    request.ration(limits.unheardReadBytes);
+    request.ration(UNHEARD_READ_BYTES);
     if (request.isHeld) this.#wait();
   }
 

@@ -14,6 +14,12 @@ import type { UpstreamSession } from '../../upstream/session/upstream-session.js
 import type { AskingStream } from '../asking/asking-stream.js';
 import type { Session } from '../session/session.js';
 
+/**
+ * Pause after such an answer that asks nothing but wants the request repeated; each counts as one of the `inputRoundsMax`. After it, the
+ * request is repeated.
+ */
+const INPUT_PAUSE_MS = 250;
+
 /** The request whose backend asks. */
 export interface InputOwner extends AskingStream {
   /** The client has answered everything: the request is to be made again. */
@@ -91,7 +97,7 @@ export class InputRounds {
 
   /** The backend asks for nothing, but wants the request to be made again. */
   #waitAndGoOn({ requestState }: InputRequired): void {
-    this.#pause = this.#plan.deadlines.after(limits.inputPauseMs, () => this.#goOn([], requestState));
+    this.#pause = this.#plan.deadlines.after(INPUT_PAUSE_MS, () => this.#goOn([], requestState));
   }
 
   #ask({ requests, requestState }: InputRequired): void {

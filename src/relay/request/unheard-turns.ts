@@ -4,6 +4,14 @@
 import { FairPlace, FairQueue, type FairQueueBounds } from '../../shared/fair-queue.js';
 import { limits } from '../../shared/limits.js';
 
+/**
+ * Rest after reading such a call, as a multiple of the time that reading took, so that such calls get at most a fifth of the event loop.
+ * Beyond it, reading resumes, subjects in turn.
+ */
+export const UNHEARD_REST_FACTOR = 4;
+/** Longest rest between reads of calls whose callers have gone. After it, another such call has its turn. */
+export const UNHEARD_REST_MS_MAX = 1_000;
+
 /** Reads one more slice. */
 export type UnheardTurn = () => void;
 
@@ -30,7 +38,7 @@ export class UnheardTurns {
 
   /** Lengthens the pause for time that a slice took; callers report time outside the turn itself. */
   noteSpent(ms: number): void {
-    this.#restMs = Math.min(this.#restMs + ms * limits.unheardRestFactor, limits.unheardRestMsMax);
+    this.#restMs = Math.min(this.#restMs + ms * UNHEARD_REST_FACTOR, UNHEARD_REST_MS_MAX);
   }
 
   #plan(): void {

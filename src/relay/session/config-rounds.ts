@@ -6,6 +6,9 @@ import type { CurrentHost, ReadHost } from '../../user-config/current-host.js';
 import type { Exchange } from '../exchange/exchange.js';
 import type { Session } from './session.js';
 
+/** User configs that are read at once for sessions' streams, per worker. Beyond it, the next one follows when one is read. */
+export const LISTEN_CONFIGS_AT_ONCE_MAX = 16;
+
 type ListeningSession = Pick<Session, 'identity' | 'isEnded' | 'applyConfig' | 'endStream'>;
 
 export class ConfigRounds {
@@ -40,7 +43,7 @@ export class ConfigRounds {
   async #goRound(): Promise<void> {
     this.#turnEndMs = performance.now() + limits.readingTurnMs;
     const left = [...this.#listening].values();
-    await Promise.all(Array.from({ length: limits.listenConfigsAtOnceMax }, () => this.#lookAtNext(left)));
+    await Promise.all(Array.from({ length: LISTEN_CONFIGS_AT_ONCE_MAX }, () => this.#lookAtNext(left)));
     this.#isRunning = this.#listening.size > 0;
     if (this.#isRunning) this.#round.restart();
   }

@@ -20,8 +20,15 @@ import type {
 } from '../../session-directory/session-directory.js';
 import type { SessionRecord, UpstreamRecord } from '../../session-directory/session-record.js';
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
-import { limits } from '../../shared/limits.js';
 import type { SessionIdentity } from './session-plan.js';
+
+/** Time that an `initialize` waits for its session's record to be written. After it, it is answered without waiting longer. */
+export const SESSION_WRITE_WAIT_MS_MAX = 1_000;
+/**
+ * Processes that a record names as holders of the session, to be told of its end. Beyond it, when one is added, the oldest is dropped from
+ * the record.
+ */
+const SESSION_LISTENERS_MAX = 64;
 
 /** The part of a session that its record covers. */
 export interface RecordedSession {
@@ -148,7 +155,7 @@ export class DirectoryEntry {
 
   /** Writes the first record. @param onSettled called once: when it is written, could not be written, or takes too long. */
   begin(deadlines: DeadlineWheel, onSettled: () => void): void {
-    const deadline = deadlines.after(limits.sessionWriteWaitMsMax, () => this.#endBeginning());
+    const deadline = deadlines.after(SESSION_WRITE_WAIT_MS_MAX, () => this.#endBeginning());
     this.#onBegun = () => {
       deadline.cancel();
       onSettled();
@@ -308,7 +315,7 @@ export class DirectoryEntry {
   #listenersNow(): readonly string[] | undefined {
     const { listener } = this.#directory;
     if (this.isListed || listener === undefined) return this.#listeners.length === 0 ? undefined : this.#listeners;
-    return [...this.#listeners.slice(1 - limits.sessionListenersMax), listener];
+    return [...this.#listeners.slice(1 - SESSION_LISTENERS_MAX), listener];
   }
 
   #onWritten(outcome: WriteOutcome, { upstreams, listeners = [] }: SessionRecord): void {

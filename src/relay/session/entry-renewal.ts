@@ -2,7 +2,14 @@
 // that was there when a round began has its turn in it, however many come and go meanwhile. Cold path: for each session a few times
 // within the idle timeout.
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
-import { limits } from '../../shared/limits.js';
+
+/**
+ * Interval between the steps in which a worker renews the records of its sessions, a few at a time, so that writes come evenly. After it,
+ * the next step follows.
+ */
+export const SESSION_RENEWAL_STEP_MS = 100;
+/** Delay of the event loop that one renewal step makes up for. After it, the remaining sessions are renewed in the next round. */
+const SESSION_RENEWAL_STEP_MS_MAX = 500;
 
 export interface RenewedSession {
   /** Whether it was used since its last turn. */
@@ -30,7 +37,7 @@ export class EntryRenewal {
     this.#turns = sessions.values();
     this.#lastStepMs = deadlines.nowMs();
     this.#roundEndMs = this.#lastStepMs + roundMs;
-    const next = deadlines.after(Math.min(limits.sessionRenewalStepMs, roundMs), () => {
+    const next = deadlines.after(Math.min(SESSION_RENEWAL_STEP_MS, roundMs), () => {
       this.#takeStep();
       if (!this.#isStopped) next.restart();
     });
@@ -44,7 +51,7 @@ export class EntryRenewal {
     if (this.#isStopped) return;
     const nowMs = this.#deadlines.nowMs();
     // After a pause, such as a sleeping machine, sessions that missed their turns do not all have them at once.
-    const passedMs = Math.min(nowMs - this.#lastStepMs, limits.sessionRenewalStepMsMax);
+    const passedMs = Math.min(nowMs - this.#lastStepMs, SESSION_RENEWAL_STEP_MS_MAX);
     this.#lastStepMs = nowMs;
     this.#renewNext(Math.ceil((this.#sessions.size * passedMs) / this.#roundMs));
     if (nowMs >= this.#roundEndMs) {

@@ -6,6 +6,9 @@ import { limits } from '../../shared/limits.js';
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
 import { NO_METADATA } from '../../upstream/http/request-metadata.js';
 
+/** Notifications of backends in progress at once when all sessions end with the process. Beyond it, further ones wait for their turn. */
+export const FAREWELLS_MAX = 2_048;
+
 export interface FarewellCount {
   /** Upstream sessions whose backend has responded to the notice of their end. */
   readonly told: number;
@@ -66,7 +69,7 @@ export class Farewells {
 
   /** Starts as many notices as may be in flight. Called again whenever one has ended, until all have or the time is over. */
   #fill(): void {
-    while (this.#onOver !== undefined && this.#underWayCount < limits.farewellsMax) {
+    while (this.#onOver !== undefined && this.#underWayCount < FAREWELLS_MAX) {
       const origin = this.#ready.shift();
       if (origin === undefined) break;
       origin.isReady = false;

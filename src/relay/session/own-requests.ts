@@ -2,12 +2,17 @@
 // which is sent when it is set and whenever an upstream session is opened, and a ping that shows whether the backend still knows the
 // session. Cold path.
 import { capability } from '../../protocol/capabilities.js';
-import { limits } from '../../shared/limits.js';
 import type { OutgoingMessage } from '../../upstream/http/http-upstream.js';
 import type { RequestMetadata } from '../../upstream/http/request-metadata.js';
 import type { RequestHandler } from '../../upstream/rpc/rpc-request.js';
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
+
+/**
+ * Time for a backend to set its log level, or to answer a ping of the gateway. After it, the client is answered all the same; the session
+ * is kept.
+ */
+export const OWN_REQUEST_MS_MAX = 5_000;
 
 /** Whether the backend must be sent the level once; a backend without sessions gets it with each request. */
 export function isTold(upstream: UpstreamSession): boolean {
@@ -50,7 +55,7 @@ function ask(
       done();
     },
   };
-  upstream.request(message, { bytes: id, start: 0, end: id.length }, metadata, limits.ownRequestMsMax, false, handler);
+  upstream.request(message, { bytes: id, start: 0, end: id.length }, metadata, OWN_REQUEST_MS_MAX, false, handler);
 }
 
 const HEAD = Buffer.from('{"jsonrpc":"2.0","id":');

@@ -2,11 +2,14 @@
 // has answered here what a backend asked there, or has opened its stream here, which replaces the one that it had there. Notices get
 // no response, and no other process can read them. Cold path.
 import { readClientMessage } from '../../protocol/json-rpc.js';
-import { limits } from '../../shared/limits.js';
 import { cancelHere } from './cancellation.js';
 import { NO_MIRROR, type ExchangeRequest } from '../exchange/exchange.js';
 import type { Session } from './session.js';
 import { UnheardExchange } from '../exchange/unheard-exchange.js';
+import { KIB } from '../../shared/limits/units.js';
+
+/** A cancellation with its headers that is passed on to the other processes that hold the session. Beyond it, it is not passed on. */
+const SESSION_NOTICE_BYTES_MAX = 32 * KIB;
 
 interface CancellationNotice {
   readonly kind: 'cancelled';
@@ -27,7 +30,7 @@ type PeerNotice = CancellationNotice | AnsweredNotice | { readonly kind: 'stream
 
 /** The client has cancelled a request that is not in flight here. */
 export function passCancellation(session: Session, { body, passthroughHeaders, requestId }: ExchangeRequest): void {
-  if (body.length >= limits.sessionNoticeBytesMax) return;
+  if (body.length >= SESSION_NOTICE_BYTES_MAX) return;
   pass(session, { kind: 'cancelled', body: body.toString('latin1'), headers: passthroughHeaders, requestId });
 }
 
@@ -44,7 +47,7 @@ export function passStreamOpened(session: Session): void {
 function pass({ entry }: Session, notice: PeerNotice): void {
   if (entry?.hasPeers !== true) return;
   const bytes = Buffer.from(JSON.stringify(notice));
-  if (bytes.length <= limits.sessionNoticeBytesMax) entry.pass(bytes);
+  if (bytes.length <= SESSION_NOTICE_BYTES_MAX) entry.pass(bytes);
 }
 
 /** @param bytes a notice from another process that has the session; its seal has been verified. */

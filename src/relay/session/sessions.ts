@@ -10,7 +10,6 @@ import { Introductions } from '../../upstream/session/introductions.js';
 import type { Era } from '../../protocol/protocol-versions.js';
 import type { ExchangeRequest } from '../exchange/exchange.js';
 import type { FoundSession, SessionDirectory } from '../../session-directory/session-directory.js';
-import { limits } from '../../shared/limits.js';
 import { DirectoryEntry } from './directory-entry.js';
 import { EntryRenewal } from './entry-renewal.js';
 import { onPassed } from './peer-notices.js';
@@ -19,6 +18,12 @@ import { Session } from './session.js';
 import type { SessionMeans } from './session-plan.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
+
+/**
+ * How often the record of a session in use is renewed per `--session-idle-timeout`; each renewal is a write. Beyond it, no effect: a
+ * record is kept for one and a half timeouts.
+ */
+export const SESSION_RENEWALS_PER_IDLE_TIMEOUT = 4;
 
 export interface SessionsOptions {
   readonly idleTimeoutMs: number;
@@ -164,7 +169,7 @@ export class Sessions {
   }
 
   get #renewalRoundMs(): number {
-    return this.#options.idleTimeoutMs / limits.sessionRenewalsPerIdleTimeout;
+    return this.#options.idleTimeoutMs / SESSION_RENEWALS_PER_IDLE_TIMEOUT;
   }
 
   /** Forgets a session that may continue in another process: nobody is told that it has ended. */

@@ -5,7 +5,6 @@ import { capability, LIST_CHANGES } from '../../protocol/capabilities.js';
 import { readBackendMessage, type BackendMessage } from '../../protocol/json-rpc.js';
 import type { Unhonoured } from '../../protocol/listen-acknowledgement.js';
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
-import { limits } from '../../shared/limits.js';
 import { clientsNotification } from './backend-notifications.js';
 import type { AskingStream } from '../asking/asking-stream.js';
 import { backendTurns } from '../in-flight/turns.js';
@@ -24,6 +23,12 @@ import { untaggedNotification } from '../message/tagged-notification.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
 import type { RequestMetadata } from '../../upstream/http/request-metadata.js';
+
+/**
+ * Time that backends' streams stay open while their client is gone, or has not come yet. After it, they are closed; requests asked on them
+ * are answered with an error.
+ */
+export const BACKEND_STREAMS_LINGER_MS = 10_000;
 
 const CHANGES: ReadonlySet<string> = new Set([
   'notifications/tools/list_changed',
@@ -311,7 +316,7 @@ export class UnsolicitedMessages implements Listener {
 
   /** The client is not listening now: backends are listened to for a little while longer. */
   #linger(): void {
-    this.#lingering ??= this.#context.deadlines.after(limits.backendStreamsLingerMs, () => {
+    this.#lingering ??= this.#context.deadlines.after(BACKEND_STREAMS_LINGER_MS, () => {
       this.stream.expectNoMore();
       if (!this.stream.isOpen) this.#closeAll();
     });

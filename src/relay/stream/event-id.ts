@@ -1,7 +1,13 @@
 // The ids of events as clients see them: `<stream>-<request>_<position>`. A client that comes back for a stream of which nothing is left,
 // perhaps to another process, brings the name of the request along that was never answered.
-import { limits } from '../../shared/limits.js';
 import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
+import { KIB } from '../../shared/limits/units.js';
+
+/**
+ * Request id that event ids name, for an error in place of an answer that is not kept. Beyond it, without room for its answer, a stream
+ * with a longer id is dropped, and who comes back for it gets the session's own stream.
+ */
+export const KEPT_ID_BYTES_MAX = KIB;
 
 export interface EventId {
   /** The number of the stream in its session. */
@@ -32,13 +38,13 @@ export function isSessionStream({ stream }: EventId): boolean {
 
 /** How the request is named in the ids of its stream's events; `''` if its id is too long for that. */
 export function nameOfRequest({ bytes, start, end }: IdSpan): string {
-  return end - start > limits.keptIdBytesMax ? '' : `-${bytes.toString('base64url', start, end)}`;
+  return end - start > KEPT_ID_BYTES_MAX ? '' : `-${bytes.toString('base64url', start, end)}`;
 }
 
 /** @returns `undefined` for a name that is none: clients can send any. */
 export function requestOfName(name: string): IdSpan | undefined {
   const bytes = Buffer.from(name.slice(1), 'base64url');
-  if (bytes.length === 0 || bytes.length > limits.keptIdBytesMax || !isId(bytes)) return undefined;
+  if (bytes.length === 0 || bytes.length > KEPT_ID_BYTES_MAX || !isId(bytes)) return undefined;
   return { bytes, start: 0, end: bytes.length };
 }
 

@@ -19,6 +19,9 @@ import type { Exchange } from '../exchange/exchange.js';
 import { lossNotification } from './kept-event.js';
 import type { StreamKeeper } from './stream-keeper.js';
 
+/** Time in which changes of backends' lists are combined into one notification. After it, a later change is another notification. */
+export const LIST_CHANGES_MS = 50;
+
 interface WaitingEvent {
   readonly position: number;
   readonly bytes: Buffer;
@@ -195,7 +198,7 @@ export class SessionStream implements AskingStream {
     const isPlain = bytes === undefined || this.#changes.has(method) || bytes.length > limits.countedFromBytes;
     this.#changes.set(method, isPlain ? plainNotification(method) : Buffer.from(bytes));
     if (!isFirst) return;
-    this.#changeDeadline = this.#deadlines.after(limits.listChangesMs, () => this.#tellChanges());
+    this.#changeDeadline = this.#deadlines.after(LIST_CHANGES_MS, () => this.#tellChanges());
   }
 
   #tellChanges(): void {

@@ -7,10 +7,16 @@
 import type { AnswerOptions } from '../../config/dataplane-options.js';
 import type { Account } from '../../shared/accounts.js';
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
-import { limits } from '../../shared/limits.js';
 import { ListNode } from '../../shared/list-node.js';
 import { CallerStream } from './caller-stream.js';
 import { NUMBERS_FROM } from './event-id.js';
+
+/** Streams of one session that are kept for a while after their answer was written. Beyond it, the oldest is dropped. */
+export const DELIVERED_STREAMS_KEPT = 4;
+/** Time that such a stream is kept; a client notices a broken connection sooner. After it, its call is answered with an error instead. */
+export const DELIVERED_STREAMS_KEPT_MS = 60_000;
+/** Interval between a session's checks for streams that were kept long enough. After it, they are dropped. */
+export const KEPT_STREAMS_SWEEP_MS = 5_000;
 
 /** Of the share of session bytes: kept events must not leave too little for sessions, of this client or of others. */
 const KEPT_FRACTION_MAX = 0.5;
@@ -124,7 +130,7 @@ export class StreamKeeper {
   #fileDelivered(stream: CallerStream): void {
     stream.isDelivered = true;
     this.#file(stream, this.#delivered);
-    if (++this.#deliveredCount > limits.deliveredStreamsKept) this.#releaseFirst(this.#delivered);
+    if (++this.#deliveredCount > DELIVERED_STREAMS_KEPT) this.#releaseFirst(this.#delivered);
   }
 
   #file(stream: CallerStream, list: ListNode): void {
@@ -151,14 +157,14 @@ export class StreamKeeper {
   #beginSweeping(): void {
     if (this.#isSweeping || this.#isOver) return;
     this.#isSweeping = true;
-    const sweepMs = Math.min(limits.keptStreamsSweepMs, this.#options.resumptionTimeMs);
+    const sweepMs = Math.min(KEPT_STREAMS_SWEEP_MS, this.#options.resumptionTimeMs);
     if (this.#expiry === undefined) this.#expiry = this.#deadlines.after(sweepMs, () => this.#sweep());
     else this.#expiry.restart();
   }
 
   #sweep(): void {
     const nowMs = this.#deadlines.recentMs;
-    this.#releaseUntil(this.#delivered, nowMs - limits.deliveredStreamsKeptMs);
+    this.#releaseUntil(this.#delivered, nowMs - DELIVERED_STREAMS_KEPT_MS);
     this.#releaseUntil(this.#undelivered, nowMs - this.#options.resumptionTimeMs);
     let isEmpty = true;
     for (const list of [this.#running, this.#delivered, this.#undelivered]) {

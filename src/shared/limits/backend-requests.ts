@@ -2,15 +2,8 @@
 import { KIB } from './units.js';
 
 export const backendRequestLimits = {
-  /**
-   * the gateway's own answers to requests of one backend that are being sent at once, per session → further requests of the backend get no
-   * answer
-   */
-  backendRequestsUnderWayMax: 16,
   /** params of `logging/setLevel`, which each session keeps for its backends → `-32602` */
   logLevelParamsBytesMax: KIB,
-  /** time for a backend to set its log level, or to answer a ping of the gateway → the client is answered all the same; the session is kept */
-  ownRequestMsMax: 5_000,
   /** requests of one backend that a session's client has not answered → one more is refused to the backend */
   backendRequestsOpenMax: 64,
   /**
@@ -18,10 +11,6 @@ export const backendRequestLimits = {
    * backend
    */
   backendRequestBytesEach: KIB,
-  /** tasks that a session's client runs for backends, whose ids are kept → when one is added, the oldest is forgotten */
-  clientTasksMax: 256,
-  /** what each such task adds to the subject's share of session bytes, beside its id → without room for it, the task is not kept */
-  clientTaskBytesEach: 192,
   /**
    * silence of a backend while a task's result is awaited, unless `--call-timeout` is longer → the caller is answered -32603, and may ask
    * again
@@ -32,11 +21,6 @@ export const backendRequestLimits = {
    * token ignored
    */
   backendRequestIdBytesMax: KIB,
-  /**
-   * answers forwarded to a backend for requests that another process sent to a session's client, remembered so that each is forwarded once
-   * → the oldest is forgotten
-   */
-  answeredIdsKeptMax: 256,
   /** resource subscriptions that a session keeps, to renew them at backends that lost them → `-32000` */
   subscriptionsMax: 256,
   /** what each subscription adds to the shares of session bytes, beside its URI → 429 or 503, as for a session */
@@ -48,11 +32,6 @@ export const backendRequestLimits = {
    * client is answered `-32603`
    */
   inputRoundsMax: 8,
-  /**
-   * pause after such an answer that asks nothing but wants the request repeated; each counts as one of the `inputRoundsMax` → the request
-   * is repeated
-   */
-  inputPauseMs: 250,
   /**
    * time for the client to answer what a backend asked during a call, while the call is held open; a person may have to decide → the call
    * is given up, and the client is told to start again
@@ -69,8 +48,6 @@ export const backendRequestLimits = {
    * asked
    */
   heldQuestionBytesMax: 256 * KIB,
-  /** time after a backend's first question in which further ones join the same round → later questions go into the next round */
-  heldGatherMs: 20,
   /** a backend's answer that arrives while its held call has no request of the client waiting → it is replaced by an error that says so */
   heldAnswerBytesMax: 64 * KIB,
 } as const;

@@ -4,12 +4,8 @@ import { KIB, MIB } from './units.js';
 export const backendLimits = {
   /** one JSON answer or one event of a backend; it is held in memory as a whole → fault `answer-too-large` */
   upstreamMessageBytesMax: 64 * MIB,
-  /** path that a backend redirects to, in the log and in a server's record → the rest is cut off */
-  redirectPathCharsMax: 256,
   /** body of a backend's HTTP error response, which may contain a JSON-RPC error → only the status counts */
   upstreamRefusalBytesMax: 64 * KIB,
-  /** characters of a backend's words for 429 or 503 that reach the caller → the rest is left out */
-  saidRefusalCharsMax: 512,
   /** a backend's answer to `initialize`, or an event before it; only a few members are needed → fault `answer-too-large` */
   initializeAnswerBytesMax: MIB,
   /** first event of a backend with transport SSE, which names the URL for messages, and what precedes it → fault `endpoint-missing` */
@@ -25,39 +21,12 @@ export const backendLimits = {
   clientInfoBytesMax: 16 * KIB,
   /** a caller's `capabilities`, which each session keeps for its backends → `-32602`, naming them */
   clientCapabilitiesBytesMax: 16 * KIB,
-  /**
-   * client introductions (`clientInfo` and `capabilities`) of which a worker keeps one copy for several sessions → the oldest are no longer
-   * shared with new sessions; sessions that have one keep it
-   */
-  introductionsKnownMax: 256,
-  /** an introduction (`clientInfo` and `capabilities`) that sessions may share → each session has its own copy */
-  introductionSharedBytesMax: 2 * KIB,
-  /**
-   * experimental capabilities, and extensions, that a backend declares, names and values, which each session keeps → those beyond it are
-   * left out
-   */
-  namedCapabilityBytesMax: KIB,
-  /** a backend's `instructions`, which each session keeps → they are left out */
-  instructionsCharsMax: 32 * KIB,
-  /** time that a call goes on, and holds a connection, after its caller has gone → the backend is notified, and the call ends */
-  unheardCallMsMax: 300_000,
-  /** bytes read in one go of a call whose caller has gone → another such call has its turn */
-  unheardReadBytes: 64 * KIB,
-  /**
-   * rest after reading such a call, as a multiple of the time that reading took, so that such calls get at most a fifth of the event loop →
-   * reading resumes, subjects in turn
-   */
-  unheardRestFactor: 4,
-  /** longest rest between reads of calls whose callers have gone → another such call has its turn */
-  unheardRestMsMax: 1_000,
   /** time that a backend's event stream may stay open after its answer; ending by itself it keeps the connection usable → it is cut */
   answeredStreamMsMax: 1_000,
   /**
    * time for a backend to answer a cancelled call, which it need not do → the call is cut, and the caller is answered `Request cancelled`
    */
   cancelledAnswerMsMax: 5_000,
-  /** notifications of backends in progress at once when all sessions end with the process → further ones wait for their turn */
-  farewellsMax: 2_048,
   /**
    * such notifications to one origin at once: lower than an origin's limit of connections, so that none waits for one → further ones wait for their turn
    */

@@ -1,5 +1,5 @@
 // Limits: secrets, access tokens and consents: what backends ask for before they answer.
-import { KIB, MIB } from './units.js';
+import { KIB } from './units.js';
 
 export const credentialLimits = {
   /** headers that one backend's `auth` may set → the config, or the server, is refused */
@@ -10,8 +10,6 @@ export const credentialLimits = {
   secretBytesMax: 8 * KIB,
   /** secret files, and secrets of the store, that a process caches → the others are read again when needed */
   secretsKnownMax: 1_024,
-  /** time that a secret is used before its file is checked for changes → the file is checked again */
-  secretCheckMs: 1_000,
   /** keys in `--secrets-key-file` → fault of the option */
   secretKeysMax: 16,
   /** origins that one secret of the store may be sent to → the command is refused */
@@ -24,10 +22,6 @@ export const credentialLimits = {
   tokenBytesMax: 16 * KIB,
   /** time to obtain a token from an authorization server, all requests included → no token: fault `token-unavailable` */
   tokenFetchMsMax: 10_000,
-  /** lifetime assumed for an access token that states none → another one is requested */
-  tokenLifetimeMsAssumed: 300_000,
-  /** longest time that an access token is used, whatever lifetime it states → another one is requested */
-  tokenKeptMsMax: 86_400_000,
   /** first wait after an authorization server failed before it is asked again → until then requests fail at once with the same fault */
   tokenRetryDelayMsMin: 1_000,
   /**
@@ -36,33 +30,10 @@ export const credentialLimits = {
   tokenRetryDelayMsMax: 60_000,
   /** least time between two replacements of an access token that a backend refuses → until then the backend's 401 is passed on */
   tokenRenewalGapMs: 10_000,
-  /** access tokens that a process caches → the subject with the most loses its oldest one; sessions keep theirs */
-  tokensKnownMax: 16_384,
-  /** cached access tokens that one subject was the first to need → the subject loses its oldest one */
-  tokensPerSubjectMax: 512,
-  /**
-   * bytes of the cached access tokens, and of the callers' tokens that they were exchanged for → the subject with the most loses its oldest
-   * one; sessions keep theirs
-   */
-  tokensBytesMax: 64 * MIB,
-  /** bytes of the cached access tokens that one subject was the first to need → the subject loses its oldest one */
-  tokensBytesPerSubjectMax: 8 * MIB,
   /** one member of an `auth` of the type `oauth2-user` → the config, or the server, is refused */
   userAuthMemberCharsMax: 512,
   /** users' grants that a process caches → the others are read and unsealed again when needed */
   grantsKnownMax: 8_192,
-  /** bytes of the users' grants that a process caches → the others are read and unsealed again when needed */
-  grantsKnownBytesMax: 32 * MIB,
-  /** grants of one subject in the store → the one granted first is removed, and the user is asked again when it is needed */
-  grantsPerSubjectMax: 64,
-  /** grants of the control plane itself in the store, with which it probes servers → the one granted first is removed */
-  grantsOfProbesMax: 1_024,
-  /** time that one process has to renew a user's grant, while others wait → another process tries */
-  grantLeaseMs: 25_000,
-  /** interval between checks of the store while another process renews a grant → the next check follows */
-  grantPollMs: 100,
-  /** time in which storing a renewed grant is retried → the grant is lost, and the user is asked for consent again */
-  grantSaveMsMax: 10_000,
   /** a refresh token, and each other part of a grant that an authorization server chooses → no token: fault `token-unavailable` */
   refreshTokenBytesMax: 16 * KIB,
   /** validity of a link by which a user gives consent, and time for the consent itself → the page says so: the call has to be made again */
@@ -73,28 +44,14 @@ export const credentialLimits = {
   connectStartsMax: 16,
   /** time to find out where a backend's consent is given, or to complete it, all requests included → the page says so */
   connectMsMax: 20_000,
-  /**
-   * time to revoke a disconnected grant at its authorization server, all requests included → the answer says that this failed; the
-   * gateway's own copy is removed anyway
-   */
-  revocationMsMax: 5_000,
   /** a response of a backend or an authorization server while a consent is given → the page says so */
   connectAnswerBytesMax: 64 * KIB,
-  /** records of unfinished consents that each new consent checks for expired ones → the next consent continues behind them */
-  connectsSweptMax: 32,
   /** time to sign in to the console by OpenID Connect, from start to end → the page says so, and the user starts again */
   signInMs: 600_000,
   /** sign-in steps in progress at once, each with a request to the issuer → 503, with an explanation */
   signInsAtOnceMax: 64,
   /** sign-in steps from one address in progress at once → 503, with an explanation */
   signInsAtOncePerAddressMax: 16,
-  /**
-   * sign-ins completed within `signInMs`, remembered so that none completes twice → the oldest is forgotten; its issuer accepts no code
-   * twice
-   */
-  signInsEndedMax: 10_000,
   /** the parameters that the issuer sends the browser back with → 422, with an explanation */
   signInAnswerCharsMax: 8_192,
-  /** seconds by which the issuer's clock may differ from this one when a sign-in's id token is checked → the sign-in fails */
-  signInClockToleranceS: 30,
 } as const;

@@ -9,8 +9,6 @@ export const hopLimits = {
   hopWindowBytes: 256 * KIB,
   /** time to connect to an owner and exchange the secret; a Unix socket answers at once or never → the link is closed */
   hopConnectMsMax: 2_000,
-  /** links that an owner accepts: two for each other worker, as a restarted worker's old link may still be open → one more is closed */
-  hopLinksMax: 2_048,
   /** time that a request waits for the owner of its session to be restarted after it died → 503 `owner-starting` */
   ownerWaitMsMax: 30_000,
   /** interval between attempts to forward a request whose owner is being restarted → the next attempt follows */
@@ -31,8 +29,6 @@ export const hopLimits = {
   hopPartBytesMax: 64 * KIB,
   /** buffer in which a link's outgoing frames are gathered → the link takes a new buffer */
   hopBatchBytes: 32 * KIB,
-  /** buffer that a worker reads the answers of all its hops into, one after another → the rest is read next */
-  hopReadBytes: 64 * KIB,
   /** an answer sent as a whole, which the receiver gathers in memory → 500 `hop-failed`, and the log says so */
   hopAnswerBytesMax: 256 * MIB,
 } as const;

@@ -2,13 +2,6 @@
 import { KIB, MIB } from './units.js';
 
 export const listLimits = {
-  /** time in which changes of backends' lists are combined into one notification → a later change is another notification */
-  listChangesMs: 50,
-  /**
-   * longest `ttlMs` of a backend's list that is passed on to clients of 2026-07-28; the user config may change sooner → a longer one is
-   * reduced to this
-   */
-  listTtlMsMax: 3_600_000,
   /**
    * name of a tool or prompt, or a task's id, in a backend's list; it is decoded for sorting → the item is left out of the list, and cannot
    * be requested
@@ -31,20 +24,6 @@ export const listLimits = {
    */
   uriBytesMax: 16 * KIB,
   /**
-   * templates that one request's URI is matched against: of an allow-list, and of each list read for it → further templates match nothing
-   *
-   * Each may cost 60 us for the longest URI (2.6 GHz AMD EPYC, Node 20).
-   */
-  templatesTriedMax: 500,
-  /** variables of a URI template, each of which is a search in a URI → the template matches nothing */
-  templateVariablesMax: 32,
-  /**
-   * text between two variables of a URI template → the template matches nothing
-   *
-   * Searching for a longer text may cost its length for each character of the URI.
-   */
-  templateTextCharsMax: 250,
-  /**
    * a tool with `x-mcp-header`, whose schema is parsed for it; in the list thread if the list exceeds `listBytesInlineMax` → a call whose
    * headers the gateway has to supply fails with -32602, which says so
    */
@@ -54,12 +33,8 @@ export const listLimits = {
    * which comes first when the list is read for it
    */
   mirrorsCharsMax: 32 * KIB,
-  /** tools that a log line names as left out for invalid headers, per page → further ones are not named */
-  invalidMirrorsLoggedMax: 20,
   /** a backend's `nextCursor`, which is sent with the next request → fault `answer-invalid` */
   cursorBytesMax: 64 * KIB,
-  /** tools that a log line names as unreachable → further ones are not named */
-  unreachableToolsLoggedMax: 100,
   /** pages of one list of a backend; some lists never end → what was read is listed, with fault `list-cut` */
   listPagesMax: 1_000,
   /**
@@ -74,10 +49,6 @@ export const listLimits = {
    * messages
    */
   listToolBytesEach: 256,
-  /**
-   * bytes of lists that the list thread no longer needs; V8 would let them grow to a quarter of the process's memory → garbage is collected
-   */
-  listGarbageBytesMax: 64 * MIB,
   /** longest `--list-cache` → the option is refused */
   listCacheMsMax: 3_600_000,
   /** lists cached by `--list-cache`, per worker → those of the subject with the most are dropped, oldest first */
@@ -91,8 +62,6 @@ export const listLimits = {
    * again
    */
   catalogueAgeMs: 60_000,
-  /** age of the tools that `find_tools` searches while a backend's tools are missing → they are read again */
-  partialCatalogueAgeMs: 5_000,
   /**
    * tools and their searchable texts kept for `find_tools`, per worker → those of the subject with the most are dropped, oldest first, and
    * read again when needed
@@ -103,29 +72,12 @@ export const listLimits = {
    * dropped
    */
   catalogueBytesPerSubjectMax: 32 * MIB,
-  /** characters of a tool's title, and of its description, that `find_tools` searches → the rest is not searched */
-  toolTextCharsMax: 2_000,
   /** the arguments of `find_tools` → the result is an error that says so */
   findToolsArgumentsBytesMax: 16 * KIB,
   /** characters of a `query` of `find_tools` → the result is an error that says so */
   toolQueryCharsMax: 1_000,
-  /** different words of a query that are searched for → further words are ignored */
-  toolQueryWordsMax: 24,
-  /**
-   * characters of tools that are searched for one query: all names, titles and descriptions, once for each word → its last words are
-   * ignored
-   */
-  toolSearchedCharsMax: 64 * MIB,
-  /** characters of the tools that are ranked for one query: those with the most of its words → the others are not found */
-  toolRankedCharsMax: 128 * KIB,
-  /** tools that are ranked for one query: those with the most of its words → the others are not found */
-  toolCandidatesMax: 200,
   /** tools that one `find_tools` may ask for → the result is an error that says so */
   foundToolsMax: 50,
-  /** bytes of the tools that one `find_tools` returns → the tools beyond it, and any tool that alone is larger, are left out */
-  foundToolsBytesMax: 256 * KIB,
-  /** tasks in the list thread: one running, one ready → further ones wait, subjects in turn */
-  listTasksInThreadMax: 2,
   /** time for a task to wait for the list thread and run in it → the list fails with a JSON-RPC error, or its answer is cut */
   listTaskMsMax: 10_000,
   /**

@@ -17,14 +17,8 @@ export const messageLimits = {
    * Measured on a 2.6 GHz AMD EPYC with Node 20.
    */
   readAtOnceBytesMax: 128 * KIB,
-  /** one slice of a large message that is scanned in slices → the slice ends before the character that would exceed it */
-  readingSliceBytes: 64 * KIB,
   /** time spent on slices in one turn of the event loop, all large messages together → the rest waits for the next turn */
   readingTurnMs: 5,
-  /** large messages being scanned at once; each keeps a list of where its values are → further ones wait */
-  readingsStartedMax: 8,
-  /** large messages of one subject being scanned at once: the one that came first and the smallest → its other messages wait */
-  readingsStartedPerSubjectMax: 2,
   /**
    * values of one JSON text whose positions are recorded, at 24 bytes each, in memory that is reused for the next text → refused as not
    * JSON
@@ -42,6 +36,4 @@ export const messageLimits = {
    * the call fails with -32602, which says that the arguments are too long
    */
   mirroredNumberCharsMax: 64,
-  /** cache scopes in one large read result that are rewritten to `private` → further ones stay as they are; only the first has a meaning */
-  scopesChangedMax: 16,
 } as const;

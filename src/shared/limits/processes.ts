@@ -3,11 +3,6 @@
 export const processLimits = {
   /** time from a worker's fork until it listens → it is killed, which counts as a failed start */
   workerStartMsMax: 30_000,
-  /**
-   * time to find out whether `setpriv` can make workers end with their primary → workers are started without it, and one that hangs may
-   * outlive the primary
-   */
-  launcherTryMsMax: 2_000,
   /** workers that start at once; more would slow each other beyond the time for a start → further ones wait for their turn */
   workerStartsAtOnceMax: 4,
   /**
@@ -40,49 +35,14 @@ export const processLimits = {
    * it is killed
    */
   workerStopMs: 5_000,
-  /**
-   * time that a replaced worker waits for requests on kept-alive connections → all have been closed by then: ten seconds idle, checked
-   * every four
-   */
-  keptConnectionMsMax: 15_000,
-  /** interval at which a replaced worker then checks whether every request is answered → it checks again */
-  retiredLookMs: 250,
-  /** interval at which a draining worker, after its notice, checks whether a connection is left → it checks again */
-  drainLookMs: 50,
-  /**
-   * longest turn of the event loop, in microseconds, that counts as quiet, so that a listener can be closed in it → the next turn is tried
-   */
-  quietTurnMicrosecondsMax: 100,
-  /** turns of a busy worker in which a quiet moment is sought → the listener closes in the last of them */
-  quietTurnsTriedMax: 200,
-  /** time that a new worker keeps cancellations for its predecessor, until that worker knows that it was replaced → they are dropped */
-  predecessorWaitMsMax: 5_000,
   /** cancellations that wait for the replaced worker, per worker → one more is dropped */
   predecessorNoticesWaitingMax: 64,
-  /**
-   * heartbeats of a worker per `--worker-hang-timeout`, so that one late heartbeat has no effect → a worker that sends none for the whole
-   * timeout is killed
-   */
-  heartbeatsPerHangTimeout: 4,
   /** longest interval between two heartbeats of a worker → no effect: a short `--worker-hang-timeout` makes them more frequent */
   heartbeatMsMax: 2_500,
   /**
    * time for the workers to drop a changed config from their caches → the request that changed it is answered anyway, and the log says so
    */
   forgetRoundMsMax: 2_000,
-  /** changed configs that workers are dropping at once → the oldest round ends as if its time were up */
-  forgetRoundsMax: 1_024,
-  /**
-   * time after the first stop signal in which another is taken as a repetition; npm repeats a Ctrl-C that the process group already
-   * received → a later one ends the program at once
-   */
-  stopSignalRepeatMsMax: 500,
-  /** interval between checks that a Unix socket still exists at its path → if it was removed, it is created again, with its folder */
-  standingSocketCheckMs: 2_000,
-  /** concurrent connections to the socket by which a primary holds its directory → one more is closed */
-  hopDirectoryHolderConnectionsMax: 16,
-  /** directories that a starting primary inspects, to remove those of killed primaries → the rest stay */
-  hopDirectoriesSweptMax: 1_000,
   /** path of a Unix socket: 108 bytes with the final NUL (unix(7)) → the primary does not start */
   unixSocketPathBytesMax: 107,
 } as const;

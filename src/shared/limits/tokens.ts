@@ -22,10 +22,6 @@ export const tokenLimits = {
   keySetBytesMax: 256 * KIB,
   /** `kid` of a key in a key set → in a file the key is refused; from an issuer it is not used */
   keyIdCharsMax: 256,
-  /** interval between checks whether a key file has changed → a file that looks the same at two checks in a row is read */
-  keyFileCheckMs: 1_000,
-  /** time to fetch an issuer's keys, including the discovery of their address → the fetch failed and is retried */
-  keyFetchMsMax: 5_000,
   /**
    * interval between fetches of an issuer's keys while all is well → the keys are fetched again; a key that is gone no longer verifies
    * tokens
@@ -37,8 +33,6 @@ export const tokenLimits = {
   keyFetchRetryMs: 1_000,
   /** characters of `--token-roles-claim` and `--token-teams-claim` → refused at the start */
   claimPathCharsMax: 256,
-  /** values in a claim of roles or teams → the claim is ignored: no role, no team */
-  claimValuesMax: 256,
   /** one value of such a claim, or the team given for a server or a composition → the claim is ignored; the team is refused */
   claimValueCharsMax: 128,
   /** requests of a process that wait for one key fetch → further ones are judged by the keys already known */

@@ -10,6 +10,9 @@ import { HOSTS_FILE_SUFFIX, isSecretValue } from '../../shared/secret-name.js';
 import type { HeadersAuth, SecretReference } from '../../user-config/auth.js';
 import { upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
 
+/** Time that a secret is used before its file is checked for changes. After it, the file is checked again. */
+export const SECRET_CHECK_MS = 1_000;
+
 /** A secret file, as last read. */
 interface SecretFile {
   /** `undefined` when the file cannot be used. */
@@ -117,7 +120,7 @@ export class Secrets {
   #read(directory: string, name: string): SecretFile {
     const nowMs = this.#nowMs();
     const known = this.#files.get(name);
-    if (known !== undefined && nowMs - known.checkedAtMs < limits.secretCheckMs) return known;
+    if (known !== undefined && nowMs - known.checkedAtMs < SECRET_CHECK_MS) return known;
     const path = join(directory, name);
     const found = stampOf(path);
     if (known !== undefined && known.stamp === found.stamp) {

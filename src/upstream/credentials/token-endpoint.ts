@@ -7,6 +7,11 @@ import { isShareFault, upstreamFault, type UpstreamFault } from '../http/upstrea
 import { oauthAnswer } from './oauth-answer.js';
 import { OAuthFetchError, oauthFetch, type OAuthMeans } from './oauth-fetch.js';
 
+/** Lifetime assumed for an access token that states none. After it, another one is requested. */
+const TOKEN_LIFETIME_MS_ASSUMED = 300_000;
+/** Longest time that an access token is used, whatever lifetime it states. After it, another one is requested. */
+const TOKEN_KEPT_MS_MAX = 86_400_000;
+
 export interface OAuthTokenRequest {
   readonly auth: OAuthAuth;
   readonly clientSecret: string;
@@ -91,11 +96,11 @@ export function issuedToken({
   // The library also accepts tokens that the gateway cannot use, such as tokens bound to a key.
   if (type !== 'bearer' || !isSecretValue(token) || token.length > limits.tokenBytesMax)
     return tokenUnavailable('(its token is not a valid bearer token)');
-  const lifetimeMs = seconds === undefined ? limits.tokenLifetimeMsAssumed : seconds * 1_000;
+  const lifetimeMs = seconds === undefined ? TOKEN_LIFETIME_MS_ASSUMED : seconds * 1_000;
   if (!(lifetimeMs > 0)) return tokenUnavailable('(its token has expired already)');
   return {
     headers: ['authorization', `Bearer ${token}`],
-    lifetimeMs: Math.min(lifetimeMs, limits.tokenKeptMsMax),
+    lifetimeMs: Math.min(lifetimeMs, TOKEN_KEPT_MS_MAX),
   };
 }
 

@@ -2,11 +2,23 @@
 // most loses its oldest token. A session keeps the token it uses even after it is forgotten here. Cold path: once per session and
 // credential.
 import { createHash } from 'node:crypto';
-import { limits } from '../../shared/limits.js';
 import type { UpstreamFault } from '../http/upstream-fault.js';
 import type { OAuthMeans } from './oauth-fetch.js';
 import { Token, type TokenClock } from './token.js';
 import { requestToken, type IssuedToken, type OAuthTokenRequest } from './token-endpoint.js';
+import { MIB } from '../../shared/limits/units.js';
+
+/** Access tokens that a process caches. Beyond it, the subject with the most loses its oldest one; sessions keep theirs. */
+export const TOKENS_KNOWN_MAX = 16_384;
+/** Cached access tokens that one subject was the first to need. Beyond it, the subject loses its oldest one. */
+export const TOKENS_PER_SUBJECT_MAX = 512;
+/**
+ * Bytes of the cached access tokens, and of the callers' tokens that they were exchanged for. Beyond it, the subject with the most loses
+ * its oldest one; sessions keep theirs.
+ */
+export const TOKENS_BYTES_MAX = 64 * MIB;
+/** Bytes of the cached access tokens that one subject was the first to need. Beyond it, the subject loses its oldest one. */
+export const TOKENS_BYTES_PER_SUBJECT_MAX = 8 * MIB;
 
 /** The fixed cost of one token: its key and its objects. */
 const OWN_BYTES = 1_024;
@@ -84,8 +96,8 @@ export class Tokens {
   /** Records the token's new size and, if a limit is exceeded, forgets other tokens or this one. */
   #weigh(known: KnownToken, bytes: number): void {
     this.#count(known, bytes);
-    while (known.share.bytes > limits.tokensBytesPerSubjectMax) this.#forgetOldest(known.share);
-    while (this.#bytes > limits.tokensBytesMax) this.#forgetOldest(this.#shareWithMost(({ bytes: most }) => most));
+    while (known.share.bytes > TOKENS_BYTES_PER_SUBJECT_MAX) this.#forgetOldest(known.share);
+    while (this.#bytes > TOKENS_BYTES_MAX) this.#forgetOldest(this.#shareWithMost(({ bytes: most }) => most));
   }
 
   #count(known: KnownToken, bytes: number): void {
@@ -96,9 +108,8 @@ export class Tokens {
 
   #makeRoom(subject: string): void {
     const own = this.#shares.get(subject);
-    if (own !== undefined && own.keys.size >= limits.tokensPerSubjectMax) this.#forgetOldest(own);
-    else if (this.#known.size >= limits.tokensKnownMax)
-      this.#forgetOldest(this.#shareWithMost(({ keys }) => keys.size));
+    if (own !== undefined && own.keys.size >= TOKENS_PER_SUBJECT_MAX) this.#forgetOldest(own);
+    else if (this.#known.size >= TOKENS_KNOWN_MAX) this.#forgetOldest(this.#shareWithMost(({ keys }) => keys.size));
   }
 
   #shareWithMost(measure: (share: TokenShare) => number): TokenShare | undefined {

@@ -20,6 +20,13 @@ import { tokenUnavailable } from './token-endpoint.js';
 import { refreshGrant, type RenewedGrant } from './user-refresh.js';
 import { tokenLife } from './token-life.js';
 
+/** Time that one process has to renew a user's grant, while others wait. After it, another process tries. */
+const GRANT_LEASE_MS = 25_000;
+/** Interval between checks of the store while another process renews a grant. After it, the next check follows. */
+export const GRANT_POLL_MS = 100;
+/** Time in which storing a renewed grant is retried. After it, the grant is lost, and the user is asked for consent again. */
+const GRANT_SAVE_MS_MAX = 10_000;
+
 export interface UserTokensMeans extends OAuthMeans {
   readonly secrets: Secrets;
   readonly mode: UpstreamOptions['mode'];
@@ -149,12 +156,12 @@ export class UserTokens {
 
   /** @returns the grant with this process's lease, or as another process has renewed it. Rejects when the store fails. */
   async #lease(grants: UserGrants, key: string, seen: FoundGrant): Promise<GrantRead> {
-    const giveUpAtMs = this.#clock.nowMs() + limits.grantLeaseMs;
+    const giveUpAtMs = this.#clock.nowMs() + GRANT_LEASE_MS;
     for (let found = seen; ;) {
       if (found.grant.accessToken !== seen.grant.accessToken) return found;
       const nowMs = this.#clock.nowMs();
       if ((found.grant.lease?.untilMs ?? 0) <= nowMs) {
-        const lease = { by: this.#self, untilMs: nowMs + limits.grantLeaseMs };
+        const lease = { by: this.#self, untilMs: nowMs + GRANT_LEASE_MS };
         const leased = await grants.replace(key, found.bytes, { ...found.grant, lease });
         if (leased !== undefined) return this.#keepShown(seen.grant, leased);
       }
@@ -175,7 +182,7 @@ export class UserTokens {
     issuedAtMs: number,
   ): Promise<CredentialRead> {
     const next: UserGrant = { ...grant, accessToken, refreshToken, issuedAtMs, expiresAtMs, lease: undefined };
-    const giveUpAtMs = this.#clock.nowMs() + limits.grantSaveMsMax;
+    const giveUpAtMs = this.#clock.nowMs() + GRANT_SAVE_MS_MAX;
     for (;;) {
       try {
         const stored = await grants.replace(key, bytes, next);
@@ -251,7 +258,7 @@ export class UserTokens {
   }
 
   async #pause(): Promise<void> {
-    await new Promise<void>((resolve) => void this.#means.deadlines.after(limits.grantPollMs, resolve));
+    await new Promise<void>((resolve) => void this.#means.deadlines.after(GRANT_POLL_MS, resolve));
   }
 }
 

@@ -1,7 +1,9 @@
 // Describes where a redirect leads, in words that reveal neither an address nor what may be in one: credentials, a query, paths of another
 // server. Cold path.
-import { limits } from '../../shared/limits.js';
 import type { UpstreamTarget } from '../../user-config/upstream-target.js';
+
+/** Path that a backend redirects to, in the log and in a server's record. Beyond it, the rest is cut off. */
+const REDIRECT_PATH_CHARS_MAX = 256;
 
 /** For callers. Names no path, which may contain a secret; but a difference of only a trailing slash, the usual mistake, is named. */
 export function redirectPlace(location: string, from: UpstreamTarget): string {
@@ -58,7 +60,7 @@ function placeOf(
   if (location === '' || !URL.canParse(location, base)) return '';
   const to = new URL(location, base);
   const asked = new URL(base);
-  const path = to.pathname.slice(0, limits.redirectPathCharsMax);
+  const path = to.pathname.slice(0, REDIRECT_PATH_CHARS_MAX);
   const shownPath = path.length < to.pathname.length ? `${path}…` : path;
   const words = wordsOf(shownPath, slashDifference(asked.pathname, to.pathname));
   if (to.origin === asked.origin) return words.here;

@@ -6,7 +6,13 @@ import { limits } from '../../shared/limits.js';
 import type { BackendShareBounds } from './backend-shares.js';
 import { Http1Upstream } from './http1-upstream.js';
 import type { PoolBounds } from './origin-pool.js';
-import { ReadTurns } from './read-turns.js';
+import { ReadTurns, BACKEND_STREAMS_MAX, REPLY_CONNECTIONS_MAX } from './read-turns.js';
+
+/**
+ * One in this many connections for calls is reserved for answers to backends, if that is less. Beyond it, further answers use connections
+ * for calls.
+ */
+const REPLY_CONNECTIONS_DIVISOR = 16;
 
 export interface BackendConnectionsOptions {
   readonly connectTimeoutMs: number;
@@ -18,18 +24,18 @@ export interface BackendConnectionsOptions {
 
 /** A stream beyond the bounds fails at once, and is tried again later. */
 const STREAM_BOUNDS: PoolBounds = {
-  connectionsMax: limits.backendStreamsMax,
-  connectionsPerSubjectMax: shareOf(limits.backendStreamsMax),
+  connectionsMax: BACKEND_STREAMS_MAX,
+  connectionsPerSubjectMax: shareOf(BACKEND_STREAMS_MAX),
   connectingMax: limits.upstreamConnectingMax,
   // For streams that wait for a connection being opened.
-  waitingMax: limits.backendStreamsMax,
-  waitingPerSubjectMax: shareOf(limits.backendStreamsMax),
+  waitingMax: BACKEND_STREAMS_MAX,
+  waitingPerSubjectMax: shareOf(BACKEND_STREAMS_MAX),
 };
 
 /** Replies to one backend wait for each other; replies to different backends need not. */
 const REPLY_BOUNDS: PoolBounds = {
-  connectionsMax: limits.replyConnectionsMax,
-  connectionsPerSubjectMax: shareOf(shareOf(limits.replyConnectionsMax)),
+  connectionsMax: REPLY_CONNECTIONS_MAX,
+  connectionsPerSubjectMax: shareOf(shareOf(REPLY_CONNECTIONS_MAX)),
   connectingMax: limits.upstreamConnectingMax,
   waitingMax: limits.upstreamRequestsWaitingMax,
   waitingPerSubjectMax: shareOf(limits.upstreamRequestsWaitingMax),
@@ -46,9 +52,9 @@ export class BackendConnections {
     const shared = { connectTimeoutMs, authorities, turns: new ReadTurns(), ...(names !== undefined && { names }) };
     this.calls = new Http1Upstream({ ...shared, ...(pool !== undefined && { pool }) });
     const callsMax = this.calls.shares.bounds.connectionsMax;
-    const streamsMax = Math.min(limits.backendStreamsMax, Math.floor(callsMax / 2));
+    const streamsMax = Math.min(BACKEND_STREAMS_MAX, Math.floor(callsMax / 2));
     this.streams = new Http1Upstream({ ...shared, pool: STREAM_BOUNDS, shares: sharesOf(streamsMax) });
-    const repliesMax = Math.min(limits.replyConnectionsMax, Math.ceil(callsMax / limits.replyConnectionsDivisor));
+    const repliesMax = Math.min(REPLY_CONNECTIONS_MAX, Math.ceil(callsMax / REPLY_CONNECTIONS_DIVISOR));
     this.replies = new Http1Upstream({ ...shared, pool: REPLY_BOUNDS, shares: sharesOf(repliesMax) });
   }
 

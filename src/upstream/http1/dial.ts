@@ -7,9 +7,11 @@
 import { isIP, type Socket } from 'node:net';
 import type { NameFault, Names, NameWait } from '../../names/names.js';
 import { firstObstacle } from '../../names/address-guard.js';
-import { limits } from '../../shared/limits.js';
 import type { UpstreamFaultKind } from '../http/upstream-fault.js';
 import { connectFaultKindOf, tellingKindOf } from './connect-fault.js';
+
+/** Time to connect to one address of a host before the next address is tried in parallel. After it, the next one is tried. RFC 8305. */
+export const NEXT_ADDRESS_MS = 250;
 
 export interface DialPlan {
   /** A name, or an address without brackets. */
@@ -101,7 +103,7 @@ export class Dial {
     socket.once('connect', () => this.#onConnected(socket, address));
     socket.once('error', (error) => this.#onError(socket, error));
     if (this.#next < this.#addresses.length) {
-      this.#stagger = setTimeout(() => this.#tryNext(), limits.nextAddressMs);
+      this.#stagger = setTimeout(() => this.#tryNext(), NEXT_ADDRESS_MS);
     }
   }
 

@@ -14,6 +14,12 @@ import type { ConnectionTarget } from './connection-target.js';
 import { Http1Connection, type ConnectionOwner } from './http1-connection.js';
 import type { WriteBatch } from './write-batch.js';
 
+/**
+ * Connections in a row that a backend closed soon after their first answer, without announcing it. Beyond it, its connections are not
+ * reused until one is seen to stay open.
+ */
+export const UPSTREAM_CLOSED_IN_ROW_MAX = 2;
+
 export interface PoolBounds {
   readonly connectionsMax: number;
   readonly connectionsPerSubjectMax: number;
@@ -139,7 +145,7 @@ export class OriginPool extends ListNode implements ConnectionOwner {
 
   onFree(connection: Http1Connection): void {
     if (connection.answersCount > 1) this.#closedCount = 0;
-    if (this.#closedCount < limits.upstreamClosedInRowMax) {
+    if (this.#closedCount < UPSTREAM_CLOSED_IN_ROW_MAX) {
       this.#free.push(connection);
     } else if (this.#watched === undefined) {
       this.#watched = connection;

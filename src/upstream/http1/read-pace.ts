@@ -2,7 +2,7 @@
 // was no time for them are kept until then. Hot path: an answer that comes in one piece costs a few checks.
 import { limits } from '../../shared/limits.js';
 import { copied } from '../../shared/short-memory.js';
-import { ReadPlace, type ReadTurns, type TurnReader } from './read-turns.js';
+import { ReadPlace, type ReadTurns, type TurnReader, UPSTREAM_TURN_BYTES_MAX } from './read-turns.js';
 
 export interface PacedConnection {
   /** Whether reading is paused for another reason. */
@@ -35,7 +35,7 @@ export class ReadPace implements TurnReader {
 
   /** A response is expected. */
   begin(): void {
-    this.#sliceBytesLeft = limits.upstreamTurnBytesMax;
+    this.#sliceBytesLeft = UPSTREAM_TURN_BYTES_MAX;
   }
 
   /** The last piece of an answer, or a whole one. */
@@ -109,7 +109,7 @@ export class ReadPace implements TurnReader {
 
   /** @param isForSmall whether the kept bytes, if any, are small. */
   #rest(subject: string, isForSmall = false): boolean {
-    this.#sliceBytesLeft = limits.upstreamTurnBytesMax;
+    this.#sliceBytesLeft = UPSTREAM_TURN_BYTES_MAX;
     const place = (this.#place ??= new ReadPlace(subject, this));
     this.#turns.rest(place, isForSmall);
     if (place.isResting) this.#isStopped = true;

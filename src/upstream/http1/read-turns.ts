@@ -12,6 +12,30 @@
 import { FairPlace, FairQueue, type FairQueueBounds } from '../../shared/fair-queue.js';
 import { limits } from '../../shared/limits.js';
 import { ListNode } from '../../shared/list-node.js';
+import { KIB, MIB } from '../../shared/limits/units.js';
+
+/**
+ * Bytes read of one answer before all other connections have their turn. Beyond it, it is read on in its next turn. Small events cost 2 to
+ * 4 ms for 64 KiB.
+ */
+export const UPSTREAM_TURN_BYTES_MAX = 256 * KIB;
+/**
+ * Bytes read of answers by all connections of a process in one turn of the event loop. Beyond it, the rest is read later, subjects in
+ * turn.
+ */
+export const UPSTREAM_TURN_BYTES_TOTAL_MAX = MIB;
+/**
+ * Bytes that were already read when a turn was used up, and wait for their connection's turn. Beyond it, further reads are processed at
+ * once.
+ */
+const UPSTREAM_KEPT_BYTES_MAX = 16 * MIB;
+/** Connections of one worker for backends' own streams; at most half of those for calls. Beyond it, the stream is tried again later. */
+export const BACKEND_STREAMS_MAX = 8_192;
+/**
+ * Connections of one worker that are reserved for answers to backends, as the calls that wait for these answers hold the others. Beyond
+ * it, further answers use connections for calls.
+ */
+export const REPLY_CONNECTIONS_MAX = 512;
 
 /** How many connections with more data may read per turn: with a slice each they leave most of it to answers that fit in a slice. */
 const LET_GO_MAX = 4;
@@ -25,7 +49,7 @@ export interface TurnReader {
 
 /** A connection waits at most once, so the queue has room for all of them. */
 const BOUNDS: FairQueueBounds = {
-  itemsMax: limits.upstreamConnectionsTotalMax + limits.backendStreamsMax + limits.replyConnectionsMax,
+  itemsMax: limits.upstreamConnectionsTotalMax + BACKEND_STREAMS_MAX + REPLY_CONNECTIONS_MAX,
   itemsPerKeyMax: limits.upstreamConnectionsTotalMax,
 };
 
@@ -161,7 +185,7 @@ export class ReadTurns {
   }
 
   #hasRoom(bytes: number): boolean {
-    return this.#keptBytes + bytes <= limits.upstreamKeptBytesMax;
+    return this.#keptBytes + bytes <= UPSTREAM_KEPT_BYTES_MAX;
   }
 
   #isOver(): boolean {
@@ -176,7 +200,7 @@ export class ReadTurns {
   #begin(): void {
     this.#isBegun = true;
     this.#isUsedUp = false;
-    this.#bytesLeft = limits.upstreamTurnBytesTotalMax;
+    this.#bytesLeft = UPSTREAM_TURN_BYTES_TOTAL_MAX;
     this.#time();
     this.#planTurn();
   }
@@ -225,7 +249,7 @@ export class ReadTurns {
   #letSomeGo(): void {
     if (!this.#waiting.hasTurn && !this.#next.isLinked) return;
     const isAlone = this.#waiting.count <= LET_GO_MAX && !this.#next.isLinked;
-    const sliceBytes = isAlone ? limits.upstreamTurnBytesMax : limits.upstreamReadBytes;
+    const sliceBytes = isAlone ? UPSTREAM_TURN_BYTES_MAX : limits.upstreamReadBytes;
     // The bytes kept for them are processed here.
     this.#begin();
     // A connection whose answer ends within its kept bytes costs no more than those, and is not counted.

@@ -2,8 +2,11 @@
 // and remembered by that array: as text at first, since many sessions send one request and then nothing for a long time, and from the
 // second request on as bytes, which are faster to copy. Hot path.
 import { isHttpToken } from '../../shared/http-token.js';
-import { limits } from '../../shared/limits.js';
 import type { ModernHead, TraceHeaders, UpstreamRequest } from '../http/http-upstream.js';
+import { KIB } from '../../shared/limits/units.js';
+
+/** Request body that is copied behind its head, so that both go out in one write. Beyond it, the body is written separately. */
+export const UPSTREAM_COPIED_BODY_BYTES_MAX = 16 * KIB;
 
 interface RememberedHead {
   readonly method: string;
@@ -33,10 +36,10 @@ export function requestBytes(request: UpstreamRequest): RequestBytes | undefined
     return { first: typeof head === 'string' ? Buffer.from(head, 'latin1') : head, rest: undefined };
   const { start, end } = leftOut ?? NOTHING_LEFT_OUT;
   const bodyBytes = body.length - (end - start) + putIn.length;
-  const isLarge = bodyBytes > limits.upstreamCopiedBodyBytesMax;
+  const isLarge = bodyBytes > UPSTREAM_COPIED_BODY_BYTES_MAX;
   // In most messages the part before the replaced span is short, and is then copied behind the head.
   const beginningBytes = start + putIn.length;
-  const isBeginningLarge = beginningBytes > limits.upstreamCopiedBodyBytesMax;
+  const isBeginningLarge = beginningBytes > UPSTREAM_COPIED_BODY_BYTES_MAX;
   const copiedBytes = !isLarge ? bodyBytes : isBeginningLarge ? 0 : beginningBytes;
   const traceLines = trace === undefined ? '' : linesOf(trace);
   const saidLines = said === undefined ? '' : linesOfHead(said);

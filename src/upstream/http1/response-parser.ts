@@ -13,6 +13,9 @@ import { HTTP_TOKEN } from '../../shared/http-token.js';
 import { limits } from '../../shared/limits.js';
 import { encodingIn, isForNow } from '../http/response-words.js';
 
+/** Different `content-type` values of answers that are cached as parsed, per worker. Beyond it, all are forgotten and parsed again. */
+const MEDIA_TYPES_MAX = 256;
+
 export interface ResponseEvents {
   /**
    * @param contentType lower-case, without parameters; `''` when absent, as is `sessionId`.
@@ -389,7 +392,7 @@ function mediaType(value: string): string {
   const known = mediaTypes.get(value);
   if (known !== undefined) return known;
   const type = readMediaType(value);
-  if (mediaTypes.size >= limits.mediaTypesMax) mediaTypes.clear();
+  if (mediaTypes.size >= MEDIA_TYPES_MAX) mediaTypes.clear();
   mediaTypes.set(value, type);
   return type;
 }

@@ -1,6 +1,16 @@
 // The last TLS session with each origin, with which the next connection needs no full handshake. A session is kept only for as long as
 // certificates may go unchecked, and dropped when a handshake with it fails. Cold path.
-import { limits } from '../../shared/limits.js';
+import { KIB } from '../../shared/limits/units.js';
+
+/** TLS sessions that a worker keeps for resumption, one per origin. Beyond it, the oldest is dropped. */
+export const TLS_SESSIONS_MAX = 4_096;
+/** One TLS session. Beyond it, it is not kept. */
+export const TLS_SESSION_BYTES_MAX = 16 * KIB;
+/**
+ * Time that a TLS session is resumed, during which the certificate is not checked again. After it, the next connection makes a full
+ * handshake.
+ */
+export const TLS_SESSION_MS_MAX = 3_600_000;
 
 interface KeptSession {
   readonly session: Buffer;
@@ -22,17 +32,17 @@ export class TlsSessions {
   find(origin: string): Buffer | undefined {
     const kept = this.#kept.get(origin);
     if (kept === undefined) return undefined;
-    if (this.#nowMs() - kept.keptAtMs < limits.tlsSessionMsMax) return kept.session;
+    if (this.#nowMs() - kept.keptAtMs < TLS_SESSION_MS_MAX) return kept.session;
     this.#kept.delete(origin);
     return undefined;
   }
 
   keep(origin: string, session: Buffer): void {
-    if (session.length > limits.tlsSessionBytesMax) return;
+    if (session.length > TLS_SESSION_BYTES_MAX) return;
     // Moved to the end, so that the first entry is the oldest.
     this.#kept.delete(origin);
     this.#kept.set(origin, { session, keptAtMs: this.#nowMs() });
-    if (this.#kept.size <= limits.tlsSessionsMax) return;
+    if (this.#kept.size <= TLS_SESSIONS_MAX) return;
     for (const oldest of this.#kept.keys()) {
       this.#kept.delete(oldest);
       return;

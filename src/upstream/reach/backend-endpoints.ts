@@ -9,6 +9,11 @@ import { BackendEndpoint } from './backend-endpoint.js';
 import type { Forgiven } from './forgiven.js';
 import { OriginCircuit, type CircuitContext } from './origin-circuit.js';
 
+/** Backend URLs whose reachability is remembered, per worker. Beyond it, the oldest is forgotten, and learned again. */
+export const ENDPOINTS_MAX = 16_384;
+/** Probes in progress at once, per worker. Beyond it, further origins wait for their next turn. */
+export const ORIGIN_PROBES_MAX = 64;
+
 export interface BackendEndpointsOptions {
   readonly http: HttpUpstream;
   readonly deadlines: DeadlineWheel;
@@ -41,7 +46,7 @@ export class BackendEndpoints {
       nowMs,
       random,
       tryBeginProbe: () => {
-        if (this.#probeCount >= limits.originProbesMax) return false;
+        if (this.#probeCount >= ORIGIN_PROBES_MAX) return false;
         this.#probeCount += 1;
         return true;
       },
@@ -56,7 +61,7 @@ export class BackendEndpoints {
     let endpoint = this.#endpoints.get(key);
     if (endpoint === undefined) {
       // Sessions that hold the dropped endpoint continue to use it; others start without its knowledge.
-      dropOldest(this.#endpoints, limits.endpointsMax);
+      dropOldest(this.#endpoints, ENDPOINTS_MAX);
       endpoint = new BackendEndpoint(this.#circuitOf(origin));
       this.#endpoints.set(key, endpoint);
     }

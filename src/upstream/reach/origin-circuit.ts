@@ -11,6 +11,14 @@ import { isReachFault, upstreamFault, type UpstreamFault } from '../http/upstrea
 import { circuitStateAfter, type CircuitEvent, type CircuitState } from './circuit-state.js';
 import type { Forgiven } from './forgiven.js';
 
+/**
+ * Time after a response during which the origin counts as reachable, whatever fails; longer than connections are kept. After it, after it,
+ * a failure to connect opens the origin's circuit.
+ */
+export const ORIGIN_ANSWERED_MS = 5_000;
+/** Time for a probe to be answered after it connected; the silence may be that of one path. After it, the origin counts as reached. */
+export const PROBE_ANSWER_MS_MAX = 1_000;
+
 /** What the circuits of a relay share. */
 export interface CircuitContext {
   readonly http: HttpUpstream;
@@ -74,7 +82,7 @@ export class OriginCircuit {
     if (!isReachFault(fault)) return;
     const nowMs = this.#context.nowMs();
     // The origin may refuse one connection and serve others, perhaps because one caller has too many.
-    if (nowMs - this.#answeredAtMs < limits.originAnsweredMs) return;
+    if (nowMs - this.#answeredAtMs < ORIGIN_ANSWERED_MS) return;
     if (!this.#advance('fault')) return;
     this.#fault = upstreamFault(fault.kind, true);
     // The delay grows as long as the circuit reopens without any response in between.
@@ -109,7 +117,7 @@ export class OriginCircuit {
         onFault: (fault) => this.#onProbeFault(fault),
       });
       // After this time the probe must have connected. Silence afterwards may be specific to the path, so the circuit ignores it.
-      this.#deadline = deadlines.after(connectTimeoutMs + limits.probeAnswerMsMax, () => this.#onReached());
+      this.#deadline = deadlines.after(connectTimeoutMs + PROBE_ANSWER_MS_MAX, () => this.#onReached());
     }
   }
 

@@ -4,6 +4,9 @@
 // continues in the background. Cold path.
 import { limits } from '../../shared/limits.js';
 
+/** Subjects whose timeouts at one URL are remembered. Beyond it, the oldest is forgotten. */
+export const SILENCE_SUBJECTS_MAX = 64;
+
 interface Silence {
   /** 0 while the subject has not waited in vain itself. */
   delayMs: number;
@@ -54,7 +57,7 @@ export class SilenceLedger {
   }
 
   #note(subject: string, silence: Silence): void {
-    if (this.#silences.size >= limits.silenceSubjectsMax) {
+    if (this.#silences.size >= SILENCE_SUBJECTS_MAX) {
       for (const oldest of this.#silences.keys()) {
         this.#silences.delete(oldest);
         break;

@@ -4,6 +4,14 @@ import type { EventStreamParser } from '../../protocol/event-stream.js';
 import { Backoff } from '../../shared/backoff.js';
 import { limits } from '../../shared/limits.js';
 
+/**
+ * Shortest `retry` of a backend that is honored, as a backend could close its stream all the time. After it, a shorter one is raised to
+ * this.
+ */
+export const BACKEND_RETRY_MS_MIN = 100;
+/** Longest `retry` of a backend that is honored. After it, a longer one is reduced to this. */
+export const BACKEND_RETRY_MS_MAX = 3_600_000;
+
 export class Reconnection {
   #lastEventId = '';
   #retryMs: number | undefined;
@@ -33,7 +41,7 @@ export class Reconnection {
   nextDelayMs(hasEnded: boolean): number {
     const delayMs = this.#backoff.next();
     if (this.#retryMs === undefined) return delayMs;
-    const retryMs = Math.min(Math.max(this.#retryMs, limits.backendRetryMsMin), limits.backendRetryMsMax);
+    const retryMs = Math.min(Math.max(this.#retryMs, BACKEND_RETRY_MS_MIN), BACKEND_RETRY_MS_MAX);
     return hasEnded ? retryMs : Math.max(retryMs, delayMs);
   }
 }

@@ -3,11 +3,13 @@ import { CLIENT_CAPABILITIES_KEY, PROTOCOL_VERSION_KEY } from '../../protocol/mo
 import { readSaidError, type SaidError } from '../../protocol/modern-error.js';
 import { readBackendMessage, type BackendMessage } from '../../protocol/json-rpc.js';
 import { MODERN_PROTOCOL_VERSION, PROTOCOL_VERSIONS, type Era } from '../../protocol/protocol-versions.js';
-import { limits } from '../../shared/limits.js';
 import { rpcCodes } from '../../shared/refusals.js';
 import { isAnswerTo, type RequestHandler, type RequestPlan } from './request-plan.js';
 import { isForNow } from '../http/response-words.js';
 import { httpStatusFault, upstreamFault, type SaidRefusal, type UpstreamFault } from '../http/upstream-fault.js';
+
+/** Characters of a backend's words for 429 or 503 that reach the caller. Beyond it, the rest is left out. */
+export const SAID_REFUSAL_CHARS_MAX = 512;
 
 /** The answer, if the response contains one, or the fault. */
 export type ReadRefusal = { readonly answer: BackendMessage } | { readonly fault: UpstreamFault };
@@ -55,7 +57,7 @@ export function readRefusal(
 /** @param retryAfter seconds or an HTTP date; `''` when absent. */
 function readSaidRefusal(body: Buffer, error: BackendMessage | undefined, retryAfter: string): SaidRefusal {
   const text = error === undefined ? plainTextIn(body) : saidIn(body, error).message;
-  const message = text.slice(0, limits.saidRefusalCharsMax);
+  const message = text.slice(0, SAID_REFUSAL_CHARS_MAX);
   const seconds = /^\d{1,9}$/.test(retryAfter) ? Number(retryAfter) : (Date.parse(retryAfter) - Date.now()) / 1_000;
   return {
     ...(message !== '' && { message }),

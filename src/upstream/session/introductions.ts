@@ -1,20 +1,28 @@
 // The recent introductions of callers. Sessions of the same client program send identical ones and share one copy, because a copy for each
 // would hold a block of memory for a few hundred bytes. Cold path: once per session.
-import { limits } from '../../shared/limits.js';
 import { RecentMap } from '../../shared/recent-map.js';
 import { introductionBytes, OWN_INTRODUCTION, type ClientIntroduction } from './client-introduction.js';
+import { KIB } from '../../shared/limits/units.js';
+
+/**
+ * Client introductions (`clientInfo` and `capabilities`) of which a worker keeps one copy for several sessions. Beyond it, the oldest are
+ * no longer shared with new sessions; sessions that have one keep it.
+ */
+export const INTRODUCTIONS_KNOWN_MAX = 256;
+/** An introduction (`clientInfo` and `capabilities`) that sessions may share. Beyond it, each session has its own copy. */
+export const INTRODUCTION_SHARED_BYTES_MAX = 2 * KIB;
 
 export class Introductions {
   readonly #known = new RecentMap<ClientIntroduction>(
-    limits.introductionsKnownMax,
-    limits.introductionsKnownMax * limits.introductionSharedBytesMax,
+    INTRODUCTIONS_KNOWN_MAX,
+    INTRODUCTIONS_KNOWN_MAX * INTRODUCTION_SHARED_BYTES_MAX,
     introductionBytes,
   );
 
   /** @returns a copy, possibly shared by callers with the same bytes. */
   of(said: ClientIntroduction): ClientIntroduction {
     if (said === OWN_INTRODUCTION) return said;
-    if (introductionBytes(said) > limits.introductionSharedBytesMax) return copyOf(said);
+    if (introductionBytes(said) > INTRODUCTION_SHARED_BYTES_MAX) return copyOf(said);
     const { clientInfo, capabilities } = said;
     // Each part is one JSON object, so the end of the first is unambiguous.
     const key = clientInfo.toString('latin1') + capabilities.toString('latin1');

@@ -4,9 +4,15 @@ import { TASKS_EXTENSION } from '../../protocol/capabilities.js';
 import { CLIENT_CAPABILITIES_KEY, CLIENT_INFO_KEY, PROTOCOL_VERSION_KEY } from '../../protocol/modern-envelope.js';
 import { MODERN_PROTOCOL_VERSION } from '../../protocol/protocol-versions.js';
 import { isObject } from '../../shared/json-values.js';
-import { limits } from '../../shared/limits.js';
 import type { ClientIntroduction } from './client-introduction.js';
 import type { ModernHead, OutgoingMessage } from '../http/http-upstream.js';
+import { KIB } from '../../shared/limits/units.js';
+
+/**
+ * `mcp-name` header of a request to a backend of MCP 2026-07-28, as encoded; with the other headers a longer one may exceed what the
+ * backend accepts. Beyond it, JSON-RPC error.
+ */
+export const MIRRORED_NAME_BYTES_MAX = 8 * KIB;
 
 const NO_PARAMS: readonly string[] = [];
 const BEFORE_CAPABILITIES = Buffer.from(
@@ -49,7 +55,7 @@ export function modernHead(method: string, name: string, params = NO_PARAMS): Mo
 
 /** Whether a name is too long for a head that must hold other headers too. Short names skip the exact check. */
 export function isNameTooLong(name: string): boolean {
-  const max = limits.mirroredNameBytesMax;
+  const max = MIRRORED_NAME_BYTES_MAX;
   return name.length > max / ENCODED_BYTES_TIMES && headText(name).length > max;
 }
 

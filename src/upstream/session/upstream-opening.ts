@@ -27,6 +27,19 @@ import { openSse } from './sse-opening.js';
 import type { UpstreamContext } from '../upstream-context.js';
 import { isUnauthorized, upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
 
+/** First wait before an unavailable backend is tried again. After it, the next request tries it, and the wait doubles. */
+export const UPSTREAM_RETRY_DELAY_MS_MIN = 100;
+/**
+ * Longest wait before an unavailable backend is tried again; short, so that a backend that is back is found soon. After it, the wait grows
+ * no further.
+ */
+export const UPSTREAM_RETRY_DELAY_MS_MAX = 5_000;
+/**
+ * Time that the first call waits for a backend's own stream to open; many servers lose what they ask before that. After it, the call is
+ * sent, and the backend's requests on that stream may be lost.
+ */
+export const BACKEND_STREAM_PATIENCE_MS = 500;
+
 export type UpstreamSessionState = 'idle' | 'opening' | 'open' | 'unavailable' | 'closed';
 
 const TRANSITIONS: Readonly<Record<UpstreamSessionState, readonly UpstreamSessionState[]>> = {
@@ -178,7 +191,7 @@ export abstract class UpstreamOpening {
 
   /** The backend's own stream is being opened: callers of `whenReady` wait until `endHold`, or for a short time. */
   hold(): void {
-    this.#hold ??= new Hold(this.context.deadlines, limits.backendStreamPatienceMs, () => (this.#hold = undefined));
+    this.#hold ??= new Hold(this.context.deadlines, BACKEND_STREAM_PATIENCE_MS, () => (this.#hold = undefined));
   }
 
   endHold(): void {
@@ -319,7 +332,7 @@ export abstract class UpstreamOpening {
       // The endpoint determines when the next try may be.
       this.#retryAtMs = nowMs;
     } else {
-      this.#backoff ??= new Backoff(limits.upstreamRetryDelayMsMin, limits.upstreamRetryDelayMsMax);
+      this.#backoff ??= new Backoff(UPSTREAM_RETRY_DELAY_MS_MIN, UPSTREAM_RETRY_DELAY_MS_MAX);
       this.#retryAtMs = nowMs + this.#backoff.next();
     }
     this.context.onOpenFault(this.#backend, fault);

@@ -5,7 +5,6 @@ import { isLimited, mayHaveTasks } from '../../user-config/list-rules.js';
 import { LATEST_PROTOCOL_VERSION } from '../../protocol/protocol-versions.js';
 import { ANY_TASKS, type NamedCapability } from '../../protocol/capabilities.js';
 import type { BackendMessage } from '../../protocol/json-rpc.js';
-import { limits } from '../../shared/limits.js';
 import { hashOfShown, type ClientIntroduction } from './client-introduction.js';
 import { listeningHeaders, sessionHeaders, type HandshakeResult } from './handshake.js';
 import { plainRequest, type OutgoingMessage, type UpstreamCall, type UpstreamHandler } from '../http/http-upstream.js';
@@ -23,6 +22,12 @@ import { errorsToBackends, type RpcError } from '../../shared/rpc-errors.js';
 import { RepeatedNotice } from './repeated-notice.js';
 import type { UpstreamSessionRecord, WordMemory } from './upstream-session-record.js';
 import type { RequestMetadata } from '../http/request-metadata.js';
+
+/**
+ * The gateway's own answers to requests of one backend that are being sent at once, per session. Beyond it, further requests of the
+ * backend get no answer.
+ */
+export const BACKEND_REQUESTS_UNDER_WAY_MAX = 16;
 
 const NONE: readonly NamedCapability[] = [];
 const NO_HEADERS: readonly string[] = [];
@@ -244,7 +249,7 @@ export class UpstreamSession extends UpstreamOpening {
    */
   answerInstead(id: Buffer, error: RpcError | undefined, metadata: RequestMetadata): void {
     // Bounded, so that a backend that sends requests without end does not get a connection for each.
-    if (this.#answersUnderWay >= limits.backendRequestsUnderWayMax) return;
+    if (this.#answersUnderWay >= BACKEND_REQUESTS_UNDER_WAY_MAX) return;
     this.#answersUnderWay += 1;
     this.send({ body: answerMessage(id, error) }, metadata, () => {
       this.#answersUnderWay -= 1;

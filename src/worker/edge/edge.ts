@@ -5,7 +5,6 @@ import type { DataplaneOptions, ListenAddress } from '../../config/dataplane-opt
 import type { ExchangeRequest } from '../../relay/exchange/exchange.js';
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import type { Endpoint } from '../../shared/endpoint.js';
-import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
 import type { MessageMemories } from '../../shared/message-memory.js';
 import { METADATA_PATH } from '../../shared/protected-resource.js';
@@ -16,6 +15,16 @@ import { EdgeExchange } from './edge-exchange.js';
 import type { HttpLibrary, HttpListener, HttpRequest, HttpResponse, HttpRouter } from './http-library.js';
 import { readHead } from './request-head.js';
 import { RequestIds } from '../../shared/request-ids.js';
+
+/**
+ * Time that a replaced worker waits for requests on kept-alive connections. After it, all have been closed by then: ten seconds idle,
+ * checked every four.
+ */
+const KEPT_CONNECTION_MS_MAX = 15_000;
+/** Interval at which a replaced worker then checks whether every request is answered. After it, it checks again. */
+const RETIRED_LOOK_MS = 250;
+/** Interval at which a draining worker, after its notice, checks whether a connection is left. After it, it checks again. */
+const DRAIN_LOOK_MS = 50;
 
 /** Handles the requests that the edge has received. */
 export interface EdgeHandler {
@@ -109,7 +118,7 @@ export class Edge {
     const hasCallers = (): boolean => this.#connectionCount > 0 && performance.now() < keptUntilMs;
     while (this.#context.openCount > 0 || hasCallers()) {
       if (this.#context.openCount > 0) await new Promise<void>((resolve) => (this.#context.onIdle = resolve));
-      else await sleep(limits.drainLookMs);
+      else await sleep(DRAIN_LOOK_MS);
     }
     this.#isDrained = true;
   }
@@ -124,10 +133,10 @@ export class Edge {
     await this.#closeListeners();
     onLeft();
     this.#leaveStreams();
-    await sleep(limits.keptConnectionMsMax);
+    await sleep(KEPT_CONNECTION_MS_MAX);
     while (this.#context.openCount > 0) {
       this.#leaveStreams();
-      await sleep(limits.retiredLookMs);
+      await sleep(RETIRED_LOOK_MS);
     }
   }
 

@@ -5,8 +5,16 @@
 //   open, held-back ── end ──> ended
 //   open, held-back, ended ── the connection is closed, or the library has to answer ──> gone
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { limits } from '../../shared/limits.js';
 import type { HttpRequest, HttpResponse } from './http-library.js';
+import { KIB } from '../../shared/limits/units.js';
+
+/**
+ * Idle time of a `--listener node` connection with no request pending; also the time for the head of a request to arrive. After it, the
+ * connection is closed.
+ */
+export const NODE_SILENCE_MS_MAX = 10_000;
+/** Request body bytes that must arrive in every ten seconds over `--listener node`. Beyond it, the connection is closed. */
+const NODE_BODY_BYTES_LEAST = 160 * KIB;
 
 /** How much of a body of known length is given to Node at once. */
 const PIECE_BYTES = 16 * 1024;
@@ -157,7 +165,7 @@ export class NodeResponse implements HttpResponse {
     this.#isPaused = false;
     this.#beginWindow();
     // The connection was silent only because reading was paused.
-    this.#req.socket.setTimeout(limits.nodeSilenceMsMax);
+    this.#req.socket.setTimeout(NODE_SILENCE_MS_MAX);
     this.#req.resume();
   }
 
@@ -216,8 +224,8 @@ export class NodeResponse implements HttpResponse {
   /** A body that trickles in may not hold its connection longer than one that has stopped. */
   #measure(bytes: number): void {
     this.#windowBytes += bytes;
-    if (performance.now() - this.#windowStartMs < limits.nodeSilenceMsMax) return;
-    if (this.#windowBytes < limits.nodeBodyBytesLeast) this.#req.socket.destroy();
+    if (performance.now() - this.#windowStartMs < NODE_SILENCE_MS_MAX) return;
+    if (this.#windowBytes < NODE_BODY_BYTES_LEAST) this.#req.socket.destroy();
     else this.#beginWindow();
   }
 

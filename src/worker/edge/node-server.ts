@@ -7,15 +7,18 @@ import { Server as NetServer, type Socket } from 'node:net';
 import { limits } from '../../shared/limits.js';
 import { refusals, type Refusal } from '../../shared/refusals.js';
 import type { HttpHandler, HttpLibrary, HttpListener, HttpRouter, TlsFiles } from './http-library.js';
-import { NodeRequest, NodeResponse } from './node-response.js';
+import { NodeRequest, NodeResponse, NODE_SILENCE_MS_MAX } from './node-response.js';
 import { statusLine } from './status-line.js';
+
+/** Time for one `--listener node` request to arrive, from its first byte to its last. After it, the connection is closed. */
+const NODE_REQUEST_MS_MAX = 300_000;
 
 const OPTIONS: ServerOptions = {
   maxHeaderSize: limits.requestHeaderBytesMax,
-  headersTimeout: limits.nodeSilenceMsMax,
-  requestTimeout: limits.nodeRequestMsMax,
-  keepAliveTimeout: limits.nodeSilenceMsMax,
-  connectionsCheckingInterval: limits.nodeSilenceMsMax / 4,
+  headersTimeout: NODE_SILENCE_MS_MAX,
+  requestTimeout: NODE_REQUEST_MS_MAX,
+  keepAliveTimeout: NODE_SILENCE_MS_MAX,
+  connectionsCheckingInterval: NODE_SILENCE_MS_MAX / 4,
 };
 
 /** Whether several processes can listen on one port, with the `reusePort` option of `listen`. */
@@ -53,7 +56,7 @@ class NodeListener implements HttpListener, HttpRouter {
               ...OPTIONS,
               cert: readFileSync(tls.certificatePath),
               key: readFileSync(tls.privateKeyPath),
-              handshakeTimeout: limits.nodeSilenceMsMax,
+              handshakeTimeout: NODE_SILENCE_MS_MAX,
             },
             onRequest,
           );
@@ -63,7 +66,7 @@ class NodeListener implements HttpListener, HttpRouter {
       .on('tlsClientError', (_error, socket: Socket) => socket.destroy());
     // Disables Node's header count limit, which drops headers silently; the total size of the headers is bounded.
     this.#server.maxHeadersCount = 0;
-    this.#server.setTimeout(limits.nodeSilenceMsMax, (socket: Socket) => this.#onSilence(socket));
+    this.#server.setTimeout(NODE_SILENCE_MS_MAX, (socket: Socket) => this.#onSilence(socket));
     this.#server.on('clientError', (error: NodeJS.ErrnoException, socket) =>
       this.#onUnreadable(error, socket as Socket),
     );

@@ -13,11 +13,15 @@ import { StreamFault, type FrameKind } from './frames.js';
 import type { ForwardedIdentity } from './heads.js';
 import { HopSocket, LINK_STREAM, type HopSocketHandler } from './socket.js';
 import { StreamNumbers, StreamTable } from './streams.js';
+import { KIB } from '../../shared/limits/units.js';
+
+/** Buffer that a worker reads the answers of all its hops into, one after another. Beyond it, the rest is read next. */
+const HOP_READ_BYTES = 64 * KIB;
 
 type State = 'connecting' | 'open' | 'leaving' | 'closed';
 
 /** One buffer for the reads of all links: copying out of it costs less than allocating memory for each read. */
-const readBuffer = Buffer.allocUnsafeSlow(limits.hopReadBytes);
+const readBuffer = Buffer.allocUnsafeSlow(HOP_READ_BYTES);
 
 export class HopLink implements HopSocketHandler {
   readonly #socket: HopSocket;

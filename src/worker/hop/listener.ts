@@ -1,9 +1,14 @@
 // The owner's private Unix socket, over which other workers pass on requests for its sessions. It is guarded by its directory
 // (mode 0700), its own mode, and a secret that the primary generates at each start. No byte sent by an HTTP caller can open a
 // link or end up outside a frame's payload.
-import { limits } from '../../shared/limits.js';
 import { StandingSocket } from '../../shared/standing-socket.js';
 import { HopIntake, type HopIntakeOptions, type OnHopExchange } from './intake.js';
+
+/**
+ * Links that an owner accepts: two for each other worker, as a restarted worker's old link may still be open. Beyond it, one more is
+ * closed.
+ */
+export const HOP_LINKS_MAX = 2_048;
 
 export class HopListener {
   readonly #socket: StandingSocket;
@@ -20,7 +25,7 @@ export class HopListener {
       onConnection: (socket) => this.#intakes.add(new HopIntake(socket, secret, options, onExchange, onClosed)),
       onRenewed: () => logger.warn('the socket for hops was removed; it is made again'),
       onFault: (reason) => logger.error({ reason }, 'the other workers cannot reach this one'),
-      connectionsMax: limits.hopLinksMax,
+      connectionsMax: HOP_LINKS_MAX,
     });
   }
 

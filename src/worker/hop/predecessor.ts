@@ -8,6 +8,12 @@ import type { Logger } from '../../shared/logger.js';
 import type { ForwardedIdentity } from './heads.js';
 import { HopLink } from './link.js';
 
+/**
+ * Time that a new worker keeps cancellations for its predecessor, until that worker knows that it was replaced. After it, they are
+ * dropped.
+ */
+const PREDECESSOR_WAIT_MS_MAX = 5_000;
+
 /** Where a replaced worker listens for what its successor passes on. The path is no longer than the slot's own. */
 export function predecessorSocketPath(directory: string, slot: number): string {
   return join(directory, `past-${slot}.sock`);
@@ -40,7 +46,7 @@ export class Predecessor {
 
   /** The predecessor may not know yet that it has a successor. */
   #onAbsent(hop: ForwardedIdentity, request: ExchangeRequest): void {
-    if (performance.now() - this.#startedAtMs >= limits.predecessorWaitMsMax) {
+    if (performance.now() - this.#startedAtMs >= PREDECESSOR_WAIT_MS_MAX) {
       this.#isGone = true;
       return;
     }

@@ -1,6 +1,11 @@
 // What a composition's patterns match, row by row.
 import t from 'tap';
-import { matchedTools, matchesAny } from '../../../src/control-plane/compositions/tool-patterns.js';
+import {
+  matchedTools,
+  matchesAny,
+  MATCHED_TOOLS_MAX,
+  MATCHED_TOOL_CHARS_MAX,
+} from '../../../src/control-plane/compositions/tool-patterns.js';
 import { limits } from '../../../src/shared/limits.js';
 
 const NAMES = ['read', 'read_file', 'read_dir', 'write_file', 'file', 'aXbXc', ''];
@@ -35,10 +40,10 @@ t.test('a star matches any characters, and names match themselves', async (t) =>
 
 t.test('a server cannot fill others’ configs, nor block the process, by its names', async (t) => {
   const many = Array.from({ length: 10_000 }, (_, index) => `t${index}`);
-  t.equal(matchedTools(['*'], many).length, limits.matchedToolsMax);
+  t.equal(matchedTools(['*'], many).length, MATCHED_TOOLS_MAX);
   const long = Array.from({ length: 1_000 }, (_, index) => `${index}`.padStart(limits.toolPatternCharsMax, 'x'));
   const chars = matchedTools(['*'], long).reduce((sum, { length }) => sum + length, 0);
-  t.ok(chars <= limits.matchedToolCharsMax && chars > limits.matchedToolCharsMax / 2, `${chars} characters`);
+  t.ok(chars <= MATCHED_TOOL_CHARS_MAX && chars > MATCHED_TOOL_CHARS_MAX / 2, `${chars} characters`);
   t.strictSame(matchedTools(['*'], ['x'.repeat(limits.toolPatternCharsMax + 1), 'y']), ['y']);
   const begun = process.cpuUsage();
   const hostile = Array.from({ length: 10_000 }, () => `${'a'.repeat(limits.toolPatternCharsMax - 1)}b`);

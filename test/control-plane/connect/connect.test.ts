@@ -5,9 +5,13 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import t from 'tap';
-import { Connect } from '../../../src/control-plane/connect/connect.js';
+import { Connect, GRANTS_PER_SUBJECT_MAX } from '../../../src/control-plane/connect/connect.js';
 import { ControlPlaneFault } from '../../../src/control-plane/common/control-plane-fault.js';
-import { ConnectRecords, type BegunConsent } from '../../../src/control-plane/connect/connect-records.js';
+import {
+  ConnectRecords,
+  type BegunConsent,
+  CONNECTS_SWEPT_MAX,
+} from '../../../src/control-plane/connect/connect-records.js';
 import { Names } from '../../../src/names/names.js';
 import { sealTicket } from '../../../src/secrets/connect-ticket.js';
 import { resealGrants } from '../../../src/secrets/reseal.js';
@@ -143,19 +147,19 @@ t.test('one user and backend use a bounded number of links in ten minutes', asyn
 });
 
 t.test('a user with as many grants as are kept loses the oldest', async (t) => {
-  for (let i = 0; i <= limits.grantsPerSubjectMax; i++)
+  for (let i = 0; i <= GRANTS_PER_SUBJECT_MAX; i++)
     await connect.end(await callback('dave', { scope: `s${i}` }), BROWSER);
   const scopes = (await connect.list('dave')).map(({ scope }) => scope);
-  t.equal(scopes.length, limits.grantsPerSubjectMax);
+  t.equal(scopes.length, GRANTS_PER_SUBJECT_MAX);
   t.notOk(scopes.includes('s0'));
-  t.ok(scopes.includes(`s${limits.grantsPerSubjectMax}`));
+  t.ok(scopes.includes(`s${GRANTS_PER_SUBJECT_MAX}`));
   t.same(await connect.list('erin'), []);
 });
 
 t.test('grants and clients are sealed again under another key, and a second run has nothing to do', async (t) => {
   const all = new SecretKeys([randomBytes(32).toString('base64'), OLD]);
   if (all.first === undefined) throw new Error('no key');
-  const count = limits.grantsPerSubjectMax + 1;
+  const count = GRANTS_PER_SUBJECT_MAX + 1;
   t.same(await resealGrants(records, all, all.first), { resealed: count, failed: 0 });
   t.same(await resealGrants(records, all, all.first), { resealed: 0, failed: 0 });
   const back = new SecretKeys([OLD]);
@@ -187,7 +191,7 @@ t.test('old unfinished consents are removed when new ones begin', async (t) => {
   t.equal((await begun.end('grants/x/3', 'later', 1_500))?.nonce, 'later', 'which takes nothing from it');
   const far = Date.now() + 10 * limits.connectTicketMs;
   const before = await countOf();
-  for (let i = 0; i < Math.ceil(before / limits.connectsSweptMax) + 1; i++)
+  for (let i = 0; i < Math.ceil(before / CONNECTS_SWEPT_MAX) + 1; i++)
     await begun.begin(`far${i}`, consent('grants/x/far', far + 1_000), far);
   t.equal(await countOf(), 1);
 });

@@ -1,7 +1,6 @@
 import { pino } from 'pino';
 import t from 'tap';
-import { HealthChecks } from '../../../src/control-plane/prober/health-checks.js';
-import { limits } from '../../../src/shared/limits.js';
+import { HealthChecks, PROBES_AT_ONCE_MAX } from '../../../src/control-plane/prober/health-checks.js';
 import { until } from '../../support/until.js';
 
 const silent = pino({ level: 'silent' });
@@ -30,7 +29,7 @@ t.test('a limited number is checked at once, in order, and each server once a ro
   checks.start();
   await until(() => rounds === 3, 'a third round');
   await checks.stop();
-  t.equal(runningMost, limits.probesAtOnceMax);
+  t.equal(runningMost, PROBES_AT_ONCE_MAX);
   t.same(begun, [...targets, ...targets]);
 });
 
@@ -67,7 +66,7 @@ t.test('a stop waits for the checks in flight and begins no other', async (t) =>
   const checks = new HealthChecks<number>({
     intervalMs: 1,
     logger: silent,
-    listTargets: async () => Array.from({ length: 2 * limits.probesAtOnceMax }, (_, n) => n),
+    listTargets: async () => Array.from({ length: 2 * PROBES_AT_ONCE_MAX }, (_, n) => n),
     check: async () => {
       begun++;
       await held;
@@ -75,11 +74,11 @@ t.test('a stop waits for the checks in flight and begins no other', async (t) =>
     },
   });
   checks.start();
-  await until(() => begun === limits.probesAtOnceMax, 'all lanes to be busy');
+  await until(() => begun === PROBES_AT_ONCE_MAX, 'all lanes to be busy');
   const stopped = checks.stop();
   t.equal(ended, 0);
   release();
   await stopped;
-  t.equal(ended, limits.probesAtOnceMax);
-  t.equal(begun, limits.probesAtOnceMax);
+  t.equal(ended, PROBES_AT_ONCE_MAX);
+  t.equal(begun, PROBES_AT_ONCE_MAX);
 });

@@ -6,6 +6,7 @@ import { limits } from '../../../src/shared/limits.js';
 import { startMcpBackend } from '../../support/mcp-backend.js';
 import { startRawBackend, type RawBackend } from '../../support/raw-backend.js';
 import { dearestTurnMs } from '../../support/turn-cost.js';
+import { PROBE_VALUES_MAX } from '../../../src/control-plane/prober/bounded-fetch.js';
 
 const AMPLE_MS = 60_000;
 
@@ -76,7 +77,7 @@ t.test('one server’s answer does not delay other work', async (t) => {
 });
 
 t.test('more values than are worth parsing fail the probe, not the process', async (t) => {
-  const filler = `[${'{},'.repeat(limits.probeValuesMax)}{}]`;
+  const filler = `[${'{},'.repeat(PROBE_VALUES_MAX)}{}]`;
   const thread = openThread(t);
   for (const backend of [
     await startScripted(t, `${SELF},"filler":${filler}`),

@@ -3,7 +3,7 @@ import { mock } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import t, { type Test } from 'tap';
-import { Prober, type Probe } from '../../../src/control-plane/prober/prober.js';
+import { Prober, type Probe, PROBE_ERA_MS_MAX } from '../../../src/control-plane/prober/prober.js';
 import { limits } from '../../../src/shared/limits.js';
 import { startRawBackend, type ReceivedRequest } from '../../support/raw-backend.js';
 
@@ -53,7 +53,7 @@ t.test('a server with sessions that is silent when asked for the other era has i
   const found = await probe(t, ({ text }) => {
     if (!text.includes('server/discover')) return false;
     collectGarbage();
-    mock.timers.tick(limits.probeEraMsMax);
+    mock.timers.tick(PROBE_ERA_MS_MAX);
     return true;
   });
   mock.timers.reset();

@@ -9,6 +9,7 @@ import { NO_LISTS } from '../../../src/control-plane/records/server-lists.js';
 import { limits } from '../../../src/shared/limits.js';
 import { openRecordStore } from '../../../src/store/open-record-store.js';
 import { createScratchDirectory } from '../../support/scratch-directory.js';
+import { SERVER_SELF_BYTES_MAX } from '../../../src/control-plane/prober/server-self.js';
 
 async function openRegistry(t: Test, self: Readonly<Record<string, unknown>>): Promise<Registry> {
   const logger = pino({ level: 'silent' });
@@ -73,12 +74,12 @@ t.test('without a limit a page has a default number of servers, and the next one
 });
 
 t.test('a page of large servers ends before it is too large, and no server is left out', async (t) => {
-  const registry = await openRegistry(t, { name: 'x'.repeat(limits.serverSelfBytesMax - 100) });
+  const registry = await openRegistry(t, { name: 'x'.repeat(SERVER_SELF_BYTES_MAX - 100) });
   const names = await registerMany(registry, 100);
   const pages = await pagesOf(registry, { limit: 1_000 });
   t.same(pages.flat(), names);
   t.ok(pages.length > 1, `${pages.length} pages`);
-  const bytesPerServer = 2 * limits.serverSelfBytesMax;
+  const bytesPerServer = 2 * SERVER_SELF_BYTES_MAX;
   const countMax = Math.ceil(limits.listPageBytesMax / bytesPerServer) + limits.recordsPerReadMax;
   for (const { length } of pages) t.ok(length <= countMax, `${length} servers`);
 });

@@ -1,6 +1,11 @@
 import t from 'tap';
-import { isHealthChanged, withHealth, type HealthEntry } from '../../../src/control-plane/registry/server-health.js';
-import { limits } from '../../../src/shared/limits.js';
+import {
+  isHealthChanged,
+  withHealth,
+  type HealthEntry,
+  HEALTH_ENTRIES_MAX,
+  HEALTH_REASON_CHARS_MAX,
+} from '../../../src/control-plane/registry/server-health.js';
 
 const GOOD = { status: 'active', reachable: true, lastError: null } as const;
 const AILING = { status: 'active', reachable: false, lastError: 'it does not answer' } as const;
@@ -16,13 +21,13 @@ t.test('a finding is recorded when it differs from the previous one', async (t) 
 
 t.test('the latest finding comes first, and the history is bounded in entries and characters', async (t) => {
   let history: readonly HealthEntry[] = [];
-  const count = limits.healthEntriesMax + 5;
+  const count = HEALTH_ENTRIES_MAX + 5;
   for (let each = 0; each < count; each++) {
     history = withHealth(history, { ...AILING, lastError: `${each} ${'x'.repeat(10_000)}` }, `at ${each}`);
   }
-  t.equal(history.length, limits.healthEntriesMax);
+  t.equal(history.length, HEALTH_ENTRIES_MAX);
   t.match(history[0], { at: `at ${count - 1}`, status: 'active', reachable: false, error: /^54 x/ });
   t.equal(history.at(-1)?.at, 'at 5');
-  t.ok(history.every(({ error }) => error?.length === limits.healthReasonCharsMax));
+  t.ok(history.every(({ error }) => error?.length === HEALTH_REASON_CHARS_MAX));
   t.equal(withHealth([], GOOD, 'now')[0]?.error, null);
 });

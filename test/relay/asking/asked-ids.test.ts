@@ -2,8 +2,7 @@
 // changes or invents means nothing to it.
 import { createHmac } from 'node:crypto';
 import t, { type Test } from 'tap';
-import { AskedIds } from '../../../src/relay/asking/asked-ids.js';
-import { limits } from '../../../src/shared/limits.js';
+import { AskedIds, ANSWERED_IDS_KEPT_MAX } from '../../../src/relay/asking/asked-ids.js';
 import { UpstreamSession } from '../../../src/upstream/session/upstream-session.js';
 import { ScriptedContext } from '../../upstream/scripted-context.js';
 import { backendOf, virtualHostOf } from '../virtual-host.js';
@@ -106,7 +105,7 @@ t.test('a client cannot forge an id: neither its session id nor an empty upstrea
 t.test('an id is taken once; the number of remembered ids is bounded, and the oldest is forgotten', async (t) => {
   const one = upstreamOf(t, 'one', 'S-1');
   const [asking, answering] = [idsOf(), idsOf()];
-  const ids = Array.from({ length: limits.answeredIdsKeptMax + 1 }, (_, number) =>
+  const ids = Array.from({ length: ANSWERED_IDS_KEPT_MAX + 1 }, (_, number) =>
     asking.next({ upstream: one, backendId: Buffer.from(`${number}`), asksForTask: false }),
   );
   const isTaken = (id: Buffer): boolean => typeof answering.takeOthers(id, [one]) === 'object';

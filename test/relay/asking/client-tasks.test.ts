@@ -1,8 +1,7 @@
 // Which backend each of the client's tasks belongs to: a backend cannot look at what the client does for another, and a client
 // that invents ids without end takes no more than its share.
 import t from 'tap';
-import { ClientTasks } from '../../../src/relay/asking/client-tasks.js';
-import { limits } from '../../../src/shared/limits.js';
+import { ClientTasks, CLIENT_TASKS_MAX, CLIENT_TASK_BYTES_EACH } from '../../../src/relay/asking/client-tasks.js';
 import type { UpstreamSession } from '../../../src/upstream/session/upstream-session.js';
 import { BoundedShare } from '../../support/bounded-share.js';
 
@@ -25,7 +24,7 @@ t.test('an id that the client reuses belongs to the later backend, and counts on
   const tasks = new ClientTasks(share);
   tasks.note('a', one, undefined);
   const { heldBytes } = share;
-  t.equal(heldBytes, limits.clientTaskBytesEach + 2);
+  t.equal(heldBytes, CLIENT_TASK_BYTES_EACH + 2);
   tasks.note('a', two, undefined);
   t.equal(tasks.ownerOf('a'), two);
   t.equal(share.heldBytes, heldBytes);
@@ -35,7 +34,7 @@ t.test('an id that the client reuses belongs to the later backend, and counts on
 t.test('when there are too many tasks, the oldest is forgotten', (t) => {
   const share = new BoundedShare(Infinity);
   const tasks = new ClientTasks(share);
-  for (let number = 0; number < limits.clientTasksMax; number += 1) tasks.note(`t${1_000 + number}`, one, undefined);
+  for (let number = 0; number < CLIENT_TASKS_MAX; number += 1) tasks.note(`t${1_000 + number}`, one, undefined);
   const { heldBytes } = share;
   t.ok(tasks.isOf(one, 't1000'), 'as many as may be');
   tasks.note('t9999', one, undefined);

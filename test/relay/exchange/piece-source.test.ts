@@ -1,9 +1,13 @@
 // A large answer that is sent in pieces has the same bytes as one that is sent at once.
 import t from 'tap';
 import { encodeEvent } from '../../../src/protocol/event-stream.js';
-import { EventPieces, PartPieces, type PieceSource } from '../../../src/relay/exchange/piece-source.js';
-import { Sending } from '../../../src/relay/exchange/sending.js';
-import { limits } from '../../../src/shared/limits.js';
+import {
+  EventPieces,
+  PartPieces,
+  type PieceSource,
+  SENT_PIECE_BYTES,
+} from '../../../src/relay/exchange/piece-source.js';
+import { Sending, SENT_PER_TURN_BYTES } from '../../../src/relay/exchange/sending.js';
 import { Random } from '../../support/random.js';
 import { until } from '../../support/until.js';
 import { RecordedExchange } from '../../support/recorded-exchange.js';
@@ -14,7 +18,7 @@ function all(source: PieceSource): Buffer {
   return Buffer.concat(pieces);
 }
 
-const PIECE = limits.sentPieceBytes;
+const PIECE = SENT_PIECE_BYTES;
 
 t.test('an event in pieces equals the whole event, with line breaks of every kind anywhere', async (t) => {
   const random = new Random(9);
@@ -34,7 +38,7 @@ t.test('an event in pieces equals the whole event, with line breaks of every kin
 });
 
 t.test('a large body is sent over several turns, to fast and to slow callers', async (t) => {
-  const parts = [Buffer.alloc(10, 'a'), Buffer.alloc(3 * limits.sentPerTurnBytes, 'b'), Buffer.alloc(10, 'c')];
+  const parts = [Buffer.alloc(10, 'a'), Buffer.alloc(3 * SENT_PER_TURN_BYTES, 'b'), Buffer.alloc(10, 'c')];
   const whole = Buffer.concat(parts);
   for (const isSlow of [false, true]) {
     const exchange = new RecordedExchange();
@@ -42,7 +46,7 @@ t.test('a large body is sent over several turns, to fast and to slow callers', a
     exchange.openBody('application/json', whole.length);
     const sending = new Sending(exchange, () => t.fail('it is never idle'));
     sending.add(new PartPieces(parts));
-    t.ok(exchange.writtenBytes <= limits.sentPerTurnBytes + PIECE, 'not all at once');
+    t.ok(exchange.writtenBytes <= SENT_PER_TURN_BYTES + PIECE, 'not all at once');
     sending.end();
     await until(() => {
       exchange.drain();
@@ -76,7 +80,7 @@ t.test('a cancelled sending reads no more of its message, in its queue or behind
     const exchange = new RecordedExchange();
     exchange.isSlow = isSlow;
     exchange.openStream();
-    const parts = new PartPieces([Buffer.alloc(3 * limits.sentPerTurnBytes, 'a')]);
+    const parts = new PartPieces([Buffer.alloc(3 * SENT_PER_TURN_BYTES, 'a')]);
     let pieceCount = 0;
     const source: PieceSource = {
       bytes: parts.bytes,

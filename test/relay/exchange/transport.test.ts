@@ -1,6 +1,10 @@
 import t from 'tap';
-import { checkTransport, readAccept, type TransportHead } from '../../../src/relay/exchange/transport.js';
-import { limits } from '../../../src/shared/limits.js';
+import {
+  checkTransport,
+  readAccept,
+  type TransportHead,
+  ACCEPT_HEADERS_MAX,
+} from '../../../src/relay/exchange/transport.js';
 import { refusals } from '../../../src/shared/refusals.js';
 import { keptHeapBytes, LONG_TEXT_CHARS } from '../../support/kept-bytes.js';
 
@@ -41,7 +45,7 @@ t.test('accept is read liberally', async (t) => {
 });
 
 t.test('accept is read correctly after more different headers than are remembered', async (t) => {
-  for (let seen = 0; seen <= limits.acceptHeadersMax; seen += 1) {
+  for (let seen = 0; seen <= ACCEPT_HEADERS_MAX; seen += 1) {
     checkTransport('POST', { ...plain, accept: `application/json, text/x-${seen}` });
   }
   t.equal(checkTransport('POST', { ...plain, accept: 'application/json, text/x-0' }), 'json');

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { backendTurnRules, Turns } from '../../../src/relay/in-flight/turns.js';
+import { backendTurnRules, Turns, BACKEND_TURN_MS, BACKENDS_PER_STEP } from '../../../src/relay/in-flight/turns.js';
 import { limits } from '../../../src/shared/limits.js';
 import type { CompiledBackend } from '../../../src/user-config/compiled-config.js';
 import { until } from '../../support/until.js';
@@ -45,12 +45,12 @@ t.test('a turn ends when its time is over', async (t) => {
   let nowMs = 0;
   // Each look at the clock advances it by a millisecond, so that a step takes one.
   const { visitAll, visited } = scene(() => nowMs++);
-  const stepsPerTurn = limits.backendTurnMs;
-  visitAll('many', backendsAtOnceMax + 10 * stepsPerTurn * limits.backendsPerStep);
+  const stepsPerTurn = BACKEND_TURN_MS;
+  visitAll('many', backendsAtOnceMax + 10 * stepsPerTurn * BACKENDS_PER_STEP);
   visited.length = 0;
   for (let turn = 1; turn <= 5; turn++) {
     await new Promise(setImmediate);
-    t.equal(visited.length, turn * stepsPerTurn * limits.backendsPerStep, `turn ${turn}`);
+    t.equal(visited.length, turn * stepsPerTurn * BACKENDS_PER_STEP, `turn ${turn}`);
   }
 });
 
@@ -62,7 +62,7 @@ t.test('subjects take turns, so that one with many backends does not delay anoth
   const last = `victim b${backendsAtOnceMax + 19}`;
   await until(() => visited.includes(last), 'the last of the victim');
   const before = visited.slice(0, visited.indexOf(last)).filter((who) => who.startsWith('attacker')).length;
-  t.ok(before <= 2 * backendsAtOnceMax + 20 + 2 * limits.backendsPerStep, `${before} of the attacker's before it`);
+  t.ok(before <= 2 * backendsAtOnceMax + 20 + 2 * BACKENDS_PER_STEP, `${before} of the attacker's before it`);
   await until(() => visited.length === 2_000 + backendsAtOnceMax + 20, 'all visits');
 });
 

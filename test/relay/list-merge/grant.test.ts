@@ -2,8 +2,7 @@
 import t from 'tap';
 import { listKinds } from '../../../src/protocol/list-kinds.js';
 import { span, SPAN_LENGTH } from '../../../src/protocol/list-page.js';
-import { grantByEntries, isGranted } from '../../../src/relay/list-merge/grant.js';
-import { limits } from '../../../src/shared/limits.js';
+import { grantByEntries, isGranted, TEMPLATES_TRIED_MAX } from '../../../src/relay/list-merge/grant.js';
 import { backendOf, virtualHostOf } from '../virtual-host.js';
 
 const backendWith = (allowed: readonly string[], exposes?: readonly 'tools'[]) =>
@@ -22,7 +21,7 @@ t.test('an entry grants its own URI and what its template makes; other entries m
 });
 
 t.test('a URI is matched against a bounded number of templates', async (t) => {
-  const others = Array.from({ length: limits.templatesTriedMax }, (_, index) => `${index}:{x}`);
+  const others = Array.from({ length: TEMPLATES_TRIED_MAX }, (_, index) => `${index}:{x}`);
   t.equal(grantByEntries(backendWith([...others.slice(1), 'c:{x}']), 'c:1'), 'granted');
   t.equal(grantByEntries(backendWith([...others, 'c:{x}']), 'c:1'), 'unknown');
   t.equal(isGrantedBy([...others.slice(1), 'c:{x}']), true);

@@ -2,7 +2,11 @@
 import t, { type Test } from 'tap';
 import type { ListKindName } from '../../../src/protocol/list-kinds.js';
 import type { ListPage } from '../../../src/protocol/list-page.js';
-import { Catalogues, type CatalogueIdentity } from '../../../src/relay/list-merge/catalogues.js';
+import {
+  Catalogues,
+  type CatalogueIdentity,
+  PARTIAL_CATALOGUE_AGE_MS,
+} from '../../../src/relay/list-merge/catalogues.js';
 import { ListCache, type ListIdentity } from '../../../src/relay/list-merge/list-cache.js';
 import { LentPage, type KeptPage } from '../../../src/relay/list-merge/lent-page.js';
 import { listsChangedBy } from '../../../src/relay/list-merge/kept-lists.js';
@@ -187,7 +191,7 @@ t.test(
     t.same(dropped, ['alice 1'], 'who has most makes room');
     keep('small', 10, 1_000, false);
     t.same(dropped, ['alice 1', 'small 9'], 'the one before');
-    context.advance(limits.partialCatalogueAgeMs);
+    context.advance(PARTIAL_CATALOGUE_AGE_MS);
     t.equal(catalogues.find(identityOf('small')), undefined, 'some tools were missing');
     t.equal(catalogues.find(identityOf('s0')), 0);
     const late = catalogues.begin('late', virtualHost);

@@ -1,7 +1,6 @@
 // What the list thread keeps, task by task, tested without the thread.
 import t from 'tap';
-import { limits } from '../../../src/shared/limits.js';
-import { ListKeeper } from '../../../src/relay/list-merge/list-keeper.js';
+import { ListKeeper, LIST_GARBAGE_BYTES_MAX } from '../../../src/relay/list-merge/list-keeper.js';
 
 const FRAME = { head: '{"id":1,"result":', form: 'message' } as const;
 const ID = '7';
@@ -100,7 +99,7 @@ t.test('garbage is collected whenever there is enough of it, whatever produced i
   for (const [what, way] of Object.entries(ways)) {
     let collections = 0;
     const keeper = new ListKeeper(() => (collections += 1));
-    const times = (2 * limits.listGarbageBytesMax) / (2 * SIZE);
+    const times = (2 * LIST_GARBAGE_BYTES_MAX) / (2 * SIZE);
     for (let time = 0; time < times; time += 1) way(keeper);
     keeper.append({ key: 9, pieces: [] });
     t.equal(collections, 2, what);

@@ -20,6 +20,8 @@ import { until } from '../../support/until.js';
 import { RecordedExchange } from '../../support/recorded-exchange.js';
 import { backendOf, virtualHostOf } from '../virtual-host.js';
 import { LIST_ID, onLoop } from './merge-ways.js';
+import { LIST_TASKS_IN_THREAD_MAX } from '../../../src/relay/list-merge/list-pool.js';
+import { TOOL_TEXT_CHARS_MAX } from '../../../src/relay/list-merge/tool-text.js';
 
 const WITHIN_MS = 60_000;
 const [ADA, BOB, CLEO] = ['ada', 'bob', 'cleo'] as const;
@@ -442,8 +444,8 @@ t.test(
     const [first] = attack.split(' ');
     const tools = Array.from({ length: 200 }, (_, at) => ({
       name: `tool${at}`,
-      title: `${first} `.concat(textOf(limits.toolTextCharsMax)),
-      description: textOf(limits.toolTextCharsMax),
+      title: `${first} `.concat(textOf(TOOL_TEXT_CHARS_MAX)),
+      description: textOf(TOOL_TEXT_CHARS_MAX),
     }));
     const answer = Buffer.from(`{"jsonrpc":"2.0","id":${LIST_ID},"result":${JSON.stringify({ tools })}}`);
     const catalogued = async (subject: string, bytes: Buffer): Promise<number> => {
@@ -468,7 +470,7 @@ t.test(
     t.match(await find(BOB, small, 'door'), /"structuredContent"/, 'within the time that a task has');
     order.push(BOB);
     await Promise.all(attacks);
-    t.ok(order.indexOf(BOB) <= limits.listTasksInThreadMax + 1, 'his turn comes after what is in the thread already');
+    t.ok(order.indexOf(BOB) <= LIST_TASKS_IN_THREAD_MAX + 1, 'his turn comes after what is in the thread already');
   },
 );
 

@@ -1,7 +1,7 @@
 // The list thread seen from outside: order, deadlines, a thread that dies or is stuck, and the end.
 import type { Worker } from 'node:worker_threads';
 import t, { type Test } from 'tap';
-import { ListPool, type ThreadFailure } from '../../../src/relay/list-merge/list-pool.js';
+import { ListPool, type ThreadFailure, LIST_TASKS_IN_THREAD_MAX } from '../../../src/relay/list-merge/list-pool.js';
 import { handOver, type ReadOutcome } from '../../../src/relay/list-merge/thread-tasks.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
 import { limits } from '../../../src/shared/limits.js';
@@ -167,7 +167,7 @@ t.test('a subject with many tasks delays others by only a few of them', async (t
   await Promise.all([...many, ...few]);
   const lastOfFew = order.lastIndexOf('bob');
   t.equal(order.length, many.length + few.length);
-  t.ok(lastOfFew < limits.listTasksInThreadMax + 2 * few.length, `${lastOfFew} were done before`);
+  t.ok(lastOfFew < LIST_TASKS_IN_THREAD_MAX + 2 * few.length, `${lastOfFew} were done before`);
 });
 
 t.test('each subject’s tasks keep their order while others have turns', async (t) => {
@@ -209,7 +209,7 @@ function startTimedPool(t: Test): { readonly pool: ListPool; readonly advance: (
 t.test('a task that is overdue before its turn is not done', async (t) => {
   const { pool, advance } = startTimedPool(t);
   // Short tasks suffice: none is seen to be done before the current turn of the event loop ends, and all of this is asked for within it.
-  const busy = Array.from({ length: limits.listTasksInThreadMax }, () => readPage(pool));
+  const busy = Array.from({ length: LIST_TASKS_IN_THREAD_MAX }, () => readPage(pool));
   const key = pool.mintKey();
   const piece = Uint8Array.from(EMPTY_PAGE);
   const append = run(pool, 'append', handOver({ key, pieces: [piece] }, [piece]), 1_000);
@@ -230,7 +230,7 @@ t.test('a task that is overdue before its turn is not done', async (t) => {
 
 t.test('a drop comes after the tasks that wait before it, and leaves nothing', async (t) => {
   const pool = startPool(t);
-  const busy = Array.from({ length: limits.listTasksInThreadMax }, () => readPage(pool));
+  const busy = Array.from({ length: LIST_TASKS_IN_THREAD_MAX }, () => readPage(pool));
   const key = pool.mintKey();
   const piece = Uint8Array.from(EMPTY_PAGE);
   let isAppended = false;
@@ -262,7 +262,7 @@ t.test('at the end pending tasks fail, later ones fail at once, and no thread is
   const lines: string[] = [];
   const pool = startPool(t, lines);
   await readPage(pool);
-  const pending = Array.from({ length: limits.listTasksInThreadMax + 2 }, () => readPage(pool, longAnswer()));
+  const pending = Array.from({ length: LIST_TASKS_IN_THREAD_MAX + 2 }, () => readPage(pool, longAnswer()));
   const outcomes = Promise.allSettled(pending);
   const end = pool.close();
   for (const { status } of await outcomes) t.equal(status, 'rejected');

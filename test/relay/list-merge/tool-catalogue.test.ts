@@ -1,12 +1,15 @@
 // What `find_tools` searches in a tool, however its bytes are written; the search for words in joined texts; and what a catalogue keeps.
 import t from 'tap';
-import { ToolCatalogue } from '../../../src/relay/list-merge/tool-catalogue.js';
+import {
+  ToolCatalogue,
+  TOOL_QUERY_WORDS_MAX,
+  TOOL_CANDIDATES_MAX,
+} from '../../../src/relay/list-merge/tool-catalogue.js';
 import { JoinedTexts } from '../../../src/relay/list-merge/joined-texts.js';
-import { textOf } from '../../../src/relay/list-merge/tool-text.js';
+import { textOf, TOOL_TEXT_CHARS_MAX } from '../../../src/relay/list-merge/tool-text.js';
 import type { MergedItem } from '../../../src/relay/list-merge/item-writer.js';
 import { ListMerger } from '../../../src/relay/list-merge/list-merger.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
-import { limits } from '../../../src/shared/limits.js';
 import { logInto } from '../../support/log-lines.js';
 import { createAccounts } from '../../support/shares.js';
 
@@ -36,7 +39,7 @@ t.test('title and description are found wherever they are, and nothing else is',
     [`{"description":"${LONG}","title":"T"}`, `t ${LONG}`],
     [`{"name":"${LONG}","title":"T","description":"d"}`, 't d'],
     [`{"description":"é${LONG}"}`, ` é${LONG}`],
-    [`{"description":"${'y'.repeat(limits.toolTextCharsMax + 5)}"}`, ` ${'y'.repeat(limits.toolTextCharsMax)}`],
+    [`{"description":"${'y'.repeat(TOOL_TEXT_CHARS_MAX + 5)}"}`, ` ${'y'.repeat(TOOL_TEXT_CHARS_MAX)}`],
   ];
   for (const [tool, text] of rows) {
     for (const [before, behind] of [
@@ -93,15 +96,15 @@ t.test('a found tool is written as in a list, and of a page with few wanted tool
 });
 
 t.test('when more tools match than are ranked, those with most of the words are ranked', async (t) => {
-  const count = 3 * limits.toolCandidatesMax;
+  const count = 3 * TOOL_CANDIDATES_MAX;
   const tools = Array.from({ length: count }, (_, number) => {
     const description = number === count - 1 ? 'opens a red door' : number % 2 === 0 ? 'opens' : 'door';
     return `{"name":"t${number}","description":"${description}"}`;
   });
   const catalogue = new ToolCatalogue(itemsOn(Buffer.from(tools.join()), tools), []);
   t.equal(catalogue.find('open the red door', 1)[0], count - 1);
-  t.equal(catalogue.find('door', count).length, limits.toolCandidatesMax);
-  const all = Array.from({ length: limits.toolQueryWordsMax }, (_, at) => `word${String.fromCharCode(97 + at)}x`);
+  t.equal(catalogue.find('door', count).length, TOOL_CANDIDATES_MAX);
+  const all = Array.from({ length: TOOL_QUERY_WORDS_MAX }, (_, at) => `word${String.fromCharCode(97 + at)}x`);
   const many = `{"name":"${all.join(' ')}","description":"${all.join(' ')}"}`;
   const one = new ToolCatalogue(itemsOn(Buffer.from(many), [many]), []);
   t.same(one.find(all.join(' '), 1), [0], 'as many words as are looked for');

@@ -15,6 +15,8 @@ import {
 import { encodeMirrored } from '../../support/modern-ladder.js';
 import { bodyOf, post } from '../modern/modern-request.js';
 import { answerOf, WiredRelay } from '../wired-relay.js';
+import { MIRRORED_NAME_BYTES_MAX } from '../../../src/upstream/session/modern-request.js';
+import { INVALID_MIRRORS_LOGGED_MAX } from '../../../src/protocol/list-page.js';
 
 const ROUTE = {
   name: 'route',
@@ -354,7 +356,7 @@ t.test('what is kept, read and logged of such tools is bounded', async (t) => {
   t.same([mirrors.of('six'), mirrors.of('seven')?.length], [undefined, 1], 'what was missed last comes first');
 
   const inputSchema = { 'x-mcp-header': 'A' };
-  const tools = Array.from({ length: limits.invalidMirrorsLoggedMax + 1 }, (_, at) => ({
+  const tools = Array.from({ length: INVALID_MIRRORS_LOGGED_MAX + 1 }, (_, at) => ({
     name: `t${at}`,
     inputSchema,
   }));
@@ -364,7 +366,7 @@ t.test('what is kept, read and logged of such tools is bounded', async (t) => {
   await caller.open();
   t.same((await caller.list()).result, { tools: [] });
   const [line = ''] = wired.logLines.filter((text) => text.includes('x-mcp-header'));
-  t.equal((JSON.parse(line) as { tools: string[] }).tools.length, limits.invalidMirrorsLoggedMax);
+  t.equal((JSON.parse(line) as { tools: string[] }).tools.length, INVALID_MIRRORS_LOGGED_MAX);
 });
 
 t.test('a name that is too long for a header is refused with a message', async (t) => {
@@ -376,7 +378,7 @@ t.test('a name that is too long for a header is refused with a message', async (
   await caller.open();
   const read = async (uri: string): Promise<unknown> =>
     (await answerOf(caller.post('resources/read', { uri: `b+x:${uri}` }, 3))).error;
-  t.equal(await read('y'.repeat(limits.mirroredNameBytesMax - 2)), undefined);
-  t.match(await read('y'.repeat(limits.mirroredNameBytesMax - 1)), { code: -32_602, message: /too long/ });
-  t.match(await read('ü'.repeat(limits.mirroredNameBytesMax / 2)), { code: -32_602, message: /too long/ });
+  t.equal(await read('y'.repeat(MIRRORED_NAME_BYTES_MAX - 2)), undefined);
+  t.match(await read('y'.repeat(MIRRORED_NAME_BYTES_MAX - 1)), { code: -32_602, message: /too long/ });
+  t.match(await read('ü'.repeat(MIRRORED_NAME_BYTES_MAX / 2)), { code: -32_602, message: /too long/ });
 });

@@ -16,6 +16,7 @@ import { until } from '../../support/until.js';
 import { post } from '../modern/modern-request.js';
 import type { RecordedExchange } from '../../support/recorded-exchange.js';
 import { answerOf, WiredRelay, type RpcAnswer, type WiredCaller } from '../wired-relay.js';
+import { PARTIAL_CATALOGUE_AGE_MS } from '../../../src/relay/list-merge/catalogues.js';
 
 const SEARCH = { exposure: 'search' };
 const KEY = 'x-api-key';
@@ -214,7 +215,7 @@ t.test('a catalogue that lacks a server’s tools is read again soon, and a comp
       [1, 1],
     ],
   );
-  advance(limits.partialCatalogueAgeMs);
+  advance(PARTIAL_CATALOGUE_AGE_MS);
   t.same(await find(), [1, 2]);
 });
 

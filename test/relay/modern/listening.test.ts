@@ -12,6 +12,7 @@ import type { RecordedExchange } from '../../support/recorded-exchange.js';
 import { REQUEST_ID, type ScriptedCall } from '../../upstream/scripted-upstream.js';
 import { RelayScene } from '../relay-scene.js';
 import { virtualHostOf } from '../virtual-host.js';
+import { LIST_CHANGES_MS } from '../../../src/relay/stream/session-stream.js';
 
 const META = 'io.modelcontextprotocol/';
 const TAG = `${META}subscriptionId`;
@@ -119,7 +120,7 @@ t.test('a listener hears what it asked for where that is there, under its own id
       call.json(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32602, message: 'no' } }));
     }
   }
-  scene.context.advance(limits.listChangesMs + 200);
+  scene.context.advance(LIST_CHANGES_MS + 200);
   const [acknowledged, ...more] = messages(exchange);
   t.same(acknowledged, {
     jsonrpc: '2.0',
@@ -137,7 +138,7 @@ t.test('a listener hears what it asked for where that is there, under its own id
   stream.data(changed('resources/list_changed'));
   stream.data(changed('message', ',"params":{"level":"error","data":1}'));
   stream.data('data: {"jsonrpc":"2.0","id":1,"method":"roots/list"}\n\n');
-  scene.context.advance(limits.listChangesMs + 200);
+  scene.context.advance(LIST_CHANGES_MS + 200);
   t.same(
     messages(exchange).slice(2),
     [
@@ -220,7 +221,7 @@ t.test('a slow backend is not waited for, and is heard once it is there', async 
   t.strictSame(messages(exchange)[0]?.params?.notifications, {});
   scene.greet('b');
   scene.begin('b').data(changed('tools/list_changed'));
-  scene.context.advance(limits.listChangesMs + 200);
+  scene.context.advance(LIST_CHANGES_MS + 200);
   t.match(messages(exchange)[1], { method: 'notifications/tools/list_changed' });
 });
 
@@ -289,7 +290,7 @@ t.test('what is said before the acknowledgement is sent after it', async (t) => 
   const exchange = scene.listen({ toolsListChanged: true });
   scene.greet('b');
   scene.begin('b').data(changed('tools/list_changed'));
-  scene.context.advance(limits.listChangesMs + 200);
+  scene.context.advance(LIST_CHANGES_MS + 200);
   t.same(messages(exchange), []);
   scene.greet('c', {});
   t.match(messages(exchange), [

@@ -6,6 +6,7 @@ import { JsonText } from '../../support/json-text.js';
 import { modernBackendFor } from '../../support/modern-backend.js';
 import { answerOf, WiredRelay, type RpcAnswer } from '../wired-relay.js';
 import { post } from './modern-request.js';
+import { SCOPES_CHANGED_MAX } from '../../../src/relay/modern/modern-results.js';
 
 t.test('results and error codes of legacy backends become those of the modern era', async (t) => {
   const results: unknown[] = [{}, { resultType: 'complete', content: [] }, { text: '"resultType"' }];
@@ -130,7 +131,7 @@ t.test('a result that a modern backend declares public is passed on as private',
     `"a":"${text}"${many(17, 'public')}`,
     `"a":"${text}"${many(16, 'private')}${many(1, 'public')}`,
   ] as const;
-  t.equal(limits.scopesChangedMax, 16);
+  t.equal(SCOPES_CHANGED_MAX, 16);
   const left = [...rows, bounded].map(([members]) => new JsonText(`{"resultType":"complete",${members}}`));
   const backend = await modernBackendFor(t, {
     capabilities: { resources: {} },

@@ -7,6 +7,9 @@ import type { RecordedExchange } from '../../support/recorded-exchange.js';
 import { RelayScene, initializeResult } from '../relay-scene.js';
 import { REQUEST_ID, type ScriptedCall } from '../../upstream/scripted-upstream.js';
 import { virtualHostOf } from '../virtual-host.js';
+import { UNHEARD_READ_BYTES } from '../../../src/relay/request/detached-call.js';
+import { UNHEARD_CALL_MS_MAX } from '../../../src/relay/request/answered-request.js';
+import { BACKEND_REQUESTS_UNDER_WAY_MAX } from '../../../src/upstream/session/upstream-session.js';
 
 const CANCELLED = '{"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"Request cancelled"}}';
 
@@ -87,11 +90,11 @@ t.test('a call whose caller is gone goes on, up to a bound', async (t) => {
   const exchange = scene.post('tools/call', { name: 'b-x' }, 7);
   const call = scene.http.last;
   exchange.onAbort?.();
-  scene.context.advance(limits.unheardCallMsMax / 2);
+  scene.context.advance(UNHEARD_CALL_MS_MAX / 2);
   t.notOk(call.isAborted, 'going away is not a cancellation');
   t.equal(scene.http.last, call, 'and the backend is told nothing');
   call.head(200, 'text/event-stream');
-  scene.context.advance(limits.unheardCallMsMax / 2 + 200);
+  scene.context.advance(UNHEARD_CALL_MS_MAX / 2 + 200);
   t.ok(call.isAborted);
   t.equal(scene.http.last.summary, 'notifications/cancelled');
 });
@@ -102,11 +105,11 @@ t.test('a backend that asks without end has only a few answers under way at once
   const call = scene.http.last.head(200, 'text/event-stream');
   const sentCount = scene.http.calls.length;
   const ping = 'data: {"jsonrpc":"2.0","id":1,"method":"ping"}\n\n';
-  for (let count = 0; count < limits.backendRequestsUnderWayMax + 5; count += 1) call.data(ping);
-  t.equal(scene.http.calls.length - sentCount, limits.backendRequestsUnderWayMax);
+  for (let count = 0; count < BACKEND_REQUESTS_UNDER_WAY_MAX + 5; count += 1) call.data(ping);
+  t.equal(scene.http.calls.length - sentCount, BACKEND_REQUESTS_UNDER_WAY_MAX);
   scene.http.last.empty();
   call.data(ping);
-  t.equal(scene.http.calls.length - sentCount, limits.backendRequestsUnderWayMax + 1, 'one more, once one is taken');
+  t.equal(scene.http.calls.length - sentCount, BACKEND_REQUESTS_UNDER_WAY_MAX + 1, 'one more, once one is taken');
 });
 
 t.test('oversized params of initialize are refused with a message, and no backend is asked', async (t) => {
@@ -219,7 +222,7 @@ t.test('a backend that was paused for a slow caller is read on when the caller g
 
 t.test('a call that nobody hears is read a slice at a time, until its caller is back', async (t) => {
   const { scene, exchange, call } = beginStream(t);
-  const slice = PROGRESS.repeat(Math.ceil(limits.unheardReadBytes / PROGRESS.length));
+  const slice = PROGRESS.repeat(Math.ceil(UNHEARD_READ_BYTES / PROGRESS.length));
   call.data(slice);
   t.notOk(call.isPaused, 'while somebody hears it');
   exchange.abort();
@@ -255,7 +258,7 @@ t.test('a call whose caller goes before it is sent is read a slice at a time as 
   exchange.abort();
   scene.relay.handle({ subject: 'alice', virtualHost: scene.virtualHost }, exchange);
   const call = scene.http.last.head(200, 'text/event-stream');
-  call.data(PROGRESS.repeat(Math.ceil(limits.unheardReadBytes / PROGRESS.length)));
+  call.data(PROGRESS.repeat(Math.ceil(UNHEARD_READ_BYTES / PROGRESS.length)));
   t.ok(call.isPaused);
   await until(() => !call.isPaused, 'its turn');
   call.data(`data: ${JSON.stringify({ jsonrpc: '2.0', id: 7, result: {} })}\n\n`);

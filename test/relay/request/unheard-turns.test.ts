@@ -1,8 +1,7 @@
 // Who reads when, on clocks that the test moves: real timers that are due run in the same turn of the event loop when the machine was busy.
 import { mock } from 'node:test';
 import t from 'tap';
-import { UnheardTurns } from '../../../src/relay/request/unheard-turns.js';
-import { limits } from '../../../src/shared/limits.js';
+import { UnheardTurns, UNHEARD_REST_FACTOR, UNHEARD_REST_MS_MAX } from '../../../src/relay/request/unheard-turns.js';
 
 t.before(() => mock.timers.enable({ apis: ['setTimeout'] }));
 t.teardown(() => mock.timers.reset());
@@ -25,7 +24,7 @@ t.test('subjects take turns, one slice at a time, and a call that has ended leav
   mock.timers.tick(1);
   for (let count = 1; count <= order.length; count += 1) {
     t.same(read, order.slice(0, count), 'one more after each rest');
-    mock.timers.tick(limits.unheardRestFactor);
+    mock.timers.tick(UNHEARD_REST_FACTOR);
   }
   t.same(read, order);
   t.end();
@@ -44,7 +43,7 @@ t.test('a slow slice is followed by a longer rest, up to a bound', (t) => {
   }
   mock.timers.tick(1);
   t.equal(readCount, 1);
-  const restsMs = [limits.unheardRestFactor, 4 * limits.unheardRestFactor, limits.unheardRestMsMax];
+  const restsMs = [UNHEARD_REST_FACTOR, 4 * UNHEARD_REST_FACTOR, UNHEARD_REST_MS_MAX];
   for (const [index, restMs] of restsMs.entries()) {
     mock.timers.tick(restMs - 1);
     t.equal(readCount, index + 1, `no other before ${restMs} ms`);
@@ -63,7 +62,7 @@ t.test('time that is spent beyond the turn counts as well', (t) => {
   });
   turns.wait('a', () => (readCount += 1));
   mock.timers.tick(1);
-  mock.timers.tick(5 * limits.unheardRestFactor - 1);
+  mock.timers.tick(5 * UNHEARD_REST_FACTOR - 1);
   t.equal(readCount, 1);
   mock.timers.tick(1);
   t.equal(readCount, 2);

@@ -2,7 +2,6 @@
 import t, { type Test } from 'tap';
 import { SessionDirectory } from '../../../src/session-directory/session-directory.js';
 import { refusals } from '../../../src/shared/refusals.js';
-import { limits } from '../../../src/shared/limits.js';
 import type { CompiledVirtualHost } from '../../../src/user-config/compiled-config.js';
 import { readEvents } from '../../support/event-stream.js';
 import { logInto } from '../../support/log-lines.js';
@@ -12,6 +11,8 @@ import { until } from '../../support/until.js';
 import { REQUEST_ID } from '../../upstream/scripted-upstream.js';
 import { RelayScene, SESSION_ID } from '../relay-scene.js';
 import { backendOf, virtualHostOf } from '../virtual-host.js';
+import { SESSION_RENEWALS_PER_IDLE_TIMEOUT } from '../../../src/relay/session/sessions.js';
+import { SESSION_WRITE_WAIT_MS_MAX } from '../../../src/relay/session/directory-entry.js';
 
 const IDLE_TIMEOUT_MS = 60_000;
 const CAPABILITIES = { tools: {}, logging: {}, resources: { subscribe: true }, experimental: { 'acme/x': { y: 1 } } };
@@ -340,7 +341,7 @@ t.test('a directory that accepts no writes costs durability alone', async (t) =>
     scene.http.last.json(INITIALIZED, 'upstream-session');
     scene.http.last.empty();
     t.equal(exchange.outcome, 'none', 'it is waited for');
-    if (mood === 'silent') scene.context.advance(limits.sessionWriteWaitMsMax + 100);
+    if (mood === 'silent') scene.context.advance(SESSION_WRITE_WAIT_MS_MAX + 100);
     await until(() => exchange.outcome !== 'none', 'the answer');
     t.equal(exchange.answer?.sessionId, SESSION_ID);
     t.equal(scene.post('ping', {}, 1).answer?.status, 200);
@@ -355,7 +356,7 @@ t.test('the record of a session in use is renewed, and written again after it wa
   const first = expiry();
   const round = async (): Promise<void> => {
     for (let turn = 0; turn < 2; turn++) {
-      scene.context.advance(IDLE_TIMEOUT_MS / limits.sessionRenewalsPerIdleTimeout);
+      scene.context.advance(IDLE_TIMEOUT_MS / SESSION_RENEWALS_PER_IDLE_TIMEOUT);
       await new Promise((resolve) => setImmediate(resolve));
     }
   };

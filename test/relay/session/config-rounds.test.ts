@@ -1,6 +1,6 @@
 // Sessions whose clients only listen: when they are checked against the config, how many at once, and what becomes of them.
 import t, { type Test } from 'tap';
-import { ConfigRounds } from '../../../src/relay/session/config-rounds.js';
+import { ConfigRounds, LISTEN_CONFIGS_AT_ONCE_MAX } from '../../../src/relay/session/config-rounds.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
 import { limits } from '../../../src/shared/limits.js';
 import type { CurrentHost, ReadHost } from '../../../src/user-config/current-host.js';
@@ -121,7 +121,7 @@ t.test('a thousand sessions are read a few at a time, over many turns', async (t
   for (let index = 0; index < 1_000; index += 1) scene.open(`of ${index}`);
   scene.goRound();
   await until(() => scene.asked.length === 1_000, 'all of them');
-  t.equal(readingMax, limits.listenConfigsAtOnceMax);
+  t.equal(readingMax, LISTEN_CONFIGS_AT_ONCE_MAX);
   await until(() => readingCount === 0, 'the last');
   // Reads that answer at once must let others have their turn, too.
   scene.read = () => {

@@ -1,8 +1,11 @@
 // When the records of sessions are renewed: each session in use once per round, however many there are, come or go.
 import t, { type Test } from 'tap';
-import { EntryRenewal, type RenewedSession } from '../../../src/relay/session/entry-renewal.js';
+import {
+  EntryRenewal,
+  type RenewedSession,
+  SESSION_RENEWAL_STEP_MS,
+} from '../../../src/relay/session/entry-renewal.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
-import { limits } from '../../../src/shared/limits.js';
 
 const ROUND_MS = 10_000;
 
@@ -37,11 +40,11 @@ t.test('a session in use is renewed in each round while others come without end'
   const scene = new Scene(t);
   scene.add('long');
   for (let round = 1; round <= 4; round++) {
-    for (let step = 0; step < ROUND_MS / limits.sessionRenewalStepMs + 1; step++) {
+    for (let step = 0; step < ROUND_MS / SESSION_RENEWAL_STEP_MS + 1; step++) {
       for (const each of ['a', 'b', 'c']) scene.add(`short-${round}-${step}-${each}`);
       for (const each of ['a', 'b', 'c']) scene.sessions.delete(`short-${round}-${step - 1}-${each}`);
       scene.sessions.get('long')!.isUsed = true;
-      scene.advance(limits.sessionRenewalStepMs);
+      scene.advance(SESSION_RENEWAL_STEP_MS);
     }
     t.ok(scene.renewed.filter((id) => id === 'long').length >= round, `round ${round}`);
   }
@@ -51,9 +54,9 @@ t.test('many sessions are renewed a few at a time, and all within a round', asyn
   const scene = new Scene(t);
   for (let number = 0; number < 10_000; number++) scene.add(String(number));
   let most = 0;
-  for (let passedMs = 0; passedMs < ROUND_MS; passedMs += limits.sessionRenewalStepMs) {
+  for (let passedMs = 0; passedMs < ROUND_MS; passedMs += SESSION_RENEWAL_STEP_MS) {
     const before = scene.renewed.length;
-    scene.advance(limits.sessionRenewalStepMs);
+    scene.advance(SESSION_RENEWAL_STEP_MS);
     most = Math.max(most, scene.renewed.length - before);
   }
   t.equal(new Set(scene.renewed).size, 10_000);
@@ -66,6 +69,6 @@ t.test('many sessions are renewed a few at a time, and all within a round', asyn
 t.test('a session that nobody used is not renewed', async (t) => {
   const scene = new Scene(t);
   scene.add('idle', false);
-  for (let step = 0; step < 300; step++) scene.advance(limits.sessionRenewalStepMs);
+  for (let step = 0; step < 300; step++) scene.advance(SESSION_RENEWAL_STEP_MS);
   t.same(scene.renewed, []);
 });

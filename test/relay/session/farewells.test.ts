@@ -2,7 +2,7 @@
 // the sessions whose end could not be told are counted.
 import t, { type Test } from 'tap';
 import { OWN_INTRODUCTION } from '../../../src/upstream/session/client-introduction.js';
-import { Farewells, type FarewellCount } from '../../../src/relay/session/farewells.js';
+import { Farewells, type FarewellCount, FAREWELLS_MAX } from '../../../src/relay/session/farewells.js';
 import { UpstreamSession } from '../../../src/upstream/session/upstream-session.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
 import { limits } from '../../../src/shared/limits.js';
@@ -125,7 +125,7 @@ t.test('of very many backends some are told at once, and all in turn', async (t)
   for (const name of names) scene.open(name, limits.farewellsPerOriginFirst);
   scene.say();
   const { calls } = scene.context.http;
-  t.equal(calls.length, limits.farewellsMax);
+  t.equal(calls.length, FAREWELLS_MAX);
   const firstOnes = new Set(calls.slice(0, names.length).map(({ request }) => request.target.origin));
   t.equal(firstOnes.size, names.length, 'the first of each comes before the second of any');
   for (let answered = 0; answered < calls.length; answered += 1) calls[answered]?.empty(200);

@@ -1,9 +1,9 @@
 // Log levels and changed roots with slow backends, ended sessions and hasty clients; how they pass is in test/spec/logging.rows.ts.
 import t, { type Test } from 'tap';
-import { limits } from '../../../src/shared/limits.js';
 import { RelayScene } from '../relay-scene.js';
 import { REQUEST_ID } from '../../upstream/scripted-upstream.js';
 import { virtualHostOf } from '../virtual-host.js';
+import { OWN_REQUEST_MS_MAX } from '../../../src/relay/session/own-requests.js';
 
 /** A session whose two backends have logging. */
 function open(t: Test): RelayScene {
@@ -19,7 +19,7 @@ t.test('a backend that does not answer the level delays the client up to a bound
   t.same([one.summary, two.summary], ['logging/setLevel', 'logging/setLevel']);
   one.json(`{"jsonrpc":"2.0","id":"${REQUEST_ID}","error":{"code":5,"message":"no"}}`);
   t.equal(exchange.outcome, 'none');
-  scene.context.advance(limits.ownRequestMsMax + 100);
+  scene.context.advance(OWN_REQUEST_MS_MAX + 100);
   t.equal(exchange.answer?.body.toString(), '{"jsonrpc":"2.0","id":7,"result":{}}');
 });
 
@@ -28,7 +28,7 @@ t.test('a level that is being set when the session ends is answered with an erro
   const exchange = scene.post('logging/setLevel', { level: 'debug' }, 7);
   scene.request({ method: 'DELETE' });
   t.match(JSON.parse(exchange.answer?.body.toString() ?? ''), { id: 7, error: { code: -32603, message: /ended/ } });
-  scene.context.advance(limits.ownRequestMsMax + 100);
+  scene.context.advance(OWN_REQUEST_MS_MAX + 100);
   t.equal(scene.accounts.size, 0);
 });
 

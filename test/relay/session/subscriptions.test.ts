@@ -9,6 +9,7 @@ import { REQUEST_ID } from '../../upstream/scripted-upstream.js';
 import { BoundedShare } from '../../support/bounded-share.js';
 import { until } from '../../support/until.js';
 import { virtualHostOf } from '../virtual-host.js';
+import { TEMPLATES_TRIED_MAX } from '../../../src/relay/list-merge/grant.js';
 
 t.test('the number and the bytes of subscriptions are bounded', async (t) => {
   const many = new Subscriptions(new BoundedShare(Infinity));
@@ -274,7 +275,7 @@ t.test('many subscriptions are matched against many templates over several turns
     scene.post('resources/subscribe', { uri: `b+${uri}` }, 7);
     answerLast(scene, 7);
   }
-  const templates = Array.from({ length: limits.templatesTriedMax }, (_, number) => `x:{a}/${number}/{b}`);
+  const templates = Array.from({ length: TEMPLATES_TRIED_MAX }, (_, number) => `x:{a}/${number}/{b}`);
   const virtualHost = virtualHostOf({ b: { allowed_resource_names: templates } });
   const body = Buffer.from('{"jsonrpc":"2.0","id":8,"method":"ping"}');
   scene.relay.handle({ subject: 'alice', virtualHost }, scene.exchange({ body }));

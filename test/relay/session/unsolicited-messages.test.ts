@@ -5,6 +5,7 @@ import type { RecordedExchange } from '../../support/recorded-exchange.js';
 import { REQUEST_ID, type ScriptedCall } from '../../upstream/scripted-upstream.js';
 import { RelayScene } from '../relay-scene.js';
 import { virtualHostOf } from '../virtual-host.js';
+import { BACKEND_STREAMS_LINGER_MS } from '../../../src/relay/session/unsolicited-messages.js';
 
 const SPEAKING = { logging: {} };
 
@@ -74,7 +75,7 @@ t.test('a newer GET reuses the backend streams of the older one', async (t) => {
 t.test('backends are listened to for a while after the client went away, and no longer', async (t) => {
   const scene = new Scene(t);
   scene.listen().abort();
-  scene.context.advance(limits.backendStreamsLingerMs - 100);
+  scene.context.advance(BACKEND_STREAMS_LINGER_MS - 100);
   t.same(scene.heard, ['a', 'b']);
   scene.context.advance(1_000);
   t.same(scene.heard, []);
@@ -83,9 +84,9 @@ t.test('backends are listened to for a while after the client went away, and no 
 t.test('a client that comes back in time finds the streams open', async (t) => {
   const scene = new Scene(t);
   scene.listen().abort();
-  scene.context.advance(limits.backendStreamsLingerMs - 100);
+  scene.context.advance(BACKEND_STREAMS_LINGER_MS - 100);
   scene.listen();
-  scene.context.advance(10 * limits.backendStreamsLingerMs);
+  scene.context.advance(10 * BACKEND_STREAMS_LINGER_MS);
   t.same(scene.heard, ['a', 'b']);
   t.equal(scene.streams.length, 2);
 });

@@ -2,8 +2,13 @@
 // resume is in test/spec/resumption.rows.ts.
 import { setImmediate as turn } from 'node:timers/promises';
 import t from 'tap';
-import { parseEventId } from '../../../src/relay/stream/event-id.js';
-import { StreamKeeper } from '../../../src/relay/stream/stream-keeper.js';
+import { parseEventId, KEPT_ID_BYTES_MAX } from '../../../src/relay/stream/event-id.js';
+import {
+  StreamKeeper,
+  DELIVERED_STREAMS_KEPT,
+  DELIVERED_STREAMS_KEPT_MS,
+  KEPT_STREAMS_SWEEP_MS,
+} from '../../../src/relay/stream/stream-keeper.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
 import { limits } from '../../../src/shared/limits.js';
 import { readEvents } from '../../support/event-stream.js';
@@ -31,8 +36,8 @@ t.test('an event id names the stream and the event, and a malformed id is none',
 
 t.test('an event id names any request id byte by byte, unless it is very long', async (t) => {
   const scene = new StreamScene(t);
-  const ids = ['7', '7.0', '-1e3', '"7"', '"\\u0061_-+"', '"🚂"', `"${'i'.repeat(limits.keptIdBytesMax - 2)}"`];
-  for (const id of [...ids, `"${'i'.repeat(limits.keptIdBytesMax)}"`]) {
+  const ids = ['7', '7.0', '-1e3', '"7"', '"\\u0061_-+"', '"🚂"', `"${'i'.repeat(KEPT_ID_BYTES_MAX - 2)}"`];
+  for (const id of [...ids, `"${'i'.repeat(KEPT_ID_BYTES_MAX)}"`]) {
     const bytes = Buffer.from(id);
     const { exchange } = scene.stream(false, { bytes, start: 0, end: bytes.length }).say('1');
     const [, eventId = ''] = /^id: (.*_1)$/m.exec(exchange.written.toString()) ?? [];
@@ -134,12 +139,12 @@ t.test('a few delivered streams are kept for a while, and the others until their
     return streamed;
   });
   const isThere = ({ stream }: Streamed): boolean => scene.keeper.find(stream.number) !== undefined;
-  t.equal(delivered.filter(isThere).length, limits.deliveredStreamsKept);
+  t.equal(delivered.filter(isThere).length, DELIVERED_STREAMS_KEPT);
   t.same(readEvents(delivered[9]!.goOn(1).written), ['2'], 'it may not have arrived');
   const broken = scene.stream().say('1');
   broken.exchange.abort();
   broken.stream.finish([Buffer.from('2')]);
-  scene.advance(limits.deliveredStreamsKeptMs + limits.keptStreamsSweepMs + 100);
+  scene.advance(DELIVERED_STREAMS_KEPT_MS + KEPT_STREAMS_SWEEP_MS + 100);
   t.equal(delivered.filter(isThere).length, 0);
   t.ok(isThere(broken));
   for (let ms = 0; ms < RESUMPTION_MS; ms += 10_000) scene.advance(10_000);
@@ -161,7 +166,7 @@ t.test('a large event is no longer written to a connection that a newer one has 
 
 t.test('a delivered answer counts as such, however large it is and however long that took', async (t) => {
   const scene = new StreamScene(t, 8 * KIB * KIB);
-  const large = Array.from({ length: limits.deliveredStreamsKept }, (_, number) => {
+  const large = Array.from({ length: DELIVERED_STREAMS_KEPT }, (_, number) => {
     const streamed = scene.stream().say('1');
     streamed.stream.finish([Buffer.from(text(number, 400 * KIB))]);
     return streamed;
@@ -174,7 +179,7 @@ t.test('a delivered answer counts as such, however large it is and however long 
   const isThere = ({ stream }: Streamed): boolean => scene.keeper.find(stream.number) !== undefined;
   t.same(large.map(isThere), [false, true, true, true], 'the oldest made room for the latest');
   t.ok(isThere(slow));
-  scene.advance(limits.deliveredStreamsKeptMs + limits.keptStreamsSweepMs + 100);
+  scene.advance(DELIVERED_STREAMS_KEPT_MS + KEPT_STREAMS_SWEEP_MS + 100);
   t.notOk([...large, slow].some(isThere));
   t.equal(scene.heldBytes, 0);
 });
@@ -195,7 +200,7 @@ t.test(
 
 t.test('when not even that error can be kept, the stream cannot be resumed', async (t) => {
   const scene = new StreamScene(t);
-  const id = { bytes: Buffer.alloc(limits.keptIdBytesMax + 1, '1'), start: 0, end: limits.keptIdBytesMax + 1 };
+  const id = { bytes: Buffer.alloc(KEPT_ID_BYTES_MAX + 1, '1'), start: 0, end: KEPT_ID_BYTES_MAX + 1 };
   const streamed = scene.stream(false, id).say('1');
   streamed.exchange.abort();
   streamed.stream.finish([Buffer.from(text(2, 300 * KIB))]);

@@ -2,7 +2,7 @@
 import { answerOptions } from '../../support/answer-options.js';
 import t, { type Test } from 'tap';
 import type { AnswerOptions } from '../../../src/config/dataplane-options.js';
-import { SessionStream } from '../../../src/relay/stream/session-stream.js';
+import { SessionStream, LIST_CHANGES_MS } from '../../../src/relay/stream/session-stream.js';
 import { StreamKeeper } from '../../../src/relay/stream/stream-keeper.js';
 import type { Accounts } from '../../../src/shared/accounts.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
@@ -222,12 +222,12 @@ t.test('list changes of one moment become one notification, and a single one kee
   const own = `{ "jsonrpc":"2.0","method":"${tools}","params":{"_meta":{"n":1.0}}}`;
   scene.stream.tellChanged(tools, Buffer.from(own));
   t.same(readEvents(exchange.written), []);
-  scene.advance(limits.listChangesMs + 20);
+  scene.advance(LIST_CHANGES_MS + 20);
   t.same(readEvents(exchange.written), [own]);
   scene.stream.tellChanged(tools, Buffer.from(own));
   scene.stream.tellChanged(tools, Buffer.from(own));
   scene.stream.tellChanged('notifications/prompts/list_changed', Buffer.from('{"p":1}'));
-  scene.advance(limits.listChangesMs + 20);
+  scene.advance(LIST_CHANGES_MS + 20);
   t.same(readEvents(exchange.written).slice(1), [`{"jsonrpc":"2.0","method":"${tools}"}`, '{"p":1}']);
 });
 
@@ -238,7 +238,7 @@ t.test('a long notification of a change has the effect of a short one, and suppr
   for (let time = 1; time <= 2; time += 1) {
     scene.stream.tellChanged('a/list_changed', Buffer.from(long));
     scene.stream.tellChanged('b/list_changed', Buffer.from('{"jsonrpc":"2.0","method":"b/list_changed"}'));
-    scene.advance(limits.listChangesMs + 200);
+    scene.advance(LIST_CHANGES_MS + 200);
     const methods = readEvents(exchange.written).map((event) => (JSON.parse(event) as { method: string }).method);
     t.equal(methods.length, 2 * time);
     t.same(methods.slice(-2), ['a/list_changed', 'b/list_changed']);

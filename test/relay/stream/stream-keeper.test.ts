@@ -4,6 +4,11 @@ import t from 'tap';
 import { limits } from '../../../src/shared/limits.js';
 import { readEvents } from '../../support/event-stream.js';
 import { KIB, StreamScene, text, type Streamed } from '../stream-scene.js';
+import {
+  DELIVERED_STREAMS_KEPT,
+  DELIVERED_STREAMS_KEPT_MS,
+  KEPT_STREAMS_SWEEP_MS,
+} from '../../../src/relay/stream/stream-keeper.js';
 
 t.test('a stream knows its events once they were said, and is complete once it has its answer', async (t) => {
   const { stream } = new StreamScene(t).stream().say('1');
@@ -61,7 +66,7 @@ t.test('an event that is kept for long keeps every byte', async (t) => {
   const streamed = scene.stream().say('1');
   streamed.exchange.abort();
   streamed.say('"é🚂\u0000"');
-  scene.advance(limits.keptStreamsSweepMs + 100);
+  scene.advance(KEPT_STREAMS_SWEEP_MS + 100);
   t.same(readEvents(streamed.goOn(1).written), ['"é🚂\u0000"']);
 });
 
@@ -116,7 +121,7 @@ t.test('a slow connection that breaks after its answer makes other streams go', 
 
 t.test('an answer that is fetched repeatedly counts once', async (t) => {
   const scene = new StreamScene(t);
-  const delivered = Array.from({ length: limits.deliveredStreamsKept }, () => {
+  const delivered = Array.from({ length: DELIVERED_STREAMS_KEPT }, () => {
     const streamed = scene.stream().say('1');
     streamed.stream.finish([Buffer.from('2')]);
     return streamed;
@@ -133,7 +138,7 @@ t.test('expired streams are removed again after there were none for a time', asy
       .say('1')
       .stream.finish([Buffer.from('2')]);
     t.ok(scene.heldBytes > 0);
-    for (let ms = 0; ms < 2 * limits.deliveredStreamsKeptMs; ms += 10_000) scene.advance(10_000);
+    for (let ms = 0; ms < 2 * DELIVERED_STREAMS_KEPT_MS; ms += 10_000) scene.advance(10_000);
     t.equal(scene.heldBytes, 0, `round ${round}`);
   }
 });

@@ -3,7 +3,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { limits } from '../../../src/shared/limits.js';
-import { Secrets } from '../../../src/upstream/credentials/secrets.js';
+import { Secrets, SECRET_CHECK_MS } from '../../../src/upstream/credentials/secrets.js';
 import { loggedReason, faultReason, type UpstreamFault } from '../../../src/upstream/http/upstream-fault.js';
 import type { StoredSecretRead } from '../../../src/secrets/stored-secrets.js';
 import type { HeadersAuth, SecretReference } from '../../../src/user-config/auth.js';
@@ -27,7 +27,7 @@ class Scene {
   }
 
   advance(): void {
-    this.#nowMs += limits.secretCheckMs;
+    this.#nowMs += SECRET_CHECK_MS;
   }
 
   headers(origin = ORIGIN, auth = AUTH): readonly string[] {

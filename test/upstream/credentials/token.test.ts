@@ -3,7 +3,13 @@ import t from 'tap';
 import { limits } from '../../../src/shared/limits.js';
 import { Token, type CredentialRead } from '../../../src/upstream/credentials/token.js';
 import type { IssuedToken } from '../../../src/upstream/credentials/token-endpoint.js';
-import { Tokens } from '../../../src/upstream/credentials/tokens.js';
+import {
+  Tokens,
+  TOKENS_KNOWN_MAX,
+  TOKENS_PER_SUBJECT_MAX,
+  TOKENS_BYTES_MAX,
+  TOKENS_BYTES_PER_SUBJECT_MAX,
+} from '../../../src/upstream/credentials/tokens.js';
 import { upstreamFault, type UpstreamFault } from '../../../src/upstream/http/upstream-fault.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
 import { until } from '../../support/until.js';
@@ -214,12 +220,12 @@ t.test('tokens are shared by those who may share them, and by nobody else', asyn
   t.not(find('bob', exchange, 'x', 'token-a'), exchanged, 'never another subject’s');
 
   const before = tokens.count;
-  for (let i = 0; i < 3 * limits.tokensPerSubjectMax; i++) find('mallory', exchange, 'x', `t${i}`);
-  t.ok(tokens.count <= before + limits.tokensPerSubjectMax, 'one subject has so many at most');
+  for (let i = 0; i < 3 * TOKENS_PER_SUBJECT_MAX; i++) find('mallory', exchange, 'x', `t${i}`);
+  t.ok(tokens.count <= before + TOKENS_PER_SUBJECT_MAX, 'one subject has so many at most');
   t.equal(find('alice', exchange, 'x', 'token-a'), exchanged, 'and pushes nobody else’s out');
-  for (let i = 0; tokens.count < limits.tokensKnownMax; i++) find(`s${i % 200}`, exchange, 'x', `u${i}`);
+  for (let i = 0; tokens.count < TOKENS_KNOWN_MAX; i++) find(`s${i % 200}`, exchange, 'x', `u${i}`);
   for (let i = 0; i < 100; i++) find('late', exchange, 'x', `v${i}`);
-  t.equal(tokens.count, limits.tokensKnownMax);
+  t.equal(tokens.count, TOKENS_KNOWN_MAX);
   t.equal(find('alice', exchange, 'x', 'token-a'), exchanged, 'who has the most loses the oldest');
 });
 
@@ -247,11 +253,11 @@ t.test('the bytes of tokens are bounded per process and per subject, with caller
   t.ok(tokens.bytes - before >= issuedText.length, 'what was issued counts');
 
   for (let i = 0; i < 200; i++) find('mallory', `${large}${i}`);
-  t.ok(tokens.bytes <= limits.tokensBytesPerSubjectMax + before + 2 * issuedText.length, 'one subject has a share');
-  t.ok(tokens.bytes > limits.tokensBytesPerSubjectMax / 2, 'and has it');
+  t.ok(tokens.bytes <= TOKENS_BYTES_PER_SUBJECT_MAX + before + 2 * issuedText.length, 'one subject has a share');
+  t.ok(tokens.bytes > TOKENS_BYTES_PER_SUBJECT_MAX / 2, 'and has it');
   t.equal(find('alice', 'token-a'), alices, 'and pushes nobody else’s out');
   for (let who = 0; who < 10; who++) for (let i = 0; i < 120; i++) find(`s${who}`, `${large}${i}`);
-  t.ok(tokens.bytes <= limits.tokensBytesMax);
-  t.ok(tokens.bytes > limits.tokensBytesMax / 2);
+  t.ok(tokens.bytes <= TOKENS_BYTES_MAX);
+  t.ok(tokens.bytes > TOKENS_BYTES_MAX / 2);
   t.equal(find('alice', 'token-a'), alices, 'who has the most loses the oldest');
 });

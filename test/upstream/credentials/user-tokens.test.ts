@@ -13,7 +13,12 @@ import type { Store, StoreRead } from '../../../src/store/store.js';
 import { ConnectLinks } from '../../../src/upstream/credentials/connect-links.js';
 import type { CredentialRead } from '../../../src/upstream/credentials/token.js';
 import { userGrantKey } from '../../../src/upstream/credentials/user-refresh.js';
-import { UserTokens, type UserTokensMeans, type WantedGrant } from '../../../src/upstream/credentials/user-tokens.js';
+import {
+  UserTokens,
+  type UserTokensMeans,
+  type WantedGrant,
+  GRANT_POLL_MS,
+} from '../../../src/upstream/credentials/user-tokens.js';
 import { Http1Upstream } from '../../../src/upstream/http1/http1-upstream.js';
 import { Secrets } from '../../../src/upstream/credentials/secrets.js';
 import { upstreamFault } from '../../../src/upstream/http/upstream-fault.js';
@@ -189,7 +194,7 @@ t.test('a process that died while renewing blocks the others for a while only', 
   await scene.grant({ lease: { by: 'the dead', untilMs: scene.nowMs + LIFE_MS + 5_000 } });
   scene.expire();
   const read = Promise.resolve(scene.read());
-  await new Promise((resolve) => setTimeout(resolve, 3 * limits.grantPollMs));
+  await new Promise((resolve) => setTimeout(resolve, 3 * GRANT_POLL_MS));
   t.equal(scene.asked, 0, 'it may still be at it');
   scene.nowMs += 5_000;
   t.same(await read, bearer(1));

@@ -3,10 +3,9 @@
 import { plainRequest } from '../../../src/upstream/http/http-upstream.js';
 import { Socket } from 'node:net';
 import t, { type Test } from 'tap';
-import { Names } from '../../../src/names/names.js';
-import { Dial } from '../../../src/upstream/http1/dial.js';
+import { Names, NAME_KEPT_MS_MIN } from '../../../src/names/names.js';
+import { Dial, NEXT_ADDRESS_MS } from '../../../src/upstream/http1/dial.js';
 import { Http1Upstream } from '../../../src/upstream/http1/http1-upstream.js';
-import { limits } from '../../../src/shared/limits.js';
 import { startNameServer, type NameRecord, type NameServer } from '../../support/name-server.js';
 import { startRawBackend, type RawBackend } from '../../support/raw-backend.js';
 import { REFUSED_HOSTS, REFUSED_NAMES } from '../../support/refused-hosts.js';
@@ -148,7 +147,7 @@ t.test('a name that newly resolves to a refused address is refused at its next c
   const origin = scene.originAt('rebound.test');
   t.equal(await scene.outcomeOf(origin), 200);
   scene.nameServer.records['rebound.test'] = { addresses: ['169.254.169.254'], ttl: 0 };
-  scene.pass(limits.nameKeptMsMin);
+  scene.pass(NAME_KEPT_MS_MIN);
   await until(async () => {
     scene.backend.closeConnections();
     return (await scene.outcomeOf(origin)) === 'address-refused';
@@ -160,7 +159,7 @@ t.test('a kept connection is given up when its host moves, though it is never id
   const origin = scene.originAt('moving.test');
   t.equal(await scene.outcomeOf(origin), 200);
   scene.nameServer.records['moving.test'] = { addresses: ['127.0.0.2'], ttl: 0 };
-  scene.pass(limits.nameKeptMsMin);
+  scene.pass(NAME_KEPT_MS_MIN);
   // Nothing listens at the new address.
   await until(async () => (await scene.outcomeOf(origin)) === 'connection-refused', 'a connection to the new address');
   t.equal(scene.backend.connections, 1, 'the old one served until then');
@@ -173,7 +172,7 @@ t.test('while the name server is silent, kept connections and known addresses se
   t.equal(await scene.outcomeOf(origin), 200);
   scene.nameServer.isSilent = true;
   scene.nameServer.records['known.test'] = 'silent';
-  scene.pass(limits.nameKeptMsMin);
+  scene.pass(NAME_KEPT_MS_MIN);
   await until(() => scene.names.known('known.test') === undefined, 'the end of what the records say');
   scene.backend.closeConnections();
   t.equal(await scene.outcomeOf(origin), 200);
@@ -238,7 +237,7 @@ t.test('a slow address has the next one tried beside it, and the first that conn
   t.equal(sockets.opened[0], '2001:db8::1', 'IPv6 first');
   await until(() => sockets.opened.length > 1, 'the second attempt');
   const [firstAtMs = 0, secondAtMs = 0] = sockets.openedAtMs;
-  t.ok(secondAtMs - firstAtMs > limits.nextAddressMs / 2, 'not at once');
+  t.ok(secondAtMs - firstAtMs > NEXT_ADDRESS_MS / 2, 'not at once');
   t.equal(sockets.socket('2001:db8::1').destroyed, false, 'the first goes on');
   sockets.socket('2001:db8::1').emit('connect');
   t.same(outcomes, ['2001:db8::1']);

@@ -24,6 +24,8 @@ import {
 import { Random } from '../../support/random.js';
 import { createScratchDirectory } from '../../support/scratch-directory.js';
 import { until } from '../../support/until.js';
+import { UPSTREAM_TURN_BYTES_MAX } from '../../../src/upstream/http1/read-turns.js';
+import { UPSTREAM_COPIED_BODY_BYTES_MAX } from '../../../src/upstream/http1/request-bytes.js';
 
 const BODY = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"ping"}');
 const MIB = 1024 * 1024;
@@ -116,7 +118,7 @@ function send(upstream: Http1Upstream, origin: string, request: Partial<Upstream
 t.test('parts left out of a body are not sent, wherever they are and however large the body is', async (t) => {
   const backend = await startBackend(t, (request) => request.json('{}'));
   const upstream = startUpstream(t);
-  for (const bytes of [40, limits.upstreamCopiedBodyBytesMax + 5, MIB]) {
+  for (const bytes of [40, UPSTREAM_COPIED_BODY_BYTES_MAX + 5, MIB]) {
     const body = Buffer.from(Array.from({ length: bytes }, (_, index) => 0x20 + (index % 64)));
     for (const [start, end] of [
       [0, 5],
@@ -534,7 +536,7 @@ t.test('an endless answer leaves each turn to others', async (t) => {
     }
     await listener.over();
     t.equal(listener.bytes, bodyBytes);
-    t.ok(readAfterMost < limits.upstreamTurnBytesMax, `${what}: a read after ${readAfterMost} bytes of one turn`);
+    t.ok(readAfterMost < UPSTREAM_TURN_BYTES_MAX, `${what}: a read after ${readAfterMost} bytes of one turn`);
   }
 });
 

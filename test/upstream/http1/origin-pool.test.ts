@@ -4,7 +4,7 @@ import { plainRequest, type UpstreamHandler } from '../../../src/upstream/http/h
 import { BackendShares, type BackendShareBounds } from '../../../src/upstream/http1/backend-shares.js';
 import { ConnectionTarget } from '../../../src/upstream/http1/connection-target.js';
 import { Http1Call } from '../../../src/upstream/http1/http1-call.js';
-import { OriginPool, type PoolBounds } from '../../../src/upstream/http1/origin-pool.js';
+import { OriginPool, type PoolBounds, UPSTREAM_CLOSED_IN_ROW_MAX } from '../../../src/upstream/http1/origin-pool.js';
 import { ReadTurns } from '../../../src/upstream/http1/read-turns.js';
 import { TlsSessions } from '../../../src/upstream/http1/tls-sessions.js';
 import { WriteBatch } from '../../../src/upstream/http1/write-batch.js';
@@ -291,7 +291,7 @@ t.test('a connection that is only being watched keeps nobody waiting', async (t)
   backend.handler = (request) => {
     request.empty(202);
     // The backend closes after each of its first responses, and then no longer.
-    if (request.sequenceNumber < limits.upstreamClosedInRowMax) request.destroy();
+    if (request.sequenceNumber < UPSTREAM_CLOSED_IN_ROW_MAX) request.destroy();
   };
   const outcomes: Outcomes = new Map();
   for (const name of ['a', 'b', 'c', 'd', 'e']) {

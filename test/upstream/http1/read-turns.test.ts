@@ -4,7 +4,12 @@ import t, { type Test } from 'tap';
 import { plainRequest, type UpstreamHandler } from '../../../src/upstream/http/http-upstream.js';
 import { Http1Upstream } from '../../../src/upstream/http1/http1-upstream.js';
 import { ReadPace } from '../../../src/upstream/http1/read-pace.js';
-import { ReadPlace, ReadTurns } from '../../../src/upstream/http1/read-turns.js';
+import {
+  ReadPlace,
+  ReadTurns,
+  UPSTREAM_TURN_BYTES_MAX,
+  UPSTREAM_TURN_BYTES_TOTAL_MAX,
+} from '../../../src/upstream/http1/read-turns.js';
 import { limits } from '../../../src/shared/limits.js';
 import { startRawBackend, type RawBackend, type RawHandler, type ReceivedRequest } from '../../support/raw-backend.js';
 import { until } from '../../support/until.js';
@@ -78,7 +83,7 @@ class Scene {
   /** Starts endless responses, and waits until more than one turn's bytes of each were read. */
   async stream(subject: string, count: number, onBytes?: (bytes: number) => void): Promise<readonly Listener[]> {
     const listeners = Array.from({ length: count }, () => this.send(subject, null, onBytes));
-    await until(() => listeners.every(({ bytes }) => bytes > limits.upstreamTurnBytesMax), `streams of ${subject}`);
+    await until(() => listeners.every(({ bytes }) => bytes > UPSTREAM_TURN_BYTES_MAX), `streams of ${subject}`);
     return listeners;
   }
 }
@@ -100,7 +105,7 @@ t.test('a hundred endless answers together leave each turn to others', async (t)
     turns += 1;
     await new Promise(setImmediate);
   }
-  const bytesMost = limits.upstreamTurnBytesTotalMax + limits.upstreamReadBytes;
+  const bytesMost = UPSTREAM_TURN_BYTES_TOTAL_MAX + limits.upstreamReadBytes;
   t.ok(turnBytesMost > 0 && turnBytesMost <= bytesMost, `${turnBytesMost} bytes in one of ${turns} turns`);
 });
 
@@ -123,7 +128,7 @@ t.test("one subject's answers do not wait behind the fifty of another", async (t
     const small = scene.send('alice', 100);
     await until(() => small.isOver, 'a small answer');
     t.equal(small.bytes, 100);
-    t.ok(foreignBytes - before < 50 * limits.upstreamTurnBytesMax, 'it waits for nobody');
+    t.ok(foreignBytes - before < 50 * UPSTREAM_TURN_BYTES_MAX, 'it waits for nobody');
   }
 });
 
@@ -388,7 +393,7 @@ t.test('a finished connection passes its turn on, and few get more than a slice 
   t.equal(readers[1]!.sliceBytes, limits.upstreamReadBytes);
   await new Promise(setImmediate);
   t.equal(readers[6]!.letGoCount, 1);
-  t.equal(readers[6]!.sliceBytes, limits.upstreamTurnBytesMax, 'when nobody else waits');
+  t.equal(readers[6]!.sliceBytes, UPSTREAM_TURN_BYTES_MAX, 'when nobody else waits');
 });
 
 t.test('connections whose kept piece ends the answer are as many in a turn as there is time for', async (t) => {

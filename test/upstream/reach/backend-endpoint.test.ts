@@ -4,6 +4,7 @@ import type { BackendEndpoint } from '../../../src/upstream/reach/backend-endpoi
 import { upstreamFault } from '../../../src/upstream/http/upstream-fault.js';
 import { limits } from '../../../src/shared/limits.js';
 import { ScriptedContext } from '../scripted-context.js';
+import { SILENCE_SUBJECTS_MAX } from '../../../src/upstream/reach/silence-ledger.js';
 
 const TIMEOUT_MS = 10_000;
 
@@ -154,7 +155,7 @@ t.test('a silence that nobody met again is forgotten', async (t) => {
 
 t.test('with too many subjects the oldest is forgotten', async (t) => {
   const scene = new Scene(t);
-  const subjects = Array.from({ length: limits.silenceSubjectsMax + 1 }, (_, index) => `s${index}`);
+  const subjects = Array.from({ length: SILENCE_SUBJECTS_MAX + 1 }, (_, index) => `s${index}`);
   const nowMs = scene.context.nowMs();
   for (const subject of subjects) scene.endpoint.onOpenFault(subject, upstreamFault('answer-timeout'), 0, nowMs);
   t.equal(scene.admit('s1'), 'refused');

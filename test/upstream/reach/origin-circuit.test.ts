@@ -5,6 +5,8 @@ import type { OriginCircuit } from '../../../src/upstream/reach/origin-circuit.j
 import { upstreamFault, type UpstreamFaultKind } from '../../../src/upstream/http/upstream-fault.js';
 import { limits } from '../../../src/shared/limits.js';
 import { ScriptedContext } from '../scripted-context.js';
+import { ORIGIN_ANSWERED_MS, PROBE_ANSWER_MS_MAX } from '../../../src/upstream/reach/origin-circuit.js';
+import { ENDPOINTS_MAX, ORIGIN_PROBES_MAX } from '../../../src/upstream/reach/backend-endpoints.js';
 
 const ORIGIN = 'https://b.example:8443';
 /** Deadlines fire up to one tick of the wheel late. */
@@ -79,7 +81,7 @@ t.test('a fault that comes with an answer, or concerns one request, does not ope
 t.test('while the origin answers anybody, a failed connection does not open it', async (t) => {
   const scene = new Scene(t);
   scene.answer();
-  scene.context.advance(limits.originAnsweredMs - 1);
+  scene.context.advance(ORIGIN_ANSWERED_MS - 1);
   scene.fail();
   t.equal(scene.circuit.state, 'closed', 'one caller may have used up all its connections');
   scene.context.advance(1);
@@ -125,7 +127,7 @@ t.test('a probe that connects and gets no answer closes it: the path alone may b
   scene.passDelay(limits.probeDelayMsMin + TICK_MS);
   scene.passDelay(scene.context.options.connectTimeoutMs);
   t.equal(scene.circuit.state, 'half-open', 'it may still be connecting');
-  scene.passDelay(limits.probeAnswerMsMax + TICK_MS);
+  scene.passDelay(PROBE_ANSWER_MS_MAX + TICK_MS);
   t.equal(scene.circuit.state, 'closed');
   t.ok(scene.context.http.last.isAborted);
 });
@@ -195,7 +197,7 @@ t.test('an origin that flaps is probed less and less often, until it answers som
   scene.passDelay(limits.probeDelayMsMin);
   t.equal(scene.probes, 2);
   scene.answer();
-  scene.context.advance(limits.originAnsweredMs);
+  scene.context.advance(ORIGIN_ANSWERED_MS);
   scene.fail();
   scene.passDelay(limits.probeDelayMsMin + TICK_MS);
   t.equal(scene.probes, 3, 'after an answer it begins anew');
@@ -219,11 +221,11 @@ t.test('an origin that nobody asks for is forgotten; one that is asked for is no
 
 t.test('of very many origins that are down only some are probed at once, and each gets its turn', async (t) => {
   const context = new ScriptedContext(t);
-  const count = limits.originProbesMax + 3;
+  const count = ORIGIN_PROBES_MAX + 3;
   const scenes = Array.from({ length: count }, (_, index) => new Scene(t, `https://b${index}.example`, context));
   for (const scene of scenes) scene.fail();
   scenes[0]?.passDelay(limits.probeDelayMsMin + TICK_MS);
-  t.equal(context.http.calls.length, limits.originProbesMax);
+  t.equal(context.http.calls.length, ORIGIN_PROBES_MAX);
   for (const call of context.http.calls) call.head(404, '');
   scenes[0]?.passDelay(2 * limits.probeDelayMsMin + TICK_MS);
   t.equal(context.http.calls.length, count);
@@ -251,7 +253,7 @@ t.test('the endpoints of one origin share its circuit, and each URL has one endp
   t.not(other, one);
   t.equal(other.circuit, one.circuit);
   t.not(endpoints.of({ origin: 'https://b.example', path: '/a' }).circuit, one.circuit, 'the port is a part of it');
-  for (let index = 2; index < limits.endpointsMax; index += 1) endpoints.of({ origin: ORIGIN, path: `/${index}` });
+  for (let index = 2; index < ENDPOINTS_MAX; index += 1) endpoints.of({ origin: ORIGIN, path: `/${index}` });
   t.equal(endpoints.of({ origin: ORIGIN, path: '/b' }), other);
   endpoints.of({ origin: ORIGIN, path: '/one-more' });
   t.not(endpoints.of({ origin: ORIGIN, path: '/a' }), one, 'the oldest is forgotten');

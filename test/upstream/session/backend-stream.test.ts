@@ -4,6 +4,7 @@ import t, { type Test } from 'tap';
 import { BackendStream } from '../../../src/upstream/session/backend-stream.js';
 import { limits } from '../../../src/shared/limits.js';
 import { ScriptedContext } from '../scripted-context.js';
+import { BACKEND_RETRY_MS_MIN, BACKEND_RETRY_MS_MAX } from '../../../src/upstream/rpc/reconnection.js';
 
 const MESSAGE = 'data: {"jsonrpc":"2.0","method":"notifications/x"}\n\n';
 
@@ -108,8 +109,8 @@ t.test('a failing backend is asked less and less often, and from the beginning o
 t.test('a retry is obeyed exactly, within bounds, and the stream resumes after the last id', async (t) => {
   for (const [said, obeyedMs] of [
     ['5000', 5_000],
-    ['0', limits.backendRetryMsMin],
-    ['99999999999', limits.backendRetryMsMax],
+    ['0', BACKEND_RETRY_MS_MIN],
+    ['99999999999', BACKEND_RETRY_MS_MAX],
   ] as const) {
     const { context } = listen(t);
     context.http.last.head(200, 'text/event-stream').data(`retry: ${said}\nid: 7\n${MESSAGE}`).end();

@@ -1,7 +1,10 @@
 import t from 'tap';
-import { limits } from '../../../src/shared/limits.js';
 import { OWN_INTRODUCTION, type ClientIntroduction } from '../../../src/upstream/session/client-introduction.js';
-import { Introductions } from '../../../src/upstream/session/introductions.js';
+import {
+  Introductions,
+  INTRODUCTIONS_KNOWN_MAX,
+  INTRODUCTION_SHARED_BYTES_MAX,
+} from '../../../src/upstream/session/introductions.js';
 
 function said(name: string, capabilities = '{}'): ClientIntroduction {
   return { clientInfo: Buffer.from(JSON.stringify({ name })), capabilities: Buffer.from(capabilities) };
@@ -22,7 +25,7 @@ t.test('sessions of one client share a copy that outlives the text it was read f
 
 t.test('a long introduction is copied for each session, and none keeps more memory than its bytes', async (t) => {
   const introductions = new Introductions();
-  const long = said('x'.repeat(limits.introductionSharedBytesMax));
+  const long = said('x'.repeat(INTRODUCTION_SHARED_BYTES_MAX));
   const kept = introductions.of(long);
   t.same(kept, long);
   t.not(introductions.of(long), kept);
@@ -37,6 +40,6 @@ t.test('an absent introduction is used as it is, without a copy', async (t) => {
 t.test('introductions that were not used for long are forgotten', async (t) => {
   const introductions = new Introductions();
   const kept = introductions.of(said('a'));
-  for (let index = 0; index < limits.introductionsKnownMax; index++) introductions.of(said(`n${index}`));
+  for (let index = 0; index < INTRODUCTIONS_KNOWN_MAX; index++) introductions.of(said(`n${index}`));
   t.not(introductions.of(said('a')), kept);
 });

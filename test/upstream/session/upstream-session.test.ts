@@ -11,6 +11,11 @@ import { backendOf, virtualHostOf } from '../../relay/virtual-host.js';
 import { ScriptedContext } from '../scripted-context.js';
 import { REQUEST_ID } from '../scripted-upstream.js';
 import { NO_METADATA } from '../../../src/upstream/http/request-metadata.js';
+import {
+  UPSTREAM_RETRY_DELAY_MS_MIN,
+  UPSTREAM_RETRY_DELAY_MS_MAX,
+  BACKEND_STREAM_PATIENCE_MS,
+} from '../../../src/upstream/session/upstream-opening.js';
 
 const BACKEND = backendOf(virtualHostOf({ b: { url: 'https://b.example:8443/mcp?tenant=7' } }), 'b');
 const SUBJECT = 'alice';
@@ -177,7 +182,7 @@ t.test(
 
     scene.session.hold();
     scene.waitReady();
-    scene.context.advance(limits.backendStreamPatienceMs - 10);
+    scene.context.advance(BACKEND_STREAM_PATIENCE_MS - 10);
     t.equal(scene.told.length, 4);
     scene.context.advance(20);
     t.same(scene.told.slice(4), ['open'], 'its patience is over');
@@ -266,7 +271,7 @@ t.test(
   async (t) => {
     const scene = sceneIn(t, 'unavailable');
     scene.wait();
-    scene.context.advance(limits.upstreamRetryDelayMsMin - 1);
+    scene.context.advance(UPSTREAM_RETRY_DELAY_MS_MIN - 1);
     scene.wait();
     t.same(scene.told, ['http-status', 'http-status']);
     t.same(scene.sent, ['initialize']);
@@ -296,19 +301,19 @@ t.test('the delay doubles with each failure up to its bound, and starts over aft
     t.equal(scene.sent.length, sentCount, `not before ${delayMs} ms`);
     scene.context.advance(1);
   };
-  for (let delayMs: number = limits.upstreamRetryDelayMsMin; delayMs < limits.upstreamRetryDelayMsMax; delayMs *= 2) {
+  for (let delayMs: number = UPSTREAM_RETRY_DELAY_MS_MIN; delayMs < UPSTREAM_RETRY_DELAY_MS_MAX; delayMs *= 2) {
     failOnce();
     passDelay(delayMs);
   }
   for (let more = 0; more < 3; more += 1) {
     failOnce();
-    passDelay(limits.upstreamRetryDelayMsMax);
+    passDelay(UPSTREAM_RETRY_DELAY_MS_MAX);
   }
   scene.wait();
   scene.handshake();
   scene.session.markLost(scene.session.record);
   failOnce();
-  passDelay(limits.upstreamRetryDelayMsMin);
+  passDelay(UPSTREAM_RETRY_DELAY_MS_MIN);
   failOnce();
 });
 
