@@ -6,7 +6,7 @@ import { listKinds } from '../src/protocol/list-kinds.js';
 import type { ReadPage } from '../src/relay/list-merge/answer-reading.js';
 import { ListMerger, type MadeCatalogue } from '../src/relay/list-merge/list-merger.js';
 import type { BackendPages } from '../src/relay/list-merge/merge.js';
-import { shareTable } from '../src/relay/share-table.js';
+import { shareTable } from '../src/relay/relay-options.js';
 import { Accounts } from '../src/shared/accounts.js';
 import { DeadlineWheel } from '../src/shared/deadline-wheel.js';
 import { limits } from '../src/shared/limits.js';

@@ -10,12 +10,11 @@ import { pino } from 'pino';
 import { Compositions } from '../src/control-plane/compositions/compositions.js';
 import { Directory } from '../src/control-plane/registry/directory.js';
 import type { Probe } from '../src/control-plane/prober/prober.js';
-import { NO_LISTS } from '../src/control-plane/records/server-lists.js';
-import { toolListOf } from '../src/control-plane/records/tool-list.js';
+import { NO_LISTS, toolListOf } from '../src/control-plane/records/server-lists.js';
 import { Registry } from '../src/control-plane/registry/registry.js';
 import type { StoreOptions } from '../src/config/dataplane-options.js';
 import { limits } from '../src/shared/limits.js';
-import { openRecordStore } from '../src/store/open-record-store.js';
+import { openRecordStore } from '../src/store/open-store.js';
 
 export interface ScaleCounts {
   readonly servers: number;

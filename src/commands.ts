@@ -26,9 +26,10 @@ import {
   readServerAddition,
   readServerChange,
   type ReadAction,
+  loadCompletionRequest,
+  loadStoreCopyRequest,
 } from './config/cli-request.js';
 import type { CommandDeclaration, CommandWords } from './config/command.js';
-import { loadCompletionRequest } from './config/completion-request.js';
 import { loadControlPlaneOptions } from './config/load-control-plane-options.js';
 import { loadDataplaneOptions } from './config/load-dataplane-options.js';
 import { loadSecretsRequest, type SecretsCommandName } from './config/load-secrets-request.js';
@@ -42,7 +43,6 @@ import {
   tokenOptionTable,
 } from './config/option-table.js';
 import type { OptionTable } from './config/option.js';
-import { loadStoreCopyRequest } from './config/store-copy-request.js';
 import { loadUserConfigRequest, type UserConfigCommandName } from './config/user-config-request.js';
 import { mintToken, runControlPlane, runDataplane } from './planes.js';
 import { exitStatus } from './shared/exit-status.js';

@@ -5,7 +5,7 @@ import type { CommandWords } from './config/command.js';
 import type { ControlPlaneOptions } from './config/control-plane-options.js';
 import type { DataplaneOptions } from './config/dataplane-options.js';
 import { childEnvironment, serviceManager, workerEnvironment } from './config/environment.js';
-import { hasKeys } from './config/has-keys.js';
+import { hasKeys } from './config/auth-options.js';
 import { loadDataplaneOptions } from './config/load-dataplane-options.js';
 import type { TokenRequest } from './config/load-token-request.js';
 import { controlPlaneOptionTable, dataplaneOptionTable } from './config/option-table.js';

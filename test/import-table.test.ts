@@ -287,12 +287,7 @@ const MUTUAL: readonly (readonly string[])[] = [
   // A plan has the form of its request, and the form is asked about the plan.
   ['relay/request/relayed-request-plan.ts', 'relay/request/request-form.ts'],
   // Parts of what a session does, in files of their own: they are given the session.
-  [
-    'relay/session/recorded-subscriptions.ts',
-    'relay/session/recorded-upstreams.ts',
-    'relay/session/session.ts',
-    'relay/session/unsolicited-messages.ts',
-  ],
+  ['relay/session/session-upstreams.ts', 'relay/session/session.ts', 'relay/session/unsolicited-messages.ts'],
 ];
 
 /** The files that each file leads to, itself only if there is a way back. */

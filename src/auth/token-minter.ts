@@ -1,8 +1,22 @@
 // Mints access tokens with the configured private key, for the `token` command and the bootstrap build. Cold path.
 import { SignJWT } from 'jose/jwt/sign';
-import { randomUUID } from 'node:crypto';
+import { randomUUID, createPrivateKey, type KeyObject } from 'node:crypto';
 import type { TokenOptions } from '../config/dataplane-options.js';
-import { mintingKey, type MintingKey } from './minting-key.js';
+import { ALGORITHMS, keyKind } from '../config/verification-keys.js';
+
+// The private key that mints tokens, and its algorithm. Cold path.
+
+interface MintingKey {
+  readonly algorithm: string;
+  readonly key: KeyObject;
+}
+
+function mintingKey(pem: string): MintingKey {
+  const key = createPrivateKey(pem);
+  const kind = keyKind(key);
+  if (kind === undefined) throw new Error('no JWS algorithm fits the key; the options let it pass unchecked');
+  return { algorithm: ALGORITHMS[kind][0], key };
+}
 
 export class TokenMinter {
   readonly #signing: MintingKey;

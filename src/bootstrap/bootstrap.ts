@@ -1,10 +1,136 @@
 // The optional bootstrap feature: two helper endpoints without authentication, to try the gateway before a control plane
 // issues tokens and writes configs. The production build leaves this folder out, so nothing may import it statically.
-import type { Endpoint } from '../shared/endpoint.js';
-import type { BootstrapContext } from './bootstrap-context.js';
-import { createTokenEndpoint } from './token-endpoint.js';
-import { createUserConfigEndpoint } from './user-config-endpoint.js';
+import type { Endpoint, EndpointAnswer } from '../shared/endpoint.js';
+import type { TokenOptions } from '../config/dataplane-options.js';
+import { type Logger, subjectHash } from '../shared/logger.js';
+import type { Store } from '../store/store.js';
+import { TokenMinter } from '../auth/token-minter.js';
+import { decodeUserConfig } from '../user-config/user-config-schema.js';
+
+// The subject in the path of a helper endpoint.
+
+type SubjectParameter =
+  { readonly ok: true; readonly subject: string } | { readonly ok: false; readonly problem: string };
+
+/** @param parameter the path segment, still percent-encoded. */
+export function decodeSubject(parameter: string): SubjectParameter {
+  try {
+    const subject = decodeURIComponent(parameter);
+    if (subject === '') return { ok: false, problem: 'The subject is empty: name it as the last segment of the path.' };
+    return { ok: true, subject };
+  } catch {
+    return {
+      ok: false,
+      problem: 'The subject in the path is not valid percent-encoded UTF-8: encode it as a URI component.',
+    };
+  }
+}
+
+// Answers of the helper endpoints: a line of text for a person at a terminal.
+
+export function plainText(status: number, body: string): EndpointAnswer {
+  return { status, contentType: 'text/plain', body };
+}
+
+/** The message of a failure, for the log and for the person who tries the gateway. */
+export function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+// What the helper endpoints use of the dataplane.
+
+export interface BootstrapContext {
+  readonly token: TokenOptions;
+  readonly store: Store;
+  /** Resolves when every worker has dropped what it cached of the subject. */
+  announceWritten(subject: string): Promise<void>;
+  readonly logger: Logger;
+}
 
 export function createEndpoints(context: BootstrapContext): readonly Endpoint[] {
   return [createTokenEndpoint(context), createUserConfigEndpoint(context)];
+}
+
+// `GET …/admin/tokens/{subject}`: mints a token (decisions 2.8).
+
+const TOKEN_LIFETIME_MS = 3_600_000;
+
+function createTokenEndpoint({ token, logger }: Pick<BootstrapContext, 'token' | 'logger'>): Endpoint {
+  const minter = TokenMinter.create(token);
+  return {
+    method: 'GET',
+    path: '/admin/tokens',
+    async handle({ parameter }) {
+      const decoded = decodeSubject(parameter);
+      if (!decoded.ok) return plainText(400, decoded.problem);
+      if (minter === undefined) {
+        return plainText(
+          500,
+          'No private key is configured for minting tokens: start the dataplane with --token-verification-private-key.',
+        );
+      }
+      try {
+        return plainText(200, await minter.mint(decoded.subject, TOKEN_LIFETIME_MS));
+      } catch (error) {
+        logger.error({ err: error, subject: subjectHash(decoded.subject) }, 'a token could not be minted');
+        return plainText(500, `The token could not be minted: ${reasonOf(error)}`);
+      }
+    },
+  };
+}
+
+// `POST …/admin/userconfigs/{subject}`: stores the body's bytes as a user config, and answers only when every worker
+// serves it (decisions 2.8).
+
+function createUserConfigEndpoint(context: BootstrapContext): Endpoint {
+  return {
+    method: 'POST',
+    path: '/admin/userconfigs',
+    async handle({ parameter, contentType, body }) {
+      if (!isJsonType(contentType)) {
+        return plainText(415, 'Unsupported content type: send the user config as application/json.');
+      }
+      const decoded = decodeSubject(parameter);
+      if (!decoded.ok) return plainText(400, decoded.problem);
+      if (!isJson(body)) return plainText(400, 'The body is not JSON: send the user config as one JSON object.');
+      const config = decodeUserConfig(body);
+      if (!config.ok) return plainText(422, `The body is not a user config: ${config.issues}`);
+      return writeUserConfig(context, decoded.subject, body);
+    },
+  };
+}
+
+/**
+ * A subject that the store cannot encode as a key fails like any other store failure (500): reading under that subject
+ * gives the same answer.
+ */
+async function writeUserConfig(context: BootstrapContext, subject: string, body: Buffer): Promise<EndpointAnswer> {
+  const { store, logger } = context;
+  try {
+    await store.write(subject, body);
+  } catch (error) {
+    logger.error({ err: error, subject: subjectHash(subject) }, 'a user config could not be written');
+    return plainText(500, `The user config could not be stored: ${reasonOf(error)}`);
+  }
+  try {
+    await context.announceWritten(subject);
+  } catch (error) {
+    logger.error({ err: error, subject: subjectHash(subject) }, 'a written user config could not be announced');
+    return plainText(500, `The user config is stored, but not every worker uses it yet: ${reasonOf(error)}`);
+  }
+  return plainText(202, 'Added');
+}
+
+function isJsonType(contentType: string): boolean {
+  return contentType.split(';', 1)[0]?.trim().toLowerCase() === 'application/json';
+}
+
+/** RFC 8259 section 8.1: UTF-8, without a byte order mark. */
+function isJson(body: Buffer): boolean {
+  try {
+    JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body));
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -12,9 +12,7 @@ import {
 import { exitStatus } from '../shared/exit-status.js';
 import { sessionHash } from '../shared/logger.js';
 import { AdminConnection } from './admin-connection.js';
-import { CliFault } from './cli-fault.js';
-import { printResult, type CommandResult } from './command-result.js';
-import { printable, textLines, textTable } from './text-table.js';
+import { CliFault, printResult, type CommandResult, printable, textLines, textTable } from './command-result.js';
 import { watchDataplane } from './top.js';
 
 /** Resolves with the program's exit status once everything is printed. */

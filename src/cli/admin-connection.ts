@@ -2,7 +2,7 @@
 import { bodyText } from '../shared/body-text.js';
 import { limits } from '../shared/limits.js';
 import { exitStatus } from '../shared/exit-status.js';
-import { CliFault } from './cli-fault.js';
+import { CliFault } from './command-result.js';
 
 export class AdminConnection {
   readonly #origin: string;

@@ -2,7 +2,7 @@
 // Cold path.
 import tab, { type Command, type Complete } from '@bomb.sh/tab';
 import { DEFAULT_COMMAND, groups, type CommandDeclaration, type CommandDeclarations } from '../config/command.js';
-import type { Shell } from '../config/completion-request.js';
+import type { Shell } from '../config/cli-request.js';
 import { choicesOf } from '../config/values.js';
 
 const PROGRAM = 'switchyard';

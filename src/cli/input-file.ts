@@ -1,7 +1,7 @@
 // Reads a command's input: a file, or standard input.
 import { createReadStream } from 'node:fs';
 import { exitStatus } from '../shared/exit-status.js';
-import { CliFault } from './cli-fault.js';
+import { CliFault } from './command-result.js';
 
 const STANDARD_INPUT = '-';
 

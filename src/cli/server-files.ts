@@ -3,13 +3,11 @@ import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { exitStatus } from '../shared/exit-status.js';
 import { limits } from '../shared/limits.js';
-import { CliFault } from './cli-fault.js';
+import { CliFault, harmlessJson, type CommandResult, printable, textTable } from './command-result.js';
 import type { ControlPlaneConnection } from './control-plane-connection.js';
 import { readInput } from './input-file.js';
 import { readMcpFile, type FiledServer, type ImportWay, type NeededSecret } from './mcp-file.js';
-import { harmlessJson, type CommandResult } from './command-result.js';
 import type { Way } from './run-cli.js';
-import { printable, textTable } from './text-table.js';
 import type { Terminal } from './views.js';
 
 type ServersConnection = Pick<ControlPlaneConnection, 'request' | 'list'>;

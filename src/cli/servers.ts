@@ -1,11 +1,9 @@
 // `switchyard servers …`: the registry of a running control plane.
 import type { ServerAddition, ServerChange } from '../config/cli-request.js';
 import { exitStatus } from '../shared/exit-status.js';
-import { CliFault } from './cli-fault.js';
+import { CliFault, type CommandResult, printable } from './command-result.js';
 import { pathOf } from './control-plane-connection.js';
-import type { CommandResult } from './command-result.js';
 import type { Way } from './run-cli.js';
-import { printable } from './text-table.js';
 import { refreshView, serversView, serverView, toolsView } from './views.js';
 
 interface Named {

@@ -1,10 +1,8 @@
 // `switchyard store copy`: a backup of an embedded store.
-import type { StoreCopyRequest } from '../config/store-copy-request.js';
+import type { StoreCopyRequest } from '../config/cli-request.js';
 import { exitStatus } from '../shared/exit-status.js';
-import { copyEmbedded } from '../store/embedded-copy.js';
-import { CliFault } from './cli-fault.js';
-import { printResult, type CommandResult } from './command-result.js';
-import { printable } from './text-table.js';
+import { copyEmbedded } from '../store/embedded-databases.js';
+import { CliFault, printResult, type CommandResult, printable } from './command-result.js';
 
 /** Resolves with the program's exit status once everything is printed. */
 export async function runStoreCopy({ isJson, from, to }: StoreCopyRequest): Promise<number> {

@@ -7,9 +7,7 @@ import { loadOf, type LoadRow, type TopAnswer, type WorkerReading } from '../sha
 import { exitStatus } from '../shared/exit-status.js';
 import { Figures, Interval } from '../shared/figures.js';
 import type { AdminConnection } from './admin-connection.js';
-import { CliFault } from './cli-fault.js';
-import type { CommandResult } from './command-result.js';
-import { textTable } from './text-table.js';
+import { CliFault, type CommandResult, textTable } from './command-result.js';
 
 interface DataplaneReading {
   readonly figures: Figures;

@@ -2,8 +2,7 @@
 // work as well.
 import { z } from 'zod';
 import { exitStatus } from '../shared/exit-status.js';
-import { CliFault } from './cli-fault.js';
-import { textLines, textTable } from './text-table.js';
+import { CliFault, textLines, textTable } from './command-result.js';
 
 const serverShape = z.object({
   id: z.string(),

@@ -1,5 +1,5 @@
 // What a command asks of a running dataplane's admin listener, read from the command line and the environment.
-import { deepFreeze } from './deep-freeze.js';
+import { deepFreeze } from './values.js';
 import {
   adminRequestOptionTable,
   explainOptionTable,

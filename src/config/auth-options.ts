@@ -3,6 +3,13 @@ import { isSecretName, SECRET_NAME_RULE } from '../shared/secret-name.js';
 import { InvalidValue } from './faults.js';
 import type { OptionTable, OptionValues } from './option.js';
 import * as values from './values.js';
+import type { TokenOptions } from './dataplane-options.js';
+
+// Whether any keys are configured that verify tokens.
+
+export function hasKeys({ publicKey, secret, jwks, issuerKeys }: TokenOptions): boolean {
+  return publicKey !== undefined || secret !== undefined || jwks !== undefined || issuerKeys.length > 0;
+}
 
 export type SecretPlace = { readonly secret: string } | { readonly file: string };
 

@@ -1,18 +1,53 @@
 // What an interactive command asks of the control plane, read from the command line and the environment: the control plane's URL, and for
 // some commands how options and operands become an action.
-import { deepFreeze } from './deep-freeze.js';
+import { deepFreeze } from './values.js';
 import {
   requestOptionTable,
   type compositionsCreateOptionTable,
   type compositionsUpdateOptionTable,
   type serversAddOptionTable,
   type serversUpdateOptionTable,
+  storeCopyOptionTable,
 } from './cli-option-table.js';
 import { readAuth } from './auth-options.js';
 import type { CommandWords } from './command.js';
 import { OptionReader } from './option-reader.js';
-import { TOKEN_VARIABLE } from './unknown-variables.js';
+import { TOKEN_VARIABLE } from './environment.js';
 import type { OptionTable } from './option.js';
+import { OptionFaults } from './faults.js';
+
+// The `store copy` command: what to copy, and where to.
+
+export interface StoreCopyRequest {
+  readonly isJson: boolean;
+  /** Both are directories. */
+  readonly from: string;
+  readonly to: string;
+}
+
+/** @throws {OptionFaults} with every fault. */
+export function loadStoreCopyRequest(
+  words: CommandWords,
+  environment: NodeJS.ProcessEnv = process.env,
+): StoreCopyRequest {
+  const values = new OptionReader(storeCopyOptionTable, words, environment).finish();
+  return { isJson: values.json, from: values['store-path'], to: words.operands[0] ?? '' };
+}
+
+// The `completion` command: which shell it is for.
+
+const shells = ['bash', 'zsh', 'fish'] as const;
+
+export type Shell = (typeof shells)[number];
+
+/** @throws {OptionFaults} with every fault. */
+export function loadCompletionRequest({ operands, faults }: CommandWords): Shell {
+  const shell = shells.find((each) => each === operands[0]);
+  const unknown = shell === undefined && operands.length > 0 ? [`<shell>: expects one of ${shells.join(', ')}`] : [];
+  const all = [...faults, ...unknown];
+  if (all.length > 0 || shell === undefined) throw new OptionFaults(all, 'See `switchyard completion --help`.');
+  return shell;
+}
 
 export interface CliRequest<Action> {
   /** Without a trailing slash. */

@@ -4,8 +4,7 @@ import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { limits } from '../shared/limits.js';
 import { InvalidValue } from './faults.js';
-import { keyKind } from './key-kind.js';
-import { keysOfJwks, keysOfPem, keysOfSecret } from './verification-keys.js';
+import { keyKind, keysOfJwks, keysOfPem, keysOfSecret } from './verification-keys.js';
 
 const PRIVATE_KEYS = /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----/g;
 const PUBLIC_HALF = /-----BEGIN (?:(?:[A-Z]+ )*PUBLIC KEY|(?:X509 |TRUSTED )?CERTIFICATE)-----/;

@@ -1,5 +1,5 @@
 // The dataplane's options: read, checked against each other, and converted to the form that all code after start-up uses.
-import { deepFreeze } from './deep-freeze.js';
+import { deepFreeze } from './values.js';
 import type { CommandWords } from './command.js';
 import type { DataplaneOptions } from './dataplane-options.js';
 import type { OptionValues } from './option.js';

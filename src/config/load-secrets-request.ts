@@ -2,7 +2,7 @@
 import { isSecretName, SECRET_NAME_RULE } from '../shared/secret-name.js';
 import type { CommandWords } from './command.js';
 import type { StoreOptions } from './dataplane-options.js';
-import { deepFreeze } from './deep-freeze.js';
+import { deepFreeze } from './values.js';
 import { OptionReader } from './option-reader.js';
 import { secretsOptionTable, secretsSealOptionTable, secretsSetOptionTable } from './option-table.js';
 import type { OptionValues } from './option.js';

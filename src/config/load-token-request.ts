@@ -1,5 +1,5 @@
 // The options of the `token` command: what to mint, and with which key.
-import { deepFreeze } from './deep-freeze.js';
+import { deepFreeze } from './values.js';
 import type { CommandWords } from './command.js';
 import type { TokenOptions } from './dataplane-options.js';
 import { OptionReader } from './option-reader.js';

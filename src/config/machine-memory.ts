@@ -1,7 +1,64 @@
 // The program's resources: the machine's memory and processors, or the limits of its cgroup (a container, a systemd unit).
 import { availableParallelism, totalmem } from 'node:os';
 import { limits } from '../shared/limits.js';
-import { readCgroupBounds } from './cgroup.js';
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+// The limits of the process's cgroup (version 2): memory and processor time of a container or a systemd unit. A limit may be set on any
+// cgroup above the process's own, and the tightest one counts.
+
+interface CgroupBounds {
+  /** `Infinity`: no limit. */
+  readonly memoryBytes: number;
+  /** Processor time per period, divided by the period: 1.5 means one and a half processors. `Infinity`: no limit. */
+  readonly processors: number;
+}
+
+/** Where Linux exposes cgroups. */
+export interface CgroupFiles {
+  /** The file that lists the cgroups of the process. */
+  readonly membership: string;
+  /** The directory with a subdirectory for each cgroup. */
+  readonly root: string;
+}
+
+const LINUX: CgroupFiles = { membership: '/proc/self/cgroup', root: '/sys/fs/cgroup' };
+
+/** No limits on a system without cgroups of version 2. */
+export function readCgroupBounds(files = LINUX): CgroupBounds {
+  const bounds = { memoryBytes: Infinity, processors: Infinity };
+  const own = /^0::(\/.*)$/m.exec(textOf(files.membership))?.[1];
+  if (own === undefined) return bounds;
+  // `join` with `/`, because a cgroup outside the namespace begins with `/..`. In a container that sees the host's names, only the root
+  // directory exists, which is the container's own cgroup.
+  for (let path = join('/', own); ; path = dirname(path)) {
+    const directory = join(files.root, path);
+    bounds.memoryBytes = Math.min(bounds.memoryBytes, memoryBound(textOf(join(directory, 'memory.max'))));
+    bounds.processors = Math.min(bounds.processors, processorBound(textOf(join(directory, 'cpu.max'))));
+    if (path === '/') return bounds;
+  }
+}
+
+/** @param text `max`, or bytes. */
+function memoryBound(text: string): number {
+  const bytes = /^\d+$/m.exec(text)?.[0];
+  return bytes === undefined ? Infinity : Number(bytes);
+}
+
+/** @param text quota and period in microseconds; a quota of `max` means no limit. */
+function processorBound(text: string): number {
+  const [, quota, period] = /^(\d+) (\d+)$/m.exec(text) ?? [];
+  return Number(quota) > 0 && Number(period) > 0 ? Number(quota) / Number(period) : Infinity;
+}
+
+/** `''` for a file that does not exist or cannot be read: the root cgroup has no limits, and others may lack a controller. */
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}
 
 /** The rest is left to the primary, the store, the kernel's buffers and other programs. */
 const WORKERS_SHARE = 0.75;

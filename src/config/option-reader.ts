@@ -3,7 +3,7 @@
 import { InvalidValue, OptionFaults } from './faults.js';
 import { environmentVariable, type OptionTable, type OptionValues } from './option.js';
 import type { CommandWords } from './command.js';
-import { unknownVariableFaults } from './unknown-variables.js';
+import { unknownVariableFaults } from './environment.js';
 
 export class OptionReader<Table extends OptionTable> {
   readonly #table: Table;

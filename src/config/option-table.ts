@@ -3,8 +3,7 @@
 import { limits } from '../shared/limits.js';
 import type { OptionTable } from './option.js';
 import { secretsKeyFileOption, upstreamModeOption, upstreamOptions } from './table/backend-options.js';
-import { answerOptions } from './table/answer-options.js';
-import { eraOptions } from './table/era-options.js';
+import { answerOptions, eraOptions } from './table/answer-options.js';
 import {
   addressOptions,
   adminOptions,

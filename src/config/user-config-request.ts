@@ -1,5 +1,5 @@
 // What a command for user configs has to do, read from the command line and the environment.
-import { deepFreeze } from './deep-freeze.js';
+import { deepFreeze } from './values.js';
 import { configChangeOptionTable, configCheckOptionTable, configStoreOptionTable } from './cli-option-table.js';
 import type { CommandWords } from './command.js';
 import type { StoreOptions } from './dataplane-options.js';

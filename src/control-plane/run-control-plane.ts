@@ -4,15 +4,79 @@
 // 130 or 143 a second signal (SIGHUP, SIGINT, SIGTERM) cut the drain short.
 import { constants } from 'node:os';
 import type { ControlPlaneOptions } from '../config/control-plane-options.js';
-import { hasKeys } from '../config/has-keys.js';
-import { formatAddress } from '../process/listen-fault.js';
+import { hasKeys } from '../config/auth-options.js';
+import { formatAddress, StartFault } from '../process/listen-fault.js';
 import { ServiceNotice, type ServiceManager } from '../process/service-notice.js';
-import { StartFault } from '../process/start-fault.js';
 import { exitStatus } from '../shared/exit-status.js';
 import { StopSignals } from '../process/stop-signals.js';
-import { createLogger } from '../shared/logger.js';
+import { createLogger, type Logger } from '../shared/logger.js';
 import { ControlPlane } from './control-plane.js';
-import { ReadinessWatch } from './readiness-watch.js';
+import type { RecordStore } from '../store/record-store.js';
+
+// Reports to systemd and the log whether the control plane can serve: its store responds, and there is a key for
+// tokens. Checked at intervals, because a store becomes unreachable without notice. Cold path.
+
+/**
+ * Interval between checks whether the control plane is ready, as stores become unreachable without notice. After it, systemd and the log
+ * learn of a change with this delay.
+ */
+const CONTROL_PLANE_READINESS_MS = 1_000;
+
+interface ReadinessParts {
+  readonly hasKeys: boolean;
+  readonly records: Pick<RecordStore, 'kind' | 'ping'>;
+  readonly notice: Pick<ServiceNotice, 'ready' | 'status'>;
+  readonly logger: Logger;
+  readonly intervalMs?: number;
+}
+
+class ReadinessWatch {
+  readonly #parts: ReadinessParts;
+  #timer: NodeJS.Timeout | undefined;
+  #isStopped = false;
+  /** The obstacles last reported; `''`: ready; `undefined` before the first report. */
+  #told: string | undefined;
+
+  constructor(parts: ReadinessParts) {
+    this.#parts = parts;
+  }
+
+  /** Resolves after the first check. */
+  async start(): Promise<void> {
+    const { records, intervalMs = CONTROL_PLANE_READINESS_MS } = this.#parts;
+    const isStoreThere = await records.ping();
+    if (this.#isStopped) return;
+    this.#tell(isStoreThere);
+    this.#timer = setTimeout(() => void this.start(), intervalMs).unref();
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    clearTimeout(this.#timer);
+  }
+
+  #tell(isStoreThere: boolean): void {
+    const { hasKeys, notice, logger, records } = this.#parts;
+    const obstacles = [
+      ...(isStoreThere ? [] : [`the ${records.kind} store cannot be reached`]),
+      ...(hasKeys ? [] : [KEYS_MISSING]),
+    ];
+    const words = obstacles.join('; ');
+    const before = this.#told;
+    if (words === before) return;
+    this.#told = words;
+    notice.status(words === '' ? 'ready' : `not ready: ${words}`);
+    if (words === '') {
+      logger.info('ready');
+      // Calling it again is harmless.
+      notice.ready();
+    } else {
+      logger.warn({ obstacles }, 'not ready');
+    }
+  }
+}
+
+const KEYS_MISSING = 'no token verification key or secret is configured: every request that needs a token gets 401';
 
 const NO_RELOAD =
   'SIGHUP reloads nothing in a control plane: changed key files are read again anyway; restart it for new options';

@@ -7,8 +7,7 @@ import assert from 'node:assert';
 import type { ChildProcess } from 'node:child_process';
 import { isSeries } from '../metrics/series.js';
 import { isLogLevel } from '../shared/logger.js';
-import type { FromWorker, ToWorker } from './messages.js';
-import { isViewQuestion } from './view-question.js';
+import { type FromWorker, type ToWorker, isViewQuestion } from './messages.js';
 
 /** The primary's end: sends one message to a worker. */
 export function sendToWorker(worker: ChildProcess, message: ToWorker): void {

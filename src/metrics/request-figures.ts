@@ -4,8 +4,7 @@
 // Nothing invented by callers becomes a label: an unknown method is `other`, and so are backends beyond a maximum number.
 import { limits } from '../shared/limits.js';
 import { LATENCY_BOUNDS_S, OTHER, OWN_BOUNDS_S } from './catalogue.js';
-import { Histogram } from './histogram.js';
-import type { Series } from './series.js';
+import { Histogram, type Series } from './series.js';
 
 /** MCP's methods, and `GET`, `DELETE`, `batch` and `POST` for requests that are not one message or were not read. */
 export const METHODS = [

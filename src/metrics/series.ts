@@ -2,6 +2,64 @@
 // built on demand.
 import { metricFamilies, type MetricName } from './catalogue.js';
 
+// Counters for events rare enough to be counted by name: refusals, faults, failed hops. The names come from closed lists in the program, so
+// there are few.
+
+export class LabelCounter {
+  readonly #name: MetricName;
+  readonly #counts = new Map<string, { readonly labels: readonly string[]; value: number }>();
+
+  constructor(name: MetricName) {
+    this.#name = name;
+  }
+
+  count(...labels: readonly string[]): void {
+    const key = labels.join('\0');
+    const known = this.#counts.get(key);
+    if (known === undefined) this.#counts.set(key, { labels, value: 1 });
+    else known.value += 1;
+  }
+
+  series(): Series[] {
+    return Array.from(this.#counts.values(), ({ labels, value }) => ({ name: this.#name, labels, value }));
+  }
+}
+
+// A histogram of durations with fixed buckets. Hot path: a few comparisons and two additions per value.
+
+export class Histogram {
+  readonly #bounds: Float64Array;
+  /** One more than there are bounds: the last one counts values above all of them. */
+  readonly #counts: Float64Array;
+  #sum = 0;
+
+  /** @param bounds upper bounds, ascending and inclusive. */
+  constructor(bounds: readonly number[]) {
+    this.#bounds = Float64Array.from(bounds);
+    this.#counts = new Float64Array(bounds.length + 1);
+  }
+
+  observe(value: number): void {
+    const bounds = this.#bounds;
+    let bucket = 0;
+    while (bucket < bounds.length && value > bounds[bucket]!) bucket += 1;
+    this.#counts[bucket]! += 1;
+    this.#sum += value;
+  }
+
+  get sum(): number {
+    return this.#sum;
+  }
+
+  get counts(): number[] {
+    return Array.from(this.#counts);
+  }
+
+  get isEmpty(): boolean {
+    return this.#counts.every((count) => count === 0);
+  }
+}
+
 export interface Series {
   readonly name: MetricName;
   /** Values of the family's labels, in the same order. */

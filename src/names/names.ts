@@ -11,12 +11,31 @@ import { Resolver } from 'node:dns';
 import { FairPlace, FairQueue } from '../shared/fair-queue.js';
 import { limits } from '../shared/limits.js';
 import { ListNode } from '../shared/list-node.js';
-import { AddressGuard } from './address-guard.js';
-import { orderAddresses } from './address-order.js';
-import { parseHostsFile } from './hosts-file.js';
-import { queryName, type NameAnswer } from './name-query.js';
-import { candidatesOf, parseResolverSettings } from './resolver-settings.js';
+import { AddressGuard, createGuardedLookup } from './address-guard.js';
+import { orderAddresses, queryName, type NameAnswer } from './name-query.js';
+import { parseHostsFile, candidatesOf, parseResolverSettings } from './resolver-settings.js';
 import { WatchedFile } from './watched-file.js';
+import { isIP, type LookupFunction } from 'node:net';
+
+// Name look-ups for connections that Node makes itself, such as those of its HTTP client, which has its own way of trying several
+// addresses. Refused addresses are refused here too. Cold path.
+
+/** @param subject whose share of look-ups this one counts against */
+export function guardedLookupOf(names: Names, subject: string): LookupFunction {
+  return createGuardedLookup((name, _options, callback) => {
+    names.lookUp(name, subject, (outcome) => {
+      if (typeof outcome === 'string') {
+        const code = outcome === 'not-found' ? 'ENOTFOUND' : 'EAI_AGAIN';
+        callback(Object.assign(new Error(`the host name has no address: ${outcome}`), { code }), []);
+      } else {
+        callback(
+          null,
+          outcome.map((address) => ({ address, family: isIP(address) })),
+        );
+      }
+    });
+  }, names.guard);
+}
 
 /** Shortest time that addresses are cached, even if their TTL is shorter. After it, they are looked up again when next needed. */
 export const NAME_KEPT_MS_MIN = 1_000;

@@ -1,6 +1,29 @@
 // The name-resolution settings of /etc/resolv.conf (resolv.conf(5)): name servers, search domains and `ndots`. Other options are left to
 // c-ares or do not apply here.
 import { isIP } from 'node:net';
+import { orderAddresses } from './name-query.js';
+import { limits } from '../shared/limits.js';
+
+// Names listed in the machine's own table, /etc/hosts, which is consulted before any name server.
+
+/** Lower-case names, each with its addresses in the order in which they are tried. */
+type HostsTable = ReadonlyMap<string, readonly string[]>;
+
+export function parseHostsFile(text: string): HostsTable {
+  const table = new Map<string, string[]>();
+  for (const line of text.split('\n')) {
+    const [address = '', ...names] = line.replace(/#.*/, '').trim().split(/\s+/);
+    // Addresses with a zone (fe80::1%eth0) are link-local, which the gateway never connects to.
+    if (isIP(address) === 0 || address.includes('%')) continue;
+    for (const name of names) {
+      const key = name.toLowerCase();
+      const addresses = table.get(key);
+      if (addresses === undefined) table.set(key, [address]);
+      else if (addresses.length < limits.addressesPerNameMax && !addresses.includes(address)) addresses.push(address);
+    }
+  }
+  return new Map(Array.from(table, ([name, addresses]) => [name, orderAddresses(addresses)]));
+}
 
 export interface ResolverSettings {
   readonly nameServers: readonly string[];

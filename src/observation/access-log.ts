@@ -3,9 +3,7 @@
 // is where one looks for why a request was not served.
 import type { ExchangeEnding, ExchangeRequest } from '../relay/exchange/exchange.js';
 import { limits } from '../shared/limits.js';
-import { LineShares } from '../shared/line-shares.js';
-import { sessionHash, subjectHash, type Logger } from '../shared/logger.js';
-import { RepeatedLog } from '../shared/repeated-log.js';
+import { LineShares, sessionHash, subjectHash, type Logger, RepeatedLog } from '../shared/logger.js';
 import type { WatchedRequest } from './request-watch.js';
 
 /** How a request ended. */

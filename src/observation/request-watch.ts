@@ -1,7 +1,7 @@
 // Follows each request that reaches the relay to its end, for access log, metrics and traces: what it was, how it ended and how long it
 // took. This happens at the session's owner, as only the owner knows what the request was. Hot path when metrics are collected: one object
 // per request; otherwise no cost.
-import type { LabelCounter } from '../metrics/label-counter.js';
+import type { LabelCounter } from '../metrics/series.js';
 import type { Outcome, RequestFigures } from '../metrics/request-figures.js';
 import type {
   Exchange,
@@ -10,8 +10,8 @@ import type {
   ExchangeWatcher,
   NameKind,
   RequestOutcome,
+  Caller,
 } from '../relay/exchange/exchange.js';
-import type { Caller } from '../relay/exchange/caller.js';
 import type { Refusal } from '../shared/refusals.js';
 import type { TraceHeaders } from '../upstream/http/http-upstream.js';
 import type { IdSpan } from '../upstream/rpc/request-plan.js';

@@ -6,8 +6,7 @@ import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import { PROGRAM_VERSION } from '../shared/program-version.js';
 import { RequestTrace } from './request-trace.js';
-import { SpanExporter, type SpanCounts } from './span-exporter.js';
-import type { AttributeValue, Span } from './span.js';
+import { SpanExporter, type SpanCounts, type AttributeValue, type Span } from './span-exporter.js';
 import type { WatchedRequest } from './request-watch.js';
 
 type Attributes = Record<string, AttributeValue | undefined>;

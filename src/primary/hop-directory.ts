@@ -6,7 +6,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { StartFault } from '../process/start-fault.js';
+import { StartFault } from '../process/listen-fault.js';
 import { exitStatus } from '../shared/exit-status.js';
 import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';

@@ -7,26 +7,78 @@ import { randomBytes } from 'node:crypto';
 import { constants } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataplaneOptions, StoreOptions } from '../config/dataplane-options.js';
-import { hasKeys } from '../config/has-keys.js';
+import { hasKeys } from '../config/auth-options.js';
 import { limits } from '../shared/limits.js';
-import { formatAddress } from '../process/listen-fault.js';
+import { formatAddress, StartFault } from '../process/listen-fault.js';
 import { ServiceNotice, type ServiceManager } from '../process/service-notice.js';
-import { StartFault } from '../process/start-fault.js';
 import { exitStatus } from '../shared/exit-status.js';
 import { StopSignals } from '../process/stop-signals.js';
 import type { Series } from '../metrics/series.js';
-import type { ViewQuestion } from '../ipc/view-question.js';
+import type { ViewQuestion } from '../ipc/messages.js';
 import { createLogger, setLogLevel, type Logger, type LogLevel } from '../shared/logger.js';
 import { PROGRAM_VERSION } from '../shared/program-version.js';
 import { Fleet } from './fleet.js';
 import { HopDirectory } from './hop-directory.js';
-import { Reloads } from './reloads.js';
-import { SharedCheck } from './shared-check.js';
 import { AdminServer, jsonPage, readyPage, type AdminPage } from './admin-server.js';
 import { viewChanges, viewPages } from './view-pages.js';
 import { MetricsPage } from './metrics-page.js';
 import { isServing, Readiness, readinessInWords } from './readiness.js';
 import { claimAddresses, type ClaimedAddresses } from './listen-addresses.js';
+
+// A slow check that several callers may need at once: they share the run that is under way. Cold path.
+
+class SharedCheck {
+  readonly #check: () => Promise<void>;
+  #underWay: Promise<void> | undefined;
+
+  constructor(check: () => Promise<void>) {
+    this.#check = check;
+  }
+
+  /** Rejects when the check does. */
+  run(): Promise<void> {
+    this.#underWay ??= this.#check().finally(() => (this.#underWay = undefined));
+    return this.#underWay;
+  }
+}
+
+// Schedules reloads. Requests made while a reload runs cause exactly one more after it, because the files that it has read may have
+// changed since it began. Cold path.
+
+export class Reloads {
+  readonly #reload: () => Promise<void>;
+  #isRunning = false;
+  #isAsked = false;
+  #isOver = false;
+
+  /** @param reload never rejects. */
+  constructor(reload: () => Promise<void>) {
+    this.#reload = reload;
+  }
+
+  ask(): void {
+    this.#isAsked = true;
+    if (!this.#isRunning) void this.#run();
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** No further reload begins: the program is ending. */
+  end(): void {
+    this.#isOver = true;
+  }
+
+  async #run(): Promise<void> {
+    this.#isRunning = true;
+    while (this.#isAsked && !this.#isOver) {
+      this.#isAsked = false;
+      await this.#reload();
+    }
+    this.#isRunning = false;
+  }
+}
 
 export interface PrimaryEntry {
   readonly workerModule: URL;

@@ -8,7 +8,7 @@ import type { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import type { SlotStanding } from './readiness.js';
 import { slotStateAfter, type SlotEvent, type SlotState } from './slot-state.js';
-import type { AskedWorker } from './views.js';
+import type { AskedWorker } from './view-pages.js';
 import type { StartEnding, StartTurns } from './start-turns.js';
 
 /** The bounds from shared/limits that a fleet and its slots use. */

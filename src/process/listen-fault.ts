@@ -1,7 +1,19 @@
 // Explains to the operator why a listen address is unavailable. Cold path.
 import type { ListenAddress } from '../config/dataplane-options.js';
-import { StartFault } from './start-fault.js';
 import { exitStatus } from '../shared/exit-status.js';
+
+// The fault that keeps a plane from starting at all, with the program's exit status. Cold path.
+
+/** The message is one line for an operator: what is not possible, and what to do about it. */
+export class StartFault extends Error {
+  override readonly name = 'StartFault';
+  readonly exitStatus: number;
+
+  constructor(status: typeof exitStatus.unavailable | typeof exitStatus.cannotCreate, message: string, cause: unknown) {
+    super(message, { cause });
+    this.exitStatus = status;
+  }
+}
 
 export function formatAddress({ host, port }: ListenAddress): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;

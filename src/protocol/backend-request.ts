@@ -3,7 +3,7 @@
 import type { Buffer } from 'node:buffer';
 import { limits } from '../shared/limits.js';
 import { ABSENT, findMember, stringValue } from './json-member.js';
-import { idKey } from './message-id.js';
+import { idKey } from './request-id.js';
 import { JsonScanner, jsonKind } from './json-scanner.js';
 
 /** Offsets of a message's `params`; -1 when it has none. */

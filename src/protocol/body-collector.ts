@@ -4,7 +4,45 @@ import { Buffer } from 'node:buffer';
 import { largeMemory } from '../shared/large-memory.js';
 import { limits } from '../shared/limits.js';
 import { shortMemory } from '../shared/short-memory.js';
-import { grownBytes, BODY_RESERVED_BYTES_MAX } from './growth.js';
+import { MIB } from '../shared/limits/units.js';
+
+// Keeps a body as copies of the pieces in which it arrives. Each piece is an object of some hundred bytes, and a sender may send single
+// bytes, so that a body within its limit could take a hundred times its size in memory: small pieces are therefore joined periodically. Hot
+// path: most bodies are one piece.
+
+/** Whenever the number of pieces reaches a multiple of this, the last ones, this many, are joined if they are small. */
+const PIECES_TO_JOIN = 1_024;
+/** From this size on, the overhead of an object per piece no longer matters, and no byte is copied often. */
+const WORTHWHILE_BYTES = 64 * 1024;
+
+/** Appends a copy of the piece. */
+export function addPiece(pieces: Buffer[], piece: Uint8Array): void {
+  if (pieces.push(Buffer.from(piece)) % PIECES_TO_JOIN === 0) joinLast(pieces);
+}
+
+function joinLast(pieces: Buffer[]): void {
+  const first = pieces.length - PIECES_TO_JOIN;
+  let bytes = 0;
+  for (let index = first; index < pieces.length; index += 1) bytes += pieces[index]!.length;
+  if (bytes < WORTHWHILE_BYTES) pieces.push(Buffer.concat(pieces.splice(first), bytes));
+}
+
+// The growth of the memory in which a message of unknown length is assembled. Hot path where messages are large.
+
+/** Memory reserved in advance for a body whose head announces its length. Beyond it, the rest is reserved once that much has arrived. */
+export const BODY_RESERVED_BYTES_MAX = 4 * MIB;
+
+/** From this size on, the rest is reserved at once: unwritten memory is not backed by pages, and copying costs more. */
+const RESERVED_FROM_BYTES = 4 * BODY_RESERVED_BYTES_MAX;
+
+/**
+ * How much memory to allocate when the present memory is too small. Never more than 16 MiB is copied over, which takes some milliseconds.
+ * @param bytesMax of the whole message.
+ */
+export function grownBytes(presentBytes: number, neededBytes: number, bytesMax: number): number {
+  if (neededBytes > RESERVED_FROM_BYTES) return Math.max(neededBytes, bytesMax);
+  return Math.max(neededBytes, Math.min(presentBytes * 2, RESERVED_FROM_BYTES));
+}
 
 const NOTHING = Buffer.alloc(0);
 

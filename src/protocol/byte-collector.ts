@@ -1,6 +1,6 @@
 // Collects bytes piece by piece. The memory doubles at first, so many small pieces are copied about twice. Hot path.
 import { Buffer } from 'node:buffer';
-import { grownBytes } from './growth.js';
+import { grownBytes } from './body-collector.js';
 
 const NOTHING = Buffer.alloc(0);
 

@@ -1,6 +1,48 @@
 // Finds members of a scanned JSON object by name, and decodes JSON strings. Hot path.
 import type { Buffer } from 'node:buffer';
-import { jsonKind, type JsonScanner } from './json-scanner.js';
+import { jsonKind, JsonScanner } from './json-scanner.js';
+import { limits } from '../shared/limits.js';
+
+// Computes the cuts that remove some members of a JSON object or array, each together with a comma. Cold path.
+
+/** From `start` up to `end`. */
+interface Cut {
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * @param node an object or array whose children are on the tape.
+ * @param isUnwanted called once for each child, in order.
+ * @returns the cuts, in order; the remainder is valid JSON with its bytes unchanged.
+ */
+export function cutsOf(tape: JsonScanner, node: number, isUnwanted: (child: number) => boolean): Cut[] {
+  const cuts: Cut[] = [];
+  /** The end of the last child kept, and the start of the latest run of unwanted children while no kept child follows it. */
+  let keptEnd = -1;
+  let unwantedStart = -1;
+  let end = -1;
+  const past = tape.next(node);
+  for (let child = node + 1; child < past; child = tape.next(child)) {
+    const start = beginningOf(tape, child);
+    if (isUnwanted(child)) {
+      if (unwantedStart === -1) unwantedStart = start;
+    } else {
+      if (unwantedStart !== -1) cuts.push({ start: unwantedStart, end: start });
+      unwantedStart = -1;
+      keptEnd = tape.end(child);
+    }
+    end = tape.end(child);
+  }
+  if (unwantedStart !== -1) cuts.push({ start: keptEnd === -1 ? unwantedStart : keptEnd, end });
+  return cuts;
+}
+
+/** A member begins with the quote of its key. */
+function beginningOf(tape: JsonScanner, child: number): number {
+  const keyStart = tape.keyStart(child);
+  return keyStart === -1 ? tape.start(child) : keyStart - 1;
+}
 
 /** What `findMember` returns when there is no node to return. */
 export const ABSENT = -1;
@@ -211,4 +253,31 @@ export function stringValue(bytes: Buffer, start: number, end: number): string {
     if (bytes[at] === 0x5c) return JSON.parse(bytes.toString('utf8', start, end)) as string;
   }
   return bytes.toString('utf8', start + 1, end - 1);
+}
+
+// Reads one member of a small JSON object by its name, where values are read too rarely to justify a dedicated reader. Cold path.
+
+const scanner = new JsonScanner();
+
+/** From `start` up to `end`, quotes included. */
+interface TokenSpan {
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * Offsets of the string with this name in an object.
+ * @returns `undefined` when it is absent, ambiguous or not a string, and for an object that is too large to be read at once.
+ */
+export function findText(object: Buffer, name: string): TokenSpan | undefined {
+  if (object.length > limits.readAtOnceBytesMax || !scanner.scan(object, 1)) return undefined;
+  const node = scanner.kind(0) === jsonKind.object ? findMember(scanner, object, 0, name) : -1;
+  if (node < 0 || scanner.kind(node) !== jsonKind.string) return undefined;
+  return { start: scanner.start(node), end: scanner.end(node) };
+}
+
+/** The text of that string. */
+export function readMember(object: Buffer, name: string): string | undefined {
+  const span = findText(object, name);
+  return span && stringValue(object, span.start, span.end);
 }

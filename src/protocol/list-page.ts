@@ -4,11 +4,17 @@ import type { Buffer } from 'node:buffer';
 import { limits } from '../shared/limits.js';
 import { ABSENT, findMember, isString, stringValue } from './json-member.js';
 import { messageTape as tape, readBackendMessage } from './json-rpc.js';
-import { sameId } from './message-id.js';
+import { sameId } from './request-id.js';
 import { JsonScanner, jsonKind } from './json-scanner.js';
 import type { ListKind } from './list-kinds.js';
-import { isVisibleTo } from './tool-visibility.js';
-import { hasMirrors, readMirrors, type MirroredParam, type PageMirrors, type ToolMirrors } from './tool-mirrors.js';
+import {
+  isVisibleTo,
+  hasMirrors,
+  readMirrors,
+  type MirroredParam,
+  type PageMirrors,
+  type ToolMirrors,
+} from './tool-mirrors.js';
 
 /**
  * Longest `ttlMs` of a backend's list that is passed on to clients of 2026-07-28; the user config may change sooner. After it, a longer

@@ -1,19 +1,41 @@
 // The options and dependencies of a relay.
-import type { AnswerOptions, EraOptions, UpstreamOptions } from '../config/dataplane-options.js';
+import type { AnswerOptions, EraOptions, UpstreamOptions, ShareOptions } from '../config/dataplane-options.js';
 import type { StoredSecrets } from '../secrets/stored-secrets.js';
 import type { UserGrants } from '../secrets/user-grants.js';
 import type { SessionDirectory } from '../session-directory/session-directory.js';
-import type { Accounts } from '../shared/accounts.js';
+import type { Accounts, ShareTable } from '../shared/accounts.js';
 import type { DeadlineWheel } from '../shared/deadline-wheel.js';
 import type { Logger } from '../shared/logger.js';
 import type { MessageMemory } from '../shared/message-memory.js';
 import type { HttpUpstream } from '../upstream/http/http-upstream.js';
 import type { BackendEndpoints } from '../upstream/reach/backend-endpoints.js';
 import type { UpstreamFaultKind } from '../upstream/http/upstream-fault.js';
-import type { ReadHost } from '../user-config/current-host.js';
+import type { ReadHost } from '../user-config/user-configs.js';
 import type { HeldCallsOptions } from './modern/held-calls.js';
 import type { LeaseOwners } from './modern/leases.js';
 import type { SessionMeans } from './session/session-plan.js';
+import { limits } from '../shared/limits.js';
+import type { ShareBounds } from '../shared/share.js';
+
+// The shares of a process, from its options and the limits. A share that refuses at once when it is full keeps a part for subjects
+// that hold little. Large messages and lists wait for room instead, with subjects taking turns.
+
+export function shareTable(options: ShareOptions): ShareTable {
+  return {
+    sessions: withKept({ subjectMax: options.subjectSessionsMax, totalMax: options.sessionsMax }),
+    sessionBytes: withKept({ subjectMax: options.subjectSessionBytesMax, totalMax: options.sessionBytesMax }),
+    requestBytes: { subjectMax: options.subjectBytesInFlightMax, totalMax: options.bytesInFlightMax },
+    answerBytes: { subjectMax: options.subjectBytesInFlightMax, totalMax: options.bytesInFlightMax },
+    listBytes: { subjectMax: options.subjectListBytesMax, totalMax: options.listBytesMax },
+    requests: withKept({ subjectMax: options.subjectRequestsInFlightMax, totalMax: options.requestsInFlightMax }),
+  };
+}
+
+/** Keeps nothing where one subject may hold the whole share, nor where the kept part would be too small to be useful. */
+function withKept(bounds: ShareBounds): ShareBounds {
+  const kept = Math.floor(bounds.totalMax / limits.keptShareDivisor);
+  return bounds.subjectMax < bounds.totalMax && kept >= limits.keptShareDivisor ? { ...bounds, kept } : bounds;
+}
 
 export interface RelayOptions {
   readonly http: HttpUpstream;

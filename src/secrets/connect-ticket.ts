@@ -2,8 +2,7 @@
 // the plane that got a request without a consent; sealed, so that nobody else can make or read one. Cold path.
 import { randomBytes } from 'node:crypto';
 import { limits } from '../shared/limits.js';
-import type { SecretKeys } from './secret-keys.js';
-import { openText, sealText } from './sealed-text.js';
+import { type SecretKeys, openText, sealText } from './secret-keys.js';
 
 export interface ConnectTicket<Auth> {
   /** Valid for one start: see the control plane. */

@@ -8,12 +8,56 @@ import { createLogger } from '../shared/logger.js';
 import { isSecretValue } from '../shared/secret-name.js';
 import { isEmbeddedThere, StoreDamage } from '../store/check-embedded.js';
 import { CHANGE_NOT_LISTED, listChange, type CommandChange } from '../store/command-change.js';
-import { openRecordStore } from '../store/open-record-store.js';
-import { RecordStoreFault, type RecordStore } from '../store/record-store.js';
-import { resealGrants } from './reseal.js';
-import { SecretKeys } from './secret-keys.js';
+import { openRecordStore } from '../store/open-store.js';
+import { RecordStoreFault, type RecordStore, type RecordKey, walkRecords } from '../store/record-store.js';
+import { SecretKeys, type SecretKey, openText, sealText } from './secret-keys.js';
 import { SecretRecords } from './secret-records.js';
 import type { SecretOrigins } from './sealed-secret.js';
+import { CLIENT_PREFIX, GRANT_PREFIX } from './user-grants.js';
+
+// Seals again, with the first key, the users' grants and the gateway's clients that are sealed with another one, so that an old key can be
+// removed. Cold path.
+
+interface Resealing {
+  readonly resealed: number;
+  /** Records that no key opens, or that kept changing meanwhile. */
+  readonly failed: number;
+}
+
+const TRIES_MAX = 3;
+
+/** Consents in progress are left out: they expire within minutes. */
+export async function resealGrants(records: RecordStore, keys: SecretKeys, key: SecretKey): Promise<Resealing> {
+  const counts = { resealed: 0, failed: 0 };
+  for (const prefix of [GRANT_PREFIX, CLIENT_PREFIX]) {
+    for await (const found of walkRecords(records, prefix)) {
+      for (const { key: name } of found) {
+        const outcome = await reseal(records, keys, key, name);
+        if (outcome !== 'same') counts[outcome] += 1;
+      }
+    }
+  }
+  return counts;
+}
+
+async function reseal(
+  records: RecordStore,
+  keys: SecretKeys,
+  key: SecretKey,
+  name: string,
+): Promise<'resealed' | 'failed' | 'same'> {
+  const place: RecordKey = { space: 'records', key: name };
+  for (let tries = 0; tries < TRIES_MAX; tries++) {
+    const expected = await records.read(place);
+    if (expected === undefined) return 'same';
+    const opened = openText(keys, name, expected);
+    if (opened.kind === 'failed') return 'failed';
+    if (opened.keyId === key.id) return 'same';
+    const value = sealText(key, name, opened.text);
+    if (await records.swap([{ ...place, expected, value }])) return 'resealed';
+  }
+  return 'failed';
+}
 
 /** A command's output and exit status. */
 interface CommandOutput {

@@ -1,7 +1,5 @@
 // The secrets in the store as the operator sees them: set, listed, deleted and sealed again, never shown. Cold path.
-import type { RecordKey, RecordStore } from '../store/record-store.js';
-import { walkRecords } from '../store/record-walk.js';
-import { retrySwap } from '../store/retry-swap.js';
+import { type RecordKey, type RecordStore, walkRecords, retrySwap } from '../store/record-store.js';
 import type { SecretKey, SecretKeys } from './secret-keys.js';
 import { readSealed, sealSecret, unsealSecret, type Secret, type SecretOrigins } from './sealed-secret.js';
 

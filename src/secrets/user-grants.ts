@@ -4,8 +4,7 @@ import { createHash } from 'node:crypto';
 import { limits } from '../shared/limits.js';
 import { RecentMap } from '../shared/recent-map.js';
 import type { Store, StoreRead } from '../store/store.js';
-import type { SecretKey, SecretKeys } from './secret-keys.js';
-import { openText, sealText } from './sealed-text.js';
+import { type SecretKey, type SecretKeys, openText, sealText } from './secret-keys.js';
 import { MIB } from '../shared/limits/units.js';
 
 /** Bytes of the users' grants that a process caches. Beyond it, the others are read and unsealed again when needed. */

@@ -1,13 +1,20 @@
 // The session directory: sealed records of sessions, so that another process can continue a session that it did not open. A failed
 // write costs durability and nothing else; a failed read is reported as a failure, never as a missing session. Cold path.
 import type { SealedRead, SealedSession, SealedSessions } from '../store/sealed-sessions.js';
-import { BoundedCounts } from '../shared/bounded-counts.js';
+import { BoundedCounts } from '../shared/share.js';
 import { FairQueue } from '../shared/fair-queue.js';
 import { limits } from '../shared/limits.js';
-import type { Logger } from '../shared/logger.js';
-import { RepeatedLog } from '../shared/repeated-log.js';
-import { sealRecord, sessionKeys, unsealRecord, type SessionKeys, type SessionOwner } from './seal.js';
-import { decodeSessionRecord, encodeSessionRecord, type SessionRecord } from './session-record.js';
+import { type Logger, RepeatedLog } from '../shared/logger.js';
+import {
+  sealRecord,
+  sessionKeys,
+  unsealRecord,
+  type SessionKeys,
+  type SessionOwner,
+  decodeSessionRecord,
+  encodeSessionRecord,
+  type SessionRecord,
+} from './session-record.js';
 
 /**
  * Ended sessions whose records could not be removed because the session directory was unreachable; this process ignores such records, and

@@ -1,5 +1,10 @@
 // Names of headers: their characters (RFC 9110, 5.6.2), which of them are never copied, and how one is found.
 
+/** The token in an `authorization` header (RFC 6750, 2.1); `''` when there is none, or the scheme is not Bearer. */
+export function bearerToken(authorization: string): string {
+  return /^bearer +(.*)$/i.exec(authorization)?.[1]?.trim() ?? '';
+}
+
 /** For use within a regular expression. */
 export const HTTP_TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
 

@@ -1,8 +1,18 @@
 // Memory of large bodies, reused after the body is gone. Allocating it each time would cause a full garbage collection every few dozen
 // bodies, and each new block would cost a page fault every 4 KiB.
 import { Buffer } from 'node:buffer';
-import { noteReturned } from './returned-memory.js';
 import { MIB } from './limits/units.js';
+import { channel } from 'node:diagnostics_channel';
+
+// Announces memory that is about to be reused. Code that still reads it would read another message's bytes, perhaps another tenant's, and
+// only now and then; so tests overwrite it with nonsense at once (test/support/poison.ts). Hot path: one check for subscribers.
+
+const returnedMemory = channel('switchyard:memory:returned');
+
+/** @param memory all of it, with no references left. */
+export function noteReturned(memory: Uint8Array): void {
+  if (returnedMemory.hasSubscribers) returnedMemory.publish(memory);
+}
 
 /** Memory of large bodies that a process keeps for reuse. Beyond it, the rest is left to the garbage collector. */
 const SPARE_MEMORY_BYTES_MAX = 32 * MIB;

@@ -4,8 +4,7 @@
 import { randomBytes } from 'node:crypto';
 import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
-import type { RecordChange, RecordKey, RecordStore } from './record-store.js';
-import { retrySwap } from './retry-swap.js';
+import { type RecordChange, type RecordKey, type RecordStore, retrySwap } from './record-store.js';
 import { KIB, MIB } from '../shared/limits/units.js';
 
 /** Changes in the store's audit list. Beyond it, the oldest is removed; the log is not affected. */

@@ -1,7 +1,7 @@
 // The store of user configs for people who edit them by hand: it serves no requests, but reads one config, changes it only if it is still
 // as it was read, and lists the subjects. Opened for a single command; keys and values are those that the dataplane reads. Cold path.
 import { limits } from '../shared/limits.js';
-import { encodeStoreKey } from './store-key.js';
+import { encodeStoreKey } from './store.js';
 
 /** Its methods reject with a {@link ConfigStoreFault}. */
 export interface ConfigStore {

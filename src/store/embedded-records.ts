@@ -3,8 +3,8 @@
 import type { Database, RootDatabase } from 'lmdb';
 import { limits } from '../shared/limits.js';
 import { commitReason, openDatabase, openRoot } from './embedded-databases.js';
-import { encodeRecordKey } from './record-key.js';
 import {
+  encodeRecordKey,
   assertOnePlace,
   RecordStoreFault,
   type RecordChange,

@@ -3,10 +3,8 @@
 import type { Database, RootDatabase } from 'lmdb';
 import { limits } from '../shared/limits.js';
 import { commitReason, openDatabase, openRoot } from './embedded-databases.js';
-import { StoreCounts } from './store-counts.js';
-import type { Store, StoreRead } from './store.js';
+import { StoreCounts, type Store, type StoreRead, encodeStoreKey, unencodable } from './store.js';
 import { RecentMap } from '../shared/recent-map.js';
-import { encodeStoreKey, unencodable } from './store-key.js';
 
 interface Known {
   readonly key: Buffer;

@@ -1,9 +1,95 @@
 // The only module that knows both stores. Loads only the one that the options name: the other's client would be a quarter of a worker's
 // start-up time.
-import type { StoreOptions } from '../config/dataplane-options.js';
+import type { StoreOptions, DataplaneOptions } from '../config/dataplane-options.js';
 import type { Logger } from '../shared/logger.js';
-import type { StoreCounts } from './store-counts.js';
-import type { Store, StoreObstacles } from './store.js';
+import type { StoreCounts, Store, StoreObstacles } from './store.js';
+import type { ConfigStore } from './config-store.js';
+import { checkEmbedded, findObviousDamage } from './check-embedded.js';
+import type { RecordStore } from './record-store.js';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { SealedSessions } from './sealed-sessions.js';
+
+// Opens the place for records of sessions that the options name. As with the stores, an implementation is loaded only when it is needed.
+
+const FOLDER = 'sessions';
+
+/**
+ * @param runDirectory private to this gateway, and deleted with it.
+ * @param slot the slot whose sessions these are; used only where records are deleted with the gateway.
+ * @returns `undefined` when sessions are not recorded: because the options say so, or because the place cannot be used, which is logged and
+ *   costs the gateway nothing else.
+ */
+export async function openSealedSessions(
+  { sessionDirectory, store }: Pick<DataplaneOptions, 'sessionDirectory' | 'store'>,
+  runDirectory: string,
+  slot: number,
+  logger: Logger,
+): Promise<SealedSessions | undefined> {
+  if (sessionDirectory === 'none') return undefined;
+  if (sessionDirectory === 'process') return tryOpenFiles(join(runDirectory, FOLDER, String(slot)), logger);
+  if (store.kind === 'embedded') return tryOpenEmbedded(join(store.path, FOLDER), logger);
+  return (await import('./redis-sessions.js')).RedisSessions.open(store, logger);
+}
+
+async function tryOpenFiles(path: string, logger: Logger): Promise<SealedSessions | undefined> {
+  const { FileSessions } = await import('./file-sessions.js');
+  return orNone(path, logger, () => new FileSessions(path));
+}
+
+async function tryOpenEmbedded(path: string, logger: Logger): Promise<SealedSessions | undefined> {
+  const { EmbeddedSessions } = await import('./embedded-sessions.js');
+  return orNone(path, logger, () => {
+    const damage = findObviousDamage(path);
+    if (damage !== undefined) {
+      // Reading a truncated file would kill this worker, and every worker that replaces it.
+      logger.error({ path, damage }, 'the stored sessions are damaged: they are removed, and lost');
+      rmSync(path, { recursive: true, force: true });
+    }
+    return new EmbeddedSessions(path);
+  });
+}
+
+function orNone(path: string, logger: Logger, open: () => SealedSessions): SealedSessions | undefined {
+  try {
+    return open();
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    logger.error({ path, reason }, 'sessions cannot be stored: they end with their worker');
+    return undefined;
+  }
+}
+
+// The only module that knows both record stores. Loads only the one that the options name.
+
+/**
+ * Opens the record store that the options name. Rejects when an embedded store cannot be used. Waits for an unreachable Redis no longer
+ * than one connection attempt: the store opens, its methods reject, and it keeps trying to connect.
+ */
+export async function openRecordStore(options: StoreOptions, logger: Logger): Promise<RecordStore> {
+  switch (options.kind) {
+    case 'embedded':
+      await checkEmbedded(options.path);
+      return (await import('./embedded-records.js')).EmbeddedRecords.open(options.path);
+    case 'redis':
+      return (await import('./redis-records.js')).RedisRecords.open(options, logger);
+  }
+}
+
+// The only module that knows both stores of user configs. Loads only the one that the options name.
+
+/**
+ * @param isMade whether to create an embedded store that does not exist.
+ * @returns `undefined` when there is no store. Rejects with a `ConfigStoreFault`.
+ */
+export async function openConfigStore(options: StoreOptions, isMade: boolean): Promise<ConfigStore | undefined> {
+  switch (options.kind) {
+    case 'embedded':
+      return (await import('./embedded-config-store.js')).EmbeddedConfigStore.open(options.path, isMade);
+    case 'redis':
+      return (await import('./redis-config-store.js')).RedisConfigStore.open(options);
+  }
+}
 
 /**
  * Opens the store that the options name. Rejects when an embedded store cannot be used. Waits for an unreachable Redis no longer than one

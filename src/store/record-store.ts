@@ -2,6 +2,25 @@
 // to learn what was changed. The dataplane reads user configs from the same store through `Store`. The cost of each call depends on what is
 // asked for, never on how much is stored. Cold path.
 import { OutsideFault } from '../shared/outside-fault.js';
+import { encodeStoreKey } from './store.js';
+import { limits } from '../shared/limits.js';
+
+// Iterates over all records with a prefix in batches, so that others get their turn at the store between two reads. Records made or removed
+// meanwhile may or may not be included.
+
+export async function* walkRecords(
+  records: Pick<RecordStore, 'listKeys' | 'readMany'>,
+  prefix: string,
+): AsyncGenerator<StoredRecord[]> {
+  for (let after = ''; ;) {
+    const keys = await records.listKeys(prefix, after, limits.recordsAtOnceMax);
+    const values = await records.readMany(keys);
+    const found = keys.map((key, index) => ({ key, value: values[index] }));
+    yield found.filter((record): record is StoredRecord => record.value !== undefined);
+    if (keys.length < limits.recordsAtOnceMax) return;
+    after = keys.at(-1)!;
+  }
+}
 
 /**
  * A key in one of three name spaces: the gateway's own records, which no subject can reach; the user configs, by subject; and what the
@@ -67,4 +86,30 @@ export class RecordStoreFault extends OutsideFault {
 export function assertOnePlace(changes: readonly RecordChange[]): void {
   const places = new Set(changes.map(({ space, key }) => (space === 'records' ? 'records' : `of ${key}`)));
   if (places.size > 1) throw new Error('changes of one swap must be all of records, or all of one subject');
+}
+
+// Encodes a record key as the bytes under which it is stored in its name space.
+
+/** Throws a `RecordStoreFault` for a subject or record key that cannot be a store key. */
+export function encodeRecordKey({ key }: RecordKey): Buffer {
+  const bytes = encodeStoreKey(key);
+  if (bytes === undefined) throw new RecordStoreFault('the key cannot be encoded as a store key');
+  return bytes;
+}
+
+// Changes records that others may change at the same time: read, decide, swap, and try again when another writer changed them first.
+
+/**
+ * Attempts to change a record that other writers keep changing; each failed attempt is another writer's success. Beyond it, the change
+ * fails.
+ */
+export const RECORD_SWAP_TRIES_MAX = 64;
+
+/** Repeats an attempt (read, decide, swap) while it returns `undefined`, which says that another writer changed the records first. */
+export async function retrySwap<Result>(attempt: () => Promise<Result | undefined>): Promise<Result> {
+  for (let tries = 0; tries < RECORD_SWAP_TRIES_MAX; tries++) {
+    const result = await attempt();
+    if (result !== undefined) return result;
+  }
+  throw new RecordStoreFault('other processes keep changing the same records: try again');
 }

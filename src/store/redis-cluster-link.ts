@@ -8,8 +8,7 @@ import { ReplyError, type Redis } from 'ioredis';
 import type { ListenAddress } from '../config/dataplane-options.js';
 import { messageOf, type RedisStoreOptions } from './redis-connection.js';
 import { NO_STRING, RedisLink, type RedisLinkEvents, type RedisLinkHearing, type StoreLink } from './redis-link.js';
-import { addressInWords, findShards } from './redis-place.js';
-import { redisSlotOf, SLOTS } from './redis-slot.js';
+import { addressInWords, findShards, redisSlotOf, SLOTS } from './redis-place.js';
 
 type State = 'opening' | 'live' | 'lost';
 

@@ -2,9 +2,8 @@
 // changes share one hash tag, so that a cluster keeps them in one slot; what is known of a user config (its publication) is kept in that
 // config's slot, so that both can change together however many subjects there are. Every key begins with a byte that no subject's key
 // contains.
-import { encodeRecordKey } from './record-key.js';
-import type { RecordKey } from './record-store.js';
-import { slotTag } from './redis-slot.js';
+import { encodeRecordKey, type RecordKey } from './record-store.js';
+import { slotTag } from './redis-place.js';
 
 const OURS = Buffer.from([0xff]);
 

@@ -9,12 +9,11 @@ import { ReplyError } from 'ioredis';
 import { Backoff } from '../shared/backoff.js';
 import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
-import { messageOf, type RedisStoreOptions } from './redis-connection.js';
+import { messageOf, type RedisStoreOptions, LoggedReasons } from './redis-connection.js';
 import type { StoreLink } from './redis-link.js';
 import { createLink } from './redis-links.js';
 import { RedisPeers } from './redis-peers.js';
 import type { KnownVersion, SealedRead, SealedSession, SealedSessions } from './sealed-sessions.js';
-import { LoggedReasons } from './logged-reasons.js';
 
 const PREFIX = Buffer.concat([Buffer.from([0xff]), Buffer.from('session/')]);
 const VERSION_BYTES = 8;

@@ -12,16 +12,24 @@ import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import { OutsideFault } from '../shared/outside-fault.js';
 import { RecentMap } from '../shared/recent-map.js';
-import { messageOf, type RedisStoreOptions } from './redis-connection.js';
+import { messageOf, type RedisStoreOptions, LoggedReasons } from './redis-connection.js';
 import type { StoreLink } from './redis-link.js';
 import { createLink } from './redis-links.js';
 import { isReplyTooLarge } from './redis-replies.js';
-import { StoreCounts } from './store-counts.js';
-import type { Kept, Store, StoreObstacles, StoreRead } from './store.js';
+import {
+  StoreCounts,
+  type Kept,
+  type Store,
+  type StoreObstacles,
+  type StoreRead,
+  encodeStoreKey,
+  isRecordName,
+  recordKeyOf,
+  recordName,
+  unencodable,
+} from './store.js';
 import { listKeyOf, recordKeyAt, redisRecordKey } from './redis-record-layout.js';
 import { SWAP_SCRIPT } from './redis-record-scripts.js';
-import { encodeStoreKey, isRecordName, recordKeyOf, recordName, unencodable } from './store-key.js';
-import { LoggedReasons } from './logged-reasons.js';
 
 /** A period in which every change was reported. */
 interface Term {

@@ -3,7 +3,49 @@
 import type { Logger } from '../shared/logger.js';
 import { limits } from '../shared/limits.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../user-config/compiled-config.js';
-import { loggedReason, type UpstreamFault } from './http/upstream-fault.js';
+import { loggedReason, type UpstreamFault, faultReason } from './http/upstream-fault.js';
+
+// The last failure at each origin, of any caller's request or opening, shown to operators. Bounded. Cold path: written only when something
+// fails.
+
+/** Backend origins whose last failure a worker remembers. Beyond it, the oldest is forgotten. */
+const LAST_FAULTS_KEPT = 1_024;
+
+export interface LastFault {
+  /** The backend's name in the config of the caller whose request failed. */
+  readonly backend: string;
+  readonly kind: string;
+  /** Contains no address. */
+  readonly reason: string;
+  readonly during: 'request' | 'opening';
+  /** ISO 8601. */
+  readonly at: string;
+}
+
+export class LastFaults {
+  /** By origin, oldest first. */
+  readonly #faults = new Map<string, LastFault>();
+
+  note(backend: CompiledBackend, fault: UpstreamFault, during: LastFault['during']): void {
+    const { origin } = backend.target;
+    this.#faults.delete(origin);
+    if (this.#faults.size >= LAST_FAULTS_KEPT) {
+      for (const oldest of this.#faults.keys()) {
+        this.#faults.delete(oldest);
+        break;
+      }
+    }
+    const { kind } = fault;
+    this.#faults.set(origin, {
+      ...{ backend: backend.name, kind, reason: faultReason(fault), during },
+      at: new Date().toISOString(),
+    });
+  }
+
+  of(origin: string): LastFault | undefined {
+    return this.#faults.get(origin);
+  }
+}
 
 /**
  * Backend origins of which a worker logs that it never connects to them, such as `http:` ones with `tls-only`. Beyond it, others are not

@@ -5,10 +5,27 @@ import type { DeadlineWheel } from '../shared/deadline-wheel.js';
 import type { MessageMemory } from '../shared/message-memory.js';
 import type { HttpUpstream } from './http/http-upstream.js';
 import type { Notices } from './http/notices.js';
-import type { OwnIds } from './own-ids.js';
 import type { BackendEndpoints } from './reach/backend-endpoints.js';
 import type { OAuthSourceMeans } from './credentials/oauth-source.js';
 import type { UpstreamFault } from './http/upstream-fault.js';
+import { randomBytes } from 'node:crypto';
+
+// The JSON-RPC ids of the gateway's own requests to backends. An id is never used twice in an upstream session (S32), whichever process
+// continues it: hence a random prefix for each process. Cold path: a few ids per session.
+
+const PREFIX_BYTES = 6;
+
+export class OwnIds {
+  /** A string, so that it is unlikely to equal an id that a caller has chosen. */
+  readonly #prefix = `"switchyard-${randomBytes(PREFIX_BYTES).toString('base64url')}-`;
+  #count = 0;
+
+  /** The next id, as JSON. */
+  next(): Buffer {
+    this.#count += 1;
+    return Buffer.from(`${this.#prefix}${this.#count}"`);
+  }
+}
 
 export interface UpstreamContext {
   readonly http: HttpUpstream;

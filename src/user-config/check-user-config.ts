@@ -1,6 +1,6 @@
 // Checks a user config before it is stored: reports what the dataplane would refuse, and what it would accept silently but not act on. For
 // people who write configs. Cold path.
-import type { ConfigIssue } from './config-issue.js';
+import type { ConfigIssue } from './known-members.js';
 import { oddNames } from './curation-schema.js';
 import { readUserConfig, type BackendConfig } from './user-config-schema.js';
 

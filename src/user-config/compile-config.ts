@@ -4,7 +4,7 @@ import type { UpstreamOptions } from '../config/dataplane-options.js';
 import { headersSetBy, type BackendAuth } from './auth.js';
 import { curatedEntries, namePrefix } from './curation-schema.js';
 import { curatedItems, NO_CURATION, type Curation } from './curation.js';
-import { uriNames, type UriName } from './uri-name.js';
+import { uriNames, type UriName } from './routing.js';
 import type {
   AllowedNames,
   BackendObstacle,

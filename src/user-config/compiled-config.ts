@@ -2,7 +2,15 @@
 // does the identity of each compiled virtual host; otherwise only after eviction from the cache (user-configs.ts).
 import type { BackendAuth } from './auth.js';
 import type { Curation } from './curation.js';
-import type { UpstreamTarget } from './upstream-target.js';
+
+// A backend URL, split once when a config is compiled.
+
+export interface UpstreamTarget {
+  /** Scheme, host and port, as in `http://127.0.0.1:3000`. Never shown to a caller. */
+  readonly origin: string;
+  /** Path and query, as in `/mcp?tenant=7`. */
+  readonly path: string;
+}
 
 /** Why a backend of a config can never be reached as configured (decisions 2.6, 2.7). */
 export type BackendObstacle = 'plain-text-refused' | 'transport-unsupported';

@@ -2,9 +2,8 @@
 // reported: a misspelt member would show what was meant to be hidden. Cold path.
 import { z } from 'zod';
 import { limits } from '../shared/limits.js';
-import type { ConfigIssue } from './config-issue.js';
+import { type ConfigIssue, namedMembers } from './known-members.js';
 import type { CuratedEntry } from './curation.js';
-import { namedMembers } from './named-members.js';
 
 const text = z.string('must be a string');
 const name = text.min(1, 'must not be empty').refine(isShort, 'is too long');

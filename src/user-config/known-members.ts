@@ -3,7 +3,48 @@
 // restrict nothing. Cold path.
 import { z } from 'zod';
 import { nameLike } from '../shared/likeness.js';
-import type { ConfigIssue } from './config-issue.js';
+import { limits } from '../shared/limits.js';
+
+// Reads objects whose member names are chosen by the config as maps, so that `__proto__` is a name like any other. Cold path.
+
+/** A `JSON.stringify` replacer that turns such maps back into objects. */
+export function mapsAsObjects(_key: string, value: unknown): unknown {
+  return value instanceof Map ? Object.fromEntries(value) : value;
+}
+
+/** A schema that reads an object's members as a map. */
+export function namedMembers<Member extends z.ZodType>(name: z.ZodType<string, string>, member: Member) {
+  return z.preprocess(
+    (value) =>
+      typeof value === 'object' && value !== null && !Array.isArray(value) ? new Map(Object.entries(value)) : value,
+    z.map(name, member, 'must be an object'),
+  );
+}
+
+// Faults and oddities of a user config, by member, and how they are described: never with a value. Cold path.
+
+/** Faults of one user config that are reported. Beyond it, the others are only counted. */
+const USER_CONFIG_ISSUES_MAX = 10;
+
+export interface ConfigIssue {
+  readonly path: readonly PropertyKey[];
+  /** Continues the member's name: `must be a string`. */
+  readonly message: string;
+  /** The known member that an unknown one was probably meant to be. */
+  readonly meant?: string;
+}
+
+/** One line for a log, or for the response to the config's author; only the first few issues, `''` for none. */
+export function describeIssues(issues: readonly ConfigIssue[]): string {
+  const told = issues.slice(0, USER_CONFIG_ISSUES_MAX).map(describeIssue);
+  const untold = issues.length - told.length;
+  return untold > 0 ? `${told.join('; ')}; and ${untold} more` : told.join('; ');
+}
+
+export function describeIssue({ path, message }: ConfigIssue): string {
+  const member = path.map(String).join('.').slice(0, limits.userConfigIssuePathCharsMax);
+  return member === '' ? message : `${member}: ${message}`;
+}
 
 /** How many different unknown names of one config are compared with known ones: a config may have very many, and comparing takes time. */
 const NAMES_JUDGED_MAX = 100;

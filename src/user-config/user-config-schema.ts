@@ -5,9 +5,7 @@ import { z } from 'zod';
 import { authFault, type BackendAuth } from './auth.js';
 import { limits } from '../shared/limits.js';
 import { curationMembers, oddNames, samePrefixes } from './curation-schema.js';
-import { describeIssues, type ConfigIssue } from './config-issue.js';
-import { KnownMembers, valueAt } from './known-members.js';
-import { namedMembers } from './named-members.js';
+import { describeIssues, type ConfigIssue, KnownMembers, valueAt, namedMembers } from './known-members.js';
 
 const text = z.string('must be a string');
 const textList = z.array(text, 'must be a list of strings').default([]);

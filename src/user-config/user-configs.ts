@@ -2,11 +2,53 @@
 // another identity of a compiled virtual host means that its config may have changed. Hot path.
 import type { UpstreamOptions } from '../config/dataplane-options.js';
 import { limits } from '../shared/limits.js';
-import type { UserConfigRead } from './compiled-config.js';
+import type { UserConfigRead, CompiledUserConfig, CompiledVirtualHost } from './compiled-config.js';
 import { ConfigCompiler } from './config-compiler.js';
-import { nextConfigNumber, numberConfig } from './config-order.js';
 import { RecentMap } from '../shared/recent-map.js';
 import type { Store, StoreRead } from '../store/store.js';
+
+// Reads the current state of a virtual host, for work that outlasts the request that started it. Cold path.
+
+/** `gone`: the subject may no longer use it. `unknown`: it cannot be read now. */
+export type CurrentHost = CompiledVirtualHost | 'gone' | 'unknown';
+
+/** Never throws or rejects. */
+export type ReadHost = (subject: string, virtualHostId: string) => CurrentHost | Promise<CurrentHost>;
+
+export function hostReader(configs: Pick<UserConfigs, 'read'>): ReadHost {
+  return (subject, virtualHostId) => {
+    const read = configs.read(subject);
+    return read instanceof Promise ? read.then((late) => hostIn(late, virtualHostId)) : hostIn(read, virtualHostId);
+  };
+}
+
+function hostIn(read: Awaited<ReturnType<UserConfigs['read']>>, virtualHostId: string): CurrentHost {
+  if (read.kind === 'failed') return 'unknown';
+  return (read.kind === 'found' ? read.config.virtualHosts.get(virtualHostId) : undefined) ?? 'gone';
+}
+
+// Tells which of two compiled configs was read from the store later. A request carries the config that it was admitted with, which may be
+// older than what other requests have brought since, because the request or the reading of the config took long.
+
+const numbers = new WeakMap<CompiledVirtualHost, number>();
+let lastNumber = 0;
+
+/** The number for a config whose bytes have just been read. */
+export function nextConfigNumber(): number {
+  lastNumber += 1;
+  return lastNumber;
+}
+
+/** Numbers a config with the number that was taken when its bytes were read. */
+export function numberConfig(config: CompiledUserConfig, number: number): void {
+  for (const virtualHost of config.virtualHosts.values()) numbers.set(virtualHost, number);
+}
+
+/** Whether the first one's bytes were read before the other's; false when that is not known. */
+export function isOlder(one: CompiledVirtualHost, other: CompiledVirtualHost): boolean {
+  const number = numbers.get(one);
+  return number !== undefined && number < (numbers.get(other) ?? 0);
+}
 
 /** Compiled user configs that are cached, per worker. Beyond it, the least recently used is dropped, and compiled again when needed. */
 const USER_CONFIG_CACHE_ENTRIES_MAX = 50_000;

@@ -1,7 +1,7 @@
 // Explains what a subject may reach at a virtual host, and why: the config as this worker reads it, this worker's knowledge of each
 // backend, and the outcome that a call would have. Sends nothing to a backend, so the backend's own list is unknown. Cold path.
 import { headersSetBy } from '../user-config/auth.js';
-import type { ViewQuestion } from '../ipc/view-question.js';
+import type { ViewQuestion } from '../ipc/messages.js';
 import type { Relay } from '../relay/relay.js';
 import { sessionHash } from '../shared/logger.js';
 import { faultReason } from '../upstream/http/upstream-fault.js';

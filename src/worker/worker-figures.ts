@@ -1,11 +1,9 @@
 // All figures of one worker, and how they are reported. The hot ones are plain additions; the rest
 // is looked up when the primary asks for a report.
 import { OTHER } from '../metrics/catalogue.js';
-import type { Histogram } from '../metrics/histogram.js';
-import { LabelCounter } from '../metrics/label-counter.js';
+import { type Histogram, type Series, LabelCounter } from '../metrics/series.js';
 import type { SpanCounts } from '../observation/span-exporter.js';
 import { histogramSeries, RequestFigures } from '../metrics/request-figures.js';
-import type { Series } from '../metrics/series.js';
 import { limits } from '../shared/limits.js';
 import type { OriginView } from '../upstream/reach/backend-endpoints.js';
 

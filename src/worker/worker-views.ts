@@ -1,6 +1,6 @@
 // Answers an operator's questions to this worker: its state, its sessions, which backends it can reach, the outcome of a request,
 // and what a subject may call and why. Answers are bounded JSON text; session ids and subjects appear only as hashes. Cold path.
-import type { ViewQuestion } from '../ipc/view-question.js';
+import type { ViewQuestion } from '../ipc/messages.js';
 import type { RecentRequests } from '../observation/recent-requests.js';
 import type { Relay } from '../relay/relay.js';
 import type { Session } from '../relay/session/session.js';

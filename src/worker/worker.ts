@@ -4,12 +4,11 @@ import { hostname } from 'node:os';
 import { TokenVerifier } from '../auth/token-verifier.js';
 import type { DataplaneOptions, ListenAddress } from '../config/dataplane-options.js';
 import type { PrimaryChannel } from '../ipc/channel.js';
-import type { StartMessage } from '../ipc/messages.js';
-import type { ViewQuestion } from '../ipc/view-question.js';
+import type { StartMessage, ViewQuestion } from '../ipc/messages.js';
 import { WorkerViews } from './worker-views.js';
 import { Names } from '../names/names.js';
 import { Relay } from '../relay/relay.js';
-import { shareTable } from '../relay/share-table.js';
+import { shareTable } from '../relay/relay-options.js';
 import { BackendConnections } from '../upstream/http1/backend-connections.js';
 import { Accounts } from '../shared/accounts.js';
 import { DeadlineWheel } from '../shared/deadline-wheel.js';
@@ -18,21 +17,16 @@ import { HostPolicy } from '../shared/host-policy.js';
 import { limits } from '../shared/limits.js';
 import { ProtectedResource } from '../shared/protected-resource.js';
 import { createMessageMemories } from '../shared/message-memory.js';
-import { createLogger, subjectHash, type Logger } from '../shared/logger.js';
-import { RepeatedLog } from '../shared/repeated-log.js';
+import { createLogger, subjectHash, type Logger, RepeatedLog } from '../shared/logger.js';
 import { SessionDirectory } from '../session-directory/session-directory.js';
 import { SecretKeys } from '../secrets/secret-keys.js';
 import { StoredSecrets } from '../secrets/stored-secrets.js';
 import { UserGrants } from '../secrets/user-grants.js';
-import { openSealedSessions } from '../store/open-sealed-sessions.js';
-import { openStore } from '../store/open-store.js';
-import type { Store, StoreObstacles } from '../store/store.js';
-import { hostReader } from '../user-config/current-host.js';
-import { UserConfigs } from '../user-config/user-configs.js';
+import { openSealedSessions, openStore } from '../store/open-store.js';
+import { type Store, type StoreObstacles, StoreCounts } from '../store/store.js';
+import { hostReader, UserConfigs } from '../user-config/user-configs.js';
 import { OWN_BOUNDS_S } from '../metrics/catalogue.js';
-import { Histogram } from '../metrics/histogram.js';
-import type { Series } from '../metrics/series.js';
-import { StoreCounts } from '../store/store-counts.js';
+import { Histogram, type Series } from '../metrics/series.js';
 import { AccessLog } from '../observation/access-log.js';
 import { RequestTurns } from './request-turns.js';
 import { RecentRequests } from '../observation/recent-requests.js';
@@ -42,16 +36,42 @@ import { WorkerFigures, type FigureSources } from './worker-figures.js';
 import { Admission } from './admission/admission.js';
 import { Predecessor, predecessorSocketPath } from './hop/predecessor.js';
 import { HopListener } from './hop/listener.js';
-import { hopSocketPath, Hops } from './hop/hops.js';
-import { OwnerWaits } from './hop/owner-waits.js';
+import { hopSocketPath, Hops, OwnerWaits } from './hop/hops.js';
 import { isMintedForm, mintSessionId, ownerOf } from './session-id.js';
 import { Edge } from './edge/edge.js';
 import { loadLibrary } from './edge/choose-listener.js';
-import { ForgetAnnouncer } from './forget-announcer.js';
 import { Overload } from '../process/overload.js';
 import { OverloadDoor } from '../process/overload-door.js';
 import { OverloadWatch } from '../process/overload-watch.js';
 import { Pipeline } from './pipeline.js';
+
+// This worker's side of the guarantee in decisions 2.8: once a user config write has been answered, every worker serves
+// the new config. The write is announced to the primary, which makes every worker drop its cache of the subject.
+
+class ForgetAnnouncer {
+  readonly #primary: PrimaryChannel;
+  readonly #pending = new Map<number, () => void>();
+  #lastTicket = 0;
+
+  constructor(primary: PrimaryChannel) {
+    this.#primary = primary;
+  }
+
+  /** Resolves when every worker has forgotten the subject. The primary bounds how long that can take. */
+  announce(subject: string): Promise<void> {
+    this.#lastTicket += 1;
+    const ticket = this.#lastTicket;
+    return new Promise((resolve) => {
+      this.#pending.set(ticket, resolve);
+      this.#primary.send({ kind: 'written', subject, ticket });
+    });
+  }
+
+  onAllForgotten(ticket: number): void {
+    this.#pending.get(ticket)?.();
+    this.#pending.delete(ticket);
+  }
+}
 
 const NO_SPANS = { exported: 0, dropped: 0, failed: 0 };
 

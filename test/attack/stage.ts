@@ -1,7 +1,6 @@
 // What an experiment works with: a deployment, a victim beside it, and the means to misbehave. Everything that an experiment
 // starts here ends with it.
-import type { BackendMembers, ConfiguredCaller, Deployment } from '../support/deployment.js';
-import { backendFor } from '../support/deployment.js';
+import { type BackendMembers, type ConfiguredCaller, type Deployment, backendFor } from '../support/deployment.js';
 import { KeptCaller } from '../support/kept-caller.js';
 import type { McpBackend, McpBackendOptions } from '../support/mcp-backend.js';
 import type { McpCaller } from '../support/mcp-caller.js';

@@ -1,9 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import t, { type Test } from 'tap';
 import { IssuerKeys } from '../../src/auth/issuer-keys.js';
-import { fetchKeys } from '../../src/auth/key-fetch.js';
+import { fetchKeys, TokenKeys } from '../../src/auth/token-keys.js';
 import type { KeySet } from '../../src/auth/key-set.js';
-import { TokenKeys } from '../../src/auth/token-keys.js';
 import { TokenVerifier } from '../../src/auth/token-verifier.js';
 import type { IssuerKeySource } from '../../src/config/dataplane-options.js';
 import { keysOfJwks, type VerificationKey } from '../../src/config/verification-keys.js';

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { saidOfServers, withTools } from '../../src/cli/composition-servers.js';
+import { saidOfServers, withTools } from '../../src/cli/compositions.js';
 
 const servers = [
   { id: '1', name: 'Files', tools: ['read'], prompts: ['p'], curation: null, missing: [] },

@@ -2,7 +2,7 @@
 import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { CliFault } from '../../src/cli/cli-fault.js';
+import { CliFault } from '../../src/cli/command-result.js';
 import { copy } from '../../src/cli/store-copy.js';
 import { checkEmbedded } from '../../src/store/check-embedded.js';
 import { EmbeddedStore } from '../../src/store/embedded-store.js';

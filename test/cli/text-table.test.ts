@@ -1,5 +1,5 @@
 import t from 'tap';
-import { printable, textLines, textTable } from '../../src/cli/text-table.js';
+import { printable, textLines, textTable } from '../../src/cli/command-result.js';
 
 t.test('columns are as wide as their widest cell', async (t) => {
   t.equal(

@@ -1,6 +1,6 @@
 // What the holder of a token reads when a control plane calls it invalid without saying why.
 import t from 'tap';
-import { tokenAdvice } from '../../src/cli/token-advice.js';
+import { tokenAdvice } from '../../src/cli/control-plane-connection.js';
 
 const NOW_MS = 1_800_000_000_000;
 const NOW_S = NOW_MS / 1_000;

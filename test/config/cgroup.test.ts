@@ -1,8 +1,13 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { readCgroupBounds, type CgroupFiles } from '../../src/config/cgroup.js';
-import { defaultWorkerCount, defaultWorkerMemoryBytes, machineMemoryBytes } from '../../src/config/machine-memory.js';
+import {
+  readCgroupBounds,
+  type CgroupFiles,
+  defaultWorkerCount,
+  defaultWorkerMemoryBytes,
+  machineMemoryBytes,
+} from '../../src/config/machine-memory.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 
 const MIB = 1_048_576;

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { deepFreeze } from '../../src/config/deep-freeze.js';
+import { deepFreeze } from '../../src/config/values.js';
 
 t.test('objects and lists are frozen at every level, bytes are not', async (t) => {
   const bytes = new Uint8Array([1]);

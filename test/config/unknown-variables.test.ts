@@ -1,6 +1,6 @@
 import t from 'tap';
 import { loadDataplaneOptions } from '../../src/config/load-dataplane-options.js';
-import { unknownVariableFaults } from '../../src/config/unknown-variables.js';
+import { unknownVariableFaults } from '../../src/config/environment.js';
 import { optionLoader } from './option-loader.js';
 
 t.test('an unknown variable with the prefix is a fault, like an unknown option', async (t) => {

@@ -6,9 +6,8 @@ import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import type { Verified } from '../../src/auth/token-verifier.js';
-import { BegunSignIns, type BegunSignIn, SIGN_INS_ENDED_MAX } from '../../src/control-plane/sign-in/begun-sign-ins.js';
+import { BegunSignIns, type BegunSignIn, SIGN_INS_ENDED_MAX, SignIn } from '../../src/control-plane/sign-in/sign-in.js';
 import { ControlPlaneFault } from '../../src/control-plane/common/control-plane-fault.js';
-import { SignIn } from '../../src/control-plane/sign-in/sign-in.js';
 import { Names } from '../../src/names/names.js';
 import { limits } from '../../src/shared/limits.js';
 

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { metricFamilies, type MetricFamily } from '../../src/metrics/catalogue.js';
 import { METHODS, OUTCOMES } from '../../src/metrics/request-figures.js';
-import { StoreCounts } from '../../src/store/store-counts.js';
+import { StoreCounts } from '../../src/store/store.js';
 import { refusals } from '../../src/shared/refusals.js';
 
 const deployed = fileURLToPath(new URL('../../../deploy/', import.meta.url));

@@ -3,7 +3,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { bridgeCommand } from '../../src/cli/stdio-bridge.js';
+import { bridgeCommand } from '../../src/cli/mcp-file.js';
 import { BACKEND_KINDS } from '../eras/backends.js';
 import { foreignBackends } from '../eras/sdks/kinds.js';
 import { findFreePort } from '../support/free-port.js';

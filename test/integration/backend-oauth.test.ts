@@ -10,7 +10,7 @@ import t from 'tap';
 import type { StoreOptions } from '../../src/config/dataplane-options.js';
 import { SecretKeys } from '../../src/secrets/secret-keys.js';
 import { SecretRecords } from '../../src/secrets/secret-records.js';
-import { openRecordStore } from '../../src/store/open-record-store.js';
+import { openRecordStore } from '../../src/store/open-store.js';
 import { startAuthorizationServer } from '../support/authorization-server.js';
 import { writeConfig } from '../support/config-writer.js';
 import { startGateway, verifyWith } from '../support/gateway.js';

@@ -2,9 +2,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { openConfigStore } from '../../src/store/open-config-store.js';
+import { openConfigStore } from '../../src/store/open-store.js';
 import type { RedisStoreOptions } from '../../src/store/redis-connection.js';
-import { redisSlotOf } from '../../src/store/redis-slot.js';
+import { redisSlotOf } from '../../src/store/redis-place.js';
 import { startControlPlane } from '../support/control-plane.js';
 import { backendFor, startDeployment, type ConfiguredCaller } from '../support/deployment.js';
 import { Killer } from '../support/killer.js';

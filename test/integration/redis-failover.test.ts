@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import t from 'tap';
-import { openConfigStore } from '../../src/store/open-config-store.js';
+import { openConfigStore } from '../../src/store/open-store.js';
 import type { RedisStoreOptions } from '../../src/store/redis-connection.js';
 import { startControlPlane } from '../support/control-plane.js';
 import { backendFor, startDeployment } from '../support/deployment.js';

@@ -12,7 +12,7 @@ import t, { type Test } from 'tap';
 import type { StoreOptions } from '../../src/config/dataplane-options.js';
 import { SecretKeys } from '../../src/secrets/secret-keys.js';
 import { SecretRecords } from '../../src/secrets/secret-records.js';
-import { openRecordStore } from '../../src/store/open-record-store.js';
+import { openRecordStore } from '../../src/store/open-store.js';
 import { axeFindings, startBrowser } from '../support/browser.js';
 import { writeConfig } from '../support/config-writer.js';
 import { ConsentBrowser, ticketIn } from '../support/consent-browser.js';

@@ -1,6 +1,5 @@
 import t from 'tap';
-import { LabelCounter } from '../../src/metrics/label-counter.js';
-import { isSeries, SeriesSum, type Series } from '../../src/metrics/series.js';
+import { LabelCounter, isSeries, SeriesSum, type Series } from '../../src/metrics/series.js';
 
 const counted: Series = { name: 'switchyard_refusals_total', labels: ['rate'], value: 2 };
 const timed: Series = { name: 'switchyard_backend_seconds', labels: ['b'], value: 0.5, counts: [1, 0, 2] };

@@ -7,7 +7,7 @@ import type { Package } from './packages.js';
 export interface Mutant {
   /** What activates it in the instrumented sources. */
   readonly id: string;
-  /** For example `src/auth/standing.ts`. */
+  /** For example `src/auth/token-verifier.ts`. */
   readonly source: string;
   readonly line: number;
   readonly operator: string;

@@ -36,7 +36,7 @@ export class MutatedTree {
     cpSync(join(root, 'build'), join(this.root, 'build'), { recursive: true });
   }
 
-  /** Replaces what was instrumented before. @param sources TypeScript by path, for example `src/auth/standing.ts`. */
+  /** Replaces what was instrumented before. @param sources TypeScript by path, for example `src/auth/token-verifier.ts`. */
   instrument(sources: ReadonlyMap<string, string>): void {
     for (const [path, original] of this.#originals) writeFileSync(path, original);
     this.#originals.clear();

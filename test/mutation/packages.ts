@@ -7,7 +7,7 @@ import { isMeasuring, testFiles, tiersOf } from '../runner/tiers.js';
 export interface Package {
   /** A folder of `src`, for example `auth` or `relay/stream`. */
   readonly name: string;
-  /** For example `src/auth/standing.ts`. */
+  /** For example `src/auth/token-verifier.ts`. */
   readonly sources: readonly string[];
 }
 

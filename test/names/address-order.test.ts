@@ -1,5 +1,5 @@
 import t from 'tap';
-import { orderAddresses } from '../../src/names/address-order.js';
+import { orderAddresses } from '../../src/names/name-query.js';
 
 const ADDRESSES = Array.from({ length: 8 }, (_, index) => `192.0.2.${index}`);
 

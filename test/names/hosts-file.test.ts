@@ -1,5 +1,5 @@
 import t from 'tap';
-import { parseHostsFile } from '../../src/names/hosts-file.js';
+import { parseHostsFile } from '../../src/names/resolver-settings.js';
 import { limits } from '../../src/shared/limits.js';
 
 t.test('names are found in any case, and each address of a name once', async (t) => {

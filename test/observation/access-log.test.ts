@@ -3,7 +3,7 @@ import t, { type Test } from 'tap';
 import type { AnswerForms, ExchangeRequest } from '../../src/relay/exchange/exchange.js';
 import { Relay } from '../../src/relay/relay.js';
 import { limits } from '../../src/shared/limits.js';
-import { subjectHash } from '../../src/shared/logger.js';
+import { subjectHash, PROBLEM_LINES_MAX } from '../../src/shared/logger.js';
 import { refusals } from '../../src/shared/refusals.js';
 import { AccessLog } from '../../src/observation/access-log.js';
 import { RequestWatch } from '../../src/observation/request-watch.js';
@@ -14,7 +14,6 @@ import { logInto } from '../support/log-lines.js';
 import { RecordedExchange } from '../support/recorded-exchange.js';
 import { createAccounts } from '../support/shares.js';
 import { ERAS } from '../support/eras.js';
-import { PROBLEM_LINES_MAX } from '../../src/shared/line-shares.js';
 
 const SUBJECT = 'alice@example.com';
 const SESSION_ID = 'a-session-id-that-nobody-may-learn';

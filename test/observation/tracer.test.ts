@@ -3,16 +3,15 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
-import { RequestTrace } from '../../src/observation/request-trace.js';
+import { RequestTrace, fitTraceState, readTraceParent, traceParentText } from '../../src/observation/request-trace.js';
 import { RequestWatch } from '../../src/observation/request-watch.js';
 import {
   SpanExporter,
   TRACE_SPANS_WAITING_MAX,
   TRACE_SPANS_AT_ONCE_MAX,
   TRACE_EXPORT_MS_MAX,
+  type Span,
 } from '../../src/observation/span-exporter.js';
-import type { Span } from '../../src/observation/span.js';
-import { fitTraceState, readTraceParent, traceParentText } from '../../src/observation/trace-context.js';
 import { Tracer } from '../../src/observation/tracer.js';
 import type { ExchangeRequest } from '../../src/relay/exchange/exchange.js';
 import { Relay } from '../../src/relay/relay.js';

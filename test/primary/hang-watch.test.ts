@@ -1,6 +1,6 @@
 import t from 'tap';
 import { heartbeatPeriodMs } from '../../src/ipc/heartbeat.js';
-import { HangWatch } from '../../src/primary/hang-watch.js';
+import { HangWatch } from '../../src/primary/fleet.js';
 
 const HANG_TIMEOUT_MS = 10_000;
 const PERIOD_MS = 2_500;

@@ -3,8 +3,7 @@ import { readFileSync } from 'node:fs';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
 import type { DataplaneOptions, ListenAddress } from '../../src/config/dataplane-options.js';
-import { isOverlapping } from '../../src/primary/address-claim.js';
-import { claimAddresses, type ClaimedAddresses } from '../../src/primary/listen-addresses.js';
+import { isOverlapping, claimAddresses, type ClaimedAddresses } from '../../src/primary/listen-addresses.js';
 import { stubOptions } from './stub-fleet.js';
 
 const files = { certificatePath: 'c', privateKeyPath: 'k' };

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { Reloads } from '../../src/primary/reloads.js';
+import { Reloads } from '../../src/primary/run-primary.js';
 import { until } from '../support/until.js';
 
 /** Reloads that each run until the test finishes them. */

@@ -3,8 +3,7 @@ import { EventEmitter } from 'node:events';
 import type { ChildProcess } from 'node:child_process';
 import t from 'tap';
 import type { ToWorker } from '../../src/ipc/messages.js';
-import { viewChanges, viewPages } from '../../src/primary/view-pages.js';
-import { Views, type AskedWorker } from '../../src/primary/views.js';
+import { viewChanges, viewPages, Views, type AskedWorker } from '../../src/primary/view-pages.js';
 import { limits } from '../../src/shared/limits.js';
 
 function asked(slot: number, worker: ChildProcess | undefined): AskedWorker {

@@ -1,8 +1,7 @@
 import t from 'tap';
-import { BodyCollector } from '../../src/protocol/body-collector.js';
+import { BodyCollector, BODY_RESERVED_BYTES_MAX } from '../../src/protocol/body-collector.js';
 import { limits } from '../../src/shared/limits.js';
 import { Random } from '../support/random.js';
-import { BODY_RESERVED_BYTES_MAX } from '../../src/protocol/growth.js';
 
 const BYTES_MAX = 64 * 1024 * 1024;
 

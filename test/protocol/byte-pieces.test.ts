@@ -1,6 +1,6 @@
 // However small the pieces of a body are, keeping them takes little more memory than their bytes.
 import t from 'tap';
-import { addPiece } from '../../src/protocol/byte-pieces.js';
+import { addPiece } from '../../src/protocol/body-collector.js';
 
 /** Bytes that differ from their neighbours, so that losing, repeating or moving any of them shows. */
 function body(bytes: number): Buffer {

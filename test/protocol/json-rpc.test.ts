@@ -6,7 +6,7 @@ import {
   type BackendMessage,
   type ClientReading,
 } from '../../src/protocol/json-rpc.js';
-import { idKey, sameId } from '../../src/protocol/message-id.js';
+import { idKey, sameId } from '../../src/protocol/request-id.js';
 import { limits } from '../../src/shared/limits.js';
 import { printable } from '../support/printable.js';
 import { Random } from '../support/random.js';

@@ -1,7 +1,6 @@
 // The end of plain text is found at every position of a search step, and of a stretch that is loaded for the search.
 import t from 'tap';
-import { PlainText } from '../../src/protocol/plain-text.js';
-import { SEARCHED_BYTES_MAX } from '../../src/protocol/text-search.js';
+import { PlainText, SEARCHED_BYTES_MAX } from '../../src/protocol/plain-text.js';
 import { Random } from '../support/random.js';
 
 const PLAIN = 0x61;

@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap';
 import { Batch } from '../../src/relay/dispatch/batch.js';
 import type { Exchange } from '../../src/relay/exchange/exchange.js';
-import { ReadingsUnderWay } from '../../src/relay/in-flight/readings-under-way.js';
+import { ReadingsUnderWay } from '../../src/relay/in-flight/requests-in-flight.js';
 import { OWN_INTRODUCTION } from '../../src/upstream/session/client-introduction.js';
 import type { ShareOptions } from '../../src/config/dataplane-options.js';
 import type { Accounts } from '../../src/shared/accounts.js';

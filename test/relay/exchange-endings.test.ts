@@ -1,13 +1,12 @@
 // What every exchange promises about its end: `onDone` is called once, with how much of the answer the caller got. Checked for each
 // implementation, those of servers over real sockets.
-import { connect } from 'node:net';
+import { connect, type AddressInfo } from 'node:net';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
 import { NodeExchange } from '../../src/control-plane/mcp/node-exchange.js';
 import { Batch } from '../../src/relay/dispatch/batch.js';
 import type { Exchange } from '../../src/relay/exchange/exchange.js';
-import { ReadingsUnderWay } from '../../src/relay/in-flight/readings-under-way.js';
+import { ReadingsUnderWay } from '../../src/relay/in-flight/requests-in-flight.js';
 import { DeadlineWheel } from '../../src/shared/deadline-wheel.js';
 import { createMessageMemories } from '../../src/shared/message-memory.js';
 import { OWN_INTRODUCTION } from '../../src/upstream/session/client-introduction.js';

@@ -3,7 +3,7 @@
 import t, { type Test } from 'tap';
 import { limits } from '../../src/shared/limits.js';
 import type { CompiledVirtualHost } from '../../src/user-config/compiled-config.js';
-import { nextConfigNumber, numberConfig } from '../../src/user-config/config-order.js';
+import { nextConfigNumber, numberConfig } from '../../src/user-config/user-configs.js';
 import { readEvents } from '../support/event-stream.js';
 import type { RecordedExchange } from '../support/recorded-exchange.js';
 import { until } from '../support/until.js';

@@ -8,7 +8,7 @@ import {
   ServerRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js';
 import t from 'tap';
-import { isClientMethod } from '../../src/relay/dispatch/client-methods.js';
+import { isClientMethod } from '../../src/relay/dispatch/dispatcher.js';
 import { isModernMethod, modernMethods } from '../../src/relay/modern/modern-door.js';
 import { targetMethods } from '../../src/relay/request/targets.js';
 import { post } from './modern/modern-request.js';

@@ -6,7 +6,7 @@ import { createAccounts } from '../support/shares.js';
 import { Relay } from '../../src/relay/relay.js';
 import type { SessionDirectory } from '../../src/session-directory/session-directory.js';
 import type { CompiledVirtualHost } from '../../src/user-config/compiled-config.js';
-import type { CurrentHost } from '../../src/user-config/current-host.js';
+import type { CurrentHost } from '../../src/user-config/user-configs.js';
 import { logInto } from '../support/log-lines.js';
 import { RecordedExchange } from '../support/recorded-exchange.js';
 import { ScriptedContext } from '../upstream/scripted-context.js';

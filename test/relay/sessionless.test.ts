@@ -1,9 +1,13 @@
 // Requests without a session, where the relay accepts them: each runs in a session of its own, which ends with it.
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
-import { NO_MIRROR, type Exchange, type ExchangeRequest } from '../../src/relay/exchange/exchange.js';
-import { ExchangeHooks } from '../../src/relay/exchange/exchange-hooks.js';
-import type { Caller } from '../../src/relay/exchange/caller.js';
+import {
+  NO_MIRROR,
+  type Exchange,
+  type ExchangeRequest,
+  ExchangeHooks,
+  type Caller,
+} from '../../src/relay/exchange/exchange.js';
 import { Relay } from '../../src/relay/relay.js';
 import { Http1Upstream } from '../../src/upstream/http1/http1-upstream.js';
 import { DeadlineWheel } from '../../src/shared/deadline-wheel.js';

@@ -7,7 +7,7 @@ import { BackendConnections } from '../../src/upstream/http1/backend-connections
 import type { PoolBounds } from '../../src/upstream/http1/origin-pool.js';
 import { DeadlineWheel } from '../../src/shared/deadline-wheel.js';
 import { compileUserConfig } from '../../src/user-config/compile-config.js';
-import { nextConfigNumber, numberConfig } from '../../src/user-config/config-order.js';
+import { nextConfigNumber, numberConfig } from '../../src/user-config/user-configs.js';
 import type { CompiledVirtualHost } from '../../src/user-config/compiled-config.js';
 import { decodeUserConfig } from '../../src/user-config/user-config-schema.js';
 import { readEvents } from '../support/event-stream.js';

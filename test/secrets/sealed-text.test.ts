@@ -1,6 +1,5 @@
 import t from 'tap';
-import { openText, sealText } from '../../src/secrets/sealed-text.js';
-import { SecretKeys } from '../../src/secrets/secret-keys.js';
+import { openText, sealText, SecretKeys } from '../../src/secrets/secret-keys.js';
 
 const keys = new SecretKeys([Buffer.alloc(32, 1).toString('base64')]);
 const other = new SecretKeys([Buffer.alloc(32, 2).toString('base64')]);

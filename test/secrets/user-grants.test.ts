@@ -2,9 +2,8 @@
 import { pino } from 'pino';
 import t from 'tap';
 import { openTicket, sealTicket } from '../../src/secrets/connect-ticket.js';
-import { resealGrants } from '../../src/secrets/reseal.js';
-import { openText, sealText } from '../../src/secrets/sealed-text.js';
-import { SecretKeys } from '../../src/secrets/secret-keys.js';
+import { resealGrants } from '../../src/secrets/run-secrets.js';
+import { openText, sealText, SecretKeys } from '../../src/secrets/secret-keys.js';
 import {
   CLIENT_PREFIX,
   grantKeyOf,
@@ -14,7 +13,7 @@ import {
   type UserGrant,
 } from '../../src/secrets/user-grants.js';
 import { limits } from '../../src/shared/limits.js';
-import { openRecordStore } from '../../src/store/open-record-store.js';
+import { openRecordStore } from '../../src/store/open-store.js';
 import type { StoreRead } from '../../src/store/store.js';
 import { meddledRecords } from '../support/meddled-records.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';

@@ -1,6 +1,11 @@
 import t from 'tap';
-import { sealRecord, sessionKeys, unsealRecord } from '../../src/session-directory/seal.js';
-import { decodeSessionRecord, encodeSessionRecord } from '../../src/session-directory/session-record.js';
+import {
+  sealRecord,
+  sessionKeys,
+  unsealRecord,
+  decodeSessionRecord,
+  encodeSessionRecord,
+} from '../../src/session-directory/session-record.js';
 import { limits } from '../../src/shared/limits.js';
 
 const ID = 'a-session-id-that-nobody-can-guess';

@@ -8,7 +8,7 @@ import t, { type Test } from 'tap';
 import { killWithProcess } from '../support/leftovers.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 import { until } from '../support/until.js';
-import { LOG_RETRY_MS } from '../../src/shared/log-output.js';
+import { LOG_RETRY_MS } from '../../src/shared/logger.js';
 
 const program = fileURLToPath(new URL('../support/log-program.js', import.meta.url));
 /** More than a pipe or a socket buffers, plus the lines that may wait. */

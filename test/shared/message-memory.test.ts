@@ -6,7 +6,7 @@ import { limits } from '../../src/shared/limits.js';
 import { MessageMemory, type MessageHold } from '../../src/shared/message-memory.js';
 import type { ShareBounds } from '../../src/shared/share.js';
 import { shareOptions } from '../support/shares.js';
-import { shareTable } from '../../src/relay/share-table.js';
+import { shareTable } from '../../src/relay/relay-options.js';
 import { Random } from '../support/random.js';
 
 class Scene {

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { limits } from '../../src/shared/limits.js';
-import { RepeatedLog, REPEATED_LOG_KINDS_MAX } from '../../src/shared/repeated-log.js';
+import { RepeatedLog, REPEATED_LOG_KINDS_MAX } from '../../src/shared/logger.js';
 import { logInto } from '../support/log-lines.js';
 
 interface Line {

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'n
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { checkEmbedded } from '../../src/store/check-embedded.js';
-import { openConfigStore } from '../../src/store/open-config-store.js';
+import { openConfigStore } from '../../src/store/open-store.js';
 import { embeddedObstacle } from '../../src/store/embedded-obstacle.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 

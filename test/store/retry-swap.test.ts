@@ -1,6 +1,5 @@
 import t from 'tap';
-import { RecordStoreFault } from '../../src/store/record-store.js';
-import { retrySwap, RECORD_SWAP_TRIES_MAX } from '../../src/store/retry-swap.js';
+import { RecordStoreFault, retrySwap, RECORD_SWAP_TRIES_MAX } from '../../src/store/record-store.js';
 
 t.test('a swap is tried until an attempt succeeds', async (t) => {
   let tries = 0;

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { EmbeddedSessions } from '../../src/store/embedded-sessions.js';
 import { FileSessions } from '../../src/store/file-sessions.js';
-import { openSealedSessions } from '../../src/store/open-sealed-sessions.js';
+import { openSealedSessions } from '../../src/store/open-store.js';
 import { RecordCells } from '../../src/store/record-cells.js';
 import { RedisSessions } from '../../src/store/redis-sessions.js';
 import type { SealedRead, SealedSessions } from '../../src/store/sealed-sessions.js';

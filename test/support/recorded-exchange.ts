@@ -1,8 +1,13 @@
 // A downstream exchange that records its response, can be slow and can be aborted. It is strict: a call that the contract of
 // Exchange forbids throws.
 import type { HopFailure } from '../../src/worker/hop/call.js';
-import { NO_MIRROR, type BodyType, type Exchange, type ExchangeRequest } from '../../src/relay/exchange/exchange.js';
-import { ExchangeHooks } from '../../src/relay/exchange/exchange-hooks.js';
+import {
+  NO_MIRROR,
+  type BodyType,
+  type Exchange,
+  type ExchangeRequest,
+  ExchangeHooks,
+} from '../../src/relay/exchange/exchange.js';
 import type { RoomWaiter } from '../../src/shared/message-memory.js';
 
 export interface RecordedAnswer {

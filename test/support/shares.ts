@@ -1,6 +1,6 @@
 // Shares with room for whatever a test does, except for those that the test bounds.
 import type { ShareOptions } from '../../src/config/dataplane-options.js';
-import { shareTable } from '../../src/relay/share-table.js';
+import { shareTable } from '../../src/relay/relay-options.js';
 import { Accounts } from '../../src/shared/accounts.js';
 import type { ShareBounds } from '../../src/shared/share.js';
 

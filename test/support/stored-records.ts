@@ -1,6 +1,5 @@
 // The contents of a record store, for tests that check them directly.
-import type { RecordStore, StoredRecord } from '../../src/store/record-store.js';
-import { walkRecords } from '../../src/store/record-walk.js';
+import { type RecordStore, type StoredRecord, walkRecords } from '../../src/store/record-store.js';
 
 /** All records with the prefix. */
 export async function recordsUnder(records: RecordStore, prefix: string): Promise<StoredRecord[]> {

@@ -3,7 +3,7 @@
 import t from 'tap';
 import { startDemoBackend } from '../../demo/demo-backend.js';
 import { createCalculator } from '../../demo/demo-servers.js';
-import { OwnIds } from '../../src/upstream/own-ids.js';
+import { OwnIds } from '../../src/upstream/upstream-context.js';
 import { RelayScene } from '../relay/relay-scene.js';
 import { REQUEST_ID } from './scripted-upstream.js';
 import { virtualHostOf } from '../relay/virtual-host.js';

@@ -2,7 +2,7 @@
 import type { AnswerOptions, UpstreamOptions } from '../../src/config/dataplane-options.js';
 import { answerOptions } from '../support/answer-options.js';
 import { Notices } from '../../src/upstream/http/notices.js';
-import { OwnIds } from '../../src/upstream/own-ids.js';
+import { OwnIds, type UpstreamContext } from '../../src/upstream/upstream-context.js';
 import { Secrets } from '../../src/upstream/credentials/secrets.js';
 import type { OAuthSourceMeans } from '../../src/upstream/credentials/oauth-source.js';
 import { ConnectLinks } from '../../src/upstream/credentials/connect-links.js';
@@ -10,7 +10,6 @@ import { SecretKeys } from '../../src/secrets/secret-keys.js';
 import { UserTokens } from '../../src/upstream/credentials/user-tokens.js';
 import { Tokens } from '../../src/upstream/credentials/tokens.js';
 import { BackendEndpoints } from '../../src/upstream/reach/backend-endpoints.js';
-import type { UpstreamContext } from '../../src/upstream/upstream-context.js';
 import type { UpstreamFault, UpstreamFaultKind } from '../../src/upstream/http/upstream-fault.js';
 import { DeadlineWheel } from '../../src/shared/deadline-wheel.js';
 import { createMessageMemories, type MessageMemory } from '../../src/shared/message-memory.js';

@@ -4,7 +4,7 @@ import {
   type UserConfigCheck,
   CONFIG_CHECK_ISSUES_MAX,
 } from '../../src/user-config/check-user-config.js';
-import { describeIssue } from '../../src/user-config/config-issue.js';
+import { describeIssue } from '../../src/user-config/known-members.js';
 
 const url = 'https://b.example/mcp';
 const AT_B = 'virtual_hosts.vh.backends.b';

@@ -6,8 +6,7 @@ import { limits } from '../../src/shared/limits.js';
 import type { CompiledUserConfig, UserConfigRead } from '../../src/user-config/compiled-config.js';
 import { EmbeddedStore } from '../../src/store/embedded-store.js';
 import type { Store, StoreRead } from '../../src/store/store.js';
-import { hostReader } from '../../src/user-config/current-host.js';
-import { UserConfigs } from '../../src/user-config/user-configs.js';
+import { hostReader, UserConfigs } from '../../src/user-config/user-configs.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 
 const TRIES_MAX = 3;

@@ -1,6 +1,6 @@
 // Which headers of a request go on to its backend, and in which form.
 import t from 'tap';
-import { selectHeaders } from '../../src/worker/passthrough.js';
+import { selectHeaders } from '../../src/worker/pipeline.js';
 
 const names = new Set(['x-api-key', 'x-name', 'authorization']);
 

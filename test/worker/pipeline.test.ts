@@ -1,8 +1,7 @@
 // The steps of a request that need an overloaded worker, a caller that goes away, or a hop: the parts around the pipeline are stand-ins
 // that record how they are called.
 import t from 'tap';
-import type { Caller } from '../../src/relay/exchange/caller.js';
-import type { Exchange, ExchangeWatcher } from '../../src/relay/exchange/exchange.js';
+import type { Caller, Exchange, ExchangeWatcher } from '../../src/relay/exchange/exchange.js';
 import { HostPolicy } from '../../src/shared/host-policy.js';
 import { ProtectedResource } from '../../src/shared/protected-resource.js';
 import { limits } from '../../src/shared/limits.js';
@@ -14,8 +13,7 @@ import type { EdgeExchange } from '../../src/worker/edge/edge-exchange.js';
 import type { BodyOutcome } from '../../src/worker/edge/request-body.js';
 import { RequestTurns } from '../../src/worker/request-turns.js';
 import { Pipeline, type PipelineParts } from '../../src/worker/pipeline.js';
-import type { Hops } from '../../src/worker/hop/hops.js';
-import type { OwnerWaits } from '../../src/worker/hop/owner-waits.js';
+import type { Hops, OwnerWaits } from '../../src/worker/hop/hops.js';
 import { WorkerFigures } from '../../src/worker/worker-figures.js';
 import { logInto } from '../support/log-lines.js';
 import { createAccounts } from '../support/shares.js';

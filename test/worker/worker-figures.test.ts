@@ -1,7 +1,7 @@
 // A worker's report of what was overlooked in backends' answers: by origin and kind, and never more origins than other labels have values.
 import t from 'tap';
 import { OWN_BOUNDS_S } from '../../src/metrics/catalogue.js';
-import { Histogram } from '../../src/metrics/histogram.js';
+import { Histogram } from '../../src/metrics/series.js';
 import { limits } from '../../src/shared/limits.js';
 import { WorkerFigures } from '../../src/worker/worker-figures.js';
 

@@ -1,7 +1,7 @@
 // The curation of a registered server: the server's own, for everybody who uses it, and a composition's, which
 // overrides it member by member. Both have the form they have in user configs.
 import { limits } from '../../shared/limits.js';
-import { describeIssues } from '../../user-config/config-issue.js';
+import { describeIssues } from '../../user-config/known-members.js';
 import {
   clashesOf,
   curatedEntries,

@@ -3,8 +3,7 @@
 // is there.
 import type { BackendConfig } from '../../user-config/user-config-schema.js';
 import { clashWords, curationOfNamed, mergedCuration, readCuration, withoutClashes } from '../common/curation.js';
-import { uncuratedBackendOf } from '../registry/server-backend.js';
-import type { KnownServer, ServerDirectory } from '../registry/server-directory.js';
+import { uncuratedBackendOf, type KnownServer, type ServerDirectory } from '../registry/server-directory.js';
 import type { StoredComposedServer, StoredComposition } from './composition-storage.js';
 import { namesAll } from './tool-patterns.js';
 

@@ -1,7 +1,7 @@
 // Checks what people may set on a composition, and deduplicates its lists. Whether its servers exist is checked against the registry.
 import { isUnicodeText } from '../../shared/json-values.js';
 import { limits } from '../../shared/limits.js';
-import { encodeStoreKey } from '../../store/store-key.js';
+import { encodeStoreKey } from '../../store/store.js';
 import type { Exposure } from '../../user-config/compiled-config.js';
 import { teamFault } from '../common/principal.js';
 import { refuseMember, refuseMemberFault } from '../common/control-plane-fault.js';

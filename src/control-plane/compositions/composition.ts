@@ -2,6 +2,26 @@
 // that it names (decisions 3). Plain data, JSON-ready.
 import type { Exposure } from '../../user-config/compiled-config.js';
 import type { WrittenCuration } from '../common/curation.js';
+import { tagOf } from '../common/change-condition.js';
+
+// The tag of a composition, over what people have set (change-condition.ts). Cold path.
+
+type SaidOfComposition = Pick<
+  Composition,
+  'id' | 'name' | 'description' | 'exposure' | 'subjects' | 'team' | 'updatedAt' | 'servers'
+>;
+
+/** Server names are left out: a renamed server is the same server. */
+export function compositionTag(composition: SaidOfComposition): string {
+  const { id, name, description, exposure = 'all', subjects, team, updatedAt, servers } = composition;
+  const said = servers.map(({ tools, prompts = [], resources = [], curation = null }) => [
+    tools,
+    prompts,
+    resources,
+    curation,
+  ]);
+  return tagOf([id, name, description, exposure, subjects, team ?? null, updatedAt, said]);
+}
 
 export interface ComposedServer {
   /** As in the registry now; the last known name when the server is gone. */

@@ -5,20 +5,24 @@ import { setTimeout } from 'node:timers/promises';
 import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
 import type { ComposerShares } from '../../config/control-plane-options.js';
-import type { RecordStore } from '../../store/record-store.js';
-import { retrySwap } from '../../store/retry-swap.js';
+import { type RecordStore, walkRecords, retrySwap } from '../../store/record-store.js';
 import type { Exposure } from '../../user-config/compiled-config.js';
 import type { BackendConfig } from '../../user-config/user-config-schema.js';
 import type { Registry } from '../registry/registry.js';
-import { walkRecords } from '../../store/record-walk.js';
 import { ChangeNote } from '../common/audit.js';
 import { ownershipAfter, ownershipOfNew, refuseGivenAway, refuseUnowned, type Principal } from '../common/principal.js';
 import { ChangeCondition } from '../common/change-condition.js';
-import { compositionTag } from './composition-tag.js';
+import {
+  compositionTag,
+  type ComposedServer,
+  type Composition,
+  type CompositionInput,
+  type ComposedTool,
+} from './composition.js';
 import { ControlPlaneFault, notFound, refuseMember } from '../common/control-plane-fault.js';
 import type { Directory } from '../registry/directory.js';
 import { cursorAfter, pageOf, type Page, type PageQuery } from '../common/page.js';
-import { composeBackends, findClash, matchServers } from './composed-backends.js';
+import { composeBackends, findClash, matchServers, isServed, type Match } from './composed-backends.js';
 import { checkCompositionInput } from './composition-input.js';
 import {
   CompositionStorage,
@@ -28,14 +32,83 @@ import {
   type StoredComposition,
 } from './composition-storage.js';
 import { findShareObstacle, refuseAboveQuota } from './composition-quota.js';
-import { CompositionView } from './composition-view.js';
-import type { ComposedServer, Composition, CompositionInput } from './composition.js';
 import { FreshRuns } from '../mirror/fresh-runs.js';
 import { createJob, PUBLICATION_JOBS, readJob, type PublicationJob } from './publication-job.js';
 import type { PublicationProgress, PublicationWait } from './publication-wait.js';
 import { Publisher, virtualHostJson } from './publisher.js';
 import { ToolNames } from './tool-names.js';
-import { isPattern } from './tool-patterns.js';
+import { isPattern, matchesAny, namesAll } from './tool-patterns.js';
+import type { ServerDirectory } from '../registry/server-directory.js';
+
+// From stored compositions to what people see of them: servers under their current names, and the tools that are
+// missing by the registry.
+
+/** The position of an unknown tool in a composition. */
+interface UnknownTool {
+  readonly server: number;
+  readonly place: number;
+  readonly tool: string;
+}
+
+class CompositionView {
+  readonly #servers: ServerDirectory;
+  readonly #names: ToolNames;
+
+  /** @param servers synced as recently as the answers require. */
+  constructor(servers: ServerDirectory, names: ToolNames) {
+    this.#servers = servers;
+    this.#names = names;
+  }
+
+  async describe(compositions: readonly StoredComposition[]): Promise<Composition[]> {
+    return Promise.all(compositions.map((composition) => this.#describe(composition)));
+  }
+
+  /** The first tool that its server, once reached, does not have. */
+  async findUnknown(servers: readonly StoredComposedServer[]): Promise<UnknownTool | undefined> {
+    for (const [index, { id, tools }] of servers.entries()) {
+      const server = this.#servers.byId(id);
+      // The tools of a server that was never reached are unknown.
+      const names = server === undefined || server.lastSeen === null ? undefined : await this.#names.of(server);
+      const place = names === undefined ? -1 : tools.findIndex((tool) => !isThere(tool, names));
+      if (place !== -1) return { server: index, place, tool: tools[place]! };
+    }
+    return undefined;
+  }
+
+  async #describe(composition: StoredComposition): Promise<Composition> {
+    const { id, name, description, exposure, subjects, owner, team, createdAt, updatedAt } = composition;
+    const ownership = { ...(owner !== undefined && { owner }), ...(team !== undefined && { team }) };
+    const matches = matchServers(composition, this.#servers);
+    const missing = await Promise.all(matches.map((match) => this.#findMissing(match)));
+    const servers = matches.map((match) => {
+      const { id: _, ...given } = match.composed;
+      return { ...given, name: nameOf(match) };
+    });
+    return {
+      ...{ id, name, description, servers, ...(exposure && { exposure }), subjects, ...ownership },
+      ...{ createdAt, updatedAt },
+      missingTools: missing.flat(),
+    };
+  }
+
+  async #findMissing(match: Match): Promise<ComposedTool[]> {
+    const { composed, server } = match;
+    const names = isServed(server) ? await this.#names.of(server) : undefined;
+    const missing = composed.tools.filter((tool) => names === undefined || !isThere(tool, names));
+    return missing.map((tool) => ({ server: nameOf(match), tool }));
+  }
+}
+
+/** A pattern is present if it matches something, or is all. */
+function isThere(tool: string, names: ReadonlySet<string>): boolean {
+  if (namesAll([tool])) return true;
+  return isPattern(tool) ? matchesAny(tool, names) : names.has(tool);
+}
+
+function nameOf({ composed, server }: Match): string {
+  return server?.name ?? composed.name;
+}
 
 /** Interval between checks that every composition is published. After it, what is missing is published. */
 const PUBLISH_REPAIR_MS = 30_000;

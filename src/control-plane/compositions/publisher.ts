@@ -5,9 +5,8 @@
 // changed them publishes afterwards, so that the last writer has always seen the last change.
 import type { ComposerShares } from '../../config/control-plane-options.js';
 import { subjectHash, type Logger } from '../../shared/logger.js';
-import type { RecordStore } from '../../store/record-store.js';
-import { retrySwap } from '../../store/retry-swap.js';
-import { mapsAsObjects } from '../../user-config/named-members.js';
+import { type RecordStore, retrySwap } from '../../store/record-store.js';
+import { mapsAsObjects } from '../../user-config/known-members.js';
 import type { Directory } from '../registry/directory.js';
 import { composeBackends, matchServers, type Match } from './composed-backends.js';
 import type { StoredComposition } from './composition-storage.js';

@@ -3,13 +3,11 @@
 // for one start; the response must come back to the browser that started, once, and soon. Cold path.
 import { createHash, randomBytes } from 'node:crypto';
 import { openTicket, type ConnectTicket } from '../../secrets/connect-ticket.js';
-import type { SecretKeys } from '../../secrets/secret-keys.js';
-import { openText, sealText } from '../../secrets/sealed-text.js';
+import { type SecretKeys, openText, sealText } from '../../secrets/secret-keys.js';
 import { grantsOf, type GrantClient, type UserGrant, type UserGrants } from '../../secrets/user-grants.js';
 import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
-import type { RecordStore } from '../../store/record-store.js';
-import { retrySwap } from '../../store/retry-swap.js';
+import { type RecordStore, retrySwap } from '../../store/record-store.js';
 import { ConnectLinks } from '../../upstream/credentials/connect-links.js';
 import { oauthAnswer, toldBy } from '../../upstream/credentials/oauth-answer.js';
 import {
@@ -26,7 +24,47 @@ import { ConnectFetch, type ConnectFetchMeans } from './connect-fetch.js';
 import { ConnectRecords, type BegunConsent } from './connect-records.js';
 import { discoverAuthorization, type Discovered } from './discovery.js';
 import { RegisteredClients } from './registered-clients.js';
-import { revokeGrant, type Revocation } from './revocation.js';
+
+// Revokes at the authorization server what a user has disconnected here (RFC 7009): the refresh token, with which most servers
+// revoke everything from the same consent. Bounded in time; the outcome is reported, and there is no retry. Cold path.
+
+/**
+ * Time to revoke a disconnected grant at its authorization server, all requests included. After it, the answer says that this failed; the
+ * gateway's own copy is removed anyway.
+ */
+const REVOCATION_MS_MAX = 5_000;
+
+/** `unoffered`: the server has no revocation endpoint. */
+export type Revocation = 'revoked' | 'unoffered' | 'failed';
+
+/** Never rejects. @param secret of the client; resolves with `undefined` where it has none. */
+async function revokeGrant(
+  means: ConnectFetchMeans,
+  { subject, issuer, revocationEndpoint, client, refreshToken, accessToken }: UserGrant,
+  secret: () => Promise<string | undefined>,
+): Promise<Revocation> {
+  if (revocationEndpoint === undefined) return 'unoffered';
+  const { fetch } = new ConnectFetch(means, subject, REVOCATION_MS_MAX);
+  try {
+    const oauth = await import('oauth4webapi');
+    const hint = refreshToken === undefined ? 'access_token' : 'refresh_token';
+    const answer = await oauth.revocationRequest(
+      { issuer, revocation_endpoint: revocationEndpoint },
+      { client_id: client.id },
+      await clientAuth(client.authentication, await secret()),
+      refreshToken ?? accessToken,
+      {
+        additionalParameters: { token_type_hint: hint },
+        [oauth.customFetch]: fetch,
+        [oauth.allowInsecureRequests]: true,
+      },
+    );
+    await oauth.processRevocationResponse(answer);
+    return 'revoked';
+  } catch {
+    return 'failed';
+  }
+}
 
 /** Grants of one subject in the store. Beyond it, the one granted first is removed, and the user is asked again when it is needed. */
 export const GRANTS_PER_SUBJECT_MAX = 64;

@@ -4,7 +4,7 @@
 import { PROGRAM_VERSION } from '../../shared/program-version.js';
 import { limits } from '../../shared/limits.js';
 import type { UserAuth } from '../../user-config/auth.js';
-import type { UpstreamTarget } from '../../user-config/upstream-target.js';
+import type { UpstreamTarget } from '../../user-config/compiled-config.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import type { ConnectFetch } from './connect-fetch.js';
 

@@ -1,9 +1,61 @@
 // Turns the errors of routes into responses: `{"detail": …}`, a message for people that names the faulty member. What never becomes a
 // request of a route, such as a head that is no HTTP, is answered in http-app.ts.
-import type { FastifyError } from 'fastify';
+import type { FastifyError, FastifySchemaValidationError } from 'fastify';
 import { RecordStoreFault } from '../../store/record-store.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
-import { describeViolation } from './violation.js';
+
+// Describes what violates a request's schema, in a sentence that names the member.
+
+/** The name of a member may come from the caller: no more of it is repeated than this. */
+const MEMBER_CHARS_MAX = 128;
+
+/** @param part of the request that is at fault, such as `body` or `querystring`. */
+export function describeViolation(violation: FastifySchemaValidationError, part: string): string {
+  const { keyword, instancePath, params, message = 'is not valid' } = violation;
+  const path = instancePath
+    .slice(1)
+    .split('/')
+    .filter((step) => step !== '')
+    .map(unescape);
+  const member = (name?: unknown): string =>
+    [...path, ...(typeof name === 'string' ? [name] : [])].join('.').slice(0, MEMBER_CHARS_MAX);
+  switch (keyword) {
+    case 'required':
+      return `${member(params['missingProperty'])} is missing`;
+    case 'additionalProperties':
+      return `${member(params['additionalProperty'])} is not a known member: remove it or correct its name`;
+    case 'enum':
+      return `${member()} must be one of ${listOf(params['allowedValues'])}`;
+    case 'type':
+      return `${member() || nameOf(part)} must be ${withArticle(params['type'])}`;
+    default:
+      return `${member() || nameOf(part)} ${message}`;
+  }
+}
+
+function nameOf(part: string): string {
+  return part === 'body' ? 'the body' : `the ${part}`;
+}
+
+function listOf(values: unknown): string {
+  return Array.isArray(values) ? values.join(', ') : String(values);
+}
+
+function withArticle(type: unknown): string {
+  const words: Readonly<Record<string, string>> = {
+    string: 'a string',
+    array: 'an array',
+    object: 'an object',
+    boolean: 'true or false',
+    integer: 'a whole number',
+  };
+  return words[String(type)] ?? String(type);
+}
+
+/** RFC 6901 section 4. */
+function unescape(step: string): string {
+  return step.replaceAll('~1', '/').replaceAll('~0', '~');
+}
 
 /** For the log. */
 export interface Failure {

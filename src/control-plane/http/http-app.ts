@@ -25,30 +25,55 @@ import type { ProtectedResource } from '../../shared/protected-resource.js';
 import type { SignIn } from '../sign-in/sign-in.js';
 import { ControlPlaneAdmission, isPreflight } from './control-plane-admission.js';
 import { answerTo, HttpRefusal } from './answered-error.js';
-import type { ConsoleFiles } from './console-files.js';
+import { type ConsoleFiles, mountConsoleRoutes } from './routes/console-routes.js';
 import './fastify-types.js';
-import { logAccess } from './access-log.js';
 import { keepRoom } from '../../shared/connection-room.js';
 import { compileValidators } from './mount.js';
-import { mountPatches } from './merge-patch.js';
+import { mountPatches, readJsonBodies } from './merge-patch.js';
 import type { Operation } from './operation.js';
 import { operations } from './operations.js';
 import type { RateLimiter } from './rate-limiter.js';
 import { mountAuditRoutes } from './routes/audit-routes.js';
-import { mountCallerRoutes } from './routes/caller-routes.js';
+import { mountCallerRoutes, mountStatusRoutes, type StatusParts, mountMetadataRoutes } from './routes/status-routes.js';
 import { mountCompositionRoutes, type ServedCompositions } from './routes/composition-routes.js';
 import { mountConnectRoutes } from './routes/connect-routes.js';
-import { mountConsoleRoutes } from './routes/console-routes.js';
 import { mountDataplaneRoutes } from './routes/dataplane-routes.js';
 import { mountDocumentationRoutes } from './routes/documentation-routes.js';
-import { mountMetadataRoutes } from './routes/metadata-routes.js';
 import { mountMcpRoutes, type ServedMcp } from './routes/mcp-routes.js';
 import { mountCompositionPatch, mountServerPatch } from './routes/patch-routes.js';
 import { mountServerRoutes, type ServedRegistry } from './routes/server-routes.js';
 import { mountSignInRoutes } from './routes/sign-in-routes.js';
-import { mountStatusRoutes, type StatusParts } from './routes/status-routes.js';
-import { readJsonBodies } from './json-body.js';
-import { securityHeaders } from './security-headers.js';
+
+// Headers of every response: browsers must not guess types, frame, store or load anything, nor send a referrer.
+
+const securityHeaders: readonly (readonly [name: string, value: string])[] = [
+  ['x-content-type-options', 'nosniff'],
+  ['x-frame-options', 'DENY'],
+  ['referrer-policy', 'no-referrer'],
+  ['cross-origin-resource-policy', 'same-origin'],
+  ['content-security-policy', "default-src 'none'; frame-ancestors 'none'"],
+  ['cache-control', 'no-store'],
+];
+
+// A log line for each request that the relay did not handle (`--access-log`): who, what and the outcome; never arguments, tokens
+// or whole session ids. Without the option, refused and failed requests are still logged, the first of each kind.
+
+function logAccess(app: FastifyInstance, log: AccessLog): void {
+  app.decorateRequest('failure', null);
+  app.decorateRequest('isRelayed', false);
+  app.addHook('onResponse', async (request, reply) => {
+    if (request.isRelayed) return;
+    const { subject, method, routeOptions, failure, id } = request;
+    const { server, composition } = request.params as Record<string, string | undefined>;
+    const { outcome = 'ok', code = '', cause = '', host } = failure ?? {};
+    log.answered({
+      ...{ requestId: id, subject, method, route: routeOptions.url ?? '', server, composition },
+      ...{ outcome, code, cause, host, status: reply.statusCode, durationMs: reply.elapsedTime },
+      requestBytes: Number(request.headers['content-length'] ?? 0),
+      bytes: Number(reply.getHeader('content-length') ?? 0),
+    });
+  });
+}
 
 /** Connections at once. Beyond it, the one longest without a request is closed. */
 const CONTROL_PLANE_CONNECTIONS_MAX = 4_096;

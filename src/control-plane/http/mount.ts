@@ -2,13 +2,47 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { ChangeNote, type AuditedRequest } from '../common/audit.js';
-import { answerTo } from './answered-error.js';
-import { UNPUBLISHED_HEADER } from './routes/change-answer.js';
+import { answerTo, HttpRefusal } from './answered-error.js';
 import { roleOf, routePath, type Operation } from './operation.js';
-import { shapeOf } from './schema-forms.js';
-import type { JsonSchema } from './schema-parts.js';
+import { shapeOf, type JsonSchema } from './schema-parts.js';
 import { schemas } from './schemas.js';
-import { withCamelCaseMembers } from './snake-case.js';
+import { ChangeCondition } from '../common/change-condition.js';
+import type { PublicationWait } from '../compositions/publication-wait.js';
+
+// Parts common to all changes: the `If-Match` condition, and the response when the request stops waiting for the
+// publication: 202, with the number of user configs that are left.
+
+/** User configs that did not have the change yet when the response was sent. */
+const UNPUBLISHED_HEADER = 'switchyard-unpublished';
+
+export function tellUnpublished(reply: FastifyReply, { left }: PublicationWait): void {
+  if (left > 0) reply.code(202).header(UNPUBLISHED_HEADER, String(left));
+}
+
+export function conditionOf({ headers }: FastifyRequest): ChangeCondition {
+  return ChangeCondition.of(headers['if-match']);
+}
+
+/** Whether tools that their server does not have may be named. */
+export function isForced({ query }: FastifyRequest): boolean {
+  return (query as { readonly force?: boolean }).force === true;
+}
+
+// Reads members in snake_case as if they were written in camelCase (decisions 3). Only members of this interface:
+// nested values, such as a server's own capabilities, are left as they are.
+
+/** @returns anything but an object unchanged. Throws when a member is given in both spellings. */
+export function withCamelCaseMembers(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  const renamed = new Map<string, unknown>();
+  for (const [name, member] of Object.entries(value)) {
+    const camelCase = name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+    if (renamed.has(camelCase))
+      throw new HttpRefusal(422, `${camelCase} is given twice, also as ${name}: send only one of them`);
+    renamed.set(camelCase, member);
+  }
+  return Object.fromEntries(renamed);
+}
 
 /**
  * Resolves with the response body. The status is that of the operation's first answer unless the handler sets another.

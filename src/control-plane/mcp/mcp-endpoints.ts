@@ -10,7 +10,7 @@ import type {
   UpstreamOptions,
 } from '../../config/dataplane-options.js';
 import { Relay } from '../../relay/relay.js';
-import { shareTable } from '../../relay/share-table.js';
+import { shareTable } from '../../relay/relay-options.js';
 import type { StoredSecrets } from '../../secrets/stored-secrets.js';
 import type { UserGrants } from '../../secrets/user-grants.js';
 import type { Overload } from '../../process/overload.js';
@@ -22,12 +22,54 @@ import { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import type { Logger } from '../../shared/logger.js';
 import type { RequestWatch } from '../../observation/request-watch.js';
 import type { CompiledVirtualHost, Exposure } from '../../user-config/compiled-config.js';
-import type { CurrentHost } from '../../user-config/current-host.js';
+import { type CurrentHost, nextConfigNumber, numberConfig } from '../../user-config/user-configs.js';
 import type { Compositions } from '../compositions/compositions.js';
 import type { Directory } from '../registry/directory.js';
 import { McpPipeline, type AskedHost } from './mcp-pipeline.js';
 import { NodeExchange, relayedMethod, type NodeExchangeContext } from './node-exchange.js';
-import { VirtualHosts } from './virtual-hosts.js';
+import { limits } from '../../shared/limits.js';
+import { compileUserConfig } from '../../user-config/compile-config.js';
+import { RecentMap } from '../../shared/recent-map.js';
+import { mapsAsObjects } from '../../user-config/known-members.js';
+import type { BackendConfig } from '../../user-config/user-config-schema.js';
+
+// Virtual hosts of the control plane's own endpoints, compiled for the relay. As long as nothing in one changes, the
+// same object is returned: sessions compare it by identity, and keep their upstream sessions while it stays.
+
+interface Compiled {
+  /** What it was compiled from: this and the next two members. */
+  readonly exposure: Exposure;
+  readonly backends: ReadonlyMap<string, BackendConfig>;
+  readonly text: string;
+  readonly virtualHost: CompiledVirtualHost;
+}
+
+export class VirtualHosts {
+  readonly #upstreamMode: UpstreamOptions['mode'];
+  readonly #compiled = new RecentMap<Compiled>(
+    limits.controlPlaneVirtualHostsMax,
+    limits.userConfigCacheBytesMax,
+    ({ text }) => text.length,
+  );
+
+  constructor(upstreamMode: UpstreamOptions['mode']) {
+    this.#upstreamMode = upstreamMode;
+  }
+
+  compile(id: string, backends: ReadonlyMap<string, BackendConfig>, exposure: Exposure = 'all'): CompiledVirtualHost {
+    const found = this.#compiled.get(id);
+    const known = found?.exposure === exposure ? found : undefined;
+    if (known?.backends === backends) return known.virtualHost;
+    const text = JSON.stringify([...backends], mapsAsObjects);
+    if (known?.text === text) return known.virtualHost;
+    const config = { virtual_hosts: new Map([[id, { backends: new Map(backends), exposure }]]) };
+    const compiled = compileUserConfig(config, this.#upstreamMode);
+    numberConfig(compiled, nextConfigNumber());
+    const virtualHost = compiled.virtualHosts.get(id)!;
+    this.#compiled.set(id, { exposure, backends, text, virtualHost });
+    return virtualHost;
+  }
+}
 
 export interface McpEndpointsOptions {
   readonly overload: Overload;

@@ -12,6 +12,45 @@ import { Tokens } from '../../upstream/credentials/tokens.js';
 import { UserTokens } from '../../upstream/credentials/user-tokens.js';
 import { Http1Upstream } from '../../upstream/http1/http1-upstream.js';
 import { Secrets } from '../../upstream/credentials/secrets.js';
+import { Credentials } from '../../upstream/credentials/credentials.js';
+import { NO_METADATA } from '../../upstream/http/request-metadata.js';
+import { loggedReason } from '../../upstream/http/upstream-fault.js';
+import type { ServerInput } from '../records/server-record.js';
+import type { Probe, Prober } from './prober.js';
+
+// A prober that authenticates to servers as their `auth` requires. Secrets and tokens are obtained here, in the process
+// that reads the store; the probe thread gets only headers. Cold path.
+
+/** The subject whose share of connections to authorization servers probes use; no token has an empty subject. */
+const PROBER = '';
+const NO_HEADERS: readonly string[] = [];
+
+type ProbedServer = Pick<ServerInput, 'url' | 'transport' | 'auth'>;
+
+export class CredentialedProber {
+  readonly #prober: Pick<Prober, 'probe' | 'close'>;
+  readonly #credentials: ProbeCredentials;
+
+  constructor(prober: Pick<Prober, 'probe' | 'close'>, credentials: ProbeCredentials) {
+    this.#prober = prober;
+    this.#credentials = credentials;
+  }
+
+  /** As `Prober.probe`. */
+  async probe({ url, transport, auth }: ProbedServer): Promise<Probe> {
+    const { origin, pathname, search } = new URL(url);
+    const backend = { name: '', target: { origin, path: pathname + search } };
+    const credentials = Credentials.of(auth ?? undefined, backend, PROBER, this.#credentials);
+    const fault = await credentials?.refresh(NO_METADATA);
+    if (fault !== undefined) return { kind: 'failed', reason: loggedReason(fault) };
+    return this.#prober.probe(url, credentials?.addTo(NO_HEADERS, NO_METADATA) ?? NO_HEADERS, transport);
+  }
+
+  close(): void {
+    this.#prober.close();
+    this.#credentials.close();
+  }
+}
 
 export interface ProbeCredentialsOptions extends Pick<
   UpstreamOptions,

@@ -1,6 +1,17 @@
 // The closed list of ways in which a probe can fail, with messages for people. They never contain a URL, host or port,
 // and of the server's own text, which could be anything, only a redirect's path and MCP versions.
-import { readVersionRefusal, type VersionRefusal } from '../../protocol/version-refusal.js';
+import { readVersionRefusal, type VersionRefusal } from '../../protocol/protocol-versions.js';
+
+// Separate from the prober, which imports the SDK: the main thread uses this error but never loads the SDK.
+
+/** The prober was closed before the probe was over: nothing is known of the server. */
+export class ProberClosedError extends Error {
+  override readonly name = 'ProberClosedError';
+
+  constructor() {
+    super('the gateway is stopping');
+  }
+}
 
 const REASONS = {
   'address-refused': 'its address is refused: link-local and cloud metadata addresses are never connected to',

@@ -2,7 +2,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { FromProbeThread, ProbeThreadOptions, ToProbeThread } from './probe-thread.js';
 import { Prober, type Probe } from './prober.js';
-import { ProberClosedError } from './prober-closed-error.js';
+import { ProberClosedError } from './probe-fault.js';
 
 type ProbeMessage = Extract<ToProbeThread, { readonly kind: 'probe' }>;
 

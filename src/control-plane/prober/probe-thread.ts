@@ -4,9 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { MIB } from '../../shared/limits/units.js';
 import type { ServerTransport } from '../records/server-record.js';
-import { ProbeFault } from './probe-fault.js';
+import { ProbeFault, ProberClosedError } from './probe-fault.js';
 import type { Probe, ProberOptions } from './prober.js';
-import { ProberClosedError } from './prober-closed-error.js';
 
 /** Memory of the thread that probes servers. Beyond it, the probes in progress count as failed. */
 const PROBE_THREAD_MEMORY_BYTES_MAX = 512 * MIB;

@@ -9,24 +9,51 @@ import type { LookupFunction } from 'node:net';
 import type { SecureContext } from 'node:tls';
 import type { UpstreamOptions } from '../../config/dataplane-options.js';
 import type { AddressGuard } from '../../names/address-guard.js';
-import { guardedLookupOf } from '../../names/guarded-lookup.js';
-import { Names } from '../../names/names.js';
+import { guardedLookupOf, Names } from '../../names/names.js';
 import { limits } from '../../shared/limits.js';
 import { PROGRAM_VERSION } from '../../shared/program-version.js';
-import type { ServerLists } from '../records/server-lists.js';
+import { type ServerLists, toolListOf, type ToolList } from '../records/server-lists.js';
 import type { ServerTransport } from '../records/server-record.js';
-import { toolListOf, type ToolList } from '../records/tool-list.js';
 import { BoundedFetch } from './bounded-fetch.js';
-import { trustOf } from '../../upstream/http1/authorities.js';
-import { LATEST_PROTOCOL_VERSION, type Era } from '../../protocol/protocol-versions.js';
-import { otherVersionIn } from '../../protocol/version-refusal.js';
-import { isDeeperThan } from './depth.js';
-import { readServerLists } from './item-reader.js';
+import { trustOf } from '../../upstream/http1/connection-target.js';
+import { LATEST_PROTOCOL_VERSION, type Era, otherVersionIn } from '../../protocol/protocol-versions.js';
+import { isDeeperThan, readServerLists, readTools } from './item-reader.js';
 import { ModernServer, PROBED_CAPABILITIES, type ProbeClient } from './probe-client.js';
-import { ProbeFault, versionFaultOf, type ProbeFaultKind } from './probe-fault.js';
-import { ProberClosedError } from './prober-closed-error.js';
-import { boundedCapabilities, boundedServerInfo } from './server-self.js';
-import { readTools } from './tool-reader.js';
+import { ProbeFault, versionFaultOf, type ProbeFaultKind, ProberClosedError } from './probe-fault.js';
+import { KIB } from '../../shared/limits/units.js';
+
+// Bounds what a server says about itself: it is kept in the server's record and shown in every listing, and may be
+// anything. An oversized value is cut down to what matters here; nothing fails because of it.
+
+/**
+ * A server's capabilities or its `serverInfo`, which are part of every listing. Beyond it, only the names of MCP's capabilities, or name,
+ * title and version, are kept.
+ */
+export const SERVER_SELF_BYTES_MAX = 64 * KIB;
+/** Characters of the name, the title and the version that are kept of a larger `serverInfo`. Beyond it, it is cut. */
+const SERVER_SELF_TEXT_CHARS_MAX = 256;
+
+type Members = Readonly<Record<string, unknown>>;
+
+/** Unchanged if small enough, else only its name, title and version. */
+function boundedServerInfo(serverInfo: Members): Members {
+  if (isWithin(serverInfo)) return serverInfo;
+  const kept = ['name', 'title', 'version'].filter((name) => typeof serverInfo[name] === 'string');
+  return Object.fromEntries(kept.map((name) => [name, String(serverInfo[name]).slice(0, SERVER_SELF_TEXT_CHARS_MAX)]));
+}
+
+/** Unchanged if small enough, else only MCP's own capabilities, without their contents. */
+function boundedCapabilities(capabilities: Members): Members {
+  if (isWithin(capabilities)) return capabilities;
+  const kept = CAPABILITIES.filter((name) => Object.hasOwn(capabilities, name));
+  return Object.fromEntries(kept.map((name) => [name, {}]));
+}
+
+const CAPABILITIES = ['completions', 'logging', 'prompts', 'resources', 'tasks', 'tools'];
+
+function isWithin(members: Members): boolean {
+  return Buffer.byteLength(JSON.stringify(members)) <= SERVER_SELF_BYTES_MAX;
+}
 
 /** Time for a server with sessions to answer whether it also works without them. After it, it counts as one that does not. */
 export const PROBE_ERA_MS_MAX = 2_000;

@@ -2,11 +2,10 @@
 import type { Probe } from '../prober/prober.js';
 import type { Ownership } from '../common/principal.js';
 import type { CheckedInput } from './server-input.js';
-import { NO_LISTS } from '../records/server-lists.js';
+import { NO_LISTS, NO_TOOLS } from '../records/server-lists.js';
 import type { ServerInput, ServerRecord } from '../records/server-record.js';
 import type { StoredServer } from './server-state.js';
 import type { ReadContents } from './server-storage.js';
-import { NO_TOOLS } from '../records/tool-list.js';
 
 export function blankServer(checked: CheckedInput, id: string, ownership: Ownership = {}): StoredServer {
   const now = new Date().toISOString();

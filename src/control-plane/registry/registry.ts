@@ -4,24 +4,22 @@
 import { randomBytes } from 'node:crypto';
 import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
-import type { RecordStore } from '../../store/record-store.js';
-import { retrySwap } from '../../store/retry-swap.js';
+import { type RecordStore, retrySwap } from '../../store/record-store.js';
 import { HealthChecks } from '../prober/health-checks.js';
 import { createJob, type PublicationJob } from '../compositions/publication-job.js';
 import type { PublicationWait } from '../compositions/publication-wait.js';
 import { ChangeNote } from '../common/audit.js';
 import { ownershipAfter, ownershipOfNew, refuseGivenAway, refuseUnowned, type Principal } from '../common/principal.js';
 import { ChangeCondition } from '../common/change-condition.js';
-import { serverTag } from './server-tag.js';
+import { serverTag, type HealthEntry, afterProbe } from './server-state.js';
 import { ControlPlaneFault, notFound } from '../common/control-plane-fault.js';
 import type { Directory } from './directory.js';
 import { cursorAfter, pageOf, type Page, type PageQuery } from '../common/page.js';
-import type { CredentialedProber } from '../prober/credentialed-prober.js';
+import type { CredentialedProber } from '../prober/probe-credentials.js';
 import type { Probe } from '../prober/prober.js';
 import { blankServer, contentsOf, isSamePlace, recordAfter, saidAfter } from './blank-server.js';
-import { checkServerInput } from './server-input.js';
+import { checkServerInput, prefixOf, refuseTakenPrefix, withClientsPrefix } from './server-input.js';
 import type { KnownServer, ServerCounts } from './server-directory.js';
-import type { HealthEntry } from './server-health.js';
 import type {
   RefreshReport,
   ServerInput,
@@ -30,8 +28,6 @@ import type {
   ServerStatus,
 } from '../records/server-record.js';
 import type { ServerListName } from '../records/server-lists.js';
-import { prefixOf, refuseTakenPrefix, withClientsPrefix } from './server-prefix.js';
-import { afterProbe } from './server-state.js';
 import { ServerStorage, type ServerSnapshot } from './server-storage.js';
 import { reportOf, Settlements } from './settlements.js';
 

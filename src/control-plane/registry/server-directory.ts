@@ -1,12 +1,34 @@
 // The registered servers in memory, with what lists, compositions and the aggregate need of each. `Directory.sync`
 // brings them up to date.
 import type { BackendConfig } from '../../user-config/user-config-schema.js';
-import { withoutClashes } from '../common/curation.js';
+import { withoutClashes, readCuration } from '../common/curation.js';
 import type { Mirrored } from '../mirror/record-mirror.js';
 import { NameOrder } from '../mirror/name-order.js';
 import type { ServerRecord } from '../records/server-record.js';
-import { wholeBackendOf } from './server-backend.js';
 import type { StoredServer } from './server-state.js';
+
+// A registered server as a backend of a virtual host: all that it has, with or without its curation.
+
+type ServedMembers = Pick<ServerRecord, 'name' | 'url' | 'transport' | 'auth'>;
+
+/** A backend that exposes everything the server has. */
+function wholeBackendOf(server: ServedMembers & Pick<ServerRecord, 'curation'>): BackendConfig {
+  return { ...uncuratedBackendOf(server), ...readCuration(server.curation) };
+}
+
+/** The same with the names that the server itself gives. */
+export function uncuratedBackendOf(server: ServedMembers): BackendConfig {
+  return {
+    name: server.name,
+    url: server.url,
+    transport: server.transport,
+    passthrough_headers: [],
+    ...(server.auth && { auth: server.auth }),
+    allowed_tool_names: [],
+    allowed_resource_names: [],
+    allowed_prompt_names: [],
+  };
+}
 
 export const SERVERS = 'servers/';
 

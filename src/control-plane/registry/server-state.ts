@@ -5,9 +5,54 @@
 //   active    failed   inactive                          active, until healthFailuresMax in a row: inactive
 //   inactive  failed   inactive                          inactive
 import type { Probe } from '../prober/prober.js';
-import { digestOfList } from '../records/item-digest.js';
-import { listCountsOf, listDigestsOf, type ServerListDigests } from '../records/server-lists.js';
-import type { ServerRecord } from '../records/server-record.js';
+import { digestOfList, listCountsOf, listDigestsOf, type ServerListDigests } from '../records/server-lists.js';
+import type { ServerRecord, ServerStatus } from '../records/server-record.js';
+import { tagOf } from '../common/change-condition.js';
+
+// The tag of a server, over what people have set (change-condition.ts). Cold path.
+
+type SaidOfServer = Pick<
+  ServerRecord,
+  'id' | 'name' | 'url' | 'description' | 'tags' | 'enabled' | 'auth' | 'curation' | 'team' | 'updatedAt'
+>;
+
+export function serverTag(server: SaidOfServer): string {
+  const { id, name, url, description, tags, enabled, auth, curation, team, updatedAt } = server;
+  return tagOf([id, name, url, description, tags, enabled, auth ?? null, curation ?? null, team ?? null, updatedAt]);
+}
+
+// The health history of a server: an entry for each time that a probe found something else than the one before. Stored
+// beside the server's record, changed together with it, and deleted with it.
+
+/** Entries in the history of a server's health. Beyond it, the oldest is forgotten. */
+export const HEALTH_ENTRIES_MAX = 50;
+/** One reason in the history of a server's health. Beyond it, the rest is cut off. */
+export const HEALTH_REASON_CHARS_MAX = 300;
+
+export interface HealthEntry {
+  /** Since when, ISO 8601 in UTC. */
+  readonly at: string;
+  readonly status: ServerStatus;
+  readonly reachable: boolean;
+  /** Why the probe failed; `null` when it did not. Names no URL. */
+  readonly error: string | null;
+}
+
+type Found = Pick<ServerRecord, 'status' | 'reachable' | 'lastError'>;
+
+/** Whether a probe has found something else than the last. @param before `undefined` for a new server. */
+export function isHealthChanged(before: Found | undefined, after: Found): boolean {
+  if (before === undefined) return true;
+  const { status, reachable, lastError } = after;
+  return status !== before.status || reachable !== before.reachable || lastError !== before.lastError;
+}
+
+/** The latest first; entries beyond the bound are dropped. */
+export function withHealth(history: readonly HealthEntry[], after: Found, at: string): readonly HealthEntry[] {
+  const { status, reachable, lastError } = after;
+  const error = lastError === null ? null : lastError.slice(0, HEALTH_REASON_CHARS_MAX);
+  return [{ at, status, reachable, error }, ...history].slice(0, HEALTH_ENTRIES_MAX);
+}
 
 /** Failed health checks in a row. Beyond it, the server becomes inactive. */
 const HEALTH_FAILURES_MAX = 3;

@@ -4,13 +4,36 @@
 import type { RecordChange, RecordKey, RecordStore } from '../../store/record-store.js';
 import { jobAdded, type PublicationJob } from '../compositions/publication-job.js';
 import { isWorthTelling, SERVERS } from './server-directory.js';
-import { isHealthChanged, withHealth, type HealthEntry } from './server-health.js';
+import { isHealthChanged, withHealth, type HealthEntry, type StoredServer } from './server-state.js';
 import type { ServerTool } from '../records/server-record.js';
-import type { StoredServer } from './server-state.js';
-import type { ItemDigests } from '../records/item-digest.js';
-import { listsChanged, NO_LISTS, type ServerListName, type ServerLists } from '../records/server-lists.js';
-import { slugsFor } from './slug.js';
-import { NO_TOOLS, toolListOf, type ToolList } from '../records/tool-list.js';
+import {
+  type ItemDigests,
+  listsChanged,
+  NO_LISTS,
+  type ServerListName,
+  type ServerLists,
+  NO_TOOLS,
+  toolListOf,
+  type ToolList,
+} from '../records/server-lists.js';
+
+// A server's name in the form of a path segment: lower-case letters, digits and single hyphens.
+
+/** As in `my-server`; `server` when nothing of the name is left. */
+export function slugOf(name: string): string {
+  const slug = name
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replaceAll(/^-|-$/g, '');
+  return slug === '' ? 'server' : slug;
+}
+
+/** The slugs to try in turn while the ones before are taken: `my-server`, `my-server-2`, `my-server-3`, … */
+export function* slugsFor(name: string): Generator<string, never> {
+  const slug = slugOf(name);
+  yield slug;
+  for (let number = 2; ; number++) yield `${slug}-${number}`;
+}
 
 /** A server as it was read: what a swap expects to find. */
 export interface ServerSnapshot extends StoredServer {

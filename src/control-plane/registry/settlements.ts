@@ -1,27 +1,99 @@
 // Settles the results of probes: writes them to the server that was probed, if it is still the same server, and
 // notifies whatever may depend on it.
-import type { Logger } from '../../shared/logger.js';
-import { RepeatedLog } from '../../shared/repeated-log.js';
-import { retrySwap } from '../../store/retry-swap.js';
+import { type Logger, RepeatedLog } from '../../shared/logger.js';
+import { retrySwap } from '../../store/record-store.js';
 import { ChangeNote } from '../common/audit.js';
 import { createJob, type PublicationJob } from '../compositions/publication-job.js';
 import type { PublicationWait } from '../compositions/publication-wait.js';
 import type { Directory } from './directory.js';
 import type { Probe } from '../prober/prober.js';
 import { isSamePlace } from './blank-server.js';
-import { areChanged, compareItems } from './item-changes.js';
 import { notFound } from '../common/control-plane-fault.js';
-import {
-  changesInNumbers,
-  compareLists,
-  NO_SERVER_CHANGES,
-  reportedCounts,
-  type ServerChanges,
-} from './server-changes.js';
-import { serverListNames, type ServerLists } from '../records/server-lists.js';
+import { serverListNames, type ServerLists, listsChanged, type ServerListName } from '../records/server-lists.js';
 import type { RefreshReport, ServerRecord } from '../records/server-record.js';
 import { afterProbe, type Judgement, type StoredServer } from './server-state.js';
 import type { ServerStorage } from './server-storage.js';
+
+// The differences between two readings of one of a server's lists.
+
+/** Keys of items. */
+export interface ItemChanges {
+  readonly added: readonly string[];
+  readonly updated: readonly string[];
+  readonly removed: readonly string[];
+}
+
+const NO_CHANGES: ItemChanges = { added: [], updated: [], removed: [] };
+
+/** Both arguments map an item's key to its digest. */
+export function compareItems(before: ReadonlyMap<string, string>, after: ReadonlyMap<string, string>): ItemChanges {
+  const added: string[] = [];
+  const updated: string[] = [];
+  for (const [key, digest] of after) {
+    const known = before.get(key);
+    if (known === undefined) added.push(key);
+    else if (known !== digest) updated.push(key);
+  }
+  return { added, updated, removed: [...before.keys()].filter((key) => !after.has(key)) };
+}
+
+function areChanged({ added, updated, removed }: ItemChanges): boolean {
+  return added.length + updated.length + removed.length > 0;
+}
+
+/** Tools by name; items of the other lists by the digest of their name or URI. */
+type ServerChanges = Readonly<Record<'tools' | ServerListName, ItemChanges>>;
+
+const NO_SERVER_CHANGES: ServerChanges = {
+  tools: NO_CHANGES,
+  prompts: NO_CHANGES,
+  resources: NO_CHANGES,
+  templates: NO_CHANGES,
+};
+
+/** Only lists whose digest has changed are read from the store. */
+async function compareLists(
+  storage: Pick<ServerStorage, 'loadList'>,
+  before: StoredServer,
+  after: StoredServer,
+  lists: ServerLists,
+): Promise<Omit<ServerChanges, 'tools'>> {
+  const changes = { prompts: NO_CHANGES, resources: NO_CHANGES, templates: NO_CHANGES };
+  for (const name of listsChanged(before.listDigests, after.listDigests)) {
+    changes[name] = compareItems(await storage.loadList(before.record.id, name), lists[name]?.items ?? new Map());
+  }
+  return changes;
+}
+
+type ReportedCounts = Omit<RefreshReport, 'status' | 'durationMs' | 'refreshedAt' | 'error'>;
+
+function reportedCounts({ tools, prompts, resources, templates }: ServerChanges): ReportedCounts {
+  return {
+    toolsAdded: tools.added.length,
+    toolsUpdated: tools.updated.length,
+    toolsRemoved: tools.removed.length,
+    promptsAdded: prompts.added.length,
+    promptsUpdated: prompts.updated.length,
+    promptsRemoved: prompts.removed.length,
+    resourcesAdded: resources.added.length,
+    resourcesUpdated: resources.updated.length,
+    resourcesRemoved: resources.removed.length,
+    templatesAdded: templates.added.length,
+    templatesUpdated: templates.updated.length,
+    templatesRemoved: templates.removed.length,
+  };
+}
+
+/** For the log: one entry for each list that has changed. */
+function changesInNumbers(
+  changes: ServerChanges,
+): readonly { readonly list: string; readonly added: number; readonly updated: number; readonly removed: number }[] {
+  return (['tools', ...serverListNames] as const).flatMap((list) => {
+    const { added, updated, removed } = changes[list];
+    if (added.length + updated.length + removed.length === 0) return [];
+    return [{ list, added: added.length, updated: updated.length, removed: removed.length }];
+  });
+}
 
 /** The effect of a probe on a server; `unsettled` when it is no longer the server that was probed. */
 export type Settlement =

@@ -1,17 +1,137 @@
 // Signing in to the console at an OpenID Connect issuer: authorization code with PKCE, state and nonce. The result is an access token that
 // this interface accepts like any other. Neither it nor a refresh token is kept here, and no token is ever in a URL. Cold path.
 import { randomBytes } from 'node:crypto';
-import type { TokenEndpointResponse } from 'oauth4webapi';
+import type { TokenEndpointResponse, AuthorizationServer } from 'oauth4webapi';
 import type { RefusalReason, TokenFault, TokenVerifier } from '../../auth/token-verifier.js';
 import type { SignInOptions } from '../../config/control-plane-options.js';
 import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
 import { oauthAnswer, toldBy } from '../../upstream/credentials/oauth-answer.js';
 import { clientAuth } from '../../upstream/credentials/user-refresh.js';
-import { ControlPlaneFault } from '../common/control-plane-fault.js';
+import { ControlPlaneFault, type FaultCode } from '../common/control-plane-fault.js';
 import { ConnectFetch, type ConnectFetchMeans } from '../connect/connect-fetch.js';
-import { BegunSignIns, type BegunSignIn } from './begun-sign-ins.js';
-import { askIssuer, issuerFault, type Issuer } from './issuer.js';
+import { openText, sealText, SecretKeys } from '../../secrets/secret-keys.js';
+
+// The metadata of an OpenID Connect issuer, as far as signing in needs it. It is fetched each time, so that a user who
+// begins to sign in is told when the issuer is down. Cold path.
+
+interface Issuer {
+  /** In the OAuth library's form. */
+  readonly server: AuthorizationServer;
+  readonly authorizationEndpoint: string;
+  /** Where to end a session at the issuer; `undefined` when it names no such endpoint. */
+  readonly endSessionEndpoint: string | undefined;
+}
+
+/** Rejects with a `ControlPlaneFault`. */
+async function askIssuer(fetch: ConnectFetch, issuer: string): Promise<Issuer> {
+  const oauth = await import('oauth4webapi');
+  const url = new URL(issuer);
+  try {
+    fetch.check(url);
+    const answer = await oauth.discoveryRequest(url, {
+      algorithm: 'oidc',
+      [oauth.customFetch]: fetch.fetch,
+      [oauth.allowInsecureRequests]: true,
+    });
+    const server = await oauth.processDiscoveryResponse(url, answer);
+    return {
+      server,
+      authorizationEndpoint: endpointOf(fetch, server.authorization_endpoint, url),
+      endSessionEndpoint:
+        server.end_session_endpoint === undefined ? undefined : endpointOf(fetch, server.end_session_endpoint, url),
+    };
+  } catch (error) {
+    throw issuerFault(error, url);
+  }
+}
+
+/** Faults that any request to another party can have. */
+const OF_ASKING: ReadonlySet<FaultCode> = new Set(['party-unfit', 'party-silent']);
+
+/** Turns an error from the issuer into a fault with words for people. */
+function issuerFault(error: unknown, { host }: URL): ControlPlaneFault {
+  if (error instanceof ControlPlaneFault && !OF_ASKING.has(error.code)) return error;
+  if (error instanceof ControlPlaneFault)
+    return new ControlPlaneFault('sign-in-failed', `The issuer ${host} cannot be reached. ${error.message}`, {
+      cause: error,
+    });
+  return new ControlPlaneFault(
+    'sign-in-failed',
+    `The issuer ${host} does not publish what OpenID Connect requires: the operator has to check --sign-in-issuer.`,
+    { cause: error },
+  );
+}
+
+function endpointOf(fetch: ConnectFetch, text: string | undefined, { host }: URL): string {
+  if (text === undefined || !URL.canParse(text) || text.length > limits.oauthMemberCharsMax)
+    throw new ControlPlaneFault('sign-in-failed', `The issuer ${host} names no authorization endpoint.`);
+  fetch.check(new URL(text));
+  return text;
+}
+
+// Sign-ins in progress: each is sealed and kept by the browser that began it, so that abandoned ones take no memory
+// here. Completed ones are remembered for as long as they could be replayed. Cold path.
+
+/**
+ * Sign-ins completed within `signInMs`, remembered so that none completes twice. Beyond it, the oldest is forgotten; its issuer accepts no
+ * code twice.
+ */
+export const SIGN_INS_ENDED_MAX = 10_000;
+
+export interface BegunSignIn {
+  readonly state: string;
+  readonly nonce: string;
+  /** PKCE's code verifier. */
+  readonly verifier: string;
+  readonly untilMs: number;
+}
+
+const USE = 'console sign-in';
+const KEY_BYTES = 32;
+
+export class BegunSignIns {
+  readonly #keys: SecretKeys;
+  /** State → when the sign-in expires, the oldest first. */
+  readonly #ended = new Map<string, number>();
+
+  /** @param keys from the options; without any, only this process can open what it has sealed. */
+  constructor(keys: readonly string[]) {
+    this.#keys = new SecretKeys(keys.length > 0 ? keys : [randomBytes(KEY_BYTES).toString('base64')]);
+  }
+
+  /** @returns what the browser has to keep. */
+  seal(begun: BegunSignIn): string {
+    const { first } = this.#keys;
+    if (first === undefined) throw new Error('there is no key to seal with');
+    return sealText(first, USE, JSON.stringify(begun)).toString('base64url');
+  }
+
+  /** Takes each sign-in once. Throws a `ControlPlaneFault`. @param kept by the browser. @param state as the issuer sent it back. */
+  take(kept: string, state: string, nowMs: number): BegunSignIn {
+    const opened = openText(this.#keys, USE, Buffer.from(kept, 'base64url'));
+    if (opened.kind !== 'opened') throw new ControlPlaneFault('sign-in-refused', NOT_HERE);
+    const begun = JSON.parse(opened.text) as BegunSignIn;
+    if (begun.state !== state) throw new ControlPlaneFault('sign-in-refused', NOT_HERE);
+    if (nowMs >= begun.untilMs)
+      throw new ControlPlaneFault('sign-in-refused', 'This sign-in has expired: sign in again.');
+    if (this.#ended.has(state))
+      throw new ControlPlaneFault('sign-in-refused', 'This sign-in was already completed: sign in again.');
+    this.#remember(begun, nowMs);
+    return begun;
+  }
+
+  #remember({ state, untilMs }: BegunSignIn, nowMs: number): void {
+    for (const [old, oldUntilMs] of this.#ended) {
+      if (nowMs < oldUntilMs && this.#ended.size < SIGN_INS_ENDED_MAX) break;
+      this.#ended.delete(old);
+    }
+    this.#ended.set(state, untilMs);
+  }
+}
+
+const NOT_HERE =
+  'This sign-in was not started in this browser, was already completed, or was replaced by a newer one: sign in again.';
 
 /** Seconds by which the issuer's clock may differ from this one when a sign-in's id token is checked. Beyond it, the sign-in fails. */
 const SIGN_IN_CLOCK_TOLERANCE_S = 30;

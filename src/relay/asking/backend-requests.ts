@@ -6,7 +6,7 @@
 //     ├────withdrawn by the backend─────────────> the client is told
 //     ├────its stream has ended─────────────────> the client is told
 //     └────not answered in time, or lost────────> the backend is told, and so is the client
-import { readClientOffers, type ClientOffers } from '../../protocol/client-offers.js';
+import { readClientOffers, type ClientOffers, ANY_TASKS } from '../../protocol/capabilities.js';
 import {
   readCreatedTask,
   readProgressKey,
@@ -14,12 +14,10 @@ import {
   readRequestId,
   type RequestDetail,
 } from '../../protocol/backend-request.js';
-import { ANY_TASKS } from '../../protocol/capabilities.js';
-import { findMember } from '../../protocol/json-member.js';
-import { readMember } from '../../protocol/json-member-text.js';
+import { findMember, readMember } from '../../protocol/json-member.js';
 import { JsonScanner } from '../../protocol/json-scanner.js';
 import type { BackendMessage, ClientMessage } from '../../protocol/json-rpc.js';
-import { idKey } from '../../protocol/message-id.js';
+import { idKey } from '../../protocol/request-id.js';
 import { taskPlace } from '../../protocol/task-places.js';
 import type { Account } from '../../shared/accounts.js';
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
@@ -29,9 +27,7 @@ import { errorsToBackends, rpcErrors, type RpcError } from '../../shared/rpc-err
 import type { CompiledBackend } from '../../user-config/compiled-config.js';
 import { withEdit } from '../message/bare-body.js';
 import { AskedIds, type AskedRequest } from './asked-ids.js';
-import type { AskingStream } from './asking-stream.js';
-import { AwaitedAnswers, tellCancelled, type InputTaker } from './awaited-answers.js';
-import { ClientTasks } from './client-tasks.js';
+import { type AskingStream, AwaitedAnswers, tellCancelled, type InputTaker } from './awaited-answers.js';
 import { partsOf, type Edit } from '../message/edits.js';
 import type { ClientIntroduction } from '../../upstream/session/client-introduction.js';
 import type { Exchange, ExchangeRequest } from '../exchange/exchange.js';
@@ -41,6 +37,66 @@ import { bareTaskEdit, callersTaskEdits, type TaskForm } from '../message/task-i
 import type { OutgoingMessage } from '../../upstream/http/http-upstream.js';
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
 import type { RequestMetadata } from '../../upstream/http/request-metadata.js';
+
+// The tasks that the client of one session runs for backends, which asked for them. The client's task ids pass unchanged, so the
+// owner of each is kept here: a backend may ask only about a task whose id the client gave to that backend. Cold path.
+
+/** Tasks that a session's client runs for backends, whose ids are kept. Beyond it, when one is added, the oldest is forgotten. */
+export const CLIENT_TASKS_MAX = 256;
+/** What each such task adds to the subject's share of session bytes, beside its id. Beyond it, without room for it, the task is not kept. */
+export const CLIENT_TASK_BYTES_EACH = 192;
+
+interface ClientTask {
+  readonly upstream: UpstreamSession;
+  /** Key of the progress token of the request that became the task: progress is reported under it until the task ends. */
+  readonly tokenKey: string | undefined;
+  readonly bytes: number;
+}
+
+export class ClientTasks {
+  readonly #memory: SessionShare;
+  /** By the client's task ids, oldest first. */
+  readonly #tasks = new Map<string, ClientTask>();
+
+  constructor(memory: SessionShare) {
+    this.#memory = memory;
+  }
+
+  /** The client has given this task id to the backend. The oldest is forgotten at the limit; the new one, if memory is short. */
+  note(taskId: string, upstream: UpstreamSession, tokenKey: string | undefined): void {
+    this.#forget(taskId);
+    const bytes = CLIENT_TASK_BYTES_EACH + 2 * (taskId.length + (tokenKey?.length ?? 0));
+    for (const oldestId of this.#tasks.keys()) {
+      if (this.#tasks.size < CLIENT_TASKS_MAX) break;
+      this.#forget(oldestId);
+    }
+    if (!this.#memory.hasRoomFor(bytes)) return;
+    this.#memory.keep(bytes);
+    this.#tasks.set(taskId, { upstream, tokenKey, bytes });
+  }
+
+  isOf(upstream: UpstreamSession, taskId: string): boolean {
+    return this.#tasks.get(taskId)?.upstream === upstream;
+  }
+
+  /** The upstream session for which the client runs the task. */
+  ownerOf(taskId: string): UpstreamSession | undefined {
+    return this.#tasks.get(taskId)?.upstream;
+  }
+
+  /** The upstream session of the task with this progress token; `undefined` if two tasks share the token. */
+  ownerOfToken(tokenKey: string): UpstreamSession | undefined {
+    const [task, ...others] = [...this.#tasks.values()].filter((candidate) => candidate.tokenKey === tokenKey);
+    return others.length === 0 ? task?.upstream : undefined;
+  }
+
+  #forget(taskId: string): void {
+    const task = this.#tasks.get(taskId);
+    if (task === undefined) return;
+    this.#tasks.delete(taskId);
+    this.#memory.drop(task.bytes);
+  }
+}
 
 export interface BackendRequestsPlan {
   readonly sessionId: string;

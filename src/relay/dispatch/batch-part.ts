@@ -11,8 +11,7 @@ import type { ClientReading } from '../../protocol/json-rpc.js';
 import { requestIdIn } from '../../protocol/request-id.js';
 import { errorMessage } from '../exchange/answers.js';
 import type { Batch } from './batch.js';
-import type { BodyType, Exchange, ExchangeRequest } from '../exchange/exchange.js';
-import { ExchangeHooks } from '../exchange/exchange-hooks.js';
+import { type BodyType, type Exchange, type ExchangeRequest, ExchangeHooks } from '../exchange/exchange.js';
 import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
 
 const LINE_FEED = 0x0a;

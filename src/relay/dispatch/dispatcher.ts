@@ -11,15 +11,13 @@ import { isMcpMethod } from '../../protocol/method-name.js';
 import type { ModernEnvelope } from '../../protocol/modern-envelope.js';
 import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
-import { refusals } from '../../shared/refusals.js';
+import { refusals, type Refusal } from '../../shared/refusals.js';
 import { rpcErrors } from '../../shared/rpc-errors.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
 import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
 import { accept, answer, answerError, idSpanOf, refuse, resultMessage } from '../exchange/answers.js';
 import { answerBatch } from './batch.js';
-import type { Caller } from '../exchange/caller.js';
-import { onClientNotice } from './client-notices.js';
-import type { Exchange } from '../exchange/exchange.js';
+import type { Caller, Exchange } from '../exchange/exchange.js';
 import { tryPassOn } from './passing-on.js';
 import { backendOfMethod, unheardBackends } from '../session/named.js';
 import { answerToolError, findTools, readQuestion } from '../lists/find-tools.js';
@@ -27,7 +25,7 @@ import { Gate } from '../request/gate.js';
 import { ListInFlight, listAll } from '../lists/listing.js';
 import { MirrorRefresh } from '../request/mirror-refresh.js';
 import type { ListMerger } from '../list-merge/list-merger.js';
-import { CALL_TOOL, FIND_TOOLS } from '../message/search-tool-names.js';
+import { CALL_TOOL, FIND_TOOLS, unwrapCall } from '../message/wrapped-call.js';
 import { trySetLogLevel } from '../session/log-level.js';
 import { MethodSearch } from '../request/method-search.js';
 import { metadataFor } from '../exchange/passthrough.js';
@@ -47,7 +45,78 @@ import {
   type AppNames,
   type TargetReading,
 } from '../request/targets.js';
-import { unwrapCall } from '../message/wrapped-call.js';
+import { idKey } from '../../protocol/request-id.js';
+import { backendTurns } from '../in-flight/turns.js';
+import { cancelHere, passAnswered, passCancellation } from '../session/peer-notices.js';
+
+// A client's messages that are not requests: cancellations, progress, responses to backends' requests, changed roots, the status of its
+// own tasks. Cold path.
+
+const ROOTS_CHANGED = Buffer.from('{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}');
+
+/** Passes the message on to its receivers. The caller still answers the exchange. @returns the refusal to answer with, if any. */
+function onClientNotice(session: Session, exchange: Exchange, message: ClientMessage): Refusal | undefined {
+  if (message.kind === 'response') return onResponse(session, exchange, message);
+  switch (message.method) {
+    case 'notifications/cancelled':
+      onCancelled(session, exchange, message);
+      break;
+    case 'notifications/progress':
+      session.backendRequests.onProgress(exchange, message);
+      break;
+    case 'notifications/tasks/status':
+      session.backendRequests.onTaskStatus(exchange, message);
+      break;
+    case 'notifications/roots/list_changed':
+      onRootsChanged(session, exchange);
+      break;
+    // Not passed on: each backend gets its own `initialized` from the gateway's handshake with it.
+    case 'notifications/initialized':
+      session.onInitialized(exchange.request);
+      break;
+    default:
+    // Other notifications have no receiver.
+  }
+  return undefined;
+}
+
+function onResponse(session: Session, exchange: Exchange, message: ClientMessage): Refusal | undefined {
+  const outcome = session.backendRequests.onAnswer(exchange.request, message);
+  if (outcome !== 'asked-elsewhere') return outcome;
+  passAnswered(session, idKey(exchange.request.body, message.idStart, message.idEnd));
+  return undefined;
+}
+
+function onCancelled(session: Session, exchange: Exchange, message: ClientMessage): void {
+  if (message.requestIdStart === -1 || cancelHere(session, exchange, message)) return;
+  session.passBack(exchange.request);
+  passCancellation(session, exchange.request);
+}
+
+function onRootsChanged(session: Session, exchange: Exchange): void {
+  const { virtualHost } = session;
+  if (virtualHost === undefined || !session.backendRequests.offersRoots) return;
+  const { length } = exchange.request.body;
+  // A large body is replaced: its memory would not be counted while it waits to be sent.
+  const body = length < limits.countedFromBytes ? exchange.request.body : ROOTS_CHANGED;
+  backendTurns.visitAll(session.identity.subject, virtualHost.backends.values(), {
+    visit: (backend) => {
+      const upstream = session.upstreams.open(backend.name);
+      upstream?.tellRootsChanged(body, metadataFor(backend, exchange.request));
+    },
+    onNoRoom: () => undefined,
+  });
+}
+
+// The methods of client requests that the gateway answers or relays; any other is "method not found", unless a backend declares it.
+// docs/mcp.md lists them, and a test keeps that page in line with the relay. Cold path.
+
+/** The methods that neither go to one backend nor ask for a list. */
+const OTHERS: ReadonlySet<string> = new Set(['initialize', 'ping', 'logging/setLevel']);
+
+export function isClientMethod(method: string): boolean {
+  return OTHERS.has(method) || isSessionTarget(method) || listKindOf(method) !== undefined;
+}
 
 export type ModernTaker = (
   caller: Caller,

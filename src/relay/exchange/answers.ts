@@ -6,10 +6,28 @@ import type { Refusal } from '../../shared/refusals.js';
 import type { RpcError } from '../../shared/rpc-errors.js';
 import { copied, joined, joinedForNow, LENT_BYTES_MAX } from '../../shared/short-memory.js';
 import type { Exchange } from './exchange.js';
-import type { AnswerFrame, ResultExtras } from './answer-frame.js';
 import { EventPieces, PartPieces } from './piece-source.js';
 import { Sending } from './sending.js';
 import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
+
+// The frame around a merged list.
+
+/** What is written around the list to make it the answer to one request. */
+export interface AnswerFrame {
+  /** The message up to its result. */
+  readonly head: string;
+  /** `event`: the message is sent as an event of a stream. */
+  readonly form: 'message' | 'event';
+  /** Members of the result beside the list. */
+  readonly extras?: ResultExtras | undefined;
+}
+
+/** What a result has beside its list: a modern one names its server, and says how long and for whom it may be cached. */
+export interface ResultExtras {
+  /** Members as JSON, each followed by a comma. */
+  readonly members: string;
+  readonly meta: Readonly<Record<string, unknown>>;
+}
 
 const HEAD = Buffer.from('{"jsonrpc":"2.0","id":');
 

@@ -6,6 +6,40 @@ import type { RoomWaiter } from '../../shared/message-memory.js';
 import type { ShareBound } from '../../shared/share.js';
 import type { TraceHeaders } from '../../upstream/http/http-upstream.js';
 import type { IdSpan } from '../../upstream/rpc/request-plan.js';
+import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
+
+// The caller of a request.
+
+/** The subject, and its virtual host as admission found it in the config current at that moment. */
+export interface Caller {
+  readonly subject: string;
+  readonly virtualHost: CompiledVirtualHost;
+}
+
+// The hooks of an exchange, as plain fields: a hook without a listener costs nothing. Every implementation of `Exchange` extends
+// this class, so that none can leave a hook out, and the end of an exchange is reported once. Hot path: one object per exchange.
+
+export abstract class ExchangeHooks {
+  /** The default; an implementation may override it. */
+  get takesLent(): boolean {
+    return false;
+  }
+
+  onDrain: Exchange['onDrain'] = undefined;
+  onAbort: Exchange['onAbort'] = undefined;
+  watcher: Exchange['watcher'] = undefined;
+  onDone: Exchange['onDone'] = undefined;
+
+  /** Reports the end of the exchange on the first call; later calls do nothing. */
+  protected tellDone(status: number, bytes: number, ending: ExchangeEnding): void {
+    const { watcher, onDone } = this;
+    if (watcher === undefined && onDone === undefined) return;
+    this.watcher = undefined;
+    this.onDone = undefined;
+    watcher?.onDone(status, bytes, ending);
+    onDone?.(status, bytes, ending);
+  }
+}
 
 /** Which forms of an answer the caller's `Accept` header allows (decisions 2.2). */
 export type AnswerForms = 'json' | 'event-stream' | 'both';
@@ -189,4 +223,32 @@ export interface ExchangeWatcher {
    * @param bytes of the answer's body that were handed over: to the kernel, or by a hop to the other worker.
    */
   onDone(status: number, bytes: number, ending: ExchangeEnding): void;
+}
+
+// The exchange of a notification that another process has answered and passed on: any answer given here is discarded. Cold path.
+
+export class UnheardExchange extends ExchangeHooks implements Exchange {
+  readonly request: ExchangeRequest;
+  readonly isAborted = false;
+  readonly isPart = false;
+
+  constructor(request: ExchangeRequest) {
+    super();
+    this.request = request;
+  }
+
+  respond(): void {}
+  openStream(): void {}
+  openBody(): void {}
+  write(): boolean {
+    return true;
+  }
+  end(): void {}
+  reset(): void {}
+  onRead(): void {}
+  makeRoom(): 'room' {
+    return 'room';
+  }
+  countInPieces(): void {}
+  releaseBody(): void {}
 }

@@ -1,7 +1,6 @@
 // Which of the caller's headers go to a backend (decisions 2.6). The config's compiler has removed those that must never be copied;
 // the exchange has those that any backend of the virtual host lists; here each backend gets the ones it lists itself. Hot path.
-import { bearerToken } from '../../shared/bearer-token.js';
-import { headerIn } from '../../shared/http-token.js';
+import { bearerToken, headerIn } from '../../shared/http-token.js';
 import { NO_METADATA, type RequestMetadata } from '../../upstream/http/request-metadata.js';
 import type { CompiledBackend } from '../../user-config/compiled-config.js';
 import type { ExchangeRequest } from './exchange.js';

@@ -3,12 +3,139 @@
 import type { Account } from '../../shared/accounts.js';
 import { limits } from '../../shared/limits.js';
 import { ListNode } from '../../shared/list-node.js';
-import type { AskingStream } from '../asking/asking-stream.js';
-import { RequestInFlight } from './request-in-flight.js';
+import type { AskingStream } from '../asking/awaited-answers.js';
 import type { SlowRequests } from './slow-requests.js';
 import { endingTurnRules, Turns } from './turns.js';
-import type { BackendMessage } from '../../protocol/json-rpc.js';
+import type { BackendMessage, ClientMessage } from '../../protocol/json-rpc.js';
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
+import { idKey } from '../../protocol/request-id.js';
+import type { Exchange } from '../exchange/exchange.js';
+import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
+
+// The large messages of a session that are being parsed, slice by slice. Other messages overtake them meanwhile. A cancellation
+// that finds no request may be for a message that is still being parsed, so it waits until those that arrived before it have been parsed.
+
+interface WaitingNotice {
+  /** Number of the last message before this notice, and how many of the messages before it are still being parsed. */
+  readonly lastBefore: number;
+  readingsLeft: number;
+  readonly tryIt: () => boolean;
+}
+
+/** The number of every part of a batch: every waiting notice waits for it too. */
+const PART_NUMBER = 0;
+
+export class ReadingsUnderWay {
+  #count = 0;
+  #lastNumber = 0;
+  #notices: WaitingNotice[] = [];
+
+  get isEmpty(): boolean {
+    return this.#count === 0;
+  }
+
+  /**
+   * @param isPart whether it belongs to a batch that is being handled: notices that wait for the batch wait for this part too.
+   * @returns the message's number.
+   */
+  begin(isPart = false): number {
+    this.#count += 1;
+    if (!isPart) return ++this.#lastNumber;
+    for (const notice of this.#notices) notice.readingsLeft += 1;
+    return PART_NUMBER;
+  }
+
+  /** The message has been parsed, and its request, if it is one, is in flight. */
+  end(number: number): void {
+    this.#count -= 1;
+    if (this.#notices.length === 0) return;
+    this.#notices = this.#notices.filter((notice) => {
+      if (number > notice.lastBefore) return true;
+      notice.readingsLeft -= 1;
+      return !notice.tryIt() && notice.readingsLeft > 0;
+    });
+  }
+
+  /** @param tryIt called each time one of the messages has been parsed, until it returns true or none is left. */
+  wait(tryIt: () => boolean): void {
+    // No more notices are kept than a session can have requests for them to cancel.
+    if (this.#count === 0 || this.#notices.length >= limits.sessionRequestsInFlightMax) return;
+    this.#notices.push({ lastBefore: this.#lastNumber, readingsLeft: this.#count, tryIt });
+  }
+}
+
+// A caller's request that its session is working on. It is in the session's list, so that it can be found by the caller's id,
+// and ended with the session.
+
+export abstract class RequestInFlight extends ListNode {
+  /** The caller's own id. */
+  abstract readonly id: IdSpan;
+  #idKey: string | undefined;
+  /** For `RequestsInFlight`: the turn of `SlowRequests` in which the request began. */
+  begunInTurn = 0;
+  /** False where no backend does any work for it that would be worth cancelling. */
+  abstract readonly isCancellable: boolean;
+
+  /** Key of the caller's id. Computed on first use, as few requests are ever looked up. */
+  get idKey(): string {
+    const { bytes, start, end } = this.id;
+    return (this.#idKey ??= idKey(bytes, start, end));
+  }
+
+  /**
+   * The caller no longer wants the answer.
+   * @param exchange of the cancellation notification.
+   */
+  abstract cancel(exchange: Exchange, notice: ClientMessage): void;
+  /** A key for what the request waits for, if its caller is gone and a later request can wait for the same; `''` otherwise. */
+  get abandonedWait(): string {
+    return '';
+  }
+
+  /** Nobody waits for the answer any more. */
+  giveUp(): void {
+    // By default the request is left to end by itself, soon.
+  }
+
+  /**
+   * The request has been in flight for long: the caller may be sent a sign that the answer is still to come. Called again in
+   * each turn.
+   */
+  onSlow(): void {
+    // By default the answer comes soon in any case.
+  }
+
+  /** From now on, the client's responses to backends' requests go to another process. */
+  onRetired(): void {
+    // A request that waits only for its backend ends in this process.
+  }
+
+  /** @param _isExcused whether the backend waits for the client's response to a request on its own stream: then its silence is no fault. */
+  excuseSilence(_upstream: UpstreamSession, _isExcused: boolean): void {
+    // By default the request has a fixed timeout, whatever happens.
+  }
+
+  /** The stream on which this request's client can be asked what its backend asks on a stream of its own meanwhile. */
+  askableBy(_upstream: UpstreamSession): AskingStream | undefined {
+    return undefined;
+  }
+
+  /** Takes progress that arrived on the backend's own stream. @returns whether it belongs to this request. */
+  hearProgress(_upstream: UpstreamSession, _bytes: Buffer, _message: BackendMessage): boolean {
+    return false;
+  }
+
+  /**
+   * Whether it may be notified of its session's end a few turns of the event loop later: whatever happens to it until then, its
+   * caller gets exactly one answer.
+   */
+  get mayEndLater(): boolean {
+    return false;
+  }
+
+  /** The session has ended while the request was in flight: answers the caller. */
+  abstract endWithSession(): void;
+}
 
 /** The turns of this process, shared by all sessions. */
 const endingTurns = new Turns<RequestInFlight>(endingTurnRules);

@@ -5,8 +5,7 @@ import type { PageMirrors } from '../../protocol/tool-mirrors.js';
 import { readListAnswer, type ListAnswer, type ListPage } from '../../protocol/list-page.js';
 import { limits } from '../../shared/limits.js';
 import type { ShareBound } from '../../shared/share.js';
-import type { KeptPage, LentPage } from './lent-page.js';
-import type { ListMemory } from './list-memory.js';
+import type { KeptPage, LentPage, ListMemory } from './list-memory.js';
 import type { ListPool, ThreadFailure } from './list-pool.js';
 import { handOver, inOwnMemory, joinedPieces, type ReadOutcome } from './thread-tasks.js';
 

@@ -4,7 +4,7 @@ import { stringValue } from '../../protocol/json-member.js';
 import type { ListKind } from '../../protocol/list-kinds.js';
 import { span, SPAN_LENGTH, type ListPage } from '../../protocol/list-page.js';
 import { isAllowed } from '../../user-config/routing.js';
-import { isTemplate, MatchedUri } from '../message/uri-template.js';
+import { isTemplate, MatchedUri } from '../message/uris.js';
 import type { RuledBackend } from '../../user-config/list-rules.js';
 
 /**

@@ -5,11 +5,26 @@ import type { ListKindName } from '../../protocol/list-kinds.js';
 import type { ListPage } from '../../protocol/list-page.js';
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
-import type { CompiledBackend } from '../../user-config/compiled-config.js';
+import type { CompiledBackend, CompiledVirtualHost } from '../../user-config/compiled-config.js';
 import type { ReadPage } from './answer-reading.js';
 import { KeptLists, type KeptRead } from './kept-lists.js';
-import { LentPage, type KeptPage } from './lent-page.js';
-import { ObjectNumbers } from './object-numbers.js';
+import { LentPage, type KeptPage } from './list-memory.js';
+
+// Numbers that stand for objects in keys, for as long as the objects live.
+
+export class ObjectNumbers<Thing extends object> {
+  readonly #numbers = new WeakMap<Thing, number>();
+  #count = 0;
+
+  of(thing: Thing): number {
+    let number = this.#numbers.get(thing);
+    if (number === undefined) {
+      number = this.#count += 1;
+      this.#numbers.set(thing, number);
+    }
+    return number;
+  }
+}
 
 /** What identifies a kept list. */
 export interface ListIdentity {
@@ -111,4 +126,66 @@ function ownPage(page: ListPage): ListPage {
   const bytes = Buffer.allocUnsafeSlow(page.bytes.length);
   page.bytes.copy(bytes);
   return { bytes, spans: Int32Array.from(page.spans), isShared: true };
+}
+
+// Which tool catalogues the list thread keeps: by subject, by the virtual host as it was compiled last, and by what each backend was
+// shown. A subject never gets the catalogue of another.
+
+/** Age of the tools that `find_tools` searches while a backend's tools are missing. After it, they are read again. */
+export const PARTIAL_CATALOGUE_AGE_MS = 5_000;
+
+/** What identifies a kept catalogue. */
+export interface CatalogueIdentity {
+  readonly subject: string;
+  readonly virtualHost: CompiledVirtualHost;
+  /** What the backends are shown, and told about the client. */
+  readonly shown: string;
+}
+
+export class Catalogues {
+  /** The list thread's keys of the catalogues. */
+  readonly #kept: KeptLists<number>;
+  readonly #configs = new ObjectNumbers<CompiledVirtualHost>();
+
+  constructor(deadlines: DeadlineWheel, onDropped: (subject: string, key: number) => void) {
+    const {
+      catalogueAgeMs: ageMs,
+      catalogueBytesMax: bytesMax,
+      catalogueBytesPerSubjectMax: bytesPerSubjectMax,
+    } = limits;
+    const rules = { ageMs, bytesMax, bytesPerSubjectMax, onDropped };
+    this.#kept = new KeptLists(rules, deadlines, () => deadlines.nowMs());
+  }
+
+  find(identity: CatalogueIdentity): number | undefined {
+    return this.#kept.find(identity.subject, this.#keyOf(identity));
+  }
+
+  /** The lists are requested now: a change reported from now on makes the read stale. */
+  begin(subject: string, { backends }: CompiledVirtualHost): KeptRead<number> {
+    return this.#kept.begin({ subject, kind: 'tools', backends: backends.values() });
+  }
+
+  /** @param isComplete whether no backend's tools are missing. @returns whether it is kept. */
+  keep(read: KeptRead<number>, identity: CatalogueIdentity, key: number, bytes: number, isComplete: boolean): boolean {
+    const ageMs = isComplete ? limits.catalogueAgeMs : PARTIAL_CATALOGUE_AGE_MS;
+    return read.keep(this.#keyOf(identity), key, bytes + limits.listCacheEntryBytes, ageMs);
+  }
+
+  /** The thread no longer has the catalogue. */
+  remove(identity: CatalogueIdentity): void {
+    this.#kept.remove(identity.subject, this.#keyOf(identity));
+  }
+
+  onChanged(...changed: Parameters<KeptLists<number>['onChanged']>): void {
+    this.#kept.onChanged(...changed);
+  }
+
+  clear(): void {
+    this.#kept.clear();
+  }
+
+  #keyOf({ virtualHost, shown }: CatalogueIdentity): string {
+    return `${this.#configs.of(virtualHost)} ${shown}`;
+  }
 }

@@ -1,7 +1,7 @@
 // The work of the list thread, and what it keeps between tasks: pieces of responses until they are complete, pages until they are
 // merged, merged lists until they have been sent, and catalogues until they are dropped. So the event loop never holds more than one
 // part of a large list, and its garbage collector, which counts such memory, does not run for every list.
-import { isVisibleTo } from '../../protocol/tool-visibility.js';
+import { isVisibleTo } from '../../protocol/tool-mirrors.js';
 import { listKinds } from '../../protocol/list-kinds.js';
 import { readListAnswer, SPAN_LENGTH, type ListPage } from '../../protocol/list-page.js';
 import { isGranted } from './grant.js';

@@ -6,6 +6,75 @@
 // after the other, each for lack of the bytes that the one before has just given up, and none would succeed.
 import type { Accounts } from '../../shared/accounts.js';
 import type { ShareBound } from '../../shared/share.js';
+import { limits } from '../../shared/limits.js';
+import { noteReturned } from '../../shared/large-memory.js';
+
+// A page of a large list, which the list thread keeps. One in the list cache (`--list-cache`) is lent: each merge borrows it, and once the
+// cache has dropped it, it is freed when nobody uses it any more.
+
+/** A page that the thread keeps. */
+export interface KeptPage {
+  readonly key: number;
+  readonly bytes: number;
+}
+
+/** Hears what becomes of a page that the cache has dropped. */
+interface PageOwner {
+  /** The page is still in use: until it is freed, it counts in its subject's share instead of the cache. */
+  onUsedStill(bytes: number): void;
+  onFree(key: number, givenBytes: number): void;
+}
+
+export class LentPage implements KeptPage {
+  readonly key: number;
+  readonly bytes: number;
+  readonly #owner: PageOwner;
+  #isInMemory = true;
+  /** The request that has read the page is its first user. */
+  #userCount = 1;
+
+  constructor({ key, bytes }: KeptPage, owner: PageOwner) {
+    this.key = key;
+    this.bytes = bytes;
+    this.#owner = owner;
+  }
+
+  borrow(): void {
+    this.#userCount += 1;
+  }
+
+  giveBack(): void {
+    this.#userCount -= 1;
+    if (this.#userCount === 0 && !this.#isInMemory) this.#owner.onFree(this.key, this.bytes);
+  }
+
+  /** The cache has dropped the page: it is not lent any more. */
+  onDropped(): void {
+    this.#isInMemory = false;
+    if (this.#userCount === 0) this.#owner.onFree(this.key, 0);
+    else this.#owner.onUsedStill(this.bytes);
+  }
+}
+
+// Memory for the parts of large lists, reused from list to list: throwing away memory of this size would cause a full garbage
+// collection every few lists.
+
+/** How many buffers are kept for reuse: more lists than this are seldom sent at once. */
+const SPARES_MAX = 8;
+
+export class PartMemory {
+  readonly #spares: Uint8Array[] = [];
+
+  take(): Uint8Array {
+    return this.#spares.pop() ?? new Uint8Array(limits.listPartBytes);
+  }
+
+  /** @param memory to which nothing may refer any more. */
+  giveBack(memory: Uint8Array): void {
+    noteReturned(memory);
+    if (memory.length === limits.listPartBytes && this.#spares.length < SPARES_MAX) this.#spares.push(memory);
+  }
+}
 
 interface Waiting {
   readonly bytes: number;

@@ -7,10 +7,8 @@ import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
 import { AnswerReading, type ReadPage } from './answer-reading.js';
-import { Catalogues } from './catalogues.js';
-import { LentPage, type KeptPage } from './lent-page.js';
-import type { ListCache, ListRead } from './list-cache.js';
-import { ListMemory } from './list-memory.js';
+import { Catalogues, type ListCache, type ListRead } from './list-cache.js';
+import { LentPage, type KeptPage, ListMemory, PartMemory } from './list-memory.js';
 import { ListPool, type ThreadFailure } from './list-pool.js';
 import { isGranted, type GrantJob } from './grant.js';
 import type { CompiledBackend } from '../../user-config/compiled-config.js';
@@ -18,7 +16,6 @@ import { NO_CURATION } from '../../user-config/curation.js';
 import { encodeRules, type ListRules } from '../../user-config/list-rules.js';
 import { mergeLists, type MergeJob } from './merge.js';
 import { LargeList, SmallList, type MergedList } from './merged-list.js';
-import { PartMemory } from './part-memory.js';
 import {
   handOver,
   joinedPieces,

@@ -1,12 +1,10 @@
 // A merged list as a complete answer: whole in memory when it is small, kept by the list thread when it is large.
 // Exactly one of `respondTo` and `drop` is called, once.
 import { limits } from '../../shared/limits.js';
-import { answerInForm } from '../exchange/answers.js';
+import { answerInForm, type AnswerFrame } from '../exchange/answers.js';
 import type { Exchange } from '../exchange/exchange.js';
-import type { ListMemory } from './list-memory.js';
+import type { ListMemory, PartMemory } from './list-memory.js';
 import type { ListPool } from './list-pool.js';
-import type { AnswerFrame } from '../exchange/answer-frame.js';
-import type { PartMemory } from './part-memory.js';
 import { handOver, type MergeOutcome, type NextOutcome } from './thread-tasks.js';
 
 export interface MergedList {

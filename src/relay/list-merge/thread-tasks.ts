@@ -4,7 +4,7 @@ import type { ListKindName } from '../../protocol/list-kinds.js';
 import type { PageMirrors } from '../../protocol/tool-mirrors.js';
 import type { ListPage } from '../../protocol/list-page.js';
 import type { UnavailableBackend } from '../message/unavailable.js';
-import type { AnswerFrame } from '../exchange/answer-frame.js';
+import type { AnswerFrame } from '../exchange/answers.js';
 
 /** A message to another thread, and the memory in it that is transferred. */
 export interface ThreadMessage<Message> {

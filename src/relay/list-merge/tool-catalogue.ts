@@ -5,11 +5,149 @@ import MiniSearch from 'minisearch';
 import { encodeEvent } from '../../protocol/event-stream.js';
 import { limits } from '../../shared/limits.js';
 import { unavailableMeta, type UnavailableBackend } from '../message/unavailable.js';
-import { JoinedTexts } from './joined-texts.js';
 import { itemBytes, writeItem, type MergedItem } from './item-writer.js';
-import type { AnswerFrame } from '../exchange/answer-frame.js';
-import { textOf } from './tool-text.js';
+import type { AnswerFrame } from '../exchange/answers.js';
 import { KIB, MIB } from '../../shared/limits/units.js';
+import { ESCAPE_BYTES_MAX, isKey, stringValue } from '../../protocol/json-member.js';
+import { JsonScanner, jsonKind } from '../../protocol/json-scanner.js';
+
+// Many texts joined into one string, so that a word is found by one native search: searching thousands of small strings one after the
+// other takes longer than searching all that they contain. Runs in the list thread.
+
+/** Never part of a word that is searched for. */
+const SEPARATOR = '\n';
+const CHAR_BYTES_MAX = 2;
+
+export class JoinedTexts {
+  readonly #all: string;
+  readonly #ends: Int32Array;
+
+  constructor(texts: readonly string[]) {
+    this.#all = texts.join(SEPARATOR);
+    this.#ends = new Int32Array(texts.length);
+    let at = 0;
+    for (let index = 0; index < texts.length; index += 1) {
+      at += texts[index]!.length;
+      this.#ends[index] = at;
+      at += SEPARATOR.length;
+    }
+  }
+
+  /** Size in memory, in bytes. */
+  get size(): number {
+    return CHAR_BYTES_MAX * this.#all.length + this.#ends.byteLength;
+  }
+
+  get length(): number {
+    return this.#all.length;
+  }
+
+  at(index: number): string {
+    const start = index === 0 ? 0 : this.#ends[index - 1]! + SEPARATOR.length;
+    return this.#all.slice(start, this.#ends[index]);
+  }
+
+  /** Visits each text that contains the word, once, in order. @param word not empty, and without a line break. */
+  forEachWith(word: string, visit: (index: number) => void): void {
+    const ends = this.#ends;
+    let index = 0;
+    for (let at = this.#all.indexOf(word); at !== -1; at = this.#all.indexOf(word, ends[index])) {
+      while (ends[index]! <= at) index += 1;
+      visit(index);
+    }
+  }
+}
+
+// The searchable text of a tool: its title and description. Most tools begin with them, as strings without escapes, and end with long
+// schemas, which are then not scanned at all.
+
+/** Characters of a tool's title, and of its description, that `find_tools` searches. Beyond it, the rest is not searched. */
+export const TOOL_TEXT_CHARS_MAX = 2_000;
+
+/** Reaches the members of a tool, and nothing nested in them. */
+const ITEM_DEPTH = 1;
+/** How much of a tool is looked at first. */
+const BEGINNING_BYTES = 512;
+
+const tape = new JsonScanner();
+
+/** The text in lower case. @param start where the tool, which is valid JSON, begins in the bytes. */
+export function textOf(bytes: Buffer, start: number, end: number): string {
+  const beginningEnd = Math.min(end, start + BEGINNING_BYTES);
+  const text = plainTextOf(bytes, start, beginningEnd) ?? scannedTextOf(bytes, start, beginningEnd, end);
+  return text.toLowerCase();
+}
+
+/** `undefined` if only a scanner can be sure. A title after the first nested value is ignored. */
+function plainTextOf(bytes: Buffer, start: number, end: number): string | undefined {
+  // One character per byte.
+  const beginning = bytes.toString('latin1', start, end);
+  const description = plainMember(beginning, '"description":"', nestedAt(beginning, 1));
+  if (typeof description === 'string') return undefined;
+  const title = plainMember(beginning, '"title":"', nestedAt(beginning, description.end));
+  if (title === 'unsure') return undefined;
+  const textAt = ({ start: from, end: to }: PlainString): string =>
+    ASCII.test(beginning.slice(from, to))
+      ? beginning.slice(from, to)
+      : bytes.toString('utf8', start + from, start + to);
+  return `${title === 'none' ? '' : textAt(title)} ${textAt(description)}`;
+}
+
+interface PlainString {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** The first member that begins so, if it is not after `before`. @returns where its value is, without quotes. */
+function plainMember(tool: string, beginning: string, before: number): PlainString | 'none' | 'unsure' {
+  const at = tool.indexOf(beginning);
+  if (at === -1 || at > before) return 'none';
+  // After a backslash, the quote is part of a longer name.
+  if (tool.charCodeAt(at - 1) === BACKSLASH) return 'unsure';
+  const start = at + beginning.length;
+  const end = tool.indexOf('"', start);
+  const escape = tool.indexOf('\\', start);
+  return end === -1 || (escape !== -1 && escape < end) ? 'unsure' : { start, end };
+}
+
+/** Where the first nested object or array could begin. */
+function nestedAt(tool: string, from: number): number {
+  const object = tool.indexOf('{', from);
+  const list = tool.indexOf('[', from);
+  return Math.min(object === -1 ? tool.length : object, list === -1 ? tool.length : list);
+}
+
+const BACKSLASH = 0x5c;
+const ASCII = /^[ -~]*$/;
+
+function scannedTextOf(bytes: Buffer, start: number, beginningEnd: number, end: number): string {
+  const tool = bytes.subarray(start, end);
+  tape.begin(ITEM_DEPTH);
+  tape.push(bytes.subarray(start, beginningEnd));
+  if (beginningEnd < end) {
+    // The last value may be incomplete.
+    const begun = memberText(tool, 'description', tape.count - 1);
+    if (begun !== undefined) return `${memberText(tool, 'title', tape.count - 1) ?? ''} ${begun}`;
+    tape.push(bytes.subarray(beginningEnd, end));
+  }
+  return `${memberText(tool, 'title') ?? ''} ${memberText(tool, 'description') ?? ''}`;
+}
+
+/** The text of the first member with this name, the only one that is searched. */
+function memberText(tool: Buffer, name: string, past = tape.count): string | undefined {
+  for (let node = 1; node < past; node += 1) {
+    if (tape.kind(node) !== jsonKind.string || !isKey(tool, tape.keyStart(node), tape.keyEnd(node), name)) continue;
+    const [start, end] = [tape.start(node), tape.end(node)];
+    const charsMax = TOOL_TEXT_CHARS_MAX;
+    // A very long text is cut first, with its escapes as they are: decoding all of it is not worth it.
+    const text =
+      end - start > ESCAPE_BYTES_MAX * charsMax
+        ? tool.toString('utf8', start + 1, start + 1 + charsMax)
+        : stringValue(tool, start, end);
+    return text.slice(0, charsMax);
+  }
+  return undefined;
+}
 
 /** Different words of a query that are searched for. Beyond it, further words are ignored. */
 export const TOOL_QUERY_WORDS_MAX = 24;

@@ -9,13 +9,12 @@ import type { UpstreamContext } from '../../upstream/upstream-context.js';
 import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
 import { answer, answerInForm } from '../exchange/answers.js';
 import type { Exchange } from '../exchange/exchange.js';
-import type { CatalogueIdentity } from '../list-merge/catalogues.js';
+import type { CatalogueIdentity } from '../list-merge/list-cache.js';
 import type { ListMerger } from '../list-merge/list-merger.js';
 import { readLists, type ListInFlight } from './listing.js';
-import { argumentsIn } from '../message/call-arguments.js';
+import { argumentsIn, FIND_TOOLS } from '../message/wrapped-call.js';
 import { metadataFor } from '../exchange/passthrough.js';
 import type { RequestForm } from '../request/request-form.js';
-import { FIND_TOOLS } from '../message/search-tool-names.js';
 import { FOUND_TOOLS_DEFAULT, toolErrorMessage } from './search-tools.js';
 import type { Session } from '../session/session.js';
 

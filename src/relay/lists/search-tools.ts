@@ -4,7 +4,7 @@ import type { ClientMessage } from '../../protocol/json-rpc.js';
 import { limits } from '../../shared/limits.js';
 import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
 import { resultMessage } from '../exchange/answers.js';
-import { CALL_TOOL, FIND_TOOLS } from '../message/search-tool-names.js';
+import { CALL_TOOL, FIND_TOOLS } from '../message/wrapped-call.js';
 import type { RequestForm } from '../request/request-form.js';
 import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
 

@@ -2,7 +2,7 @@
 // client's answers where the backend has asked for input. No other bytes change. Warm path: only for such backends.
 import { Buffer } from 'node:buffer';
 import { stringValue } from '../../protocol/json-member.js';
-import type { ClientMessage } from '../../protocol/json-rpc.js';
+import { type ClientMessage, readClientMessage } from '../../protocol/json-rpc.js';
 import { JsonScanner } from '../../protocol/json-scanner.js';
 import {
   CLIENT_CAPABILITIES_KEY,
@@ -13,8 +13,25 @@ import {
 import { limits } from '../../shared/limits.js';
 import type { OutgoingMessage } from '../../upstream/http/http-upstream.js';
 import { withEdits } from './bare-body.js';
-import type { Edit } from './edits.js';
-import { wholeMessage } from './whole-message.js';
+import { type Edit, partsOf } from './edits.js';
+
+// Joins a request with the changes made so far and parses it again, so that a change can be made within an earlier one. Cold path.
+
+interface WholeMessage {
+  readonly outgoing: OutgoingMessage;
+  readonly message: ClientMessage;
+}
+
+const NOTHING = Buffer.alloc(0);
+
+/** @returns `undefined` where the message is too large to be parsed at once. */
+export function wholeMessage({ body, leftOut, putIn, ...rest }: OutgoingMessage): WholeMessage | undefined {
+  if (body.length > limits.readAtOnceBytesMax) return undefined;
+  const whole = Buffer.concat(partsOf(body, [{ start: 0, end: 0, ...leftOut, putIn: putIn ?? NOTHING }]));
+  const reading = readClientMessage(whole);
+  if (typeof reading === 'string' || reading.kind === 'batch') return undefined;
+  return { outgoing: { ...rest, body: whole }, message: reading };
+}
 
 /** What is added to the message. */
 export interface ModernAdditions {

@@ -1,8 +1,7 @@
 // Task ids as callers see them: `<backend>-<task id>`, like names. The backend's name is added downstream and removed upstream,
 // both in the id of the task that a message is about and in that of the task that it belongs to; all other bytes stay. Tasks
 // that the client runs for a backend have the client's own ids, which pass unchanged.
-import { findText } from '../../protocol/json-member-text.js';
-import { stringValue } from '../../protocol/json-member.js';
+import { findText, stringValue } from '../../protocol/json-member.js';
 import type { BackendMessage, ClientMessage } from '../../protocol/json-rpc.js';
 import { findTaskIds, TASK_ID_SPAN_LENGTH, taskPlace } from '../../protocol/task-places.js';
 import type { CompiledBackend } from '../../user-config/compiled-config.js';

@@ -3,12 +3,42 @@
 // calls sees an ordinary one. Warm path: only where a virtual host has `"exposure": "search"`.
 import { ABSENT, AMBIGUOUS, findMember, isString, stringValue } from '../../protocol/json-member.js';
 import { readClientMessage, readLargeClientMessage, type ClientMessage } from '../../protocol/json-rpc.js';
-import { jsonKind, type JsonScanner } from '../../protocol/json-scanner.js';
+import { jsonKind, JsonScanner } from '../../protocol/json-scanner.js';
 import { limits } from '../../shared/limits.js';
 import { headText } from '../../upstream/session/modern-request.js';
 import { tapeOf } from './curated-call.js';
 import type { Exchange } from '../exchange/exchange.js';
-import { CALL_TOOL, FIND_TOOLS } from './search-tool-names.js';
+
+// The arguments of a call, by which a retry is recognized as the same call. Cold path: for `find_tools`, retries, large modern
+// requests, and calls whose backend asks.
+
+const NO_ARGUMENTS = Buffer.alloc(0);
+
+const scanner = new JsonScanner();
+
+/**
+ * @param message its tape, if it has one, must still be valid.
+ * @returns `params.arguments` as received, empty if absent; all params when the member is ambiguous.
+ */
+export function argumentsIn(body: Buffer, { paramsStart, paramsEnd, tape }: ClientMessage): Buffer {
+  if (paramsStart === -1) return NO_ARGUMENTS;
+  const params = body.subarray(paramsStart, paramsEnd);
+  // A small message has no tape, so its params are scanned again.
+  if (tape === undefined) scanner.scan(params, 1);
+  const [read, bytes] = tape === undefined ? [scanner, params] : [tape, body];
+  const node = findMember(read, bytes, tape === undefined ? 0 : findMember(tape, body, 0, 'params'), 'arguments');
+  if (node === ABSENT) return NO_ARGUMENTS;
+  return node < 0 ? params : bytes.subarray(read.start(node), read.end(node));
+}
+
+// The names of the two tools that stand in for all others on a virtual host with `"exposure": "search"`.
+
+export const FIND_TOOLS = 'find_tools';
+export const CALL_TOOL = 'call_tool';
+
+export function isSearchTool(name: string): boolean {
+  return name === FIND_TOOLS || name === CALL_TOOL;
+}
 
 const SPACE = 0x20;
 const COMMA = 0x2c;

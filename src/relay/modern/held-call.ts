@@ -13,15 +13,87 @@ import { limits } from '../../shared/limits.js';
 import { errorsToBackends, rpcErrors, type RpcError } from '../../shared/rpc-errors.js';
 import { answer, answerError, errorMessage, idSpanOf, resultMessage } from '../exchange/answers.js';
 import type { BackendRequests } from '../asking/backend-requests.js';
-import type { Caller } from '../exchange/caller.js';
+import type { Caller, Exchange, BodyType, ExchangeRequest } from '../exchange/exchange.js';
 import { partsOf } from '../message/edits.js';
-import type { Exchange } from '../exchange/exchange.js';
 import type { HoldableRequest } from '../request/request-form.js';
 import { nameKindOf } from '../request/targets.js';
-import { HeldAnswer } from './held-answer.js';
 import type { HeldCalls } from './held-calls.js';
 import { inputRequiredResult } from './modern-results.js';
 import { newCallKey, type HeldPlace, type StateOrigin } from './request-state.js';
+
+// An exchange without a caller: for a call whose client has yet to answer what the backend has asked, and for subscriptions that the
+// gateway makes itself (listening.ts). Everything is dropped except the answer, which is handed to `onAnswer`. Cold path.
+
+export class HeldAnswer implements Exchange {
+  readonly request: ExchangeRequest;
+  readonly isAborted: boolean;
+  readonly isPart = false;
+  readonly takesLent = true;
+  onDrain: Exchange['onDrain'] = undefined;
+  onAbort: Exchange['onAbort'] = undefined;
+  onDone: Exchange['onDone'] = undefined;
+  watcher: Exchange['watcher'] = undefined;
+  readonly #onAnswer: (status: number, message: Buffer | undefined) => void;
+  #isTold = false;
+  /** The parts of an answer that is given in parts; `undefined` when it is too large. */
+  #parts: Buffer[] | undefined = undefined;
+
+  /**
+   * @param request the one that the call came with.
+   * @param onAnswer called once, with the whole message; `undefined` when it is too large to be kept, or was broken off.
+   * @param isAborted false where somebody waits for the answer, so that the call does not count as abandoned.
+   */
+  constructor(
+    request: ExchangeRequest,
+    onAnswer: (status: number, message: Buffer | undefined) => void,
+    isAborted = true,
+  ) {
+    this.request = { ...request, answerForms: 'json' };
+    this.isAborted = isAborted;
+    this.#onAnswer = onAnswer;
+  }
+
+  respond(status: number, _contentType: string, body: Uint8Array | string): void {
+    const message = Buffer.from(body as Uint8Array);
+    this.#tell(status, message.length > limits.heldAnswerBytesMax ? undefined : message);
+  }
+
+  openStream(): void {}
+
+  openBody(_contentType: BodyType, bodyBytes: number): void {
+    if (bodyBytes > limits.heldAnswerBytesMax) this.#tell(200, undefined);
+    else this.#parts = [];
+  }
+
+  write(bytes: Uint8Array): boolean {
+    this.#parts?.push(Buffer.from(bytes));
+    return true;
+  }
+
+  end(last?: Uint8Array): void {
+    if (last !== undefined) this.write(last);
+    this.#tell(200, this.#parts && Buffer.concat(this.#parts));
+  }
+
+  /** No answer will come, or no more of it: calls `onAnswer` without a message. */
+  reset(): void {
+    this.#tell(502, undefined);
+  }
+
+  #tell(status: number, message: Buffer | undefined): void {
+    this.#parts = undefined;
+    if (this.#isTold) return;
+    this.#isTold = true;
+    this.#onAnswer(status, message);
+  }
+
+  onRead(): void {}
+  makeRoom(): 'room' {
+    return 'room';
+  }
+  countInPieces(): void {}
+  releaseBody(): void {}
+}
 
 /** Time after a backend's first question in which further ones join the same round. After it, later questions go into the next round. */
 const HELD_GATHER_MS = 20;

@@ -4,14 +4,13 @@ import { stringValue } from '../../protocol/json-member.js';
 import type { ClientMessage } from '../../protocol/json-rpc.js';
 import { jsonKind, type JsonScanner } from '../../protocol/json-scanner.js';
 import { readings } from '../../protocol/reading-queue.js';
-import { BoundedCounts } from '../../shared/bounded-counts.js';
+import { BoundedCounts } from '../../shared/share.js';
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import { rpcErrors, type RpcError } from '../../shared/rpc-errors.js';
 import { answerError, idSpanOf } from '../exchange/answers.js';
-import type { Caller } from '../exchange/caller.js';
-import type { Exchange } from '../exchange/exchange.js';
-import { argumentsIn } from '../message/call-arguments.js';
+import type { Caller, Exchange } from '../exchange/exchange.js';
+import { argumentsIn } from '../message/wrapped-call.js';
 import type { PassOn } from '../session/session-plan.js';
 import { HeldCall, type HeldCallPlan } from './held-call.js';
 import { headersHash } from './headers-hash.js';
@@ -24,7 +23,7 @@ import {
   type HeldPlace,
   type StateOrigin,
 } from './request-state.js';
-import { isAccepted } from './url-elicitations.js';
+import { isAccepted } from './modern-results.js';
 
 export interface HeldCallsOptions {
   readonly deadlines: DeadlineWheel;

@@ -10,7 +10,7 @@ import { MODERN_PROTOCOL_VERSION } from '../../protocol/protocol-versions.js';
 import { OWN_INTRODUCTION } from '../../upstream/session/client-introduction.js';
 import type { HeldCallsOptions } from './held-calls.js';
 import { headersHash } from './headers-hash.js';
-import type { Caller } from '../exchange/caller.js';
+import type { Caller } from '../exchange/exchange.js';
 import type { PassOn } from '../session/session-plan.js';
 import { Session } from '../session/session.js';
 import type { Sessions } from '../session/sessions.js';

@@ -5,7 +5,7 @@ import type { ModernEnvelope } from '../../protocol/modern-envelope.js';
 import type { OutgoingMessage } from '../../upstream/http/http-upstream.js';
 import { withEdits } from '../message/bare-body.js';
 import { addInOrder, type Edit } from '../message/edits.js';
-import { wholeMessage } from '../message/whole-message.js';
+import { wholeMessage } from '../message/modern-message.js';
 
 const NOTHING = Buffer.alloc(0);
 const QUOTE = 0x22;

@@ -3,22 +3,37 @@ import type { ClientMessage } from '../../protocol/json-rpc.js';
 import type { ModernEnvelope } from '../../protocol/modern-envelope.js';
 import { MODERN_PROTOCOL_VERSION } from '../../protocol/protocol-versions.js';
 import type { Accounts } from '../../shared/accounts.js';
-import { BoundedCounts } from '../../shared/bounded-counts.js';
+import { BoundedCounts } from '../../shared/share.js';
 import { limits } from '../../shared/limits.js';
 import { rpcErrors } from '../../shared/rpc-errors.js';
-import type { ReadHost } from '../../user-config/current-host.js';
+import type { ReadHost } from '../../user-config/user-configs.js';
 import { OWN_INTRODUCTION } from '../../upstream/session/client-introduction.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
 import { answerError, idSpanOf, refuse } from '../exchange/answers.js';
-import type { Caller } from '../exchange/caller.js';
+import type { Caller, Exchange } from '../exchange/exchange.js';
 import type { Dispatcher } from '../dispatch/dispatcher.js';
-import type { Exchange } from '../exchange/exchange.js';
 import { Session } from '../session/session.js';
 import type { Sessions } from '../session/sessions.js';
 import { readListenFilter } from '../message/listen-filter.js';
 import { Listening } from './listening.js';
 import { httpStatusOf } from './modern-errors.js';
-import { declaresTasks, TASKS_REQUIRED } from './tasks-extension.js';
+import { TASKS_EXTENSION } from '../../protocol/capabilities.js';
+import { isObject } from '../../shared/json-values.js';
+
+// Tasks as MCP 2026-07-28 has them: the extension `io.modelcontextprotocol/tasks`, relayed where client and backend both declare it. A
+// call may become a task; the client asks for the task's state, answers its questions, and cancels it. Cold path.
+
+/** What a client must declare to use the extension. */
+export const TASKS_REQUIRED: Readonly<Record<string, unknown>> = Object.freeze({
+  extensions: { [TASKS_EXTENSION]: {} },
+});
+
+/** Whether the request's client declares the extension. The envelope check has bounded the size of the capabilities. */
+export function declaresTasks(body: Buffer, { capabilitiesStart, capabilitiesEnd }: ModernEnvelope): boolean {
+  const capabilities: unknown = JSON.parse(body.toString('utf8', capabilitiesStart, capabilitiesEnd));
+  const extensions = isObject(capabilities) ? capabilities['extensions'] : undefined;
+  return isObject(extensions) && isObject(extensions[TASKS_EXTENSION]);
+}
 
 export interface ListeningsParts {
   readonly context: UpstreamContext;

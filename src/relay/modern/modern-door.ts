@@ -1,37 +1,108 @@
 // The door of modern requests. Each request describes itself completely, so everything is checked before any backend is asked, in the
 // order in which faults are reported: version in header and body, envelope, version, the other headers, method. A request that passes
 // is served in a lease, by the code that serves sessions.
-import { isString } from '../../protocol/json-member.js';
-import { readMember } from '../../protocol/json-member-text.js';
+import { isString, readMember } from '../../protocol/json-member.js';
 import type { ClientMessage } from '../../protocol/json-rpc.js';
 import { listKindOf } from '../../protocol/list-kinds.js';
 import { isMcpMethod } from '../../protocol/method-name.js';
 import type { ModernEnvelope } from '../../protocol/modern-envelope.js';
-import { MODERN_PROTOCOL_VERSION } from '../../protocol/protocol-versions.js';
+import { MODERN_PROTOCOL_VERSION, PROTOCOL_VERSIONS } from '../../protocol/protocol-versions.js';
 import { rpcCodes } from '../../shared/refusals.js';
 import { rpcErrors, type RpcError } from '../../shared/rpc-errors.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
-import { accept, answerError, idSpanOf, refuse } from '../exchange/answers.js';
-import type { Caller } from '../exchange/caller.js';
+import { accept, answerError, idSpanOf, refuse, answer, resultMessage } from '../exchange/answers.js';
+import type { Caller, Exchange } from '../exchange/exchange.js';
 import type { Dispatcher } from '../dispatch/dispatcher.js';
 import { tryPassOn } from '../dispatch/passing-on.js';
 import type { ServedEras } from '../exchange/era.js';
-import type { Exchange } from '../exchange/exchange.js';
 import { answerToolError } from '../lists/find-tools.js';
 import { Session } from '../session/session.js';
-import { CALL_TOOL } from '../message/search-tool-names.js';
+import { CALL_TOOL, unwrapCall } from '../message/wrapped-call.js';
 import { isForSearchTool } from '../lists/search-tools.js';
 import { isModernTarget, isTaskMethod, mayAskForInput, targetMethods } from '../request/targets.js';
-import { unwrapCall } from '../message/wrapped-call.js';
-import { discover } from './discover.js';
-import { envelopeFault, versionIn } from './envelope-check.js';
-import { declaresTasks, TASKS_REQUIRED } from './tasks-extension.js';
+import { envelopeFault, versionIn, ModernForm } from './modern-form.js';
+import { declaresTasks, TASKS_REQUIRED, type Listenings } from './listenings.js';
 import type { HeldCalls } from './held-calls.js';
 import type { Leases } from './leases.js';
-import type { Listenings } from './listenings.js';
 import { mirrorFault, versionContradiction } from './mirror-check.js';
 import { httpStatusOf, MODERN_VERSIONS } from './modern-errors.js';
-import { ModernForm } from './modern-form.js';
+import { capabilitiesJson, TASK_CAPABILITIES } from '../../protocol/capabilities.js';
+import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
+import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
+import { mergeGreetings, openUpstreams } from '../session/initialize.js';
+import { RequestInFlight } from '../in-flight/requests-in-flight.js';
+import { hasRoom } from '../session/request-room.js';
+import { unavailableMeta, type UnavailableBackend } from '../message/unavailable.js';
+import { RESULT_META } from './modern-results.js';
+
+// `server/discover`: what the gateway has for this caller (M16). It opens every backend as `initialize` does, and answers when each
+// has opened or failed, or when the patience is over. Cold path: clients ask once, if at all.
+
+/** The capabilities that a modern request can use: all but those of legacy tasks, which need a session. */
+const RELAYED = ~TASK_CAPABILITIES;
+
+interface DiscoverPlan {
+  readonly session: Session;
+  readonly virtualHost: CompiledVirtualHost;
+  readonly exchange: Exchange;
+  readonly id: IdSpan;
+  readonly eras: ServedEras;
+}
+
+/** In the lease's list so that the lease does not count as idle meanwhile, and ends this request if it ends first. */
+class DiscoverInFlight extends RequestInFlight {
+  readonly id: IdSpan;
+  readonly isCancellable = false;
+  readonly #exchange: Exchange;
+
+  constructor({ id, exchange }: DiscoverPlan) {
+    super();
+    this.id = id;
+    this.#exchange = exchange;
+  }
+
+  cancel(): void {
+    // Nothing to cancel: the request is answered soon in any case.
+  }
+
+  endWithSession(): void {
+    answerError(this.#exchange, this.id, rpcErrors.discoverEnding);
+  }
+}
+
+function discover(context: UpstreamContext, plan: DiscoverPlan): void {
+  const { session, virtualHost, exchange, id } = plan;
+  if (!hasRoom(session, exchange, id)) return;
+  const work = new DiscoverInFlight(plan);
+  session.begin(work);
+  openUpstreams(context, session, virtualHost, exchange, (unavailable) => {
+    if (!work.isLinked) return;
+    session.finish(work);
+    answer(exchange, resultMessage(id, discoverResult(context, plan, unavailable)));
+  });
+}
+
+function discoverResult(
+  context: UpstreamContext,
+  { session, virtualHost, eras }: DiscoverPlan,
+  unavailable: readonly UnavailableBackend[],
+): string {
+  const { capabilities, extensions, instructionsMember } = mergeGreetings(context, session, virtualHost, unavailable);
+  const members = [
+    '"resultType":"complete"',
+    `"supportedVersions":${JSON.stringify(supportedVersions(eras))}`,
+    `"capabilities":${capabilitiesJson(capabilities & RELAYED, extensions)}`,
+    // Not cacheable: the result is as old as the upstream sessions, and differs between callers (M19, M30).
+    '"ttlMs":0,"cacheScope":"private"',
+    `"_meta":${JSON.stringify({ ...RESULT_META, ...unavailableMeta(unavailable)._meta })}`,
+  ];
+  return `{${members.join()}${instructionsMember}}`;
+}
+
+/** Newest first. */
+function supportedVersions(eras: ServedEras): readonly string[] {
+  return eras === 'modern' ? [MODERN_PROTOCOL_VERSION] : [MODERN_PROTOCOL_VERSION, ...PROTOCOL_VERSIONS];
+}
 
 /** Lists, and requests that concern no single backend; the methods that go to one backend are in relay/request/targets.ts. */
 const OTHERS: ReadonlySet<string> = new Set([

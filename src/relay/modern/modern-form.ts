@@ -3,37 +3,33 @@
 // Hot path: one object per request.
 import { errorCodeIn, isToolError } from '../../protocol/answer-outcome.js';
 import { capability } from '../../protocol/capabilities.js';
-import { readMember } from '../../protocol/json-member-text.js';
+import { readMember, stringValue } from '../../protocol/json-member.js';
 import type { BackendMessage, ClientMessage } from '../../protocol/json-rpc.js';
-import { severityOf } from '../../protocol/log-levels.js';
-import type { Era } from '../../protocol/protocol-versions.js';
+import { severityOf, type Era } from '../../protocol/protocol-versions.js';
 import type { MirroredParam } from '../../protocol/tool-mirrors.js';
 import { taskPlace } from '../../protocol/task-places.js';
 import { errorsToBackends, rpcErrors, type RpcError } from '../../shared/rpc-errors.js';
 import { withHead, type OutgoingMessage } from '../../upstream/http/http-upstream.js';
-import type { OwnIds } from '../../upstream/own-ids.js';
+import type { OwnIds } from '../../upstream/upstream-context.js';
 import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
 import { modernHead } from '../../upstream/session/modern-request.js';
-import { idSpanOf } from '../exchange/answers.js';
+import { idSpanOf, type ResultExtras } from '../exchange/answers.js';
 import { partsOf, type Edit } from '../message/edits.js';
-import type { ResultExtras } from '../exchange/answer-frame.js';
 import type { Exchange } from '../exchange/exchange.js';
 import type { RelayedRequestPlan } from '../request/relayed-request-plan.js';
 import { allowListHash } from '../session/allow-list-hash.js';
 import type { Session } from '../session/session.js';
-import type { ReadArguments } from '../message/mirrored-params.js';
+import { type ReadArguments, disagreement, headersOf, valuesIn } from '../message/mirrored-params.js';
 import { NO_EDITS, type AskedAside, type HoldableRequest, type RequestForm } from '../request/request-form.js';
-import { disagreement, headersOf, valuesIn } from '../message/mirrored-params.js';
 import { mayAskForInput } from '../request/targets.js';
-import { argumentsIn } from '../message/call-arguments.js';
+import { argumentsIn } from '../message/wrapped-call.js';
 import { legacyMessage } from './legacy-message.js';
 import type { HeldCall, PresentCaller } from './held-call.js';
 import { nameIn, type HeldCalls } from './held-calls.js';
 import { headersHash } from './headers-hash.js';
 import { headerText } from './mirror-check.js';
 import { argumentsHash, type StateOrigin } from './request-state.js';
-import { logSeverityIn } from './envelope-check.js';
 import { httpStatusOf, modernError, statusOfBackends } from './modern-errors.js';
 import {
   inputRequiredResult,
@@ -43,8 +39,53 @@ import {
   passedEdits,
   resultExtras,
   resultEdits,
+  inputRequestsOf,
+  readUrlElicitations,
 } from './modern-results.js';
-import { inputRequestsOf, readUrlElicitations } from './url-elicitations.js';
+import {
+  CLIENT_CAPABILITIES_KEY,
+  CLIENT_INFO_KEY,
+  LOG_LEVEL_KEY,
+  PROTOCOL_VERSION_KEY,
+  type ModernEnvelope,
+} from '../../protocol/modern-envelope.js';
+import { limits } from '../../shared/limits.js';
+
+// Checks the envelope of a modern request (M09, M24): the required members are present, and all are of the right kind and size. Hot
+// path: one byte per member.
+
+const QUOTE = 0x22;
+const BRACE = 0x7b;
+/** Longer than any version or log level, even with quotes and escapes. */
+const WORD_BYTES_MAX = 128;
+
+/** @returns what is wrong with it, in words. */
+export function envelopeFault(body: Buffer, envelope: ModernEnvelope): string | undefined {
+  const { capabilitiesStart, capabilitiesEnd, clientInfoStart, clientInfoEnd } = envelope;
+  if (body[envelope.protocolVersionStart] !== QUOTE) return `${PROTOCOL_VERSION_KEY} must be a string`;
+  if (capabilitiesStart === -1) return `${CLIENT_CAPABILITIES_KEY} is missing`;
+  if (body[capabilitiesStart] !== BRACE) return `${CLIENT_CAPABILITIES_KEY} must be an object`;
+  if (capabilitiesEnd - capabilitiesStart > limits.clientCapabilitiesBytesMax)
+    return `${CLIENT_CAPABILITIES_KEY} must not be longer than ${limits.clientCapabilitiesBytesMax} bytes`;
+  if (clientInfoStart !== -1 && body[clientInfoStart] !== BRACE) return `${CLIENT_INFO_KEY} must be an object`;
+  if (clientInfoEnd - clientInfoStart > limits.clientInfoBytesMax)
+    return `${CLIENT_INFO_KEY} must not be longer than ${limits.clientInfoBytesMax} bytes`;
+  if (envelope.logLevelStart !== -1 && logSeverityIn(body, envelope) === -1)
+    return `${LOG_LEVEL_KEY} must be one of the eight levels of MCP`;
+  return undefined;
+}
+
+/** The severity from which on the request wants logs; -1 if it wants none, or names no valid level. */
+function logSeverityIn(body: Buffer, { logLevelStart, logLevelEnd }: ModernEnvelope): number {
+  if (body[logLevelStart] !== QUOTE || logLevelEnd - logLevelStart > WORD_BYTES_MAX) return -1;
+  return severityOf(stringValue(body, logLevelStart, logLevelEnd));
+}
+
+/** @returns `''` for a value longer than any version. */
+export function versionIn(body: Buffer, { protocolVersionStart, protocolVersionEnd }: ModernEnvelope): string {
+  if (protocolVersionEnd - protocolVersionStart > WORD_BYTES_MAX) return '';
+  return stringValue(body, protocolVersionStart, protocolVersionEnd);
+}
 
 /** The capability that a client must declare to be sent a request of this method. */
 const REQUIRED: ReadonlyMap<string, string> = new Map([

@@ -1,7 +1,7 @@
 // The caller's side of a relayed request: which exchange receives its messages, on what stream, and what happens after a disconnect. The
 // backend's side is `relayed-request.ts`. A base class, so that a call is one object. Hot path.
 import type { BackendMessage, ClientMessage } from '../../protocol/json-rpc.js';
-import { sameId } from '../../protocol/message-id.js';
+import { sameId } from '../../protocol/request-id.js';
 import { limits } from '../../shared/limits.js';
 import { errorsToBackends, rpcErrors, type RpcError } from '../../shared/rpc-errors.js';
 import { copied, joined } from '../../shared/short-memory.js';
@@ -14,7 +14,7 @@ import type { Exchange } from '../exchange/exchange.js';
 import { obstacleToGoingOn } from './gate.js';
 import type { RelayedRequestPlan } from './relayed-request-plan.js';
 import { isTargetMethod, readTarget, type AppNames } from './targets.js';
-import { RequestInFlight } from '../in-flight/request-in-flight.js';
+import { RequestInFlight } from '../in-flight/requests-in-flight.js';
 import { DetachedCall } from './detached-call.js';
 
 /** Time that a call goes on, and holds a connection, after its caller has gone. After it, the backend is notified, and the call ends. */

@@ -9,9 +9,9 @@ import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import { rpcErrors, type RpcError } from '../../shared/rpc-errors.js';
 import type { RequestMetadata } from '../../upstream/http/request-metadata.js';
-import type { OwnIds } from '../../upstream/own-ids.js';
+import type { OwnIds } from '../../upstream/upstream-context.js';
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
-import type { AskingStream } from '../asking/asking-stream.js';
+import type { AskingStream } from '../asking/awaited-answers.js';
 import type { Session } from '../session/session.js';
 
 /**

@@ -9,8 +9,14 @@ import type { MirroredParam } from '../../protocol/tool-mirrors.js';
 import { limits } from '../../shared/limits.js';
 import { rpcErrors, type RpcError } from '../../shared/rpc-errors.js';
 import { partsOf } from '../message/edits.js';
-import { MirroredPaths, type KeyText } from '../message/mirrored-nodes.js';
-import { scalarText, TOO_LONG, type MirroredValues, type ReadArguments } from '../message/mirrored-params.js';
+import {
+  MirroredPaths,
+  type KeyText,
+  scalarText,
+  TOO_LONG,
+  type MirroredValues,
+  type ReadArguments,
+} from '../message/mirrored-params.js';
 import type { RelayedRequestPlan } from './relayed-request-plan.js';
 
 /** The parameters for which a call must be read before it goes out; `undefined` if it need not be, or is small enough to read at once. */

@@ -9,7 +9,7 @@ import { answerError } from '../exchange/answers.js';
 import { backendTurns } from '../in-flight/turns.js';
 import type { Exchange } from '../exchange/exchange.js';
 import { metadataFor } from '../exchange/passthrough.js';
-import { RequestInFlight } from '../in-flight/request-in-flight.js';
+import { RequestInFlight } from '../in-flight/requests-in-flight.js';
 import type { Session } from '../session/session.js';
 
 export interface MethodSearchPlan {

@@ -2,7 +2,7 @@
 // are not final yet. For a modern client's call that came through `call_tool`, the headers alone. Warm path: modern backends only.
 import { Buffer } from 'node:buffer';
 import { errorCodeIn } from '../../protocol/answer-outcome.js';
-import { readMember } from '../../protocol/json-member-text.js';
+import { readMember } from '../../protocol/json-member.js';
 import type { BackendMessage } from '../../protocol/json-rpc.js';
 import { LOG_LEVEL_KEY } from '../../protocol/modern-envelope.js';
 import type { MirroredParam } from '../../protocol/tool-mirrors.js';

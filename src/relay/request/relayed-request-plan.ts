@@ -2,7 +2,7 @@
 import type { ClientMessage } from '../../protocol/json-rpc.js';
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import type { OutgoingMessage } from '../../upstream/http/http-upstream.js';
-import type { OwnIds } from '../../upstream/own-ids.js';
+import type { OwnIds } from '../../upstream/upstream-context.js';
 import type { RequestMetadata } from '../../upstream/http/request-metadata.js';
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
 import type { Exchange } from '../exchange/exchange.js';

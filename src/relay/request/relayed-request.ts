@@ -15,22 +15,67 @@ import { errorMessage, resultMessage } from '../exchange/answers.js';
 import { AnsweredRequest } from './answered-request.js';
 import { clientsNotification } from '../session/backend-notifications.js';
 import { withEdit } from '../message/bare-body.js';
-import type { Exchange } from '../exchange/exchange.js';
+import type { Exchange, ExchangeWatcher } from '../exchange/exchange.js';
 import { argumentsToRead, readArguments } from './large-arguments.js';
 import type { ReadArguments } from '../message/mirrored-params.js';
 import { metadataFor } from '../exchange/passthrough.js';
 import { ModernLeg, type ModernLegOwner } from './modern-leg.js';
-import { failureOf } from './request-failure.js';
 import { callersParts } from '../message/rewriting.js';
 import { tracedMessage } from '../message/trace-passing.js';
 import { bareTaskEdit } from '../message/task-ids.js';
-import { tellOutcome } from './told-outcome.js';
-import { upstreamFault, type UpstreamFault } from '../../upstream/http/upstream-fault.js';
+import { upstreamFault, type UpstreamFault, faultReason } from '../../upstream/http/upstream-fault.js';
 import { isNameTooLong } from '../../upstream/session/modern-request.js';
 import type { IdSpan, RequestHandler } from '../../upstream/rpc/rpc-request.js';
 import type { OutgoingMessage } from '../../upstream/http/http-upstream.js';
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
 import type { UpstreamSessionRecord } from '../../upstream/session/upstream-session-record.js';
+import { randomUUID } from 'node:crypto';
+import type { RelayedRequestPlan } from './relayed-request-plan.js';
+import { errorCodeIn, isToolError } from '../../protocol/answer-outcome.js';
+
+// The error that a caller gets when the backend of its request has failed. Cold path.
+
+// Tells an exchange's watcher how a backend's answer came out. Without a watcher, answers are not searched for tool errors. Hot path if
+// there is a watcher.
+
+/** @param sentAtMs when the request went to the backend, on `performance`'s clock. */
+function tellOutcome(
+  watcher: ExchangeWatcher | undefined,
+  method: string,
+  bytes: Buffer,
+  { isError, bodyStart, bodyEnd }: BackendMessage,
+  sentAtMs: number,
+): void {
+  if (watcher === undefined) return;
+  const backendMs = performance.now() - sentAtMs;
+  if (isError) watcher.onOutcome('rpc-error', errorCodeIn(bytes, bodyStart, bodyEnd), backendMs);
+  else if (watcher.isToolErrorTold && method === 'tools/call' && isToolError(bytes, bodyStart, bodyEnd))
+    watcher.onOutcome('tool-error', '', backendMs);
+  else watcher.onOutcome('ok', '', backendMs);
+}
+
+/** A missing consent is an elicitation error (-32042) for legacy clients only: modern ones do not know it (M27). */
+export function failureOf(fault: UpstreamFault, { session, upstream, form }: RelayedRequestPlan): RpcError {
+  const { name } = upstream.backend;
+  if (fault.connect === undefined) {
+    const error = rpcErrors.backendFailed(name, faultReason(fault));
+    return fault.said === undefined ? error : { ...error, data: { ...fault.said } };
+  }
+  const isElicited = form.asking === undefined && session.backendRequests.offersUrls;
+  return consentMissing(name, fault.connect(), isElicited);
+}
+
+/**
+ * The backend needs its user's consent first. Where a URL to give it is known, a client that supports it gets an elicitation in URL
+ * mode (2025-11-25), any other client the URL in the error message.
+ */
+function consentMissing(backendName: string, url: string | undefined, isElicited: boolean): RpcError {
+  if (url === undefined) return rpcErrors.consentWithoutUrl(backendName);
+  if (!isElicited) return rpcErrors.consentAtUrl(backendName, url);
+  const error = rpcErrors.consentElicited(backendName);
+  const elicitation = { mode: 'url', elicitationId: randomUUID(), url, message: error.message };
+  return { ...error, data: { elicitations: [elicitation] } };
+}
 
 const SESSION_ENDED = upstreamFault('session-ended');
 

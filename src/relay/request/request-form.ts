@@ -7,12 +7,11 @@ import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
 import type { OutgoingMessage } from '../../upstream/http/http-upstream.js';
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
 import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
-import { answerError } from '../exchange/answers.js';
+import { answerError, type ResultExtras } from '../exchange/answers.js';
 import type { Edit } from '../message/edits.js';
 import type { Exchange } from '../exchange/exchange.js';
 import type { ReadArguments } from '../message/mirrored-params.js';
 import type { RelayedRequestPlan } from './relayed-request-plan.js';
-import type { ResultExtras } from '../exchange/answer-frame.js';
 
 export interface RequestForm {
   /** Whether a caller that disconnects has cancelled: in the modern era it has (M08), in the legacy era not (S12). */

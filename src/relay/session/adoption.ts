@@ -5,7 +5,7 @@ import type { Accounts } from '../../shared/accounts.js';
 import { wokenTurns } from '../../shared/fair-turns.js';
 import { fullRequestShare } from '../../shared/full-share.js';
 import { refusals, type Refusal } from '../../shared/refusals.js';
-import type { Caller } from '../exchange/caller.js';
+import type { Caller } from '../exchange/exchange.js';
 import { Session } from './session.js';
 import type { Sessions } from './sessions.js';
 

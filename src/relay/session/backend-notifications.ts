@@ -1,7 +1,6 @@
 // Which notifications of a backend go on to the client, and in which form: every byte is kept, except that resource URIs and task
 // ids get the backend's name. Cold path: progress, which is frequent, mostly comes from backends without tasks.
-import { findText } from '../../protocol/json-member-text.js';
-import { stringValue } from '../../protocol/json-member.js';
+import { findText, stringValue } from '../../protocol/json-member.js';
 import type { BackendMessage } from '../../protocol/json-rpc.js';
 import { taskPlace } from '../../protocol/task-places.js';
 import { limits } from '../../shared/limits.js';

@@ -2,7 +2,7 @@
 // config, and a listening client may send none. One deadline serves all; a few are read at once, in turns of the event loop. Cold path.
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
-import type { CurrentHost, ReadHost } from '../../user-config/current-host.js';
+import type { CurrentHost, ReadHost } from '../../user-config/user-configs.js';
 import type { Exchange } from '../exchange/exchange.js';
 import type { Session } from './session.js';
 

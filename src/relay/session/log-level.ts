@@ -1,8 +1,8 @@
 // `logging/setLevel`: the client sets one level for all backends that declare `logging`, including those that are opened later or
 // again. The response is sent when every open backend has answered, whatever it says, or has timed out. Cold path.
 import { capability } from '../../protocol/capabilities.js';
-import { readMember } from '../../protocol/json-member-text.js';
-import { severityOf } from '../../protocol/log-levels.js';
+import { readMember } from '../../protocol/json-member.js';
+import { severityOf } from '../../protocol/protocol-versions.js';
 import type { ClientMessage } from '../../protocol/json-rpc.js';
 import { limits } from '../../shared/limits.js';
 import { rpcErrors } from '../../shared/rpc-errors.js';
@@ -11,7 +11,7 @@ import { answer, answerError, resultMessage } from '../exchange/answers.js';
 import { backendTurns } from '../in-flight/turns.js';
 import type { Exchange } from '../exchange/exchange.js';
 import { metadataFor } from '../exchange/passthrough.js';
-import { RequestInFlight } from '../in-flight/request-in-flight.js';
+import { RequestInFlight } from '../in-flight/requests-in-flight.js';
 import type { Session } from './session.js';
 import { isTold, sendLogLevel } from './own-requests.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';

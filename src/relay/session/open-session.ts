@@ -6,9 +6,8 @@ import { fullRequestShare } from '../../shared/full-share.js';
 import { rpcErrors } from '../../shared/rpc-errors.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
 import { answer, answerError, refuse, resultMessage } from '../exchange/answers.js';
-import type { Exchange } from '../exchange/exchange.js';
+import type { Exchange, Caller } from '../exchange/exchange.js';
 import { initializeResult, openUpstreams, readInitializeParams } from './initialize.js';
-import type { Caller } from '../exchange/caller.js';
 import { Session } from './session.js';
 import type { Sessions } from './sessions.js';
 

@@ -1,6 +1,6 @@
 // The client's GET: the rest of a call's stream, or the stream of the session. Cold path.
 import { encodeEventAfter, eventHeadText } from '../../protocol/event-stream.js';
-import { idKey } from '../../protocol/message-id.js';
+import { idKey } from '../../protocol/request-id.js';
 import { refusals } from '../../shared/refusals.js';
 import { rpcErrors } from '../../shared/rpc-errors.js';
 import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
@@ -8,7 +8,7 @@ import { errorMessage, refuse } from '../exchange/answers.js';
 import type { Exchange } from '../exchange/exchange.js';
 import { passStreamOpened } from './peer-notices.js';
 import type { Session } from './session.js';
-import { FINAL_ID, isSessionStream, parseEventId, type EventId } from '../stream/event-id.js';
+import { FINAL_ID, isSessionStream, parseEventId, type EventId } from '../stream/replay-buffer.js';
 
 /** Answers the GET. The session must have applied the current config. */
 export function openStream(session: Session, exchange: Exchange): void {

@@ -1,12 +1,29 @@
 // Notices to the processes on other machines that have the same session: the client has cancelled a request that is not in flight here,
 // has answered here what a backend asked there, or has opened its stream here, which replaces the one that it had there. Notices get
 // no response, and no other process can read them. Cold path.
-import { readClientMessage } from '../../protocol/json-rpc.js';
-import { cancelHere } from './cancellation.js';
-import { NO_MIRROR, type ExchangeRequest } from '../exchange/exchange.js';
+import { readClientMessage, type ClientMessage } from '../../protocol/json-rpc.js';
+import { NO_MIRROR, type ExchangeRequest, UnheardExchange, type Exchange } from '../exchange/exchange.js';
 import type { Session } from './session.js';
-import { UnheardExchange } from '../exchange/unheard-exchange.js';
 import { KIB } from '../../shared/limits/units.js';
+import { idKey } from '../../protocol/request-id.js';
+
+// A client no longer wants an answer: the request is looked up among those in flight in the session in this process. Cold path.
+
+/**
+ * @param exchange of the cancellation notification.
+ * @returns whether the request is in flight here. If not, it may still turn up among the messages that are being read.
+ */
+export function cancelHere(session: Session, exchange: Exchange, message: ClientMessage): boolean {
+  const key = idKey(exchange.request.body, message.requestIdStart, message.requestIdEnd);
+  const tryIt = (): boolean => {
+    const work = session.inFlight.find(key);
+    work?.cancel(exchange, message);
+    return work !== undefined;
+  };
+  if (tryIt()) return true;
+  session.readings.wait(tryIt);
+  return false;
+}
 
 /** A cancellation with its headers that is passed on to the other processes that hold the session. Beyond it, it is not passed on. */
 const SESSION_NOTICE_BYTES_MAX = 32 * KIB;

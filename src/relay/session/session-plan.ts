@@ -3,8 +3,7 @@ import type { AnswerOptions } from '../../config/dataplane-options.js';
 import type { Era } from '../../protocol/protocol-versions.js';
 import type { ClientIntroduction } from '../../upstream/session/client-introduction.js';
 import type { Refusal } from '../../shared/refusals.js';
-import type { Caller } from '../exchange/caller.js';
-import type { Exchange, ExchangeRequest } from '../exchange/exchange.js';
+import type { Caller, Exchange, ExchangeRequest } from '../exchange/exchange.js';
 import type { SlowRequests } from '../in-flight/slow-requests.js';
 
 export interface SessionIdentity {

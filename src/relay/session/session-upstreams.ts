@@ -1,14 +1,186 @@
 // The upstream sessions of one downstream session: one with each backend of the config applied last, made on first use.
 import { limits } from '../../shared/limits.js';
-import type { CompiledBackend, CompiledVirtualHost } from '../../user-config/compiled-config.js';
+import type { CompiledBackend, CompiledVirtualHost, UpstreamTarget } from '../../user-config/compiled-config.js';
 import { isTaskReachable } from '../../user-config/routing.js';
 import type { UpstreamRecord } from '../../session-directory/session-record.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
 import { UpstreamSession } from '../../upstream/session/upstream-session.js';
-import { ListNews } from './list-news.js';
 import type { SessionMemory } from './session-memory.js';
 import type { SessionIdentity } from './session-plan.js';
-import { upstreamRecordOf } from './upstream-records.js';
+import type { Session } from './session.js';
+import { eraOfVersion } from '../../protocol/protocol-versions.js';
+import type { UpstreamSessionRecord } from '../../upstream/session/upstream-session-record.js';
+import { createHash } from 'node:crypto';
+import { LIST_CHANGES } from '../../protocol/capabilities.js';
+import { entriesOf } from '../../user-config/curation.js';
+import { listChanges } from '../message/listen-filter.js';
+import type { SessionStream } from '../stream/session-stream.js';
+import { sessionHeaders } from '../../upstream/session/handshake.js';
+
+// The end of an upstream session that another process opened and that nobody continues.
+
+/** Tells a backend that a session has ended, because the backend is no longer in the config and nobody continues the session. */
+export function endElsewhere(
+  { notices, options }: UpstreamContext,
+  subject: string,
+  target: UpstreamTarget,
+  { sessionId, protocolVersion }: Pick<UpstreamSessionRecord, 'sessionId' | 'protocolVersion'>,
+): void {
+  if (sessionId === '' || (options.mode === 'tls-only' && !target.origin.startsWith('https:'))) return;
+  notices.send(subject, target, 'DELETE', sessionHeaders(sessionId, protocolVersion), undefined);
+}
+
+// What the gateway itself changes in the lists of one client, and the client must be told: a backend that was missing when the client was
+// greeted or was given a list and is there now, one that has gone, other rules for one that stays. Only kinds of lists that the backend
+// declares are told. Cold path: the lists themselves are not compared.
+
+class ListNews {
+  /** By backend: the kinds of lists that the client has without it, as bits of `LIST_CHANGES`. Made for the first one. */
+  #missing: Map<string, number> | undefined;
+  /** Changes for which nobody has listened yet. */
+  #untold = 0;
+  #stream: Pick<SessionStream, 'isHeard' | 'tellChanged'> | undefined;
+
+  /** The client listens: it is told what has changed before, too. */
+  tellOn(stream: Pick<SessionStream, 'isHeard' | 'tellChanged'>): void {
+    this.#stream = stream;
+    const bits = this.#untold;
+    this.#untold = 0;
+    this.#tell(bits);
+  }
+
+  /** The client is given lists of these kinds, or a greeting, without the backend. */
+  onMissing(backendName: string, bits: number = LIST_CHANGES): void {
+    this.#missing ??= new Map();
+    this.#missing.set(backendName, (this.#missing.get(backendName) ?? 0) | bits);
+  }
+
+  onOpened(upstream: UpstreamSession): void {
+    const bits = this.#missing?.get(upstream.backend.name) ?? 0;
+    this.#missing?.delete(upstream.backend.name);
+    this.#tell(bits & declaredBy(upstream));
+  }
+
+  /** The backend cannot be reached any more, or not where it was; or it is no longer in the config, and will not be back. */
+  onGone(upstream: UpstreamSession, mayBeBack: boolean): void {
+    const { name } = upstream.backend;
+    const bits = declaredBy(upstream) & ~(this.#missing?.get(name) ?? 0);
+    if (mayBeBack) this.onMissing(name);
+    else this.#missing?.delete(name);
+    this.#tell(bits);
+  }
+
+  /** The session obeys other rules for the backend than before. */
+  onRules(upstream: UpstreamSession, before: CompiledBackend): void {
+    const [old, now] = [rulesOf(before), rulesOf(upstream.backend)];
+    const bits = listChanges.reduce((all, { bit }, at) => (old[at] === now[at] ? all : all | bit), 0);
+    this.#tell(bits & declaredBy(upstream));
+  }
+
+  #tell(bits: number): void {
+    if (this.#stream?.isHeard !== true) this.#untold |= bits;
+    else for (const { bit, method } of listChanges) if ((bits & bit) !== 0) this.#stream.tellChanged(method);
+  }
+}
+
+function declaredBy(upstream: UpstreamSession): number {
+  return listChanges.reduce((bits, { bit, of }) => (upstream.declares(of) ? bits | bit : bits), 0);
+}
+
+const rules = new WeakMap<CompiledBackend, readonly string[]>();
+
+/** For each of `listChanges`, what decides which of the backend's items are listed and how, as a hash. */
+function rulesOf(backend: CompiledBackend): readonly string[] {
+  const known = rules.get(backend);
+  if (known !== undefined) return known;
+  const { prefix, uriName, allowedNames, curation } = backend;
+  const parts = [
+    [prefix, sorted(allowedNames.tools), entriesOf(curation.tools)],
+    [prefix, sorted(allowedNames.prompts), entriesOf(curation.prompts)],
+    [uriName, sorted(allowedNames.resources)],
+  ];
+  const hashes = parts.map((part) => createHash('sha256').update(JSON.stringify(part)).digest('base64'));
+  rules.set(backend, hashes);
+  return hashes;
+}
+
+function sorted(names: ReadonlySet<string> | undefined): readonly string[] | undefined {
+  return names && [...names].sort();
+}
+
+// Upstream sessions as they are written into a session's record, and read from it. Cold path.
+
+/** `undefined` unless it is open and another process could continue it: one over HTTP+SSE is bound to the process with its stream. */
+function upstreamRecordOf({ record, backend }: UpstreamSession): UpstreamRecord | undefined {
+  const { name, target, transport } = backend;
+  if (record === undefined || transport === 'SSE') return undefined;
+  const { sessionId, protocolVersion, capabilities } = record;
+  const named = record.named?.map(({ name: each, isExtension }) => ({ name: each, isExtension }));
+  const { origin, path } = target;
+  return { backendName: name, origin, path, sessionId, protocolVersion, capabilities, named };
+}
+
+/** Lacks what the client is told only once, at `initialize`: instructions, and the values of experimental capabilities and extensions. */
+function restored({ sessionId, protocolVersion, capabilities, named }: UpstreamRecord): UpstreamSessionRecord {
+  const era = eraOfVersion(protocolVersion);
+  const valueless = named?.map((each) => ({ ...each, value: '{}' }));
+  return { era, sessionId, protocolVersion, capabilities, named: valueless, instructions: undefined };
+}
+
+// How a process that continues a session takes over the upstream sessions in its record. Cold path.
+
+/**
+ * Opens upstream sessions without contacting their backends. Those whose backend was removed from the config, has moved, or may not be
+ * reached any more, are ended at their old address.
+ * @returns a function that tells whether a backend is where it was, as far as is known.
+ */
+export function restoreUpstreams(
+  context: UpstreamContext,
+  session: Session,
+  upstreams: readonly UpstreamRecord[],
+  virtualHost: CompiledVirtualHost,
+): (backendName: string) => boolean {
+  const moved = new Set<string>();
+  for (const record of upstreams) {
+    const { backendName, origin, path } = record;
+    const backend = virtualHost.backends.get(backendName);
+    if (backend !== undefined && isWhereItWas(backend, origin, path)) {
+      session.upstream(backend).restore(restored(record));
+    } else {
+      moved.add(backendName);
+      endElsewhere(context, session.identity.subject, { origin, path }, record);
+    }
+  }
+  return (backendName) => virtualHost.backends.has(backendName) && !moved.has(backendName);
+}
+
+/** Takes over what another process has opened since both knew `base`. Where both have opened a session, the recorded one is used. */
+export function mergeUpstreams(
+  context: UpstreamContext,
+  session: Session,
+  theirs: readonly UpstreamRecord[],
+  base: readonly UpstreamRecord[],
+  replace: (upstream: UpstreamSession, restore: () => void) => void,
+): void {
+  for (const record of theirs) {
+    const { backendName, origin, path } = record;
+    const backend = session.virtualHost?.backends.get(backendName);
+    if (backend === undefined || !isWhereItWas(backend, origin, path)) continue;
+    const upstream = session.upstream(backend);
+    const { sessionId } = base.find((known) => known.backendName === backendName) ?? { sessionId: undefined };
+    if (sessionId === record.sessionId || upstream.record?.sessionId === record.sessionId) continue;
+    // Both have opened a new session, and the other process was first to record its own: this one is ended.
+    if (upstream.record !== undefined && upstream.record.sessionId !== sessionId) {
+      endElsewhere(context, session.identity.subject, { origin, path }, upstream.record);
+    }
+    replace(upstream, () => upstream.restore(restored(record)));
+  }
+}
+
+function isWhereItWas({ target, transport, obstacle }: CompiledBackend, origin: string, path: string): boolean {
+  const isSamePlace = target.origin === origin && target.path === path;
+  return isSamePlace && transport !== 'SSE' && obstacle === undefined;
+}
 
 /** What a newer config means for an upstream session. */
 export interface AppliedConfig {

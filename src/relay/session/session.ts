@@ -7,20 +7,17 @@ import { limits } from '../../shared/limits.js';
 import { canResume } from '../../protocol/protocol-versions.js';
 import type { ShareBound } from '../../shared/share.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../../user-config/compiled-config.js';
-import { isOlder } from '../../user-config/config-order.js';
+import { isOlder } from '../../user-config/user-configs.js';
 import type { SessionRecord, UpstreamRecord } from '../../session-directory/session-record.js';
-import { allowListHashes } from './allow-list-hash.js';
+import { allowListHashes, allowListHash } from './allow-list-hash.js';
 import { BackendRequests } from '../asking/backend-requests.js';
 import type { DirectoryEntry } from './directory-entry.js';
-import { recheckRecorded } from './recorded-subscriptions.js';
-import { mergeUpstreams, restoreUpstreams } from './recorded-upstreams.js';
+import { mergeUpstreams, restoreUpstreams, SessionUpstreams } from './session-upstreams.js';
 import { OWN_INTRODUCTION } from '../../upstream/session/client-introduction.js';
 import type { Exchange, ExchangeRequest } from '../exchange/exchange.js';
 import { isTold, sendLogLevel } from './own-requests.js';
 import { metadataFor } from '../exchange/passthrough.js';
-import { ReadingsUnderWay } from '../in-flight/readings-under-way.js';
-import type { RequestInFlight } from '../in-flight/request-in-flight.js';
-import { RequestsInFlight } from '../in-flight/requests-in-flight.js';
+import { ReadingsUnderWay, type RequestInFlight, RequestsInFlight } from '../in-flight/requests-in-flight.js';
 import type { PassOn, SessionIdentity, SessionMeans } from './session-plan.js';
 import { SessionMemory } from './session-memory.js';
 import { StreamKeeper } from '../stream/stream-keeper.js';
@@ -30,8 +27,24 @@ import type { Unhonoured } from '../../protocol/listen-acknowledgement.js';
 import { UnsolicitedMessages } from './unsolicited-messages.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
-import { SessionUpstreams } from './session-upstreams.js';
 import { NO_METADATA, type RequestMetadata } from '../../upstream/http/request-metadata.js';
+
+// Subscriptions from the record of a session that another process continues. Cold path.
+
+/** Checks the subscriptions again wherever the allow-list differs from the one that the other process used. */
+function recheckRecorded(
+  context: UpstreamContext,
+  session: Session,
+  recorded: SessionRecord['subscriptions'],
+  theirs: SessionRecord['allowLists'] | undefined,
+  virtualHost: CompiledVirtualHost | undefined,
+): void {
+  for (const name of Object.keys(recorded)) {
+    const backend = virtualHost?.backends.get(name);
+    if (backend === undefined || allowListHash(backend) === theirs?.[name]) continue;
+    session.subscriptions.endUngranted(context, session.upstream(backend), NO_METADATA);
+  }
+}
 
 export class Session {
   readonly identity: SessionIdentity;

@@ -6,12 +6,11 @@ import { readBackendMessage, type BackendMessage } from '../../protocol/json-rpc
 import type { Unhonoured } from '../../protocol/listen-acknowledgement.js';
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { clientsNotification } from './backend-notifications.js';
-import type { AskingStream } from '../asking/asking-stream.js';
+import type { AskingStream } from '../asking/awaited-answers.js';
 import { backendTurns } from '../in-flight/turns.js';
 import type { Exchange, ExchangeRequest } from '../exchange/exchange.js';
 import { metadataFor } from '../exchange/passthrough.js';
 import { confirmSession } from './own-requests.js';
-import { Reopening } from './reopening.js';
 import type { SessionShare } from '../../upstream/session/session-share.js';
 import type { Session } from './session.js';
 import { SessionStream } from '../stream/session-stream.js';
@@ -22,7 +21,83 @@ import { filterJson, listChanges } from '../message/listen-filter.js';
 import { untaggedNotification } from '../message/tagged-notification.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
-import type { RequestMetadata } from '../../upstream/http/request-metadata.js';
+import { type RequestMetadata, NO_METADATA } from '../../upstream/http/request-metadata.js';
+import { Backoff } from '../../shared/backoff.js';
+import { limits } from '../../shared/limits.js';
+
+// Reopens an upstream session that was lost, or could not be opened, while its client only listens: no request would open it, and the
+// client would hear nothing more from the backend. The delay before reopening grows while sessions do not last. Cold path.
+//
+//   idle ── lost ──> waiting ── the delay is over ──> opening ── opened ──> idle
+//   opening ── failed, or lost again ──> waiting
+//   waiting, opening ── opened all the same, or stop ──> idle
+
+type State = 'idle' | 'waiting' | 'opening';
+
+class Reopening {
+  readonly #deadlines: DeadlineWheel;
+  readonly #upstream: UpstreamSession;
+  #metadata: RequestMetadata = NO_METADATA;
+  readonly #backoff = new Backoff(limits.backendStreamDelayMsMin, limits.backendStreamDelayMsMax);
+  readonly #onGone: () => void;
+  #openedAtMs = 0;
+  #lostAtMs = 0;
+  #delay: Deadline | undefined;
+  #state: State = 'idle';
+
+  /** @param onGone called when it could not be opened for so long that it counts as gone; perhaps more than once. */
+  constructor(deadlines: DeadlineWheel, upstream: UpstreamSession, onGone: () => void) {
+    this.#onGone = onGone;
+    this.#deadlines = deadlines;
+    this.#upstream = upstream;
+  }
+
+  onOpened(): void {
+    this.#openedAtMs = this.#deadlines.nowMs();
+  }
+
+  /** @param metadata of the client's GET. */
+  onLost(metadata: RequestMetadata): void {
+    this.#metadata = metadata;
+    this.#lostAtMs = this.#deadlines.nowMs();
+    if (this.#deadlines.nowMs() - this.#openedAtMs >= limits.backendStreamDelayMsMax) this.#backoff.reset();
+    this.#wait();
+  }
+
+  stop(): void {
+    this.#settle();
+    this.#delay?.cancel();
+  }
+
+  #wait(): void {
+    if (!this.#transition('idle', 'waiting')) this.#transition('opening', 'waiting');
+    this.#delay?.cancel();
+    this.#delay = this.#deadlines.after(this.#backoff.next(), () => this.#open());
+  }
+
+  #open(): void {
+    if (this.#upstream.state === 'closed' || !this.#transition('waiting', 'opening')) return;
+    this.#upstream.whenOpen(this.#metadata, (fault) => {
+      if (this.#state === 'idle') return;
+      if (fault === undefined) this.#settle();
+      else if (this.#upstream.state !== 'closed') {
+        if (this.#deadlines.nowMs() - this.#lostAtMs >= limits.backendStreamDelayMsMax) this.#onGone();
+        this.#wait();
+      }
+    });
+  }
+
+  #settle(): void {
+    if (!this.#transition('waiting', 'idle')) this.#transition('opening', 'idle');
+  }
+
+  /** The one writer of the state. */
+  #transition(from: State, to: State): boolean {
+    if (this.#state !== from) return false;
+    this.#state = to;
+    return true;
+  }
+}
 
 /**
  * Time that backends' streams stay open while their client is gone, or has not come yet. After it, they are closed; requests asked on them

@@ -22,9 +22,16 @@ import { errorMessage } from '../exchange/answers.js';
 import type { Exchange } from '../exchange/exchange.js';
 import { EventPieces } from '../exchange/piece-source.js';
 import { Sending } from '../exchange/sending.js';
-import { LARGE_BYTES_FROM, KeptEvent, lossNotification, LOST, type Kept } from './kept-event.js';
-import { ReplayBuffer } from './replay-buffer.js';
-import { nameOfRequest, requestOfName } from './event-id.js';
+import {
+  LARGE_BYTES_FROM,
+  KeptEvent,
+  lossNotification,
+  LOST,
+  type Kept,
+  ReplayBuffer,
+  nameOfRequest,
+  requestOfName,
+} from './replay-buffer.js';
 import type { StreamKeeper } from './stream-keeper.js';
 import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
 

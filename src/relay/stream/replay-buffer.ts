@@ -6,8 +6,105 @@
 import { Fifo } from '../../shared/fifo.js';
 import { limits } from '../../shared/limits.js';
 import type { CallerStream } from './caller-stream.js';
-import { KeptEvent, LOST, type Kept } from './kept-event.js';
 import type { StreamKeeper } from './stream-keeper.js';
+import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
+import { KIB } from '../../shared/limits/units.js';
+
+// The ids of events as clients see them: `<stream>-<request>_<position>`. A client that comes back for a stream of which nothing is left,
+// perhaps to another process, brings the name of the request along that was never answered.
+
+/**
+ * Request id that event ids name, for an error in place of an answer that is not kept. Beyond it, without room for its answer, a stream
+ * with a longer id is dropped, and who comes back for it gets the session's own stream.
+ */
+export const KEPT_ID_BYTES_MAX = KIB;
+
+export interface EventId {
+  /** The number of the stream in its session. */
+  readonly stream: number;
+  /** The place of the event in the stream. */
+  readonly position: number;
+  /** The id of the request whose stream it is; `undefined` for a session stream, and for a request with a very long id. */
+  readonly request: IdSpan | undefined;
+}
+
+/** Stream numbers begin at random, so that an id from another session, or an earlier one, hardly ever names a stream of this session. */
+export const NUMBERS_FROM = 1_000_000_000;
+
+/** The id of an event that nothing follows, in no stream. */
+export const FINAL_ID = '0_0';
+
+/** @returns `undefined` for a text that is no id of the gateway. */
+export function parseEventId(text: string): EventId | undefined {
+  const [, stream, name = '', position] = /^(\d{1,15})(-[\w-]+)?_(\d{1,15})$/.exec(text) ?? [];
+  if (stream === undefined) return undefined;
+  return { stream: Number(stream), position: Number(position), request: requestOfName(name) };
+}
+
+/** Whether the event is of a session stream, which belongs to no call, whichever process had it. */
+export function isSessionStream({ stream }: EventId): boolean {
+  return stream >= NUMBERS_FROM && stream % 2 === 0;
+}
+
+/** How the request is named in the ids of its stream's events; `''` if its id is too long for that. */
+export function nameOfRequest({ bytes, start, end }: IdSpan): string {
+  return end - start > KEPT_ID_BYTES_MAX ? '' : `-${bytes.toString('base64url', start, end)}`;
+}
+
+/** @returns `undefined` for a name that is none: clients can send any. */
+export function requestOfName(name: string): IdSpan | undefined {
+  const bytes = Buffer.from(name.slice(1), 'base64url');
+  if (bytes.length === 0 || bytes.length > KEPT_ID_BYTES_MAX || !isId(bytes)) return undefined;
+  return { bytes, start: 0, end: bytes.length };
+}
+
+function isId(bytes: Buffer): boolean {
+  try {
+    const id: unknown = JSON.parse(bytes.toString());
+    return typeof id === 'string' || typeof id === 'number';
+  } catch {
+    return false;
+  }
+}
+
+// An event that is kept for a client whose connection broke. Most are kept as the bytes that were sent. An event that stays for longer
+// than a few seconds becomes a string of one character per byte: the string takes its own size only, while a slice of a buffer keeps
+// the whole block that it was cut from.
+
+/** A small event as it is sent (bytes, or the same in Latin-1), or an event with large data or a callback. */
+export type Kept = Buffer | string | KeptEvent;
+
+/** Stands for an event that could not be kept. */
+export const LOST = '';
+
+/** Larger data is written in pieces, and has memory of its own. */
+export const LARGE_BYTES_FROM: number = limits.readAtOnceBytesMax;
+
+export class KeptEvent {
+  /** The whole of a small event; of a large event, what precedes its data. */
+  readonly text: string;
+  /** The data of a large event. */
+  readonly parts: readonly Buffer[] | undefined;
+  readonly onLost: (() => void) | undefined;
+  /** In bytes. */
+  readonly length: number;
+
+  constructor(text: string, parts: readonly Buffer[] | undefined, onLost: (() => void) | undefined) {
+    this.text = text;
+    this.parts = parts;
+    this.onLost = onLost;
+    let bytes = text.length;
+    for (const { length } of parts ?? []) bytes += length;
+    this.length = bytes;
+  }
+}
+
+/** An MCP log message that tells the client how many messages it has missed. */
+export function lossNotification(lostCount: number): Buffer {
+  const data = `${lostCount} messages from backends were lost because this stream was not read in time`;
+  const params = { level: 'warning', logger: 'switchyard', data };
+  return Buffer.from(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/message', params }));
+}
 
 /** The least that a stream takes of the keeper's room at once, if there is so much. */
 const TAKEN_BYTES_LEAST = 2_048;

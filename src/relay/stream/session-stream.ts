@@ -14,9 +14,9 @@ import type { Account } from '../../shared/accounts.js';
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import { errorsToBackends, type RpcError } from '../../shared/rpc-errors.js';
-import type { AskingStream } from '../asking/asking-stream.js';
+import type { AskingStream } from '../asking/awaited-answers.js';
 import type { Exchange } from '../exchange/exchange.js';
-import { lossNotification } from './kept-event.js';
+import { lossNotification } from './replay-buffer.js';
 import type { StreamKeeper } from './stream-keeper.js';
 
 /** Time in which changes of backends' lists are combined into one notification. After it, a later change is another notification. */

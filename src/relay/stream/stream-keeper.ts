@@ -9,7 +9,7 @@ import type { Account } from '../../shared/accounts.js';
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { ListNode } from '../../shared/list-node.js';
 import { CallerStream } from './caller-stream.js';
-import { NUMBERS_FROM } from './event-id.js';
+import { NUMBERS_FROM } from './replay-buffer.js';
 
 /** Streams of one session that are kept for a while after their answer was written. Beyond it, the oldest is dropped. */
 export const DELIVERED_STREAMS_KEPT = 4;

@@ -3,7 +3,7 @@
 import type { SecretKeys } from '../../secrets/secret-keys.js';
 import { sealTicket } from '../../secrets/connect-ticket.js';
 import type { UserAuth } from '../../user-config/auth.js';
-import type { UpstreamTarget } from '../../user-config/upstream-target.js';
+import type { UpstreamTarget } from '../../user-config/compiled-config.js';
 
 /** A backend as its user knows it, by name. */
 export interface NamedBackend {

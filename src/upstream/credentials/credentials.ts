@@ -1,12 +1,53 @@
 // The credentials that one upstream session sends for its backend's `auth`: headers added to its own. Only sessions with such a backend
 // have this object. Warm path: nothing waits while the credentials are known.
-import type { BackendAuth } from '../../user-config/auth.js';
+import type { BackendAuth, UserAuth } from '../../user-config/auth.js';
 import type { RequestMetadata } from '../http/request-metadata.js';
-import type { UpstreamFault } from '../http/upstream-fault.js';
+import { type UpstreamFault, upstreamFault } from '../http/upstream-fault.js';
 import type { NamedBackend } from './connect-links.js';
 import { OAuthSource, type OAuthSourceMeans } from './oauth-source.js';
 import type { CredentialRead } from './token.js';
-import { UserSource } from './user-source.js';
+import type { UserTokens, WantedGrant } from './user-tokens.js';
+import { userGrantKey } from './user-refresh.js';
+
+// Where one upstream session gets its user's access token: from the user's grant for its backend. Warm path.
+
+const NONE: readonly string[] = [];
+
+class UserSource {
+  readonly #tokens: UserTokens;
+  readonly #wanted: WantedGrant;
+  #headers: readonly string[] | undefined;
+
+  constructor(auth: UserAuth, backend: NamedBackend, subject: string, tokens: UserTokens) {
+    const { origin } = backend.target;
+    const consent: UpstreamFault = {
+      ...upstreamFault('consent-missing', true),
+      connect: () => tokens.links.linkTo(backend, auth, subject),
+    };
+    this.#tokens = tokens;
+    this.#wanted = { key: userGrantKey(auth, backend.target, subject), subject, origin, auth, consent };
+  }
+
+  read(): CredentialRead | Promise<CredentialRead> {
+    const read = this.#tokens.read(this.#wanted);
+    return read instanceof Promise ? read.then((late) => this.#keep(late)) : this.#keep(read);
+  }
+
+  current(): readonly string[] {
+    // A session opened by another process may have to send a message before anything here has called `read`.
+    if (this.#headers === undefined) void this.read();
+    return this.#headers ?? NONE;
+  }
+
+  refuse(headers: readonly string[]): boolean {
+    return this.#tokens.refuse(this.#wanted, headers);
+  }
+
+  #keep(read: CredentialRead): CredentialRead {
+    this.#headers = 'kind' in read ? NONE : read;
+    return read;
+  }
+}
 
 /** Where the headers come from. @param metadata of the request that will carry them. */
 interface CredentialSource {

@@ -1,11 +1,10 @@
 // Requests the next token of a user's grant from an authorization server (RFC 6749, section 6). Returns the token, or a fault whose words
 // contain no URL and no secret. Cold path.
-import type { ClientAuthentication, UserGrant } from '../../secrets/user-grants.js';
+import { type ClientAuthentication, type UserGrant, grantKeyOf } from '../../secrets/user-grants.js';
 import { limits } from '../../shared/limits.js';
 import { isSecretValue } from '../../shared/secret-name.js';
 import type { UserAuth } from '../../user-config/auth.js';
-import { grantKeyOf } from '../../secrets/user-grants.js';
-import type { UpstreamTarget } from '../../user-config/upstream-target.js';
+import type { UpstreamTarget } from '../../user-config/compiled-config.js';
 import type { UpstreamFault } from '../http/upstream-fault.js';
 import { oauthAnswer } from './oauth-answer.js';
 import { oauthFetch, type OAuthMeans } from './oauth-fetch.js';

@@ -15,10 +15,9 @@ import type { Secrets } from './secrets.js';
 import { upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
 import type { ConnectLinks } from './connect-links.js';
 import type { OAuthMeans } from './oauth-fetch.js';
-import type { CredentialRead, TokenClock } from './token.js';
+import { type CredentialRead, type TokenClock, tokenLife } from './token.js';
 import { tokenUnavailable } from './token-endpoint.js';
 import { refreshGrant, type RenewedGrant } from './user-refresh.js';
-import { tokenLife } from './token-life.js';
 
 /** Time that one process has to renew a user's grant, while others wait. After it, another process tries. */
 const GRANT_LEASE_MS = 25_000;

@@ -4,7 +4,7 @@
 //   (onHead → onData*)? → onFault     exactly one of onEnd and onFault, never both, never neither
 //
 // After `abort` no callback is called. No callback is called synchronously from within `dispatch`.
-import type { UpstreamTarget } from '../../user-config/upstream-target.js';
+import type { UpstreamTarget } from '../../user-config/compiled-config.js';
 import type { UpstreamFault } from './upstream-fault.js';
 
 /** From `start` up to, but not including, `end`. */

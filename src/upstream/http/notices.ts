@@ -2,7 +2,7 @@
 // end, so that the connection can be reused, and is otherwise ignored.
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
-import type { UpstreamTarget } from '../../user-config/upstream-target.js';
+import type { UpstreamTarget } from '../../user-config/compiled-config.js';
 import type { HttpUpstream, OutgoingMessage } from './http-upstream.js';
 import type { UpstreamFault } from './upstream-fault.js';
 

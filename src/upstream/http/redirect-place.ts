@@ -1,6 +1,6 @@
 // Describes where a redirect leads, in words that reveal neither an address nor what may be in one: credentials, a query, paths of another
 // server. Cold path.
-import type { UpstreamTarget } from '../../user-config/upstream-target.js';
+import type { UpstreamTarget } from '../../user-config/compiled-config.js';
 
 /** Path that a backend redirects to, in the log and in a server's record. Beyond it, the rest is cut off. */
 const REDIRECT_PATH_CHARS_MAX = 256;

@@ -1,9 +1,13 @@
 // The closed list of ways in which a backend can fail, with the words for callers, which never contain a URL, host or port (decisions 2.6).
-import { MODERN_PROTOCOL_VERSION } from '../../protocol/protocol-versions.js';
-import { readVersionRefusal, versionsTold, type VersionRefusal } from '../../protocol/version-refusal.js';
+import {
+  MODERN_PROTOCOL_VERSION,
+  readVersionRefusal,
+  versionsTold,
+  type VersionRefusal,
+} from '../../protocol/protocol-versions.js';
 import { limits } from '../../shared/limits.js';
 import { redirectPath, redirectPlace } from './redirect-place.js';
-import type { UpstreamTarget } from '../../user-config/upstream-target.js';
+import type { UpstreamTarget } from '../../user-config/compiled-config.js';
 
 /** Words for callers: in error messages and in `_meta["switchyard/unavailable"]`. */
 const FAULT_REASONS = {

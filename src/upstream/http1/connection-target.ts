@@ -1,9 +1,29 @@
 // The destination of one origin's connections, and how to open a socket to it. Cold path.
 import { connect as connectPlain, isIP, type OnReadOpts, type Socket } from 'node:net';
-import { connect as connectTls, type ConnectionOptions, type SecureContext } from 'node:tls';
+import {
+  connect as connectTls,
+  type ConnectionOptions,
+  type SecureContext,
+  createSecureContext,
+  rootCertificates,
+} from 'node:tls';
 import type { Names } from '../../names/names.js';
 import type { ReadTurns } from './read-turns.js';
 import type { TlsSessions } from './tls-sessions.js';
+
+// The certificate authorities trusted for backends over TLS: those of Node.js and the operator's own. Cold path.
+
+let last: { readonly pem: string; readonly context: SecureContext } | undefined;
+
+/**
+ * Created once for all connections of a process, since parsing all authorities takes long.
+ * @param pem the operator's authorities. @returns `undefined` when there are none, and the default of Node.js is right.
+ */
+export function trustOf(pem: string | undefined): SecureContext | undefined {
+  if (pem === undefined) return undefined;
+  if (last?.pem !== pem) last = { pem, context: createSecureContext({ ca: [...rootCertificates, pem] }) };
+  return last.context;
+}
 
 /** What all origins share. */
 export interface ConnectionMeans {

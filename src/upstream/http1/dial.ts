@@ -8,7 +8,26 @@ import { isIP, type Socket } from 'node:net';
 import type { NameFault, Names, NameWait } from '../../names/names.js';
 import { firstObstacle } from '../../names/address-guard.js';
 import type { UpstreamFaultKind } from '../http/upstream-fault.js';
-import { connectFaultKindOf, tellingKindOf } from './connect-fault.js';
+
+// Maps Node's errors for a failed connection to kinds of faults. Cold path.
+
+export function connectFaultKindOf(error: unknown, isTls: boolean): UpstreamFaultKind {
+  const code = codeOf(error);
+  if (code === 'ECONNREFUSED') return 'connection-refused';
+  if (code === 'ETIMEDOUT') return 'connect-timeout';
+  // With TLS, an error that does not come from the `connect` system call comes from the handshake after it.
+  if (isTls && !(error instanceof Error && 'syscall' in error && error.syscall === 'connect')) return 'tls-failed';
+  return 'connect-failed';
+}
+
+/** Chooses the fault when all addresses of a host have failed: one that was reached says more than one that could not be. */
+export function tellingKindOf(kinds: readonly UpstreamFaultKind[]): UpstreamFaultKind {
+  return kinds.find((kind) => kind !== 'connect-failed') ?? 'connect-failed';
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
+}
 
 /** Time to connect to one address of a host before the next address is tried in parallel. After it, the next one is tried. RFC 8305. */
 export const NEXT_ADDRESS_MS = 250;

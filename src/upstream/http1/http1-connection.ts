@@ -9,11 +9,10 @@
 // connection will serve another call.
 import type { OnReadOpts, Socket } from 'node:net';
 import { limits } from '../../shared/limits.js';
-import { noteReturned } from '../../shared/returned-memory.js';
+import { noteReturned } from '../../shared/large-memory.js';
 import type { UpstreamFaultKind } from '../http/upstream-fault.js';
-import { connectFaultKindOf } from './connect-fault.js';
+import { connectFaultKindOf, Dial } from './dial.js';
 import type { ConnectionTarget } from './connection-target.js';
-import { Dial } from './dial.js';
 import type { Http1Call } from './http1-call.js';
 import { ReadPace, type PacedConnection } from './read-pace.js';
 import { INVALID, ResponseParser, type ResponseEvents } from './response-parser.js';

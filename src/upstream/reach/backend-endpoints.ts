@@ -1,13 +1,158 @@
 // All endpoints that a relay knows, and the circuits of their origins, both bounded. One look-up per upstream session.
 import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
-import type { UpstreamTarget } from '../../user-config/upstream-target.js';
+import type { UpstreamTarget } from '../../user-config/compiled-config.js';
 import type { HttpUpstream } from '../http/http-upstream.js';
 import type { UpstreamFault } from '../http/upstream-fault.js';
-import type { CircuitState } from './circuit-state.js';
-import { BackendEndpoint } from './backend-endpoint.js';
+import { type CircuitState, OriginCircuit, type CircuitContext } from './origin-circuit.js';
 import type { Forgiven } from './forgiven.js';
-import { OriginCircuit, type CircuitContext } from './origin-circuit.js';
+import { EraMemory } from './era-memory.js';
+
+// Which subjects have recently waited in vain for one endpoint to answer `initialize`. Silence may be one caller's own doing (its headers,
+// its config's path), so it never closes an endpoint to others: a subject is held back only by its own experience, and even then gets one
+// try whenever its delay is over. Once two subjects have found the endpoint silent, a third is told so at once, while its own first try
+// continues in the background. Cold path.
+
+/** Subjects whose timeouts at one URL are remembered. Beyond it, the oldest is forgotten. */
+export const SILENCE_SUBJECTS_MAX = 64;
+
+interface Silence {
+  /** 0 while the subject has not waited in vain itself. */
+  delayMs: number;
+  /** The time from which the subject may try again. */
+  retryAtMs: number;
+  /** Whether its one permitted try is in progress. */
+  isTrying: boolean;
+}
+
+/** How many subjects must find an endpoint silent before others are told that it is. */
+const WITNESSES_MIN = 2;
+
+/** `free`: nothing is known. `trial`: let through, but not worth waiting for. `refused`: another try is in progress or was just made. */
+type OpeningAdmission = 'free' | 'trial' | 'refused';
+
+class SilenceLedger {
+  readonly #silences = new Map<string, Silence>();
+
+  /** @param subject that is about to open a session; after `trial` it must report the outcome. */
+  admit(subject: string, nowMs: number): OpeningAdmission {
+    this.#dropOld(nowMs);
+    const own = this.#silences.get(subject);
+    if (own === undefined) {
+      // Entries of pure trials are counted too, but they exist only if there were enough real witnesses.
+      if (this.#silences.size < WITNESSES_MIN) return 'free';
+      this.#note(subject, { delayMs: 0, retryAtMs: nowMs, isTrying: true });
+      return 'trial';
+    }
+    if (own.isTrying || nowMs < own.retryAtMs) return 'refused';
+    own.isTrying = true;
+    return 'trial';
+  }
+
+  /** The subject's opening got no answer in time, and nobody else got one meanwhile. */
+  onSilence(subject: string, nowMs: number): void {
+    const before = this.#silences.get(subject)?.delayMs ?? 0;
+    const delayMs = Math.min(Math.max(before * 2, limits.probeDelayMsMin), limits.probeDelayMsMax);
+    this.#silences.delete(subject);
+    this.#note(subject, { delayMs, retryAtMs: nowMs + delayMs, isTrying: false });
+  }
+
+  /** The subject's trial ended with something other than silence. */
+  onTrialOver(subject: string): void {
+    const own = this.#silences.get(subject);
+    if (own === undefined) return;
+    own.isTrying = false;
+    if (own.delayMs === 0) this.#silences.delete(subject);
+  }
+
+  #note(subject: string, silence: Silence): void {
+    if (this.#silences.size >= SILENCE_SUBJECTS_MAX) {
+      for (const oldest of this.#silences.keys()) {
+        this.#silences.delete(oldest);
+        break;
+      }
+    }
+    this.#silences.set(subject, silence);
+  }
+
+  #dropOld(nowMs: number): void {
+    for (const [subject, { retryAtMs }] of this.#silences) {
+      if (nowMs - retryAtMs > limits.originForgottenMs) this.#silences.delete(subject);
+    }
+  }
+}
+
+// What a relay knows about reaching one URL of a backend, shared by all sessions that use it: its origin's circuit, whether `initialize` is
+// answered there, and which era of MCP it speaks. Nothing else of the backend's answers is kept: they concern only the caller who got them.
+
+/** The headers of every request with a body: name, value, … */
+export const CONTENT_HEADERS: readonly string[] = Object.freeze([
+  ...['content-type', 'application/json'],
+  ...['accept', 'application/json, text/event-stream'],
+]);
+
+export class BackendEndpoint {
+  readonly circuit: OriginCircuit;
+  /** The content headers, in this endpoint's own array: a request's head is remembered by its array (http1/request-bytes.ts). */
+  readonly contentHeaders = [...CONTENT_HEADERS];
+  readonly eras = new EraMemory();
+  /** Where the backend has redirected requests to, within its origin. */
+  moved: UpstreamTarget | undefined = undefined;
+  #answeredAtMs = -Infinity;
+  /** Present only while some subject waits in vain, or has done so recently. */
+  #silence: SilenceLedger | undefined;
+
+  constructor(circuit: OriginCircuit) {
+    this.circuit = circuit;
+  }
+
+  /** The backend has begun any response, to any caller. Hot path. */
+  onAnswer(nowMs: number): void {
+    this.#answeredAtMs = nowMs;
+    this.#silence = undefined;
+    this.circuit.onAnswer(nowMs);
+  }
+
+  /** A reader has forgiven something. */
+  onForgiven(what: Forgiven): void {
+    const counts = (this.circuit.forgiven ??= {});
+    counts[what] = (counts[what] ?? 0) + 1;
+  }
+
+  /** Where the backend once redirected to there may be nothing any more. */
+  onRefused(status: number): void {
+    if (status === 404 || status === 405) this.moved = undefined;
+  }
+
+  onFault(fault: UpstreamFault): void {
+    this.circuit.onFault(fault);
+  }
+
+  /** Whether the subject may open a session here. A trial ends with any answer, with `onOpenFault` or with `onTrialOver`. */
+  admit(subject: string, nowMs: number): OpeningAdmission {
+    return this.#silence?.admit(subject, nowMs) ?? 'free';
+  }
+
+  /** The subject's trial was given up before it had an outcome. */
+  onTrialOver(subject: string): void {
+    this.#silence?.onTrialOver(subject);
+  }
+
+  /**
+   * The subject's opening has failed.
+   * @returns whether this endpoint now determines when to try again.
+   */
+  onOpenFault(subject: string, fault: UpstreamFault, startedAtMs: number, nowMs: number): boolean {
+    const isSilent = fault.kind === 'answer-timeout' && this.#answeredAtMs < startedAtMs;
+    if (isSilent) {
+      this.#silence ??= new SilenceLedger();
+      this.#silence.onSilence(subject, nowMs);
+    } else {
+      this.#silence?.onTrialOver(subject);
+    }
+    return isSilent || this.circuit.fault !== undefined;
+  }
+}
 
 /** Backend URLs whose reachability is remembered, per worker. Beyond it, the oldest is forgotten, and learned again. */
 export const ENDPOINTS_MAX = 16_384;

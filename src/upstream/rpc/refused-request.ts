@@ -1,6 +1,10 @@
 // Interprets what a backend's HTTP error response says beyond its status. Cold path.
-import { CLIENT_CAPABILITIES_KEY, PROTOCOL_VERSION_KEY } from '../../protocol/modern-envelope.js';
-import { readSaidError, type SaidError } from '../../protocol/modern-error.js';
+import {
+  CLIENT_CAPABILITIES_KEY,
+  PROTOCOL_VERSION_KEY,
+  readSaidError,
+  type SaidError,
+} from '../../protocol/modern-envelope.js';
 import { readBackendMessage, type BackendMessage } from '../../protocol/json-rpc.js';
 import { MODERN_PROTOCOL_VERSION, PROTOCOL_VERSIONS, type Era } from '../../protocol/protocol-versions.js';
 import { rpcCodes } from '../../shared/refusals.js';

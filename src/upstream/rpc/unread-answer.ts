@@ -1,5 +1,5 @@
 // An answer that is parsed elsewhere: passed on in parts as it arrives, and never assembled here.
-import { addPiece } from '../../protocol/byte-pieces.js';
+import { addPiece } from '../../protocol/body-collector.js';
 import { withoutByteOrderMark, type LargeEventTaker } from '../../protocol/event-stream.js';
 import { beginsWithResult } from '../../protocol/json-rpc.js';
 import type { Reading } from '../../protocol/reading-queue.js';

@@ -2,6 +2,8 @@
 // sent. A session keeps it for its lifetime, and counts it in its memory.
 import { createHash } from 'node:crypto';
 import { PROGRAM_VERSION } from '../../shared/program-version.js';
+import { RecentMap } from '../../shared/recent-map.js';
+import { KIB } from '../../shared/limits/units.js';
 
 export interface ClientIntroduction {
   readonly clientInfo: Buffer;
@@ -23,4 +25,46 @@ export function introductionBytes({ clientInfo, capabilities }: ClientIntroducti
 export function hashOfShown({ clientInfo, capabilities }: ClientIntroduction, shown: readonly unknown[]): string {
   const hash = createHash('sha256').update(JSON.stringify([...shown, capabilities.length]));
   return hash.update(capabilities).update(clientInfo).digest('base64');
+}
+
+// The recent introductions of callers. Sessions of the same client program send identical ones and share one copy, because a copy for each
+// would hold a block of memory for a few hundred bytes. Cold path: once per session.
+
+/**
+ * Client introductions (`clientInfo` and `capabilities`) of which a worker keeps one copy for several sessions. Beyond it, the oldest are
+ * no longer shared with new sessions; sessions that have one keep it.
+ */
+export const INTRODUCTIONS_KNOWN_MAX = 256;
+/** An introduction (`clientInfo` and `capabilities`) that sessions may share. Beyond it, each session has its own copy. */
+export const INTRODUCTION_SHARED_BYTES_MAX = 2 * KIB;
+
+export class Introductions {
+  readonly #known = new RecentMap<ClientIntroduction>(
+    INTRODUCTIONS_KNOWN_MAX,
+    INTRODUCTIONS_KNOWN_MAX * INTRODUCTION_SHARED_BYTES_MAX,
+    introductionBytes,
+  );
+
+  /** @returns a copy, possibly shared by callers with the same bytes. */
+  of(said: ClientIntroduction): ClientIntroduction {
+    if (said === OWN_INTRODUCTION) return said;
+    if (introductionBytes(said) > INTRODUCTION_SHARED_BYTES_MAX) return copyOf(said);
+    const { clientInfo, capabilities } = said;
+    // Each part is one JSON object, so the end of the first is unambiguous.
+    const key = clientInfo.toString('latin1') + capabilities.toString('latin1');
+    let introduction = this.#known.get(key);
+    if (introduction === undefined) {
+      introduction = copyOf(said);
+      this.#known.set(key, introduction);
+    }
+    return introduction;
+  }
+}
+
+/** Not allocated from `Buffer`'s pool for small buffers, because one small slice would keep a whole block of it alive. */
+function copyOf({ clientInfo, capabilities }: ClientIntroduction): ClientIntroduction {
+  const both = Buffer.allocUnsafeSlow(clientInfo.length + capabilities.length);
+  clientInfo.copy(both);
+  capabilities.copy(both, clientInfo.length);
+  return { clientInfo: both.subarray(0, clientInfo.length), capabilities: both.subarray(clientInfo.length) };
 }

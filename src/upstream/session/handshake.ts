@@ -2,20 +2,21 @@
 // backend has accepted both; one deadline covers everything. Cold path: two requests per session and backend.
 import { readInitializeResult } from '../../protocol/initialize-result.js';
 import type { BackendMessage } from '../../protocol/json-rpc.js';
-import { readSaidError } from '../../protocol/modern-error.js';
+import { readSaidError } from '../../protocol/modern-envelope.js';
 import type { Deadline } from '../../shared/deadline-wheel.js';
 import { limits } from '../../shared/limits.js';
 import { rpcCodes } from '../../shared/refusals.js';
-import type { UpstreamTarget } from '../../user-config/upstream-target.js';
+import type { UpstreamTarget } from '../../user-config/compiled-config.js';
 import {
   BACKEND_VERSIONS,
   LATEST_PROTOCOL_VERSION,
   MODERN_PROTOCOL_VERSION,
+  offerable,
+  otherVersionIn,
 } from '../../protocol/protocol-versions.js';
-import { offerable, otherVersionIn } from '../../protocol/version-refusal.js';
 import type { ClientIntroduction } from './client-introduction.js';
 import { plainRequest, type HttpUpstream, type UpstreamCall, type UpstreamHandler } from '../http/http-upstream.js';
-import { CONTENT_HEADERS, type BackendEndpoint } from '../reach/backend-endpoint.js';
+import { CONTENT_HEADERS, type BackendEndpoint } from '../reach/backend-endpoints.js';
 import type { UpstreamContext } from '../upstream-context.js';
 import {
   httpStatusFault,

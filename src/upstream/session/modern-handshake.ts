@@ -3,7 +3,7 @@
 import { TASK_CAPABILITIES } from '../../protocol/capabilities.js';
 import { readDiscoverResult } from '../../protocol/initialize-result.js';
 import type { BackendMessage } from '../../protocol/json-rpc.js';
-import { readSaidError } from '../../protocol/modern-error.js';
+import { readSaidError } from '../../protocol/modern-envelope.js';
 import { MODERN_PROTOCOL_VERSION, PROTOCOL_VERSIONS } from '../../protocol/protocol-versions.js';
 import { limits } from '../../shared/limits.js';
 import { modernCodes, rpcCodes } from '../../shared/refusals.js';

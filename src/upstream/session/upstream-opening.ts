@@ -1,5 +1,5 @@
 // How a session with a backend is opened: its states, who waits for it, and when the next try may be. What is done in the open session is
-// in `upstream-session.ts`. Whether the backend can be reached is shared by all sessions: see `reach/backend-endpoint.ts`. A base class, so that
+// in `upstream-session.ts`. Whether the backend can be reached is shared by all sessions: see `reach/backend-endpoints.ts`. A base class, so that
 // each of the many sessions is one object.
 //
 //   state        open asked      handshake done   handshake failed   lost by backend   restored   close
@@ -9,23 +9,127 @@
 //   unavailable  opening, when   -                -                  -                 open       closed
 //                the delay is over
 //   closed       (refused)       -                -                  -                 -          -
-import type { CompiledBackend } from '../../user-config/compiled-config.js';
-import type { UpstreamTarget } from '../../user-config/upstream-target.js';
+import type { CompiledBackend, UpstreamTarget } from '../../user-config/compiled-config.js';
 import { eraOfVersion, type Era } from '../../protocol/protocol-versions.js';
 import { Backoff } from '../../shared/backoff.js';
 import { wokenTurns } from '../../shared/fair-turns.js';
 import { limits } from '../../shared/limits.js';
 import type { ClientIntroduction } from './client-introduction.js';
 import { Credentials } from '../credentials/credentials.js';
-import { openInEra, type EraOpeningPlan } from './era-opening.js';
+import { openInEra, type EraOpeningPlan, type EraOpeningHandler } from './era-opening.js';
 import { openModernHandshake } from './modern-handshake.js';
-import type { Handshake, HandshakeResult } from './handshake.js';
-import { Hold } from './hold.js';
-import type { BackendEndpoint } from '../reach/backend-endpoint.js';
+import { type Handshake, type HandshakeResult, openHandshake } from './handshake.js';
+import type { BackendEndpoint } from '../reach/backend-endpoints.js';
 import type { RequestMetadata } from '../http/request-metadata.js';
-import { openSse } from './sse-opening.js';
 import type { UpstreamContext } from '../upstream-context.js';
 import { isUnauthorized, upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
+import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
+import { SseStream } from '../sse/sse-stream.js';
+
+// The opening of a session with a server of the 2024-11-05 transport: first its stream, on which it names the URL for messages, and then
+// the handshake of any session (C05, C06). One deadline covers everything. Cold path: once per session with such a server.
+
+/** Starts the opening; the handler is never called synchronously. */
+function openSse(context: UpstreamContext, plan: EraOpeningPlan, handler: EraOpeningHandler): Handshake {
+  return new SseOpening(context, plan, handler);
+}
+
+class SseOpening implements Handshake {
+  readonly #context: UpstreamContext;
+  readonly #plan: EraOpeningPlan;
+  readonly #handler: EraOpeningHandler;
+  readonly #dueMs: number;
+  readonly #stream: SseStream;
+  /** Limits the time until the server has named the URL for messages. */
+  readonly #deadline: Deadline;
+  #handshake: Handshake | undefined;
+  #isOver = false;
+
+  constructor(context: UpstreamContext, plan: EraOpeningPlan, handler: EraOpeningHandler) {
+    const { initializeTimeoutMs } = context.options;
+    this.#context = context;
+    this.#plan = plan;
+    this.#handler = handler;
+    this.#dueMs = context.nowMs() + initializeTimeoutMs;
+    const { subject, target, endpoint, headers } = plan;
+    this.#stream = new SseStream(
+      context,
+      { subject, target, endpoint, headers },
+      { onNamed: () => this.#onNamed(), onLost: (fault) => this.#fail(fault) },
+    );
+    this.#deadline = context.deadlines.after(initializeTimeoutMs, () => this.#onSilence());
+  }
+
+  abort(): void {
+    if (!this.#end()) return;
+    this.#handshake?.abort();
+    this.#stream.close();
+  }
+
+  #onNamed(): void {
+    const stream = this.#stream;
+    this.#deadline.cancel();
+    const plan = { ...this.#plan, target: stream.target, dueMs: this.#dueMs };
+    this.#handshake = openHandshake(
+      this.#context,
+      { ...plan, wayOf: (id) => stream.wayOf(id) },
+      {
+        onOpen: (result) => {
+          if (this.#end()) this.#handler.onOpen({ ...result, stream });
+        },
+        onFault: (fault) => this.#fail(fault),
+      },
+    );
+  }
+
+  /** The server has not responded at all, or has begun its stream without an `endpoint` event. */
+  #onSilence(): void {
+    this.#fail(upstreamFault(this.#stream.isAnswered ? 'endpoint-missing' : 'answer-timeout'));
+  }
+
+  #fail(fault: UpstreamFault): void {
+    if (!this.#end()) return;
+    this.#handshake?.abort();
+    this.#stream.close();
+    this.#handler.onFault(fault);
+  }
+
+  #end(): boolean {
+    if (this.#isOver) return false;
+    this.#isOver = true;
+    this.#deadline.cancel();
+    return true;
+  }
+}
+
+// Requests that wait for something to finish, for a short time at most. Cold path.
+
+class Hold {
+  readonly #deadline: Deadline;
+  readonly #onOver: () => void;
+  #waiting: (() => void)[] | undefined = [];
+
+  /** @param onOver called once, before the waiting requests go on. */
+  constructor(deadlines: DeadlineWheel, patienceMs: number, onOver: () => void) {
+    this.#deadline = deadlines.after(patienceMs, () => this.end());
+    this.#onOver = onOver;
+  }
+
+  /** @param goOn called once, when the hold is over; at once if it already is. */
+  wait(goOn: () => void): void {
+    if (this.#waiting === undefined) goOn();
+    else this.#waiting.push(goOn);
+  }
+
+  end(): void {
+    const waiting = this.#waiting;
+    if (waiting === undefined) return;
+    this.#waiting = undefined;
+    this.#deadline.cancel();
+    this.#onOver();
+    for (const goOn of waiting) goOn();
+  }
+}
 
 /** First wait before an unavailable backend is tried again. After it, the next request tries it, and the wait doubles. */
 export const UPSTREAM_RETRY_DELAY_MS_MIN = 100;

@@ -6,7 +6,7 @@
 //   asking, naming, open ── any other answer, end, fault, close ──> over
 import { EventStreamParser, encodeEvent } from '../../protocol/event-stream.js';
 import { readBackendMessage, type BackendMessage } from '../../protocol/json-rpc.js';
-import { idKey } from '../../protocol/message-id.js';
+import { idKey } from '../../protocol/request-id.js';
 import { readLargeBackendMessageLater } from '../../protocol/large-backend-message.js';
 import type { Reading } from '../../protocol/reading-queue.js';
 import type { Deadline } from '../../shared/deadline-wheel.js';
@@ -14,7 +14,7 @@ import { wokenTurns } from '../../shared/fair-turns.js';
 import { limits } from '../../shared/limits.js';
 import type { MessageHold, RoomWaiter } from '../../shared/message-memory.js';
 import type { ShareBound } from '../../shared/share.js';
-import type { UpstreamTarget } from '../../user-config/upstream-target.js';
+import type { UpstreamTarget } from '../../user-config/compiled-config.js';
 import {
   plainRequest,
   type HttpUpstream,
@@ -22,12 +22,29 @@ import {
   type UpstreamHandler,
   type UpstreamRequest,
 } from '../http/http-upstream.js';
-import type { BackendEndpoint } from '../reach/backend-endpoint.js';
+import type { BackendEndpoint } from '../reach/backend-endpoints.js';
 import type { IdSpan } from '../rpc/request-plan.js';
 import type { UpstreamContext } from '../upstream-context.js';
 import { httpStatusFault, redirectFault, upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
-import { endpointTarget } from './endpoint-url.js';
 import { SseCall, STREAM_LOST, type CallsStream } from './sse-call.js';
+
+// The URL to which a server of the 2024-11-05 transport wants its messages posted, from its `endpoint` event (C27, C28). Cold path: once
+// per stream.
+
+/**
+ * @param data of the event: an absolute or relative URL.
+ * @param stream that the event came on: a relative URL is resolved against it, and the result must have its origin. Otherwise a server
+ *   could have its callers' credentials sent to any address, bypassing the guards of its origin.
+ */
+function endpointTarget(data: Buffer, stream: UpstreamTarget): UpstreamTarget | UpstreamFault {
+  if (data.length > limits.sseEndpointBytesMax) return upstreamFault('endpoint-missing');
+  const text = data.toString().trim();
+  const base = stream.origin + stream.path;
+  if (text === '' || !URL.canParse(text, base)) return upstreamFault('endpoint-missing');
+  const { origin, username, password, pathname, search } = new URL(text, base);
+  if (origin !== stream.origin || username !== '' || password !== '') return upstreamFault('endpoint-elsewhere');
+  return { origin, path: pathname + search };
+}
 
 export interface SseStreamPlan {
   readonly subject: string;

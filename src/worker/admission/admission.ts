@@ -1,11 +1,9 @@
 // Admission: token → subject → user config → virtual host, in the order of decisions 2.1. Hot path: three look-ups and no promise
 // once everything is cached.
 import type { TokenFault, TokenVerifier, Verified } from '../../auth/token-verifier.js';
-import type { Caller } from '../../relay/exchange/caller.js';
-import type { Logger } from '../../shared/logger.js';
-import { subjectHash } from '../../shared/logger.js';
+import type { Caller } from '../../relay/exchange/exchange.js';
+import { type Logger, subjectHash, RepeatedLog } from '../../shared/logger.js';
 import { refusals, tokenRefusals, type Refusal } from '../../shared/refusals.js';
-import { RepeatedLog } from '../../shared/repeated-log.js';
 import type { UserConfigRead } from '../../user-config/compiled-config.js';
 import type { UserConfigs } from '../../user-config/user-configs.js';
 

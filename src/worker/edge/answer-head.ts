@@ -1,6 +1,16 @@
 // Writes the head of a response; must run within a `cork`, like every later write. Hot path.
 import type { HttpResponse } from './http-library.js';
-import { statusLine } from './status-line.js';
+import { STATUS_CODES } from 'node:http';
+
+// A status with its reason phrase, as the HTTP library wants it. Hot path: the strings are built once.
+
+const statusLines = new Map(
+  Object.entries(STATUS_CODES).map(([status, reason]) => [Number(status), `${status} ${reason}`]),
+);
+
+export function statusLine(status: number): string {
+  return statusLines.get(status) ?? String(status);
+}
 
 export const NO_HEADERS: readonly string[] = Object.freeze([]);
 export const STREAM_HEADERS: readonly string[] = ['cache-control', 'no-cache, no-transform', 'x-accel-buffering', 'no'];

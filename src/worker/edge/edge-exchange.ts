@@ -11,20 +11,156 @@
 // The head of a stream, or of a body in parts, goes out with its first bytes. A draining worker waits for `done`: bytes that
 // the library still holds would be lost with the process.
 import assert from 'node:assert';
-import type { BodyType, Exchange, ExchangeEnding, ExchangeRequest } from '../../relay/exchange/exchange.js';
+import {
+  type BodyType,
+  type Exchange,
+  type ExchangeEnding,
+  type ExchangeRequest,
+  ExchangeHooks,
+} from '../../relay/exchange/exchange.js';
 import { AnswerRoom } from '../../shared/answer-room.js';
-import type { Deadline } from '../../shared/deadline-wheel.js';
+import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
 import type { RoomWaiter } from '../../shared/message-memory.js';
 import type { ShareBound } from '../../shared/share.js';
 import { LENT_BYTES_MAX } from '../../shared/short-memory.js';
-import { NO_HEADERS, STREAM_HEADERS } from './answer-head.js';
+import { NO_HEADERS, STREAM_HEADERS, writeHead, writeHeaders } from './answer-head.js';
 import type { EdgeContext } from './edge-context.js';
-import { EdgeHeads } from './edge-heads.js';
 import type { HttpResponse } from './http-library.js';
 import { PartWriter, type WriteProgress } from './part-writer.js';
-import { ReaderWatch } from './reader-watch.js';
 import { forgetHeaders, type RequestHead } from './request-head.js';
 import { StreamWriter } from './stream-writer.js';
+import { IncomingRequest } from './incoming-request.js';
+import { limits } from '../../shared/limits.js';
+
+// Watches a caller that reads its answer slowly. uWebSockets.js closes a connection on which nothing could be written for about ten
+// seconds; each attempted write restarts that timer, even if the kernel accepts nothing. So a write is tried every few seconds, and
+// the timeout is this class's own. Cold path: created when a caller first becomes slow.
+
+export class ReaderWatch {
+  readonly #timeoutMs: number;
+  readonly #tryMore: () => boolean;
+  readonly #onStalled: () => void;
+  readonly #next: Deadline;
+  #isWatching = true;
+  #progressAtMs = performance.now();
+
+  /**
+   * Starts watching.
+   * @param tryMore tries to write more, and returns whether any of it was taken.
+   * @param onStalled is called once nothing was taken for `timeoutMs`; the watch has stopped by then.
+   */
+  constructor(deadlines: DeadlineWheel, timeoutMs: number, tryMore: () => boolean, onStalled: () => void) {
+    this.#timeoutMs = timeoutMs;
+    this.#tryMore = tryMore;
+    this.#onStalled = onStalled;
+    this.#next = deadlines.after(this.#waitMs(), () => this.#look());
+  }
+
+  /** The caller has become slow again. No effect while the watch is already running. */
+  start(): void {
+    if (this.#isWatching) return;
+    this.#isWatching = true;
+    this.noteProgress();
+    this.#next.restart();
+  }
+
+  /** The caller has read something. */
+  noteProgress(): void {
+    this.#progressAtMs = performance.now();
+  }
+
+  /** The caller has read everything, or the answer no longer matters. */
+  stop(): void {
+    this.#isWatching = false;
+    this.#next.cancel();
+  }
+
+  #look(): void {
+    if (this.#tryMore()) this.noteProgress();
+    // `#tryMore` may have completed the answer, which stops the watch.
+    if (!this.#isWatching) return;
+    if (performance.now() - this.#progressAtMs < this.#timeoutMs) {
+      this.#next.restart();
+      return;
+    }
+    this.stop();
+    this.#onStalled();
+  }
+
+  #waitMs(): number {
+    return Math.min(limits.slowReaderTryMs, this.#timeoutMs);
+  }
+}
+
+// The request head and the response head of an exchange. Hot path.
+
+abstract class EdgeHeads extends ExchangeHooks {
+  readonly head: RequestHead;
+  readonly incoming: IncomingRequest;
+  readonly isTls: boolean;
+  readonly isPart = false;
+  protected readonly context: EdgeContext;
+  protected readonly res: HttpResponse;
+  protected readonly isHead: boolean;
+  #corsHeaders: readonly string[] = NO_HEADERS;
+
+  /** @param isHead a HEAD request: the answer has the headers of a GET and no body (RFC 9110, 9.3.2). */
+  constructor(
+    context: EdgeContext,
+    res: HttpResponse,
+    isTls: boolean,
+    method: ExchangeRequest['method'],
+    head: RequestHead,
+    isHead: boolean,
+  ) {
+    super();
+    this.context = context;
+    this.res = res;
+    this.isHead = isHead;
+    this.isTls = isTls;
+    this.head = head;
+    this.incoming = new IncomingRequest(context, res, method, head);
+  }
+
+  get request(): ExchangeRequest {
+    return this.incoming.request;
+  }
+
+  /** An ambiguous request is answered in a later turn, when lent memory is no longer valid. */
+  override get takesLent(): boolean {
+    return this.context.isCopiedAtOnce && !this.head.isAmbiguous;
+  }
+
+  /** Sets the CORS headers (name, value, …) for an origin that may read the answer. */
+  allowOrigin(corsHeaders: readonly string[]): void {
+    this.#corsHeaders = corsHeaders;
+  }
+
+  /** Nothing to do: only a part of a batch passes its reading on. */
+  onRead(): void {}
+
+  releaseBody(): void {
+    this.incoming.releaseBody();
+  }
+
+  /** Call within a `cork`. */
+  protected writeHead(
+    status: number,
+    contentType: string,
+    sessionId: string | undefined,
+    headers: readonly string[],
+  ): void {
+    writeHead(this.res, status, contentType, sessionId, headers);
+    const { requestId } = this.incoming.request;
+    if (requestId !== '') this.res.writeHeader('x-request-id', requestId);
+    writeHeaders(this.res, this.#corsHeaders);
+  }
+
+  /** While draining, for answers after which the library cannot close the connection by itself. */
+  protected writeCloseHeader(): void {
+    if (this.context.isDraining) this.res.writeHeader('connection', 'close');
+  }
+}
 
 type State = 'open' | 'streaming' | 'body' | 'flushing' | 'done';
 

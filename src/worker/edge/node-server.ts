@@ -8,7 +8,7 @@ import { limits } from '../../shared/limits.js';
 import { refusals, type Refusal } from '../../shared/refusals.js';
 import type { HttpHandler, HttpLibrary, HttpListener, HttpRouter, TlsFiles } from './http-library.js';
 import { NodeRequest, NodeResponse, NODE_SILENCE_MS_MAX } from './node-response.js';
-import { statusLine } from './status-line.js';
+import { statusLine } from './answer-head.js';
 
 /** Time for one `--listener node` request to arrive, from its first byte to its last. After it, the connection is closed. */
 const NODE_REQUEST_MS_MAX = 300_000;

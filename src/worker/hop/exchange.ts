@@ -5,8 +5,7 @@
 //   unanswered, streaming ── reset ──> aborted
 //   responding ── the answer does not fit into a hop ──> aborted
 //   unanswered, responding, streaming, ending ── abort ──> aborted
-import type { BodyType, Exchange, ExchangeRequest } from '../../relay/exchange/exchange.js';
-import { ExchangeHooks } from '../../relay/exchange/exchange-hooks.js';
+import { type BodyType, type Exchange, type ExchangeRequest, ExchangeHooks } from '../../relay/exchange/exchange.js';
 import { AnswerRoom } from '../../shared/answer-room.js';
 import { largeMemory } from '../../shared/large-memory.js';
 import { limits } from '../../shared/limits.js';

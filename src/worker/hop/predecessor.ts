@@ -1,8 +1,7 @@
 // Connects a worker to its predecessor in the slot, which is finishing its work after a reload: cancellations of requests that are
 // in flight there reach the successor first. Cold path.
 import { join } from 'node:path';
-import type { ExchangeRequest } from '../../relay/exchange/exchange.js';
-import { UnheardExchange } from '../../relay/exchange/unheard-exchange.js';
+import { type ExchangeRequest, UnheardExchange } from '../../relay/exchange/exchange.js';
 import { limits } from '../../shared/limits.js';
 import type { Logger } from '../../shared/logger.js';
 import type { ForwardedIdentity } from './heads.js';

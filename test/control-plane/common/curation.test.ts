@@ -3,7 +3,7 @@ import t from 'tap';
 import { withoutClashes } from '../../../src/control-plane/common/curation.js';
 import { limits } from '../../../src/shared/limits.js';
 import { clashesOf } from '../../../src/user-config/curation-schema.js';
-import { mapsAsObjects } from '../../../src/user-config/named-members.js';
+import { mapsAsObjects } from '../../../src/user-config/known-members.js';
 import type { BackendConfig } from '../../../src/user-config/user-config-schema.js';
 
 type Backends = ReadonlyMap<string, BackendConfig>;

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { editConfig, EMPTY_CONFIG, readConfig } from '../../../src/control-plane/compositions/virtual-host-edit.js';
+import { editConfig, EMPTY_CONFIG, readConfig } from '../../../src/control-plane/compositions/publication.js';
 import { Random } from '../../support/random.js';
 import { escapedToken, randomJson } from '../../support/random-json.js';
 

@@ -14,12 +14,11 @@ import {
 } from '../../../src/control-plane/connect/connect-records.js';
 import { Names } from '../../../src/names/names.js';
 import { sealTicket } from '../../../src/secrets/connect-ticket.js';
-import { resealGrants } from '../../../src/secrets/reseal.js';
+import { resealGrants } from '../../../src/secrets/run-secrets.js';
 import { SecretKeys } from '../../../src/secrets/secret-keys.js';
 import { UserGrants } from '../../../src/secrets/user-grants.js';
 import { limits } from '../../../src/shared/limits.js';
-import { openRecordStore } from '../../../src/store/open-record-store.js';
-import { openStore } from '../../../src/store/open-store.js';
+import { openRecordStore, openStore } from '../../../src/store/open-store.js';
 import { Secrets } from '../../../src/upstream/credentials/secrets.js';
 import type { UserAuth } from '../../../src/user-config/auth.js';
 import { forgiven } from '../../../src/upstream/credentials/oauth-answer.js';

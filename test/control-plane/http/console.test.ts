@@ -4,9 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { fastify, type FastifyInstance } from 'fastify';
 import t, { type Test } from 'tap';
-import { ConsoleFiles } from '../../../src/control-plane/http/console-files.js';
+import { ConsoleFiles, mountConsoleRoutes } from '../../../src/control-plane/http/routes/console-routes.js';
 import { answerTo } from '../../../src/control-plane/http/answered-error.js';
-import { mountConsoleRoutes } from '../../../src/control-plane/http/routes/console-routes.js';
 import { createScratchDirectory } from '../../support/scratch-directory.js';
 
 const FIRST_LOAD_BYTES_MAX = 250 * 1_024;

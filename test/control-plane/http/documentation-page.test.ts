@@ -1,5 +1,5 @@
 import t from 'tap';
-import { documentationPage } from '../../../src/control-plane/http/documentation-page.js';
+import { documentationPage } from '../../../src/control-plane/http/routes/documentation-routes.js';
 import { html, prose } from '../../../src/control-plane/http/html.js';
 import { createOpenApiDocument } from '../../../src/control-plane/http/open-api.js';
 import { operations } from '../../../src/control-plane/http/operations.js';

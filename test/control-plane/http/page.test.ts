@@ -1,6 +1,5 @@
 import t from 'tap';
-import { nextLink } from '../../../src/control-plane/http/page-link.js';
-import { pageOf } from '../../../src/control-plane/common/page.js';
+import { nextLink, pageOf } from '../../../src/control-plane/common/page.js';
 
 const items = ['Alpha', 'beta', 'Gamma', 'delta 2'].map((name) => ({ name }));
 const sorted = items.sort((a, b) => (a.name.toLowerCase() < b.name.toLowerCase() ? -1 : 1));

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { withCamelCaseMembers } from '../../../src/control-plane/http/snake-case.js';
+import { withCamelCaseMembers } from '../../../src/control-plane/http/mount.js';
 
 t.test('members of the object itself are renamed, and none inside of them', async (t) => {
   t.strictSame(

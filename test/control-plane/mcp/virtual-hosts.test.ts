@@ -1,5 +1,5 @@
 import t from 'tap';
-import { VirtualHosts } from '../../../src/control-plane/mcp/virtual-hosts.js';
+import { VirtualHosts } from '../../../src/control-plane/mcp/mcp-endpoints.js';
 import type { BackendConfig } from '../../../src/user-config/user-config-schema.js';
 
 function backends(...names: string[]): ReadonlyMap<string, BackendConfig> {

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap';
 import { ProbeThread } from '../../../src/control-plane/prober/probe-thread.js';
 import { Prober, type Probe } from '../../../src/control-plane/prober/prober.js';
-import { ProberClosedError } from '../../../src/control-plane/prober/prober-closed-error.js';
+import { ProberClosedError } from '../../../src/control-plane/prober/probe-fault.js';
 import { limits } from '../../../src/shared/limits.js';
 import { startMcpBackend } from '../../support/mcp-backend.js';
 import { startRawBackend, type RawBackend } from '../../support/raw-backend.js';

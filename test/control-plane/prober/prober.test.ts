@@ -7,10 +7,9 @@ import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/
 import t, { type Test } from 'tap';
 import { z } from 'zod';
 import { Prober, type Probe, type ServerFindings } from '../../../src/control-plane/prober/prober.js';
-import { readServerLists } from '../../../src/control-plane/prober/item-reader.js';
+import { readServerLists, readTools } from '../../../src/control-plane/prober/item-reader.js';
 import type { ProbeClient } from '../../../src/control-plane/prober/probe-client.js';
-import { readTools } from '../../../src/control-plane/prober/tool-reader.js';
-import { ProberClosedError } from '../../../src/control-plane/prober/prober-closed-error.js';
+import { ProberClosedError } from '../../../src/control-plane/prober/probe-fault.js';
 import type { ServerTool } from '../../../src/control-plane/records/server-record.js';
 import { createGuardedLookup } from '../../../src/names/address-guard.js';
 import { limits } from '../../../src/shared/limits.js';

@@ -1,8 +1,7 @@
 import t from 'tap';
 import type { ServerTool } from '../../../src/control-plane/records/server-record.js';
-import { compareItems, type ItemChanges } from '../../../src/control-plane/registry/item-changes.js';
-import { digestOfList } from '../../../src/control-plane/records/item-digest.js';
-import { toolListOf } from '../../../src/control-plane/records/tool-list.js';
+import { compareItems, type ItemChanges } from '../../../src/control-plane/registry/settlements.js';
+import { digestOfList, toolListOf } from '../../../src/control-plane/records/server-lists.js';
 
 function compare(before: readonly ServerTool[], after: readonly ServerTool[]): ItemChanges {
   return compareItems(toolListOf(before).digests, toolListOf(after).digests);

@@ -2,14 +2,12 @@
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import { Directory } from '../../../src/control-plane/registry/directory.js';
-import type { Probe } from '../../../src/control-plane/prober/prober.js';
-import { NO_TOOLS } from '../../../src/control-plane/records/tool-list.js';
+import { type Probe, SERVER_SELF_BYTES_MAX } from '../../../src/control-plane/prober/prober.js';
+import { NO_TOOLS, NO_LISTS } from '../../../src/control-plane/records/server-lists.js';
 import { Registry, type ServerQuery } from '../../../src/control-plane/registry/registry.js';
-import { NO_LISTS } from '../../../src/control-plane/records/server-lists.js';
 import { limits } from '../../../src/shared/limits.js';
-import { openRecordStore } from '../../../src/store/open-record-store.js';
+import { openRecordStore } from '../../../src/store/open-store.js';
 import { createScratchDirectory } from '../../support/scratch-directory.js';
-import { SERVER_SELF_BYTES_MAX } from '../../../src/control-plane/prober/server-self.js';
 
 async function openRegistry(t: Test, self: Readonly<Record<string, unknown>>): Promise<Registry> {
   const logger = pino({ level: 'silent' });

@@ -5,7 +5,7 @@ import {
   type HealthEntry,
   HEALTH_ENTRIES_MAX,
   HEALTH_REASON_CHARS_MAX,
-} from '../../../src/control-plane/registry/server-health.js';
+} from '../../../src/control-plane/registry/server-state.js';
 
 const GOOD = { status: 'active', reachable: true, lastError: null } as const;
 const AILING = { status: 'active', reachable: false, lastError: 'it does not answer' } as const;

@@ -1,9 +1,8 @@
 import t from 'tap';
 import type { Probe } from '../../../src/control-plane/prober/prober.js';
-import type { ServerList } from '../../../src/control-plane/records/server-lists.js';
+import { type ServerList, toolListOf } from '../../../src/control-plane/records/server-lists.js';
 import type { ServerRecord, ServerStatus } from '../../../src/control-plane/records/server-record.js';
 import { afterProbe, type Judgement, type StoredServer } from '../../../src/control-plane/registry/server-state.js';
-import { toolListOf } from '../../../src/control-plane/records/tool-list.js';
 
 const NOW = '2026-01-02T03:04:05.678Z';
 function list(...items: readonly string[]): ServerList {

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { slugOf, slugsFor } from '../../../src/control-plane/registry/slug.js';
+import { slugOf, slugsFor } from '../../../src/control-plane/registry/server-storage.js';
 
 t.test('a name becomes a path segment', async (t) => {
   const slugs = {

@@ -1,7 +1,6 @@
 // Callbacks of requests in flight that finish other requests: each request is still called once, none is skipped, and the loop ends.
 import t from 'tap';
-import { RequestInFlight } from '../../../src/relay/in-flight/request-in-flight.js';
-import { RequestsInFlight } from '../../../src/relay/in-flight/requests-in-flight.js';
+import { RequestInFlight, RequestsInFlight } from '../../../src/relay/in-flight/requests-in-flight.js';
 import { SlowRequests } from '../../../src/relay/in-flight/slow-requests.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
 import { limits } from '../../../src/shared/limits.js';

@@ -6,9 +6,10 @@ import {
   Catalogues,
   type CatalogueIdentity,
   PARTIAL_CATALOGUE_AGE_MS,
-} from '../../../src/relay/list-merge/catalogues.js';
-import { ListCache, type ListIdentity } from '../../../src/relay/list-merge/list-cache.js';
-import { LentPage, type KeptPage } from '../../../src/relay/list-merge/lent-page.js';
+  ListCache,
+  type ListIdentity,
+} from '../../../src/relay/list-merge/list-cache.js';
+import { LentPage, type KeptPage } from '../../../src/relay/list-merge/list-memory.js';
 import { listsChangedBy } from '../../../src/relay/list-merge/kept-lists.js';
 import { limits } from '../../../src/shared/limits.js';
 import { ScriptedContext } from '../../upstream/scripted-context.js';

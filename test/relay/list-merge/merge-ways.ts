@@ -5,7 +5,7 @@ import { readListAnswer } from '../../../src/protocol/list-page.js';
 import { ListPool, type ThreadFailure } from '../../../src/relay/list-merge/list-pool.js';
 import { encodeRules, type ListRules, type RuledBackend } from '../../../src/user-config/list-rules.js';
 import { mergeLists, type MergeResult } from '../../../src/relay/list-merge/merge.js';
-import type { AnswerFrame } from '../../../src/relay/exchange/answer-frame.js';
+import type { AnswerFrame } from '../../../src/relay/exchange/answers.js';
 import { handOver, type ThreadMessage, type ThreadTasks } from '../../../src/relay/list-merge/thread-tasks.js';
 import type { UnavailableBackend } from '../../../src/relay/message/unavailable.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';

@@ -1,7 +1,7 @@
 // The merged list of tools: bytes in, bytes out, and the same bytes from the event loop and from the list thread.
 import t, { type Test } from 'tap';
 import type { MergeResult } from '../../../src/relay/list-merge/merge.js';
-import type { AnswerFrame } from '../../../src/relay/exchange/answer-frame.js';
+import type { AnswerFrame } from '../../../src/relay/exchange/answers.js';
 import type { UnavailableBackend } from '../../../src/relay/message/unavailable.js';
 import type { BackendConfig } from '../../../src/user-config/user-config-schema.js';
 import { largeMemory } from '../../../src/shared/large-memory.js';

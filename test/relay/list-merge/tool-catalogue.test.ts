@@ -4,9 +4,10 @@ import {
   ToolCatalogue,
   TOOL_QUERY_WORDS_MAX,
   TOOL_CANDIDATES_MAX,
+  textOf,
+  TOOL_TEXT_CHARS_MAX,
+  JoinedTexts,
 } from '../../../src/relay/list-merge/tool-catalogue.js';
-import { JoinedTexts } from '../../../src/relay/list-merge/joined-texts.js';
-import { textOf, TOOL_TEXT_CHARS_MAX } from '../../../src/relay/list-merge/tool-text.js';
 import type { MergedItem } from '../../../src/relay/list-merge/item-writer.js';
 import { ListMerger } from '../../../src/relay/list-merge/list-merger.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';

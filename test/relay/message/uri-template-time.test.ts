@@ -1,6 +1,6 @@
 // How long the longest URI takes: apart from the other tests of templates, because sources that `npm run mutate` instruments are slower.
 import t from 'tap';
-import { MatchedUri, TEMPLATE_VARIABLES_MAX } from '../../../src/relay/message/uri-template.js';
+import { MatchedUri, TEMPLATE_VARIABLES_MAX } from '../../../src/relay/message/uris.js';
 import { limits } from '../../../src/shared/limits.js';
 import { TEMPLATES_TRIED_MAX } from '../../../src/relay/list-merge/grant.js';
 

@@ -1,9 +1,5 @@
 import t from 'tap';
-import {
-  MatchedUri,
-  TEMPLATE_VARIABLES_MAX,
-  TEMPLATE_TEXT_CHARS_MAX,
-} from '../../../src/relay/message/uri-template.js';
+import { MatchedUri, TEMPLATE_VARIABLES_MAX, TEMPLATE_TEXT_CHARS_MAX } from '../../../src/relay/message/uris.js';
 import { Random } from '../../support/random.js';
 
 const matchesTemplate = (uri: string, template: string): boolean => new MatchedUri(uri).matches(template);

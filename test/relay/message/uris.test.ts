@@ -3,7 +3,7 @@ import t from 'tap';
 import { readClientMessage, type ClientMessage } from '../../../src/protocol/json-rpc.js';
 import { bareUriBody } from '../../../src/relay/message/bare-body.js';
 import { callersUri, routeUri, uriInsertion, uriPrefix } from '../../../src/relay/message/uris.js';
-import { uriName } from '../../../src/user-config/uri-name.js';
+import { uriName } from '../../../src/user-config/routing.js';
 import { printable } from '../../support/printable.js';
 import { Random } from '../../support/random.js';
 import { virtualHostOf } from '../virtual-host.js';

@@ -1,8 +1,7 @@
 // Tools behind a search. A catalogue of `find_tools` is kept for those who may see it, and calls through `call_tool` count as calls do.
 // A backend of MCP 2026-07-28 gets the headers that its tool wants, which the client cannot have sent: its own call is to another tool.
 import t, { type Test } from 'tap';
-import type { Caller } from '../../../src/relay/exchange/caller.js';
-import type { Exchange } from '../../../src/relay/exchange/exchange.js';
+import type { Caller, Exchange } from '../../../src/relay/exchange/exchange.js';
 import { ListMerger } from '../../../src/relay/list-merge/list-merger.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
 import { limits } from '../../../src/shared/limits.js';
@@ -16,7 +15,7 @@ import { until } from '../../support/until.js';
 import { post } from '../modern/modern-request.js';
 import type { RecordedExchange } from '../../support/recorded-exchange.js';
 import { answerOf, WiredRelay, type RpcAnswer, type WiredCaller } from '../wired-relay.js';
-import { PARTIAL_CATALOGUE_AGE_MS } from '../../../src/relay/list-merge/catalogues.js';
+import { PARTIAL_CATALOGUE_AGE_MS } from '../../../src/relay/list-merge/list-cache.js';
 
 const SEARCH = { exposure: 'search' };
 const KEY = 'x-api-key';

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { readClientMessage, type ClientMessage } from '../../../src/protocol/json-rpc.js';
 import type { ModernEnvelope } from '../../../src/protocol/modern-envelope.js';
-import { envelopeFault } from '../../../src/relay/modern/envelope-check.js';
+import { envelopeFault } from '../../../src/relay/modern/modern-form.js';
 import { limits } from '../../../src/shared/limits.js';
 import { bodyOf } from './modern-request.js';
 

@@ -1,8 +1,7 @@
 // Leases of several processes of one gateway: a backend that keeps sessions gets one for each lease, that of the lease's owner; a backend
 // that keeps none is called by the process that a request reaches.
 import t, { type Test } from 'tap';
-import type { Exchange } from '../../../src/relay/exchange/exchange.js';
-import type { Caller } from '../../../src/relay/exchange/caller.js';
+import type { Exchange, Caller } from '../../../src/relay/exchange/exchange.js';
 import { refusals, type Refusal } from '../../../src/shared/refusals.js';
 import { backendFor } from '../../support/deployment.js';
 import { modernBackendFor } from '../../support/modern-backend.js';

@@ -1,6 +1,6 @@
 // A backend that wants its user's consent first: what each kind of client is told.
 import t from 'tap';
-import { failureOf } from '../../../src/relay/request/request-failure.js';
+import { failureOf } from '../../../src/relay/request/relayed-request.js';
 import type { RelayedRequestPlan } from '../../../src/relay/request/relayed-request-plan.js';
 import { upstreamFault } from '../../../src/upstream/http/upstream-fault.js';
 

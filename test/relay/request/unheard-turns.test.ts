@@ -1,7 +1,7 @@
 // Who reads when, on clocks that the test moves: real timers that are due run in the same turn of the event loop when the machine was busy.
 import { mock } from 'node:test';
 import t from 'tap';
-import { UnheardTurns, UNHEARD_REST_FACTOR, UNHEARD_REST_MS_MAX } from '../../../src/relay/request/unheard-turns.js';
+import { UnheardTurns, UNHEARD_REST_FACTOR, UNHEARD_REST_MS_MAX } from '../../../src/relay/request/detached-call.js';
 
 t.before(() => mock.timers.enable({ apis: ['setTimeout'] }));
 t.teardown(() => mock.timers.reset());

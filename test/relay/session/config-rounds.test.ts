@@ -3,7 +3,7 @@ import t, { type Test } from 'tap';
 import { ConfigRounds, LISTEN_CONFIGS_AT_ONCE_MAX } from '../../../src/relay/session/config-rounds.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
 import { limits } from '../../../src/shared/limits.js';
-import type { CurrentHost, ReadHost } from '../../../src/user-config/current-host.js';
+import type { CurrentHost, ReadHost } from '../../../src/user-config/user-configs.js';
 import { RecordedExchange } from '../../support/recorded-exchange.js';
 import { until } from '../../support/until.js';
 import { virtualHostOf } from '../virtual-host.js';

@@ -1,10 +1,6 @@
 // When the records of sessions are renewed: each session in use once per round, however many there are, come or go.
 import t, { type Test } from 'tap';
-import {
-  EntryRenewal,
-  type RenewedSession,
-  SESSION_RENEWAL_STEP_MS,
-} from '../../../src/relay/session/entry-renewal.js';
+import { EntryRenewal, type RenewedSession, SESSION_RENEWAL_STEP_MS } from '../../../src/relay/session/sessions.js';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
 
 const ROUND_MS = 10_000;

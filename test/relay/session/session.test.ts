@@ -1,7 +1,7 @@
 // What a downstream session keeps: its owner, its upstream sessions as the config changes, and its requests in flight.
 import t, { type Test } from 'tap';
 import { NO_MIRROR, type ExchangeRequest } from '../../../src/relay/exchange/exchange.js';
-import { RequestInFlight } from '../../../src/relay/in-flight/request-in-flight.js';
+import { RequestInFlight } from '../../../src/relay/in-flight/requests-in-flight.js';
 import { OWN_INTRODUCTION } from '../../../src/upstream/session/client-introduction.js';
 import { Session } from '../../../src/relay/session/session.js';
 import { SlowRequests } from '../../../src/relay/in-flight/slow-requests.js';

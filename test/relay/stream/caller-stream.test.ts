@@ -2,7 +2,7 @@
 // resume is in test/spec/resumption.rows.ts.
 import { setImmediate as turn } from 'node:timers/promises';
 import t from 'tap';
-import { parseEventId, KEPT_ID_BYTES_MAX } from '../../../src/relay/stream/event-id.js';
+import { parseEventId, KEPT_ID_BYTES_MAX } from '../../../src/relay/stream/replay-buffer.js';
 import {
   StreamKeeper,
   DELIVERED_STREAMS_KEPT,

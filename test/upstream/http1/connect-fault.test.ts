@@ -1,6 +1,6 @@
 // Connection faults that real sockets cannot produce here; the rest is in http1-upstream.test.ts.
 import t from 'tap';
-import { connectFaultKindOf, tellingKindOf } from '../../../src/upstream/http1/connect-fault.js';
+import { connectFaultKindOf, tellingKindOf } from '../../../src/upstream/http1/dial.js';
 
 function systemError(code: string, syscall = 'connect'): Error {
   return Object.assign(new Error(code), { code, syscall });

@@ -1,10 +1,9 @@
 // Silence at one endpoint, as the sessions of several subjects meet it: each is held back only by its own experience.
 import t, { type Test } from 'tap';
-import type { BackendEndpoint } from '../../../src/upstream/reach/backend-endpoint.js';
+import { type BackendEndpoint, SILENCE_SUBJECTS_MAX } from '../../../src/upstream/reach/backend-endpoints.js';
 import { upstreamFault } from '../../../src/upstream/http/upstream-fault.js';
 import { limits } from '../../../src/shared/limits.js';
 import { ScriptedContext } from '../scripted-context.js';
-import { SILENCE_SUBJECTS_MAX } from '../../../src/upstream/reach/silence-ledger.js';
 
 const TIMEOUT_MS = 10_000;
 

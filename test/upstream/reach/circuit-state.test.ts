@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import t from 'tap';
-import { circuitStateAfter, type CircuitEvent, type CircuitState } from '../../../src/upstream/reach/circuit-state.js';
+import { circuitStateAfter, type CircuitEvent, type CircuitState } from '../../../src/upstream/reach/origin-circuit.js';
 
 // The table drawn in the source's header is the expectation, so the drawing cannot go stale.
-const source = readFileSync(new URL('../../../../src/upstream/reach/circuit-state.ts', import.meta.url), 'utf8');
+const source = readFileSync(new URL('../../../../src/upstream/reach/origin-circuit.ts', import.meta.url), 'utf8');
 const rows = source
   .split('\n')
   .filter((line) => line.startsWith('//') && line.includes('|'))

@@ -4,7 +4,7 @@ import t, { type Test } from 'tap';
 import { BackendStream } from '../../../src/upstream/session/backend-stream.js';
 import { limits } from '../../../src/shared/limits.js';
 import { ScriptedContext } from '../scripted-context.js';
-import { BACKEND_RETRY_MS_MIN, BACKEND_RETRY_MS_MAX } from '../../../src/upstream/rpc/reconnection.js';
+import { BACKEND_RETRY_MS_MIN, BACKEND_RETRY_MS_MAX } from '../../../src/upstream/rpc/resumption.js';
 
 const MESSAGE = 'data: {"jsonrpc":"2.0","method":"notifications/x"}\n\n';
 

@@ -1,10 +1,11 @@
 import t from 'tap';
-import { OWN_INTRODUCTION, type ClientIntroduction } from '../../../src/upstream/session/client-introduction.js';
 import {
+  OWN_INTRODUCTION,
+  type ClientIntroduction,
   Introductions,
   INTRODUCTIONS_KNOWN_MAX,
   INTRODUCTION_SHARED_BYTES_MAX,
-} from '../../../src/upstream/session/introductions.js';
+} from '../../../src/upstream/session/client-introduction.js';
 
 function said(name: string, capabilities = '{}'): ClientIntroduction {
   return { clientInfo: Buffer.from(JSON.stringify({ name })), capabilities: Buffer.from(capabilities) };

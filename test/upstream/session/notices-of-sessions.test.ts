@@ -1,7 +1,7 @@
 // Notices that sessions owe their backends: sent once where once is enough, and only where they may go.
 import t from 'tap';
-import { endElsewhere } from '../../../src/upstream/session/end-elsewhere.js';
-import { RepeatedNotice, type SendNotice } from '../../../src/upstream/session/repeated-notice.js';
+import { endElsewhere } from '../../../src/relay/session/session-upstreams.js';
+import { RepeatedNotice, type SendNotice } from '../../../src/upstream/session/backend-stream.js';
 import { backendOf, virtualHostOf } from '../../relay/virtual-host.js';
 
 t.test('any number of notices during one that is being sent become one more, the latest', async (t) => {

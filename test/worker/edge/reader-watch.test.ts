@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap';
 import { DeadlineWheel } from '../../../src/shared/deadline-wheel.js';
 import { limits } from '../../../src/shared/limits.js';
-import { ReaderWatch } from '../../../src/worker/edge/reader-watch.js';
+import { ReaderWatch } from '../../../src/worker/edge/edge-exchange.js';
 
 const TRY_MS = limits.slowReaderTryMs;
 /** How many tries a caller that takes nothing has. */

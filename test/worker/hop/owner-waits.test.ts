@@ -1,6 +1,6 @@
 import t from 'tap';
 import { limits } from '../../../src/shared/limits.js';
-import { OwnerWaits } from '../../../src/worker/hop/owner-waits.js';
+import { OwnerWaits } from '../../../src/worker/hop/hops.js';
 import { until } from '../../support/until.js';
 
 t.test('a request is passed on again after a short wait, as long as it has not waited too long', async (t) => {

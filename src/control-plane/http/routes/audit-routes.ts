@@ -5,7 +5,7 @@ import { limits } from '../../../shared/limits.js';
 import type { AuditEntry, AuditRecords } from '../../../store/audit-records.js';
 import { isAdmin, mayChange, type Principal } from '../../common/principal.js';
 import { mount } from '../mount.js';
-import { nextLink } from '../page-link.js';
+import { nextLink } from '../../common/page.js';
 import { viewOperations } from '../view-operations.js';
 
 interface AuditPageQuery {

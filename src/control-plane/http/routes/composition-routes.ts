@@ -1,15 +1,12 @@
 // The compositions over HTTP.
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { CompositionInput } from '../../compositions/composition.js';
+import { type CompositionInput, compositionTag } from '../../compositions/composition.js';
 import type { Compositions } from '../../compositions/compositions.js';
-import { compositionTag } from '../../compositions/composition-tag.js';
 import { notFound } from '../../common/control-plane-fault.js';
-import { mount } from '../mount.js';
+import { mount, conditionOf, isForced, tellUnpublished } from '../mount.js';
 import { operations } from '../operations.js';
 import { PublicationWait } from '../../compositions/publication-wait.js';
-import type { PageQuery } from '../../common/page.js';
-import { nextLink } from '../page-link.js';
-import { conditionOf, isForced, tellUnpublished } from './change-answer.js';
+import { type PageQuery, nextLink } from '../../common/page.js';
 
 export type ServedCompositions = Pick<
   Compositions,

@@ -7,7 +7,7 @@ import { UNNAMED, type DataplaneViews } from '../../dataplane/dataplane-views.js
 import type { LiveFigures } from '../../dataplane/live-figures.js';
 import { HttpRefusal } from '../answered-error.js';
 import { mount } from '../mount.js';
-import { nextLink } from '../page-link.js';
+import { nextLink } from '../../common/page.js';
 import { viewOperations } from '../view-operations.js';
 
 interface ExplainQuery {

@@ -1,15 +1,13 @@
 // The merge patch routes of servers and compositions.
 import type { FastifyInstance } from 'fastify';
-import { compositionTag } from '../../compositions/composition-tag.js';
-import { serverTag } from '../../registry/server-tag.js';
+import { compositionTag, type Composition, type CompositionInput } from '../../compositions/composition.js';
+import { serverTag } from '../../registry/server-state.js';
 import { ControlPlaneFault, notFound } from '../../common/control-plane-fault.js';
-import type { Composition, CompositionInput } from '../../compositions/composition.js';
 import { PublicationWait } from '../../compositions/publication-wait.js';
 import type { ServerInput, ServerRecord } from '../../records/server-record.js';
 import { patchThing } from '../merge-patch.js';
-import { mount } from '../mount.js';
+import { mount, conditionOf, isForced, tellUnpublished } from '../mount.js';
 import { operations } from '../operations.js';
-import { conditionOf, isForced, tellUnpublished } from './change-answer.js';
 import type { ServedCompositions } from './composition-routes.js';
 import type { ServedRegistry } from './server-routes.js';
 

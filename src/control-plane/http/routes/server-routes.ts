@@ -3,13 +3,11 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { PublicationWait } from '../../compositions/publication-wait.js';
 import type { Registry } from '../../registry/registry.js';
 import type { ServerInput } from '../../records/server-record.js';
-import { serverTag } from '../../registry/server-tag.js';
+import { serverTag } from '../../registry/server-state.js';
 import { notFound } from '../../common/control-plane-fault.js';
-import { mount } from '../mount.js';
+import { mount, conditionOf, tellUnpublished } from '../mount.js';
 import { operations } from '../operations.js';
-import type { PageQuery } from '../../common/page.js';
-import { nextLink } from '../page-link.js';
-import { conditionOf, tellUnpublished } from './change-answer.js';
+import { type PageQuery, nextLink } from '../../common/page.js';
 
 interface ListQuery extends PageQuery {
   readonly tags?: string;

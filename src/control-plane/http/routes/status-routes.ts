@@ -8,6 +8,31 @@ import type { Compositions } from '../../compositions/compositions.js';
 import type { Registry } from '../../registry/registry.js';
 import { mount } from '../mount.js';
 import { operations } from '../operations.js';
+import type { ControlPlaneAdmission } from '../control-plane-admission.js';
+import { HttpRefusal } from '../answered-error.js';
+
+// Where clients get a token (RFC 9728), for the whole program and for each of its MCP endpoints.
+
+export function mountMetadataRoutes(app: FastifyInstance, admission: Pick<ControlPlaneAdmission, 'metadata'>): void {
+  const { resourceMetadata, aggregateMetadata, compositionMetadata } = operations;
+  for (const operation of [resourceMetadata, aggregateMetadata, compositionMetadata]) {
+    mount(app, operation, async (request, reply) => {
+      const metadata = admission.metadata(request);
+      if (metadata === undefined) throw new HttpRefusal(404, 'Not Found');
+      reply.type('application/json');
+      return metadata;
+    });
+  }
+}
+
+// Who the caller is to the control plane, for programs and pages that offer only what the caller may do.
+
+export function mountCallerRoutes(app: FastifyInstance): void {
+  mount(app, operations.whoAmI, async ({ subject, caller }) => {
+    if (caller === undefined) return { subject, role: 'admin', teams: [] };
+    return { subject, role: caller.role ?? null, teams: caller.teams };
+  });
+}
 
 export interface StatusParts {
   readonly overload: Pick<Overload, 'healthRefusal'>;
