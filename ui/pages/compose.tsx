@@ -152,7 +152,7 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
       </div>
       <section class="card" aria-labelledby="itself">
         <h2 id="itself">What it is</h2>
-        <div class="columns">
+        <div class="columns fields">
           <Field label="Name" value={draft.name} isRequired onChange={(name) => setDraft({ ...draft, name })} />
           <Field
             label="Description"

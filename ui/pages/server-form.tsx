@@ -66,7 +66,7 @@ export function ServerForm({ known, onDone, onReload }: ServerFormProps): JSX.El
   const isWaiting = isBusy || isOutdated;
   return (
     <form
-      class="server-form"
+      class={isNew ? 'server-form' : 'server-form known'}
       aria-label={isNew ? 'New server' : 'Edit the server'}
       onSubmit={(event) => {
         event.preventDefault();

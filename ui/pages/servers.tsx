@@ -17,7 +17,7 @@ import { Since } from '../parts/since.js';
 import { Table, type Row } from '../parts/table.js';
 
 /** More rows than this make a browser slow; users with more servers search. */
-const ROWS_MAX = 200;
+const ROWS_MAX = 100;
 
 export const useServers = () => useQuery('servers', () => askAll<Server>('/servers'));
 
@@ -70,6 +70,14 @@ function FoundServers({ servers }: { readonly servers: readonly Server[] }): JSX
     () => servers.filter((server) => isFound(server, search)),
     [servers, search.words, search.tag, search.state],
   );
+  const knownRow = useMemo(() => {
+    const known = new Map<Server, Row>();
+    return (server: Server): Row => {
+      const row = known.get(server) ?? rowOf(server);
+      known.set(server, row);
+      return row;
+    };
+  }, [servers]);
   const change = (name: string, value: string): void =>
     setParams(
       (known) => {
@@ -119,7 +127,7 @@ function FoundServers({ servers }: { readonly servers: readonly Server[] }): JSX
             <p>Search for fewer words, or choose another tag or status.</p>
           </Empty>
         ) : (
-          <Table label="Table of servers" columns={COLUMNS} rows={found.slice(0, rows).map(rowOf)} />
+          <Table label="Table of servers" columns={COLUMNS} rows={found.slice(0, rows).map(knownRow)} />
         )}
       </section>
       {found.length > rows && (

@@ -1,6 +1,6 @@
 // A table whose head stays in sight, and whose rows become cards in narrow windows, each value with the name of its column. The roles are
 // written out because some browsers drop them with the layout of a table.
-import type { ComponentChildren, JSX } from 'preact';
+import { Component, type ComponentChildren, type JSX } from 'preact';
 
 export interface Column {
   readonly name: string;
@@ -33,23 +33,41 @@ export function Table({ label, columns, rows }: TableProps): JSX.Element {
           </tr>
         </thead>
         <tbody role="rowgroup">
-          {rows.map(({ key, cells }) => (
-            <tr key={key} role="row">
-              {columns.map(({ name, isNumber }, index) =>
-                index === 0 ? (
-                  <th key={name} role="rowheader" scope="row">
-                    {cells[index]}
-                  </th>
-                ) : (
-                  <td key={name} role="cell" data-label={name} class={isNumber === true ? 'number' : undefined}>
-                    {cells[index]}
-                  </td>
-                ),
-              )}
-            </tr>
+          {rows.map((row) => (
+            <TableRow key={row.key} row={row} columns={columns} />
           ))}
         </tbody>
       </table>
     </div>
   );
+}
+
+interface RowProps {
+  readonly row: Row;
+  readonly columns: readonly Column[];
+}
+
+/** Is drawn again only with another `Row`: a search would otherwise draw hundreds of them for each key. */
+class TableRow extends Component<RowProps> {
+  override shouldComponentUpdate({ row }: RowProps): boolean {
+    return row !== this.props.row;
+  }
+
+  override render({ row: { cells }, columns }: RowProps): JSX.Element {
+    return (
+      <tr role="row">
+        {columns.map(({ name, isNumber }, index) =>
+          index === 0 ? (
+            <th key={name} role="rowheader" scope="row">
+              {cells[index]}
+            </th>
+          ) : (
+            <td key={name} role="cell" data-label={name} class={isNumber === true ? 'number' : undefined}>
+              {cells[index]}
+            </td>
+          ),
+        )}
+      </tr>
+    );
+  }
 }
