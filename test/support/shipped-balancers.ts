@@ -74,6 +74,9 @@ export async function startShippedEnvoy(t: Pick<Test, 'teardown'>, machines: rea
   const text = shipped('envoy/envoy.yaml', [
     ...placesOf(machines, place),
     [place('0.0.0.0:8080'), place(`127.0.0.1:${port}`)],
+    // Machines that share a busy one are late, and not gone: one that is gone refuses connections.
+    ['- timeout: 1s', '- timeout: 30s'],
+    ['connect_timeout: 2s', 'connect_timeout: 30s'],
   ]);
   const path = join(createScratchDirectory(t), 'envoy.yaml');
   writeFileSync(path, text);

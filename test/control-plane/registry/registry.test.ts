@@ -527,7 +527,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
     });
 
     t.test('a server that hangs delays only itself', async (t) => {
-      const { registry } = await open(t, await optionsOf(t), { deadlineMs: 1_000, healthIntervalMs: 50 });
+      const { registry } = await open(t, await optionsOf(t), { deadlineMs: 4_000, healthIntervalMs: 50 });
       const hanging = await startRawBackend(() => {});
       t.teardown(() => hanging.close());
       const backend = await startMcp(t, { tools: ['a'] });
