@@ -100,8 +100,8 @@ function SessionPages({ first }: { readonly first: SessionPage }): JSX.Element {
 const COLUMNS = [
   { name: 'Session' },
   { name: 'Client' },
-  { name: 'Age' },
-  { name: 'Idle' },
+  { name: 'Age', isNumber: true },
+  { name: 'Idle', isNumber: true },
   { name: 'Backends' },
 ] as const;
 
