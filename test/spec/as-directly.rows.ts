@@ -8,7 +8,8 @@ import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import { InitializeRequestSchema, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { Client as ModernClient, StreamableHTTPClientTransport as ModernTransport } from '@modelcontextprotocol/client';
-import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import t, { type Test } from 'tap';
 import { Agent, fetch } from 'undici';
 import { forEachDeployment } from '../support/deployment.js';
@@ -20,6 +21,7 @@ import { memberText } from '../support/json-text.js';
 import type { HttpAnswer } from '../support/raw-http.js';
 import { ModernSdkServer } from '../support/modern-sdk-server.js';
 import { connectSdkClient } from '../support/sdk-client.js';
+import { startSseServer } from '../support/sse-server.js';
 import { until } from '../support/until.js';
 
 interface Oddity {
@@ -320,6 +322,22 @@ await forEachDeployment(t, {}, async (t, deployment) => {
       t.match(JSON.parse(readEvents(answer.body).at(-1) ?? ''), { id: 7, result: {} }, 'the answer comes last');
     },
   );
+
+  await t.test('as directly: redirects of a server of the older transport to paths with a slash', async (t) => {
+    const direct = await startSseServer(t, true);
+    const client = new Client({ name: 'integration', version: '1' });
+    t.teardown(() => client.close());
+    await client.connect(new SSEClientTransport(new URL(direct.url)));
+    const say = { name: 'echo', arguments: { v: 'hello' } };
+    const expected = await client.callTool(say);
+    t.match(expected, { content: [{ text: 'hello' }] }, 'directly');
+    const behind = await startSseServer(t, true);
+    const caller = await deployment.caller({ odd: { url: behind.url, transport: 'SSE' } });
+    const through = await connectSdkClient(t, deployment.gateway.url(caller.virtualHostId), caller.token);
+    const called = await through.client.callTool({ ...say, name: 'odd-echo' });
+    t.same(called, expected, 'through the gateway');
+    t.same([behind.opened, behind.executed.get('echo')], [1, 1]);
+  });
 
   await t.test('as directly: a client that knows both revisions counts in one session of the server', async (t) => {
     const direct = await startOddServer(t, {});

@@ -26,11 +26,18 @@ export interface SseServer {
   endStreams(): void;
 }
 
-export async function startSseServer(t: Pick<Test, 'teardown'>): Promise<SseServer> {
+/** @param redirects whether each path is redirected to the one with a slash at the end, as some frameworks do. */
+export async function startSseServer(t: Pick<Test, 'teardown'>, redirects = false): Promise<SseServer> {
   const transports = new Map<string, SSEServerTransport>();
   const server = new CountingServer(transports);
   const http = createServer((request, response) => {
     server.heads.push(request.headers);
+    const { pathname, search } = new URL(request.url ?? '/', 'http://s');
+    if (redirects && !pathname.endsWith('/')) {
+      request.resume();
+      response.writeHead(307, { location: `${pathname}/${search}` }).end();
+      return;
+    }
     if (server.accepted !== undefined && request.headers.authorization !== server.accepted) {
       response.writeHead(401).end();
     } else if (request.method === 'GET') {

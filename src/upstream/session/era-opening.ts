@@ -14,7 +14,7 @@ import { otherEra } from '../reach/era-memory.js';
 import type { UpstreamContext } from '../upstream-context.js';
 import type { UpstreamFault, UpstreamFaultKind } from '../http/upstream-fault.js';
 
-export type EraOpeningPlan = Omit<HandshakePlan, 'dueMs' | 'wayOf'>;
+export type EraOpeningPlan = Omit<HandshakePlan, 'dueMs' | 'stream'>;
 
 export interface EraOpeningHandler {
   onOpen(result: HandshakeResult): void;

@@ -15,7 +15,7 @@ import {
   otherVersionIn,
 } from '../../protocol/protocol-versions.js';
 import type { ClientIntroduction } from './client-introduction.js';
-import { plainRequest, type HttpUpstream, type UpstreamCall, type UpstreamHandler } from '../http/http-upstream.js';
+import { plainRequest, type UpstreamCall, type UpstreamHandler } from '../http/http-upstream.js';
 import { CONTENT_HEADERS, type BackendEndpoint } from '../reach/backend-endpoints.js';
 import type { UpstreamContext } from '../upstream-context.js';
 import {
@@ -27,7 +27,7 @@ import {
   type UpstreamFault,
   type UpstreamFaultKind,
 } from '../http/upstream-fault.js';
-import { RpcRequest, type IdSpan, type RequestHandler } from '../rpc/rpc-request.js';
+import { RpcRequest, type RequestHandler } from '../rpc/rpc-request.js';
 import type { SseStream } from '../sse/sse-stream.js';
 import type { UpstreamSessionRecord } from './upstream-session-record.js';
 
@@ -71,8 +71,8 @@ export interface HandshakePlan {
   readonly isUnauthorizedFault: boolean;
   /** The time by which it must be over, on the context's clock. */
   readonly dueMs: number;
-  /** Sends a request where the connections for calls do not. */
-  readonly wayOf?: (id: IdSpan) => HttpUpstream;
+  /** For a backend of transport SSE: takes everything, wherever its server wants it. */
+  readonly stream?: SseStream;
 }
 
 /** Starts a handshake; the handler is never called synchronously. */
@@ -107,7 +107,7 @@ class Opening implements Handshake, RequestHandler {
     const deadlineMs = plan.dueMs - this.#context.nowMs();
     const idSpan = { bytes: id, start: 0, end: id.length };
     return new RpcRequest(
-      plan.wayOf?.(idSpan) ?? http,
+      plan.stream?.wayOf(idSpan) ?? http,
       deadlines,
       {
         subject: plan.subject,
@@ -208,8 +208,8 @@ class Opening implements Handshake, RequestHandler {
       this.#notice = undefined;
     };
     let refusal: UpstreamFault | undefined;
-    const { subject, endpoint } = this.#plan;
-    const target = endpoint.moved ?? this.#plan.target;
+    const { subject, endpoint, stream } = this.#plan;
+    const target = stream?.target ?? endpoint.moved ?? this.#plan.target;
     const handler: UpstreamHandler = {
       onHead: (status, contentType, sessionId, _bodyBytes, location) => {
         const { record } = result;

@@ -51,10 +51,10 @@ class SseOpening implements Handshake {
     this.#plan = plan;
     this.#handler = handler;
     this.#dueMs = context.nowMs() + initializeTimeoutMs;
-    const { subject, target, endpoint, headers } = plan;
+    const { subject, target, endpoint, headers, isUnauthorizedFault } = plan;
     this.#stream = new SseStream(
       context,
-      { subject, target, endpoint, headers },
+      { subject, target, endpoint, headers, hasCredentials: isUnauthorizedFault },
       { onNamed: () => this.#onNamed(), onLost: (fault) => this.#fail(fault) },
     );
     this.#deadline = context.deadlines.after(initializeTimeoutMs, () => this.#onSilence());
@@ -69,10 +69,9 @@ class SseOpening implements Handshake {
   #onNamed(): void {
     const stream = this.#stream;
     this.#deadline.cancel();
-    const plan = { ...this.#plan, target: stream.target, dueMs: this.#dueMs };
     this.#handshake = openHandshake(
       this.#context,
-      { ...plan, wayOf: (id) => stream.wayOf(id) },
+      { ...this.#plan, stream, dueMs: this.#dueMs },
       {
         onOpen: (result) => {
           if (this.#end()) this.#handler.onOpen({ ...result, stream });

@@ -1,13 +1,15 @@
 // One request to a server of the 2024-11-05 transport: a POST whose response has no content, while the answer comes on the session's one
 // stream. To its reader it looks like any call that is answered with an event stream of its own. Cold path: few servers use this transport.
 //
+//   posting ── 307, 308 to follow, once ──> posting
 //   posting ── 2xx ──> taken
-//   posting ── 3xx, 4xx, 5xx ──> refused ── end ──> over
+//   posting ── 4xx, 5xx ──> refused ── end ──> over
 //   posting, taken ── answer on the stream, loss of the stream ──> over
-//   posting, taken, refused ── fault of the POST before 2xx, abort ──> over
+//   posting, taken, refused ── fault of the POST before 2xx, 3xx, abort ──> over
 import type { Deadline } from '../../shared/deadline-wheel.js';
 import type { HttpUpstream, UpstreamCall, UpstreamHandler, UpstreamRequest } from '../http/http-upstream.js';
-import { upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
+import { redirectFault, upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
+import type { UpstreamTarget } from '../../user-config/compiled-config.js';
 
 type State = 'posting' | 'taken' | 'refused' | 'over';
 
@@ -17,6 +19,8 @@ export interface CallsStream {
   forget(call: SseCall): void;
   /** The call's reader wants no more data for now, or wants it again. */
   onPaused(call: SseCall, isPaused: boolean): void;
+  /** The request was redirected. @returns where it is sent instead, if it may follow. */
+  moved(status: number, location: string, from: UpstreamTarget): UpstreamTarget | undefined;
   /** The answer came before the POST ended: the POST gets a moment to end by itself, and is then cut. */
   cutLater(cut: () => void): Deadline;
 }
@@ -28,6 +32,7 @@ export class SseCall implements UpstreamCall, UpstreamHandler {
   readonly #reader: UpstreamHandler;
   #state: State = 'posting';
   #post: UpstreamCall | undefined;
+  #onRedirect: ((status: number, location: string) => void) | undefined;
   #isPosted = false;
   #cut: Deadline | undefined;
   #isBegun = false;
@@ -39,7 +44,13 @@ export class SseCall implements UpstreamCall, UpstreamHandler {
   }
 
   /** Sends the request; no callback is called synchronously. */
-  post(http: HttpUpstream, request: UpstreamRequest): void {
+  post(http: HttpUpstream, request: UpstreamRequest, mayFollow = true): void {
+    this.#onRedirect = (status, location) => {
+      const target = mayFollow ? this.#stream.moved(status, location, request.target) : undefined;
+      if (target === undefined) return this.lose(redirectFault(status, location, request.target));
+      this.#post?.abort();
+      this.post(http, { ...request, target }, false);
+    };
     this.#post = http.dispatch(request, this);
   }
 
@@ -71,6 +82,7 @@ export class SseCall implements UpstreamCall, UpstreamHandler {
       this.#transition('posting', 'taken');
       return;
     }
+    if (status < 400) return this.#onRedirect?.(status, hint);
     this.#transition('posting', 'refused');
     this.#stream.forget(this);
     this.#reader.onHead(status, contentType, '', bodyBytes, hint);

@@ -22,6 +22,7 @@ import {
   type UpstreamHandler,
   type UpstreamRequest,
 } from '../http/http-upstream.js';
+import { movedTarget } from '../http/redirect-place.js';
 import type { BackendEndpoint } from '../reach/backend-endpoints.js';
 import type { IdSpan } from '../rpc/request-plan.js';
 import type { UpstreamContext } from '../upstream-context.js';
@@ -52,6 +53,7 @@ export interface SseStreamPlan {
   readonly endpoint: BackendEndpoint;
   /** The caller's headers for this backend, and credentials: name, value, … */
   readonly headers: readonly string[];
+  readonly hasCredentials: boolean;
 }
 
 /** The owner of the session: at first the code that opens it, and then the upstream session. */
@@ -72,9 +74,10 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
   owner: SseStreamOwner;
   readonly #context: UpstreamContext;
   readonly #plan: SseStreamPlan;
-  readonly #call: UpstreamCall;
+  #call: UpstreamCall;
   readonly #parser: EventStreamParser;
   #state: State = 'asking';
+  /** Of the stream, and then of the messages: where the last redirect led, if there was one. */
   #target: UpstreamTarget;
   /** Calls that wait for an answer, by the keys of their ids. */
   readonly #waiting = new Map<string, SseCall>();
@@ -99,8 +102,13 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
     this.owner = owner;
     this.#heardAtMs = context.nowMs();
     this.#parser = new EventStreamParser((data, event) => this.#onEvent(data, event), limits.upstreamMessageBytesMax);
-    const headers = ['accept', 'text/event-stream', 'cache-control', 'no-cache', ...plan.headers];
-    this.#call = context.streams.dispatch(plainRequest(plan.subject, plan.target, 'GET', headers), this);
+    this.#call = this.#ask();
+  }
+
+  #ask(): UpstreamCall {
+    const { subject, headers } = this.#plan;
+    const shown = ['accept', 'text/event-stream', 'cache-control', 'no-cache', ...headers];
+    return this.#context.streams.dispatch(plainRequest(subject, this.#target, 'GET', shown), this);
   }
 
   /** Where messages are posted, once the server has named it. */
@@ -164,8 +172,28 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
     this.#plan.endpoint.onAnswer(this.#context.deadlines.recentMs);
     if (status < 300 && contentType === 'text/event-stream') this.#transition('asking', 'naming');
     else if (status >= 400) this.#lose(httpStatusFault(status));
-    else if (status >= 300) this.#lose(redirectFault(status, hint, this.#plan.target));
+    else if (status >= 300) this.#onRedirect(status, hint);
     else this.#lose(upstreamFault('answer-invalid'));
+  }
+
+  #onRedirect(status: number, location: string): void {
+    const from = this.#target;
+    if (from !== this.#plan.target || this.moved(status, location, from) === undefined)
+      return this.#lose(redirectFault(status, location, from));
+    this.#call.abort();
+    this.#call = this.#ask();
+  }
+
+  /**
+   * Called by `SseCall`. The place of messages is the session's own, so it is remembered here and not for all sessions with the backend.
+   * @returns where a request is sent instead; `undefined` if it must not follow.
+   */
+  moved(status: number, location: string, from: UpstreamTarget): UpstreamTarget | undefined {
+    const { endpoint, hasCredentials } = this.#plan;
+    const to = movedTarget(status, location, from, hasCredentials);
+    if (to === undefined) return undefined;
+    endpoint.onForgiven('redirect');
+    return (this.#target = to);
   }
 
   onData(chunk: Buffer): void {

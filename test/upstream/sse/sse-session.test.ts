@@ -165,7 +165,17 @@ t.test('a stream that names no URL, or is no stream, is a fault', async (t) => {
   const rows: Readonly<Record<string, readonly [(scene: Scene) => unknown, string]>> = {
     'is not answered': [({ context }) => context.advance(initializeTimeoutMs + 10), 'answer-timeout'],
     'is refused': [({ stream }) => stream.empty(405), 'http-status'],
-    redirects: [({ stream }) => stream.head(307, '', '', -1, '/other'), 'redirected'],
+    'redirects to another origin': [
+      ({ stream }) => stream.head(307, '', '', -1, 'https://evil.example/at/sse'),
+      'redirected',
+    ],
+    'redirects twice': [
+      ({ stream, context }) => {
+        stream.head(307, '', '', -1, '/other');
+        context.http.last.head(308, '', '', -1, '/another');
+      },
+      'redirected',
+    ],
     'is JSON': [({ stream }) => stream.json('{}'), 'answer-invalid'],
     'ends at once': [({ stream }) => stream.head(200, 'text/event-stream').end(), 'endpoint-missing'],
     'breaks at once': [
@@ -214,6 +224,51 @@ t.test('a stream that names no URL, or is no stream, is a fault', async (t) => {
       ),
     );
   }
+});
+
+t.test('a redirect of the stream within its origin is followed once', async (t) => {
+  for (const [status, location, path] of [
+    [307, '/at/sse/?tenant=7', '/at/sse/?tenant=7'],
+    [308, 'https://b.example/v2/sse', '/v2/sse'],
+  ] as const) {
+    const scene = new Scene(t).ask(['x-tenant', '7']);
+    const first = scene.stream.head(status, 'text/html', '', -1, location);
+    t.ok(first.isAborted);
+    scene.stream = scene.context.http.last;
+    t.same(scene.stream.request.target, { origin: 'https://b.example', path });
+    t.same([scene.stream.request.method, scene.stream.header('x-tenant')], ['GET', '7']);
+    scene.name('messages?s=1');
+    t.equal(scene.context.http.last.request.target.path, '/at/messages?s=1', 'relative to the URL that was given');
+    t.match(scene.context.endpoints.origins, [{ forgiven: { redirect: 1 } }]);
+  }
+});
+
+t.test('a redirected message is sent once more, and what follows in its session goes to the new place', async (t) => {
+  const scene = new Scene(t).ask().name();
+  const initialize = scene.context.http.last;
+  initialize.head(307, '', '', -1, '/messages/?s=1');
+  t.ok(initialize.isAborted);
+  const again = scene.context.http.last;
+  t.same([again.request.target.path, again.text], ['/messages/?s=1', initialize.text]);
+  again.empty();
+  scene.say(`{"jsonrpc":"2.0","id":${again.idText},"result":{"protocolVersion":"2024-11-05","capabilities":{}}}`);
+  const notice = scene.context.http.last.empty();
+  t.same([notice.summary, notice.request.target.path], ['notifications/initialized', '/messages/?s=1']);
+  const { post } = scene.call('1');
+  t.equal(post.request.target.path, '/messages/?s=1');
+  post.empty();
+  scene.say('{"jsonrpc":"2.0","id":1,"result":{}}');
+  scene.call('2').post.head(307, '', '', -1, '/v2/messages?s=1');
+  scene.context.http.last.head(307, '', '', -1, '/v3/messages?s=1');
+  scene.call('3').post.head(308, '', '', -1, 'https://evil.example/messages?s=1');
+  t.same(scene.outcomes, ['1: {"jsonrpc":"2.0","id":1,"result":{}}', '2: redirected', '3: redirected']);
+  t.equal(scene.session.state, 'open');
+
+  const other = new UpstreamSession(scene.context, 'bob', BACKEND, INTRODUCTION, MEMORY);
+  other.whenOpen(NO_METADATA, () => undefined);
+  t.equal(scene.context.http.last.request.target.path, '/at/sse?tenant=7', 'other sessions learn nothing of it');
+  scene.context.http.last.head(200, 'text/event-stream').data('event: endpoint\ndata: /messages?s=2\n\n');
+  t.equal(scene.context.http.last.request.target.path, '/messages?s=2');
 });
 
 t.test('a stream that ends fails the requests in flight, and is opened again when it is needed', async (t) => {

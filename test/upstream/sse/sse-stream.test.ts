@@ -14,16 +14,16 @@ const { target } = backendOf(virtualHostOf({ b: { url: 'https://b.example/sse', 
 class Scene {
   readonly context: ScriptedContext;
   readonly stream: SseStream;
-  readonly get: ScriptedCall;
+  get: ScriptedCall;
   /** What was told to whom, in order. */
   readonly told: string[] = [];
 
-  constructor(t: Test) {
+  constructor(t: Test, hasCredentials = false) {
     this.context = new ScriptedContext(t);
     const endpoint = this.context.endpoints.of(target);
     this.stream = new SseStream(
       this.context,
-      { subject: 'alice', target, endpoint, headers: [] },
+      { subject: 'alice', target, endpoint, headers: [], hasCredentials },
       {
         onNamed: () => this.told.push('owner: named'),
         onUnasked: (_bytes, { method }) => this.told.push(`owner: asked ${method}`),
@@ -72,6 +72,25 @@ class Scene {
     return this.told.splice(0);
   }
 }
+
+t.test('with credentials, a redirect is followed only to the path with or without a slash at the end', async (t) => {
+  const scene = new Scene(t, true);
+  scene.get.head(307, '', '', -1, '/sse/');
+  scene.get = scene.context.http.last;
+  t.equal(scene.get.request.target.path, '/sse/');
+  scene.open().ask(1);
+  scene.context.http.last.head(307, '', '', -1, '/m/');
+  t.equal(scene.context.http.last.request.target.path, '/m/');
+  const sent = scene.ask(2).context.http.summary.length;
+  scene.context.http.last.head(307, '', '', -1, '/other');
+  t.same(scene.heard, ['2: redirected']);
+  t.equal(scene.context.http.summary.length, sent);
+
+  const other = new Scene(t, true);
+  other.get.head(307, '', '', -1, '/other');
+  t.same(other.heard, ['owner: redirected']);
+  t.equal(other.context.http.calls.length, 1);
+});
 
 t.test('closing the stream tells its owner nothing, and its waiters that it has ended', async (t) => {
   const scene = new Scene(t).open().ask(1).ask(2);
