@@ -13,7 +13,7 @@ import { fileURLToPath } from 'node:url';
 // made. A caller's path is never looked up on disk. Cold path.
 
 /** Next to the program's compiled modules, in `dist/` and the like. */
-export const CONSOLE_DIRECTORY = fileURLToPath(new URL('../../ui', import.meta.url));
+export const CONSOLE_DIRECTORY = fileURLToPath(new URL('../../../ui', import.meta.url));
 
 type ContentEncoding = 'br' | 'gzip' | 'identity';
 
