@@ -17,9 +17,16 @@ export function sameId(a: Buffer, aStart: number, aEnd: number, b: Buffer, bStar
   return idKey(a, aStart, aEnd) === idKey(b, bStart, bEnd);
 }
 
+/** Whether `a` is the number `b` as a string: some servers return one so. */
+export function isIdAsText(a: Buffer, aStart: number, aEnd: number, b: Buffer, bStart: number, bEnd: number): boolean {
+  return a[aStart] === QUOTE && b[bStart] !== QUOTE && idKey(a, aStart, aEnd) === `"${idKey(b, bStart, bEnd)}`;
+}
+
+const QUOTE = 0x22;
+
 /** A key for an id; two keys are equal exactly when `sameId` is true: for `1` and `1.0`, but not for `1` and `"1"`. */
 export function idKey(bytes: Buffer, start: number, end: number): string {
-  if (bytes[start] === 0x22) return `"${stringValue(bytes, start, end)}`;
+  if (bytes[start] === QUOTE) return `"${stringValue(bytes, start, end)}`;
   return String(Number(bytes.toString('latin1', start, end)));
 }
 

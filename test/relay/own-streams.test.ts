@@ -85,6 +85,25 @@ t.test('progress on a backend’s own stream is sent on the stream of its call',
   t.same(readEvents(one.written).at(-1), ANSWER);
 });
 
+t.test(
+  'a numeric token that comes back as text is the call’s on its own response, and on no other stream',
+  async (t) => {
+    const scene = new Scene(t);
+    const number = scene.call('b', 7);
+    const numberCall = scene.http.last.head(200, 'text/event-stream');
+    const text = scene.call('b', 8, '9');
+    const textCall = scene.http.last.head(200, 'text/event-stream');
+    scene.says('b', progress('7', 1));
+    for (const token of ['7', '07', '8', 8]) numberCall.data(progress(token, 2));
+    for (const token of [9, '"9', '9']) textCall.data(progress(token, 3));
+    t.same(heard(number), [[7, 2]], 'under the token of the caller');
+    t.same(heard(text), [['9', 3]]);
+    t.match(scene.context.endpoints.origins, [{ forgiven: { 'id-as-text': 1 } }]);
+    numberCall.data(`data: ${ANSWER}\n\n`).end();
+    t.equal(readEvents(number.written).at(-1), ANSWER);
+  },
+);
+
 t.test('an answer does not overtake the last report, which comes on another connection', async (t) => {
   const scene = new Scene(t);
   const exchange = scene.call('b', 7, 'x');

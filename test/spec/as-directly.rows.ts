@@ -32,6 +32,8 @@ interface Oddity {
   /** The cursor behind the server's only page of tools. */
   readonly nextCursor?: string;
   readonly isJson?: boolean;
+  /** Whether progress is reported on the call's own stream, under its token as text. */
+  readonly writesTokens?: boolean;
   /** Whether each answer to a POST names the session anew. */
   readonly renames?: boolean;
   /** The version that the server answers with, whatever the client offers. */
@@ -149,7 +151,10 @@ async function startOddServer(t: Pick<Test, 'teardown'>, oddity: Oddity): Promis
     servers.push(server);
     let count = 0;
     server.registerTool('count', {}, () => ({ content: [{ type: 'text', text: String(++count) }] }));
-    server.registerTool('report', {}, async ({ _meta: { progressToken = '' } = {} }) => {
+    server.registerTool('report', {}, async ({ _meta: { progressToken = '' } = {}, sendNotification }) => {
+      const params = { progressToken: String(progressToken), progress: 1 };
+      if (oddity.writesTokens === true) await sendNotification({ method: 'notifications/progress', params });
+      if (oddity.writesTokens === true) return { content: [] };
       // As many servers do: the SDK is not told which call it is for, and sends it on the session's stream, the last one behind the answer.
       for (const progress of [1, 2]) {
         await server.server.notification({ method: 'notifications/progress', params: { progressToken, progress } });
@@ -322,6 +327,27 @@ await forEachDeployment(t, {}, async (t, deployment) => {
       t.match(JSON.parse(readEvents(answer.body).at(-1) ?? ''), { id: 7, result: {} }, 'the answer comes last');
     },
   );
+
+  await t.test('as directly: the number of a call’s progress token comes back as text', async (t) => {
+    const reported = async (client: Pick<Client, 'callTool'>, name: string): Promise<number[]> => {
+      const heard: number[] = [];
+      await client.callTool({ name }, undefined, { onprogress: ({ progress }) => void heard.push(progress) });
+      return heard;
+    };
+    const direct = await startOddServer(t, { writesTokens: true });
+    const directly = await connectSdkClient(t, direct.url, undefined);
+    t.same(await reported(directly.client, 'report'), [1], 'directly');
+    const behind = await startOddServer(t, { writesTokens: true });
+    const caller = await deployment.caller({ odd: { url: behind.url } });
+    const through = await connectSdkClient(t, deployment.gateway.url(caller.virtualHostId), caller.token);
+    t.same(await reported(through.client, 'odd-report'), [1], 'through the gateway');
+    const answer = await callTool(caller, 'odd-report', '{}', { meta: envelope('{}', '"progressToken":7') });
+    t.same(
+      reportsIn(answer).map((text) => memberText(text, 'params')),
+      ['{"progressToken":7,"progress":1}'],
+      'a client of 2026-07-28',
+    );
+  });
 
   await t.test('as directly: redirects of a server of the older transport to paths with a slash', async (t) => {
     const direct = await startSseServer(t, true);

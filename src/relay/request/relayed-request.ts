@@ -2,7 +2,8 @@
 // or an era changes. A legacy caller that disconnects does not end it (S12), a cancellation does (C16). This is the backend's side of it;
 // the caller's side is `answered-request.ts`. Hot path: one object per call, nothing awaited.
 import { capability } from '../../protocol/capabilities.js';
-import type { BackendMessage, ClientMessage } from '../../protocol/json-rpc.js';
+import { readBackendMessage, type BackendMessage, type ClientMessage } from '../../protocol/json-rpc.js';
+import { isIdAsText } from '../../protocol/request-id.js';
 import type { Era } from '../../protocol/protocol-versions.js';
 import type { Reading } from '../../protocol/reading-queue.js';
 import type { MirroredParam } from '../../protocol/tool-mirrors.js';
@@ -15,6 +16,7 @@ import { errorMessage, resultMessage } from '../exchange/answers.js';
 import { AnsweredRequest } from './answered-request.js';
 import { clientsNotification } from '../session/backend-notifications.js';
 import { withEdit } from '../message/bare-body.js';
+import { partsOf } from '../message/edits.js';
 import type { Exchange, ExchangeWatcher } from '../exchange/exchange.js';
 import { argumentsToRead, readArguments } from './large-arguments.js';
 import type { ReadArguments } from '../message/mirrored-params.js';
@@ -211,7 +213,9 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     else if (message.method === 'notifications/cancelled') session.backendRequests.withdraw(upstream, bytes, message);
     else {
       upstream.hear(message.method);
-      const isOwnProgress = message.method === 'notifications/progress' && this.isOwnProgress(bytes, message);
+      const isProgress = message.method === 'notifications/progress';
+      const isOwnProgress = isProgress && this.isOwnProgress(bytes, message);
+      if (isProgress && !isOwnProgress && this.#tryMendToken(bytes, message)) return;
       const isAsItCame = isOwnProgress && (form.sentToken !== undefined || !upstream.declares(capability.tasks));
       if (isAsItCame) this.sayProgress(bytes, message);
       else if (form.isHeard(bytes, message)) {
@@ -219,6 +223,21 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
         if (parts !== undefined) this.tell(parts);
       }
     }
+  }
+
+  /** Progress whose token is the number that was sent, as text: it is heard with the number. Not where several calls share a stream. */
+  #tryMendToken(bytes: Buffer, { progressTokenStart: start, progressTokenEnd: end }: BackendMessage): boolean {
+    const { message: call, exchange, form, upstream } = this.plan;
+    if (start === -1 || call.progressTokenStart === -1 || upstream.backend.transport === 'SSE') return false;
+    const putIn = form.sentToken ?? exchange.request.body.subarray(call.progressTokenStart, call.progressTokenEnd);
+    if (bytes.length > limits.readAtOnceBytesMax || !isIdAsText(bytes, start, end, putIn, 0, putIn.length))
+      return false;
+    const mended = joined(partsOf(bytes, [{ start, end, putIn }]));
+    const message = readBackendMessage(mended);
+    if (message === undefined) return false;
+    upstream.endpoint.onForgiven('id-as-text');
+    this.onMessage(mended, message);
+    return true;
   }
 
   /** Whether the backend can be answered: only in the legacy upstream session that the request was sent in, if that is not lost since. */

@@ -4,7 +4,9 @@
 export const FORGIVEN = {
   heartbeat: 'an event that is no JSON-RPC message: skipped, since it cannot be the answer',
   status: 'a success status other than 200: the answer is known by its id',
-  'id-as-text': "a number of the request's id as a string: nothing else is in flight on the request's own response",
+  'id-as-text':
+    'a number of the request, its id or progress token, as a string: ' +
+    "nothing else is in flight on the request's own response",
   'byte-order-mark': 'a byte order mark before JSON: readers may ignore it (RFC 8259, 8.1)',
   redirect:
     'another path of the same origin (307, 308): followed once, since the request was not carried out, and remembered',

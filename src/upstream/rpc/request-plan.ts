@@ -1,7 +1,7 @@
 // The parts of a JSON-RPC request to a backend, and the handler of its answer (rpc-request.ts).
 import { withoutByteOrderMark } from '../../protocol/event-stream.js';
 import type { BackendMessage } from '../../protocol/json-rpc.js';
-import { idKey, sameId } from '../../protocol/request-id.js';
+import { isIdAsText, sameId } from '../../protocol/request-id.js';
 import type { Era } from '../../protocol/protocol-versions.js';
 import type { MessageMemory } from '../../shared/message-memory.js';
 import type { UpstreamTarget } from '../../user-config/compiled-config.js';
@@ -24,8 +24,7 @@ export function isAnswerTo(
 ): boolean {
   if (kind !== 'response' || idStart === -1) return false;
   if (sameId(bytes, idStart, idEnd, id.bytes, id.start, id.end)) return true;
-  if (bytes[idStart] !== QUOTE || idKey(bytes, idStart, idEnd) !== `"${idKey(id.bytes, id.start, id.end)}`)
-    return false;
+  if (!isIdAsText(bytes, idStart, idEnd, id.bytes, id.start, id.end)) return false;
   endpoint.onForgiven('id-as-text');
   return true;
 }
@@ -40,8 +39,6 @@ export function jsonOf(bytes: Buffer, { endpoint }: Pick<RequestPlan, 'endpoint'
   if (json !== bytes) endpoint.onForgiven('byte-order-mark');
   return json;
 }
-
-const QUOTE = 0x22;
 
 export interface RequestHandler {
   /**

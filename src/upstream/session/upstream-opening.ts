@@ -172,7 +172,7 @@ export abstract class UpstreamOpening {
   protected readonly introduction: ClientIntroduction;
   /** The version of MCP that the caller speaks. */
   readonly #protocolVersion: string;
-  protected readonly endpoint: BackendEndpoint;
+  readonly endpoint: BackendEndpoint;
   protected readonly credentials: Credentials | undefined;
   #backend: CompiledBackend;
   #state: UpstreamSessionState = 'idle';
