@@ -124,7 +124,9 @@ export class BoundedFetch {
       if (typeof value === 'string') headers.set(name, value);
     }
     const hasBody = status !== 204 && status !== 205;
-    return new Response(hasBody ? ReadableStream.from(this.#bodyOf(answer)) : null, { status, headers });
+    const isStream = headers.get('content-type')?.startsWith('text/event-stream') === true;
+    const body = hasBody ? ReadableStream.from(withoutNulls(this.#bodyOf(answer), isStream)) : null;
+    return new Response(body, { status, headers });
   }
 
   async *#bodyOf(answer: IncomingMessage): AsyncGenerator<Uint8Array> {
@@ -146,6 +148,34 @@ export class BoundedFetch {
     // After an abort the reason is already known: errors that follow from it do not count.
     if (!this.#signal.aborted) this.#fault ??= fault;
     return fault;
+  }
+}
+
+/** Leaves out what the relay overlooks and the client would refuse, in JSON or in each line of events. */
+async function* withoutNulls(body: AsyncIterable<Uint8Array>, isStream: boolean): AsyncGenerator<Uint8Array> {
+  const decoder = new TextDecoder();
+  const mended = (text: string): Buffer =>
+    Buffer.from(isStream ? text.replace(/(?<=(?:^|[\r\n])data:)[^\r\n]*/g, withoutNull) : withoutNull(text));
+  let rest = '';
+  for await (const bytes of body) {
+    const text = decoder.decode(bytes, { stream: true });
+    const end = isStream ? Math.max(text.lastIndexOf('\n'), text.lastIndexOf('\r')) + 1 : 0;
+    if (end > 0) yield mended(rest + text.slice(0, end));
+    rest = end > 0 ? text.slice(end) : rest + text;
+  }
+  yield mended(rest + decoder.decode());
+}
+
+/** Of `result` and `error`, some servers write both in every answer, one of them `null`. */
+function withoutNull(json: string): string {
+  if (!/"(?:result|error)"\s*:\s*null/.test(json)) return json;
+  try {
+    const message = JSON.parse(json) as { result?: unknown; error?: unknown };
+    if (message.error === null && message.result !== undefined) delete message.error;
+    else if (message.result === null && message.error !== undefined) delete message.result;
+    return JSON.stringify(message);
+  } catch {
+    return json;
   }
 }
 

@@ -273,6 +273,38 @@ t.test(
   },
 );
 
+t.test('of result and error, one may be null, as in the calls of clients', async (t) => {
+  const tools = [{ name: 'é\u2028', inputSchema: { default: { result: {}, error: null } } }];
+  const errorOf = (method: string): object => ({ result: null, error: { code: -32601, message: method } });
+  const capabilities = { tools: {}, prompts: {} };
+  const answerOf = (method: string): object => {
+    if (method === 'tools/list') return { result: { tools }, error: null };
+    if (method !== 'initialize') return errorOf(method);
+    return { result: { ...INITIALIZE_RESULT, capabilities }, error: null };
+  };
+  const forms: Readonly<Record<string, (request: ReceivedRequest, answer: object) => Promise<void> | void>> = {
+    'JSON over several lines': (request, answer) => {
+      const text = JSON.stringify(answer, undefined, 2);
+      request.head({}, { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(text)) });
+      for (const byte of Buffer.from(text)) request.bytes(Buffer.of(byte));
+    },
+    events: async (request, answer) => {
+      const stream = request.eventStream();
+      await stream.event(answer, { event: 'message', id: '1' });
+    },
+  };
+  for (const [what, say] of Object.entries(forms)) {
+    const backend = await startRaw(t, (request) => {
+      const { id, method = '' } = JSON.parse(request.text || '{}') as { id?: number; method?: string };
+      if (id === undefined) return request.empty(request.method === 'POST' ? 202 : 405);
+      return say(request, { jsonrpc: '2.0', id, ...answerOf(method) });
+    });
+    const probe = await createProber(t, { deadlineMs: 2_000 }).probe(backend.url);
+    t.equal(probe.kind, 'reached', what);
+    if (probe.kind === 'reached') t.same(findingsOf(probe).tools, tools, what);
+  }
+});
+
 t.test('a server that hangs costs no more than the deadline', async (t) => {
   const hangs: Readonly<Record<string, RawHandler>> = {
     'without an answer': () => {},
