@@ -86,6 +86,8 @@ export interface UpstreamRecord {
   readonly path: string;
   /** `''` when the backend gave none. */
   readonly sessionId: string;
+  /** Its cookies, as they are sent; absent if none, or if an earlier version wrote the record. */
+  readonly cookies?: string | undefined;
   readonly protocolVersion: string;
   /** Bits of `capability`. */
   readonly capabilities: number;

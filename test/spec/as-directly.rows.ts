@@ -1,7 +1,7 @@
 // What works with a server directly works through the gateway: a real server made with the SDK, in front of which stands an oddity of the
 // field, is used by the SDK's client in the same way with the gateway between them and without.
 import { randomUUID } from 'node:crypto';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, request as requestHttp, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
@@ -10,6 +10,7 @@ import { InitializeRequestSchema, ListToolsRequestSchema } from '@modelcontextpr
 import { Client as ModernClient, StreamableHTTPClientTransport as ModernTransport } from '@modelcontextprotocol/client';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import t, { type Test } from 'tap';
 import { Agent, fetch } from 'undici';
 import { forEachDeployment } from '../support/deployment.js';
@@ -229,6 +230,56 @@ async function startOddServer(t: Pick<Test, 'teardown'>, oddity: Oddity): Promis
 
 function ignore(): void {}
 
+/** A load balancer that keeps a client at its node by a cookie, which each answer sets anew; in turn without one. */
+async function startBalancer(t: Pick<Test, 'teardown'>, nodes: readonly OddServer[]): Promise<string> {
+  let turn = 0;
+  const server = createServer((request, response) => {
+    const { method, headers, url = '/' } = request;
+    const named = /(?:^|; )NODE=n(\d)/.exec(headers.cookie ?? '')?.[1];
+    const at = named === undefined ? turn++ % nodes.length : Number(named);
+    const cookies = [
+      `NODE=n${at}; Expires=Fri, 01 Jan 2100 00:00:00 GMT; Path=/`,
+      `NODECORS=n${at}; SameSite=None; Secure`,
+    ];
+    const onward = requestHttp(new URL(url, nodes[at]?.url), { method, headers }, (answer) => {
+      response.writeHead(answer.statusCode ?? 0, { ...answer.headers, 'set-cookie': cookies });
+      answer.on('error', () => response.destroy()).pipe(response);
+    });
+    response.on('close', () => onward.destroy());
+    request.pipe(onward.on('error', () => response.destroy()));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`;
+}
+
+async function startNodes(t: Pick<Test, 'teardown'>): Promise<{ url: string; sessionCounts: () => number[] }> {
+  const nodes = [await startOddServer(t, {}), await startOddServer(t, {})];
+  return { url: await startBalancer(t, nodes), sessionCounts: () => nodes.map(({ sessionCount }) => sessionCount()) };
+}
+
+/** A client that keeps cookies, as those of Python do. */
+async function connectWithCookies(t: Pick<Test, 'teardown'>, url: string): Promise<Client> {
+  const kept = new Map<string, string>();
+  const fetchWithCookies: typeof globalThis.fetch = async (target, given = {}) => {
+    const headers = new Headers(given.headers);
+    if (kept.size > 0) headers.set('cookie', [...kept].map(([name, value]) => `${name}=${value}`).join('; '));
+    const answer = await globalThis.fetch(target, { ...given, headers });
+    for (const line of answer.headers.getSetCookie()) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
+      if (!line.includes('Secure')) kept.set(name, value);
+    }
+    return answer;
+  };
+  const client = new Client({ name: 'integration', version: '1' });
+  t.teardown(() => client.close());
+  await client.connect(new StreamableHTTPClientTransport(new URL(url), { fetch: fetchWithCookies }));
+  return client;
+}
+
 interface Outcome {
   readonly tools: readonly string[];
   readonly counted: readonly string[];
@@ -306,6 +357,23 @@ await forEachDeployment(t, {}, async (t, deployment) => {
       t.equal(behind.sessionCount(), 1, 'in one session of the server');
     });
   }
+
+  await t.test('as directly: a balancer that keeps a session at its node by a cookie', async (t) => {
+    const direct = await startNodes(t);
+    const expected = await use(await connectWithCookies(t, direct.url), '');
+    t.same(expected, { tools: ['count', 'report'], counted: ['1', '2', '3', '4'] }, 'directly');
+    t.same(direct.sessionCounts(), [1, 0]);
+    const behind = await startNodes(t);
+    const caller = await deployment.caller({ odd: { url: behind.url } });
+    for (const counts of [
+      [1, 0],
+      [1, 1],
+    ]) {
+      const { client } = await connectSdkClient(t, deployment.gateway.url(caller.virtualHostId), caller.token);
+      t.same(await use(client, 'odd-'), expected, 'through the gateway');
+      t.same(behind.sessionCounts(), counts, 'the next session is free to go to the other node');
+    }
+  });
 
   await t.test(
     'as directly: the last report of progress, which comes behind the answer on another stream',

@@ -8,6 +8,7 @@ import type { LookupFunction } from 'node:net';
 import type { SecureContext } from 'node:tls';
 import type { AddressGuard } from '../../names/address-guard.js';
 import { limits } from '../../shared/limits.js';
+import { withCookies } from '../../upstream/http/cookies.js';
 import { encodingIn } from '../../upstream/http/response-words.js';
 import { movedTarget, redirectPath } from '../../upstream/http/redirect-place.js';
 import { ProbeFault, probeFaultOf, versionFaultOf } from './probe-fault.js';
@@ -22,6 +23,8 @@ export class BoundedFetch {
   readonly #authHeaders: readonly string[];
   readonly #httpAgent = new HttpAgent({ keepAlive: true });
   readonly #httpsAgent: HttpsAgent;
+  /** By origin, as at the dataplane: a balancer may keep the probe's session at its node by them. */
+  readonly #cookies = new Map<string, string>();
   #bytesLeft: number = limits.probeBytesMax;
   #valuesLeft: number = PROBE_VALUES_MAX;
   #fault: ProbeFault | undefined;
@@ -55,8 +58,11 @@ export class BoundedFetch {
   readonly fetch = async (url: string | URL, init: RequestInit = {}): Promise<Response> => {
     const headers = Object.fromEntries(new Headers(init.headers));
     headers['accept-encoding'] = 'identity';
+    const target = new URL(url);
+    const cookies = this.#cookies.get(target.origin) ?? '';
+    if (cookies !== '') headers['cookie'] = cookies;
     for (let at = 0; at + 1 < this.#authHeaders.length; at += 2)
-      headers[this.#authHeaders[at]!] = this.#authHeaders[at + 1]!;
+      headers[this.#authHeaders[at]!.toLowerCase()] = this.#authHeaders[at + 1]!;
     // A probe does not need the server's notification stream, so the client is told that there is none. A GET that
     // resumes a response goes through.
     if (init.method === 'GET' && headers['last-event-id'] === undefined) return new Response(null, { status: 405 });
@@ -65,7 +71,6 @@ export class BoundedFetch {
     const isLate = init.method === 'DELETE';
     const signal = isLate ? AbortSignal.timeout(limits.noticeMsMax) : this.#signal;
     try {
-      const target = new URL(url);
       const options = { method: init.method ?? 'GET', headers, signal };
       const first = await this.#request(target, body, options);
       const moved = this.#moved(first, target);
@@ -110,13 +115,16 @@ export class BoundedFetch {
 
   #response(answer: IncomingMessage, { origin, pathname, search }: URL): Response {
     const status = answer.statusCode ?? 0;
+    const asked = { origin, path: pathname + search };
     const encoding = encodingIn(answer.headers['content-encoding'] ?? '');
     if (status >= 300 && status <= 399) {
-      const place = redirectPath(answer.headers.location ?? '', { origin, path: pathname + search });
+      const place = redirectPath(answer.headers.location ?? '', asked);
       throw new ProbeFault('redirected', place === '' ? undefined : `(${place})`);
     }
     if (status > 599) throw new ProbeFault('answer-invalid');
     if (encoding !== '') throw new ProbeFault('answer-encoded', encoding);
+    const lines = status < 300 ? (answer.headers['set-cookie'] ?? []).join('\n') : '';
+    this.#cookies.set(origin, withCookies(this.#cookies.get(origin) ?? '', lines, asked));
     const headers = new Headers();
     // The headers that the client reads.
     for (const name of ['content-type', 'mcp-session-id']) {

@@ -24,10 +24,10 @@ export function endElsewhere(
   { notices, options }: UpstreamContext,
   subject: string,
   target: UpstreamTarget,
-  { sessionId, protocolVersion }: Pick<UpstreamSessionRecord, 'sessionId' | 'protocolVersion'>,
+  record: Pick<UpstreamSessionRecord, 'sessionId' | 'protocolVersion' | 'cookies'>,
 ): void {
-  if (sessionId === '' || (options.mode === 'tls-only' && !target.origin.startsWith('https:'))) return;
-  notices.send(subject, target, 'DELETE', sessionHeaders(sessionId, protocolVersion), undefined);
+  if (record.sessionId === '' || (options.mode === 'tls-only' && !target.origin.startsWith('https:'))) return;
+  notices.send(subject, target, 'DELETE', sessionHeaders(record), undefined);
 }
 
 // What the gateway itself changes in the lists of one client, and the client must be told: a backend that was missing when the client was
@@ -114,17 +114,17 @@ function sorted(names: ReadonlySet<string> | undefined): readonly string[] | und
 function upstreamRecordOf({ record, backend }: UpstreamSession): UpstreamRecord | undefined {
   const { name, target, transport } = backend;
   if (record === undefined || transport === 'SSE') return undefined;
-  const { sessionId, protocolVersion, capabilities } = record;
+  const { sessionId, cookies, protocolVersion, capabilities } = record;
   const named = record.named?.map(({ name: each, isExtension }) => ({ name: each, isExtension }));
   const { origin, path } = target;
-  return { backendName: name, origin, path, sessionId, protocolVersion, capabilities, named };
+  return { backendName: name, origin, path, sessionId, cookies, protocolVersion, capabilities, named };
 }
 
 /** Lacks what the client is told only once, at `initialize`: instructions, and the values of experimental capabilities and extensions. */
-function restored({ sessionId, protocolVersion, capabilities, named }: UpstreamRecord): UpstreamSessionRecord {
+function restored({ sessionId, cookies, protocolVersion, capabilities, named }: UpstreamRecord): UpstreamSessionRecord {
   const era = eraOfVersion(protocolVersion);
   const valueless = named?.map((each) => ({ ...each, value: '{}' }));
-  return { era, sessionId, protocolVersion, capabilities, named: valueless, instructions: undefined };
+  return { era, sessionId, cookies, protocolVersion, capabilities, named: valueless, instructions: undefined };
 }
 
 // How a process that continues a session takes over the upstream sessions in its record. Cold path.

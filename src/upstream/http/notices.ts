@@ -22,7 +22,7 @@ export class Notices {
 
   /**
    * @param onDone called once, with true when the backend has responded, whatever its response.
-   * @param onSessionId called with the session id that the response names.
+   * @param onSaid called with the session id that the response names, and its `set-cookie` lines, unless it has neither.
    */
   send(
     subject: string,
@@ -31,7 +31,7 @@ export class Notices {
     headers: readonly string[],
     message: OutgoingMessage | undefined,
     onDone?: (isTaken: boolean) => void,
-    onSessionId?: (sessionId: string) => void,
+    onSaid?: (sessionId: string, cookies: string) => void,
   ): void {
     this.#underWayCount += 1;
     let isAccepted = false;
@@ -62,8 +62,9 @@ export class Notices {
     };
     const onEnd = (): void => finish(true);
     // The message was taken, and nothing behind the head is wanted. Some servers never end it, and a stream may stay open for ever.
-    const onHead = (status: number, contentType: string, sessionId: string): void => {
-      if (sessionId !== '') onSessionId?.(sessionId);
+    const onHead = (status: number, contentType: string, sessionId: string, _bytes: number, hint: string): void => {
+      const cookies = status < 300 ? hint : '';
+      if (sessionId !== '' || cookies !== '') onSaid?.(sessionId, cookies);
       isAccepted = status < 300;
       if (!isAccepted || contentType !== 'text/event-stream') return;
       call.abort();

@@ -20,7 +20,7 @@ export interface ResponseEvents {
   /**
    * @param contentType lower-case, without parameters; `''` when absent, as is `sessionId`.
    * @param bodyBytes -1 when the length is not known yet.
-   * @param hint the `location` of a redirect, or the `retry-after` of 429 and 503; `''` when absent.
+   * @param hint the `set-cookie` lines of 2xx, the `location` of a redirect, or the `retry-after` of 429 and 503; `''` when absent.
    */
   onHead(status: number, contentType: string, sessionId: string, bodyBytes: number, hint: string): void;
   /** A piece of the body; valid until the callback returns. */
@@ -218,8 +218,7 @@ export class ResponseParser {
           this.#hint = bytes.toString('latin1', start, end);
         break;
       case 10:
-        if (isName(bytes, nameStart, 'connection')) this.#onConnection(bytes.toString('latin1', start, end));
-        else if (isName(bytes, nameStart, 'keep-alive')) this.#onKeepAlive(bytes.toString('latin1', start, end));
+        this.#takeOfTen(bytes, nameStart, start, end);
         break;
       case 11:
         if (isForNow(this.#status) && isName(bytes, nameStart, 'retry-after'))
@@ -243,6 +242,14 @@ export class ResponseParser {
       default:
     }
     return true;
+  }
+
+  /** Takes one of the headers whose name has ten characters. */
+  #takeOfTen(bytes: Buffer, nameStart: number, start: number, end: number): void {
+    if (isName(bytes, nameStart, 'connection')) this.#onConnection(bytes.toString('latin1', start, end));
+    else if (isName(bytes, nameStart, 'keep-alive')) this.#onKeepAlive(bytes.toString('latin1', start, end));
+    else if (this.#status >= 200 && this.#status < 300 && isName(bytes, nameStart, 'set-cookie'))
+      this.#hint += (this.#hint && '\n') + bytes.toString('latin1', start, end);
   }
 
   #onConnection(value: string): void {

@@ -99,7 +99,8 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
     this.#bodyBytes = bodyBytes;
     this.#status = status;
     this.#sessionId = sessionId;
-    if (sessionId !== '') this.plan.session?.noteSessionId(sessionId, this.plan.sessionId ?? '');
+    const cookies = status < 300 ? hint : '';
+    if (sessionId !== '' || cookies !== '') this.plan.session?.noteHead(sessionId, cookies, this.plan.sessionId ?? '');
     this.#hint = hint;
     if (status < 300 && contentType === 'application/json') {
       this.#transition('waiting', 'json');

@@ -15,6 +15,7 @@ import {
   otherVersionIn,
 } from '../../protocol/protocol-versions.js';
 import type { ClientIntroduction } from './client-introduction.js';
+import { withCookies } from '../http/cookies.js';
 import { plainRequest, type UpstreamCall, type UpstreamHandler } from '../http/http-upstream.js';
 import { CONTENT_HEADERS, type BackendEndpoint } from '../reach/backend-endpoints.js';
 import type { UpstreamContext } from '../upstream-context.js';
@@ -69,6 +70,10 @@ export interface HandshakePlan {
   readonly protocolVersion: string;
   /** Whether 401 is always a fault, whatever the body: see `RequestPlan`. */
   readonly isUnauthorizedFault: boolean;
+  /** Whether the session keeps the cookies that the backend sets. */
+  readonly keepsCookies?: boolean;
+  /** The `set-cookie` lines of what came before the handshake. */
+  readonly cookies?: string;
   /** The time by which it must be over, on the context's clock. */
   readonly dueMs: number;
   /** For a backend of transport SSE: takes everything, wherever its server wants it. */
@@ -92,11 +97,13 @@ class Opening implements Handshake, RequestHandler {
   #notice: UpstreamCall | undefined;
   #noticeDeadline: Deadline | undefined;
   #result: HandshakeResult | undefined;
+  #cookies = '';
 
   constructor(context: UpstreamContext, plan: HandshakePlan, handler: HandshakeHandler) {
     this.#context = context;
     this.#plan = plan;
     this.#handler = handler;
+    this.noteHead('', plan.cookies ?? '');
     this.#request = this.#ask();
   }
 
@@ -113,7 +120,7 @@ class Opening implements Handshake, RequestHandler {
         subject: plan.subject,
         target: plan.target,
         endpoint: plan.endpoint,
-        headers: withHeaders(plan.endpoint.contentHeaders, plan.headers),
+        headers: withHeaders(plan.endpoint.contentHeaders, [...cookieHeader(this.#cookies), ...plan.headers]),
         body: initializeBody(id, this.#version, plan.introduction),
         id: idSpan,
         deadlineMs,
@@ -121,9 +128,16 @@ class Opening implements Handshake, RequestHandler {
         carriesSession: false,
         answerBytesMax: limits.initializeAnswerBytesMax,
         isUnauthorizedFault: plan.isUnauthorizedFault,
+        session: this,
       },
       this,
     );
+  }
+
+  noteHead(_sessionId: string, cookies: string): void {
+    const { endpoint, target, stream, keepsCookies } = this.#plan;
+    const place = stream?.target ?? endpoint.moved ?? target;
+    if (keepsCookies === true) this.#cookies = withCookies(this.#cookies, cookies, place);
   }
 
   abort(): void {
@@ -150,8 +164,7 @@ class Opening implements Handshake, RequestHandler {
       this.#handler.onFault(record, isOfOtherEra(record) && !isInternal);
       return;
     }
-    const headers = sessionHeaders(sessionId, record.protocolVersion);
-    this.#result = { record, headers };
+    this.#result = resultOf({ ...record, cookies: this.#cookies });
     this.#confirm(this.#result);
   }
 
@@ -211,18 +224,17 @@ class Opening implements Handshake, RequestHandler {
     const { subject, endpoint, stream } = this.#plan;
     const target = stream?.target ?? endpoint.moved ?? this.#plan.target;
     const handler: UpstreamHandler = {
-      onHead: (status, contentType, sessionId, _bodyBytes, location) => {
+      onHead: (status, contentType, named, _bodyBytes, hint) => {
         const { record } = result;
-        if (sessionId !== '' && record.sessionId !== '')
-          this.#result = {
-            record: { ...record, sessionId },
-            headers: sessionHeaders(sessionId, record.protocolVersion),
-          };
+        const sessionId = (record.sessionId && named) || record.sessionId;
+        if (status < 300) this.noteHead(sessionId, hint);
+        if (sessionId !== record.sessionId || this.#cookies !== record.cookies)
+          this.#result = resultOf({ ...record, sessionId, cookies: this.#cookies });
         // Some servers of 2026-07-28 answer `initialize` and expect the client to disconnect; they then refuse every request that names the
         // agreed version.
         isVersionRefused = status === 400;
         if (status >= 400) refusal = httpStatusFault(status);
-        else if (status >= 300) refusal = redirectFault(status, location, target);
+        else if (status >= 300) refusal = redirectFault(status, hint, target);
         else {
           // The message was taken. Nothing behind the head is wanted, and some servers never end it.
           if (contentType === 'text/event-stream') end();
@@ -246,7 +258,8 @@ class Opening implements Handshake, RequestHandler {
   /** Ends a session that the backend made for a handshake that failed (C12). */
   #endSession(sessionId: string, protocolVersion: string): void {
     if (sessionId === '') return;
-    const headers = [...sessionHeaders(sessionId, protocolVersion), ...this.#plan.headers];
+    const own = sessionHeaders({ sessionId, protocolVersion, cookies: this.#cookies });
+    const headers = [...own, ...this.#plan.headers];
     const { subject, endpoint, target } = this.#plan;
     this.#context.notices.send(subject, endpoint.moved ?? target, 'DELETE', headers, undefined);
   }
@@ -272,18 +285,30 @@ function initializeBody(id: Buffer, version: string, { capabilities, clientInfo 
   return Buffer.concat([...before, clientInfo, BEHIND_CLIENT_INFO]);
 }
 
+type Carried = Pick<UpstreamSessionRecord, 'sessionId' | 'protocolVersion' | 'cookies'>;
+
 /** The headers of every request in a session (C09, C10). */
-export function sessionHeaders(sessionId: string, protocolVersion: string): readonly string[] {
+export function sessionHeaders({ sessionId, protocolVersion, cookies = '' }: Carried): readonly string[] {
   const headers = [...CONTENT_HEADERS, 'mcp-protocol-version', protocolVersion];
   if (sessionId !== '') headers.push('mcp-session-id', sessionId);
+  headers.push(...cookieHeader(cookies));
   return headers;
+}
+
+function cookieHeader(cookies: string): readonly string[] {
+  return cookies === '' ? [] : ['cookie', cookies];
+}
+
+function resultOf(record: UpstreamSessionRecord): HandshakeResult {
+  return { record, headers: sessionHeaders(record) };
 }
 
 /** The headers of the GET for a backend's own stream. @param lastEventId event to resume after; `''` for none. */
 export function listeningHeaders(record: UpstreamSessionRecord | undefined, lastEventId: string): string[] {
-  const { sessionId = '', protocolVersion = '' } = record ?? {};
+  const { sessionId = '', protocolVersion = '', cookies = '' } = record ?? {};
   const headers = ['accept', 'text/event-stream', 'mcp-protocol-version', protocolVersion];
   if (sessionId !== '') headers.push('mcp-session-id', sessionId);
+  headers.push(...cookieHeader(cookies));
   if (lastEventId !== '') headers.push('last-event-id', lastEventId);
   return headers;
 }

@@ -15,7 +15,7 @@ import { RpcRequest, type RequestHandler } from '../rpc/rpc-request.js';
 
 /** Headers of every request to a backend of this era: name, value, … */
 export function modernHeaders(): readonly string[] {
-  return sessionHeaders('', MODERN_PROTOCOL_VERSION);
+  return sessionHeaders({ sessionId: '', protocolVersion: MODERN_PROTOCOL_VERSION });
 }
 
 /** Starts a handshake; the handler is never called synchronously. */

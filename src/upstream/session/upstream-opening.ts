@@ -20,6 +20,7 @@ import { openInEra, type EraOpeningPlan, type EraOpeningHandler } from './era-op
 import { openModernHandshake } from './modern-handshake.js';
 import { type Handshake, type HandshakeResult, openHandshake } from './handshake.js';
 import type { BackendEndpoint } from '../reach/backend-endpoints.js';
+import { keepsCookies } from '../http/cookies.js';
 import type { RequestMetadata } from '../http/request-metadata.js';
 import type { UpstreamContext } from '../upstream-context.js';
 import { isUnauthorized, upstreamFault, type UpstreamFault } from '../http/upstream-fault.js';
@@ -55,7 +56,7 @@ class SseOpening implements Handshake {
     this.#stream = new SseStream(
       context,
       { subject, target, endpoint, headers, hasCredentials: isUnauthorizedFault },
-      { onNamed: () => this.#onNamed(), onLost: (fault) => this.#fail(fault) },
+      { onNamed: (cookies) => this.#onNamed(cookies), onLost: (fault) => this.#fail(fault) },
     );
     this.#deadline = context.deadlines.after(initializeTimeoutMs, () => this.#onSilence());
   }
@@ -66,12 +67,12 @@ class SseOpening implements Handshake {
     this.#stream.close();
   }
 
-  #onNamed(): void {
+  #onNamed(cookies: string): void {
     const stream = this.#stream;
     this.#deadline.cancel();
     this.#handshake = openHandshake(
       this.#context,
-      { ...this.#plan, stream, dueMs: this.#dueMs },
+      { ...this.#plan, stream, cookies, dueMs: this.#dueMs },
       {
         onOpen: (result) => {
           if (this.#end()) this.#handler.onOpen({ ...result, stream });
@@ -357,6 +358,7 @@ export abstract class UpstreamOpening {
       introduction: this.introduction,
       headers: this.credentials?.addTo(NO_HEADERS, metadata) ?? metadata.headers,
       isUnauthorizedFault: this.credentials !== undefined,
+      keepsCookies: keepsCookies(this.#backend),
       protocolVersion: this.#protocolVersion,
     };
   }

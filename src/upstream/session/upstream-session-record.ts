@@ -8,6 +8,8 @@ export interface UpstreamSessionRecord {
   readonly era: Era;
   /** The backend's session id; `''` when it gave none (C09), and in the modern era. */
   readonly sessionId: string;
+  /** The cookies that it has set for the session, as they are sent; absent for none. */
+  readonly cookies?: string | undefined;
   /** The version with which the backend answered (decisions 2.4). */
   readonly protocolVersion: string;
   /** The capabilities that the backend declared, as bits of `capability`. */

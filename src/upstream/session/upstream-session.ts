@@ -15,6 +15,7 @@ import { RpcRequest, type IdSpan, type RequestHandler } from '../rpc/rpc-request
 import type { SseStream } from '../sse/sse-stream.js';
 import { answerMessage, cancelledNotice, plainOwnRequest } from '../rpc/own-messages.js';
 import { envelopeOf, modernRequest, withoutTasks } from './modern-request.js';
+import { keepsCookies, withCookies } from '../http/cookies.js';
 import { KnownMirrors } from './known-mirrors.js';
 import type { ToolMirrors } from '../../protocol/tool-mirrors.js';
 import { errorsToBackends, type RpcError } from '../../shared/rpc-errors.js';
@@ -33,6 +34,7 @@ class KeptRecord {
   /** The counted bytes of the record's instructions, and of the named capabilities. */
   #instructionBytes = 0;
   #namedBytes = 0;
+  #cookieBytes = 0;
 
   constructor(memory: WordMemory) {
     this.#memory = memory;
@@ -59,6 +61,7 @@ class KeptRecord {
     this.#capabilities = capabilities;
     this.#keepNamed(named);
     this.#record = { ...record };
+    this.setCookies(record.cookies ?? '');
     if (instructions === undefined && named === this.#named) return;
     const bytes = instructions === undefined ? undefined : this.#memory.tryKeepText(instructions);
     this.#instructionBytes = bytes ?? 0;
@@ -77,8 +80,18 @@ class KeptRecord {
     if (this.#record !== undefined) this.#record.sessionId = sessionId;
   }
 
+  /** @param cookies to send from now on; without room for them, none are sent. */
+  setCookies(cookies: string): void {
+    if (this.#record === undefined) return;
+    this.#memory.drop(this.#cookieBytes);
+    const bytes = cookies === '' ? undefined : this.#memory.tryKeepText(cookies);
+    this.#cookieBytes = bytes ?? 0;
+    this.#record.cookies = bytes === undefined ? undefined : cookies;
+  }
+
   /** The session is no longer open. */
   drop(): void {
+    this.setCookies('');
     this.#record = undefined;
     this.#memory.drop(this.#instructionBytes);
     this.#instructionBytes = 0;
@@ -272,8 +285,8 @@ export class UpstreamSession extends UpstreamOpening {
     const headers = this.#headersWith(metadata);
     const target = this.#stream?.target ?? this.target;
     const { sessionId = '' } = this.record ?? {};
-    const onNamed = (name: string): void => this.noteSessionId(name, sessionId);
-    this.context.replies.send(this.subject, target, 'POST', headers, message, onDone, onNamed);
+    const onSaid = (name: string, cookies: string): void => this.noteHead(name, cookies, sessionId);
+    this.context.replies.send(this.subject, target, 'POST', headers, message, onDone, onSaid);
   }
 
   /**
@@ -342,7 +355,19 @@ export class UpstreamSession extends UpstreamOpening {
     else if (!this.tryOpenAtOnce()) return;
     this.noteEra(record.era);
     this.#kept.keep(record);
-    this.#headers = sessionHeaders(record.sessionId, record.protocolVersion);
+    this.#headers = sessionHeaders(record);
+    if (!keepsCookies(this.backend)) this.#setCookies('');
+  }
+
+  override reconfigure(backend: CompiledBackend): void {
+    super.reconfigure(backend);
+    if (!keepsCookies(backend)) this.#setCookies('');
+  }
+
+  #setCookies(cookies: string): void {
+    if (this.record === undefined || (this.record.cookies ?? '') === cookies) return;
+    this.#kept.setCookies(cookies);
+    this.#headers = sessionHeaders(this.record);
   }
 
   /**
@@ -359,11 +384,18 @@ export class UpstreamSession extends UpstreamOpening {
     return true;
   }
 
-  /** For an id other than the one carried: the session goes on under it, as for official clients, and what waits in it too. Hot path. */
-  noteSessionId(sessionId: string, carried: string): void {
-    if (sessionId === carried || carried === '' || this.record?.sessionId !== carried) return;
+  /**
+   * With an id other than the one carried, the session goes on under it, as for official clients, and what waits in it too. Hot path.
+   * @param lines its `set-cookie` lines.
+   */
+  noteHead(sessionId: string, lines: string, carried: string): void {
+    const { record } = this;
+    if (record === undefined || record.sessionId !== carried) return;
+    if (lines !== '' && record.era === 'legacy' && keepsCookies(this.backend))
+      this.#setCookies(withCookies(record.cookies ?? '', lines, this.#stream?.target ?? this.target));
+    if (sessionId === '' || sessionId === carried || carried === '') return;
     this.#kept.rename(sessionId);
-    this.#headers = sessionHeaders(sessionId, this.record.protocolVersion);
+    this.#headers = sessionHeaders(record);
   }
 
   /** The backend no longer knows the session: a new one is opened when next needed (C11). */

@@ -58,8 +58,8 @@ export interface SseStreamPlan {
 
 /** The owner of the session: at first the code that opens it, and then the upstream session. */
 export interface SseStreamOwner {
-  /** The server has named its URL, so messages can be sent. Called once. */
-  onNamed?(): void;
+  /** The server has named its URL, so messages can be sent. Called once. @param cookies the `set-cookie` lines of its response. */
+  onNamed?(cookies: string): void;
   /** The server has sent a message that answers no request, and there is no listener. @returns whether it was delivered to a client. */
   onUnheard?(bytes: Buffer, message: BackendMessage): boolean;
   /** The server has sent a request, and no client can be asked. */
@@ -93,6 +93,8 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
   #room: MessageHold | undefined;
   #isResting = false;
   #heardAtMs: number;
+  /** The `set-cookie` lines of the response to the GET, until the place for messages is known. */
+  #cookies = '';
 
   /** Requests the stream. The owner is never called synchronously. */
   constructor(context: UpstreamContext, plan: SseStreamPlan, owner: SseStreamOwner) {
@@ -170,6 +172,7 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
   onHead(status: number, contentType: string, _sessionId: string, _bodyBytes: number, hint: string): void {
     if (this.#state !== 'asking') return;
     this.#plan.endpoint.onAnswer(this.#context.deadlines.recentMs);
+    if (status < 300) this.#cookies = hint;
     if (status < 300 && contentType === 'text/event-stream') this.#transition('asking', 'naming');
     else if (status >= 400) this.#lose(httpStatusFault(status));
     else if (status >= 300) this.#onRedirect(status, hint);
@@ -256,7 +259,8 @@ export class SseStream implements UpstreamHandler, CallsStream, RoomWaiter {
     if ('kind' in target) return this.#lose(target);
     this.#transition('naming', 'open');
     this.#target = target;
-    this.owner.onNamed?.();
+    this.owner.onNamed?.(this.#cookies);
+    this.#cookies = '';
   }
 
   #readLarge(data: Buffer): void {

@@ -648,6 +648,33 @@ t.test('a redirect is followed once, with its body, and only within the origin',
   t.equal(target.raw.requests.length, 0);
 });
 
+t.test('a probe goes on at the node at which a cookie holds its session, and the next begins without', async (t) => {
+  const cookies: (string | undefined)[] = [];
+  const server = createServer((request, response) => {
+    cookies.push(request.headers.cookie);
+    response.setHeader('set-cookie', ['node=1; Path=/mcp', 'other=2; Path=/elsewhere']);
+    response.setHeader('content-type', 'application/json');
+    let text = '';
+    request.on('data', (piece) => (text += String(piece)));
+    request.on('end', () => {
+      const { id, method } = JSON.parse(text || '{}') as { id?: number; method?: string };
+      const result = method === 'initialize' ? INITIALIZE_RESULT : { tools: [] };
+      if (method === 'server/discover') response.writeHead(400).end();
+      else if (id === undefined) response.writeHead(202).end();
+      else response.end(JSON.stringify({ jsonrpc: '2.0', id, result }));
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => server.close());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`;
+  for (let probe = 0; probe < 2; probe++) {
+    cookies.length = 0;
+    t.equal((await createProber(t).probe(url)).kind, 'reached');
+    t.same(cookies.slice(0, 3), [undefined, 'node=1', 'node=1']);
+  }
+});
+
 t.test('a status and a JSON-RPC error are reported by their numbers', async (t) => {
   const refusing = await startRaw(t, (request) => request.json('secret words', { status: 403 }));
   t.same(await createProber(t).probe(refusing.url), { kind: 'failed', reason: 'it responded with HTTP status 403' });

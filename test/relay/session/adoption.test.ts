@@ -77,6 +77,21 @@ t.test('a call continues in the same upstream session, and the backend is sent n
   t.equal(place.sessions.readsCount, 1, 'looked for once');
 });
 
+t.test('a call continues at the node of the backend at which a cookie holds its session', async (t) => {
+  const place = new Place();
+  const before = place.relay(t);
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } };
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params });
+  before.request({ sessionId: '', body: Buffer.from(body) });
+  before.http.last.head(200, 'application/json', 'upstream-session', -1, 'node=1; Path=/').data(INITIALIZED).end();
+  before.http.last.empty();
+  await until(() => place.sessions.records.size === 1, 'the record');
+  const next = place.relay(t);
+  next.post('tools/call', { name: 'b-x' }, 7);
+  t.equal(next.http.last.header('mcp-session-id'), 'upstream-session');
+  t.equal(next.http.last.header('cookie'), 'node=1');
+});
+
 t.test('another subject learns nothing of a session, whether it is only recorded or held here', async (t) => {
   const place = new Place();
   const before = await place.begun(t);

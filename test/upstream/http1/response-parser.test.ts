@@ -58,6 +58,20 @@ function parseText(text: string): Heard {
 
 const OK = 'HTTP/1.1 200 OK\r\n';
 
+t.test('a success tells the cookies that it sets, each on a line; any other response tells none', async (t) => {
+  const hints: string[] = [];
+  const lines = 'Set-Cookie: a=1; Path=/\r\nset-cookie:  b=2 \r\nset-cookies: c=3\r\ncontent-length: 0\r\n\r\n';
+  const parser = new ResponseParser({
+    onHead: (_status, _contentType, _sessionId, _bodyBytes, hint) => void hints.push(hint),
+    onBody: () => undefined,
+  });
+  for (const status of [200, 202, 302, 404, 503, 200]) {
+    parser.begin();
+    parser.push(Buffer.from(`HTTP/1.1 ${status} x\r\n${lines}`));
+  }
+  t.same(hints, ['a=1; Path=/\nb=2', 'a=1; Path=/\nb=2', '', '', '', 'a=1; Path=/\nb=2']);
+});
+
 t.test('reads every framing', async (t) => {
   const cases: Record<string, [string, Partial<Heard>]> = {
     'a length': [`${OK}content-length: 2\r\n\r\n{}`, { body: '{}', canReuse: true }],

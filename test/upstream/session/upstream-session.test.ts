@@ -478,6 +478,58 @@ t.test("requests carry the session, its version and the caller's headers", async
   t.same(faults, ['session-lost', 'http-status'], 'without a session id none can be lost');
 });
 
+t.test('the cookies that a session is set accompany its own requests, and those of no other', async (t) => {
+  const scene = sceneIn(t, 'opening');
+  const { http } = scene.context;
+  const [initialize] = http.calls;
+  t.equal(initialize?.header('cookie'), undefined);
+  initialize?.head(200, 'application/json', 'S-1', -1, 'node=1; Path=/\nother=x').data(initializeResult()).end();
+  t.equal(http.last.header('cookie'), 'node=1; other=x', 'from the first request after `initialize` on');
+  http.last.head(202, '', '', 0, 'node=2').end();
+  t.equal(scene.session.record?.cookies, 'node=2; other=x', 'for another process');
+  const send = (): string | undefined => {
+    scene.session.send({ body: Buffer.from('{"method":"notifications/x"}') }, NO_METADATA);
+    return http.last.header('cookie');
+  };
+  t.equal(send(), 'node=2; other=x');
+  http.last.head(202, '', '', 0, 'other=; Max-Age=0').end();
+  t.equal(send(), 'node=2', 'a notification’s answer counts, too');
+  const late = http.last;
+  scene.session.listen('', NO_METADATA, { onHead() {}, onData() {}, onEnd() {}, onFault() {} });
+  t.equal(http.last.header('cookie'), 'node=2', 'and its stream goes to the same node');
+  const other = new UpstreamSession(scene.context, 'bob', BACKEND, INTRODUCTION, ROOMY);
+  other.whenOpen(NO_METADATA, () => undefined);
+  t.equal(http.last.header('cookie'), undefined, 'another subject');
+
+  scene.session.markLost(scene.session.record);
+  scene.wait();
+  t.equal(http.last.header('cookie'), undefined, 'a session that takes the place of a lost one');
+  scene.handshake('S-2');
+  late.head(202, '', '', 0, 'node=9').end();
+  t.equal(send(), undefined, 'the late answer to a request of the lost one');
+});
+
+t.test('no cookies are kept once the caller’s own are passed on', async (t) => {
+  const scene = sceneIn(t, 'opening');
+  scene.context.http.last.head(200, 'application/json', 'S-1', -1, 'node=1').data(initializeResult()).end();
+  scene.context.http.last.empty();
+  const url = `${BACKEND.target.origin}${BACKEND.target.path}`;
+  const passing = backendOf(virtualHostOf({ b: { url, passthrough_headers: ['cookie'] } }), 'b');
+  scene.session.reconfigure(passing);
+  scene.session.send(
+    { body: Buffer.from('{"method":"notifications/x"}') },
+    { ...NO_METADATA, headers: ['cookie', 'me'] },
+  );
+  t.equal(scene.context.http.last.header('cookie'), 'me');
+  scene.context.http.last.head(202, '', '', 0, 'node=2').end();
+  t.equal(scene.session.record?.cookies, undefined);
+
+  const own = new Scene(t, passing);
+  own.wait(['cookie', 'me']);
+  own.context.http.last.head(200, 'application/json', 'S-1', -1, 'node=1').data(initializeResult()).end();
+  t.equal(own.context.http.last.header('cookie'), 'me');
+});
+
 t.test('notifications are sent in the open session only', async (t) => {
   const scene = sceneIn(t, 'open');
   const id = { bytes: Buffer.from('[1.0]'), start: 1, end: 4 };

@@ -129,6 +129,19 @@ t.test('a session opens its stream first, then sends to the URL that it names; a
   t.notOk(scene.sent.includes('DELETE'));
 });
 
+t.test('a cookie that comes with the stream keeps the messages at its node', async (t) => {
+  const scene = new Scene(t).ask();
+  scene.stream
+    .head(200, 'text/event-stream', '', -1, 'node=1; Path=/at')
+    .data('event: endpoint\ndata: messages?s=1\n\n');
+  const initialize = scene.context.http.last;
+  t.equal(initialize.header('cookie'), 'node=1');
+  scene.say(`{"jsonrpc":"2.0","id":${initialize.idText},"result":{"protocolVersion":"2024-11-05","capabilities":{}}}`);
+  initialize.empty();
+  scene.context.http.last.empty(202);
+  t.equal(scene.call('1').post.header('cookie'), 'node=1');
+});
+
 t.test('the URL for messages is of the same origin, or the session is refused', async (t) => {
   const rows: readonly (readonly [string, string])[] = [
     ['/m', '/m'],
