@@ -1,7 +1,7 @@
 // One request to a server of the 2024-11-05 transport: a POST whose response has no content, while the answer comes on the session's one
 // stream. To its reader it looks like any call that is answered with an event stream of its own. Cold path: few servers use this transport.
+// A redirect within the origin (307, 308) is followed once, which leaves the state as it is.
 //
-//   posting ── 307, 308 to follow, once ──> posting
 //   posting ── 2xx ──> taken
 //   posting ── 4xx, 5xx ──> refused ── end ──> over
 //   posting, taken ── answer on the stream, loss of the stream ──> over
