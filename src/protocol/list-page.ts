@@ -148,19 +148,17 @@ const NO_PARAMS: readonly MirroredParam[] = [];
  */
 function appNamesOn(bytes: Buffer, spans: Int32Array): readonly string[] {
   const names: string[] = [];
-  if (!bytes.includes('ui://')) return names;
-  let hasPage = false;
   for (let row = 0; row < spans.length; row += SPAN_LENGTH) {
-    const name = stringValue(bytes, spans[row + span.keyStart]!, spans[row + span.keyEnd]!);
-    const item = bytes.subarray(spans[row + span.start], spans[row + span.end]);
-    if (isVisibleTo('app', item)) names.push(name);
-    for (let at = row + span.links; at < row + SPAN_LENGTH; at += 2) {
-      if (spans[at] === -1) continue;
-      hasPage = true;
-      names.push(stringValue(bytes, spans[at]!, spans[at + 1]!));
-    }
+    for (let at = row + span.links; at < row + SPAN_LENGTH; at += 2)
+      if (spans[at] !== ABSENT) names.push(stringValue(bytes, spans[at]!, spans[at + 1]!));
   }
-  return hasPage ? names : [];
+  if (names.length === 0) return names;
+  for (let row = 0; row < spans.length; row += SPAN_LENGTH) {
+    const item = bytes.subarray(spans[row + span.start], spans[row + span.end]);
+    if (isVisibleTo('app', item))
+      names.push(stringValue(bytes, spans[row + span.keyStart]!, spans[row + span.keyEnd]!));
+  }
+  return names;
 }
 
 function ttlIn(bytes: Buffer, node: number): number {
