@@ -7,7 +7,7 @@ import { checked, keysOfJwks, keysOfPem, keysOfSecret } from '../config/verifica
 import type { Logger } from '../shared/logger.js';
 import { KeySet } from './key-set.js';
 
-/** Interval between checks whether a key file has changed. After it, a file that looks the same at two checks in a row is read. */
+/** Interval between checks whether a key file has changed. One that looks the same at two checks in a row is read. */
 const KEY_FILE_CHECK_MS = 1_000;
 
 type KeyTexts = Pick<TokenOptions, 'publicKey' | 'secret' | 'jwks'>;

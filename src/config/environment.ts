@@ -46,7 +46,7 @@ function isOfService(name: string, value: string): boolean {
 
 /**
  * Smallest allocation that glibc returns to the kernel as soon as it is freed (`MALLOC_MMAP_THRESHOLD_`, which the environment may set
- * otherwise). Beyond it, smaller ones may count as resident long after their use.
+ * otherwise). Smaller ones may count as resident long after their use.
  */
 const MEMORY_RETURNED_FROM_BYTES = 12 * KIB;
 

@@ -17,8 +17,8 @@ import type { RecordStore } from '../store/record-store.js';
 // tokens. Checked at intervals, because a store becomes unreachable without notice. Cold path.
 
 /**
- * Interval between checks whether the control plane is ready, as stores become unreachable without notice. After it, systemd and the log
- * learn of a change with this delay.
+ * Interval between checks whether the control plane is ready, as stores become unreachable without notice. Systemd and the log learn of a
+ * change with this delay.
  */
 const CONTROL_PLANE_READINESS_MS = 1_000;
 

@@ -4,8 +4,8 @@ import { limits } from '../shared/limits.js';
 import type { PrimaryChannel } from './channel.js';
 
 /**
- * Heartbeats of a worker per `--worker-hang-timeout`, so that one late heartbeat has no effect. Beyond it, a worker that sends none for
- * the whole timeout is killed.
+ * Heartbeats of a worker per `--worker-hang-timeout`, so that one late heartbeat has no effect. A worker that sends none for the whole
+ * timeout is killed.
  */
 const HEARTBEATS_PER_HANG_TIMEOUT = 4;
 

@@ -37,9 +37,9 @@ export function guardedLookupOf(names: Names, subject: string): LookupFunction {
   }, names.guard);
 }
 
-/** Shortest time that addresses are cached, even if their TTL is shorter. After it, they are looked up again when next needed. */
+/** Shortest time that addresses are cached, even if their TTL is shorter. */
 export const NAME_KEPT_MS_MIN = 1_000;
-/** Longest time that addresses are cached, even if their TTL is longer. After it, they are looked up again when next needed. */
+/** Longest time that addresses are cached, even if their TTL is longer. */
 export const NAME_KEPT_MS_MAX = 300_000;
 /** Time that a failed look-up is remembered. After it, the name is looked up again when next needed. */
 export const NAME_FAULT_KEPT_MS = 1_000;
@@ -47,7 +47,7 @@ export const NAME_FAULT_KEPT_MS = 1_000;
 export const NAME_STALE_MS_MAX = 3_600_000;
 /** Time for one name server to answer. After it, the next one is asked, or the same one again. */
 const NAME_SERVER_MS_MAX = 1_000;
-/** Queries to each name server. Beyond it, the look-up has failed. */
+/** Queries to each name server before the look-up has failed. */
 const NAME_SERVER_TRIES_MAX = 3;
 
 export type NameFault =

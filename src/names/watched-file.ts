@@ -3,9 +3,9 @@
 import { readFileSync, statSync } from 'node:fs';
 import { MIB } from '../shared/limits/units.js';
 
-/** Size of `/etc/hosts` and of `/etc/resolv.conf`. Beyond it, a larger file counts as empty. */
+/** Bytes of `/etc/hosts`, and of `/etc/resolv.conf`. A larger file counts as empty. */
 export const NAME_FILE_BYTES_MAX = MIB;
-/** Interval between checks whether `/etc/hosts` and `/etc/resolv.conf` have changed. After it, they are checked when a name is next needed. */
+/** Time that `/etc/hosts` and `/etc/resolv.conf` count as unchanged. After it, they are checked when a name is next needed. */
 export const NAME_FILE_CHECK_MS = 1_000;
 
 export class WatchedFile<Content> {

@@ -81,9 +81,9 @@ function nanoseconds(ms: number): string {
 
 /** Spans of a process that wait for their collector. Beyond it, further ones are dropped and counted. */
 export const TRACE_SPANS_WAITING_MAX = 4_096;
-/** Spans in one request to a collector. Beyond it, the others go in the next request. */
+/** Spans in one request to a collector; the others go in the next one. */
 export const TRACE_SPANS_AT_ONCE_MAX = 256;
-/** Time that spans wait for others to be sent with them, and pause after a collector failed. After it, they are sent. */
+/** Time that spans wait for others to be sent with them, and pause after a collector failed. */
 const TRACE_EXPORT_INTERVAL_MS = 1_000;
 /** Time for a collector to take the spans of one request. After it, they are lost and counted. */
 export const TRACE_EXPORT_MS_MAX = 5_000;

@@ -12,7 +12,7 @@ import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import { isPrivateFolder, preparedSocketPath, StandingSocket } from '../shared/standing-socket.js';
 
-/** Concurrent connections to the socket by which a primary holds its directory. Beyond it, one more is closed. */
+/** Concurrent connections to the socket by which a primary holds its directory. Beyond it, a new one is closed. */
 const HOP_DIRECTORY_HOLDER_CONNECTIONS_MAX = 16;
 /** Directories that a starting primary inspects, to remove those of killed primaries. Beyond it, the rest stay. */
 const HOP_DIRECTORIES_SWEPT_MAX = 1_000;

@@ -44,8 +44,8 @@ export class FewASecond {
 }
 
 /**
- * Part of its share that one subject may always hold, in percent, whatever others hold. Beyond it, beyond this it can count as a subject
- * that holds much.
+ * Part of its share, in percent, that one subject may always hold, whatever others hold. Beyond it, it can count as a subject that holds
+ * much.
  */
 const PRESSED_HARMLESS_PERCENT = 2;
 

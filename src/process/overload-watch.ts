@@ -34,12 +34,9 @@ export class RunQueueWait {
   }
 }
 
-/** Interval between readings of memory use and event loop delay. After it, the next reading is taken. */
+/** Interval between readings of memory use and event loop delay. */
 export const OVERLOAD_READING_MS = 100;
-/**
- * Interval between garbage collections requested by a worker short of memory; each blocks its event loop. After it, the next one is
- * requested.
- */
+/** Interval between garbage collections requested by a worker short of memory; each blocks its event loop. */
 export const OVERLOAD_COLLECTION_MS = 10_000;
 
 /** How many successive readings of the event loop must be late: one long task is no overload. */

@@ -14,18 +14,15 @@ import { limits } from '../shared/limits.js';
 import type { Logger } from '../shared/logger.js';
 import { refusals, type Refusal } from '../shared/refusals.js';
 
-/**
- * Readings in a row below a mark; memory that the C library keeps may never fall far below it. Beyond it, the overload state of that mark
- * ends.
- */
+/** Readings in a row below a mark that end the overload state of that mark; memory that the C library keeps may never fall far below it. */
 export const OVERLOAD_READINGS_BELOW = 150;
-/** Resident memory in percent of `--worker-memory`. Beyond it, below this, new sessions are accepted again. */
+/** Resident memory, in percent of `--worker-memory`, below which new sessions are accepted again. */
 export const RESIDENT_PERCENT_CALM = 70;
-/** Heap without garbage, in percent of V8's half of `--worker-memory`. Beyond it, below this, new sessions are accepted again. */
+/** Heap without garbage, in percent of V8's half of `--worker-memory`, below which new sessions are accepted again. */
 export const HEAP_PERCENT_CALM = 60;
 /**
- * Event loop delay at each of the last five readings, less (on Linux) the time that other processes had the processor. After it, below
- * this, new sessions are accepted again.
+ * Event loop delay at each of the last five readings, less (on Linux) the time that other processes had the processor, below which new
+ * sessions are accepted again.
  */
 export const LOOP_DELAY_CALM_MS = 100;
 

@@ -8,10 +8,7 @@ import { KIB } from '../shared/limits/units.js';
 export const TOOL_ERROR_LOOKS_MAX = 16;
 /** Bytes between the word `isError` and its `true`. Beyond it, the error is not noticed. */
 const TOOL_ERROR_GAP_BYTES_MAX = 24;
-/**
- * First and last bytes of a result above `readAtOnceBytesMax` that are searched for `isError`. Beyond it, an error in between is not
- * noticed.
- */
+/** First and last bytes of a result above `readAtOnceBytesMax` that are searched for `isError`. An error in between is not noticed. */
 const TOOL_ERROR_EDGE_BYTES = 4 * KIB;
 
 /** Includes the quotes, which would be escaped inside a string of the result. */

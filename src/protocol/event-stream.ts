@@ -4,7 +4,7 @@ import { Buffer } from 'node:buffer';
 import { limits } from '../shared/limits.js';
 import { ByteCollector } from './byte-collector.js';
 
-/** Reconnection time sent to clients, for a call's stream or the session's. After it, they reconnect. */
+/** Reconnection time sent to clients, for a call's stream or the session's. */
 export const STREAM_RETRY_MS = 1_000;
 
 const LF = 0x0a;

@@ -22,8 +22,8 @@ import { JsonScanner, jsonKind } from './json-scanner.js';
 import { KIB } from '../shared/limits/units.js';
 
 /**
- * Experimental capabilities, and extensions, that a backend declares, names and values, which each session keeps. Beyond it, those beyond
- * it are left out.
+ * Bytes of the experimental capabilities, and of the extensions, that a backend declares and each session keeps, with their values. Those
+ * beyond it are left out.
  */
 export const NAMED_CAPABILITY_BYTES_MAX = KIB;
 /** A backend's `instructions`, which each session keeps. Beyond it, they are left out. */

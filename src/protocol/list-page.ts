@@ -17,8 +17,8 @@ import {
 } from './tool-mirrors.js';
 
 /**
- * Longest `ttlMs` of a backend's list that is passed on to clients of 2026-07-28; the user config may change sooner. After it, a longer
- * one is reduced to this.
+ * Longest `ttlMs` of a backend's list that is passed on to clients of 2026-07-28; the user config may change sooner. A longer one is
+ * reduced to this.
  */
 const LIST_TTL_MS_MAX = 3_600_000;
 /** Tools that a log line names as left out for invalid headers, per page. Beyond it, further ones are not named. */

@@ -7,7 +7,7 @@ import { JsonScanner } from './json-scanner.js';
 import type { NodeFilter } from './node-filter.js';
 import { KIB } from '../shared/limits/units.js';
 
-/** One slice of a large message that is scanned in slices. Beyond it, the slice ends before the character that would exceed it. */
+/** Bytes of one slice of a large message that is scanned in slices. A slice ends before a character that would exceed it. */
 export const READING_SLICE_BYTES = 64 * KIB;
 /** Large messages being scanned at once; each keeps a list of where its values are. Beyond it, further ones wait. */
 export const READINGS_STARTED_MAX = 8;

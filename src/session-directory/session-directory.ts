@@ -21,9 +21,9 @@ import {
  * removes them later. Beyond it, the oldest is forgotten.
  */
 export const SESSION_REMOVALS_KEPT = 10_000;
-/** Cancellations that a worker is passing on to other processes at once. Beyond it, one more is not passed on. */
+/** Cancellations that a worker is passing on to other processes at once. Beyond it, further ones are not passed on. */
 const SESSION_NOTICES_UNDER_WAY_MAX = 1_024;
-/** Cancellations for sessions of one subject that a worker is passing on at once. Beyond it, one more is not passed on. */
+/** Cancellations for sessions of one subject that a worker is passing on at once. Beyond it, further ones are not passed on. */
 export const SESSION_NOTICES_UNDER_WAY_PER_SUBJECT_MAX = 64;
 /** Look-ups of unknown sessions that a worker has in progress at once. Beyond it, further ones wait for their turn. */
 export const SESSION_LOOK_UPS_MAX = 256;

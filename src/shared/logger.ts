@@ -13,10 +13,7 @@ import { limits } from './limits.js';
 
 /** Log lines about requests that were not served, per `failureLogIntervalMs`. Beyond it, further requests are counted in the next line. */
 export const PROBLEM_LINES_MAX = 200;
-/**
- * One subject gets at most one in this many of the problem lines that are left. Beyond it, its further requests are counted in the next
- * line.
- */
+/** One subject gets at most one in this many of the problem lines that are left. Its further requests are counted in the next line. */
 const PROBLEM_LINES_SHARE_DIVISOR = 4;
 
 export class LineShares {
@@ -132,13 +129,13 @@ export class RepeatedLog {
 //   open ── EAGAIN ──▶ waiting ── everything taken ──▶ open        waiting: lines are kept, a timer tries again
 //   any ── another error ──▶ failed ── a pause ──▶ open            failed: lines are dropped without a try
 
-/** Log lines of a process that wait for a slow reader of standard output. Beyond it, further lines are dropped and counted. */
+/** Bytes of log lines of a process that wait for a slow reader of standard output. Beyond it, further lines are dropped and counted. */
 const LOG_BYTES_WAITING_MAX = MIB;
-/** Interval between attempts to write waiting log lines, and pause after standard output failed. After it, the write is tried again. */
+/** Interval between attempts to write waiting log lines, and pause after standard output failed. */
 export const LOG_RETRY_MS = 50;
 /** Time that a process which ends waits for the reader of its last log lines. After it, the lines are lost. */
 const LOG_FLUSH_MS_MAX = 1_000;
-/** The reused buffer that log lines are encoded in. Beyond it, a longer line gets a buffer of its own. */
+/** The reused buffer that log lines are encoded in. A longer line gets a buffer of its own. */
 const LOG_LINE_SCRATCH_BYTES = 16 * KIB;
 
 const FLUSH_LOOK_MS = 5;

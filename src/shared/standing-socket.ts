@@ -9,7 +9,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import { dirname } from 'node:path';
 import { makeDirectory } from './make-directory.js';
 
-/** Interval between checks that a Unix socket still exists at its path. After it, if it was removed, it is created again, with its folder. */
+/** Interval between checks that a Unix socket still exists at its path. One that was removed is created again, with its folder. */
 const STANDING_SOCKET_CHECK_MS = 2_000;
 
 export interface StandingSocketOptions {

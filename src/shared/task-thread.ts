@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { Piscina } from 'piscina';
 import { limits } from './limits.js';
 
-/** Time that the idle config thread is kept; configs change seldom. After it, it ends, and is started again when needed. */
+/** Time that the idle config thread is kept; configs change seldom. It is started again when needed. */
 const CONFIG_THREAD_IDLE_MS = 10_000;
 
 export class TaskThread<Task, Outcome> {

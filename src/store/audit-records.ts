@@ -11,20 +11,20 @@ import { KIB, MIB } from '../shared/limits/units.js';
 const AUDIT_ENTRIES_KEPT = 5_000;
 /** Bytes of all changes in the store's audit list. Beyond it, the oldest are removed. */
 const AUDIT_BYTES_KEPT = 8 * MIB;
-/** One change in the audit list. Beyond it, it names the changed members without their values. */
+/** Bytes of one change in the audit list. A larger one names the changed members without their values. */
 export const AUDIT_ENTRY_BYTES_MAX = 16 * KIB;
 /**
  * Changes that wait to be written while the store does not take them. Beyond it, the oldest is left out of the audit list, and the log
  * says how many are.
  */
 const AUDIT_WAITING_MAX = 500;
-/** Interval between attempts to write the waiting changes. After it, the next attempt follows. */
+/** Interval between attempts to write the waiting changes. */
 const AUDIT_RETRY_MS = 1_000;
-/** Changes added to the audit list in one write. Beyond it, the others follow. */
+/** Changes added to the audit list in one write; the others follow. */
 const AUDIT_WRITTEN_AT_ONCE_MAX = 32;
-/** Bytes of changes added in one write, unless one change alone is larger. Beyond it, the others follow. */
+/** Bytes of changes added in one write, unless one change alone is larger. */
 const AUDIT_WRITTEN_BYTES_MAX = 32 * KIB;
-/** Old changes removed in one write; the changes added in it can never need more. Beyond it, the others follow. */
+/** Old changes removed in one write; the changes added in it can never need more. */
 const AUDIT_REMOVED_AT_ONCE_MAX = 512;
 
 /** A change made by a person or a command. */

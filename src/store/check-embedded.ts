@@ -11,11 +11,11 @@ import { makeDirectory } from '../shared/make-directory.js';
 /** Time at start-up to read a whole embedded store in search of damage. After it, the store is opened without the rest being checked. */
 const STORE_PROBE_MS_MAX = 20_000;
 /**
- * Checks whether an embedded store with an empty file is just being created. Beyond it, it counts as damaged, and the program does not
+ * Checks whether an embedded store with an empty file is just being created. After the last, it counts as damaged, and the program does not
  * start.
  */
 const EMPTY_STORE_LOOKS_MAX = 20;
-/** Interval between checks of an embedded store with an empty file. After it, it is checked again. */
+/** Interval between these checks. */
 const EMPTY_STORE_LOOK_MS = 50;
 
 const PROBE = fileURLToPath(new URL('embedded-probe.js', import.meta.url));

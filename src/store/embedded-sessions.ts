@@ -7,11 +7,11 @@ import { commitReason, openRoot } from './embedded-databases.js';
 import type { SealedRead, SealedSession, SealedSessions } from './sealed-sessions.js';
 
 /**
- * Pause after an embedded session directory failed to write, for example on a full disk. After it, until then other writes fail at once,
- * and are retried like the one that failed.
+ * Pause after an embedded session directory failed to write, for example on a full disk. Until then, other writes fail at once, and are
+ * retried like the one that failed.
  */
 const SESSION_WRITE_PAUSE_MS = 1_000;
-/** Records that one sweep looks at, in about a millisecond. Beyond it, the next sweep continues behind them. */
+/** Records that one sweep looks at, in about a millisecond. The next sweep continues behind them. */
 const SESSION_RECORDS_PER_SWEEP = 256;
 
 const EXPIRY_BYTES = 8;

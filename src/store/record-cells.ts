@@ -7,8 +7,8 @@
 import { closeSync, constants, fstatSync, ftruncateSync, openSync, readSync, writeSync } from 'node:fs';
 
 /**
- * Files of one slot for records of one size in the gateway's own directory; the largest files have room for 65,536 records each. Beyond
- * it, when all are full, the record is not written.
+ * Files of one slot for records of one size in the gateway's own directory; the largest files have room for 65,536 records each. When all
+ * are full, the record is not written.
  */
 const SESSION_RECORD_FILES_MAX = 64;
 

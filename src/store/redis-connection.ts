@@ -27,7 +27,7 @@ export class LoggedReasons {
   }
 }
 
-/** Time for a connection to Redis to close. After it, it is cut. */
+/** Time for a connection to Redis to close. After it, the connection is cut. */
 export const REDIS_DISCONNECT_MS_MAX = 200;
 
 export type RedisStoreOptions = Extract<StoreOptions, { kind: 'redis' }>;

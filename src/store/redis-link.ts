@@ -11,10 +11,7 @@ import { createConnection, disconnectQuietly, messageOf, type RedisStoreOptions 
 import { checkRole, findRedis } from './redis-place.js';
 import { isGarbled } from './redis-replies.js';
 
-/**
- * Interval between health checks of Redis; a silent loss is noticed after this and one command timeout. After it, both connections are
- * checked.
- */
+/** Interval between health checks of both connections to Redis; a silent loss is noticed after this and one command timeout. */
 export const REDIS_HEALTH_CHECK_MS = 3_000;
 
 export interface RedisLinkEvents {

@@ -6,7 +6,7 @@ import { limits } from '../../shared/limits.js';
 import { subjectHash, type Logger } from '../../shared/logger.js';
 import type { AuditEntry, AuditRecords } from '../../store/audit-records.js';
 
-/** A composition's subjects in the log line about a change. Beyond it, the first are logged, with their number and a hash of all. */
+/** A composition's subjects in the log line about a change. Of more, the first are logged, with their number and a hash of all. */
 const AUDIT_SUBJECTS_MAX = 20;
 
 export interface NotedChange {

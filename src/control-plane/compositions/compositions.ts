@@ -110,11 +110,11 @@ function nameOf({ composed, server }: Match): string {
   return server?.name ?? composed.name;
 }
 
-/** Interval between checks that every composition is published. After it, what is missing is published. */
+/** Interval between checks that every composition is published; each publishes what is missing. */
 const PUBLISH_REPAIR_MS = 30_000;
-/** User configs that such a check reads at once. Beyond it, the others follow. */
+/** User configs that such a check reads at once; the others follow. */
 const PUBLICATION_CHECKS_AT_ONCE_MAX = 50;
-/** Pause between the groups of user configs that such a check reads; it is in no hurry. After it, the next group is read. */
+/** Pause between the groups of user configs that such a check reads; it is in no hurry. */
 const PUBLICATION_CHECK_PAUSE_MS = 50;
 
 export interface CompositionsOptions {

@@ -8,7 +8,7 @@ import { MIB } from '../../shared/limits/units.js';
 
 /** Servers whose tool names are cached. Beyond it, the least recently used are read again when needed. */
 const TOOL_NAMES_CACHE_ENTRIES_MAX = 10_000;
-/** Cached tool names together. Beyond it, the least recently used are read again when needed. */
+/** Characters of all cached tool names. Beyond it, the least recently used are read again when needed. */
 const TOOL_NAMES_CACHE_CHARS_MAX = 32 * MIB;
 
 interface KnownTools {

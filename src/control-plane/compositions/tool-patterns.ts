@@ -5,7 +5,7 @@ import { KIB } from '../../shared/limits/units.js';
 
 /** Tools of one server that a composition's patterns match; the server decides how many exist. Beyond it, further ones are not served. */
 export const MATCHED_TOOLS_MAX = 1_000;
-/** Names of these matched tools together. Beyond it, further ones are not served. */
+/** Characters of the names of these tools. Beyond it, further ones are not served. */
 export const MATCHED_TOOL_CHARS_MAX = 32 * KIB;
 
 /** Every tool, also those that the control plane was not shown: it is decided where the tools are called. */

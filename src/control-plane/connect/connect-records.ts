@@ -9,7 +9,7 @@ import type { UserAuth } from '../../user-config/auth.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import type { Discovered } from './discovery.js';
 
-/** Records of unfinished consents that each new consent checks for expired ones. Beyond it, the next consent continues behind them. */
+/** Records of unfinished consents that each new consent checks for expired ones. The next consent continues behind them. */
 export const CONNECTS_SWEPT_MAX = 32;
 
 export interface BegunConsent extends Discovered {

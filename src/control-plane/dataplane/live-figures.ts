@@ -11,10 +11,10 @@ import { understood } from './dataplane-views.js';
 import { figuresShape, readyShape, workersShape } from '../../shared/dataplane-answers.js';
 import { KIB } from '../../shared/limits/units.js';
 
-/** Interval at which a dataplane's figures are read while somebody watches them. After it, the watchers get the new figures. */
+/** Interval at which a dataplane's figures are read while somebody watches them. */
 const LIVE_INTERVAL_MS = 2_000;
 /**
- * Duration of one stream of live figures, as its token may lose its validity. After it, it ends, and whoever is still allowed opens
+ * Duration of one stream of live figures, as its token may lose its validity. After it, the stream ends, and whoever is still allowed opens
  * another.
  */
 const LIVE_STREAM_MS_MAX = 600_000;

@@ -26,11 +26,11 @@ import { KIB } from '../../shared/limits/units.js';
 // anything. An oversized value is cut down to what matters here; nothing fails because of it.
 
 /**
- * A server's capabilities or its `serverInfo`, which are part of every listing. Beyond it, only the names of MCP's capabilities, or name,
- * title and version, are kept.
+ * Bytes of a server's capabilities, and of its `serverInfo`, which are part of every listing. Of larger ones, only the names of MCP's
+ * capabilities, or name, title and version, are kept.
  */
 export const SERVER_SELF_BYTES_MAX = 64 * KIB;
-/** Characters of the name, the title and the version that are kept of a larger `serverInfo`. Beyond it, it is cut. */
+/** Characters that are kept of each of the name, the title and the version of a larger `serverInfo`. */
 const SERVER_SELF_TEXT_CHARS_MAX = 256;
 
 type Members = Readonly<Record<string, unknown>>;
@@ -55,7 +55,7 @@ function isWithin(members: Members): boolean {
   return Buffer.byteLength(JSON.stringify(members)) <= SERVER_SELF_BYTES_MAX;
 }
 
-/** Time for a server with sessions to answer whether it also works without them. After it, it counts as one that does not. */
+/** Time for a server with sessions to answer whether it also works without them. After it, the server counts as one that does not. */
 export const PROBE_ERA_MS_MAX = 2_000;
 
 /** What a server said about itself. */

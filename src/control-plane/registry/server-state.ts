@@ -26,7 +26,7 @@ export function serverTag(server: SaidOfServer): string {
 
 /** Entries in the history of a server's health. Beyond it, the oldest is forgotten. */
 export const HEALTH_ENTRIES_MAX = 50;
-/** One reason in the history of a server's health. Beyond it, the rest is cut off. */
+/** Characters of one reason in the history of a server's health. The rest is cut off. */
 export const HEALTH_REASON_CHARS_MAX = 300;
 
 export interface HealthEntry {
@@ -54,7 +54,7 @@ export function withHealth(history: readonly HealthEntry[], after: Found, at: st
   return [{ at, status, reachable, error }, ...history].slice(0, HEALTH_ENTRIES_MAX);
 }
 
-/** Failed health checks in a row. Beyond it, the server becomes inactive. */
+/** Failed health checks in a row that make a server inactive. */
 const HEALTH_FAILURES_MAX = 3;
 
 /** A record, with what only the registry needs to know of a server. */

@@ -2,7 +2,7 @@
 import { encodeLineBreaks, eventEnd, eventHeadText, hasLineBreak } from '../../protocol/event-stream.js';
 import { KIB } from '../../shared/limits/units.js';
 
-/** Part of a large response that is prepared for writing at once. Beyond it, the next part follows when the connection has room. */
+/** Bytes of a large response that are prepared for writing at once. The next ones follow when the connection has room. */
 export const SENT_PIECE_BYTES = 64 * KIB;
 
 export interface PieceSource {

@@ -11,14 +11,14 @@ import type { CompiledBackend } from '../../user-config/compiled-config.js';
  * the next turn.
  */
 export const BACKEND_TURN_MS = 5;
-/** Backends of one session that are served in a row; subjects and sessions take turns. Beyond it, another session has its turn. */
+/** Backends of one session that are served in a row; subjects and sessions take turns. */
 export const BACKENDS_PER_STEP = 4;
 /**
  * Time in one turn of the event loop for ending requests of ended sessions, all sessions together. After it, the rest wait for the next
  * turn.
  */
 const REQUEST_END_TURN_MS = 5;
-/** Requests of one ended session that are ended in a row; subjects and sessions take turns. Beyond it, another session has its turn. */
+/** Requests of one ended session that are ended in a row; subjects and sessions take turns. */
 const REQUESTS_ENDED_PER_STEP = 8;
 
 export interface Visits<Item> {

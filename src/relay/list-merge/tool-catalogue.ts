@@ -160,7 +160,7 @@ const TOOL_SEARCHED_CHARS_MAX = 64 * MIB;
 const TOOL_RANKED_CHARS_MAX = 128 * KIB;
 /** Tools that are ranked for one query: those with the most of its words. Beyond it, the others are not found. */
 export const TOOL_CANDIDATES_MAX = 200;
-/** Bytes of the tools that one `find_tools` returns. Beyond it, the tools beyond it, and any tool that alone is larger, are left out. */
+/** Bytes of the tools that one `find_tools` returns. Those beyond it, and any tool that alone is larger, are left out. */
 const FOUND_TOOLS_BYTES_MAX = 256 * KIB;
 
 /** A match in a name counts for more than a match in a description. */

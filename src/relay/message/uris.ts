@@ -9,8 +9,8 @@ import type { CompiledBackend, CompiledVirtualHost } from '../../user-config/com
 /** Variables of a URI template, each of which is a search in a URI. Beyond it, the template matches nothing. */
 export const TEMPLATE_VARIABLES_MAX = 32;
 /**
- * Text between two variables of a URI template. Beyond it, the template matches nothing. Searching for a longer text may cost its length
- * for each character of the URI.
+ * Characters between two variables of a URI template. Beyond it, the template matches nothing: searching for a longer text may cost its
+ * length for each character of the URI.
  */
 export const TEMPLATE_TEXT_CHARS_MAX = 250;
 

@@ -11,12 +11,9 @@ import { KIB } from '../../shared/limits/units.js';
 // time, with subjects taking turns, and for a small part of the event loop's time. A client that requests endless streams from its own
 // backend and disconnects slows down nobody. Cold path.
 
-/**
- * Rest after reading such a call, as a multiple of the time that reading took, so that such calls get at most a fifth of the event loop.
- * Beyond it, reading resumes, subjects in turn.
- */
+/** Rest after reading such a call, as a multiple of the time that reading took: such calls get at most a fifth of the event loop. */
 export const UNHEARD_REST_FACTOR = 4;
-/** Longest rest between reads of calls whose callers have gone. After it, another such call has its turn. */
+/** Longest rest between reads of calls whose callers have gone. */
 export const UNHEARD_REST_MS_MAX = 1_000;
 
 /** Reads one more slice. */

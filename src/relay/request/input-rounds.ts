@@ -14,10 +14,7 @@ import type { UpstreamSession } from '../../upstream/session/upstream-session.js
 import type { AskingStream } from '../asking/awaited-answers.js';
 import type { Session } from '../session/session.js';
 
-/**
- * Pause after such an answer that asks nothing but wants the request repeated; each counts as one of the `inputRoundsMax`. After it, the
- * request is repeated.
- */
+/** Pause after an answer that asks nothing but wants the request repeated; each counts as one of the `inputRoundsMax`. */
 const INPUT_PAUSE_MS = 250;
 
 /** The request whose backend asks. */

@@ -25,7 +25,7 @@ export function cancelHere(session: Session, exchange: Exchange, message: Client
   return false;
 }
 
-/** A cancellation with its headers that is passed on to the other processes that hold the session. Beyond it, it is not passed on. */
+/** Bytes of a cancellation, with its headers, that is passed on to the other processes that hold the session. A larger one is not. */
 const SESSION_NOTICE_BYTES_MAX = 32 * KIB;
 
 interface CancellationNotice {

@@ -22,10 +22,7 @@ import type { DeadlineWheel } from '../../shared/deadline-wheel.js';
 // that was there when a round began has its turn in it, however many come and go meanwhile. Cold path: for each session a few times
 // within the idle timeout.
 
-/**
- * Interval between the steps in which a worker renews the records of its sessions, a few at a time, so that writes come evenly. After it,
- * the next step follows.
- */
+/** Interval between the steps in which a worker renews the records of its sessions, a few at a time, so that writes come evenly. */
 export const SESSION_RENEWAL_STEP_MS = 100;
 /** Delay of the event loop that one renewal step makes up for. After it, the remaining sessions are renewed in the next round. */
 const SESSION_RENEWAL_STEP_MS_MAX = 500;
@@ -95,8 +92,8 @@ function renew(session: RenewedSession): void {
 }
 
 /**
- * How often the record of a session in use is renewed per `--session-idle-timeout`; each renewal is a write. Beyond it, no effect: a
- * record is kept for one and a half timeouts.
+ * How often the record of a session in use is renewed per `--session-idle-timeout`; each renewal is a write. A record is kept for one and a
+ * half timeouts.
  */
 export const SESSION_RENEWALS_PER_IDLE_TIMEOUT = 4;
 

@@ -14,8 +14,8 @@ import { KIB } from '../../shared/limits/units.js';
 // perhaps to another process, brings the name of the request along that was never answered.
 
 /**
- * Request id that event ids name, for an error in place of an answer that is not kept. Beyond it, without room for its answer, a stream
- * with a longer id is dropped, and who comes back for it gets the session's own stream.
+ * Bytes of a request id that event ids name, for an error in place of an answer that is not kept. A stream with a longer id that has no
+ * room for its answer is dropped, and who comes back for it gets the session's own stream.
  */
 export const KEPT_ID_BYTES_MAX = KIB;
 

@@ -15,7 +15,7 @@ import { NUMBERS_FROM } from './replay-buffer.js';
 export const DELIVERED_STREAMS_KEPT = 4;
 /** Time that such a stream is kept; a client notices a broken connection sooner. After it, its call is answered with an error instead. */
 export const DELIVERED_STREAMS_KEPT_MS = 60_000;
-/** Interval between a session's checks for streams that were kept long enough. After it, they are dropped. */
+/** Interval between a session's checks for streams that were kept long enough. */
 export const KEPT_STREAMS_SWEEP_MS = 5_000;
 
 /** Of the share of session bytes: kept events must not leave too little for sessions, of this client or of others. */

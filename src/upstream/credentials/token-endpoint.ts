@@ -7,7 +7,7 @@ import { isShareFault, upstreamFault, type UpstreamFault } from '../http/upstrea
 import { oauthAnswer } from './oauth-answer.js';
 import { OAuthFetchError, oauthFetch, type OAuthMeans } from './oauth-fetch.js';
 
-/** Lifetime assumed for an access token that states none. After it, another one is requested. */
+/** Lifetime assumed for an access token that states none. */
 const TOKEN_LIFETIME_MS_ASSUMED = 300_000;
 /** Longest time that an access token is used, whatever lifetime it states. After it, another one is requested. */
 const TOKEN_KEPT_MS_MAX = 86_400_000;

@@ -21,7 +21,7 @@ import { refreshGrant, type RenewedGrant } from './user-refresh.js';
 
 /** Time that one process has to renew a user's grant, while others wait. After it, another process tries. */
 const GRANT_LEASE_MS = 25_000;
-/** Interval between checks of the store while another process renews a grant. After it, the next check follows. */
+/** Interval between checks of the store while another process renews a grant. */
 export const GRANT_POLL_MS = 100;
 /** Time in which storing a renewed grant is retried. After it, the grant is lost, and the user is asked for consent again. */
 const GRANT_SAVE_MS_MAX = 10_000;

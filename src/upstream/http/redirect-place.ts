@@ -2,7 +2,7 @@
 // server. Cold path.
 import type { UpstreamTarget } from '../../user-config/compiled-config.js';
 
-/** Path that a backend redirects to, in the log and in a server's record. Beyond it, the rest is cut off. */
+/** Characters of a path that a backend redirects to, in the log and in a server's record. The rest is cut off. */
 const REDIRECT_PATH_CHARS_MAX = 256;
 
 /** For callers. Names no path, which may contain a secret; but a difference of only a trailing slash, the usual mistake, is named. */

@@ -8,10 +8,7 @@ import { Http1Upstream } from './http1-upstream.js';
 import type { PoolBounds } from './origin-pool.js';
 import { ReadTurns, BACKEND_STREAMS_MAX, REPLY_CONNECTIONS_MAX } from './read-turns.js';
 
-/**
- * One in this many connections for calls is reserved for answers to backends, if that is less. Beyond it, further answers use connections
- * for calls.
- */
+/** One in this many connections for calls is reserved for answers to backends, if that is less than `REPLY_CONNECTIONS_MAX`. */
 const REPLY_CONNECTIONS_DIVISOR = 16;
 
 export interface BackendConnectionsOptions {

@@ -29,7 +29,7 @@ function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
 }
 
-/** Time to connect to one address of a host before the next address is tried in parallel. After it, the next one is tried. RFC 8305. */
+/** Time to connect to one address of a host before the next one is tried in parallel (RFC 8305). */
 export const NEXT_ADDRESS_MS = 250;
 
 export interface DialPlan {

@@ -4,7 +4,7 @@ import { KIB } from '../../shared/limits/units.js';
 
 /** TLS sessions that a worker keeps for resumption, one per origin. Beyond it, the oldest is dropped. */
 export const TLS_SESSIONS_MAX = 4_096;
-/** One TLS session. Beyond it, it is not kept. */
+/** Bytes of one TLS session. A larger one is not kept. */
 export const TLS_SESSION_BYTES_MAX = 16 * KIB;
 /**
  * Time that a TLS session is resumed, during which the certificate is not checked again. After it, the next connection makes a full

@@ -40,8 +40,8 @@ export function circuitStateAfter(state: CircuitState, event: CircuitEvent): Cir
 }
 
 /**
- * Time after a response during which the origin counts as reachable, whatever fails; longer than connections are kept. After it, after it,
- * a failure to connect opens the origin's circuit.
+ * Time after a response during which the origin counts as reachable, whatever fails; longer than connections are kept. After it, a failure
+ * to connect opens the origin's circuit.
  */
 export const ORIGIN_ANSWERED_MS = 5_000;
 /** Time for a probe to be answered after it connected; the silence may be that of one path. After it, the origin counts as reached. */

@@ -16,12 +16,9 @@ import { limits } from '../../shared/limits.js';
 // When, and from which event, a backend's stream is requested again after it has ended (C13, C14): after the backend's own `retry`, or else
 // with a growing delay, and from the last complete event. Cold path.
 
-/**
- * Shortest `retry` of a backend that is honored, as a backend could close its stream all the time. After it, a shorter one is raised to
- * this.
- */
+/** Shortest `retry` of a backend that is honored, as a backend could close its stream all the time. A shorter one is raised to this. */
 export const BACKEND_RETRY_MS_MIN = 100;
-/** Longest `retry` of a backend that is honored. After it, a longer one is reduced to this. */
+/** Longest `retry` of a backend that is honored. A longer one is reduced to this. */
 export const BACKEND_RETRY_MS_MAX = 3_600_000;
 
 export class Reconnection {

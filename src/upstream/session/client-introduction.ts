@@ -35,7 +35,7 @@ export function hashOfShown({ clientInfo, capabilities }: ClientIntroduction, sh
  * no longer shared with new sessions; sessions that have one keep it.
  */
 export const INTRODUCTIONS_KNOWN_MAX = 256;
-/** An introduction (`clientInfo` and `capabilities`) that sessions may share. Beyond it, each session has its own copy. */
+/** Bytes of an introduction (`clientInfo` and `capabilities`) that sessions may share. Of a larger one, each session has its own copy. */
 export const INTRODUCTION_SHARED_BYTES_MAX = 2 * KIB;
 
 export class Introductions {

@@ -131,12 +131,9 @@ class Hold {
   }
 }
 
-/** First wait before an unavailable backend is tried again. After it, the next request tries it, and the wait doubles. */
+/** First wait before an unavailable backend is tried again; it doubles with each try that fails. */
 export const UPSTREAM_RETRY_DELAY_MS_MIN = 100;
-/**
- * Longest wait before an unavailable backend is tried again; short, so that a backend that is back is found soon. After it, the wait grows
- * no further.
- */
+/** Longest wait before an unavailable backend is tried again; short, so that a backend that is back is found soon. */
 export const UPSTREAM_RETRY_DELAY_MS_MAX = 5_000;
 /**
  * Time that the first call waits for a backend's own stream to open; many servers lose what they ask before that. After it, the call is

@@ -18,12 +18,9 @@ import { RequestIds } from '../../shared/request-ids.js';
 // Finds a turn of the event loop in which the accept queue is almost empty: right after a poll that found little. A listener is closed in
 // such a turn, because Linux resets the connections that still wait in its queue. Cold path.
 
-/**
- * Longest turn of the event loop, in microseconds, that counts as quiet, so that a listener can be closed in it. Beyond it, the next turn
- * is tried.
- */
+/** Longest turn of the event loop, in microseconds, that counts as quiet, so that a listener can be closed in it. */
 const QUIET_TURN_MICROSECONDS_MAX = 100;
-/** Turns of a busy worker in which a quiet moment is sought. Beyond it, the listener closes in the last of them. */
+/** Turns of a busy worker in which a quiet moment is sought. If there is none, the listener closes in the last of them. */
 const QUIET_TURNS_TRIED_MAX = 200;
 
 /** Resolves in such a turn, or after `quietTurnsTriedMax` turns on a busy worker. */
@@ -43,13 +40,13 @@ function endOfTurn(): Promise<void> {
 }
 
 /**
- * Time that a replaced worker waits for requests on kept-alive connections. After it, all have been closed by then: ten seconds idle,
- * checked every four.
+ * Time that a replaced worker waits for requests on kept-alive connections. All have been closed by then: ten seconds idle, checked every
+ * four.
  */
 const KEPT_CONNECTION_MS_MAX = 15_000;
-/** Interval at which a replaced worker then checks whether every request is answered. After it, it checks again. */
+/** Interval at which a replaced worker then checks whether every request is answered. */
 const RETIRED_LOOK_MS = 250;
-/** Interval at which a draining worker, after its notice, checks whether a connection is left. After it, it checks again. */
+/** Interval at which a draining worker, after its notice, checks whether a connection is left. */
 const DRAIN_LOOK_MS = 50;
 
 /** Handles the requests that the edge has received. */

@@ -13,7 +13,7 @@ import { KIB } from '../../shared/limits/units.js';
  * connection is closed.
  */
 export const NODE_SILENCE_MS_MAX = 10_000;
-/** Request body bytes that must arrive in every ten seconds over `--listener node`. Beyond it, the connection is closed. */
+/** Request body bytes that must arrive in every ten seconds over `--listener node`. If fewer do, the connection is closed. */
 const NODE_BODY_BYTES_LEAST = 160 * KIB;
 
 /** How much of a body of known length is given to Node at once. */

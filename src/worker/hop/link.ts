@@ -15,7 +15,7 @@ import { HopSocket, LINK_STREAM, type HopSocketHandler } from './socket.js';
 import { StreamNumbers, StreamTable } from './streams.js';
 import { KIB } from '../../shared/limits/units.js';
 
-/** Buffer that a worker reads the answers of all its hops into, one after another. Beyond it, the rest is read next. */
+/** The buffer that a worker reads the answers of all its hops into, one after another. */
 const HOP_READ_BYTES = 64 * KIB;
 
 type State = 'connecting' | 'open' | 'leaving' | 'closed';
