@@ -50,7 +50,7 @@ import type { Perform } from './cli/run-cli.js';
 
 type Read<Request> = (words: CommandWords, environment?: NodeJS.ProcessEnv) => Request;
 
-export interface Command<Request = unknown> extends CommandDeclaration {
+interface Command<Request = unknown> extends CommandDeclaration {
   /** Throws OptionFaults with every fault. */
   readonly read: Read<Request>;
   /** Resolves with the program's exit status. Can throw OptionFaults as well. */

@@ -14,7 +14,7 @@ export interface IssuerKeyBounds {
   readonly keyFetchWaitersMax: number;
 }
 
-export interface IssuerKeyParts {
+interface IssuerKeyParts {
   /** Rejects with a message for the operator. */
   readonly fetchKeys: () => Promise<readonly VerificationKey[]>;
   /** How long keys stay in use after the last successful fetch. */

@@ -79,7 +79,7 @@ export type RefusalReason = 'missing' | 'invalid' | 'expired' | 'unavailable';
  */
 export type TokenFault = 'form' | 'key' | 'algorithm' | 'signature' | 'issuer' | 'audience' | 'not-yet' | 'claims';
 
-export interface TokenBounds {
+interface TokenBounds {
   readonly tokenCacheEntriesMax: number;
   readonly tokenCacheBytesMax: number;
   readonly tokenCacheKeyCharsMax: number;

@@ -13,7 +13,7 @@ type SubjectParameter =
   { readonly ok: true; readonly subject: string } | { readonly ok: false; readonly problem: string };
 
 /** @param parameter the path segment, still percent-encoded. */
-export function decodeSubject(parameter: string): SubjectParameter {
+function decodeSubject(parameter: string): SubjectParameter {
   try {
     const subject = decodeURIComponent(parameter);
     if (subject === '') return { ok: false, problem: 'The subject is empty: name it as the last segment of the path.' };
@@ -28,12 +28,12 @@ export function decodeSubject(parameter: string): SubjectParameter {
 
 // Answers of the helper endpoints: a line of text for a person at a terminal.
 
-export function plainText(status: number, body: string): EndpointAnswer {
+function plainText(status: number, body: string): EndpointAnswer {
   return { status, contentType: 'text/plain', body };
 }
 
 /** The message of a failure, for the log and for the person who tries the gateway. */
-export function reasonOf(error: unknown): string {
+function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 

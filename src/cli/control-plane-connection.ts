@@ -52,7 +52,7 @@ function objectIn(part: string): Claims | undefined {
 /** Time that an interactive command waits for the control plane, whose probes take their time. After it, the command fails. */
 const COMMAND_ANSWER_MS_MAX = 120_000;
 
-export type RequestMethod = 'GET' | 'POST' | 'PUT' | 'DELETE';
+type RequestMethod = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
 interface ControlPlaneResponse {
   readonly answer: unknown;

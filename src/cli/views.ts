@@ -99,7 +99,7 @@ export function toolsView(answer: unknown, { columns }: Terminal): string {
   return `\n${textTable(['TOOL', 'DESCRIPTION'], rows, columns)}`;
 }
 
-export interface RefreshView {
+interface RefreshView {
   readonly text: string;
   readonly isRead: boolean;
 }

@@ -11,7 +11,7 @@ export function hasKeys({ publicKey, secret, jwks, issuerKeys }: TokenOptions): 
   return publicKey !== undefined || secret !== undefined || jwks !== undefined || issuerKeys.length > 0;
 }
 
-export type SecretPlace = { readonly secret: string } | { readonly file: string };
+type SecretPlace = { readonly secret: string } | { readonly file: string };
 
 function parseSecretPlace(text: string): SecretPlace {
   const [, kind, name = ''] = /^(secret|file):(.*)$/.exec(text) ?? [];

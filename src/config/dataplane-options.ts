@@ -19,7 +19,7 @@ export type RedisTls =
     };
 
 /** Sentinels know the current address of the Redis, also after a failover. */
-export interface RedisSentinels {
+interface RedisSentinels {
   readonly sentinels: readonly ListenAddress[];
   /** The Redis's name at the Sentinels. */
   readonly name: string;
@@ -28,7 +28,7 @@ export interface RedisSentinels {
 }
 
 /** Some nodes of a Redis Cluster, which know the others. */
-export interface RedisNodes {
+interface RedisNodes {
   readonly nodes: readonly ListenAddress[];
 }
 
@@ -162,7 +162,7 @@ export interface ConnectionOptions {
 }
 
 /** How the hosts of backends are resolved. */
-export interface NameOptions {
+interface NameOptions {
   /** `address` or `address:port`; `undefined`: the system's name servers. */
   readonly nameServers: readonly string[] | undefined;
   /** Look-ups in progress at once. */

@@ -3,7 +3,7 @@ import { limits } from '../shared/limits.js';
 import { roles, type Role } from '../shared/roles.js';
 import { InvalidValue } from './faults.js';
 
-export type RoleNames = Readonly<Record<Role, readonly string[]>>;
+type RoleNames = Readonly<Record<Role, readonly string[]>>;
 
 /**
  * The path of member names from the payload to the claim. A text with a colon or a slash is one name, as identity providers name custom

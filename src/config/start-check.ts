@@ -13,7 +13,7 @@ export function isCheckAlone(words: CommandWords, environment: NodeJS.ProcessEnv
 }
 
 /** The options that the text describes. */
-export interface CheckedStart {
+interface CheckedStart {
   readonly store: StoreOptions;
   /** Which listeners there are, and where. */
   readonly listeners: Readonly<Record<string, string>>;

@@ -57,7 +57,7 @@ export interface VerificationKey {
 }
 
 /** Keys in a set that cannot be used: in the operator's own file they are a fault; in an issuer's set they are skipped. */
-export type UnusableJwk = 'refused' | 'left-out';
+type UnusableJwk = 'refused' | 'left-out';
 
 const PRIVATE_KEY_LABEL = /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----/;
 /** Certificates are accepted for the public key in them. */

@@ -29,7 +29,7 @@ refused.addAddress('100.100.100.200', 'ipv4');
 refused.addAddress('168.63.129.16', 'ipv4');
 
 /** `address-refused`: never connected to, for any caller. `address-not-allowed`: outside the allowed networks. */
-export type AddressObstacle = 'address-refused' | 'address-not-allowed';
+type AddressObstacle = 'address-refused' | 'address-not-allowed';
 
 const CODES = { 'address-refused': 'ADDRESS_REFUSED', 'address-not-allowed': 'ADDRESS_NOT_ALLOWED' } as const;
 

@@ -25,7 +25,7 @@ export function parseHostsFile(text: string): HostsTable {
   return new Map(Array.from(table, ([name, addresses]) => [name, orderAddresses(addresses)]));
 }
 
-export interface ResolverSettings {
+interface ResolverSettings {
   readonly nameServers: readonly string[];
   /** Domains appended to complete a short name, in order. */
   readonly searchDomains: readonly string[];

@@ -7,7 +7,7 @@ import { LineShares, sessionHash, subjectHash, type Logger, RepeatedLog } from '
 import type { WatchedRequest } from './request-watch.js';
 
 /** How a request ended. */
-export interface RequestEnd {
+interface RequestEnd {
   readonly durationMs: number;
   /** HTTP status of the answer; 0 when there was none. */
   readonly status: number;
@@ -17,7 +17,7 @@ export interface RequestEnd {
 }
 
 /** What is known of a request that was refused before its message was processed. */
-export interface RefusalEntry {
+interface RefusalEntry {
   readonly request: Pick<ExchangeRequest, 'requestId'> & { readonly method: string };
   readonly virtualHost: string;
   /** `''` while unknown. */
@@ -31,7 +31,7 @@ export interface RefusalEntry {
 }
 
 /** A request that was answered without a relay, such as one to the control plane's own API. */
-export interface AnswerEntry {
+interface AnswerEntry {
   readonly requestId: string;
   readonly subject: string;
   readonly method: string;

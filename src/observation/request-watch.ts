@@ -21,7 +21,7 @@ import type { RequestTrace } from './request-trace.js';
 import type { Tracer } from './tracer.js';
 
 /** Figures about requests. */
-export interface WatchFigures {
+interface WatchFigures {
   readonly requests: RequestFigures;
   readonly refusals: LabelCounter;
   requestsInFlight: number;

@@ -21,7 +21,7 @@ export interface GatheredFigures {
 }
 
 /** The bounds from shared/limits. */
-export type FigureBounds = Readonly<Record<'metricReportMsMax' | 'metricGatheringAgeMsMax', number>>;
+type FigureBounds = Readonly<Record<'metricReportMsMax' | 'metricGatheringAgeMsMax', number>>;
 
 export class FleetFigures {
   readonly #send: (worker: ChildProcess, message: ToWorker) => void;

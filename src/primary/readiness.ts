@@ -7,9 +7,9 @@
 // it was lost. All these are reported as degraded.
 import type { Logger } from '../shared/logger.js';
 
-export type ObstacleCode = 'worker-absent' | 'store-unreachable' | 'keys-missing' | 'keys-unreachable' | 'draining';
+type ObstacleCode = 'worker-absent' | 'store-unreachable' | 'keys-missing' | 'keys-unreachable' | 'draining';
 
-export interface Obstacle {
+interface Obstacle {
   readonly code: ObstacleCode;
   /** For operators: what is wrong, and what to do unless it passes by itself. */
   readonly message: string;
@@ -41,7 +41,7 @@ export interface ReadinessReport {
   readonly listeningCount: number;
 }
 
-export interface ReadinessSources {
+interface ReadinessSources {
   readonly hasKeys: boolean;
   /** The standing of every slot. */
   slots(): readonly SlotStanding[];

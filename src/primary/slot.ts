@@ -34,7 +34,7 @@ export interface WorkerPlan {
   readonly bounds: FleetBounds;
 }
 
-export interface SlotObserver {
+interface SlotObserver {
   /** Called after each change of the slot's state. */
   onState(): void;
   /** Gets the messages that concern more than this slot: listening, heartbeats, reports, answers to views, forget rounds. */

@@ -2,7 +2,7 @@
 // few processors until none listened in time. Also decides when to give up: when the tries are used up and no worker has ever
 // listened. Once one has, a failing start is no reason to end the workers that serve. Cold path.
 
-export interface StartTurnsBounds {
+interface StartTurnsBounds {
   readonly turnsMax: number;
   /** The number of failed starts, before any worker has listened, after which no other start begins. */
   readonly failuresMax: number;

@@ -85,7 +85,7 @@ function strike({ waitingFor, end }: Round, worker: ChildProcess): void {
   if (waitingFor.delete(worker) && waitingFor.size === 0) end();
 }
 
-export interface ViewPageSources {
+interface ViewPageSources {
   ask(question: ViewQuestion): Promise<readonly WorkerAnswer[] | undefined>;
   setLogLevel(level: LogLevel): void;
 }

@@ -7,7 +7,7 @@ import { idKey } from './request-id.js';
 import { JsonScanner, jsonKind } from './json-scanner.js';
 
 /** Offsets of a message's `params`; -1 when it has none. */
-export interface ParamsSpan {
+interface ParamsSpan {
   readonly paramsStart: number;
   readonly paramsEnd: number;
 }

@@ -76,7 +76,7 @@ export const LIST_CHANGES =
 export const ANY_TASKS = TASK_CAPABILITIES | capability.tasksExtension;
 
 /** A member of `capabilities`, and its own members that count when they are true. Tasks are described separately. */
-export interface CapabilityMember {
+interface CapabilityMember {
   readonly name: string;
   readonly bit: number;
   readonly flags: readonly { readonly name: string; readonly bit: number }[];

@@ -30,7 +30,7 @@ export const NAMED_CAPABILITY_BYTES_MAX = KIB;
 export const INSTRUCTIONS_CHARS_MAX = 32 * KIB;
 
 /** What a backend says about itself in either result. */
-export interface ServerSelf {
+interface ServerSelf {
   /** As bits of `capability`. */
   readonly capabilities: number;
   /** `undefined` for none; entries beyond the number of bytes that a session keeps are left out. */
@@ -39,11 +39,11 @@ export interface ServerSelf {
   readonly instructions: string | undefined;
 }
 
-export interface InitializeResult extends ServerSelf {
+interface InitializeResult extends ServerSelf {
   readonly protocolVersion: string;
 }
 
-export interface DiscoverResult extends ServerSelf {
+interface DiscoverResult extends ServerSelf {
   /** Only the first `VERSIONS_READ_MAX`, more than any real server names. */
   readonly supportedVersions: readonly string[];
 }

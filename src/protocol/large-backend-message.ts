@@ -35,7 +35,7 @@ export function readLargeBackendMessageLater(
   );
 }
 
-export type LargeMessageReader = (message: BackendMessage | undefined) => void;
+type LargeMessageReader = (message: BackendMessage | undefined) => void;
 
 /** Reads a large message of a backend, and a second time if it may contain URIs or task ids. */
 class LargeReading implements Reading {

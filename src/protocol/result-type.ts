@@ -7,7 +7,7 @@ import { jsonKind, JsonScanner } from './json-scanner.js';
 import { readings, type Reading } from './reading-queue.js';
 
 /** `other`: an unknown type, which makes the result invalid (N06). */
-export type ResultType = 'complete' | 'input_required' | 'other';
+type ResultType = 'complete' | 'input_required' | 'other';
 
 /** Includes the quotes, which would be escaped inside a string of the result. */
 const KEY = Buffer.from('"resultType"');

@@ -16,7 +16,7 @@ export interface ConnectTicket<Auth> {
   readonly expiresAtMs: number;
 }
 
-export type TicketReading<Auth> =
+type TicketReading<Auth> =
   | { readonly kind: 'opened'; readonly ticket: ConnectTicket<Auth> }
   | { readonly kind: 'failed'; readonly reason: 'forged' | 'expired' };
 

@@ -12,7 +12,7 @@ export interface Secret {
 }
 
 /** The stored record, as it appears without a key. */
-export interface SealedSecret {
+interface SealedSecret {
   readonly keyId: string;
   readonly origins: SecretOrigins;
   readonly updatedAt: string;
@@ -21,7 +21,7 @@ export interface SealedSecret {
   readonly sealed: string;
 }
 
-export type Unsealed =
+type Unsealed =
   { readonly kind: 'found'; readonly secret: Secret } | { readonly kind: 'failed'; readonly reason: string };
 
 const FORM = 'switchyard secret 1';

@@ -6,7 +6,7 @@ import { readSealed, sealSecret, unsealSecret, type Secret, type SecretOrigins }
 /** Prefix of the keys of all secrets in the store. */
 export const SECRET_PREFIX = 'secrets/';
 
-export interface ListedSecret {
+interface ListedSecret {
   readonly name: string;
   readonly origins: SecretOrigins;
   readonly updatedAt: string;
@@ -15,7 +15,7 @@ export interface ListedSecret {
   readonly isUsable: boolean;
 }
 
-export interface Rotation {
+interface Rotation {
   /** Sealed again under the first key. */
   readonly resealed: readonly string[];
   /** Name, and why it could not be sealed again. */

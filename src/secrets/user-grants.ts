@@ -29,7 +29,7 @@ export interface GrantClient {
 }
 
 /** Which process may renew the grant, so that only one does at a time. */
-export interface GrantLease {
+interface GrantLease {
   readonly by: string;
   readonly untilMs: number;
 }

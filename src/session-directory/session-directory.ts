@@ -33,7 +33,7 @@ export const SESSION_LOOK_UPS_MAX = 256;
  */
 export const SESSION_MARK_MS = 60_000;
 
-export interface SessionDirectoryOptions {
+interface SessionDirectoryOptions {
   readonly idleTimeoutMs: number;
   /** Whether records survive the end of the whole gateway; otherwise its sessions end with it. */
   readonly outlivesGateway: boolean;
@@ -66,7 +66,7 @@ interface ReadUnderWay {
 }
 
 /** Gets what other processes do to a session that this process has. */
-export interface SessionWatcher {
+interface SessionWatcher {
   /** The session's record has changed, or may have. */
   onChanged(): void;
   /** The session has ended. */
@@ -76,7 +76,7 @@ export interface SessionWatcher {
 }
 
 /** What a process that ends a session knows of the session's record. */
-export interface KnownRecord {
+interface KnownRecord {
   readonly version: number;
   /** Whether another machine may still have the session. */
   readonly wasShared: boolean;

@@ -14,7 +14,7 @@ export interface WorkerReading {
   readonly memory?: { readonly rssBytes: number } | undefined;
 }
 
-export interface WorkerRow {
+interface WorkerRow {
   readonly slot: number;
   readonly pid: number | null;
   readonly state: string;

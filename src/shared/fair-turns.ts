@@ -14,7 +14,7 @@ import { limits } from './limits.js';
  */
 const WOKEN_TURN_MS = 5;
 
-export interface FairTurnsRules {
+interface FairTurnsRules {
   /** How many tasks pass before the clock is read. */
   readonly untimedMax: number;
   /** Time in a turn for the tasks that pass, and as much again for those that wait. */
@@ -23,7 +23,7 @@ export interface FairTurnsRules {
 }
 
 /** A task that runs once. Must not throw. */
-export type Task = () => void;
+type Task = () => void;
 
 export class FairTurns {
   readonly #rules: FairTurnsRules;

@@ -1,7 +1,7 @@
 // A running dataplane's metrics, as its admin listener reports them in JSON, and their changes between two readings.
 
 /** A metric with all its series. */
-export interface FigureFamily {
+interface FigureFamily {
   readonly name: string;
   readonly values: readonly {
     readonly metricName?: string | undefined;

@@ -11,7 +11,7 @@ import { FairQueue, type FairPlace } from './fair-queue.js';
 import { limits } from './limits.js';
 import type { Holding, ShareBound } from './share.js';
 
-export interface MessageMemoryParts {
+interface MessageMemoryParts {
   readonly accounts: Accounts;
   readonly deadlines: DeadlineWheel;
   /** The subject's holding of the share that this memory is. */

@@ -27,7 +27,7 @@ export const rpcCodes = {
   refused: -32000,
 } as const;
 
-export type RefusalCode =
+type RefusalCode =
   | 'path-unknown'
   | 'method-not-allowed'
   | 'host-refused'

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 
 /** `make`: always a new id; `trust`: the request's own id if it is well-formed; `off`: none. */
-export type RequestIdMode = 'make' | 'trust' | 'off';
+type RequestIdMode = 'make' | 'trust' | 'off';
 
 /** Such an id can be used in headers and logs as it is. */
 const FIT = /^[\w.:@/+=-]{1,128}$/;

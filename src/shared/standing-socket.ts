@@ -12,7 +12,7 @@ import { makeDirectory } from './make-directory.js';
 /** Interval between checks that a Unix socket still exists at its path. One that was removed is created again, with its folder. */
 const STANDING_SOCKET_CHECK_MS = 2_000;
 
-export interface StandingSocketOptions {
+interface StandingSocketOptions {
   readonly onConnection: (socket: Socket) => void;
   /** The socket was gone, and is at its path again. Connections made before continue. */
   readonly onRenewed: () => void;

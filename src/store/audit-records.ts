@@ -48,7 +48,7 @@ export interface AuditEntry {
   readonly fault?: string;
 }
 
-export interface AuditQuery {
+interface AuditQuery {
   /** The id or the name of the changed thing; `''` matches anything. */
   readonly record: string;
   readonly limit: number;
@@ -56,7 +56,7 @@ export interface AuditQuery {
   readonly cursor: string | undefined;
 }
 
-export interface AuditPage {
+interface AuditPage {
   readonly items: readonly AuditEntry[];
   /** The cursor of the next page; `undefined` on the last page. */
   readonly cursor: string | undefined;

@@ -95,7 +95,7 @@ export async function connectionTo(options: RedisStoreOptions): Promise<Redis | 
 }
 
 /** A range of slots that one node of a cluster has; both ends are included. */
-export interface Shard {
+interface Shard {
   readonly first: number;
   readonly last: number;
   readonly address: ListenAddress;

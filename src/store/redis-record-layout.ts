@@ -47,7 +47,7 @@ export function listKeyOf(recordKey: string): Buffer {
   return ours('{switchyard}keys/', keyFamilyOf(recordKey));
 }
 
-export function keyFamilyOf(recordKey: string): string {
+function keyFamilyOf(recordKey: string): string {
   const slash = recordKey.indexOf('/');
   return slash === -1 ? '' : recordKey.slice(0, slash + 1);
 }

@@ -33,9 +33,6 @@ for i = 1, count do
 end
 return 1`;
 
-/** The number of arguments before those of the changes. */
-export const SWAP_HEAD = 3;
-
 /**
  * KEYS: position, epoch, log. ARGV: an epoch and a position in it that the caller knows, an epoch to start with. Returns the epoch, the
  * position, and the log entries since the known position; without the third part when the log does not go back that far.

@@ -27,12 +27,12 @@ interface OAuthClient {
 }
 
 /** One token for all callers, obtained with the gateway's own client credentials. */
-export interface ClientCredentialsAuth extends OAuthClient {
+interface ClientCredentialsAuth extends OAuthClient {
   readonly type: 'oauth2-client-credentials';
 }
 
 /** The caller's own token, exchanged for one that is meant for the backend (RFC 8693). */
-export interface TokenExchangeAuth extends OAuthClient {
+interface TokenExchangeAuth extends OAuthClient {
   readonly type: 'token-exchange';
 }
 

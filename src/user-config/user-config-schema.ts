@@ -100,7 +100,7 @@ export type UserConfig = z.infer<typeof userConfigSchema>;
 const knownMembers = new KnownMembers(userConfigSchema);
 
 /** A parsed config, and everything wrong with it or odd about it. */
-export interface UserConfigReading {
+interface UserConfigReading {
   /** `undefined` when the config has a fault. */
   readonly config: UserConfig | undefined;
   readonly faults: readonly ConfigIssue[];
@@ -108,7 +108,7 @@ export interface UserConfigReading {
   readonly oddities: readonly ConfigIssue[];
 }
 
-export type UserConfigDecoding =
+type UserConfigDecoding =
   /** `oddities`: those of the reading, and names that not every client accepts, as text without values. */
   | { readonly ok: true; readonly config: UserConfig; readonly oddities?: string }
   /** Names the members at fault, never a value: the text is shown to the config's author, and logged. */

@@ -13,7 +13,7 @@ import type { UserConfigRead } from '../user-config/compiled-config.js';
 import { explain, VIEW_BACKENDS_MAX } from './explanation.js';
 import type { WorkerFigures } from './worker-figures.js';
 
-export interface WorkerViewSources {
+interface WorkerViewSources {
   readonly relay: Relay;
   readonly slot: number;
   readonly readConfig: (subject: string) => UserConfigRead | Promise<UserConfigRead>;
@@ -132,7 +132,7 @@ export class WorkerViews {
   }
 }
 
-export function sessionViewOf(session: Session, nowMs: number): object {
+function sessionViewOf(session: Session, nowMs: number): object {
   const { id, subject, virtualHostId, protocolVersion, introduction } = session.identity;
   const { upstreams } = session;
   return {

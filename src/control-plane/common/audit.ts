@@ -9,7 +9,7 @@ import type { AuditEntry, AuditRecords } from '../../store/audit-records.js';
 /** A composition's subjects in the log line about a change. Of more, the first are logged, with their number and a hash of all. */
 const AUDIT_SUBJECTS_MAX = 20;
 
-export interface NotedChange {
+interface NotedChange {
   readonly before: object | undefined;
   readonly after: object | undefined;
   /** False while the change is being made, and forever if that failed: the store may have made it although its answer was lost. */
@@ -53,7 +53,7 @@ export interface AuditedRequest {
   readonly unpublished: number;
 }
 
-export type AuditSubjects = 'hash' | 'plain';
+type AuditSubjects = 'hash' | 'plain';
 
 export class AuditTrail {
   readonly #logger: Logger;

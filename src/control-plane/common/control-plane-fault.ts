@@ -48,7 +48,7 @@ export const faults = {
 
 export type FaultCode = keyof typeof faults;
 
-export interface FaultFacts {
+interface FaultFacts {
   /** The member of the input at fault, as in `url` or `tags.2`. */
   readonly member?: string | undefined;
   /** May contain addresses, and text written by other parties. */

@@ -5,7 +5,7 @@ import { isPattern } from './tool-patterns.js';
 import { COMPOSITIONS, type StoredComposition } from './composition-storage.js';
 
 /** The total of one maker's compositions. */
-export interface MakerUsage {
+interface MakerUsage {
   readonly compositions: number;
   /** Size of the records. */
   readonly storedBytes: number;

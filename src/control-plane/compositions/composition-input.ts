@@ -10,7 +10,7 @@ import { descriptionFault, nameFault, NO_UNICODE } from '../common/said-texts.js
 import type { ComposedServer, CompositionInput } from './composition.js';
 import { isPattern } from './tool-patterns.js';
 
-export interface CheckedComposition {
+interface CheckedComposition {
   readonly name: string;
   /** `description`, `exposure` and `subjects` are `undefined` when not given. */
   readonly description: string | undefined;

@@ -117,7 +117,7 @@ const PUBLICATION_CHECKS_AT_ONCE_MAX = 50;
 /** Pause between the groups of user configs that such a check reads; it is in no hurry. */
 const PUBLICATION_CHECK_PAUSE_MS = 50;
 
-export interface CompositionsOptions {
+interface CompositionsOptions {
   readonly records: RecordStore;
   readonly directory: Directory;
   readonly registry: Registry;
@@ -128,7 +128,7 @@ export interface CompositionsOptions {
 }
 
 /** A composition's virtual host, as served right now. */
-export interface ComposedHost {
+interface ComposedHost {
   readonly id: string;
   readonly backends: ReadonlyMap<string, BackendConfig>;
   readonly exposure: Exposure;

@@ -21,7 +21,7 @@ import { publicationKey, userConfigKey, type PublicationPlan, type PublicationSt
 /** User configs that one change of a composition writes at once. Beyond it, further ones wait for their turn. */
 const PUBLICATIONS_AT_ONCE_MAX = 8;
 
-export interface PublisherParts {
+interface PublisherParts {
   readonly records: RecordStore;
   readonly directory: Directory;
   readonly names: ToolNames;

@@ -21,7 +21,7 @@ interface Asked {
 }
 
 /** Status and `www-authenticate` of a response. */
-export interface AnswerHead {
+interface AnswerHead {
   readonly status: number;
   readonly challenge: string;
 }

@@ -81,7 +81,7 @@ export interface ConnectOptions extends ConnectFetchMeans {
   readonly logger: Logger;
 }
 
-export type Ticket = ConnectTicket<UserAuth>;
+type Ticket = ConnectTicket<UserAuth>;
 
 /** What the consent page shows. */
 export interface ConsentPreview extends Discovered {
@@ -89,7 +89,7 @@ export interface ConsentPreview extends Discovered {
 }
 
 /** A user's grant without its tokens. */
-export interface Connection {
+interface Connection {
   readonly server: string;
   readonly url: string;
   readonly issuer: string;

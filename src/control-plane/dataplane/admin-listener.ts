@@ -5,13 +5,13 @@ import { bodyText } from '../../shared/body-text.js';
 import { limits } from '../../shared/limits.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 
-export interface AdminAnswer {
+interface AdminAnswer {
   readonly status: number;
   /** The parsed JSON body. */
   readonly value: unknown;
 }
 
-export interface AdminBounds {
+interface AdminBounds {
   readonly answerMsMax: number;
   readonly answerBytesMax: number;
 }

@@ -14,20 +14,20 @@ import {
 } from '../../shared/dataplane-answers.js';
 
 /** A request that one of the planes has answered recently. */
-export type ToldRequest = Omit<DataplaneRequest, 'slot'> & {
+type ToldRequest = Omit<DataplaneRequest, 'slot'> & {
   readonly plane: 'control-plane' | 'dataplane';
   /** Only for requests to the dataplane. */
   readonly slot?: number;
 };
 
-export interface ExplainQuestion {
+interface ExplainQuestion {
   readonly subject: string;
   readonly virtualHost: string;
   /** `''`: no particular tool. */
   readonly tool: string;
 }
 
-export interface SessionsQuestion {
+interface SessionsQuestion {
   /** `''`: all subjects. */
   readonly subject: string;
   /** Hash of a session id; `''`: all sessions. */

@@ -68,7 +68,7 @@ export interface Failure {
   readonly host?: string | undefined;
 }
 
-export interface AnsweredError extends Failure {
+interface AnsweredError extends Failure {
   readonly status: number;
   readonly detail: string;
   readonly headers?: Readonly<Record<string, string>>;

@@ -35,7 +35,7 @@ export function roleRefusal(wanted: Role, has: Role | undefined): Refusal<typeof
 
 const METHODS = 'GET, POST, PUT, PATCH, DELETE, OPTIONS';
 
-export interface KnownCaller {
+interface KnownCaller {
   readonly subject: string;
   /** `undefined` where roles are not taken from tokens, or the route needs no token. */
   readonly caller: Principal | undefined;

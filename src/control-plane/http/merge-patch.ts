@@ -47,7 +47,7 @@ function parseLarge(subject: string, body: Buffer, done: Done, parse: () => void
   });
 }
 
-export const MERGE_PATCH = 'application/merge-patch+json';
+const MERGE_PATCH = 'application/merge-patch+json';
 
 /** Mounts routes whose bodies must be merge patches. */
 export async function mountPatches(app: FastifyInstance, mountAll: (scope: FastifyInstance) => void): Promise<void> {
@@ -59,7 +59,7 @@ export async function mountPatches(app: FastifyInstance, mountAll: (scope: Fasti
 }
 
 /** Members that are `null` in the patch are removed. */
-export function merged(target: unknown, patch: unknown, depth = 0): unknown {
+function merged(target: unknown, patch: unknown, depth = 0): unknown {
   if (depth > limits.patchDepthMax) throw new HttpRefusal(422, 'the body is nested too deeply');
   if (!isObject(patch)) return patch;
   const members = new Map(Object.entries(isObject(target) ? target : {}));
@@ -70,7 +70,7 @@ export function merged(target: unknown, patch: unknown, depth = 0): unknown {
   return Object.fromEntries(members);
 }
 
-export interface Patching<Thing> {
+interface Patching<Thing> {
   /** What people have set on it, in the form of a full replacement. */
   readonly said: (thing: Thing) => object;
   readonly tag: (thing: Thing) => string;

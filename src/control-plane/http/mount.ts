@@ -48,7 +48,7 @@ export function withCamelCaseMembers(value: unknown): unknown {
  * Resolves with the response body. The status is that of the operation's first answer unless the handler sets another.
  * @param note where an audited operation records its change.
  */
-export type OperationHandler = (request: FastifyRequest, reply: FastifyReply, note: ChangeNote) => Promise<unknown>;
+type OperationHandler = (request: FastifyRequest, reply: FastifyReply, note: ChangeNote) => Promise<unknown>;
 
 export function mount(app: FastifyInstance, operation: Operation, handler: OperationHandler): void {
   const status = operation.answers[0]?.status ?? 200;

@@ -37,7 +37,7 @@ export const located = { location: 'The path of what was made.', ...tagged };
 export const removed: Answer = { status: 204, description: 'It is gone.', contents: [] };
 
 /** For a change whose publication takes longer than the request waits. */
-export const unpublished = {
+const unpublished = {
   description:
     'The change is made, but publishing it takes longer than a request waits. It continues; until then the dataplane serves some subjects without the change.',
   headers: { 'switchyard-unpublished': 'User configs that do not have the change yet.' },

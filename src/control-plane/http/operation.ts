@@ -3,7 +3,7 @@ import type { Role } from '../../shared/roles.js';
 import type { JsonSchema } from './schema-parts.js';
 import type { SchemaName } from './schemas.js';
 
-export type OperationMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+type OperationMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** Refusals beyond those that any endpoint may give. */
 export type RefusalStatus = 403 | 404 | 409 | 412 | 422 | 503;

@@ -46,7 +46,7 @@ function withoutBounds(value: unknown, areNames = false): unknown {
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-export interface ObjectSchema extends JsonSchema {
+interface ObjectSchema extends JsonSchema {
   readonly properties: Readonly<Record<string, JsonSchema>>;
 }
 

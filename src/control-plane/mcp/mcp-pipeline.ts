@@ -32,7 +32,7 @@ import { refusals, type Refusal } from '../../shared/refusals.js';
 import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
 import type { NodeExchange } from './node-exchange.js';
 
-export interface McpPipelineParts {
+interface McpPipelineParts {
   readonly overload: Overload;
   readonly door: OverloadDoor;
   readonly served: ServedEras;

@@ -6,7 +6,7 @@ import type { Logger } from '../../shared/logger.js';
 /** Health checks that one control plane runs at once. Beyond it, further servers wait for their turn. */
 export const PROBES_AT_ONCE_MAX = 16;
 
-export interface HealthCheckOptions<Target> {
+interface HealthCheckOptions<Target> {
   readonly intervalMs: number;
   readonly logger: Logger;
   /** Called at the beginning of each round. */

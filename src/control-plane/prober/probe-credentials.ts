@@ -52,7 +52,7 @@ export class CredentialedProber {
   }
 }
 
-export interface ProbeCredentialsOptions extends Pick<
+interface ProbeCredentialsOptions extends Pick<
   UpstreamOptions,
   'connectTimeoutMs' | 'authorities' | 'mode' | 'secretsDirectory' | 'secretKeys' | 'connectUrl'
 > {

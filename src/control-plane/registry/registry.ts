@@ -31,7 +31,7 @@ import type { ServerListName } from '../records/server-lists.js';
 import { ServerStorage, type ServerSnapshot } from './server-storage.js';
 import { reportOf, Settlements } from './settlements.js';
 
-export interface RegistryOptions {
+interface RegistryOptions {
   readonly records: RecordStore;
   readonly directory: Directory;
   /** Closed by the registry when it stops. */
@@ -50,7 +50,7 @@ export interface ServerQuery extends PageQuery {
 
 /** Called after every change that the aggregate or a composition may depend on. The job is what is to be published,
  * if anything; the wait is how long the request that made the change waits for that. */
-export type ChangeListener = (job: PublicationJob | undefined, wait?: PublicationWait) => void | Promise<void>;
+type ChangeListener = (job: PublicationJob | undefined, wait?: PublicationWait) => void | Promise<void>;
 
 export class Registry {
   readonly #storage: ServerStorage;

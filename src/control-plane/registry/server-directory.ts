@@ -47,7 +47,7 @@ export interface ServerCounts {
 }
 
 /** Times are left out: `lastSeen` says only whether the server was ever reached. */
-export function knownServer({ record, toolsDigest = '' }: StoredServer): KnownServer {
+function knownServer({ record, toolsDigest = '' }: StoredServer): KnownServer {
   const { id, name, url, tags, transport, auth, curation, status, enabled } = record;
   const lastSeen = record.lastSeen === null ? null : record.createdAt;
   const said = { ...(auth && { auth }), ...(curation && { curation }) };

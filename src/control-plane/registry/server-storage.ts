@@ -41,7 +41,7 @@ export interface ServerSnapshot extends StoredServer {
 }
 
 /** The digests of the tools as they were read. */
-export interface ToolsSnapshot {
+interface ToolsSnapshot {
   readonly digests: ReadonlyMap<string, string>;
   readonly bytes: Buffer | undefined;
 }

@@ -96,7 +96,7 @@ function changesInNumbers(
 }
 
 /** The effect of a probe on a server; `unsettled` when it is no longer the server that was probed. */
-export type Settlement =
+type Settlement =
   | { readonly kind: 'settled'; readonly record: ServerRecord; readonly changes: ServerChanges }
   | { readonly kind: 'unsettled'; readonly record: ServerRecord | undefined };
 

@@ -136,7 +136,7 @@ const NOT_HERE =
 /** Seconds by which the issuer's clock may differ from this one when a sign-in's id token is checked. Beyond it, the sign-in fails. */
 const SIGN_IN_CLOCK_TOLERANCE_S = 30;
 
-export interface SignInMeans extends ConnectFetchMeans {
+interface SignInMeans extends ConnectFetchMeans {
   readonly tokens: Pick<TokenVerifier, 'verify'>;
   /** The audience of accepted tokens. */
   readonly audience: string;
@@ -146,7 +146,7 @@ export interface SignInMeans extends ConnectFetchMeans {
 }
 
 /** A sign-in that has begun. */
-export interface Beginning {
+interface Beginning {
   /** The URL at the issuer to continue at. */
   readonly url: string;
   /** What the browser has to keep. */
@@ -154,13 +154,13 @@ export interface Beginning {
 }
 
 /** A completed sign-in. */
-export interface SignedIn {
+interface SignedIn {
   readonly token: string;
   /** Where to end the session at the issuer; `undefined` when it names no such endpoint. */
   readonly signOutUrl: string | undefined;
 }
 
-export const SIGN_IN_CALLBACK_PATH = '/ui/sign-in/callback';
+const SIGN_IN_CALLBACK_PATH = '/ui/sign-in/callback';
 
 const RANDOM_BYTES = 32;
 

@@ -39,7 +39,7 @@ export interface AskingStream {
 export type InputTaker = (answer: Buffer | RpcError) => void;
 
 /** A request that the client has not answered yet. */
-export interface AwaitedAnswer extends AskedRequest {
+interface AwaitedAnswer extends AskedRequest {
   /** Our id, as JSON, and its key. */
   readonly id: Buffer;
   readonly key: string;
@@ -56,7 +56,7 @@ export interface AwaitedAnswer extends AskedRequest {
   readonly onInput: InputTaker | undefined;
 }
 
-export interface AwaitedAnswersPlan {
+interface AwaitedAnswersPlan {
   readonly ids: AskedIds;
   readonly memory: SessionShare;
   readonly deadlines: DeadlineWheel;

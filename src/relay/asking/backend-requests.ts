@@ -98,7 +98,7 @@ export class ClientTasks {
   }
 }
 
-export interface BackendRequestsPlan {
+interface BackendRequestsPlan {
   readonly sessionId: string;
   readonly account: Account;
   readonly memory: SessionShare;
@@ -112,12 +112,12 @@ export interface BackendRequestsPlan {
 }
 
 /** Where the ids are in the client's response, which is the body of an HTTP request. */
-export type AnswerSpans = Pick<ClientMessage, 'idStart' | 'idEnd' | 'relatedTaskStart' | 'relatedTaskEnd'> & {
+type AnswerSpans = Pick<ClientMessage, 'idStart' | 'idEnd' | 'relatedTaskStart' | 'relatedTaskEnd'> & {
   readonly tape?: ClientMessage['tape'];
 };
 
 /** A question to the client from a backend without sessions. */
-export interface InputQuestion {
+interface InputQuestion {
   readonly method: string;
   /** JSON; empty for none. */
   readonly params: Buffer;

@@ -29,7 +29,7 @@ const COMMA = Buffer.from(',');
 const CLOSE = Buffer.from(']');
 
 /** @param virtualHost the session's current one. */
-export type HandlePart = (part: Exchange, virtualHost: CompiledVirtualHost | undefined) => void;
+type HandlePart = (part: Exchange, virtualHost: CompiledVirtualHost | undefined) => void;
 
 /**
  * Answers a whole batch, or refuses it.
@@ -58,7 +58,7 @@ function refusalOf(session: Session, exchange: Exchange, { members }: ClientBatc
 }
 
 /** What a batch needs to know about the session that it came in. */
-export type BatchSession = Pick<Session, 'identity' | 'isEnded' | 'virtualHost' | 'readings'>;
+type BatchSession = Pick<Session, 'identity' | 'isEnded' | 'virtualHost' | 'readings'>;
 
 type State = 'gathering' | 'streaming' | 'blocked' | 'cut';
 

@@ -118,12 +118,7 @@ export function isClientMethod(method: string): boolean {
   return OTHERS.has(method) || isSessionTarget(method) || listKindOf(method) !== undefined;
 }
 
-export type ModernTaker = (
-  caller: Caller,
-  exchange: Exchange,
-  message: ClientMessage,
-  envelope: ModernEnvelope,
-) => void;
+type ModernTaker = (caller: Caller, exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope) => void;
 
 export class Dispatcher {
   readonly #context: UpstreamContext;

@@ -21,14 +21,14 @@ const REQUEST_END_TURN_MS = 5;
 /** Requests of one ended session that are ended in a row; subjects and sessions take turns. */
 const REQUESTS_ENDED_PER_STEP = 8;
 
-export interface Visits<Item> {
+interface Visits<Item> {
   /** Called once for each item, in order. Must not throw. */
   readonly visit: (item: Item) => void;
   /** Called instead of `visit` for items that cannot wait, because too many sessions are waiting. */
   readonly onNoRoom: (item: Item) => void;
 }
 
-export interface TurnRules {
+interface TurnRules {
   /** How many items of one session are visited at once, before `visitAll` returns. */
   readonly atOnceMax: number;
   /** How many items of one session are visited in a row. */

@@ -5,7 +5,7 @@ import type { ListKindName } from '../../protocol/list-kinds.js';
 import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
 import type { CompiledBackend } from '../../user-config/compiled-config.js';
 
-export interface KeptListsRules<Value> {
+interface KeptListsRules<Value> {
   /** The age at which an entry expires even if no change was reported. */
   readonly ageMs: number;
   readonly bytesMax: number;
@@ -37,7 +37,7 @@ interface Held<Value> {
 }
 
 /** The subject, kind and backends of lists that are read to be kept. */
-export interface KeptPlace {
+interface KeptPlace {
   readonly subject: string;
   readonly kind: ListKindName;
   readonly backends: Iterable<CompiledBackend>;

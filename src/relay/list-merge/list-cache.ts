@@ -12,7 +12,7 @@ import { LentPage, type KeptPage } from './list-memory.js';
 
 // Numbers that stand for objects in keys, for as long as the objects live.
 
-export class ObjectNumbers<Thing extends object> {
+class ObjectNumbers<Thing extends object> {
   readonly #numbers = new WeakMap<Thing, number>();
   #count = 0;
 
@@ -69,7 +69,7 @@ export class ListRead {
 }
 
 /** Small pages are copies that are never transferred to the list thread. */
-export type CachedPage = ListPage | LentPage;
+type CachedPage = ListPage | LentPage;
 
 export class ListCache {
   readonly #kept: KeptLists<readonly CachedPage[]>;

@@ -109,7 +109,7 @@ export interface MergeJob<Page = ListPage> {
 }
 
 /** All items, or without those that the tools of a search hide, or of these only the ones with a page. */
-export type ItemChoice = 'all' | 'searched' | 'with-page';
+type ItemChoice = 'all' | 'searched' | 'with-page';
 
 export interface MergeResult {
   /** The whole answer, in the form that was asked for. */

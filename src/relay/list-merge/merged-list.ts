@@ -22,14 +22,14 @@ export interface MergedList {
 const NO_MEMORY = new Uint8Array(0);
 
 /** What all large lists share. */
-export interface LargeListParts {
+interface LargeListParts {
   readonly pool: ListPool;
   readonly memory: ListMemory;
   readonly partMemory: PartMemory;
 }
 
 /** A list that the thread keeps. */
-export interface ListInThread extends MergeOutcome {
+interface ListInThread extends MergeOutcome {
   readonly subject: string;
   readonly key: number;
   readonly form: AnswerFrame['form'];

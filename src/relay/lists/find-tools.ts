@@ -18,7 +18,7 @@ import type { RequestForm } from '../request/request-form.js';
 import { FOUND_TOOLS_DEFAULT, toolErrorMessage } from './search-tools.js';
 import type { Session } from '../session/session.js';
 
-export interface FindToolsPlan {
+interface FindToolsPlan {
   readonly session: Session;
   readonly virtualHost: CompiledVirtualHost;
   readonly exchange: Exchange;
@@ -28,7 +28,7 @@ export interface FindToolsPlan {
 }
 
 /** The arguments of a `find_tools` call. */
-export interface ToolQuestion {
+interface ToolQuestion {
   readonly query: string;
   /** How many tools to return, at most. */
   readonly count: number;

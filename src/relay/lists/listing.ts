@@ -25,7 +25,7 @@ import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
 
 const NOT_READY = upstreamFault('not-ready');
 
-export interface ListPlan {
+interface ListPlan {
   readonly kind: ListKind;
   readonly session: Session;
   readonly virtualHost: CompiledVirtualHost;
@@ -119,7 +119,7 @@ export class ListInFlight extends RequestInFlight {
 }
 
 /** The answers of all backends. */
-export interface ReadLists {
+interface ReadLists {
   readonly parts: readonly BackendPages<ReadPage>[];
   readonly unavailable: readonly UnavailableBackend[];
   /** How long the lists may be cached together; 0 where a backend is missing. */

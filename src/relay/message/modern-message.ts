@@ -34,7 +34,7 @@ export function wholeMessage({ body, leftOut, putIn, ...rest }: OutgoingMessage)
 }
 
 /** What is added to the message. */
-export interface ModernAdditions {
+interface ModernAdditions {
   /** Members of `_meta`. */
   readonly envelope: Buffer;
   /** Given when the request is sent again because the backend has asked for input: it has another id then (N07). */

@@ -19,7 +19,7 @@ const META_DEPTH = 2;
 const scanner = new JsonScanner();
 
 /** The parts of a relayed request that its trace depends on. */
-export interface TracedPlan {
+interface TracedPlan {
   readonly exchange: Exchange;
   readonly message: ClientMessage;
   readonly metadata: RequestMetadata;

@@ -129,7 +129,7 @@ const LISTEN_RESOURCES_AT_ONCE_MAX = 8;
 
 type State = 'opening' | 'told' | 'over';
 
-export interface ListeningPlan {
+interface ListeningPlan {
   readonly context: UpstreamContext;
   readonly dispatcher: Pick<Dispatcher, 'request'>;
   readonly caller: Caller;

@@ -35,7 +35,7 @@ export function declaresTasks(body: Buffer, { capabilitiesStart, capabilitiesEnd
   return isObject(extensions) && isObject(extensions[TASKS_EXTENSION]);
 }
 
-export interface ListeningsParts {
+interface ListeningsParts {
   readonly context: UpstreamContext;
   readonly sessions: Sessions;
   readonly accounts: Accounts;

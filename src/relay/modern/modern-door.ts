@@ -122,7 +122,7 @@ export function isModernMethod(method: string): boolean {
   return OTHERS.has(method) || isModernTarget(method);
 }
 
-export interface ModernDoorParts {
+interface ModernDoorParts {
   readonly context: UpstreamContext;
   readonly leases: Leases;
   readonly dispatcher: Dispatcher;

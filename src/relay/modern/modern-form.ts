@@ -94,7 +94,7 @@ const REQUIRED: ReadonlyMap<string, string> = new Map([
   ['elicitation/create', 'elicitation'],
 ]);
 
-export interface ModernFormParts {
+interface ModernFormParts {
   readonly ids: OwnIds;
   readonly heldCalls: HeldCalls;
 }

@@ -39,7 +39,7 @@ export function obstacleToGoingOn(
 }
 
 /** Called once: with nothing when the request may be sent. */
-export type GateOutcome = (obstacle: RpcError | UpstreamFault | undefined) => void;
+type GateOutcome = (obstacle: RpcError | UpstreamFault | undefined) => void;
 
 export class Gate {
   readonly #context: UpstreamContext;

@@ -26,14 +26,14 @@ export interface InputOwner extends AskingStream {
 }
 
 /** What goes into the request when it is made again. */
-export interface InputRound {
+interface InputRound {
   /** A new id (N07), as JSON. */
   readonly id: Buffer;
   /** Members to put into its params, as JSON. */
   readonly members: Buffer;
 }
 
-export interface InputRoundsPlan {
+interface InputRoundsPlan {
   readonly ids: OwnIds;
   readonly session: Session;
   readonly upstream: UpstreamSession;

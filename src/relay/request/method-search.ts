@@ -12,7 +12,7 @@ import { metadataFor } from '../exchange/passthrough.js';
 import { RequestInFlight } from '../in-flight/requests-in-flight.js';
 import type { Session } from '../session/session.js';
 
-export interface MethodSearchPlan {
+interface MethodSearchPlan {
   readonly session: Session;
   readonly exchange: Exchange;
   readonly id: IdSpan;

@@ -28,7 +28,7 @@ export const SESSION_WRITE_WAIT_MS_MAX = 1_000;
 const SESSION_LISTENERS_MAX = 64;
 
 /** The part of a session that its record covers. */
-export interface RecordedSession {
+interface RecordedSession {
   readonly identity: SessionIdentity;
   /** The next request waits until changes by other processes have been read, and the record lists this process. */
   isStale: boolean;
@@ -52,7 +52,7 @@ const OVERTAKEN_MAX = 8;
 /** How many writes a request waits for, at most, after the record was read. */
 const WRITES_MAX = 3;
 
-export interface EntryEvents {
+interface EntryEvents {
   /** Another process has ended the session. */
   onEnded(): void;
   /** Another process that has the session has sent this notice (peer-notices.ts). */

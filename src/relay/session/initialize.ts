@@ -19,7 +19,7 @@ import { missingBackend, unavailableMeta, type UnavailableBackend } from '../mes
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
 import { upstreamFault, type UpstreamFault } from '../../upstream/http/upstream-fault.js';
 
-export interface InitializeParams {
+interface InitializeParams {
   /** The version that the session will speak with the caller (S27). */
   readonly protocolVersion: string;
   readonly introduction: ClientIntroduction;
@@ -116,7 +116,7 @@ export function openUpstreams(
 }
 
 /** What the available backends say about themselves, merged. */
-export interface MergedGreeting {
+interface MergedGreeting {
   /** Bits of `capability`. */
   readonly capabilities: number;
   /** As JSON; `''` for none. */

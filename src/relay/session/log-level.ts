@@ -17,7 +17,7 @@ import { isTold, sendLogLevel } from './own-requests.js';
 import type { UpstreamContext } from '../../upstream/upstream-context.js';
 import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
 
-export interface LogLevelPlan {
+interface LogLevelPlan {
   readonly session: Session;
   readonly virtualHost: CompiledVirtualHost;
   readonly exchange: Exchange;

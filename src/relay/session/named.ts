@@ -46,7 +46,7 @@ export function experimentalJson(upstreams: Upstreams, { backends }: CompiledVir
   return membersJson(byName);
 }
 
-export interface MergedExtensions {
+interface MergedExtensions {
   /** `''` for none. */
   readonly json: string;
   /** The extensions to which backends give different settings. */

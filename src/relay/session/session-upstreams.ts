@@ -183,7 +183,7 @@ function isWhereItWas({ target, transport, obstacle }: CompiledBackend, origin: 
 }
 
 /** What a newer config means for an upstream session. */
-export interface AppliedConfig {
+interface AppliedConfig {
   readonly upstream: UpstreamSession;
   /** The backend as configured before, if the upstream session continues; `undefined` if the backend was removed or has moved. */
   readonly before: CompiledBackend | undefined;

@@ -97,7 +97,7 @@ function renew(session: RenewedSession): void {
  */
 export const SESSION_RENEWALS_PER_IDLE_TIMEOUT = 4;
 
-export interface SessionsOptions {
+interface SessionsOptions {
   readonly idleTimeoutMs: number;
   readonly means: SessionMeans;
   /** `undefined`: sessions end with this process. */
@@ -106,7 +106,7 @@ export interface SessionsOptions {
   mintId(): string;
 }
 
-export interface SessionPlan {
+interface SessionPlan {
   readonly account: Account;
   readonly virtualHost: CompiledVirtualHost;
   readonly protocolVersion: string;

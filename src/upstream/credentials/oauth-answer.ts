@@ -4,7 +4,7 @@
 import { isObject } from '../../shared/json-values.js';
 
 /** `sign-in`: a token answer whose ID token is read, too. */
-export type OAuthAnswerKind = 'token' | 'sign-in' | 'registration';
+type OAuthAnswerKind = 'token' | 'sign-in' | 'registration';
 
 type Body = Readonly<Record<string, unknown>>;
 

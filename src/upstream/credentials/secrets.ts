@@ -31,7 +31,7 @@ interface AuthHeaders {
 }
 
 /** A secret's text, or the fault when it cannot be obtained. */
-export type SecretText = string | UpstreamFault;
+type SecretText = string | UpstreamFault;
 
 const ABSENT = 'absent';
 

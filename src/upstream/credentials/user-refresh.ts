@@ -17,7 +17,7 @@ export interface RenewedGrant {
   readonly expiresAtMs: number;
 }
 
-export interface GrantAnswer extends TokenAnswer {
+interface GrantAnswer extends TokenAnswer {
   readonly refresh_token?: string | undefined;
   readonly scope?: string | undefined;
 }

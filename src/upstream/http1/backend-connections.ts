@@ -11,7 +11,7 @@ import { ReadTurns, BACKEND_STREAMS_MAX, REPLY_CONNECTIONS_MAX } from './read-tu
 /** One in this many connections for calls is reserved for answers to backends, if that is less than `REPLY_CONNECTIONS_MAX`. */
 const REPLY_CONNECTIONS_DIVISOR = 16;
 
-export interface BackendConnectionsOptions {
+interface BackendConnectionsOptions {
   readonly connectTimeoutMs: number;
   /** Bounds of the set for calls. */
   readonly pool?: Partial<PoolBounds>;

@@ -32,7 +32,7 @@ function codeOf(error: unknown): string {
 /** Time to connect to one address of a host before the next one is tried in parallel (RFC 8305). */
 export const NEXT_ADDRESS_MS = 250;
 
-export interface DialPlan {
+interface DialPlan {
   /** A name, or an address without brackets. */
   readonly host: string;
   /** The subject whose share of look-ups this dial counts against. */
@@ -42,7 +42,7 @@ export interface DialPlan {
   open(address: string): Socket;
 }
 
-export interface DialHandler {
+interface DialHandler {
   /** The socket is connected (except for TLS) and none of the dial's listeners are left on it. */
   onSocket(socket: Socket, address: string): void;
   /** Never called synchronously from the constructor. */

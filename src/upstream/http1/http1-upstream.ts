@@ -12,7 +12,7 @@ import { ReadTurns } from './read-turns.js';
 import { TlsSessions } from './tls-sessions.js';
 import { WriteBatch } from './write-batch.js';
 
-export interface Http1UpstreamOptions {
+interface Http1UpstreamOptions {
   readonly connectTimeoutMs: number;
   /** Bounds for one origin; the shares of one subject are smaller. */
   readonly pool?: Partial<PoolBounds>;

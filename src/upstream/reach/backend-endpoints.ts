@@ -159,7 +159,7 @@ export const ENDPOINTS_MAX = 16_384;
 /** Probes in progress at once, per worker. Beyond it, further origins wait for their next turn. */
 export const ORIGIN_PROBES_MAX = 64;
 
-export interface BackendEndpointsOptions {
+interface BackendEndpointsOptions {
   readonly http: HttpUpstream;
   readonly deadlines: DeadlineWheel;
   readonly connectTimeoutMs: number;

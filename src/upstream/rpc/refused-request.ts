@@ -16,7 +16,7 @@ import { httpStatusFault, upstreamFault, type SaidRefusal, type UpstreamFault } 
 export const SAID_REFUSAL_CHARS_MAX = 512;
 
 /** The answer, if the response contains one, or the fault. */
-export type ReadRefusal = { readonly answer: BackendMessage } | { readonly fault: UpstreamFault };
+type ReadRefusal = { readonly answer: BackendMessage } | { readonly fault: UpstreamFault };
 
 /** The fault for the status alone: 404 to a session id means that the backend no longer has the session (C11). */
 export function statusFault(status: number, carriesSession: boolean): UpstreamFault {

@@ -6,7 +6,7 @@ import type { Reading } from '../../protocol/reading-queue.js';
 import { limits } from '../../shared/limits.js';
 
 /** See `RequestHandler.onUnread`. */
-export type UnreadTaker = (pieces: readonly Buffer[], isLast: boolean) => void;
+type UnreadTaker = (pieces: readonly Buffer[], isLast: boolean) => void;
 
 export class UnreadAnswer {
   readonly #taker: UnreadTaker;

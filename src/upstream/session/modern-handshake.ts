@@ -14,7 +14,7 @@ import { isNotUnderstood, upstreamFault, versionsFault, type UpstreamFault } fro
 import { RpcRequest, type RequestHandler } from '../rpc/rpc-request.js';
 
 /** Headers of every request to a backend of this era: name, value, … */
-export function modernHeaders(): readonly string[] {
+function modernHeaders(): readonly string[] {
   return sessionHeaders({ sessionId: '', protocolVersion: MODERN_PROTOCOL_VERSION });
 }
 

@@ -152,7 +152,7 @@ const TRANSITIONS: Readonly<Record<UpstreamSessionState, readonly UpstreamSessio
 };
 
 /** Called once: with `undefined` when the session is open, or with the fault when it cannot be opened now. */
-export type OpenWaiter = (fault: UpstreamFault | undefined) => void;
+type OpenWaiter = (fault: UpstreamFault | undefined) => void;
 
 interface Waiting {
   readonly metadata: RequestMetadata;

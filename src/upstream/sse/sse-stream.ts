@@ -47,7 +47,7 @@ function endpointTarget(data: Buffer, stream: UpstreamTarget): UpstreamTarget | 
   return { origin, path: pathname + search };
 }
 
-export interface SseStreamPlan {
+interface SseStreamPlan {
   readonly subject: string;
   readonly target: UpstreamTarget;
   readonly endpoint: BackendEndpoint;
@@ -57,7 +57,7 @@ export interface SseStreamPlan {
 }
 
 /** The owner of the session: at first the code that opens it, and then the upstream session. */
-export interface SseStreamOwner {
+interface SseStreamOwner {
   /** The server has named its URL, so messages can be sent. Called once. @param cookies the `set-cookie` lines of its response. */
   onNamed?(cookies: string): void;
   /** The server has sent a message that answers no request, and there is no listener. @returns whether it was delivered to a client. */

@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import type * as uWebSockets from 'uWebSockets.js';
 import type { HttpLibrary } from './http-library.js';
 
-export type Uws = typeof uWebSockets;
+type Uws = typeof uWebSockets;
 
 const require = createRequire(import.meta.url);
 

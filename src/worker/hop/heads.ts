@@ -32,7 +32,7 @@ export interface RespondHead {
 }
 
 /** The head of an answer whose body comes in parts. */
-export interface BodyHead {
+interface BodyHead {
   readonly contentType: BodyType;
   readonly bodyBytes: number;
 }
