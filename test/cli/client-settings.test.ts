@@ -413,6 +413,10 @@ t.test('a fault is reported by its line and column in TOML and YAML, too, withou
     ['[tool.poetry]\nname = "x"\n', /has none of mcpServers, servers, .*mcp_servers, projects\.\*\.mcpServers; is it/],
     ['openapi: 3.1.0\nservers:\n  - url: https://a.example\n', /has none of mcpServers/],
     ['hello', /has none of mcpServers/],
+    // Read in time and room that grow with the text alone.
+    [`${'\n'.repeat(2 ** 20)}#`, /is not JSON: at line \d+, column 1 /],
+    ['a'.repeat(2 ** 23), /has none of mcpServers/],
+    [`${' '.repeat(2 ** 20)}\n#`, /is not JSON: at line \d+, column 1 /],
   ];
   for (const [text, message] of faults) {
     const read = readMcpFile(text, WAY);
