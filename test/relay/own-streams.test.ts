@@ -19,9 +19,9 @@ class Scene extends RelayScene {
   readonly own: RecordedExchange;
   readonly #streams: Record<string, ScriptedCall> = {};
 
-  constructor(t: Test) {
+  constructor(t: Test, introduction = initializeResult) {
     super(t, virtualHostOf({ b: {}, c: {} }));
-    this.open({ roots: {} });
+    this.open({ roots: {}, tasks: {} }, introduction);
     this.own = this.request({ method: 'GET', body: Buffer.alloc(0), answerForms: 'event-stream' });
     const calls = this.http.calls.filter(({ request }) => request.method === 'GET');
     for (const name of ['b', 'c']) {
@@ -42,8 +42,8 @@ class Scene extends RelayScene {
   }
 }
 
-function progress(token: unknown, count: number): string {
-  const params = { progressToken: token, progress: count };
+function progress(token: unknown, count: number, meta?: object): string {
+  const params = { progressToken: token, progress: count, _meta: meta };
   return `data: ${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress', params })}\n\n`;
 }
 
@@ -103,6 +103,26 @@ t.test(
     t.equal(readEvents(number.written).at(-1), ANSWER);
   },
 );
+
+t.test('no backend reports on another one’s call, whatever a client may read as its token', async (t) => {
+  const scene = new Scene(t, initializeResult.replace('"tools":{}', '"tools":{},"tasks":{"list":{}}'));
+  const number = scene.call('b', 7);
+  const ownCall = scene.call('c', 8);
+  const hostile = scene.http.last.head(200, 'text/event-stream');
+  const likeness = [7, '7', '07', ' 7', '7.0', '0x7', '7e0'];
+  const ofTask = { 'io.modelcontextprotocol/related-task': { taskId: 't' } };
+  for (const token of likeness) {
+    scene.says('c', progress(token, 1));
+    scene.says('c', progress(token, 2, ofTask));
+    hostile.data(progress(token, 3));
+    hostile.data(progress(token, 4, ofTask));
+  }
+  scene.says('c', progress('70', 5));
+  hostile.data(progress('70', 6, ofTask));
+  t.same(heard(number), []);
+  t.match(heard(ownCall), [['70', 6]]);
+  t.match(heard(scene.own), [['70', 5]], 'and says of its own what it likes');
+});
 
 t.test('an answer does not overtake the last report, which comes on another connection', async (t) => {
   const scene = new Scene(t);

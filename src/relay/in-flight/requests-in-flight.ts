@@ -125,6 +125,11 @@ export abstract class RequestInFlight extends ListNode {
     return false;
   }
 
+  /** Whether a client could take this progress for that of this request, of which another backend has no say. */
+  isMistakenFor(_upstream: UpstreamSession, _bytes: Buffer, _message: BackendMessage): boolean {
+    return false;
+  }
+
   /**
    * Whether it may be notified of its session's end a few turns of the event loop later: whatever happens to it until then, its
    * caller gets exactly one answer.
@@ -206,10 +211,18 @@ export class RequestsInFlight extends ListNode {
     }
   }
 
-  /** @returns whether the progress belongs to one of the requests, of whichever backend. */
+  /** @returns whether the progress belongs to one of the requests, or says something of one that is not the backend's to say. */
   hearProgress(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean {
     for (let work = this.#head.next; work instanceof RequestInFlight; work = work.next) {
       if (work.hearProgress(upstream, bytes, message)) return true;
+    }
+    return this.isMistaken(upstream, bytes, message);
+  }
+
+  /** Whether the progress could be taken for that of a request of another backend. */
+  isMistaken(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean {
+    for (let work = this.#head.next; work instanceof RequestInFlight; work = work.next) {
+      if (work.isMistakenFor(upstream, bytes, message)) return true;
     }
     return false;
   }

@@ -3,7 +3,7 @@
 // the caller's side is `answered-request.ts`. Hot path: one object per call, nothing awaited.
 import { capability } from '../../protocol/capabilities.js';
 import { readBackendMessage, type BackendMessage, type ClientMessage } from '../../protocol/json-rpc.js';
-import { isIdAsText } from '../../protocol/request-id.js';
+import { couldBeSameId, isIdAsText } from '../../protocol/request-id.js';
 import type { Era } from '../../protocol/protocol-versions.js';
 import type { Reading } from '../../protocol/reading-queue.js';
 import type { MirroredParam } from '../../protocol/tool-mirrors.js';
@@ -216,6 +216,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
       const isProgress = message.method === 'notifications/progress';
       const isOwnProgress = isProgress && this.isOwnProgress(bytes, message);
       if (isProgress && !isOwnProgress && this.#tryMendToken(bytes, message)) return;
+      if (isProgress && !isOwnProgress && session.inFlight.isMistaken(upstream, bytes, message)) return;
       const isAsItCame = isOwnProgress && (form.sentToken !== undefined || !upstream.declares(capability.tasks));
       if (isAsItCame) this.sayProgress(bytes, message);
       else if (form.isHeard(bytes, message)) {
@@ -289,9 +290,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
 
   override hearProgress(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean {
     const { session, form } = this.plan;
-    if (!this.isOwnProgress(bytes, message)) return false;
-    // No other backend has a say in it.
-    if (upstream !== this.plan.upstream) return true;
+    if (upstream !== this.plan.upstream || !this.isOwnProgress(bytes, message)) return false;
     this.#countSilence();
     this.isReportedAside = upstream.backend.transport !== 'SSE';
     // The backend's own stream is not paused for one caller: progress that the caller cannot take now is dropped, later progress says more.
@@ -302,6 +301,14 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     else if (form.sentToken !== undefined && !this.isDone) this.sayProgress(bytes, message);
     this.giveHeldAnswer();
     return true;
+  }
+
+  override isMistakenFor(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean {
+    const { message: call, exchange } = this.plan;
+    const { progressTokenStart: start, progressTokenEnd: end } = message;
+    if (upstream === this.plan.upstream || start === -1 || call.progressTokenStart === -1) return false;
+    const { body } = exchange.request;
+    return couldBeSameId(bytes, start, end, body, call.progressTokenStart, call.progressTokenEnd);
   }
 
   /** Counts the backend's silence from now on, or not at all while the client is asked. */
