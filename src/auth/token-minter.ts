@@ -1,11 +1,10 @@
 // Mints access tokens with the configured private key, for the `token` command and the bootstrap build. Cold path.
-import { SignJWT } from 'jose/jwt/sign';
 import { randomUUID, createPrivateKey, type KeyObject } from 'node:crypto';
+import { SignJWT } from 'jose/jwt/sign';
 import type { TokenOptions } from '../config/dataplane-options.js';
 import { ALGORITHMS, keyKind } from '../config/verification-keys.js';
 
-// The private key that mints tokens, and its algorithm. Cold path.
-
+/** The private key that mints tokens, and its algorithm. */
 interface MintingKey {
   readonly algorithm: string;
   readonly key: KeyObject;

@@ -26,8 +26,7 @@ function decodeSubject(parameter: string): SubjectParameter {
   }
 }
 
-// Answers of the helper endpoints: a line of text for a person at a terminal.
-
+/** Answers of the helper endpoints: a line of text for a person at a terminal. */
 function plainText(status: number, body: string): EndpointAnswer {
   return { status, contentType: 'text/plain', body };
 }
@@ -37,8 +36,7 @@ function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-// What the helper endpoints use of the dataplane.
-
+/** What the helper endpoints use of the dataplane. */
 export interface BootstrapContext {
   readonly token: TokenOptions;
   readonly store: Store;
@@ -79,9 +77,10 @@ function createTokenEndpoint({ token, logger }: Pick<BootstrapContext, 'token' |
   };
 }
 
-// `POST …/admin/userconfigs/{subject}`: stores the body's bytes as a user config, and answers only when every worker
-// serves it (decisions 2.8).
-
+/**
+ * `POST …/admin/userconfigs/{subject}`: stores the body's bytes as a user config, and answers only when every worker
+ * serves it (decisions 2.8).
+ */
 function createUserConfigEndpoint(context: BootstrapContext): Endpoint {
   return {
     method: 'POST',

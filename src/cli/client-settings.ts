@@ -16,7 +16,10 @@ export const SERVER_PLACES = [
 
 const as = (name: string) => (value: unknown) => ({ [name]: value });
 
-/** `read` says the same in our words. Objects of one meaning are merged, texts of one meaning have to be equal, and `null` or `''` is absent. */
+/**
+ * `read` says the same in our words. Objects of one meaning are merged, texts of one meaning have to be equal, and `null` or `''` is
+ * absent.
+ */
 export const SERVER_MEMBERS: readonly { member: string; clients: string; read: (value: unknown) => Members }[] = [
   { member: 'url', clients: 'most', read: as('url') },
   { member: 'serverUrl', clients: 'Windsurf', read: as('url') },

@@ -1,9 +1,9 @@
+// How an interactive command ends: with a result, printed as a table or as JSON, or with a fault. Texts from servers are printed on
+// somebody's terminal, so nothing in them may act as a control sequence.
 import { exitStatus, type ExitStatus } from '../shared/exit-status.js';
 
-// Tables as text: columns as wide as their widest cell, separated by two spaces. Texts from servers are printed on somebody's terminal, so
-// nothing in them may act as a control sequence.
-
 /**
+ * A table as text: columns as wide as their widest cell, separated by two spaces.
  * @param columnsMax of the terminal, where longer lines are cut; `undefined` when the output is not a terminal.
  * @param widest a cell for each column that is at least as wide as those in other parts of the table, which are printed on their own.
  */
@@ -41,8 +41,6 @@ function cut(line: string, columnsMax: number | undefined): string {
   if (columnsMax === undefined || characters.length <= columnsMax) return line;
   return `${characters.slice(0, columnsMax - 1).join('')}…`;
 }
-
-// Why an interactive command failed.
 
 /** The exit statuses of interactive commands. */
 export type CliExitStatus = Exclude<ExitStatus, typeof exitStatus.software | typeof exitStatus.cannotCreate>;

@@ -1,10 +1,10 @@
 // `switchyard compositions …`: the compositions of a running control plane.
+import { z } from 'zod';
 import type { CompositionChange, CompositionCreation } from '../config/cli-request.js';
 import { pathOf } from './control-plane-connection.js';
 import { type CommandResult, printable } from './command-result.js';
 import type { Way } from './run-cli.js';
 import { compositionsView, compositionView } from './views.js';
-import { z } from 'zod';
 
 // A composition's servers as they are sent back when something else in it changes, or when its tools change: the settings that people have
 // made for each server are preserved.

@@ -1,6 +1,6 @@
-// Reads the files in which clients keep their servers for the registry; client-settings.ts knows what these look like. Nothing that is or may
-// be a secret leaves this file: a header becomes the name of a secret, and a URL that contains one is refused. Names and descriptions of
-// servers are passed on; values of headers and of environment variables never are.
+// Reads the files in which clients keep their servers for the registry; client-settings.ts knows what these look like. Nothing that is or
+// may be a secret leaves this file: a header becomes the name of a secret, and a URL that contains one is refused. Names and descriptions
+// of servers are passed on; values of headers and of environment variables never are.
 import { isDeepStrictEqual, parseArgs } from 'node:util';
 import { z } from 'zod';
 import { exitStatus } from '../shared/exit-status.js';
@@ -10,9 +10,11 @@ import { CliFault } from './command-result.js';
 import { SERVER_PLACES, serversIn, type SaidServer } from './client-settings.js';
 import { readSettings } from './settings-text.js';
 
-// Stdio servers and URLs: the command line that runs a stdio server behind a bridge, which gives it a URL, and the URL of a stdio server that
-// is only mcp-remote, a bridge the other way. The command line contains no values of variables: whoever runs it has them in the environment.
-
+/**
+ * Stdio servers and URLs: the command line that runs a stdio server behind a bridge, which gives it a URL, and the URL of a stdio server
+ * that is only mcp-remote, a bridge the other way. The command line contains no values of variables: whoever runs it has them in the
+ * environment.
+ */
 interface StdioServer {
   readonly command: string;
   readonly args?: readonly string[] | undefined;

@@ -1,5 +1,5 @@
 // The interactive commands that query a running control plane: each prints the response as a table or as JSON.
-// Exit statuses: cli-fault.ts.
+// Exit statuses: command-result.ts.
 import type { CliRequest } from '../config/cli-request.js';
 import { ControlPlaneConnection } from './control-plane-connection.js';
 import { print, printResult, type CommandResult } from './command-result.js';

@@ -5,8 +5,7 @@ import type { OptionTable, OptionValues } from './option.js';
 import * as values from './values.js';
 import type { TokenOptions } from './dataplane-options.js';
 
-// Whether any keys are configured that verify tokens.
-
+/** Whether any keys are configured that verify tokens. */
 export function hasKeys({ publicKey, secret, jwks, issuerKeys }: TokenOptions): boolean {
   return publicKey !== undefined || secret !== undefined || jwks !== undefined || issuerKeys.length > 0;
 }

@@ -16,8 +16,7 @@ import { TOKEN_VARIABLE } from './environment.js';
 import type { OptionTable } from './option.js';
 import { OptionFaults } from './faults.js';
 
-// The `store copy` command: what to copy, and where to.
-
+/** The `store copy` command: what to copy, and where to. */
 export interface StoreCopyRequest {
   readonly isJson: boolean;
   /** Both are directories. */

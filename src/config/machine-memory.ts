@@ -1,12 +1,13 @@
 // The program's resources: the machine's memory and processors, or the limits of its cgroup (a container, a systemd unit).
 import { availableParallelism, totalmem } from 'node:os';
-import { limits } from '../shared/limits.js';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { limits } from '../shared/limits.js';
 
-// The limits of the process's cgroup (version 2): memory and processor time of a container or a systemd unit. A limit may be set on any
-// cgroup above the process's own, and the tightest one counts.
-
+/**
+ * The limits of the process's cgroup (version 2): memory and processor time of a container or a systemd unit. A limit may be set on any
+ * cgroup above the process's own, and the tightest one counts.
+ */
 interface CgroupBounds {
   /** `Infinity`: no limit. */
   readonly memoryBytes: number;

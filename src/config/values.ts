@@ -4,8 +4,7 @@ import type { ListenAddress } from './dataplane-options.js';
 import { limits } from '../shared/limits.js';
 import { InvalidValue } from './faults.js';
 
-// Freezes plain data recursively. Binary data stays unfrozen: JavaScript cannot freeze a view that has elements.
-
+/** Freezes plain data recursively. Binary data stays unfrozen: JavaScript cannot freeze a view that has elements. */
 export function deepFreeze<Value>(value: Value): Value {
   if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return value;
   for (const member of Object.values(value)) deepFreeze(member);

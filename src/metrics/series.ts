@@ -2,9 +2,10 @@
 // built on demand.
 import { metricFamilies, type MetricName } from './catalogue.js';
 
-// Counters for events rare enough to be counted by name: refusals, faults, failed hops. The names come from closed lists in the program, so
-// there are few.
-
+/**
+ * Counters for events rare enough to be counted by name: refusals, faults, failed hops. The names come from closed lists in the program, so
+ * there are few.
+ */
 export class LabelCounter {
   readonly #name: MetricName;
   readonly #counts = new Map<string, { readonly labels: readonly string[]; value: number }>();
@@ -25,8 +26,7 @@ export class LabelCounter {
   }
 }
 
-// A histogram of durations with fixed buckets. Hot path: a few comparisons and two additions per value.
-
+/** A histogram of durations with fixed buckets. Hot path: a few comparisons and two additions per value. */
 export class Histogram {
   readonly #bounds: Float64Array;
   /** One more than there are bounds: the last one counts values above all of them. */

@@ -1,9 +1,9 @@
 // Asks name servers for the IPv4 and IPv6 addresses of one name in parallel, and completes short names from the search list. c-ares sends
 // the queries: it blocks no thread, however long a name server stays silent. Cold path.
 import type { RecordWithTtl, Resolver } from 'node:dns';
-import { limits } from '../shared/limits.js';
 import { createHash, randomBytes } from 'node:crypto';
 import { isIPv6 } from 'node:net';
+import { limits } from '../shared/limits.js';
 
 // The order in which the addresses of a name are tried: IPv6 and IPv4 alternating, IPv6 first (RFC 8305, 4). Within a family each process
 // has its own fixed order: sessions stay with the address they were opened at for as long as the name has it, while several processes

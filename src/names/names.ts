@@ -8,6 +8,7 @@
 //   out of     starts or joins a query,  kept for TTL    kept briefly  the old addresses at once until the grace period
 //   date       waits a moment for it                                   is over, and a new query from time to time
 import { Resolver } from 'node:dns';
+import { isIP, type LookupFunction } from 'node:net';
 import { FairPlace, FairQueue } from '../shared/fair-queue.js';
 import { limits } from '../shared/limits.js';
 import { ListNode } from '../shared/list-node.js';
@@ -15,10 +16,9 @@ import { AddressGuard, createGuardedLookup } from './address-guard.js';
 import { orderAddresses, queryName, type NameAnswer } from './name-query.js';
 import { parseHostsFile, candidatesOf, parseResolverSettings } from './resolver-settings.js';
 import { WatchedFile } from './watched-file.js';
-import { isIP, type LookupFunction } from 'node:net';
 
 // Name look-ups for connections that Node makes itself, such as those of its HTTP client, which has its own way of trying several
-// addresses. Refused addresses are refused here too. Cold path.
+// addresses. Refused addresses are refused here too.
 
 /** @param subject whose share of look-ups this one counts against */
 export function guardedLookupOf(names: Names, subject: string): LookupFunction {

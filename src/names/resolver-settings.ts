@@ -1,12 +1,13 @@
-// The name-resolution settings of /etc/resolv.conf (resolv.conf(5)): name servers, search domains and `ndots`. Other options are left to
-// c-ares or do not apply here.
+// Reads /etc/hosts, and the settings of /etc/resolv.conf (resolv.conf(5)): name servers, search domains and `ndots`. Other options are left
+// to c-ares or do not apply here.
 import { isIP } from 'node:net';
 import { orderAddresses } from './name-query.js';
 import { limits } from '../shared/limits.js';
 
-// Names listed in the machine's own table, /etc/hosts, which is consulted before any name server.
-
-/** Lower-case names, each with its addresses in the order in which they are tried. */
+/**
+ * The machine's own table, /etc/hosts, which is consulted before any name server. Lower-case names, each with its addresses in the order in
+ * which they are tried.
+ */
 type HostsTable = ReadonlyMap<string, readonly string[]>;
 
 export function parseHostsFile(text: string): HostsTable {

@@ -5,8 +5,7 @@ import type { TraceHeaders } from '../upstream/http/http-upstream.js';
 import type { IdSpan } from '../upstream/rpc/request-plan.js';
 import { limits } from '../shared/limits.js';
 
-// W3C trace context, as received with a request and forwarded with it: the parent of a span, and whether it is recorded.
-
+/** W3C trace context, as received with a request and forwarded with it: the parent of a span, and whether it is recorded. */
 interface TraceParent {
   readonly traceId: string;
   readonly spanId: string;

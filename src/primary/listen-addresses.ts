@@ -4,15 +4,15 @@
 import { randomInt } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer, type AddressInfo, type Server, isIPv6 } from 'node:net';
+import { once } from 'node:events';
 import type { DataplaneOptions, ListenAddress } from '../config/dataplane-options.js';
 import { PORT_MAX } from '../config/values.js';
 import { listenFault } from '../process/listen-fault.js';
-import { once } from 'node:events';
 
 // Claims a listen address for the life of the primary. Workers share their port with SO_REUSEPORT and come and go, so whether the
 // port can be bound does not tell whether a gateway has it: one may be about to start its first worker, or the next after its last.
 // A claim is a socket in Linux's abstract namespace, named after the address: the kernel drops it with the process, and each
-// network namespace has its own claims, as it has its own ports. Other systems have no such namespace, and no claims. Cold path.
+// network namespace has its own claims, as it has its own ports. Other systems have no such namespace, and no claims.
 
 const PREFIX = 'switchyard-claim:';
 

@@ -25,8 +25,7 @@ import { MetricsPage } from './metrics-page.js';
 import { isServing, Readiness, readinessInWords } from './readiness.js';
 import { claimAddresses, type ClaimedAddresses } from './listen-addresses.js';
 
-// A slow check that several callers may need at once: they share the run that is under way. Cold path.
-
+/** A slow check that several callers may need at once: they share the run that is under way. Cold path. */
 class SharedCheck {
   readonly #check: () => Promise<void>;
   #underWay: Promise<void> | undefined;
@@ -42,9 +41,10 @@ class SharedCheck {
   }
 }
 
-// Schedules reloads. Requests made while a reload runs cause exactly one more after it, because the files that it has read may have
-// changed since it began. Cold path.
-
+/**
+ * Schedules reloads. Requests made while a reload runs cause exactly one more after it, because the files that it has read may have
+ * changed since it began. Cold path.
+ */
 export class Reloads {
   readonly #reload: () => Promise<void>;
   #isRunning = false;

@@ -1,14 +1,14 @@
 // The pages of the admin listener that show an operator what happens in the workers, and why. Each
 // page asks all workers and combines their answers. Cold path.
+import type { ChildProcess } from 'node:child_process';
 import type { ViewQuestion, ToWorker } from '../ipc/messages.js';
 import { limits } from '../shared/limits.js';
 import { isLogLevel, LOG_LEVELS, type LogLevel } from '../shared/logger.js';
 import { jsonPage, type AdminChanges, type AdminPage, type AdminPages } from './admin-server.js';
-import type { ChildProcess } from 'node:child_process';
 import type { SlotState } from './slot-state.js';
 
 // Asks all workers an operator's question, and gathers the answers that come in time. A worker that
-// hangs is shown as silent, so that the answers of the others still appear. Cold path.
+// hangs is shown as silent, so that the answers of the others still appear.
 
 /** Time for workers to answer an operator's query. After it, a worker that has not answered is reported as silent. */
 const ADMIN_VIEW_MS_MAX = 2_000;

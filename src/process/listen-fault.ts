@@ -1,8 +1,8 @@
-// Explains to the operator why a listen address is unavailable. Cold path.
+// Faults that keep a plane from starting, and the one of a listen address that is unavailable, explained to the operator. Cold path.
 import type { ListenAddress } from '../config/dataplane-options.js';
 import { exitStatus } from '../shared/exit-status.js';
 
-// The fault that keeps a plane from starting at all, with the program's exit status. Cold path.
+// The fault that keeps a plane from starting at all, with the program's exit status.
 
 /** The message is one line for an operator: what is not possible, and what to do about it. */
 export class StartFault extends Error {

@@ -11,9 +11,10 @@ import { limits } from '../shared/limits.js';
 import { refusals, type Refusal } from '../shared/refusals.js';
 import type { Overload } from './overload.js';
 
-// A rate limiter: lets a few through each second, per key and in total. It stores only the keys let through in the current second,
-// whose number is bounded. Cold path: used only while a process is overloaded.
-
+/**
+ * A rate limiter: lets a few through each second, per key and in total. It stores only the keys let through in the current second,
+ * whose number is bounded. Cold path: used only while a process is overloaded.
+ */
 export class FewASecond {
   readonly #perKeyMax: number;
   readonly #nowMs: () => number;

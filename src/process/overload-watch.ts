@@ -2,9 +2,9 @@
 // process that accepts no more requests creates no garbage either, so its collector would not run.
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { readFileSync } from 'node:fs';
 import { limits } from '../shared/limits.js';
 import type { Overload, OverloadReading } from './overload.js';
-import { readFileSync } from 'node:fs';
 
 // How long this thread has been ready to run while others had the processor, as counted by Linux.
 // Stays 0 where that is not counted, as on other systems. Cold path: read a few times a second.

@@ -6,9 +6,8 @@ import { limits } from '../shared/limits.js';
 import { shortMemory } from '../shared/short-memory.js';
 import { MIB } from '../shared/limits/units.js';
 
-// Keeps a body as copies of the pieces in which it arrives. Each piece is an object of some hundred bytes, and a sender may send single
-// bytes, so that a body within its limit could take a hundred times its size in memory: small pieces are therefore joined periodically. Hot
-// path: most bodies are one piece.
+// Each piece is an object of some hundred bytes, and a sender may send single bytes, so that a body within its limit could take a hundred
+// times its size in memory: small pieces are therefore joined periodically.
 
 /** Whenever the number of pieces reaches a multiple of this, the last ones, this many, are joined if they are small. */
 const PIECES_TO_JOIN = 1_024;

@@ -1,10 +1,10 @@
-// A server's capabilities, as bits: a session keeps them for each backend, and a caller gets the union.
+// A client's capabilities, as what a backend may request of it, and a server's, as bits: a session keeps them for each backend, and a
+// caller gets the union.
 import type { Buffer } from 'node:buffer';
 import { ABSENT, findMember } from './json-member.js';
 import { JsonScanner, jsonKind } from './json-scanner.js';
 
-// What a backend may request of a client, according to the client's `capabilities`. Cold path: once per session whose client is asked.
-
+/** What a backend may request of a client, according to the client's `capabilities`. Read once per session whose client is asked. */
 export interface ClientOffers {
   readonly sampling: boolean;
   readonly roots: boolean;

@@ -1,12 +1,12 @@
-// Reads the envelope of a message of MCP 2026-07-28, which has no session to remember it: the client's identity and capabilities, in
-// `params._meta`, and what a repeated request brings with it. Only for messages that name their version there.
+// Reads what is in messages of MCP 2026-07-28 alone: errors, and the envelope, which no session remembers: the client's identity and
+// capabilities, in `params._meta`, and what a repeated request brings with it. Only for messages that name their version there.
 import type { Buffer } from 'node:buffer';
 import { ABSENT, findMembers, MemberNames } from './json-member.js';
 import type { JsonScanner } from './json-scanner.js';
 import { isObject } from '../shared/json-values.js';
 import { limits } from '../shared/limits.js';
 
-// Reads errors of servers of MCP 2026-07-28, by which such servers are recognized, and the versions that an error names. Cold path.
+// Errors of servers of MCP 2026-07-28, by which such servers are recognized, and the versions that an error names. Cold path.
 
 const VERSION = /^\d{4}-\d{2}-\d{2}$/;
 

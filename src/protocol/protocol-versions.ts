@@ -1,10 +1,9 @@
-// The MCP revisions spoken on both sides of the gateway: four with sessions, and one without.
+// The MCP revisions spoken on both sides of the gateway, four with sessions and one without; and its log levels.
 import { isObject } from '../shared/json-values.js';
 import { modernCodes, rpcCodes } from '../shared/refusals.js';
 import { versionsIn } from './modern-envelope.js';
 
-// MCP's log levels.
-
+/** From the least severe to the most. */
 const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
 
 /** Higher is more severe; -1 for an unknown level. */
@@ -50,9 +49,10 @@ export const PROTOCOL_VERSIONS: ReadonlySet<string> = new Set([
  */
 export const BACKEND_VERSIONS: ReadonlySet<string> = new Set([...PROTOCOL_VERSIONS, '2024-10-07']);
 
-// Reads what a server's error in response to `initialize` says about the MCP versions that it speaks. Servers that speak only 2026-07-28
-// have no `initialize`, and say so in one of several ways. Cold path.
-
+/**
+ * Reads what a server's error in response to `initialize` says about the MCP versions that it speaks. Servers that speak only 2026-07-28
+ * have no `initialize`, and say so in one of several ways. Cold path.
+ */
 export interface VersionRefusal {
   /** `later`: only versions later than those spoken here; `initialize-unknown`: probably so, as it does not know `initialize`. */
   readonly kind: 'later' | 'other' | 'initialize-unknown';

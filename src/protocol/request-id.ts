@@ -1,5 +1,5 @@
-// Finds the id of a request that is refused without having been read as one: without a session, not JSON-RPC 2.0, or an invalid member of a
-// batch. Cold path: once per refusal.
+// Ids of JSON-RPC messages in their bytes: compared, and found in a request that is refused without having been read as one, because it
+// is without a session, not JSON-RPC 2.0, or an invalid member of a batch.
 import type { Buffer } from 'node:buffer';
 import { limits } from '../shared/limits.js';
 import { ABSENT, findMembers, MemberNames, stringValue } from './json-member.js';

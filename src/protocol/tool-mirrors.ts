@@ -1,8 +1,8 @@
-// Finds the parameters of a tool that calls mirror in headers, as of MCP 2026-07-28: properties of its schema that have `x-mcp-header`.
-// Cold path where no tool has one: the list is searched natively for the word. Otherwise the schema is parsed as a whole, on whichever
-// thread reads the list.
-import { isHttpToken } from '../shared/http-token.js';
+// What a tool's definition says of its calls: for whom it is meant, and which parameters calls mirror in headers, as of MCP 2026-07-28:
+// properties of its schema that have `x-mcp-header`. Cold path where no tool has one: the list is searched natively for the word. Otherwise
+// the schema is parsed as a whole, on whichever thread reads the list.
 import type { Buffer } from 'node:buffer';
+import { isHttpToken } from '../shared/http-token.js';
 import { isObject } from '../shared/json-values.js';
 import { limits } from '../shared/limits.js';
 

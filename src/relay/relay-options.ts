@@ -17,9 +17,10 @@ import type { SessionMeans } from './session/session-plan.js';
 import { limits } from '../shared/limits.js';
 import type { ShareBounds } from '../shared/share.js';
 
-// The shares of a process, from its options and the limits. A share that refuses at once when it is full keeps a part for subjects
-// that hold little. Large messages and lists wait for room instead, with subjects taking turns.
-
+/**
+ * The shares of a process, from its options and the limits. A share that refuses at once when it is full keeps a part for subjects
+ * that hold little. Large messages and lists wait for room instead, with subjects taking turns.
+ */
 export function shareTable(options: ShareOptions): ShareTable {
   return {
     sessions: withKept({ subjectMax: options.subjectSessionsMax, totalMax: options.sessionsMax }),

@@ -15,9 +15,10 @@ import { SecretRecords } from './secret-records.js';
 import type { SecretOrigins } from './sealed-secret.js';
 import { CLIENT_PREFIX, GRANT_PREFIX } from './user-grants.js';
 
-// Seals again, with the first key, the users' grants and the gateway's clients that are sealed with another one, so that an old key can be
-// removed. Cold path.
-
+/**
+ * Seals again, with the first key, the users' grants and the gateway's clients that are sealed with another one, so that an old key can be
+ * removed. Cold path.
+ */
 interface Resealing {
   readonly resealed: number;
   /** Records that no key opens, or that kept changing meanwhile. */

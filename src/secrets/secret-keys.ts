@@ -5,7 +5,7 @@ import { seal, SEAL_BYTES, unseal } from '../shared/sealing.js';
 
 // Texts of the gateway that pass through places which must not read or change them: store records, and what a browser
 // carries. Sealed under one of the operator's keys, after the key's id, and bound to a use: a text sealed for one use
-// opens for no other. Cold path.
+// opens for no other.
 
 type OpenedText =
   | { readonly kind: 'opened'; readonly text: string; readonly keyId: string }

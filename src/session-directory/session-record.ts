@@ -1,7 +1,7 @@
 // Everything needed to continue a session in another process, as plain data and as bytes. The owner is not part of it: only the
-// owner can open the record (seal.ts). Backends' instructions are not included: they are sent only once, with `initialize`.
-import { limits } from '../shared/limits.js';
+// owner can open the record (`sealRecord`). Backends' instructions are not included: they are sent only once, with `initialize`.
 import { hash } from 'node:crypto';
+import { limits } from '../shared/limits.js';
 import { RecentMap } from '../shared/recent-map.js';
 import * as sealing from '../shared/sealing.js';
 

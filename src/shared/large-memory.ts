@@ -1,8 +1,8 @@
 // Memory of large bodies, reused after the body is gone. Allocating it each time would cause a full garbage collection every few dozen
 // bodies, and each new block would cost a page fault every 4 KiB.
 import { Buffer } from 'node:buffer';
-import { MIB } from './limits/units.js';
 import { channel } from 'node:diagnostics_channel';
+import { MIB } from './limits/units.js';
 
 // Announces memory that is about to be reused. Code that still reads it would read another message's bytes, perhaps another tenant's, and
 // only now and then; so tests overwrite it with nonsense at once (test/support/poison.ts). Hot path: one check for subscribers.

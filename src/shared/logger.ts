@@ -1,10 +1,10 @@
 // The only file that uses pino: JSON lines on standard output, one logger per process.
 import { createHash } from 'node:crypto';
-import { pino, type Logger as PinoLogger } from 'pino';
-import { OutsideFault } from './outside-fault.js';
 import { constants, fstatSync, openSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { pino, type Logger as PinoLogger } from 'pino';
+import { OutsideFault } from './outside-fault.js';
 import { KIB, MIB } from './limits/units.js';
 import { limits } from './limits.js';
 

@@ -1,11 +1,10 @@
 // A bounded amount that many subjects use at once: sessions, requests, bytes. A `Share` counts what all subjects hold together, a `Holding`
 // what one of them holds, and both are bounded, so that no subject can take it all. Nor can a few subjects together, as the last part of a
-// share may be reserved for those that hold little. Whoever holds something keeps a reference to the holding: taking and giving back are a few additions. Hot path: once
-// per request.
+// share may be reserved for those that hold little. Whoever holds something keeps a reference to the holding: taking and giving back are a
+// few additions. Hot path: once per request.
 import assert from 'node:assert';
 
-// Bounded counters: how much is in progress for each key, and in total. A key with nothing in progress costs nothing. Cold path.
-
+/** Bounded counters: how much is in progress for each key, and in total. A key with nothing in progress costs nothing. Cold path. */
 interface CountBounds {
   readonly totalMax: number;
   readonly perKeyMax: number;

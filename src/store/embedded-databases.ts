@@ -1,10 +1,10 @@
 // Opens the embedded store's folder and the name spaces in it. Each name space is a separate database, so that no subject can reach one of
 // the gateway's own keys.
+import { chmodSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { open, type Database, type RootDatabase } from 'lmdb';
 import { limits } from '../shared/limits.js';
 import { makeDirectory } from '../shared/make-directory.js';
-import { chmodSync, readdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { findObviousDamage, isEmbeddedThere } from './check-embedded.js';
 
 /**

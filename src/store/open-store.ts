@@ -1,16 +1,15 @@
-// The only module that knows both stores. Loads only the one that the options name: the other's client would be a quarter of a worker's
-// start-up time.
+// Opens the store that the options name, for each of its uses: user configs as workers read them and as commands edit them, the control
+// plane's records, the records of sessions. The only module that knows both stores; it loads only one, because the other's client would be
+// a quarter of a worker's start-up time.
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import type { StoreOptions, DataplaneOptions } from '../config/dataplane-options.js';
 import type { Logger } from '../shared/logger.js';
 import type { StoreCounts, Store, StoreObstacles } from './store.js';
 import type { ConfigStore } from './config-store.js';
 import { checkEmbedded, findObviousDamage } from './check-embedded.js';
 import type { RecordStore } from './record-store.js';
-import { rmSync } from 'node:fs';
-import { join } from 'node:path';
 import type { SealedSessions } from './sealed-sessions.js';
-
-// Opens the place for records of sessions that the options name. As with the stores, an implementation is loaded only when it is needed.
 
 const FOLDER = 'sessions';
 
@@ -60,8 +59,6 @@ function orNone(path: string, logger: Logger, open: () => SealedSessions): Seale
   }
 }
 
-// The only module that knows both record stores. Loads only the one that the options name.
-
 /**
  * Opens the record store that the options name. Rejects when an embedded store cannot be used. Waits for an unreachable Redis no longer
  * than one connection attempt: the store opens, its methods reject, and it keeps trying to connect.
@@ -75,8 +72,6 @@ export async function openRecordStore(options: StoreOptions, logger: Logger): Pr
       return (await import('./redis-records.js')).RedisRecords.open(options, logger);
   }
 }
-
-// The only module that knows both stores of user configs. Loads only the one that the options name.
 
 /**
  * @param isMade whether to create an embedded store that does not exist.

@@ -113,7 +113,7 @@ export class RedisStore implements Store {
     return this.#read(recordName(key));
   }
 
-  /** @param subject a subject, or the name of a record (store-key.ts); also in the methods below. */
+  /** @param subject a subject, or the name of a record (store.ts); also in the methods below. */
   #read(subject: string): StoreRead | Promise<StoreRead> {
     if (this.#state !== 'live') return this.#lastKnown(subject);
     const known = this.#known.get(subject);

@@ -2,8 +2,7 @@
 import { isUnicodeText } from '../shared/json-values.js';
 import { limits } from '../shared/limits.js';
 
-// How often a store was read, and where the answers came from: plain numbers, always counted. Hot path.
-
+/** How often a store was read, and where the answers came from: plain numbers, always counted. Hot path. */
 export class StoreCounts {
   /** Answered from the cache, because the store would have reported a change. */
   remembered = 0;

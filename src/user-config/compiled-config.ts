@@ -3,8 +3,7 @@
 import type { BackendAuth } from './auth.js';
 import type { Curation } from './curation.js';
 
-// A backend URL, split once when a config is compiled.
-
+/** A backend URL, split once when a config is compiled. */
 export interface UpstreamTarget {
   /** Scheme, host and port, as in `http://127.0.0.1:3000`. Never shown to a caller. */
   readonly origin: string;

@@ -68,7 +68,7 @@ function convert(schema: z.ZodType): JsonSchema {
     io: 'input',
     unrepresentable: 'any',
     override({ zodSchema, jsonSchema }) {
-      // A map is an object in JSON, and appears here as the output of a preprocessing pipe (named-members.ts).
+      // A map is an object in JSON, and appears here as the output of a preprocessing pipe (known-members.ts).
       const map = zodSchema instanceof z.ZodPipe ? zodSchema.out : undefined;
       if (map instanceof z.ZodMap) Object.assign(jsonSchema, convertMap(map));
     },

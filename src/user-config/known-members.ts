@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { nameLike } from '../shared/likeness.js';
 import { limits } from '../shared/limits.js';
 
-// Reads objects whose member names are chosen by the config as maps, so that `__proto__` is a name like any other. Cold path.
+// Reads objects whose member names are chosen by the config as maps, so that `__proto__` is a name like any other.
 
 /** A `JSON.stringify` replacer that turns such maps back into objects. */
 export function mapsAsObjects(_key: string, value: unknown): unknown {
@@ -21,7 +21,7 @@ export function namedMembers<Member extends z.ZodType>(name: z.ZodType<string, s
   );
 }
 
-// Faults and oddities of a user config, by member, and how they are described: never with a value. Cold path.
+// Faults and oddities of a user config, by member, and how they are described: never with a value.
 
 /** Faults of one user config that are reported. Beyond it, the others are only counted. */
 const USER_CONFIG_ISSUES_MAX = 10;

@@ -78,7 +78,9 @@ export function routeName(
   return { backend, bareName, prefix: bareName === name ? prefix : undefined, curated: items?.byName.get(name) };
 }
 
-/** Routes a tool by the backend's own name for it, which need not be the callers'. @returns `undefined` for a tool that callers cannot have. */
+/**
+ * Routes a tool by the backend's own name for it, which need not be the callers'. @returns `undefined` for a tool that callers cannot have.
+ */
 export function routeBareTool(backend: CompiledBackend, bareName: string): NameRoute | undefined {
   const { curation, allowedNames } = backend;
   const items = curation.tools;

@@ -45,9 +45,10 @@ import { OverloadDoor } from '../process/overload-door.js';
 import { OverloadWatch } from '../process/overload-watch.js';
 import { Pipeline } from './pipeline.js';
 
-// This worker's side of the guarantee in decisions 2.8: once a user config write has been answered, every worker serves
-// the new config. The write is announced to the primary, which makes every worker drop its cache of the subject.
-
+/**
+ * This worker's side of the guarantee in decisions 2.8: once a user config write has been answered, every worker serves
+ * the new config. The write is announced to the primary, which makes every worker drop its cache of the subject.
+ */
 class ForgetAnnouncer {
   readonly #primary: PrimaryChannel;
   readonly #pending = new Map<number, () => void>();

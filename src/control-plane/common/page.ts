@@ -1,8 +1,6 @@
 // A page of a list that is sorted by name. The cursor holds the last name of the previous page, so that it stays valid
 // while items are added and removed.
 
-// Links to the next page of a list.
-
 /** The value of the `Link` header (RFC 8288): the same request with the new cursor. */
 export function nextLink(url: string, cursor: string): string {
   const [path = '', query = ''] = url.split('?', 2);

@@ -26,7 +26,7 @@ import { discoverAuthorization, type Discovered } from './discovery.js';
 import { RegisteredClients } from './registered-clients.js';
 
 // Revokes at the authorization server what a user has disconnected here (RFC 7009): the refresh token, with which most servers
-// revoke everything from the same consent. Bounded in time; the outcome is reported, and there is no retry. Cold path.
+// revoke everything from the same consent. Bounded in time; the outcome is reported, and there is no retry.
 
 /**
  * Time to revoke a disconnected grant at its authorization server, all requests included. After it, the answer says that this failed; the

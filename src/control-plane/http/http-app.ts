@@ -6,8 +6,8 @@
 //   validation    body (415, 413, 400), then its and the query's schemas (422)
 //   handler       registry, compositions, MCP endpoints
 //   onError       errors of all these steps become `{"detail": …}` (answered-error.ts)
-import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Socket } from 'node:net';
+import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { TokenVerifier } from '../../auth/token-verifier.js';
 import type { Overload } from '../../process/overload.js';
 import type { HostPolicy } from '../../shared/host-policy.js';
@@ -55,9 +55,10 @@ const securityHeaders: readonly (readonly [name: string, value: string])[] = [
   ['cache-control', 'no-store'],
 ];
 
-// A log line for each request that the relay did not handle (`--access-log`): who, what and the outcome; never arguments, tokens
-// or whole session ids. Without the option, refused and failed requests are still logged, the first of each kind.
-
+/**
+ * A log line for each request that the relay did not handle (`--access-log`): who, what and the outcome; never arguments, tokens
+ * or whole session ids. Without the option, refused and failed requests are still logged, the first of each kind.
+ */
 function logAccess(app: FastifyInstance, log: AccessLog): void {
   app.decorateRequest('failure', null);
   app.decorateRequest('isRelayed', false);

@@ -11,7 +11,7 @@ import { schemas, type SchemaName } from './schemas.js';
 import { readings } from '../../protocol/reading-queue.js';
 
 // Request bodies as JSON. A small body is parsed at once. A large one is scanned first, a few milliseconds per turn of
-// the event loop, and refused when it has so many values that parsing them would block the event loop. Cold path.
+// the event loop, and refused when it has so many values that parsing them would block the event loop.
 
 type Done = (error: Error | null, body?: unknown) => void;
 

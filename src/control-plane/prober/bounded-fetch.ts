@@ -13,7 +13,9 @@ import { encodingIn } from '../../upstream/http/response-words.js';
 import { movedTarget, redirectPath } from '../../upstream/http/redirect-place.js';
 import { ProbeFault, probeFaultOf, versionFaultOf } from './probe-fault.js';
 
-/** Commas and opening brackets in all answers to one probe; values cost more to parse than bytes. Beyond it, the server counts as failed. */
+/**
+ * Commas and opening brackets in all answers to one probe; values cost more to parse than bytes. Beyond it, the server counts as failed.
+ */
 export const PROBE_VALUES_MAX = 524_288;
 
 export class BoundedFetch {

@@ -19,7 +19,7 @@ import type { ServerInput } from '../records/server-record.js';
 import type { Probe, Prober } from './prober.js';
 
 // A prober that authenticates to servers as their `auth` requires. Secrets and tokens are obtained here, in the process
-// that reads the store; the probe thread gets only headers. Cold path.
+// that reads the store; the probe thread gets only headers.
 
 /** The subject whose share of connections to authorization servers probes use; no token has an empty subject. */
 const PROBER = '';

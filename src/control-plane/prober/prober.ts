@@ -1,12 +1,12 @@
 // Finds out what a server is: connects with the SDK's client, reads its identity, its capabilities and all of its lists, and ends
 // its session. One deadline covers everything, and the server is not trusted: whatever it does affects only its own probe.
+import { setMaxListeners } from 'node:events';
+import type { LookupFunction } from 'node:net';
+import type { SecureContext } from 'node:tls';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { SSEClientTransport, SseError } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StreamableHTTPClientTransport, StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { McpError } from '@modelcontextprotocol/sdk/types.js';
-import { setMaxListeners } from 'node:events';
-import type { LookupFunction } from 'node:net';
-import type { SecureContext } from 'node:tls';
 import type { UpstreamOptions } from '../../config/dataplane-options.js';
 import type { AddressGuard } from '../../names/address-guard.js';
 import { guardedLookupOf, Names } from '../../names/names.js';

@@ -1,7 +1,6 @@
+// A server's lists as they are stored and sent, with the digests by which two readings of a list are compared.
 import { createHash } from 'node:crypto';
 import type { ServerTool } from './server-record.js';
-
-// Digests for comparing two readings of a list.
 
 /** The digest of each item, by the item's key. */
 export type ItemDigests = ReadonlyMap<string, string>;
@@ -84,9 +83,10 @@ export function listsChanged(before: ServerListDigests = {}, after: ServerListDi
   return serverListNames.filter((name) => before[name] !== after[name]);
 }
 
-// A server's tools in the form in which they are stored and sent: their JSON, parsed and written only where they are probed, and
-// a digest of each by its name, which is all that other parts need. A list may be large, so it is not parsed elsewhere.
-
+/**
+ * Tools: their JSON, parsed and written only where they are probed, and a digest of each by its name, which is all that other parts
+ * need. A list may be large, so it is not parsed elsewhere.
+ */
 export interface ToolList {
   /** A JSON array, with every member that the server gave its tools. */
   readonly json: Uint8Array;

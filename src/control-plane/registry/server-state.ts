@@ -2,7 +2,7 @@
 //
 //   status    probe    at once (registration, refresh)   patient (health check)
 //   any       reached  active                            active
-//   active    failed   inactive                          active, until healthFailuresMax in a row: inactive
+//   active    failed   inactive                          active, until HEALTH_FAILURES_MAX in a row: inactive
 //   inactive  failed   inactive                          inactive
 import type { Probe } from '../prober/prober.js';
 import { digestOfList, listCountsOf, listDigestsOf, type ServerListDigests } from '../records/server-lists.js';
@@ -60,7 +60,7 @@ const HEALTH_FAILURES_MAX = 3;
 /** A record, with what only the registry needs to know of a server. */
 export interface StoredServer {
   readonly record: ServerRecord;
-  /** Failed health checks in a row, across all control planes; counted up to `healthFailuresMax`. */
+  /** Failed health checks in a row, across all control planes; counted up to `HEALTH_FAILURES_MAX`. */
   readonly failures: number;
   /** Changes when the tools change; absent until this version has read them. */
   readonly toolsDigest?: string;

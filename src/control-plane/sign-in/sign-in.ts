@@ -12,9 +12,10 @@ import { ControlPlaneFault, type FaultCode } from '../common/control-plane-fault
 import { ConnectFetch, type ConnectFetchMeans } from '../connect/connect-fetch.js';
 import { openText, sealText, SecretKeys } from '../../secrets/secret-keys.js';
 
-// The metadata of an OpenID Connect issuer, as far as signing in needs it. It is fetched each time, so that a user who
-// begins to sign in is told when the issuer is down. Cold path.
-
+/**
+ * The metadata of an OpenID Connect issuer, as far as signing in needs it. It is fetched each time, so that a user who
+ * begins to sign in is told when the issuer is down.
+ */
 interface Issuer {
   /** In the OAuth library's form. */
   readonly server: AuthorizationServer;
@@ -71,7 +72,7 @@ function endpointOf(fetch: ConnectFetch, text: string | undefined, { host }: URL
 }
 
 // Sign-ins in progress: each is sealed and kept by the browser that began it, so that abandoned ones take no memory
-// here. Completed ones are remembered for as long as they could be replayed. Cold path.
+// here. Completed ones are remembered for as long as they could be replayed.
 
 /**
  * Sign-ins completed within `signInMs`, remembered so that none completes twice. Beyond it, the oldest is forgotten; its issuer accepts no

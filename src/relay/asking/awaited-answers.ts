@@ -10,8 +10,6 @@ import type { UpstreamSession } from '../../upstream/session/upstream-session.js
 import type { UpstreamSessionRecord } from '../../upstream/session/upstream-session-record.js';
 import type { AskedIds, AskedRequest } from './asked-ids.js';
 
-// Where backends' requests to the client go out (backend-requests.ts).
-
 /** A stream on which backends' requests reach the client: that of a call, or the session's own. */
 export interface AskingStream {
   /** The error for the backend when the client cannot be asked on this stream; `undefined` when it can. */

@@ -39,7 +39,7 @@ import type { UpstreamSession } from '../../upstream/session/upstream-session.js
 import type { RequestMetadata } from '../../upstream/http/request-metadata.js';
 
 // The tasks that the client of one session runs for backends, which asked for them. The client's task ids pass unchanged, so the
-// owner of each is kept here: a backend may ask only about a task whose id the client gave to that backend. Cold path.
+// owner of each is kept here: a backend may ask only about a task whose id the client gave to that backend.
 
 /** Tasks that a session's client runs for backends, whose ids are kept. Beyond it, the oldest is forgotten when one is added. */
 export const CLIENT_TASKS_MAX = 256;

@@ -1,6 +1,6 @@
 // The downstream side as the relay sees it: one HTTP request of a caller and its answer. The relay depends on no HTTP server. The edge
 // implements `Exchange` over its HTTP library, the hop over a Unix socket, the control plane over Node's own server, a batch for each of
-// its messages; `UnheardExchange` is for notifications that another process has already answered. Hot path: one object per request.
+// its messages; `UnheardExchange`, below, is for notifications that another process has already answered. Hot path: one object per request.
 import type { ClientReading } from '../../protocol/json-rpc.js';
 import type { RoomWaiter } from '../../shared/message-memory.js';
 import type { ShareBound } from '../../shared/share.js';
@@ -8,17 +8,16 @@ import type { TraceHeaders } from '../../upstream/http/http-upstream.js';
 import type { IdSpan } from '../../upstream/rpc/request-plan.js';
 import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
 
-// The caller of a request.
-
 /** The subject, and its virtual host as admission found it in the config current at that moment. */
 export interface Caller {
   readonly subject: string;
   readonly virtualHost: CompiledVirtualHost;
 }
 
-// The hooks of an exchange, as plain fields: a hook without a listener costs nothing. Every implementation of `Exchange` extends
-// this class, so that none can leave a hook out, and the end of an exchange is reported once. Hot path: one object per exchange.
-
+/**
+ * The hooks of an exchange, as plain fields: a hook without a listener costs nothing. Every implementation of `Exchange` extends
+ * this class, so that none can leave a hook out, and the end of an exchange is reported once. Hot path: one object per exchange.
+ */
 export abstract class ExchangeHooks {
   /** The default; an implementation may override it. */
   get takesLent(): boolean {
@@ -118,7 +117,9 @@ export interface ExchangeRequest {
  */
 export interface Exchange {
   readonly request: ExchangeRequest;
-  /** True once nothing reaches the caller: it is gone, or the answer was reset. Whether that cancels the call depends on its era (S12, M08). */
+  /**
+   * True once nothing reaches the caller: it is gone, or the answer was reset. Whether that cancels the call depends on its era (S12, M08).
+   */
   readonly isAborted: boolean;
 
   /**
@@ -225,8 +226,7 @@ export interface ExchangeWatcher {
   onDone(status: number, bytes: number, ending: ExchangeEnding): void;
 }
 
-// The exchange of a notification that another process has answered and passed on: any answer given here is discarded. Cold path.
-
+/** The exchange of a notification that another process has answered and passed on: any answer given here is discarded. Cold path. */
 export class UnheardExchange extends ExchangeHooks implements Exchange {
   readonly request: ExchangeRequest;
   readonly isAborted = false;

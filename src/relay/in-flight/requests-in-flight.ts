@@ -12,9 +12,10 @@ import { idKey } from '../../protocol/request-id.js';
 import type { Exchange } from '../exchange/exchange.js';
 import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
 
-// The large messages of a session that are being parsed, slice by slice. Other messages overtake them meanwhile. A cancellation
-// that finds no request may be for a message that is still being parsed, so it waits until those that arrived before it have been parsed.
-
+/**
+ * The large messages of a session that are being parsed, slice by slice. Other messages overtake them meanwhile. A cancellation
+ * that finds no request may be for a message that is still being parsed, so it waits until those that arrived before it have been parsed.
+ */
 interface WaitingNotice {
   /** Number of the last message before this notice, and how many of the messages before it are still being parsed. */
   readonly lastBefore: number;
@@ -64,9 +65,10 @@ export class ReadingsUnderWay {
   }
 }
 
-// A caller's request that its session is working on. It is in the session's list, so that it can be found by the caller's id,
-// and ended with the session.
-
+/**
+ * A caller's request that its session is working on. It is in the session's list, so that it can be found by the caller's id,
+ * and ended with the session.
+ */
 export abstract class RequestInFlight extends ListNode {
   /** The caller's own id. */
   abstract readonly id: IdSpan;

@@ -10,8 +10,7 @@ import type { ReadPage } from './answer-reading.js';
 import { KeptLists, type KeptRead } from './kept-lists.js';
 import { LentPage, type KeptPage } from './list-memory.js';
 
-// Numbers that stand for objects in keys, for as long as the objects live.
-
+/** Numbers that stand for objects in keys, for as long as the objects live. */
 class ObjectNumbers<Thing extends object> {
   readonly #numbers = new WeakMap<Thing, number>();
   #count = 0;

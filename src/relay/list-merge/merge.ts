@@ -104,7 +104,10 @@ export interface MergeJob<Page = ListPage> {
   readonly parts: readonly BackendPages<Page>[];
   readonly unavailable: readonly UnavailableBackend[];
   readonly frame: AnswerFrame;
-  /** Where tools are searched for: the tools that do it, as JSON. Of the others only those with a page are listed, as hosts show no other page. */
+  /**
+   * Where tools are searched for: the tools that do it, as JSON. Of the others only those with a page are listed, as hosts show no other
+   * page.
+   */
   readonly searchTools?: string | undefined;
 }
 

@@ -4,7 +4,10 @@ import { capability } from '../../protocol/capabilities.js';
 import { isObject } from '../../shared/json-values.js';
 import { limits } from '../../shared/limits.js';
 
-/** List changes: the capability of a backend that has such lists, the member of the filter, the capability of a backend that notifies of them, and the notification. */
+/**
+ * List changes: the capability of a backend that has such lists, the member of the filter, the capability of a backend that notifies of
+ * them, and the notification.
+ */
 export const listChanges = [
   {
     of: capability.tools,

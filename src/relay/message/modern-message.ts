@@ -15,8 +15,7 @@ import type { OutgoingMessage } from '../../upstream/http/http-upstream.js';
 import { withEdits } from './bare-body.js';
 import { type Edit, partsOf } from './edits.js';
 
-// Joins a request with the changes made so far and parses it again, so that a change can be made within an earlier one. Cold path.
-
+/** Joins a request with the changes made so far and parses it again, so that a change can be made within an earlier one. Cold path. */
 interface WholeMessage {
   readonly outgoing: OutgoingMessage;
   readonly message: ClientMessage;

@@ -21,9 +21,10 @@ import type { HeldCalls } from './held-calls.js';
 import { inputRequiredResult } from './modern-results.js';
 import { newCallKey, type HeldPlace, type StateOrigin } from './request-state.js';
 
-// An exchange without a caller: for a call whose client has yet to answer what the backend has asked, and for subscriptions that the
-// gateway makes itself (listening.ts). Everything is dropped except the answer, which is handed to `onAnswer`. Cold path.
-
+/**
+ * An exchange without a caller: for a call whose client has yet to answer what the backend has asked, and for subscriptions that the
+ * gateway makes itself (listening.ts). Everything is dropped except the answer, which is handed to `onAnswer`.
+ */
 export class HeldAnswer implements Exchange {
   readonly request: ExchangeRequest;
   readonly isAborted: boolean;

@@ -28,7 +28,7 @@ import { SUBSCRIPTION_ID_KEY, taggedNotification } from '../message/tagged-notif
 import { readMember } from '../../protocol/json-member.js';
 
 // The stream of one `subscriptions/listen`: takes what the session's own stream would carry, the unrequested messages of backends, and
-// passes on those that the caller's filter names, tagged with the caller's id (M25). Nothing precedes the acknowledgement. Cold path.
+// passes on those that the caller's filter names, tagged with the caller's id (M25). Nothing precedes the acknowledgement.
 
 /** Looks to the session like a client's GET. */
 class ListenStream implements Exchange {

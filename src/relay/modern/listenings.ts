@@ -1,4 +1,5 @@
-// The open `subscriptions/listen` requests (listening.ts): bounded per subject and in total, each in a session of its own. Cold path.
+// The open `subscriptions/listen` requests (listening.ts): bounded per subject and in total, each in a session of its own; and who may
+// use the extension of tasks, which can be listened to. Cold path.
 import type { ClientMessage } from '../../protocol/json-rpc.js';
 import type { ModernEnvelope } from '../../protocol/modern-envelope.js';
 import { MODERN_PROTOCOL_VERSION } from '../../protocol/protocol-versions.js';
@@ -21,7 +22,7 @@ import { TASKS_EXTENSION } from '../../protocol/capabilities.js';
 import { isObject } from '../../shared/json-values.js';
 
 // Tasks as MCP 2026-07-28 has them: the extension `io.modelcontextprotocol/tasks`, relayed where client and backend both declare it. A
-// call may become a task; the client asks for the task's state, answers its questions, and cancels it. Cold path.
+// call may become a task; the client asks for the task's state, answers its questions, and cancels it.
 
 /** What a client must declare to use the extension. */
 export const TASKS_REQUIRED: Readonly<Record<string, unknown>> = Object.freeze({

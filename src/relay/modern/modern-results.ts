@@ -153,7 +153,7 @@ function hasTypeAtAnEnd(result: Buffer): boolean {
 
 /**
  * Puts the scope `private` in place of any other. In a result too large to be read at once, `"public"` scopes are found by their bytes,
- * which no JSON string can contain: only the first `scopesChangedMax` of them, and also nested ones, which mean nothing.
+ * which no JSON string can contain: only the first `SCOPES_CHANGED_MAX` of them, and also nested ones, which mean nothing.
  */
 function otherScopes(result: Buffer, bodyStart: number): readonly Edit[] {
   if (!mayName(result, SCOPE_KEY)) return NO_EDITS;
@@ -229,7 +229,7 @@ export function modernErrorEdit(bytes: Buffer, { bodyStart, bodyEnd }: BackendMe
 
 const CODES_NOW: ReadonlyMap<string, Buffer> = new Map([
   [String(rpcCodes.resourceNotFound), Buffer.from(String(rpcCodes.invalidParams))],
-  // Reached only if no input requests could be made of the error (url-elicitations.ts).
+  // Reached only if no input requests could be made of the error (`inputRequestsOf`).
   [String(rpcCodes.urlElicitationRequired), Buffer.from(String(rpcCodes.internalError))],
 ]);
 

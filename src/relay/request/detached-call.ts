@@ -7,9 +7,9 @@ import { limits } from '../../shared/limits.js';
 import type { RpcRequest } from '../../upstream/rpc/rpc-request.js';
 import { KIB } from '../../shared/limits/units.js';
 
-// Reads responses whose clients have disconnected: their calls continue (S12), so the responses are read to the end, but only one slice at a
-// time, with subjects taking turns, and for a small part of the event loop's time. A client that requests endless streams from its own
-// backend and disconnects slows down nobody. Cold path.
+// Reads responses whose clients have disconnected: their calls continue (S12), so the responses are read to the end, but only one slice at
+// a time, with subjects taking turns, and for a small part of the event loop's time. A client that requests endless streams from its own
+// backend and disconnects slows down nobody.
 
 /** Rest after reading such a call, as a multiple of the time that reading took: such calls get at most a fifth of the event loop. */
 export const UNHEARD_REST_FACTOR = 4;

@@ -1,6 +1,7 @@
 // One request for a single backend, such as `tools/call`: relayed byte for byte both ways, except for names, ids, URIs and what the config
 // or an era changes. A legacy caller that disconnects does not end it (S12), a cancellation does (C16). This is the backend's side of it;
 // the caller's side is `answered-request.ts`. Hot path: one object per call, nothing awaited.
+import { randomUUID } from 'node:crypto';
 import { capability } from '../../protocol/capabilities.js';
 import { readBackendMessage, type BackendMessage, type ClientMessage } from '../../protocol/json-rpc.js';
 import { couldBeSameId, isIdAsText } from '../../protocol/request-id.js';
@@ -31,16 +32,13 @@ import type { IdSpan, RequestHandler } from '../../upstream/rpc/rpc-request.js';
 import type { OutgoingMessage } from '../../upstream/http/http-upstream.js';
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
 import type { UpstreamSessionRecord } from '../../upstream/session/upstream-session-record.js';
-import { randomUUID } from 'node:crypto';
 import type { RelayedRequestPlan } from './relayed-request-plan.js';
 import { errorCodeIn, isToolError } from '../../protocol/answer-outcome.js';
 
-// The error that a caller gets when the backend of its request has failed. Cold path.
-
-// Tells an exchange's watcher how a backend's answer came out. Without a watcher, answers are not searched for tool errors. Hot path if
-// there is a watcher.
-
-/** @param sentAtMs when the request went to the backend, on `performance`'s clock. */
+/**
+ * Tells an exchange's watcher how a backend's answer came out; without a watcher, answers are not searched for tool errors.
+ * @param sentAtMs when the request went to the backend, on `performance`'s clock.
+ */
 function tellOutcome(
   watcher: ExchangeWatcher | undefined,
   method: string,
@@ -56,7 +54,10 @@ function tellOutcome(
   else watcher.onOutcome('ok', '', backendMs);
 }
 
-/** A missing consent is an elicitation error (-32042) for legacy clients only: modern ones do not know it (M27). */
+/**
+ * What a caller is told when the backend has failed. A missing consent is an elicitation error (-32042) for legacy clients only: modern
+ * ones do not know it (M27).
+ */
 export function failureOf(fault: UpstreamFault, { session, upstream, form }: RelayedRequestPlan): RpcError {
   const { name } = upstream.backend;
   if (fault.connect === undefined) {

@@ -7,7 +7,7 @@ import type { Session } from './session.js';
 import { KIB } from '../../shared/limits/units.js';
 import { idKey } from '../../protocol/request-id.js';
 
-// A client no longer wants an answer: the request is looked up among those in flight in the session in this process. Cold path.
+// A client no longer wants an answer: the request is looked up among those in flight in the session in this process.
 
 /**
  * @param exchange of the cancellation notification.

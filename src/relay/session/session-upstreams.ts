@@ -1,4 +1,5 @@
 // The upstream sessions of one downstream session: one with each backend of the config applied last, made on first use.
+import { createHash } from 'node:crypto';
 import { limits } from '../../shared/limits.js';
 import type { CompiledBackend, CompiledVirtualHost, UpstreamTarget } from '../../user-config/compiled-config.js';
 import { isTaskReachable } from '../../user-config/routing.js';
@@ -10,14 +11,11 @@ import type { SessionIdentity } from './session-plan.js';
 import type { Session } from './session.js';
 import { eraOfVersion } from '../../protocol/protocol-versions.js';
 import type { UpstreamSessionRecord } from '../../upstream/session/upstream-session-record.js';
-import { createHash } from 'node:crypto';
 import { LIST_CHANGES } from '../../protocol/capabilities.js';
 import { entriesOf } from '../../user-config/curation.js';
 import { listChanges } from '../message/listen-filter.js';
 import type { SessionStream } from '../stream/session-stream.js';
 import { sessionHeaders } from '../../upstream/session/handshake.js';
-
-// The end of an upstream session that another process opened and that nobody continues.
 
 /** Tells a backend that a session has ended, because the backend is no longer in the config and nobody continues the session. */
 export function endElsewhere(
@@ -30,10 +28,11 @@ export function endElsewhere(
   notices.send(subject, target, 'DELETE', sessionHeaders(record), undefined);
 }
 
-// What the gateway itself changes in the lists of one client, and the client must be told: a backend that was missing when the client was
-// greeted or was given a list and is there now, one that has gone, other rules for one that stays. Only kinds of lists that the backend
-// declares are told. Cold path: the lists themselves are not compared.
-
+/**
+ * What the gateway itself changes in the lists of one client, and the client must be told: a backend that was missing when the client was
+ * greeted or was given a list and is there now, one that has gone, other rules for one that stays. Only kinds of lists that the backend
+ * declares are told. Cold path: the lists themselves are not compared.
+ */
 class ListNews {
   /** By backend: the kinds of lists that the client has without it, as bits of `LIST_CHANGES`. Made for the first one. */
   #missing: Map<string, number> | undefined;

@@ -1,6 +1,6 @@
 // The cookies of one upstream session: a load balancer in front of a backend may keep a session at its node by one. What the answers to a
-// session's requests set is sent with its further requests, to the same origin, and with nothing else: as from a client of its own. They are
-// kept as the text that is sent. Lifetimes are not kept: a balancer takes no notice of a cookie that it no longer knows. Cold path.
+// session's requests set is sent with its further requests, to the same origin, and with nothing else: as from a client of its own. They
+// are kept as the text that is sent. Lifetimes are not kept: a balancer takes no notice of a cookie that it no longer knows. Cold path.
 import { isHttpToken } from '../../shared/http-token.js';
 import { KIB } from '../../shared/limits/units.js';
 import { headersSetBy } from '../../user-config/auth.js';

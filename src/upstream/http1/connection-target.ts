@@ -11,7 +11,7 @@ import type { Names } from '../../names/names.js';
 import type { ReadTurns } from './read-turns.js';
 import type { TlsSessions } from './tls-sessions.js';
 
-// The certificate authorities trusted for backends over TLS: those of Node.js and the operator's own. Cold path.
+// The certificate authorities trusted for backends over TLS: those of Node.js and the operator's own.
 
 let last: { readonly pem: string; readonly context: SecureContext } | undefined;
 

@@ -9,8 +9,7 @@ import type { NameFault, Names, NameWait } from '../../names/names.js';
 import { firstObstacle } from '../../names/address-guard.js';
 import type { UpstreamFaultKind } from '../http/upstream-fault.js';
 
-// Maps Node's errors for a failed connection to kinds of faults. Cold path.
-
+/** Maps Node's errors for a failed connection to kinds of faults. */
 export function connectFaultKindOf(error: unknown, isTls: boolean): UpstreamFaultKind {
   const code = codeOf(error);
   if (code === 'ECONNREFUSED') return 'connection-refused';

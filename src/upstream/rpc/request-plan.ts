@@ -16,7 +16,9 @@ export interface IdSpan {
   readonly end: number;
 }
 
-/** Whether a message on the request's own response answers it. Some servers return a number as a string: nothing else is in flight there. */
+/**
+ * Whether a message on the request's own response answers it. Some servers return a number as a string: nothing else is in flight there.
+ */
 export function isAnswerTo(
   { id, endpoint }: Pick<RequestPlan, 'id' | 'endpoint'>,
   bytes: Buffer,

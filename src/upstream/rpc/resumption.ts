@@ -14,7 +14,7 @@ import { Backoff } from '../../shared/backoff.js';
 import { limits } from '../../shared/limits.js';
 
 // When, and from which event, a backend's stream is requested again after it has ended (C13, C14): after the backend's own `retry`, or else
-// with a growing delay, and from the last complete event. Cold path.
+// with a growing delay, and from the last complete event.
 
 /** Shortest `retry` of a backend that is honored, as a backend could close its stream all the time. A shorter one is raised to this. */
 export const BACKEND_RETRY_MS_MIN = 100;

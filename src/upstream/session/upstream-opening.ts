@@ -1,6 +1,6 @@
 // How a session with a backend is opened: its states, who waits for it, and when the next try may be. What is done in the open session is
-// in `upstream-session.ts`. Whether the backend can be reached is shared by all sessions: see `reach/backend-endpoints.ts`. A base class, so that
-// each of the many sessions is one object.
+// in `upstream-session.ts`. Whether the backend can be reached is shared by all sessions: see `reach/backend-endpoints.ts`. A base class,
+// so that each of the many sessions is one object.
 //
 //   state        open asked      handshake done   handshake failed   lost by backend   restored   close
 //   idle         opening         -                -                  -                 open       closed
@@ -102,8 +102,7 @@ class SseOpening implements Handshake {
   }
 }
 
-// Requests that wait for something to finish, for a short time at most. Cold path.
-
+/** Requests that wait for something to finish, for a short time at most. Cold path. */
 class Hold {
   readonly #deadline: Deadline;
   readonly #onOver: () => void;

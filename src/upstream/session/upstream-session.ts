@@ -23,9 +23,10 @@ import { RepeatedNotice } from './backend-stream.js';
 import type { UpstreamSessionRecord, WordMemory } from './upstream-session-record.js';
 import type { RequestMetadata } from '../http/request-metadata.js';
 
-// What an upstream session keeps of its backend's statements at its opening, as far as the session memory has room for the texts.
-// Capabilities are kept longer than the record: a request that relies on them is what opens the session again.
-
+/**
+ * What an upstream session keeps of its backend's statements at its opening, as far as the session memory has room for the texts.
+ * Capabilities are kept longer than the record: a request that relies on them is what opens the session again.
+ */
 class KeptRecord {
   readonly #memory: WordMemory;
   #record: { -readonly [Member in keyof UpstreamSessionRecord]: UpstreamSessionRecord[Member] } | undefined;

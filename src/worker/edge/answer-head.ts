@@ -1,6 +1,6 @@
 // Writes the head of a response; must run within a `cork`, like every later write. Hot path.
-import type { HttpResponse } from './http-library.js';
 import { STATUS_CODES } from 'node:http';
+import type { HttpResponse } from './http-library.js';
 
 // A status with its reason phrase, as the HTTP library wants it. Hot path: the strings are built once.
 

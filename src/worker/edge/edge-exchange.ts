@@ -32,10 +32,11 @@ import { StreamWriter } from './stream-writer.js';
 import { IncomingRequest } from './incoming-request.js';
 import { limits } from '../../shared/limits.js';
 
-// Watches a caller that reads its answer slowly. uWebSockets.js closes a connection on which nothing could be written for about ten
-// seconds; each attempted write restarts that timer, even if the kernel accepts nothing. So a write is tried every few seconds, and
-// the timeout is this class's own. Cold path: created when a caller first becomes slow.
-
+/**
+ * Watches a caller that reads its answer slowly. uWebSockets.js closes a connection on which nothing could be written for about ten
+ * seconds; each attempted write restarts that timer, even if the kernel accepts nothing. So a write is tried every few seconds, and
+ * the timeout is this class's own. Cold path: created when a caller first becomes slow.
+ */
 export class ReaderWatch {
   readonly #timeoutMs: number;
   readonly #tryMore: () => boolean;
@@ -92,8 +93,7 @@ export class ReaderWatch {
   }
 }
 
-// The request head and the response head of an exchange. Hot path.
-
+/** The request head and the response head of an exchange. Hot path. */
 abstract class EdgeHeads extends ExchangeHooks {
   readonly head: RequestHead;
   readonly incoming: IncomingRequest;

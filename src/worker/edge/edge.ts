@@ -23,7 +23,7 @@ const QUIET_TURN_MICROSECONDS_MAX = 100;
 /** Turns of a busy worker in which a quiet moment is sought. If there is none, the listener closes in the last of them. */
 const QUIET_TURNS_TRIED_MAX = 200;
 
-/** Resolves in such a turn, or after `quietTurnsTriedMax` turns on a busy worker. */
+/** Resolves in such a turn, or after `QUIET_TURNS_TRIED_MAX` turns on a busy worker. */
 async function untilQuietTurn(): Promise<void> {
   // The current turn has already polled.
   await endOfTurn();

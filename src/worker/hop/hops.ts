@@ -1,5 +1,5 @@
 // Connects this worker to the owners of other workers' sessions: one link per owner, opened when first needed and reopened after
-// it is lost.
+// it is lost. Requests whose owner is being restarted wait here.
 import assert from 'node:assert';
 import { join } from 'node:path';
 import type { Exchange } from '../../relay/exchange/exchange.js';
@@ -11,9 +11,10 @@ import { HopLink } from './link.js';
 import { BoundedCounts } from '../../shared/share.js';
 import { limits } from '../../shared/limits.js';
 
-// Requests whose session's owner has no process at the moment: the owner is being restarted and will continue its sessions, so the
-// requests are retried a little later. Nothing of them was sent anywhere. Cold path: only after a worker has died.
-
+/**
+ * Requests whose session's owner has no process at the moment: the owner is being restarted and will continue its sessions, so the
+ * requests are retried a little later. Nothing of them was sent anywhere. Cold path: only after a worker has died.
+ */
 export class OwnerWaits {
   readonly #counts = new BoundedCounts({ totalMax: limits.ownerWaitsMax, perKeyMax: limits.ownerWaitsPerSubjectMax });
 

@@ -1,13 +1,13 @@
 // Serves the console's files. Open, because a browser requests them before anybody can send a token. They contain no
 // secrets; what they show comes from the rest of this interface, with the viewer's token.
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { extname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { HttpRefusal } from '../answered-error.js';
 import { mount } from '../mount.js';
 import { routePath } from '../operation.js';
 import { operations } from '../operations.js';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { extname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 
 // The built files of the console (`ui/`): read once at the start and kept in memory in each encoding that the build
 // made. A caller's path is never looked up on disk. Cold path.

@@ -1,4 +1,5 @@
-// Health and version of the control plane, which monitors request without a token.
+// What the control plane says about itself and its caller: health and version, which monitors request without a token, where clients
+// get a token, and who the caller is.
 import type { FastifyInstance } from 'fastify';
 import type { Overload } from '../../../process/overload.js';
 import { PROGRAM_VERSION } from '../../../shared/program-version.js';
@@ -11,8 +12,7 @@ import { operations } from '../operations.js';
 import type { ControlPlaneAdmission } from '../control-plane-admission.js';
 import { HttpRefusal } from '../answered-error.js';
 
-// Where clients get a token (RFC 9728), for the whole program and for each of its MCP endpoints.
-
+/** Where clients get a token (RFC 9728), for the whole program and for each of its MCP endpoints. */
 export function mountMetadataRoutes(app: FastifyInstance, admission: Pick<ControlPlaneAdmission, 'metadata'>): void {
   const { resourceMetadata, aggregateMetadata, compositionMetadata } = operations;
   for (const operation of [resourceMetadata, aggregateMetadata, compositionMetadata]) {
@@ -25,8 +25,7 @@ export function mountMetadataRoutes(app: FastifyInstance, admission: Pick<Contro
   }
 }
 
-// Who the caller is to the control plane, for programs and pages that offer only what the caller may do.
-
+/** Who the caller is to the control plane, for programs and pages that offer only what the caller may do. */
 export function mountCallerRoutes(app: FastifyInstance): void {
   mount(app, operations.whoAmI, async ({ subject, caller }) => {
     if (caller === undefined) return { subject, role: 'admin', teams: [] };
