@@ -14,8 +14,8 @@ interface Sample {
 }
 
 export class MetricsPage {
-  /** The backends and origins shown by name, in order of arrival: each worker bounds its own, but together they could have more. */
-  readonly #backends = new Set<string>();
+  /** What is shown by name, in order of arrival: each worker bounds its own, but together they could have more. */
+  readonly #told = { backend: new Set<string>(), origin: new Set<string>() };
 
   /** @param accept the `accept` header of the request. */
   async write(series: Iterable<Series>, accept: string): Promise<AdminPage> {
@@ -43,15 +43,19 @@ export class MetricsPage {
   }
 
   #bound(series: Series): Series {
-    const place = metricFamilies[series.name].labels.findIndex((label) => label === 'backend' || label === 'origin');
-    const backend = series.labels[place];
-    if (backend === undefined || backend === '' || backend === OTHER || this.#isTold(backend)) return series;
-    return { ...series, labels: series.labels.map((label, at) => (at === place ? OTHER : label)) };
+    const { labels } = metricFamilies[series.name];
+    const label = labels.find((each) => each === 'backend' || each === 'origin');
+    if (label === undefined) return series;
+    const place = labels.findIndex((each) => each === label);
+    const name = series.labels[place];
+    if (name === undefined || name === '' || name === OTHER || this.#isTold(label, name)) return series;
+    return { ...series, labels: series.labels.map((each, at) => (at === place ? OTHER : each)) };
   }
 
-  #isTold(backend: string): boolean {
-    if (this.#backends.size < limits.metricBackendsMax) this.#backends.add(backend);
-    return this.#backends.has(backend);
+  #isTold(label: 'backend' | 'origin', name: string): boolean {
+    const told = this.#told[label];
+    if (told.size < limits.metricBackendsMax) told.add(name);
+    return told.has(name);
   }
 }
 

@@ -1,7 +1,7 @@
 // All figures of one worker, and how they are reported. The hot ones are plain additions; the rest
 // is looked up when the primary asks for a report.
 import { OTHER } from '../metrics/catalogue.js';
-import { type Histogram, type Series, LabelCounter } from '../metrics/series.js';
+import { type Histogram, type Series, LabelCounter, SeriesSum } from '../metrics/series.js';
 import type { SpanCounts } from '../observation/span-exporter.js';
 import { histogramSeries, RequestFigures } from '../metrics/request-figures.js';
 import { limits } from '../shared/limits.js';
@@ -60,14 +60,15 @@ export class WorkerFigures {
   }
 }
 
-function forgivenSeries(origins: readonly Pick<OriginView, 'origin' | 'forgiven'>[]): Series[] {
+function forgivenSeries(origins: readonly Pick<OriginView, 'origin' | 'forgiven'>[]): Iterable<Series> {
+  const sum = new SeriesSum();
   const odd = origins.filter(({ forgiven }) => forgiven !== undefined);
-  return odd.flatMap(({ origin, forgiven = {} }, place) =>
-    Object.entries(forgiven).map(([kind, value]) => {
-      const labels = [place < limits.metricBackendsMax ? origin : OTHER, kind];
-      return { name: 'switchyard_backend_forgiven_total', labels, value } as const;
-    }),
-  );
+  for (const [place, { origin, forgiven = {} }] of odd.entries()) {
+    const shown = place < limits.metricBackendsMax ? origin : OTHER;
+    for (const [kind, value] of Object.entries(forgiven))
+      sum.add({ name: 'switchyard_backend_forgiven_total', labels: [shown, kind], value });
+  }
+  return sum.all;
 }
 
 function byLabel(name: Series['name'], values: Readonly<Record<string, number>>): Series[] {

@@ -51,6 +51,18 @@ t.test('all workers together have no more backends than one worker may have', as
   }
 });
 
+t.test('however many origins are odd, backends keep their names', async (t) => {
+  const page = new MetricsPage();
+  const odd = Array.from({ length: limits.metricBackendsMax + 5 }, (_, n): Series => ({
+    name: 'switchyard_backend_forgiven_total',
+    labels: [`https://b${n}.example`, 'status'],
+    value: 1,
+  }));
+  const { body } = await page.write([...odd, requests('a', 1)], '');
+  t.match(body, /backend_forgiven_total{origin="other",kind="status"} 5\n/);
+  t.match(body, /backend="a",status="200",outcome="ok"} 1\n/);
+});
+
 t.test('the page is JSON for a client that takes nothing else', async (t) => {
   const page = await new MetricsPage().write([requests('a', 2), own], 'application/json');
   t.equal(page.contentType, 'application/json');
