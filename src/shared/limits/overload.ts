@@ -16,11 +16,11 @@ export const overloadLimits = {
   /** heap without garbage, in percent of V8's half of `--worker-memory` → new requests are refused */
   heapPercentHardPressed: 80,
   /**
-   * event loop delay, measured as for `loopDelayCalmMs`; one long task is no overload, several in a row are → new sessions are refused;
-   * below this, new requests are accepted again
+   * event loop delay, each of the last five readings, less (on Linux) the time that other processes had the processor → new sessions are
+   * refused; below this, new requests are accepted again
    */
   loopDelayPressedMs: 300,
-  /** event loop delay, measured as for `loopDelayCalmMs` → new requests are refused */
+  /** event loop delay, measured as for `loopDelayPressedMs` → new requests are refused */
   loopDelayHardPressedMs: 1_000,
   /**
    * sessions per second that a worker still opens while it refuses new sessions, for subjects that hold little; fewer towards the second

@@ -81,7 +81,7 @@ export const sessionLimits = {
   requestTurnMs: 5,
   /**
    * requests resumed between two looks at the clock after a common wait, for an upstream session, a config, a key, a backend's event stream
-   * or the link to an owner → after `wokenTurnMs` the others wait for the next turn of the event loop, subjects in turn
+   * or the link to an owner → after some milliseconds the others wait for the next turn of the event loop, subjects in turn
    */
   wokenUntimedMax: 64,
   /** backends of a virtual host that are opened or sent a request at once, in about a millisecond together → the others wait for turns */
