@@ -1,5 +1,6 @@
 // What clients' settings look like: where in them servers are, and what members of a server are called. Each row of the two tables forgives
 // what some clients write in their own way. Types are checked in mcp-file.ts; docs/cli.md has the tables for people.
+import { isObject } from '../shared/json-values.js';
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -139,7 +140,6 @@ function variablesOf(names: unknown, before = ''): Members {
   return Object.fromEntries(words) as Members;
 }
 
-/** The value as an object that is no list. */
 function membersOf(value: unknown): Members | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Members) : undefined;
+  return isObject(value) ? value : undefined;
 }

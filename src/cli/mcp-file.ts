@@ -5,7 +5,7 @@ import { isDeepStrictEqual, parseArgs } from 'node:util';
 import { z } from 'zod';
 import { exitStatus } from '../shared/exit-status.js';
 import { limits } from '../shared/limits.js';
-import { isSecretName } from '../shared/secret-name.js';
+import { readSecretPlace, type SecretPlace } from '../shared/secret-name.js';
 import { CliFault } from './command-result.js';
 import { SERVER_PLACES, serversIn, type SaidServer } from './client-settings.js';
 import { readSettings } from './settings-text.js';
@@ -214,10 +214,8 @@ const SECRET_KEY = /key|token|secret|passw|auth|credential|signature|\bsig\b|\bc
 const LIKE_A_SECRET = /^(?=.*\d)(?=.*[A-Za-z])[\w.~+/=-]{20,}$/;
 
 /** A reference to a secret, as written by `switchyard servers export`. */
-function referenceIn(value: string): object | undefined {
-  const [, kind, name = ''] = /^\$\{(secret|file):(.*)\}$/.exec(value) ?? [];
-  if (kind === undefined || !isSecretName(name)) return undefined;
-  return kind === 'secret' ? { secret: name } : { file: name };
+function referenceIn(value: string): SecretPlace | undefined {
+  return readSecretPlace(/^\$\{(.*)\}$/.exec(value)?.[1] ?? '');
 }
 
 function freshName(text: string, taken: Set<string>): string {

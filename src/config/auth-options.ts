@@ -1,5 +1,5 @@
 // A server's `auth` from the command line: its type, and the details of that type. Secrets are referred to by name, never given.
-import { isSecretName, SECRET_NAME_RULE } from '../shared/secret-name.js';
+import { readSecretPlace, SECRET_NAME_RULE, type SecretPlace } from '../shared/secret-name.js';
 import { InvalidValue } from './faults.js';
 import type { OptionTable, OptionValues } from './option.js';
 import * as values from './values.js';
@@ -10,14 +10,10 @@ export function hasKeys({ publicKey, secret, jwks, issuerKeys }: TokenOptions): 
   return publicKey !== undefined || secret !== undefined || jwks !== undefined || issuerKeys.length > 0;
 }
 
-type SecretPlace = { readonly secret: string } | { readonly file: string };
-
 function parseSecretPlace(text: string): SecretPlace {
-  const [, kind, name = ''] = /^(secret|file):(.*)$/.exec(text) ?? [];
-  if (kind === undefined || !isSecretName(name)) {
-    throw new InvalidValue(`expects secret:<name> or file:<name>, the name ${SECRET_NAME_RULE}`);
-  }
-  return kind === 'secret' ? { secret: name } : { file: name };
+  const place = readSecretPlace(text);
+  if (place === undefined) throw new InvalidValue(`expects secret:<name> or file:<name>, the name ${SECRET_NAME_RULE}`);
+  return place;
 }
 
 function parseSecretHeaders(text: string): Readonly<Record<string, SecretPlace>> {

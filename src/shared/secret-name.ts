@@ -1,4 +1,4 @@
-// Which names secrets may have, in a directory and in the store.
+// Secrets by name, in a directory and in the store: where one is, and which names and values they may have.
 import { limits } from './limits.js';
 
 /** Excludes paths out of the directory, and hidden files. */
@@ -12,6 +12,15 @@ export const SECRET_NAME_RULE = `up to ${limits.secretNameCharsMax} letters, dig
 
 export function isSecretName(name: string): boolean {
   return name.length <= limits.secretNameCharsMax && NAME.test(name) && !name.endsWith(HOSTS_FILE_SUFFIX);
+}
+
+export type SecretPlace = { readonly secret: string } | { readonly file: string };
+
+/** @param text `secret:<name>` or `file:<name>`; `undefined` for any other. */
+export function readSecretPlace(text: string): SecretPlace | undefined {
+  const [, kind, name = ''] = /^(secret|file):(.*)$/.exec(text) ?? [];
+  if (kind === undefined || !isSecretName(name)) return undefined;
+  return kind === 'secret' ? { secret: name } : { file: name };
 }
 
 /** Header values that every server accepts: one line of ASCII without surrounding spaces. */
