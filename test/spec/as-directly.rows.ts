@@ -3,10 +3,16 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, request as requestHttp, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { isDeepStrictEqual } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
-import { InitializeRequestSchema, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
+import {
+  InitializeRequestSchema,
+  ListToolsRequestSchema,
+  LoggingMessageNotificationSchema,
+  SetLevelRequestSchema,
+} from '@modelcontextprotocol/sdk/types.js';
 import { Client as ModernClient, StreamableHTTPClientTransport as ModernTransport } from '@modelcontextprotocol/client';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
@@ -37,6 +43,8 @@ interface Oddity {
   readonly writesTokens?: boolean;
   /** Whether each answer to a POST names the session anew. */
   readonly renames?: boolean;
+  /** Whether the server logs, once its session was told a level. */
+  readonly logs?: boolean;
   /** The version that the server answers with, whatever the client offers. */
   readonly version?: string;
   /** The server declares nothing but its tools, and asks whether its session is alive once somebody listens: told whether it is. */
@@ -163,6 +171,20 @@ async function startOddServer(t: Pick<Test, 'teardown'>, oddity: Oddity): Promis
       }
       return { content: [] };
     });
+    if (oddity.logs === true) {
+      let told: string | undefined;
+      server.server.registerCapabilities({ logging: {} });
+      server.server.setRequestHandler(SetLevelRequestSchema, ({ params }) => {
+        told = params.level;
+        return {};
+      });
+      server.registerTool('log', {}, async ({ sendNotification }) => {
+        for (const level of ['debug', 'info', 'error'] as const)
+          if (told === level || told === 'debug' || (told === 'info' && level === 'error'))
+            await sendNotification({ method: 'notifications/message', params: { level, data: 'x' } });
+        return { content: [] };
+      });
+    }
     if (oddity.nextCursor !== undefined) {
       const tools = ['count', 'report'].map((name) => ({ name, inputSchema: { type: 'object' as const } }));
       server.server.setRequestHandler(ListToolsRequestSchema, () => ({ tools, nextCursor: oddity.nextCursor }));
@@ -415,6 +437,43 @@ await forEachDeployment(t, {}, async (t, deployment) => {
       ['{"progressToken":7,"progress":1}'],
       'a client of 2026-07-28',
     );
+  });
+
+  await t.test('as directly: a server that logs only once its session was told a level', async (t) => {
+    const logged = async (client: Client, name: string): Promise<string[]> => {
+      const heard: string[] = [];
+      client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => void heard.push(params.level));
+      await client.setLoggingLevel('info');
+      await client.callTool({ name });
+      return heard;
+    };
+    const direct = await startOddServer(t, { logs: true });
+    t.same(
+      await logged((await connectSdkClient(t, direct.url, undefined)).client, 'log'),
+      ['info', 'error'],
+      'directly',
+    );
+    const behind = await startOddServer(t, { logs: true });
+    const caller = await deployment.caller({ odd: { url: behind.url } });
+    const through = await connectSdkClient(t, deployment.gateway.url(caller.virtualHostId), caller.token);
+    t.same(await logged(through.client, 'odd-log'), ['info', 'error'], 'through the gateway');
+    const levelsHeard = async (level: string): Promise<(string | undefined)[]> => {
+      const meta = envelope('{}', `"io.modelcontextprotocol/logLevel":"${level}"`);
+      return readEvents((await callTool(caller, 'odd-log', '{}', { meta })).body)
+        .map((text) => memberText(text, 'params'))
+        .filter((params) => params !== undefined)
+        .map((params) => memberText(params, 'level'));
+    };
+    // The server is told while it is called, and nobody waits for it.
+    for (const [level, expected] of [
+      ['error', ['"error"']],
+      ['info', ['"info"', '"error"']],
+      ['error', ['"error"']],
+    ] as const)
+      await until(
+        async () => isDeepStrictEqual(await levelsHeard(level), expected),
+        `a client of 2026-07-28: ${level}`,
+      );
   });
 
   await t.test('as directly: redirects of a server of the older transport to paths with a slash', async (t) => {

@@ -16,6 +16,7 @@ import type { Dispatcher } from '../dispatch/dispatcher.js';
 import { tryPassOn } from '../dispatch/passing-on.js';
 import type { ServedEras } from '../exchange/era.js';
 import { answerToolError } from '../lists/find-tools.js';
+import { lowerLogLevel } from '../session/log-level.js';
 import { Session } from '../session/session.js';
 import { CALL_TOOL, unwrapCall } from '../message/wrapped-call.js';
 import { isForSearchTool } from '../lists/search-tools.js';
@@ -214,6 +215,9 @@ export class ModernDoor {
     }
     // Another request may have brought a newer config while this one was read.
     const virtualHost = lease.applyConfig(caller.virtualHost, exchange.request);
+    const { logLevelStart, logLevelEnd } = envelope;
+    if (logLevelStart !== -1)
+      lowerLogLevel(context, lease, virtualHost, exchange.request, body.subarray(logLevelStart, logLevelEnd));
     const obeying = virtualHost === caller.virtualHost ? caller : { ...caller, virtualHost };
     const { method } = message;
     if (method === 'server/discover') {

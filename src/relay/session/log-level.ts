@@ -1,5 +1,6 @@
 // `logging/setLevel`: the client sets one level for all backends that declare `logging`, including those that are opened later or
-// again. The response is sent when every open backend has answered, whatever it says, or has timed out. Cold path.
+// again. The response is sent when every open backend has answered, whatever it says, or has timed out. Requests of 2026-07-28 name a level
+// each, of which backends with sessions know nothing: they are told the lowest. Cold path.
 import { capability } from '../../protocol/capabilities.js';
 import { readMember } from '../../protocol/json-member.js';
 import { severityOf } from '../../protocol/protocol-versions.js';
@@ -9,7 +10,7 @@ import { rpcErrors } from '../../shared/rpc-errors.js';
 import type { CompiledVirtualHost } from '../../user-config/compiled-config.js';
 import { answer, answerError, resultMessage } from '../exchange/answers.js';
 import { backendTurns } from '../in-flight/turns.js';
-import type { Exchange } from '../exchange/exchange.js';
+import type { Exchange, ExchangeRequest } from '../exchange/exchange.js';
 import { metadataFor } from '../exchange/passthrough.js';
 import { RequestInFlight } from '../in-flight/requests-in-flight.js';
 import type { Session } from './session.js';
@@ -31,14 +32,46 @@ export function trySetLogLevel(context: UpstreamContext, plan: LogLevelPlan): bo
   if (session.upstreams.declares(capability.logging) === 'no') return false;
   const { body } = exchange.request;
   const params = body.subarray(message.paramsStart, message.paramsEnd);
-  const level = message.paramsStart === -1 ? undefined : readMember(params, 'level');
-  if (level === undefined || severityOf(level) === -1 || params.length > limits.logLevelParamsBytesMax) {
+  if (message.paramsStart === -1 || severityIn(params) === -1 || params.length > limits.logLevelParamsBytesMax) {
     answerError(exchange, id, rpcErrors.logLevelInvalid);
     return true;
   }
   session.logLevel = Buffer.from(params);
   new SettingLogLevel(context, plan).start();
   return true;
+}
+
+/**
+ * For a request in a lease, which names a level of its own: the backends are told the lowest level that was named so far, and what a
+ * request does not want of it is left out on its stream. Nobody waits for them.
+ * @param level as JSON; a valid one.
+ */
+export function lowerLogLevel(
+  context: UpstreamContext,
+  session: Session,
+  virtualHost: CompiledVirtualHost,
+  request: ExchangeRequest,
+  level: Buffer,
+): void {
+  const params = Buffer.concat([LEVEL_HEAD, level, LEVEL_TAIL]);
+  if (session.logLevel !== undefined && severityIn(session.logLevel) <= severityIn(params)) return;
+  session.logLevel = params;
+  backendTurns.visitAll(session.identity.subject, virtualHost.backends.values(), {
+    visit: (backend) => {
+      const upstream = session.upstreams.open(backend.name);
+      if (upstream !== undefined && isTold(upstream))
+        sendLogLevel(context, upstream, params, metadataFor(backend, request), () => undefined);
+    },
+    onNoRoom: () => undefined,
+  });
+}
+
+const LEVEL_HEAD = Buffer.from('{"level":');
+const LEVEL_TAIL = Buffer.from('}');
+
+/** -1 if the params name no valid level. */
+function severityIn(params: Buffer): number {
+  return severityOf(readMember(params, 'level') ?? '');
 }
 
 class SettingLogLevel extends RequestInFlight {
