@@ -1,12 +1,20 @@
 // JSON written by people: a fault is reported by line and column, and never with a piece of the text, as it may contain secrets.
-import { parse, printParseErrorCode, type ParseError, type ParseOptions } from 'jsonc-parser';
+import { parse, printParseErrorCode, visit, type ParseError, type ParseOptions } from 'jsonc-parser';
 
 /** @property fault what is wrong with the text, for example "at line 3, column 7 a comma is missing". */
 export type JsonReading = { readonly value: unknown; readonly fault?: undefined } | { readonly fault: string };
 
 /** JSON as in editors' settings: with comments, and with a comma after the last member. */
 export function readJsonWithComments(text: string): JsonReading {
-  return read(text, { disallowComments: false, allowTrailingComma: true });
+  const options = { disallowComments: false, allowTrailingComma: true };
+  const reading = read(text, options);
+  let fault: string | undefined;
+  // The package would set the prototype, from which other members would then seem to be there.
+  const onObjectProperty = (name: string, _at: number, _length: number, line: number, column: number): void => {
+    if (name === '__proto__') fault ??= `at line ${line + 1}, column ${column + 1} is a name that nothing can have`;
+  };
+  if (reading.fault === undefined) visit(text, { onObjectProperty }, options);
+  return fault === undefined ? reading : { fault };
 }
 
 /** What is wrong with a text that Node.js's parser rejects; `undefined` when this parser finds nothing. */

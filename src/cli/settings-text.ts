@@ -28,17 +28,30 @@ async function readToml(text: string): Promise<JsonReading> {
 }
 
 async function readYaml(text: string): Promise<JsonReading> {
-  const { parseDocument } = await import('yaml');
-  // YAML 1.2 left `<<` out, but clients read it.
-  const file = parseDocument(text, { merge: true, logLevel: 'error' });
+  const { LineCounter, isScalar, parseDocument, visit } = await import('yaml');
+  const lines = new LineCounter();
+  // YAML 1.2 left `<<` out, but clients read it. To find repeated names, the package compares each name with all before it.
+  const file = parseDocument(text, { merge: true, logLevel: 'error', uniqueKeys: false, lineCounter: lines });
   const [error] = file.errors;
   if (error !== undefined) {
     const { line, col } = error.linePos?.[0] ?? { line: 1, col: 1 };
     return { fault: faultAt(line, col, error.message) };
   }
   try {
-    return { value: file.toJS() };
+    let repeated: number | undefined;
+    visit(file, {
+      Map: (_key, { items }) => {
+        const names = items.flatMap(({ key }) => (isScalar(key) ? [key] : []));
+        const known = new Set<unknown>();
+        repeated = names.find(({ value }) => known.size === known.add(value).size)?.range?.[0];
+        return repeated === undefined ? undefined : visit.BREAK;
+      },
+    });
+    if (repeated === undefined) return { value: file.toJS() };
+    const { line, col } = lines.linePos(repeated);
+    return { fault: faultAt(line, col, 'names must be unique') };
   } catch (error) {
+    if (error instanceof RangeError) return { fault: 'nested too deeply' };
     if (!(error instanceof ReferenceError)) throw error;
     return { fault: 'an alias has no anchor, or there are too many aliases' };
   }

@@ -413,7 +413,13 @@ t.test('a fault is reported by its line and column in TOML and YAML, too, withou
     ['[tool.poetry]\nname = "x"\n', /has none of mcpServers, servers, .*mcp_servers, projects\.\*\.mcpServers; is it/],
     ['openapi: 3.1.0\nservers:\n  - url: https://a.example\n', /has none of mcpServers/],
     ['hello', /has none of mcpServers/],
+    ['mcpServers:\n  a: {url: x}\n  a: {url: y}\n', /is not YAML: at line 3, column 3: names must be unique/],
+    [
+      '{"mcpServers":{"a":{\n"__pr\\u006fto__":{"url":"x"}}}}',
+      /is not JSON: at line 2, column 1 is a name that nothing/,
+    ],
     // Read in time and room that grow with the text alone.
+    [`mcpServers:\n${manyNames(2 ** 17)}`, /has more than 1000 servers/],
     [`${'\n'.repeat(2 ** 20)}#`, /is not JSON: at line \d+, column 1 /],
     ['a'.repeat(2 ** 23), /has none of mcpServers/],
     [`${' '.repeat(2 ** 20)}\n#`, /is not JSON: at line \d+, column 1 /],
@@ -424,6 +430,10 @@ t.test('a fault is reported by its line and column in TOML and YAML, too, withou
     await read.catch((error: unknown) => t.notMatch(String(error), SECRET));
   }
 });
+
+function manyNames(count: number): string {
+  return Array.from({ length: count }, (_, place) => `  s${place}: {}\n`).join('');
+}
 
 /** Lists that each contain the one before six times. */
 function bomb(): string {
