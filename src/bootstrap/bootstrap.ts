@@ -7,8 +7,7 @@ import type { Store } from '../store/store.js';
 import { TokenMinter } from '../auth/token-minter.js';
 import { decodeUserConfig } from '../user-config/user-config-schema.js';
 
-// The subject in the path of a helper endpoint.
-
+/** The subject in the path of a helper endpoint. */
 type SubjectParameter =
   { readonly ok: true; readonly subject: string } | { readonly ok: false; readonly problem: string };
 

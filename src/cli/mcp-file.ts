@@ -10,11 +10,6 @@ import { CliFault } from './command-result.js';
 import { SERVER_PLACES, serversIn, type SaidServer } from './client-settings.js';
 import { readSettings } from './settings-text.js';
 
-/**
- * Stdio servers and URLs: the command line that runs a stdio server behind a bridge, which gives it a URL, and the URL of a stdio server
- * that is only mcp-remote, a bridge the other way. The command line contains no values of variables: whoever runs it has them in the
- * environment.
- */
 interface StdioServer {
   readonly command: string;
   readonly args?: readonly string[] | undefined;
@@ -22,6 +17,10 @@ interface StdioServer {
   readonly cwd?: string | undefined;
 }
 
+/**
+ * The command line that runs a stdio server behind a bridge, which gives it a URL. It contains no values of variables: whoever runs it has
+ * them in the environment.
+ */
 export function bridgeCommand(
   { command, args = [], env = {}, cwd }: StdioServer,
   bridge: 'supergateway' | 'mcp-proxy',

@@ -10,7 +10,9 @@ export async function readSettings(text: string): Promise<JsonReading & { readon
   return { ...(await read(text.replace(/^\uFEFF/, ''))), language };
 }
 
-/** By how the first line begins that is neither empty nor a comment with `#`: standard input has no name, and that of a file can be wrong. */
+/**
+ * By how the first line begins that is neither empty nor a comment with `#`: standard input has no name, and that of a file can be wrong.
+ */
 function languageOf(text: string): Language {
   const line = /^[^\S\r\n\u2028\u2029]*[^\s#].{0,1000}/m.exec(text)?.[0] ?? '{';
   if (/^\s*(?:\[\[?[^[\]{},]+\]\]?\s*(?:#.*)?$|(?:[\w.-]|"[^"]*"|'[^']*')+\s*=)/.test(line)) return 'TOML';

@@ -3,8 +3,7 @@
 import type { DataplaneOptions } from '../config/dataplane-options.js';
 import type { Series } from '../metrics/series.js';
 
-// The questions that an operator may ask a worker: a closed set. The primary combines the answers, which are JSON text.
-
+/** The questions that an operator may ask a worker: a closed set. The primary combines the answers, which are JSON text. */
 export type ViewQuestion =
   /** The state of the worker. */
   | { readonly view: 'worker' }

@@ -14,11 +14,6 @@ import { StartTurns } from './start-turns.js';
 import { Views, type WorkerAnswer } from './view-pages.js';
 import { heartbeatPeriodMs } from '../ipc/heartbeat.js';
 
-/**
- * Finds workers that hang: their event loop has sent no heartbeat for too long, because the process is stopped or caught in a loop.
- * Only silence during which the primary was awake counts: a machine that was suspended, or too busy to run the primary, kept its
- * workers silent too. And no more workers are given up at once than could be started at once.
- */
 interface HangWatchOptions<Worker> {
   /** Silence after which a worker is considered hung; 0 disables the watch. */
   readonly hangTimeoutMs: number;
@@ -33,6 +28,11 @@ interface HangWatchOptions<Worker> {
 /** How many periods may pass between two looks before the primary counts as having slept. */
 const LATE_FACTOR = 1.5;
 
+/**
+ * Finds workers that hang: their event loop has sent no heartbeat for too long, because the process is stopped or caught in a loop.
+ * Only silence during which the primary was awake counts: a machine that was suspended, or too busy to run the primary, kept its
+ * workers silent too. And no more workers are given up at once than could be started at once.
+ */
 export class HangWatch<Worker> {
   readonly #options: HangWatchOptions<Worker>;
   readonly #nowMs: () => number;

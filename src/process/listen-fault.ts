@@ -2,9 +2,7 @@
 import type { ListenAddress } from '../config/dataplane-options.js';
 import { exitStatus } from '../shared/exit-status.js';
 
-// The fault that keeps a plane from starting at all, with the program's exit status.
-
-/** The message is one line for an operator: what is not possible, and what to do about it. */
+/** Keeps a plane from starting at all. The message is one line for an operator: what is not possible, and what to do about it. */
 export class StartFault extends Error {
   override readonly name = 'StartFault';
   readonly exitStatus: number;

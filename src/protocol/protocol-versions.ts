@@ -50,8 +50,8 @@ export const PROTOCOL_VERSIONS: ReadonlySet<string> = new Set([
 export const BACKEND_VERSIONS: ReadonlySet<string> = new Set([...PROTOCOL_VERSIONS, '2024-10-07']);
 
 /**
- * Reads what a server's error in response to `initialize` says about the MCP versions that it speaks. Servers that speak only 2026-07-28
- * have no `initialize`, and say so in one of several ways. Cold path.
+ * What a server's error in response to `initialize` says about the MCP versions that it speaks. Servers that speak only 2026-07-28
+ * have no `initialize`, and say so in one of several ways.
  */
 export interface VersionRefusal {
   /** `later`: only versions later than those spoken here; `initialize-unknown`: probably so, as it does not know `initialize`. */

@@ -6,11 +6,12 @@ import { isHttpToken } from '../shared/http-token.js';
 import { isObject } from '../shared/json-values.js';
 import { limits } from '../shared/limits.js';
 
-// For whom a tool of a server with MCP Apps is meant.
-
 const VISIBILITY = '"visibility"';
 
-/** Whether the tool is meant for apps, or for models: for both, unless `_meta.ui.visibility` says otherwise. @param item as JSON. */
+/**
+ * Whether the tool, of a server with MCP Apps, is meant for apps, or for models: for both, unless `_meta.ui.visibility` says otherwise.
+ * @param item as JSON.
+ */
 export function isVisibleTo(whom: 'app' | 'model', item: Buffer): boolean {
   if (!item.includes(VISIBILITY) || item.length > limits.mirroredToolBytesMax) return true;
   const { _meta: meta } = JSON.parse(item.toString()) as { readonly _meta?: unknown };

@@ -15,10 +15,6 @@ import { SecretRecords } from './secret-records.js';
 import type { SecretOrigins } from './sealed-secret.js';
 import { CLIENT_PREFIX, GRANT_PREFIX } from './user-grants.js';
 
-/**
- * Seals again, with the first key, the users' grants and the gateway's clients that are sealed with another one, so that an old key can be
- * removed. Cold path.
- */
 interface Resealing {
   readonly resealed: number;
   /** Records that no key opens, or that kept changing meanwhile. */
@@ -27,7 +23,10 @@ interface Resealing {
 
 const TRIES_MAX = 3;
 
-/** Consents in progress are left out: they expire within minutes. */
+/**
+ * Seals again, with the first key, the users' grants and the gateway's clients that are sealed with another one, so that an old key can be
+ * removed. Consents in progress are left out: they expire within minutes.
+ */
 export async function resealGrants(records: RecordStore, keys: SecretKeys, key: SecretKey): Promise<Resealing> {
   const counts = { resealed: 0, failed: 0 };
   for (const prefix of [GRANT_PREFIX, CLIENT_PREFIX]) {

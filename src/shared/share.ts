@@ -4,12 +4,12 @@
 // few additions. Hot path: once per request.
 import assert from 'node:assert';
 
-/** Bounded counters: how much is in progress for each key, and in total. A key with nothing in progress costs nothing. Cold path. */
 interface CountBounds {
   readonly totalMax: number;
   readonly perKeyMax: number;
 }
 
+/** Bounded counters: how much is in progress for each key, and in total. A key with nothing in progress costs nothing. Cold path. */
 export class BoundedCounts {
   readonly #bounds: CountBounds;
   readonly #counts = new Map<string, number>();

@@ -88,16 +88,12 @@ export function assertOnePlace(changes: readonly RecordChange[]): void {
   if (places.size > 1) throw new Error('changes of one swap must be all of records, or all of one subject');
 }
 
-// Encodes a record key as the bytes under which it is stored in its name space.
-
-/** Throws a `RecordStoreFault` for a subject or record key that cannot be a store key. */
+/** The key in its name space. Throws a `RecordStoreFault` for a subject or record key that cannot be a store key. */
 export function encodeRecordKey({ key }: RecordKey): Buffer {
   const bytes = encodeStoreKey(key);
   if (bytes === undefined) throw new RecordStoreFault('the key cannot be encoded as a store key');
   return bytes;
 }
-
-// Changes records that others may change at the same time: read, decide, swap, and try again when another writer changed them first.
 
 /**
  * Attempts to change a record that other writers keep changing; each failed attempt is another writer's success. Beyond it, the change

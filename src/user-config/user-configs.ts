@@ -7,9 +7,10 @@ import { ConfigCompiler } from './config-compiler.js';
 import { RecentMap } from '../shared/recent-map.js';
 import type { Store, StoreRead } from '../store/store.js';
 
-// Reads the current state of a virtual host, for work that outlasts the request that started it. Cold path.
-
-/** `gone`: the subject may no longer use it. `unknown`: it cannot be read now. */
+/**
+ * The state of a virtual host, for work that outlasts the request that started it. `gone`: the subject may no longer use it. `unknown`: it
+ * cannot be read now.
+ */
 export type CurrentHost = CompiledVirtualHost | 'gone' | 'unknown';
 
 /** Never throws or rejects. */

@@ -3,8 +3,6 @@ import { limits } from '../../shared/limits.js';
 import type { OptionTable } from '../option.js';
 import * as values from '../values.js';
 
-// Which of MCP's eras clients are served in: with sessions, up to 2025-11-25, and without, from 2026-07-28 on.
-
 export const eraOptions = {
   'protocol-eras': {
     placeholder: '<eras>',

@@ -4,8 +4,7 @@ import type { Exposure } from '../../user-config/compiled-config.js';
 import type { WrittenCuration } from '../common/curation.js';
 import { tagOf } from '../common/change-condition.js';
 
-// The tag of a composition, over what people have set (change-condition.ts). Cold path.
-
+/** What people have set, which the tag of a composition (change-condition.ts) is made of. */
 type SaidOfComposition = Pick<
   Composition,
   'id' | 'name' | 'description' | 'exposure' | 'subjects' | 'team' | 'updatedAt' | 'servers'

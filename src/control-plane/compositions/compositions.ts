@@ -40,9 +40,6 @@ import { ToolNames } from './tool-names.js';
 import { isPattern, matchesAny, namesAll } from './tool-patterns.js';
 import type { ServerDirectory } from '../registry/server-directory.js';
 
-// From stored compositions to what people see of them: servers under their current names, and the tools that are
-// missing by the registry.
-
 /** The position of an unknown tool in a composition. */
 interface UnknownTool {
   readonly server: number;
@@ -50,6 +47,7 @@ interface UnknownTool {
   readonly tool: string;
 }
 
+/** What people see of stored compositions: servers under their current names, and the tools that are missing by the registry. */
 class CompositionView {
   readonly #servers: ServerDirectory;
   readonly #names: ToolNames;

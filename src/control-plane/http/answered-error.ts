@@ -4,12 +4,10 @@ import type { FastifyError, FastifySchemaValidationError } from 'fastify';
 import { RecordStoreFault } from '../../store/record-store.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 
-// Describes what violates a request's schema, in a sentence that names the member.
-
 /** The name of a member may come from the caller: no more of it is repeated than this. */
 const MEMBER_CHARS_MAX = 128;
 
-/** @param part of the request that is at fault, such as `body` or `querystring`. */
+/** A sentence that names the member at fault. @param part of the request that it is in, such as `body` or `querystring`. */
 export function describeViolation(violation: FastifySchemaValidationError, part: string): string {
   const { keyword, instancePath, params, message = 'is not valid' } = violation;
   const path = instancePath

@@ -44,8 +44,7 @@ import { mountCompositionPatch, mountServerPatch } from './routes/patch-routes.j
 import { mountServerRoutes, type ServedRegistry } from './routes/server-routes.js';
 import { mountSignInRoutes } from './routes/sign-in-routes.js';
 
-// Headers of every response: browsers must not guess types, frame, store or load anything, nor send a referrer.
-
+/** Headers of every response: browsers must not guess types, frame, store or load anything, nor send a referrer. */
 const securityHeaders: readonly (readonly [name: string, value: string])[] = [
   ['x-content-type-options', 'nosniff'],
   ['x-frame-options', 'DENY'],

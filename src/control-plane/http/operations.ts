@@ -17,8 +17,7 @@ import {
 import { serverOperations } from './server-operations.js';
 import { viewOperations } from './view-operations.js';
 
-// The part of the endpoint table for MCP: all servers as one, and each composition.
-
+/** For MCP: all servers as one, and each composition. */
 const mcpOperations = {
   getAggregate: {
     id: 'getAggregate',
@@ -96,8 +95,7 @@ const mcpOperations = {
   },
 } as const satisfies Record<string, Operation>;
 
-// The part of the endpoint table for users' consents to servers that require one.
-
+/** For users' consents to servers that require one. */
 const connectionOperations = {
   linkConnection: {
     id: 'linkConnection',
@@ -169,8 +167,7 @@ const connectionOperations = {
   },
 } as const satisfies Record<string, Operation>;
 
-// The part of the endpoint table for signing in to the console by OpenID Connect, used by the console's own page.
-
+/** For signing in to the console by OpenID Connect, used by the console's own page. */
 const signInOperations = {
   getSignIn: {
     id: 'getSignIn',

@@ -23,8 +23,6 @@ import { serverSchemas } from './server-schemas.js';
 import { viewSchemas } from './view-schemas.js';
 import { limits } from '../../shared/limits.js';
 
-// The schemas of compositions: what people set, and what is shown.
-
 const composedServer = exactly(
   {
     name: { ...text, description: 'Of a registered server.' },

@@ -18,8 +18,7 @@ import {
   patchOf,
 } from './schema-parts.js';
 
-// The schema of a server's `auth`: what the server requires before it answers, and where the secrets for it are.
-
+/** Where a secret is, for a server's `auth`. */
 const secretReference = {
   oneOf: [
     exactly({

@@ -33,10 +33,6 @@ import { RecentMap } from '../../shared/recent-map.js';
 import { mapsAsObjects } from '../../user-config/known-members.js';
 import type { BackendConfig } from '../../user-config/user-config-schema.js';
 
-/**
- * Virtual hosts of the control plane's own endpoints, compiled for the relay. As long as nothing in one changes, the
- * same object is returned: sessions compare it by identity, and keep their upstream sessions while it stays.
- */
 interface Compiled {
   /** What it was compiled from: this and the next two members. */
   readonly exposure: Exposure;
@@ -45,6 +41,10 @@ interface Compiled {
   readonly virtualHost: CompiledVirtualHost;
 }
 
+/**
+ * Virtual hosts of the control plane's own endpoints, compiled for the relay. As long as nothing in one changes, the
+ * same object is returned: sessions compare it by identity, and keep their upstream sessions while it stays.
+ */
 export class VirtualHosts {
   readonly #upstreamMode: UpstreamOptions['mode'];
   readonly #compiled = new RecentMap<Compiled>(

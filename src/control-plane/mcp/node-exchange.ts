@@ -20,11 +20,10 @@ import type { Deadline, DeadlineWheel } from '../../shared/deadline-wheel.js';
 import { combinedHeader, mirrorIn } from '../../relay/exchange/mirror-headers.js';
 import type { TransportHead } from '../../relay/exchange/transport.js';
 
-// Reads what the transport rules need of a request's head from Node's message.
-
 /** Must come once (decisions 2.2). Node itself refuses a second `content-length`. */
 const SINGLE_HEADERS = ['content-length', 'host', 'authorization', 'mcp-session-id'];
 
+/** What the transport rules need of a request's head. */
 interface ReceivedHead extends TransportHead {
   readonly lastEventId: string;
   /** As it was sent, `''` when absent. */

@@ -55,8 +55,6 @@ export async function readTools(client: ProbeClient, signal: AbortSignal): Promi
   return [...tools.values()];
 }
 
-// How deeply a JSON value is nested.
-
 /** A value nested more deeply than JSON readers elsewhere accept must not get into the store. */
 export function isDeeperThan(value: unknown, depthMax: number): boolean {
   if (typeof value !== 'object' || value === null) return false;

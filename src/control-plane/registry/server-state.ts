@@ -9,8 +9,7 @@ import { digestOfList, listCountsOf, listDigestsOf, type ServerListDigests } fro
 import type { ServerRecord, ServerStatus } from '../records/server-record.js';
 import { tagOf } from '../common/change-condition.js';
 
-// The tag of a server, over what people have set (change-condition.ts). Cold path.
-
+/** What people have set, which the tag of a server (change-condition.ts) is made of. */
 type SaidOfServer = Pick<
   ServerRecord,
   'id' | 'name' | 'url' | 'description' | 'tags' | 'enabled' | 'auth' | 'curation' | 'team' | 'updatedAt'

@@ -17,9 +17,7 @@ import {
   type ToolList,
 } from '../records/server-lists.js';
 
-// A server's name in the form of a path segment: lower-case letters, digits and single hyphens.
-
-/** As in `my-server`; `server` when nothing of the name is left. */
+/** A server's name as a path segment, as in `my-server`; `server` when nothing of the name is left. */
 export function slugOf(name: string): string {
   const slug = name
     .toLowerCase()

@@ -14,9 +14,7 @@ import type { RefreshReport, ServerRecord } from '../records/server-record.js';
 import { afterProbe, type Judgement, type StoredServer } from './server-state.js';
 import type { ServerStorage } from './server-storage.js';
 
-// The differences between two readings of one of a server's lists.
-
-/** Keys of items. */
+/** The differences between two readings of one of a server's lists: keys of items. */
 export interface ItemChanges {
   readonly added: readonly string[];
   readonly updated: readonly string[];

@@ -10,9 +10,7 @@ import { EventPieces, PartPieces } from './piece-source.js';
 import { Sending } from './sending.js';
 import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
 
-// The frame around a merged list.
-
-/** What is written around the list to make it the answer to one request. */
+/** What is written around a merged list to make it the answer to one request. */
 export interface AnswerFrame {
   /** The message up to its result. */
   readonly head: string;

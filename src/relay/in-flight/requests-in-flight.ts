@@ -12,10 +12,6 @@ import { idKey } from '../../protocol/request-id.js';
 import type { Exchange } from '../exchange/exchange.js';
 import type { IdSpan } from '../../upstream/rpc/rpc-request.js';
 
-/**
- * The large messages of a session that are being parsed, slice by slice. Other messages overtake them meanwhile. A cancellation
- * that finds no request may be for a message that is still being parsed, so it waits until those that arrived before it have been parsed.
- */
 interface WaitingNotice {
   /** Number of the last message before this notice, and how many of the messages before it are still being parsed. */
   readonly lastBefore: number;
@@ -26,6 +22,10 @@ interface WaitingNotice {
 /** The number of every part of a batch: every waiting notice waits for it too. */
 const PART_NUMBER = 0;
 
+/**
+ * The large messages of a session that are being parsed, slice by slice. Other messages overtake them meanwhile. A cancellation
+ * that finds no request may be for a message that is still being parsed, so it waits until those that arrived before it have been parsed.
+ */
 export class ReadingsUnderWay {
   #count = 0;
   #lastNumber = 0;

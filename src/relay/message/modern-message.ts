@@ -15,7 +15,6 @@ import type { OutgoingMessage } from '../../upstream/http/http-upstream.js';
 import { withEdits } from './bare-body.js';
 import { type Edit, partsOf } from './edits.js';
 
-/** Joins a request with the changes made so far and parses it again, so that a change can be made within an earlier one. Cold path. */
 interface WholeMessage {
   readonly outgoing: OutgoingMessage;
   readonly message: ClientMessage;
@@ -23,7 +22,10 @@ interface WholeMessage {
 
 const NOTHING = Buffer.alloc(0);
 
-/** @returns `undefined` where the message is too large to be parsed at once. */
+/**
+ * Joins a request with the changes made so far and parses it again, so that a change can be made within an earlier one. Cold path.
+ * @returns `undefined` where the message is too large to be parsed at once.
+ */
 export function wholeMessage({ body, leftOut, putIn, ...rest }: OutgoingMessage): WholeMessage | undefined {
   if (body.length > limits.readAtOnceBytesMax) return undefined;
   const whole = Buffer.concat(partsOf(body, [{ start: 0, end: 0, ...leftOut, putIn: putIn ?? NOTHING }]));

@@ -7,9 +7,8 @@ import type { Session } from './session.js';
 import { KIB } from '../../shared/limits/units.js';
 import { idKey } from '../../protocol/request-id.js';
 
-// A client no longer wants an answer: the request is looked up among those in flight in the session in this process.
-
 /**
+ * The client no longer wants an answer.
  * @param exchange of the cancellation notification.
  * @returns whether the request is in flight here. If not, it may still turn up among the messages that are being read.
  */

@@ -107,8 +107,6 @@ function sorted(names: ReadonlySet<string> | undefined): readonly string[] | und
   return names && [...names].sort();
 }
 
-// Upstream sessions as they are written into a session's record, and read from it. Cold path.
-
 /** `undefined` unless it is open and another process could continue it: one over HTTP+SSE is bound to the process with its stream. */
 function upstreamRecordOf({ record, backend }: UpstreamSession): UpstreamRecord | undefined {
   const { name, target, transport } = backend;
@@ -125,8 +123,6 @@ function restored({ sessionId, cookies, protocolVersion, capabilities, named }: 
   const valueless = named?.map((each) => ({ ...each, value: '{}' }));
   return { era, sessionId, cookies, protocolVersion, capabilities, named: valueless, instructions: undefined };
 }
-
-// How a process that continues a session takes over the upstream sessions in its record. Cold path.
 
 /**
  * Opens upstream sessions without contacting their backends. Those whose backend was removed from the config, has moved, or may not be

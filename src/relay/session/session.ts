@@ -29,9 +29,7 @@ import type { UpstreamContext } from '../../upstream/upstream-context.js';
 import type { UpstreamSession } from '../../upstream/session/upstream-session.js';
 import { NO_METADATA, type RequestMetadata } from '../../upstream/http/request-metadata.js';
 
-// Subscriptions from the record of a session that another process continues. Cold path.
-
-/** Checks the subscriptions again wherever the allow-list differs from the one that the other process used. */
+/** Checks a record's subscriptions again wherever the allow-list differs from the one that the other process used. */
 function recheckRecorded(
   context: UpstreamContext,
   session: Session,

@@ -9,9 +9,7 @@ import { limits } from '../../shared/limits.js';
 import { isShareFault, type UpstreamFault } from '../http/upstream-fault.js';
 import type { IssuedToken } from './token-endpoint.js';
 
-// How long an access token is used, and when it is renewed. Cold path: once per token.
-
-/** On the clock of this process, in milliseconds. */
+/** How long an access token is used, and when it is renewed: on the clock of this process, in milliseconds. */
 interface TokenLife {
   readonly goodUntilMs: number;
   readonly renewAtMs: number;

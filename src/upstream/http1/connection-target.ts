@@ -11,12 +11,10 @@ import type { Names } from '../../names/names.js';
 import type { ReadTurns } from './read-turns.js';
 import type { TlsSessions } from './tls-sessions.js';
 
-// The certificate authorities trusted for backends over TLS: those of Node.js and the operator's own.
-
 let last: { readonly pem: string; readonly context: SecureContext } | undefined;
 
 /**
- * Created once for all connections of a process, since parsing all authorities takes long.
+ * The authorities trusted for backends over TLS. Created once for all connections of a process, since parsing all authorities takes long.
  * @param pem the operator's authorities. @returns `undefined` when there are none, and the default of Node.js is right.
  */
 export function trustOf(pem: string | undefined): SecureContext | undefined {

@@ -13,11 +13,10 @@ import type { UpstreamCall, UpstreamHandler } from '../http/http-upstream.js';
 import { Reconnection } from '../rpc/resumption.js';
 import type { SessionShare } from './session-share.js';
 
-// A notification without varying content: while one is being sent, any number of further ones are combined into one more.
-
 /** @param onDone called once, when the notice was sent or cannot be. */
 export type SendNotice = (onDone: () => void) => void;
 
+/** A notification without varying content: while one is being sent, any number of further ones are combined into one more. */
 export class RepeatedNotice {
   #isUnderWay = false;
   #next: SendNotice | undefined;

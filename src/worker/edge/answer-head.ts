@@ -2,8 +2,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { HttpResponse } from './http-library.js';
 
-// A status with its reason phrase, as the HTTP library wants it. Hot path: the strings are built once.
-
+/** Statuses with their reason phrases, as the HTTP library wants them, built once. */
 const statusLines = new Map(
   Object.entries(STATUS_CODES).map(([status, reason]) => [Number(status), `${status} ${reason}`]),
 );
