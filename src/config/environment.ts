@@ -10,13 +10,13 @@ import * as tablesOfPlanes from './option-table.js';
 // Environment variables with the program's prefix that nothing reads: a misspelled one would silently leave its option at the default. One
 // file of variables may serve several commands, so the variables of every command are known.
 
-const PREFIX = 'SWITCHYARD_';
+const VARIABLE_PREFIX = 'SWITCHYARD_';
 
 /** Tokens come only from the environment (cli-request.ts). */
-export const TOKEN_VARIABLE = `${PREFIX}TOKEN`;
+export const TOKEN_VARIABLE = `${VARIABLE_PREFIX}TOKEN`;
 
 const tables: readonly object[] = [...Object.values(tablesOfPlanes), ...Object.values(tablesOfPeople)];
-const known: ReadonlySet<string> = new Set([
+const knownVariables: ReadonlySet<string> = new Set([
   TOKEN_VARIABLE,
   ...tables.flatMap((table) => Object.keys(table).map(environmentVariable)),
 ]);
@@ -24,8 +24,9 @@ const known: ReadonlySet<string> = new Set([
 /** @returns one line per fault; empty variables count as not set. */
 export function unknownVariableFaults(environment: NodeJS.ProcessEnv): string[] {
   return Object.entries(environment).flatMap(([name, value = '']) => {
-    if (!name.startsWith(PREFIX) || value === '' || known.has(name) || isOfService(name, value)) return [];
-    const meant = nameLike(name, known);
+    if (!name.startsWith(VARIABLE_PREFIX) || value === '' || knownVariables.has(name) || isOfService(name, value))
+      return [];
+    const meant = nameLike(name, knownVariables);
     return [
       `${name}: no option reads it; ${meant === undefined ? 'remove it' : `correct it to ${meant}, or remove it`}`,
     ];

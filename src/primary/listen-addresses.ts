@@ -14,7 +14,7 @@ import { listenFault } from '../process/listen-fault.js';
 // A claim is a socket in Linux's abstract namespace, named after the address: the kernel drops it with the process, and each
 // network namespace has its own claims, as it has its own ports. Other systems have no such namespace, and no claims.
 
-const PREFIX = 'switchyard-claim:';
+const CLAIM_PREFIX = 'switchyard-claim:';
 
 class AddressClaim {
   readonly #holder: Server | undefined;
@@ -32,7 +32,7 @@ class AddressClaim {
     if (process.platform !== 'linux') return new AddressClaim(undefined);
     if (readClaims().some((claimed) => isOverlapping(address, claimed))) throw inUse();
     const holder = createServer((socket) => socket.destroy());
-    holder.listen(`\0${PREFIX}${address.port}:${address.host}`);
+    holder.listen(`\0${CLAIM_PREFIX}${address.port}:${address.host}`);
     await once(holder, 'listening');
     holder.unref();
     return new AddressClaim(holder);

@@ -4,11 +4,11 @@ import { modernCodes, rpcCodes } from '../shared/refusals.js';
 import { versionsIn } from './modern-envelope.js';
 
 /** From the least severe to the most. */
-const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
+const LOG_LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
 
 /** Higher is more severe; -1 for an unknown level. */
 export function severityOf(level: string): number {
-  return LEVELS.indexOf(level);
+  return LOG_LEVELS.indexOf(level);
 }
 
 /** MCP has sessions up to 2025-11-25 (legacy), and none since (modern). */

@@ -43,7 +43,7 @@ export interface PageMirrors {
 const ANNOTATION = 'x-mcp-header';
 const KEY = `"${ANNOTATION}"`;
 const TYPES: ReadonlySet<unknown> = new Set(['string', 'integer', 'boolean']);
-const PREFIX = 'mcp-param-';
+const HEADER_PREFIX = 'mcp-param-';
 
 export function hasMirrors(bytes: Buffer): boolean {
   return bytes.includes(KEY);
@@ -95,7 +95,7 @@ function readAnnotation(
   if (!isReachable || path.length === 0) return 'a header for something that is not a property of its arguments';
   if (typeof said !== 'string' || !isHttpToken(said)) return 'a header with an invalid name';
   if (!TYPES.has(schema['type'])) return 'a header for a property that is not a string, integer or boolean';
-  const header = PREFIX + said.toLowerCase();
+  const header = HEADER_PREFIX + said.toLowerCase();
   if (params.some((param) => param.header === header)) return 'one header for two properties';
   if (params.length >= limits.mirroredParamsMax) return 'too many headers';
   params.push({ header, path });

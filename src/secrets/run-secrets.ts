@@ -21,7 +21,7 @@ interface Resealing {
   readonly failed: number;
 }
 
-const TRIES_MAX = 3;
+const RESEAL_TRIES_MAX = 3;
 
 /**
  * Seals again, with the first key, the users' grants and the gateway's clients that are sealed with another one, so that an old key can be
@@ -47,7 +47,7 @@ async function reseal(
   name: string,
 ): Promise<'resealed' | 'failed' | 'same'> {
   const place: RecordKey = { space: 'records', key: name };
-  for (let tries = 0; tries < TRIES_MAX; tries++) {
+  for (let tries = 0; tries < RESEAL_TRIES_MAX; tries++) {
     const expected = await records.read(place);
     if (expected === undefined) return 'same';
     const opened = openText(keys, name, expected);

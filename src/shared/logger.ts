@@ -63,7 +63,7 @@ export class LineShares {
  */
 export const REPEATED_LOG_KINDS_MAX = 1_024;
 
-interface Kind {
+interface RepeatedKind {
   loggedAtMs: number;
   unloggedCount: number;
 }
@@ -71,7 +71,7 @@ interface Kind {
 export class RepeatedLog {
   readonly #nowMs: () => number;
   /** Ordered by when they were last logged. */
-  readonly #kinds = new Map<string, Kind>();
+  readonly #kinds = new Map<string, RepeatedKind>();
 
   readonly #shares: LineShares | undefined;
 

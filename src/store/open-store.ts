@@ -11,9 +11,10 @@ import { checkEmbedded, findObviousDamage } from './check-embedded.js';
 import type { RecordStore } from './record-store.js';
 import type { SealedSessions } from './sealed-sessions.js';
 
-const FOLDER = 'sessions';
+const SESSIONS_FOLDER = 'sessions';
 
 /**
+ * Opens the place for records of sessions.
  * @param runDirectory private to this gateway, and deleted with it.
  * @param slot the slot whose sessions these are; used only where records are deleted with the gateway.
  * @returns `undefined` when sessions are not recorded: because the options say so, or because the place cannot be used, which is logged and
@@ -26,8 +27,8 @@ export async function openSealedSessions(
   logger: Logger,
 ): Promise<SealedSessions | undefined> {
   if (sessionDirectory === 'none') return undefined;
-  if (sessionDirectory === 'process') return tryOpenFiles(join(runDirectory, FOLDER, String(slot)), logger);
-  if (store.kind === 'embedded') return tryOpenEmbedded(join(store.path, FOLDER), logger);
+  if (sessionDirectory === 'process') return tryOpenFiles(join(runDirectory, SESSIONS_FOLDER, String(slot)), logger);
+  if (store.kind === 'embedded') return tryOpenEmbedded(join(store.path, SESSIONS_FOLDER), logger);
   return (await import('./redis-sessions.js')).RedisSessions.open(store, logger);
 }
 
@@ -74,6 +75,7 @@ export async function openRecordStore(options: StoreOptions, logger: Logger): Pr
 }
 
 /**
+ * Opens user configs for commands that read and write them.
  * @param isMade whether to create an embedded store that does not exist.
  * @returns `undefined` when there is no store. Rejects with a `ConfigStoreFault`.
  */

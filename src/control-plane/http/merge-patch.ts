@@ -13,13 +13,13 @@ import { readings } from '../../protocol/reading-queue.js';
 // Request bodies as JSON. A small body is parsed at once. A large one is scanned first, a few milliseconds per turn of
 // the event loop, and refused when it has so many values that parsing them would block the event loop.
 
-type Done = (error: Error | null, body?: unknown) => void;
+type BodyDone = (error: Error | null, body?: unknown) => void;
 
 /** JSON only. A missing body is accepted where none is required, whatever its content type. */
 export function readJsonBodies(app: FastifyInstance, mediaType = 'application/json'): void {
   const parse = app.getDefaultJsonParser('error', 'error');
   const decoder = new TextDecoder('utf-8', { fatal: true });
-  const parseNow = (request: FastifyRequest, body: Buffer, done: Done): void => {
+  const parseNow = (request: FastifyRequest, body: Buffer, done: BodyDone): void => {
     let text: string;
     try {
       text = decoder.decode(body);
@@ -37,7 +37,7 @@ export function readJsonBodies(app: FastifyInstance, mediaType = 'application/js
   });
 }
 
-function parseLarge(subject: string, body: Buffer, done: Done, parse: () => void): void {
+function parseLarge(subject: string, body: Buffer, done: BodyDone, parse: () => void): void {
   const valuesMax = limits.controlPlaneBodyValuesMax;
   readings.read(subject, body, limits.jsonDepthMax, (tape) => {
     // Parsing gets a turn of its own.

@@ -13,10 +13,10 @@ import type { KnownServer } from './server-directory.js';
 // The prefix of a server's tool names where several servers are merged. Two servers with the same prefix could have the
 // same tool names, so the second is refused. Cold path.
 
-type Named = Pick<ServerRecord, 'name' | 'curation'>;
+type NamedServer = Pick<ServerRecord, 'name' | 'curation'>;
 
 /** Including its `-`; `''` for none. */
-export function prefixOf({ name, curation }: Named): string {
+export function prefixOf({ name, curation }: NamedServer): string {
   return namePrefix(name, readCuration(curation).prefix);
 }
 
@@ -30,7 +30,10 @@ export function withClientsPrefix(record: ServerRecord): ServerRecord {
 const CLIENTS_PREFIX = /^[A-Za-z0-9_-]+$/;
 
 /** Throws a `ControlPlaneFault` when another server has the prefix. If two arrive at once, both are kept. */
-export function refuseTakenPrefix(server: Named & Pick<ServerRecord, 'id'>, servers: readonly KnownServer[]): void {
+export function refuseTakenPrefix(
+  server: NamedServer & Pick<ServerRecord, 'id'>,
+  servers: readonly KnownServer[],
+): void {
   const prefix = prefixOf(server);
   const owner = servers.find((other) => other.id !== server.id && prefixOf(other) === prefix);
   if (owner === undefined) return;

@@ -23,7 +23,7 @@ import {
   type HeldPlace,
   type StateOrigin,
 } from './request-state.js';
-import { isAccepted } from './modern-results.js';
+import { hasOpenedUrls } from './modern-results.js';
 
 export interface HeldCallsOptions {
   readonly deadlines: DeadlineWheel;
@@ -122,7 +122,7 @@ export class HeldCalls {
   /** Whether the client's user has opened the addresses that the backend named; if not, answers the request with an error. */
   #isAccepted(exchange: Exchange, message: ClientMessage): boolean {
     const { inputResponsesStart: start, inputResponsesEnd: end } = message.envelope!;
-    const isDone = start !== -1 && isAccepted(exchange.request.body.subarray(start, end));
+    const isDone = start !== -1 && hasOpenedUrls(exchange.request.body.subarray(start, end));
     if (!isDone) this.#refuse(exchange, message, rpcErrors.urlNotAccepted);
     return isDone;
   }

@@ -15,7 +15,7 @@ import { isObject } from '../../shared/json-values.js';
 // not know it (M27), so they get a result that asks for input (M22); once they have given it, the call is made from the start, as such a
 // backend expects. Cold path.
 
-const CODE = String(rpcCodes.urlElicitationRequired);
+const URL_ELICITATION_CODE = String(rpcCodes.urlElicitationRequired);
 
 interface UrlElicitation {
   readonly mode: 'url';
@@ -25,7 +25,7 @@ interface UrlElicitation {
 
 /** @param error JSON, of a message. @returns what the user must open; `undefined` for another error, and for one that is too large. */
 export function readUrlElicitations(error: Buffer): readonly UrlElicitation[] | undefined {
-  if (error.length > limits.heldQuestionBytesMax || !error.includes(CODE)) return undefined;
+  if (error.length > limits.heldQuestionBytesMax || !error.includes(URL_ELICITATION_CODE)) return undefined;
   const { code, data } = JSON.parse(error.toString()) as { code?: unknown; data?: unknown };
   if (code !== rpcCodes.urlElicitationRequired) return undefined;
   const listed = isObject(data) ? data['elicitations'] : undefined;
@@ -48,7 +48,7 @@ export function inputRequestsOf(elicitations: readonly UrlElicitation[]): string
 }
 
 /** Whether, as the client says, its user has opened the addresses. @param responses JSON, `inputResponses`; accepted unread if large. */
-export function isAccepted(responses: Buffer): boolean {
+export function hasOpenedUrls(responses: Buffer): boolean {
   if (responses.length > limits.readAtOnceBytesMax) return true;
   const answers: unknown = JSON.parse(responses.toString());
   const given = isObject(answers) ? Object.values(answers) : [];

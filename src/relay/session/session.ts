@@ -7,7 +7,7 @@ import { limits } from '../../shared/limits.js';
 import { canResume } from '../../protocol/protocol-versions.js';
 import type { ShareBound } from '../../shared/share.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../../user-config/compiled-config.js';
-import { isOlder } from '../../user-config/user-configs.js';
+import { isOlderConfig } from '../../user-config/user-configs.js';
 import type { SessionRecord, UpstreamRecord } from '../../session-directory/session-record.js';
 import { allowListHashes, allowListHash } from './allow-list-hash.js';
 import { BackendRequests } from '../asking/backend-requests.js';
@@ -272,7 +272,7 @@ export class Session {
   applyConfig(virtualHost: CompiledVirtualHost, request: ExchangeRequest): CompiledVirtualHost {
     const current = this.upstreams.virtualHost;
     if (current === virtualHost) return virtualHost;
-    if (current !== undefined && isOlder(virtualHost, current)) return current;
+    if (current !== undefined && isOlderConfig(virtualHost, current)) return current;
     for (const { upstream, before } of this.upstreams.apply(virtualHost)) {
       const metadata = metadataFor(upstream.backend, request);
       if (before !== undefined) {
