@@ -61,5 +61,5 @@ async function readYaml(text: string): Promise<JsonReading> {
 
 /** Both packages may quote the text, after a colon or on further lines. */
 function faultAt(line: number, column: number, message: string): string {
-  return `at line ${line}, column ${column}: ${message.split(/:| at line |\n/)[0]}`;
+  return `at line ${line}, column ${column}: ${message.split(/:| at line | \d|\n/)[0]}`;
 }

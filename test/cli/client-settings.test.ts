@@ -406,6 +406,12 @@ t.test('a fault is reported by its line and column in TOML and YAML, too, withou
     [`mcpServers:\n  a:\n    headers: k: ${SECRET}\n`, /is not YAML: at line 3, column 14: Nested mappings/],
     [`mcpServers:\n\ta:\n`, /is not YAML: at line 2, column 1: Tabs are not allowed/],
     [`mcpServers:\n  a: "${SECRET}\n`, /is not YAML: at line \d+, column \d+: Missing closing/],
+    [
+      `mcpServers:\n  a: |${SECRET}\n    x\n`,
+      /is not YAML: at line 2, column \d+: Block scalar header includes extra characters$/,
+    ],
+    [`mcpServers:\n  a: !x!${SECRET} b\n`, /is not YAML: at line 2, column \d+: Could not resolve tag$/],
+    [`%YAML 1.${SECRET}\n---\nmcpServers: {}\n`, /is not YAML: at line 1, column \d+: Unsupported YAML version$/],
     [`mcpServers:\n  a: *${SECRET}\n`, /is not YAML: an alias has no anchor/],
     ['mcpServers: {}\n---\nmcpServers: {}\n', /is not YAML: at line 2, column 1: /],
     [`a: &a [x, x]\n${bomb()}mcpServers: *f\n`, /is not YAML: .* too many aliases/],
