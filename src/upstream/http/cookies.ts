@@ -6,7 +6,7 @@ import { KIB } from '../../shared/limits/units.js';
 import { headersSetBy } from '../../user-config/auth.js';
 import type { CompiledBackend, UpstreamTarget } from '../../user-config/compiled-config.js';
 
-/** Cookies that an upstream session keeps, and that one answer sets. Beyond it, further ones are ignored. */
+/** Cookies that an upstream session keeps. Beyond it, further ones are ignored. */
 export const SESSION_COOKIES_MAX = 8;
 /** Bytes of the cookies that an upstream session keeps, as they are sent, and of one line. Beyond it, further ones are ignored. */
 export const SESSION_COOKIES_BYTES_MAX = 4 * KIB;
@@ -23,7 +23,7 @@ export function keepsCookies({ passthroughHeaders, auth }: CompiledBackend): boo
  * @returns what is sent from now on.
  */
 export function withCookies(cookies: string, lines: string, target: UpstreamTarget): string {
-  return lines.split('\n', SESSION_COOKIES_MAX).reduce((kept, line) => withCookie(kept, line, target), cookies);
+  return lines.split('\n').reduce((kept, line) => withCookie(kept, line, target), cookies);
 }
 
 function withCookie(cookies: string, line: string, { origin, path }: UpstreamTarget): string {

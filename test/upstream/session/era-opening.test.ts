@@ -406,6 +406,10 @@ t.test('a refusal of the latest version that names no other is followed by the c
   later.open('legacy', '2025-06-18');
   later.error(UNSUPPORTED);
   t.same(later.sent, ['initialize', 'server/discover'], 'a server without sessions is not asked for one again');
+  const failing = new Scene(t);
+  failing.open('legacy', '2025-06-18');
+  failing.context.http.last.head(500, 'text/plain').data('out of order').end();
+  t.same(failing.sent, ['initialize'], 'what is no refusal has nothing to do with the version');
 });
 
 t.test('a version that is refused and named at once is tried once more (N05)', async (t) => {
@@ -431,4 +435,25 @@ t.test('a backend that takes initialize but says that it has no sessions is aske
   t.equal(scene.sent.at(-1), 'server/discover');
   scene.result(DISCOVERED);
   t.ok(upstream.isModern);
+});
+
+t.test('a backend without sessions gets no cookies', async (t) => {
+  const scene = new Scene(t);
+  const upstream = scene.open('modern');
+  const { http } = scene.context;
+  http.last
+    .head(200, 'application/json', '', -1, 'node=1')
+    .data(JSON.stringify({ jsonrpc: '2.0', id: REQUEST_ID, result: DISCOVERED }))
+    .end();
+  for (let round = 0; round < 2; round += 1) {
+    const id = Buffer.from('1');
+    const body = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}}');
+    upstream.request({ body }, { bytes: id, start: 0, end: 1 }, NO_METADATA, 1_000, true, {
+      onAnswer: () => undefined,
+      onMessage: () => undefined,
+      onFault: () => undefined,
+    });
+    t.equal(http.last.header('cookie'), undefined);
+    http.last.head(200, 'application/json', '', -1, 'node=2').data('{"jsonrpc":"2.0","id":1,"result":{}}').end();
+  }
 });

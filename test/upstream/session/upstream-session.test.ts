@@ -509,6 +509,48 @@ t.test('the cookies that a session is set accompany its own requests, and those 
   t.equal(send(), undefined, 'the late answer to a request of the lost one');
 });
 
+t.test('the session that a failed handshake leaves is ended at the node that made it', async (t) => {
+  const scene = sceneIn(t, 'opening');
+  const { http } = scene.context;
+  http.last.head(200, 'application/json', 'S-9', -1, 'node=1').data(initializeResult()).end();
+  http.last.empty(500);
+  t.equal(scene.sent.at(-1), 'DELETE');
+  t.equal(http.last.header('cookie'), 'node=1');
+});
+
+t.test('where a backend once redirected to, but refuses now, it is not asked again', async (t) => {
+  for (const status of [404, 405]) {
+    const scene = sceneIn(t, 'opening');
+    const { http } = scene.context;
+    const { path } = http.last.request.target;
+    http.last.head(307, '', '', -1, `${path}/`);
+    t.equal(http.last.request.target.path, `${path}/`);
+    http.last.empty(status);
+    const other = new UpstreamSession(scene.context, 'bob', BACKEND, INTRODUCTION, ROOMY);
+    other.whenOpen(NO_METADATA, () => undefined);
+    t.equal(http.last.request.target.path, path, String(status));
+  }
+});
+
+t.test('cookies take memory while they are kept, and no longer', async (t) => {
+  let kept = 0;
+  const memory = {
+    tryKeepText: ({ length }: string) => ((kept += length), length),
+    drop: (of: number) => (kept -= of),
+  };
+  const scene = new Scene(t, BACKEND, memory);
+  scene.wait();
+  scene.handshake();
+  const before = kept;
+  for (const cookie of ['node=1', 'node=22', 'other=3']) {
+    scene.session.send({ body: Buffer.from('{"method":"notifications/x"}') }, NO_METADATA);
+    scene.context.http.last.head(202, '', '', 0, cookie).end();
+    t.equal(kept - before, scene.session.record?.cookies?.length, cookie);
+  }
+  scene.session.markLost(scene.session.record);
+  t.equal(kept, 0);
+});
+
 t.test('no cookies are kept once the caller’s own are passed on', async (t) => {
   const scene = sceneIn(t, 'opening');
   scene.context.http.last.head(200, 'application/json', 'S-1', -1, 'node=1').data(initializeResult()).end();
