@@ -169,7 +169,7 @@ async function* withoutNulls(body: AsyncIterable<Uint8Array>, isStream: boolean)
   let rest = '';
   for await (const bytes of body) {
     const text = decoder.decode(bytes, { stream: true });
-    const end = isStream ? Math.max(text.lastIndexOf('\n'), text.lastIndexOf('\r')) + 1 : 0;
+    const end = isStream ? text.lastIndexOf('\n') + 1 : 0;
     if (end > 0) yield mended(rest + text.slice(0, end));
     rest = end > 0 ? text.slice(end) : rest + text;
   }
@@ -181,8 +181,8 @@ function withoutNull(json: string): string {
   if (!/"(?:result|error)"\s*:\s*null/.test(json)) return json;
   try {
     const message = JSON.parse(json) as { result?: unknown; error?: unknown };
-    if (message.error === null && message.result !== undefined) delete message.error;
-    else if (message.result === null && message.error !== undefined) delete message.result;
+    if (message.error === null) delete message.error;
+    else if (message.result === null) delete message.result;
     return JSON.stringify(message);
   } catch {
     return json;
