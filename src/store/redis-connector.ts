@@ -5,7 +5,7 @@ import type { Redis } from 'ioredis';
 import standalone from 'ioredis/built/connectors/StandaloneConnector.js';
 
 /** Time for a TLS handshake with Redis. After it, the same address is asked whether it speaks plain text, and the handshake goes on. */
-const REDIS_HANDSHAKE_MS_MAX = 250;
+export const REDIS_HANDSHAKE_MS_MAX = 250;
 
 export const NO_TLS = 'it answers, but not with TLS: give --redis-mode plain-text, or turn on TLS there';
 

@@ -112,6 +112,15 @@ t.test('why somebody has a tool or not', async (t) => {
   });
   const told = await performAdmin(action, oddly, undefined);
   t.match(String(told.text), /\n\nBACKEND +SLOT +FORGIVEN +TIMES\nb +0 +id as text +12\n$/, 'what was overlooked');
+  const kept = { readAt: '2026-01-01T00:00:00Z', usedUntil: '2026-01-01T01:00:00Z' };
+  const keeping = adminWith({
+    '/explain?subject=s&virtual_host=v&tool=b-x': {
+      workers: [{ ...worker, config: 'kept', kept, backends: [backend] }],
+      silent: [],
+    },
+  });
+  const { text: keptText } = await performAdmin(action, keeping, undefined);
+  t.match(String(keptText), /^config +kept\nkept +read at 2026-01-01T00:00:00Z, used until 2026-01-01T01:00:00Z\n/);
   await t.rejects(performAdmin(action, adminWith({}), undefined), { name: 'CliFault', exitStatus: 69 });
 });
 

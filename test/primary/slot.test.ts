@@ -74,16 +74,17 @@ t.test('a listening worker is told readiness and each change once; a new worker 
 t.test('a worker’s report about the store is forgotten with the worker', async (t) => {
   const scene = await new Scene(
     t,
-    { storeObstacle: 'Redis is on strike' },
+    { storeObstacle: 'Redis is on strike', storeStaleness: 'for a day' },
     { workerRestartDelayMsMin: 60_000 },
   ).listening();
   await until('it says so', () => scene.slot.standing.storeObstacle !== '');
   t.match(scene.slot.standing, { slot: 0, isListening: true, isFailing: false, storeObstacle: 'Redis is on strike' });
+  t.equal(scene.slot.standing.storeStaleness, 'for a day');
   t.ok(scene.slot.asked.worker, 'it can tell its figures');
   process.kill((await scene.journal.entry('listening', 0)).pid, 'SIGSTOP');
   scene.slot.servingWorker?.kill('SIGKILL');
   await until('another one starts', () => scene.slot.state === 'starting');
-  t.match(scene.slot.standing, { isListening: false, storeObstacle: '' });
+  t.match(scene.slot.standing, { isListening: false, storeObstacle: '', storeStaleness: '' });
   t.equal(scene.slot.asked.worker, undefined, 'one that starts cannot');
 });
 

@@ -14,6 +14,8 @@ export interface StubPlan {
   /** The obstacle of the store that the worker reports until the file `storeGate` exists. */
   readonly storeObstacle?: string;
   readonly storeGate?: string;
+  /** Why what is read may be out of date, reported with the obstacle. */
+  readonly storeStaleness?: string;
   readonly drain?: 'answer' | 'ignore';
   readonly stop?: 'exit' | 'ignore';
   readonly forget?: 'answer' | 'ignore';
@@ -64,7 +66,7 @@ function main(journal: string): void {
 
   function tellOfStore(obstacle: string, gate = ''): void {
     const isOpen = existsSync(gate);
-    primary.send({ kind: 'store', obstacle: isOpen ? '' : obstacle });
+    primary.send({ kind: 'store', obstacle: isOpen ? '' : obstacle, staleness: plan.storeStaleness });
     if (!isOpen) setTimeout(() => tellOfStore(obstacle, gate), 10);
   }
 

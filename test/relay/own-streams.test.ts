@@ -5,7 +5,7 @@ import { limits } from '../../src/shared/limits.js';
 import { readEvents } from '../support/event-stream.js';
 import type { RecordedExchange } from '../support/recorded-exchange.js';
 import { until } from '../support/until.js';
-import type { ScriptedCall } from '../upstream/scripted-upstream.js';
+import { REQUEST_ID, type ScriptedCall } from '../upstream/scripted-upstream.js';
 import { initializeResult, RelayScene } from './relay-scene.js';
 import { virtualHostOf } from './virtual-host.js';
 import { LATE_REPORT_MS } from '../../src/relay/request/answered-request.js';
@@ -144,6 +144,13 @@ t.test('an answer does not overtake the last report, which comes on another conn
   scene.http.last.json(ANSWER.replace('7', '8'));
   t.ok(isOver(unheard), 'a call without reports there is answered at once');
 
+  const large = scene.call('b', 10, 'l');
+  const largeCall = scene.http.last;
+  scene.says('b', progress('l', 1));
+  const text = 'x'.repeat(limits.readAtOnceBytesMax);
+  largeCall.json(`{"jsonrpc":"2.0","id":10,"result":{"content":[{"type":"text","text":"${text}"}]}}`);
+  await until(() => isOver(large), 'the large answer, for which no memory is held');
+
   const cancelled = scene.call('b', 9, 'z');
   const last = scene.http.last;
   scene.says('b', progress('z', 1));
@@ -275,3 +282,23 @@ t.test(
     t.ok(listened().length > before, 'and its backends are listened to again');
   },
 );
+
+t.test('where several calls share a stream, a token as text is no call’s', async (t) => {
+  const scene = new RelayScene(t, virtualHostOf({ b: { transport: 'SSE' } }));
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } };
+  scene.request({
+    body: Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params })),
+    sessionId: '',
+  });
+  const stream = scene.http.last.head(200, 'text/event-stream').data('event: endpoint\ndata: /m\n\n');
+  const { idText } = scene.http.last.empty();
+  stream.data(`data: ${initializeResult.replace(JSON.stringify(REQUEST_ID), idText)}\n\n`);
+  scene.http.last.empty();
+  const exchange = scene.post('tools/call', { name: 'b-x', _meta: { progressToken: 7 } }, 7);
+  const { idText: sentId } = scene.http.last.empty();
+  stream.data(progress('7', 1));
+  stream.data(progress(7, 2));
+  t.same(heard(exchange), [[7, 2]]);
+  stream.data(`data: ${ANSWER.replace('7', sentId)}\n\n`);
+  t.ok(isOver(exchange));
+});

@@ -45,6 +45,29 @@ t.test('a body of more bytes than allowed is not read further', async (t) => {
   await t.rejects(read(url, 60_000, 10), { message: 'it has more than 10 bytes' });
 });
 
+t.test('a body of just as many bytes as allowed is read', async (t) => {
+  const url = await serve((_request, response) => void response.end('x'.repeat(10)));
+  t.equal(await read(url, 60_000, 10), 'x'.repeat(10));
+});
+
+t.test('what has come of a body that is given up is not taken for the whole', async (t) => {
+  const deadline = new AbortController();
+  const reading = bodyText(new Response(new ReadableStream({ start: begin })), deadline.signal);
+  deadline.abort(new Error('too late'));
+  await t.rejects(reading, { message: 'too late' });
+});
+
+t.test('the connection of a body that is not read further is given back', async (t) => {
+  let isGivenBack = false;
+  const stream = new ReadableStream({ start: begin, cancel: () => void (isGivenBack = true) });
+  await t.rejects(bodyText(new Response(stream), new AbortController().signal, 1));
+  t.ok(isGivenBack);
+});
+
+function begin(body: ReadableStreamDefaultController<Uint8Array>): void {
+  body.enqueue(Buffer.from('{}'));
+}
+
 t.test('an answer without a body is empty', async (t) => {
   const url = await serve((_request, response) => void response.writeHead(204).end());
   t.equal(await read(url, 60_000), '');

@@ -1,12 +1,14 @@
 // A Redis that speaks plain text where TLS is expected, or the other way round: whatever opens it says so at once.
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import { outputOf } from '../../src/secrets/run-secrets.js';
 import { limits } from '../../src/shared/limits.js';
 import { openConfigStore, openStore, openRecordStore } from '../../src/store/open-store.js';
 import type { RedisStoreOptions } from '../../src/store/redis-connection.js';
+import { REDIS_HANDSHAKE_MS_MAX } from '../../src/store/redis-connector.js';
 import { RedisSessions } from '../../src/store/redis-sessions.js';
 import { createCertificates } from '../support/certificates.js';
 import { startRedis } from '../support/redis.js';
@@ -82,6 +84,21 @@ t.test('a slow handshake with a Redis that expects TLS is waited for', async (t)
   const store = await opening;
   t.teardown(() => store.close());
   t.match(await store.read('alice'), { kind: 'missing' });
+});
+
+t.test('a Redis that speaks TLS at once is never asked in plain text', async (t) => {
+  const redis = await startRedis(t, { tls: { mode: 'tls', certificates: createCertificates(t) } });
+  const proxy = await TcpProxy.start(t, redis.port);
+  const options = { ...redis.storeOptions, place: { host: '127.0.0.1', port: proxy.port } };
+  const store = await openStore(options, pino({ level: 'silent' }));
+  t.teardown(() => store.close());
+  // Timers end in the order of their times: by then, the question would have been put.
+  await setTimeout(REDIS_HANDSHAKE_MS_MAX + 50);
+  t.match(await store.read('alice'), { kind: 'missing' });
+  t.same(
+    proxy.connections.filter(({ sent }) => sent.startsWith('PING')),
+    [],
+  );
 });
 
 t.test('TLS to a Redis that refuses in plain text before anything is asked', async (t) => {

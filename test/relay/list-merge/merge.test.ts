@@ -171,6 +171,12 @@ async function rules(t: Test, way: MergeWay): Promise<void> {
     t.same(without.unreachable, [], 'what is not allowed is not missed');
   });
 
+  await t.test('where tools are not searched for, the names of the tools that search are any tool’s', async (t) => {
+    const lists = { b: [['{"name":"find_tools"}', '{"name":"call_tool"}']] };
+    const list = await merge(way, { backends: { b: { prefix: '' } }, lists });
+    t.same([namesOf(list), list.unreachable], [['call_tool', 'find_tools'], []]);
+  });
+
   await t.test('unavailable backends are named in _meta, sorted', async (t) => {
     const unavailable = [
       { backend: 'c', reason: 'connection refused' },

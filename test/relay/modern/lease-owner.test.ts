@@ -5,6 +5,7 @@ import type { Exchange, Caller } from '../../../src/relay/exchange/exchange.js';
 import { refusals, type Refusal } from '../../../src/shared/refusals.js';
 import { backendFor } from '../../support/deployment.js';
 import { modernBackendFor } from '../../support/modern-backend.js';
+import { startSseServer } from '../../support/sse-server.js';
 import { until } from '../../support/until.js';
 import { answerOf, WiredRelay, type RpcAnswer, type WiredBackends } from '../wired-relay.js';
 import { post } from './modern-request.js';
@@ -106,6 +107,24 @@ t.test('a backend that is known to keep no session is called from here', async (
       t.hasProp(await processes.ask({ b: url }, method), 'result');
     t.equal(processes.passedOn, before, `${name}: lists, too`);
   }
+  t.equal(legacy.requestsOf('initialize').length, 2, 'each process keeps what it has opened');
+});
+
+t.test('a backend that cannot be used makes no difference either', async (t) => {
+  const processes = new TwoProcesses(t);
+  const backends = { b: { url: 'http://b.example/mcp', transport: 'STDIO' } };
+  t.match(await processes.ask(backends, 'tools/list'), { result: {} });
+  t.ok((await processes.call(backends, 'b-echo')).error);
+  t.equal(processes.passedOn, 0);
+});
+
+t.test('a backend of the older transport always keeps a session, the owner’s: no other is opened', async (t) => {
+  const backend = await startSseServer(t);
+  const processes = new TwoProcesses(t);
+  const backends = { b: { url: backend.url, transport: 'SSE' } };
+  for (let round = 0; round < 2; round += 1)
+    t.match(await processes.call(backends, 'b-echo'), { result: { resultType: 'complete' } });
+  t.equal(backend.opened, 1);
 });
 
 t.test('a backend with sessions makes no difference to calls of another one', async (t) => {
@@ -113,7 +132,8 @@ t.test('a backend with sessions makes no difference to calls of another one', as
   const legacy = await backendFor(t, { withSessions: true });
   const processes = new TwoProcesses(t);
   const backends = { new: modern.url, old: legacy.url };
-  t.match(await processes.ask(backends, 'tools/list'), { result: { tools: [{}, {}] } });
+  const { result } = await processes.ask(backends, 'tools/list');
+  t.equal((result?.['tools'] as readonly unknown[]).length, 2);
   await until(() => legacy.deletedSessions.length === 1, 'the other process to know both');
   await processes.call(backends, 'new-echo');
   const before = processes.passedOn;

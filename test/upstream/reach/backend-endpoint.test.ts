@@ -160,3 +160,12 @@ t.test('with too many subjects the oldest is forgotten', async (t) => {
   t.equal(scene.admit('s1'), 'refused');
   t.equal(scene.admit('s0'), 'trial', 'as somebody who has not met it yet');
 });
+
+t.test('once the modern era is refused, nothing is known of the sessions that the backend keeps', async (t) => {
+  const { eras } = new Scene(t).endpoint;
+  eras.isSessionless = true;
+  eras.onRefused('legacy', 0);
+  t.ok(eras.isSessionless);
+  eras.onRefused('modern', 0);
+  t.notOk(eras.isSessionless);
+});

@@ -6,7 +6,9 @@ import { limits } from '../../../src/shared/limits.js';
 import { NO_METADATA } from '../../../src/upstream/http/request-metadata.js';
 import type { RpcRequest } from '../../../src/upstream/rpc/rpc-request.js';
 import type { UpstreamFault } from '../../../src/upstream/http/upstream-fault.js';
+import { Secrets } from '../../../src/upstream/credentials/secrets.js';
 import { UpstreamSession } from '../../../src/upstream/session/upstream-session.js';
+import type { CompiledBackend } from '../../../src/user-config/compiled-config.js';
 import { backendOf, virtualHostOf } from '../../relay/virtual-host.js';
 import { until } from '../../support/until.js';
 import { ScriptedContext } from '../scripted-context.js';
@@ -27,9 +29,13 @@ class Scene {
   dropCount = 0;
   stream!: ScriptedCall;
 
-  constructor(t: Test) {
+  constructor(t: Test, backend: CompiledBackend = BACKEND) {
     this.context = new ScriptedContext(t);
-    this.session = new UpstreamSession(this.context, 'alice', BACKEND, INTRODUCTION, MEMORY);
+    const secrets = new Secrets(undefined, () => this.context.nowMs(), {
+      read: async () => Promise.resolve({ kind: 'found', secret: { value: 'v', origins: 'any' } }),
+    });
+    this.context.credentials = { ...this.context.credentials, secrets };
+    this.session = new UpstreamSession(this.context, 'alice', backend, INTRODUCTION, MEMORY);
     this.session.onDropped = () => (this.dropCount += 1);
   }
 
@@ -253,6 +259,22 @@ t.test('a redirect of the stream within its origin is followed once', async (t) 
     scene.name('messages?s=1');
     t.equal(scene.context.http.last.request.target.path, '/at/messages?s=1', 'relative to the URL that was given');
     t.match(scene.context.endpoints.origins, [{ forgiven: { redirect: 1 } }]);
+  }
+});
+
+t.test('with credentials, only to the path with or without a slash at the end', async (t) => {
+  for (const [location, isFollowed] of [
+    ['/at/sse/?tenant=7', true],
+    ['/v2/sse', false],
+  ] as const) {
+    const scene = new Scene(t, { ...BACKEND, auth: { type: 'headers', headers: { 'x-key': { secret: 's' } } } });
+    scene.session.whenOpen(NO_METADATA, (fault?: UpstreamFault) => scene.told.push(fault?.kind ?? 'open'));
+    await until(() => scene.sent.length === 1, 'the secret');
+    const stream = scene.context.http.last;
+    t.equal(stream.header('x-key'), 'v');
+    stream.head(307, '', '', -1, location);
+    t.equal(scene.sent.length, isFollowed ? 2 : 1, location);
+    if (!isFollowed) t.same(scene.told, ['redirected']);
   }
 });
 
