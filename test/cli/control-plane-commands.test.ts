@@ -116,7 +116,7 @@ t.test('servers are listed as a table, from all pages, and by tags and status if
     ),
   );
   const none = await scene(t, { body: [] });
-  t.match(await servers.list({ tags: [], status: undefined }, none), { answer: [], text: 'No servers.\n' });
+  t.strictSame(await servers.list({ tags: [], status: undefined }, none), { answer: [], text: 'No servers.\n' });
   t.equal(none.asked[0]?.line, 'GET /servers');
 });
 

@@ -70,7 +70,8 @@ t.test('a command for secrets says which secret, where it may go, and with which
   ] as const) {
     t.same(load(`secrets ${words} ${at}`), { store: STORE, keys: [key], action }, words);
   }
-  for (const words of ['list', 'delete gh']) t.match(load(`secrets ${words} --store-path /var/lib/s`), { keys: [] });
+  for (const words of ['list', 'delete gh'])
+    t.hasStrict(load(`secrets ${words} --store-path /var/lib/s`), { keys: [] });
   t.match(faults('secrets set gh'), [/^--origins: is required/, /^--secrets-key-file: is required/]);
   t.match(faults('secrets list --redis-port 1'), [/^--redis-port: has no effect/]);
   t.match(faults('secrets rotate'), [/^--secrets-key-file: is required/]);
