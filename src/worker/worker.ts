@@ -1,5 +1,6 @@
 // Assembles one worker from its parts; each part knows of the others only what it is given here. Defines the order in which
 // they start, drain and stop.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { hostname } from 'node:os';
 import { TokenVerifier } from '../auth/token-verifier.js';
 import type { DataplaneOptions, ListenAddress } from '../config/dataplane-options.js';
@@ -100,6 +101,7 @@ interface WorkerParts {
 
 export class Worker {
   readonly #parts: WorkerParts;
+  #drained: Promise<void> | undefined;
 
   private constructor(parts: WorkerParts) {
     this.#parts = parts;
@@ -258,7 +260,8 @@ export class Worker {
   drain(): Promise<void> {
     // Streams that answer no request would never end by themselves.
     this.#parts.relay.drain();
-    return this.#parts.edge.drain();
+    this.#drained = this.#parts.edge.drain();
+    return this.#drained;
   }
 
   /**
@@ -281,7 +284,11 @@ export class Worker {
       this.#parts;
     overloadWatch.stop();
     this.#parts.tokens.close();
-    await relay.stop(farewellsMs);
+    const ended = relay.stop(farewellsMs);
+    // What was in flight was told that its session ended. Such an answer may still have to cross a hop, in either direction.
+    const answered = Promise.all([this.#drained, hopListener.leave()]);
+    await Promise.race([answered, sleep(Math.min(farewellsMs, limits.lastAnswersMsMax), undefined, { ref: false })]);
+    await ended;
     const flushed = this.#parts.tracer?.close(Math.min(farewellsMs, limits.traceFlushMsMax));
     hops.close();
     predecessor.close();

@@ -3,6 +3,7 @@ import t from 'tap';
 import { backendFor, startDeployment } from '../support/deployment.js';
 import { EventReader } from '../support/event-reader.js';
 import { rpc } from '../support/mcp-caller.js';
+import { callTool } from '../support/modern-caller.js';
 import { encodeRequest, RawConnection, send } from '../support/raw-http.js';
 import { until } from '../support/until.js';
 
@@ -76,22 +77,30 @@ for (const workerCount of [1, 4]) {
     t.same(await gateway.exit, { code: 143, signal: null });
   });
 
-  await t.test(`--drain-timeout: and no longer; ${workerCount} worker(s)`, async (t) => {
-    const backend = await backendFor(t, { onCall: () => new Promise<void>(() => undefined) });
-    const deployment = await startDeployment(t, { workerCount, options: ['--drain-timeout', '700ms'] });
-    const session = await (await deployment.caller({ one: { url: backend.url } })).openSession();
-    const pending = session.call('one-echo').catch(() => 'cut off' as const);
-    await until(() => backend.calls.length === 1, 'the call at the backend');
-    const signalledAtMs = performance.now();
-    deployment.gateway.signal('SIGTERM');
-    t.same(await deployment.gateway.exit, { code: 0, signal: null });
-    const tookMs = performance.now() - signalledAtMs;
-    t.ok(tookMs >= 700, `not before its time: ${tookMs} ms`);
-    const outcome = await pending;
-    // If the call took a hop, its owner may end first: `owner-lost`.
-    const isTold = outcome === 'cut off' || outcome.status === 503 || rpc(outcome).error?.code === -32603;
-    t.ok(isTold, `the caller is not told that it worked: ${outcome === 'cut off' ? outcome : outcome.text}`);
-  });
+  for (const slowAnswer of ['20s', '100ms']) {
+    await t.test(`--drain-timeout: and no longer; ${workerCount} worker(s), --slow-answer ${slowAnswer}`, async (t) => {
+      const backend = await backendFor(t, { onCall: () => new Promise<void>(() => undefined) });
+      const options = ['--drain-timeout', '700ms', '--slow-answer', slowAnswer];
+      const deployment = await startDeployment(t, { workerCount, options });
+      const caller = await deployment.caller({ one: { url: backend.url } });
+      const sessions = await Promise.all(Array.from({ length: 8 }, () => caller.openSession()));
+      const pending = [...sessions.map((session) => session.call('one-echo')), callTool(caller, 'one-echo')].map(
+        (call) => call.catch(() => 'cut off' as const),
+      );
+      await until(() => backend.calls.length === pending.length, 'the calls at the backend');
+      const signalledAtMs = performance.now();
+      deployment.gateway.signal('SIGTERM');
+      t.same(await deployment.gateway.exit, { code: 0, signal: null });
+      const tookMs = performance.now() - signalledAtMs;
+      t.ok(tookMs >= 700, `not before its time: ${tookMs} ms`);
+      for (const answer of await Promise.all(pending)) {
+        t.not(answer, 'cut off', 'each caller is answered, also over a hop');
+        if (answer === 'cut off') continue;
+        t.equal(answer.contentType, slowAnswer === '100ms' ? 'text/event-stream' : 'application/json');
+        t.match(rpc(answer), { error: { code: -32603, message: /session ended/ } });
+      }
+    });
+  }
 
   await t.test(
     `SIGTERM ends the streams of sessions, which nothing else would; ${workerCount} worker(s)`,

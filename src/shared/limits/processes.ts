@@ -35,6 +35,8 @@ export const processLimits = {
    * it is killed
    */
   workerStopMs: 5_000,
+  /** time for the answers of what a stop has ended to reach their callers, also through another worker → they are cut off */
+  lastAnswersMsMax: 1_000,
   /** cancellations that wait for the replaced worker, per worker → one more is dropped */
   predecessorNoticesWaitingMax: 64,
   /** longest interval between two heartbeats of a worker → no effect: a short `--worker-hang-timeout` makes them more frequent */
