@@ -21,13 +21,7 @@ progress, answers a question, gets a prompt, reads resources. The two are compar
 `;
 
 /** Why a difference of this kind is there. */
-const REASONS: readonly (readonly [RegExp, string])[] = [
-  [/'one-/, 'The gateway lists no tool.'],
-  [
-    /refused with HTTP status 500/,
-    'The first DELETE of any session ends this release of the server as a whole, and a worker that does not own the lease ends the session by which it learned that this server keeps any.',
-  ],
-];
+const REASONS: readonly (readonly [RegExp, string])[] = [[/'one-/, 'The gateway lists no tool.']];
 
 export function pageOf(cells: readonly Cell[], versions: string): string {
   return `${HEAD}\n${versions}\n\n${tableOf(cells)}\n`;

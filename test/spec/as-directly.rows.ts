@@ -149,11 +149,15 @@ const ODDITIES: Readonly<Record<string, () => Oddity>> = {
 interface OddServer {
   readonly url: string;
   readonly sessionCount: () => number;
+  /** How many sessions were begun, and how many a DELETE has asked to end. */
+  readonly begunCount: () => number;
+  readonly deleteCount: () => number;
 }
 
 async function startOddServer(t: Pick<Test, 'teardown'>, oddity: Oddity): Promise<OddServer> {
   const transports = new Map<string, StreamableHTTPServerTransport>();
   const servers: McpServer[] = [];
+  let [begunCount, deleteCount] = [0, 0];
   const open = async (): Promise<StreamableHTTPServerTransport> => {
     const listChanged = oddity.onPinged === undefined;
     const server = new McpServer({ name: 'odd', version: '1' }, { capabilities: { tools: { listChanged } } });
@@ -201,7 +205,10 @@ async function startOddServer(t: Pick<Test, 'teardown'>, oddity: Oddity): Promis
     const transport = new StreamableHTTPServerTransport({
       sessionIdGenerator: randomUUID,
       enableJsonResponse: oddity.isJson === true,
-      onsessioninitialized: (id) => void transports.set(id, transport),
+      onsessioninitialized: (id) => {
+        begunCount += 1;
+        transports.set(id, transport);
+      },
       onsessionclosed: (id) => void transports.delete(id),
     });
     await server.connect(transport);
@@ -231,6 +238,7 @@ async function startOddServer(t: Pick<Test, 'teardown'>, oddity: Oddity): Promis
       if (oddity.onPinged !== undefined) void server.ping().then(oddity.onPinged, ignore);
   };
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    if (request.method === 'DELETE') deleteCount += 1;
     if (oddity.answers?.(request, response) === true) return;
     if (request.method === 'POST') oddity.changes?.(response);
     const id = request.headers['mcp-session-id'];
@@ -247,7 +255,12 @@ async function startOddServer(t: Pick<Test, 'teardown'>, oddity: Oddity): Promis
     server.close();
   });
   const { port } = server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${port}/mcp`, sessionCount: () => transports.size };
+  return {
+    url: `http://127.0.0.1:${port}/mcp`,
+    sessionCount: () => transports.size,
+    begunCount: () => begunCount,
+    deleteCount: () => deleteCount,
+  };
 }
 
 function ignore(): void {}
@@ -496,6 +509,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     const direct = await startOddServer(t, {});
     const expected = await use(await connectNewClient(t, direct.url, undefined), '');
     t.same(expected, { tools: ['count', 'report'], counted: ['1', '2', '3', '4'] }, 'directly');
+    t.same([direct.begunCount(), direct.deleteCount()], [1, 0], 'of which none is ended before the client ends');
     const behind = await startOddServer(t, {});
     const sessionless = await ModernSdkServer.start(t, {
       fill: (server) => server.registerTool('say', {}, () => ({ content: [{ type: 'text', text: 'hello' }] })),
@@ -516,6 +530,6 @@ await forEachDeployment(t, {}, async (t, deployment) => {
       Array.from({ length: 16 }, (_, call) => String(call + 1)),
       'through the gateway',
     );
-    await until(() => behind.sessionCount() === 1, 'one session of the server to be left');
+    t.same([behind.begunCount(), behind.deleteCount()], [1, 0], 'none is begun only to be ended');
   });
 });

@@ -28,6 +28,7 @@ export abstract class ExchangeHooks {
   onAbort: Exchange['onAbort'] = undefined;
   watcher: Exchange['watcher'] = undefined;
   onDone: Exchange['onDone'] = undefined;
+  onSessionless: Exchange['onSessionless'] = undefined;
 
   /** Reports the end of the exchange on the first call; later calls do nothing. */
   protected tellDone(status: number, bytes: number, ending: ExchangeEnding): void {
@@ -191,6 +192,8 @@ export interface Exchange {
   watcher: ExchangeWatcher | undefined;
   /** Called once, when the exchange is over, after the watcher. @see ExchangeWatcher.onDone */
   onDone: ((status: number, bytes: number, ending: ExchangeEnding) => void) | undefined;
+  /** Called in a lease if the backend at this URL keeps no session, so that it makes no difference which process asks it. */
+  onSessionless?: ((url: string) => void) | undefined;
 }
 
 /** Observes one exchange for logs, metrics and traces. */

@@ -230,6 +230,8 @@ export class ModernForm implements RequestForm, AskedAside {
     bareName: string,
     read?: ReadArguments,
   ): OutgoingMessage | undefined {
+    const { onSessionless } = this.#exchange;
+    if (onSessionless !== undefined && upstream.isSessionless) onSessionless(upstream.url);
     if (upstream.isModern) {
       this.#own = undefined;
       const params = this.#paramsOf(message, upstream, bareName, read);

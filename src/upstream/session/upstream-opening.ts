@@ -237,12 +237,10 @@ export abstract class UpstreamOpening {
     return this.endpoint.eras.isSessionless || this.#backend.obstacle !== undefined;
   }
 
-  /** Whether opening it is the way to learn whether the backend keeps a session. */
-  get isUntold(): boolean {
-    const isClosed = this.#state === 'idle' || this.#state === 'unavailable';
-    return (
-      isClosed && this.#backend.transport !== 'SSE' && !this.endpoint.eras.isRefused('modern', this.context.nowMs())
-    );
+  /** What is known of reaching the backend is known by this. */
+  get url(): string {
+    const { origin, path } = this.#backend.target;
+    return origin + path;
   }
 
   /** Applies a newer config of the same backend at the same address: lists may have changed, but the session continues. */

@@ -450,13 +450,6 @@ export class UpstreamSession extends UpstreamOpening {
     this.tellWaiters(upstreamFault('session-ended', true));
   }
 
-  /** Ends the session with the backend, until one is needed again. */
-  leave(metadata: RequestMetadata): void {
-    if (!this.tryLose()) return;
-    this.#sayFarewell(metadata, undefined);
-    this.#dropRecord();
-  }
-
   #sayFarewell(metadata: RequestMetadata, onTold: ((isTold: boolean) => void) | undefined): void {
     const { target } = this;
     const own = this.#headers;

@@ -15,8 +15,8 @@ import { Inflow, Outflow } from './flow.js';
 import {
   readCredit,
   readOpenBody,
-  readOpenStream,
   readRespondHead,
+  readText,
   trySendRequestHead,
   type ForwardedIdentity,
   type RespondHead,
@@ -108,13 +108,15 @@ export class HopCall implements RoomWaiter {
         return this.#onRespond(readRespondHead(payload));
       case 'open-stream':
         this.#expect(['asked'], 'streaming', kind);
-        return this.#exchange.openStream(readOpenStream(payload));
+        return this.#exchange.openStream(readText(payload));
       case 'open-body': {
         const { contentType, bodyBytes } = readOpenBody(payload);
         this.#expect(['asked'], 'streaming', kind);
         this.#bodyLeftBytes = bodyBytes;
         return this.#exchange.openBody(contentType, bodyBytes);
       }
+      case 'sessionless':
+        return this.#exchange.onSessionless?.(readText(payload) ?? '');
       case 'data':
         return this.#onData(payload);
       case 'end':

@@ -12,7 +12,7 @@ import { limits } from '../../shared/limits.js';
 import type { MessageMemory, RoomWaiter } from '../../shared/message-memory.js';
 import type { ShareBound } from '../../shared/share.js';
 import { Outflow } from './flow.js';
-import { sendOpenBody, sendOpenStream, trySendRespondHead } from './heads.js';
+import { sendOpenBody, sendText, trySendRespondHead } from './heads.js';
 import type { HopSocket } from './socket.js';
 
 const NO_BODY = Buffer.alloc(0);
@@ -59,6 +59,7 @@ export class HopExchange extends ExchangeHooks implements Exchange {
     this.#answerMemory = answerMemory;
     this.#subject = subject;
     this.#outflow = new Outflow(socket, stream);
+    if (request.sessionId === '') this.onSessionless = (url) => sendText(socket, 'sessionless', stream, url);
   }
 
   get request(): ExchangeRequest {
@@ -106,7 +107,7 @@ export class HopExchange extends ExchangeHooks implements Exchange {
   }
 
   openStream(sessionId?: string): void {
-    if (this.#begin('streaming', 200)) sendOpenStream(this.#socket, this.stream, sessionId);
+    if (this.#begin('streaming', 200)) sendText(this.#socket, 'open-stream', this.stream, sessionId);
   }
 
   openBody(contentType: BodyType, bodyBytes: number): void {

@@ -3,7 +3,7 @@
 //   frame = payload bytes (u32) · kind (u8) · stream (u32) · payload           all little-endian
 //
 //   caller → owner   hello (the secret, first and once) · request · data (its body) · credit · abort · reset
-//   owner → caller   respond · open-stream · open-body · data (body or stream) · end (the last of it) · cut · credit · reset · leave
+//   owner → caller   sessionless (a backend's URL) · respond · open-stream · open-body · data (body or stream) · end (the last of it) · cut · credit · reset · leave
 //
 // `reset`: the sender found a fault in the stream and has forgotten the stream. `leave`: the owner has a
 // successor at its path, so the link takes no more requests and is closed when those on it are answered.
@@ -22,6 +22,7 @@ const FRAME_CODES = {
   'open-body': 9,
   reset: 10,
   leave: 11,
+  sessionless: 12,
 } as const;
 
 export type FrameKind = keyof typeof FRAME_CODES;

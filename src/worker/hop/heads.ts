@@ -151,13 +151,19 @@ export function readRespondHead(payload: Buffer): RespondHead {
   };
 }
 
-export function sendOpenStream(socket: HopSocket, stream: number, sessionId: string | undefined): void {
-  const strings = sessionId === undefined ? [] : [sessionId];
-  writeStrings(socket.reserve('open-stream', stream, stringsBytes(strings)), 0, strings);
+/** @param text a stream's session id, if it has one, or a URL, of which one that is too long is not sent. */
+export function sendText(
+  socket: HopSocket,
+  kind: 'open-stream' | 'sessionless',
+  stream: number,
+  text: string | undefined,
+): void {
+  const strings = text === undefined ? [] : [text];
+  const payloadBytes = stringsBytes(strings);
+  if (payloadBytes <= limits.hopFrameBytesMax) writeStrings(socket.reserve(kind, stream, payloadBytes), 0, strings);
 }
 
-/** @returns the session id, if the stream has one. */
-export function readOpenStream(payload: Buffer): string | undefined {
+export function readText(payload: Buffer): string | undefined {
   return readStrings(payload, 0)[0];
 }
 

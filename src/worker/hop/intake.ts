@@ -100,6 +100,7 @@ export class HopIntake implements HopSocketHandler {
       case 'reset':
         return this.#drop(stream);
       case 'hello':
+      case 'sessionless':
       case 'respond':
       case 'open-stream':
       case 'open-body':

@@ -17,6 +17,7 @@ const KINDS = [
   'open-body',
   'reset',
   'leave',
+  'sessionless',
 ] as const;
 
 function decode(pieces: readonly Buffer[]): Frame[] {

@@ -26,6 +26,7 @@ const VICTIM = 'the-victim';
 const TO_OWNER: readonly FrameKind[] = ['data', 'data', 'credit', 'abort', 'reset'];
 const TO_CALLER: readonly FrameKind[] = [
   'respond',
+  'sessionless',
   'open-stream',
   'open-body',
   'data',

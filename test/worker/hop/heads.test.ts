@@ -3,7 +3,7 @@ import { StreamFault } from '../../../src/worker/hop/frames.js';
 import {
   readCredit,
   readOpenBody,
-  readOpenStream,
+  readText,
   readRequestHead,
   readRespondHead,
   trySendRespondHead,
@@ -60,8 +60,8 @@ t.test('unknown codes, odd string lengths and wrong credits are refused', async 
     'no value',
   );
   t.throws(() => readRequestHead(head([0, 0, 0, 0, 0, 0, 2, 0], [...strings, 'v'])), StreamFault, 'fewer than said');
-  t.throws(() => readOpenStream(Buffer.concat([u32(3), Buffer.from('abc')])), StreamFault);
-  t.throws(() => readOpenStream(Buffer.concat([u32(0xfffffffe), Buffer.from('ab')])), StreamFault);
+  t.throws(() => readText(Buffer.concat([u32(3), Buffer.from('abc')])), StreamFault);
+  t.throws(() => readText(Buffer.concat([u32(0xfffffffe), Buffer.from('ab')])), StreamFault);
   for (const payload of [Buffer.alloc(0), Buffer.alloc(3), Buffer.alloc(5)])
     t.throws(() => readCredit(payload), StreamFault);
   t.equal(readCredit(u32(99)), 99);
@@ -78,7 +78,7 @@ t.test('whatever its bytes are, a head is read or refused with a StreamFault', a
   for (let round = 0; round < 5_000; round++) {
     const bytes = Buffer.from(valid);
     for (let change = 0; change <= random.below(4); change++) bytes[random.below(bytes.length)] = random.below(256);
-    for (const read of [readRequestHead, readRespondHead, readOpenStream]) {
+    for (const read of [readRequestHead, readRespondHead, readText]) {
       try {
         read(bytes);
       } catch (fault) {

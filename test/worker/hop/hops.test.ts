@@ -48,6 +48,24 @@ t.test('a request arrives as it was sent, and its answer goes back', async (t) =
   t.equal(downstream.onDrain, undefined);
 });
 
+t.test('the owner says of a request in no session which backend keeps none, before it answers', async (t) => {
+  const pair = await startHopPair(t);
+  for (const [sessionId, expected] of [
+    ['', ['https://b.example/mcp']],
+    ['a-session', []],
+  ] as const) {
+    const downstream = new RecordedExchange({ sessionId });
+    const told: string[] = [];
+    downstream.onSessionless = (url) => void told.push(url);
+    const exchange = await pair.arrive(downstream);
+    exchange.onSessionless?.('https://b.example/mcp');
+    exchange.onSessionless?.('x'.repeat(limits.hopFrameBytesMax / 2));
+    exchange.respond(200, 'text/plain', '');
+    await until(() => downstream.outcome === 'responded', 'the answer');
+    t.same(told, expected, 'what does not fit into a frame is not said');
+  }
+});
+
 t.test('each method and form of answer, and an empty body', async (t) => {
   const pair = await startHopPair(t);
   const requests: Partial<ExchangeRequest>[] = [
