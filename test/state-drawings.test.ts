@@ -21,7 +21,6 @@ const TABLES: ReadonlySet<string> = new Set(['upstream/session/upstream-opening.
 const KEPT_ELSEWHERE: Readonly<Record<string, string>> = {
   'relay/asking/backend-requests.ts': 'a question is in the map of those that wait, or gone from it',
   'relay/stream/stream-keeper.ts': 'a stream is in one of three lists',
-  'store/record-cells.ts': 'a cell of a file is free when its head says so',
   'upstream/credentials/token.ts': 'a token is good until a time, whoever looks at it',
   'upstream/credentials/user-tokens.ts': 'a record of the store, which processes share',
   'upstream/http1/dial.ts': 'a dial has a look-up, sockets, or neither',

@@ -18,10 +18,13 @@ const OPENING = {
   maxReaders: limits.storeReadersMax,
 };
 
-/** Opens the folder, creating it for its owner alone when it does not exist. Throws when it cannot be used. */
-export function openRoot(path: string): RootDatabase {
+/**
+ * Opens the folder, creating it for its owner alone when it does not exist. Throws when it cannot be used.
+ * @param isFlushed whether commits are to survive the end of the machine; they survive that of the process in any case.
+ */
+export function openRoot(path: string, isFlushed = true): RootDatabase {
   makeDirectory(path);
-  return open({ path, ...OPENING });
+  return open({ path, ...OPENING, noSync: !isFlushed });
 }
 
 /** How long to wait for lmdb's reason, which arrives within a turn or two of the event loop; without it, the original error is reported. */

@@ -15,8 +15,6 @@ import {
 
 /** Appended to a prefix, sorts after every key with that prefix: this byte never occurs in UTF-8. */
 const AFTER_UTF8 = Buffer.from([0xff]);
-/** Prefix under which an earlier version kept its publications: among the records, under a hash of the subject. */
-const EARLIER_PUBLICATIONS = 'published/';
 
 export class EmbeddedRecords implements RecordStore {
   readonly kind = 'embedded';
@@ -34,13 +32,6 @@ export class EmbeddedRecords implements RecordStore {
       publications: openDatabase(this.#root, 'publications'),
     };
     this.#changes = openDatabase(this.#root, 'changes');
-  }
-
-  /** Opens the folder, and moves the publications of an earlier version to where they are kept now. */
-  static async open(path: string): Promise<EmbeddedRecords> {
-    const records = new EmbeddedRecords(path);
-    await records.#moveEarlierPublications();
-    return records;
   }
 
   async read(key: RecordKey): Promise<Buffer | undefined> {
@@ -129,24 +120,6 @@ export class EmbeddedRecords implements RecordStore {
   #lastPosition(): number {
     for (const key of this.#changes.getKeys({ reverse: true, limit: 1 })) return Number(key.readBigUInt64BE());
     return 0;
-  }
-
-  /** One batch per transaction, so that other writers get their turn; a second process that does the same finds nothing to move. */
-  async #moveEarlierPublications(): Promise<void> {
-    const start = Buffer.from(EARLIER_PUBLICATIONS);
-    const end = Buffer.concat([start, AFTER_UTF8]);
-    const { records, publications } = this.#databases;
-    for (let moved: number = limits.recordsAtOnceMax; moved === limits.recordsAtOnceMax;) {
-      moved = await this.#root.transaction(() => {
-        const found = [...records.getRange({ start, end, limit: limits.recordsAtOnceMax })];
-        for (const { key, value } of found) {
-          const { subject } = JSON.parse(value.toString()) as { subject: string };
-          publications.putSync(encodeRecordKey({ space: 'publications', key: subject }), value);
-          records.removeSync(key);
-        }
-        return found.length;
-      });
-    }
   }
 
   /** By default lmdb reuses a read snapshot for a while; resetting it makes commits of other processes visible. */

@@ -1,8 +1,9 @@
-// Records of sessions on the local machine that outlive the gateway: an LMDB folder that all workers have open. Each value begins with its
+// Records of sessions on the local machine: an LMDB folder that all workers have open, or the workers of one slot. Each value begins with its
 // expiry time; expired entries that are never read are swept, a few at a time. Cold path: a few times per session.
 import { randomBytes } from 'node:crypto';
 import type { Database, RootDatabase } from 'lmdb';
 import { limits } from '../shared/limits.js';
+import { isEmbeddedThere } from './check-embedded.js';
 import { commitReason, openRoot } from './embedded-databases.js';
 import type { SealedRead, SealedSession, SealedSessions } from './sealed-sessions.js';
 
@@ -24,8 +25,10 @@ export class EmbeddedSessions implements SealedSessions {
   readonly isShared = false;
   /** Never called: every read sees what all processes have written. */
   onChanged: SealedSessions['onChanged'];
-  readonly #root: RootDatabase;
-  readonly #sessions: Database<Buffer, Buffer>;
+  readonly #path: string;
+  readonly #isFlushed: boolean;
+  #root!: RootDatabase;
+  #sessions!: Database<Buffer, Buffer>;
   readonly #sweepTimer: NodeJS.Timeout;
   /** Where the next sweep starts; random at first, so that each process starts elsewhere. */
   #sweepFrom: Buffer = randomBytes(KEY_BYTES);
@@ -33,16 +36,21 @@ export class EmbeddedSessions implements SealedSessions {
   #failure = new Error('nothing was written yet');
   #pausedUntilMs = 0;
 
-  /** Opens the folder, creating it for its owner alone when it does not exist. Throws when it cannot be used. */
-  constructor(path: string) {
-    this.#root = openRoot(path);
-    this.#sessions = this.#root.openDB({
-      name: 'sessions',
-      encoding: 'binary',
-      keyEncoding: 'binary',
-      useVersions: true,
-    });
+  /**
+   * Opens the folder, creating it for its owner alone when it does not exist. Throws when it cannot be used.
+   * @param isFlushed as for `openRoot`.
+   */
+  constructor(path: string, isFlushed: boolean) {
+    this.#path = path;
+    this.#isFlushed = isFlushed;
+    this.#open();
     this.#sweepTimer = setInterval(() => this.#sweep(), limits.sessionRecordSweepMs).unref();
+  }
+
+  #open(): void {
+    this.#root = openRoot(this.#path, this.#isFlushed);
+    const options = { encoding: 'binary', keyEncoding: 'binary', useVersions: true } as const;
+    this.#sessions = this.#root.openDB({ name: 'sessions', ...options });
   }
 
   read(key: Buffer): SealedRead {
@@ -103,6 +111,8 @@ export class EmbeddedSessions implements SealedSessions {
 
   #sweep(): void {
     try {
+      // A cleanup of the temporary directory may have removed the folder.
+      if (!isEmbeddedThere(this.#path)) this.#open();
       this.#sessions.resetReadTxn();
       const limit = SESSION_RECORDS_PER_SWEEP;
       const entries = [...this.#sessions.getRange({ start: this.#sweepFrom, limit })];

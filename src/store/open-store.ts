@@ -1,6 +1,6 @@
 // Opens the store that the options name, for each of its uses: user configs as workers read them and as commands edit them, the control
-// plane's records, the records of sessions. The only module that knows both stores; it loads only one, because the other's client would be
-// a quarter of a worker's start-up time.
+// plane's records, the records of sessions. The only module that knows both stores; it loads each only where it is used, because their
+// clients are much of a worker's start-up time.
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { StoreOptions, DataplaneOptions } from '../config/dataplane-options.js';
@@ -27,32 +27,22 @@ export async function openSealedSessions(
   logger: Logger,
 ): Promise<SealedSessions | undefined> {
   if (sessionDirectory === 'none') return undefined;
-  if (sessionDirectory === 'process') return tryOpenFiles(join(runDirectory, SESSIONS_FOLDER, String(slot)), logger);
-  if (store.kind === 'embedded') return tryOpenEmbedded(join(store.path, SESSIONS_FOLDER), logger);
+  if (sessionDirectory === 'process')
+    return tryOpenEmbedded(join(runDirectory, SESSIONS_FOLDER, String(slot)), false, logger);
+  if (store.kind === 'embedded') return tryOpenEmbedded(join(store.path, SESSIONS_FOLDER), true, logger);
   return (await import('./redis-sessions.js')).RedisSessions.open(store, logger);
 }
 
-async function tryOpenFiles(path: string, logger: Logger): Promise<SealedSessions | undefined> {
-  const { FileSessions } = await import('./file-sessions.js');
-  return orNone(path, logger, () => new FileSessions(path));
-}
-
-async function tryOpenEmbedded(path: string, logger: Logger): Promise<SealedSessions | undefined> {
+async function tryOpenEmbedded(path: string, isFlushed: boolean, logger: Logger): Promise<SealedSessions | undefined> {
   const { EmbeddedSessions } = await import('./embedded-sessions.js');
-  return orNone(path, logger, () => {
+  try {
     const damage = findObviousDamage(path);
     if (damage !== undefined) {
       // Reading a truncated file would kill this worker, and every worker that replaces it.
       logger.error({ path, damage }, 'the stored sessions are damaged: they are removed, and lost');
       rmSync(path, { recursive: true, force: true });
     }
-    return new EmbeddedSessions(path);
-  });
-}
-
-function orNone(path: string, logger: Logger, open: () => SealedSessions): SealedSessions | undefined {
-  try {
-    return open();
+    return new EmbeddedSessions(path, isFlushed);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     logger.error({ path, reason }, 'sessions cannot be stored: they end with their worker');
@@ -68,7 +58,7 @@ export async function openRecordStore(options: StoreOptions, logger: Logger): Pr
   switch (options.kind) {
     case 'embedded':
       await checkEmbedded(options.path);
-      return (await import('./embedded-records.js')).EmbeddedRecords.open(options.path);
+      return new (await import('./embedded-records.js')).EmbeddedRecords(options.path);
     case 'redis':
       return (await import('./redis-records.js')).RedisRecords.open(options, logger);
   }

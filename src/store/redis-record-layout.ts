@@ -17,10 +17,6 @@ export const POSITION_KEY = ours('{switchyard}position');
 export const EPOCH_KEY = ours('{switchyard}epoch');
 /** A stream: entry ids are positions, the field `k` is the key of the changed record. */
 export const LOG_KEY = ours('{switchyard}changes');
-/** Exists once everything in the earlier layout has been moved. */
-export const MOVED_KEY = ours('{switchyard}moved');
-/** The earlier layout: one hash, with a field for each record. */
-export const EARLIER_RECORDS_KEY = ours('switchyard:records');
 
 const RECORD_PREFIX = ours('{switchyard}record/');
 

@@ -49,12 +49,3 @@ local last, known = tonumber(position), tonumber(ARGV[2])
 if epoch ~= ARGV[1] or known > last or last - known > redis.call('XLEN', KEYS[3]) then return {epoch, position} end
 if known == last then return {epoch, position, {}} end
 return {epoch, position, redis.call('XRANGE', KEYS[3], (known + 1) .. '-0', '+')}`;
-
-/**
- * Moves a record out of the earlier layout, unless that is finished. KEYS: the mark that everything has been moved, the record's key, the
- * sorted set that lists it. ARGV: its name in the set, its bytes.
- */
-export const MOVE_SCRIPT = `
-if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
-if redis.call('SET', KEYS[2], ARGV[2], 'NX') then redis.call('ZADD', KEYS[3], 0, ARGV[1]) end
-return 1`;

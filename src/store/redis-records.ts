@@ -1,8 +1,8 @@
 // The record store in Redis. The layout of the records is in redis-record-layout.ts; a swap is one script, which Redis runs atomically.
-// Permissions that the ACL user needs: +eval +get +mget +set +setnx +del +unlink +exists +incr +zadd +zrem +zrangebylex +xadd +xlen +xrange
-// +hscan +ping on all keys.
+// Permissions that the ACL user needs: +eval +get +mget +set +del +exists +incr +zadd +zrem +zrangebylex +xadd +xlen +xrange +ping on all
+// keys.
 //
-//   lost ── at the start, or after a while ──> opening ── connected, moved ──> live
+//   lost ── at the start, or after a while ──> opening ── connected ──> live
 //   opening, live ── a connection or an answer failed, or took too long ──> lost
 //   opening, live, lost ── close() ──> closed
 import { randomBytes } from 'node:crypto';
@@ -20,60 +20,8 @@ import {
 } from './record-store.js';
 import { disconnectQuietly, messageOf, type RedisStoreOptions, LoggedReasons } from './redis-connection.js';
 import { checkRole, connectionTo } from './redis-place.js';
-import {
-  EPOCH_KEY,
-  listKeyOf,
-  LOG_KEY,
-  POSITION_KEY,
-  redisRecordKey,
-  EARLIER_RECORDS_KEY,
-  MOVED_KEY,
-} from './redis-record-layout.js';
-import { CHANGES_SCRIPT, SWAP_SCRIPT, MOVE_SCRIPT } from './redis-record-scripts.js';
-
-// Moves the records of an earlier version, where every record was a field of one hash, to the current layout. Works in batches, and several
-// control planes may do it at once: a record already moved is left alone, no record is used before all are moved, and a process killed
-// half-way leaves the hash intact for the next.
-
-/** Prefix of the fields for publications to one subject; the rest of the field's name contains a hash of the subject. */
-const EARLIER_PUBLICATIONS = 'published/';
-
-async function moveEarlierRecords(redis: Redis | Cluster, logger: Logger): Promise<void> {
-  if ((await redis.exists(EARLIER_RECORDS_KEY)) === 0) return;
-  if ((await redis.exists(MOVED_KEY)) === 1) {
-    logger.warn('a control plane of an earlier version has written to Redis: stop it, its records are not read');
-    return;
-  }
-  let moved = 0;
-  let cursor = '0';
-  do {
-    const [next, fields] = (await redis.callBuffer(
-      'HSCAN',
-      EARLIER_RECORDS_KEY,
-      cursor,
-      'COUNT',
-      String(limits.recordsAtOnceMax),
-    )) as [Buffer, Buffer[]];
-    for (let index = 0; index + 1 < fields.length; index += 2) {
-      await moveRecord(redis, fields[index]!.toString(), fields[index + 1]!);
-      moved += 1;
-    }
-    cursor = next.toString();
-  } while (cursor !== '0');
-  await redis.set(MOVED_KEY, '1');
-  await redis.unlink(EARLIER_RECORDS_KEY);
-  logger.info({ records: moved }, 'the records of an earlier version were moved');
-}
-
-async function moveRecord(redis: Redis | Cluster, field: string, value: Buffer): Promise<void> {
-  if (field.startsWith(EARLIER_PUBLICATIONS)) {
-    const { subject } = JSON.parse(value.toString()) as { subject: string };
-    await redis.setnx(redisRecordKey({ space: 'publications', key: subject }), value);
-    return;
-  }
-  const key = redisRecordKey({ space: 'records', key: field });
-  await redis.call('EVAL', MOVE_SCRIPT, 3, MOVED_KEY, key, listKeyOf(field), field, value);
-}
+import { EPOCH_KEY, listKeyOf, LOG_KEY, POSITION_KEY, redisRecordKey } from './redis-record-layout.js';
+import { CHANGES_SCRIPT, SWAP_SCRIPT } from './redis-record-scripts.js';
 
 /** With a cluster, no command involves more than one node. */
 export type RecordConnection = Redis | Cluster;
@@ -218,7 +166,6 @@ export class RedisRecords implements RecordStore {
       await checkRole(connection, this.#options);
       await connection.ping();
       clearTimeout(this.#timer);
-      await moveEarlierRecords(connection, this.#logger);
     } catch (error) {
       this.#lose(connection, messageOf(error));
     }

@@ -1,7 +1,6 @@
-// The embedded store's log of changes, commits of other processes, and data that an earlier version left behind.
+// The embedded store's log of changes, and commits of other processes.
 import { execFileSync } from 'node:child_process';
 import t, { type Test } from 'tap';
-import { limits } from '../../src/shared/limits.js';
 import { EmbeddedRecords } from '../../src/store/embedded-records.js';
 import type { RecordChange } from '../../src/store/record-store.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
@@ -15,8 +14,8 @@ function createRecords(t: Test): { path: string; records: EmbeddedRecords } {
   return { path, records };
 }
 
-function made(key: string, value = 'value'): RecordChange {
-  return { space: 'records', key, expected: undefined, value: Buffer.from(value), isTold: true };
+function made(key: string): RecordChange {
+  return { space: 'records', key, expected: undefined, value: Buffer.from('value'), isTold: true };
 }
 
 /** Creates a record in another process, and returns once it exists: synchronously, so nothing else happens here meanwhile. */
@@ -63,21 +62,5 @@ t.test('a position that was never reached is unknown', async (t) => {
   await records.swap([made('a/1')]);
   for (const position of ['', '-1', '2', '1000', 'noise']) {
     t.same(await records.readChanges(position), { position: '1', keys: 'unknown' }, position);
-  }
-});
-
-t.test('everything an earlier version recorded about user configs is moved, and none of it stays behind', async (t) => {
-  const { path, records } = createRecords(t);
-  const count = limits.recordsAtOnceMax + 3;
-  const subjects = Array.from({ length: count }, (_, n) => `subject-${n}`);
-  const entries = subjects.map((subject, n) => made(`published/${n}`, JSON.stringify({ subject })));
-  await records.swap([...entries, made('servers/1')]);
-  const opened = await EmbeddedRecords.open(path);
-  t.teardown(() => opened.close());
-  t.same(await opened.listKeys('published/', '', 10), []);
-  t.same(await opened.listKeys('servers/', '', 10), ['servers/1'], 'other records stay');
-  for (const subject of [subjects[0]!, subjects[count - 1]!]) {
-    const found = await opened.read({ space: 'publications', key: subject });
-    t.equal(found?.toString(), JSON.stringify({ subject }));
   }
 });

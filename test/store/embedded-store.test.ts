@@ -117,7 +117,7 @@ t.test('a subject without a key is refused both ways', async (t) => {
 
 t.test('no subject reads a record, however it is spelled', async (t) => {
   const path = createScratchDirectory(t);
-  const records = await EmbeddedRecords.open(path);
+  const records = new EmbeddedRecords(path);
   await records.swap([
     { space: 'records', key: 'servers/a', expected: undefined, value: Buffer.from('the record') },
     { space: 'records', key: 'alone', expected: undefined, value: Buffer.from('x') },

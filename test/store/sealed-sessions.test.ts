@@ -1,14 +1,12 @@
 // Where records of sessions are kept: the behaviour that all places share, and what is specific to each.
 import { randomBytes } from 'node:crypto';
-import { readdirSync, readFileSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { mock } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { EmbeddedSessions } from '../../src/store/embedded-sessions.js';
-import { FileSessions } from '../../src/store/file-sessions.js';
 import { openSealedSessions } from '../../src/store/open-store.js';
-import { RecordCells } from '../../src/store/record-cells.js';
 import { RedisSessions } from '../../src/store/redis-sessions.js';
 import type { SealedRead, SealedSessions } from '../../src/store/sealed-sessions.js';
 import { limits } from '../../src/shared/limits.js';
@@ -41,14 +39,13 @@ function closing<Sessions extends SealedSessions>(t: Test, sessions: Sessions): 
   return sessions;
 }
 
-const places = ['files', 'embedded', 'Redis'] as const;
+const places = ['embedded', 'Redis'] as const;
 
 /** One place, as two processes see it. */
 async function openBoth(t: Test, place: (typeof places)[number]): Promise<readonly [SealedSessions, SealedSessions]> {
   const path = createScratchDirectory(t);
-  if (place === 'files') return [closing(t, new FileSessions(path)), closing(t, new FileSessions(path))];
   if (place === 'embedded') {
-    const sessions = closing(t, new EmbeddedSessions(path));
+    const sessions = closing(t, new EmbeddedSessions(path, true));
     // A process opens a folder only once: the view of another process is tested in the tests of the gateway.
     return [sessions, sessions];
   }
@@ -88,11 +85,10 @@ for (const place of places) {
     t.equal(await one.renew(short, LIFE_MS), false);
     await write(one, removed, 1, 'removed');
     t.equal(await one.remove(removed, LIFE_MS, Infinity), true);
-    // Files belong to the workers of one slot: only the last worker that held the record, and has written it, removes it.
-    t.equal(await readText(one, removed), place === 'files' ? 'nothing' : 'ended');
+    t.equal(await readText(one, removed), 'ended');
     t.equal(await one.renew(removed, LIFE_MS), false);
     t.equal(await write(one, removed, 2, 'again'), false, 'it does not come back');
-    if (place !== 'files') t.equal(await write(one, removed, 1, 'anew'), false, 'nor as a new one');
+    t.equal(await write(one, removed, 1, 'anew'), false, 'nor as a new one');
     const forgotten = newKey();
     await write(one, forgotten, 1, 'a');
     t.equal(await write(one, forgotten, 1, 'b'), false, 'nothing that lives is written over');
@@ -165,7 +161,7 @@ t.test('exactly one of several machines ends a session, and none while it is ren
 });
 
 t.test('an expired record in an embedded place is never found, and is overwritten', async (t) => {
-  const sessions = closing(t, new EmbeddedSessions(createScratchDirectory(t)));
+  const sessions = closing(t, new EmbeddedSessions(createScratchDirectory(t), true));
   const key = newKey();
   await write(sessions, key, 1, 'a', 1);
   await sleep(5);
@@ -173,7 +169,7 @@ t.test('an expired record in an embedded place is never found, and is overwritte
   t.equal(await readText(sessions, key), '1 b');
 });
 
-t.test('files are readable by their owner alone, and those of another slot are not seen', async (t) => {
+t.test('records are readable by their owner alone, and those of another slot are not seen', async (t) => {
   const path = createScratchDirectory(t);
   const place = { sessionDirectory: 'process', store: { kind: 'embedded', path: 'unused' } } as const;
   const open = async (slot: number): Promise<SealedSessions> => {
@@ -188,16 +184,14 @@ t.test('files are readable by their owner alone, and those of another slot are n
   t.equal(await readText(await open(0), key), '2 b', 'the next worker of the slot finds it');
   t.equal(await readText(await open(1), key), 'nothing');
   const folder = join(path, 'sessions', '0');
-  t.same(readdirSync(folder), ['4096.0']);
-  t.equal(statSync(join(folder, '4096.0')).mode & 0o777, 0o600);
   t.equal(statSync(folder).mode & 0o777, 0o700);
 });
 
-t.test('a folder of files that was removed is created again', async (t) => {
+t.test('a folder that was removed is created again', async (t) => {
   const path = join(createScratchDirectory(t), 'sessions');
   mock.timers.enable({ apis: ['setInterval', 'Date'], now: Date.now() });
   t.teardown(() => mock.timers.reset());
-  const sessions = closing(t, new FileSessions(path));
+  const sessions = closing(t, new EmbeddedSessions(path, false));
   const [before, after] = [newKey(), newKey()];
   await write(sessions, before, 1, 'a');
   rmSync(path, { recursive: true });
@@ -205,70 +199,7 @@ t.test('a folder of files that was removed is created again', async (t) => {
   t.equal(await readText(sessions, before), 'nothing');
   t.equal(await sessions.renew(before, LIFE_MS), false);
   t.equal(await write(sessions, after, 1, 'b'), true);
-  t.equal(await readText(closing(t, new FileSessions(path)), after), '1 b');
-});
-
-t.test('records of every length are found by the next process, even when they grow and shrink', async (t) => {
-  const path = createScratchDirectory(t);
-  const sessions = closing(t, new FileSessions(path));
-  const next = closing(t, new FileSessions(path));
-  const key = newKey();
-  const lengths = [1, 4_096, 4_097, 32_768, 32_769, limits.sessionRecordBytesMax + 28, 0, 500];
-  for (const [index, length] of lengths.entries()) {
-    const text = 'x'.repeat(length);
-    t.equal(await write(sessions, key, index + 1, text), true);
-    t.equal(await readText(next, key), `${index + 1} ${text}`);
-  }
-  await t.rejects(write(sessions, newKey(), 1, 'x'.repeat(limits.sessionRecordBytesMax + 5_000)), /too long/);
-  t.equal(await next.remove(key), true);
-  t.equal(await sessions.remove(key), false);
-  t.equal(await readText(sessions, key), 'nothing');
-});
-
-t.test('10,000 records find room, each its own, and release it when all are gone', async (t) => {
-  const path = createScratchDirectory(t);
-  mock.timers.enable({ apis: ['setInterval', 'Date'], now: Date.now() });
-  t.teardown(() => mock.timers.reset());
-  const sessions = closing(t, new FileSessions(path));
-  const usedBytes = (): number =>
-    readdirSync(path).reduce((sum, name) => sum + 512 * statSync(join(path, name)).blocks, 0);
-  const keys = Array.from({ length: 10_000 }, newKey);
-  for (const [index, key] of keys.entries()) await write(sessions, key, 1, String(index), 100 * LIFE_MS);
-  const next = closing(t, new FileSessions(path));
-  const isFound = keys.map((key, index) => textOf(next.read(key)) === `1 ${index}`);
-  t.equal(isFound.indexOf(false), -1);
-  t.equal(textOf(next.read(newKey())), 'nothing');
-  t.ok(usedBytes() < 10_000 * 4_096 * 1.1, 'a page each, and the heads');
-  for (const key of keys.slice(1)) await sessions.remove(key);
-  mock.timers.tick(10 * limits.sessionRecordSweepMs);
-  t.equal(await readText(sessions, keys[0] ?? Buffer.alloc(0)), '1 0', 'what lives stays');
-  await sessions.remove(keys[0] ?? Buffer.alloc(0));
-  mock.timers.tick(10 * limits.sessionRecordSweepMs);
-  t.equal(usedBytes(), 0);
-  t.equal(await write(sessions, newKey(), 1, 'again'), true);
-});
-
-t.test('when a writer is killed between two versions of a record, the later one counts', async (t) => {
-  const path = createScratchDirectory(t);
-  const cells = new RecordCells(join(path, '4096'), 4_096);
-  const key = newKey();
-  cells.put(key, 1, Buffer.from('before'), Date.now() + LIFE_MS);
-  cells.put(key, 2, Buffer.from('after'), Date.now() + LIFE_MS);
-  cells.close();
-  const sessions = closing(t, new FileSessions(path));
-  t.equal(await readText(sessions, key), '2 after');
-  await sessions.remove(key);
-  t.equal(await readText(sessions, key), 'nothing', 'the earlier does not come back');
-});
-
-t.test('a record that a full disk has cut short does not count', async (t) => {
-  const path = createScratchDirectory(t);
-  const sessions = closing(t, new FileSessions(path));
-  const key = newKey();
-  await write(sessions, key, 1, 'x'.repeat(100));
-  const file = join(path, '4096.0');
-  truncateSync(file, statSync(file).size - 1);
-  t.equal(await readText(sessions, key), 'nothing');
+  t.equal(await readText(closing(t, new EmbeddedSessions(path, false)), after), '1 b');
 });
 
 t.test('a damaged folder of sessions is removed before it can kill its reader', async (t) => {
@@ -276,7 +207,7 @@ t.test('a damaged folder of sessions is removed before it can kill its reader', 
   const lines: string[] = [];
   const place = { sessionDirectory: 'store', store: { kind: 'embedded', path } } as const;
   const folder = join(path, 'sessions');
-  const before = new EmbeddedSessions(folder);
+  const before = new EmbeddedSessions(folder, true);
   for (let count = 0; count < 50; count++) await write(before, newKey(), 1, 'x'.repeat(1_000));
   await before.close();
   const file = join(folder, 'data.mdb');
@@ -298,18 +229,4 @@ t.test('a place that cannot be used is done without, and the log says so', async
   t.equal(await openSealedSessions({ sessionDirectory: 'process', store }, file, 0, logInto(lines)), undefined);
   t.match(lines.join(''), /cannot be stored/);
   t.equal(await openSealedSessions({ sessionDirectory: 'none', store }, file, 0, logInto(lines)), undefined);
-});
-
-t.test('a symbolic link in place of a file of records is not followed: its target stays as it is', async (t) => {
-  const folder = createScratchDirectory(t);
-  const first = new FileSessions(folder);
-  await write(first, newKey(), 1, 'one');
-  await first.close();
-  const foreign = join(createScratchDirectory(t), 'foreign');
-  writeFileSync(foreign, 'not ours');
-  const [file = ''] = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.0'));
-  rmSync(join(folder, file));
-  symlinkSync(foreign, join(folder, file));
-  t.throws(() => new FileSessions(folder), { code: 'ELOOP' });
-  t.equal(readFileSync(foreign, 'utf8'), 'not ours');
 });

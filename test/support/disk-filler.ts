@@ -3,7 +3,7 @@
 import { EmbeddedRecords } from '../../src/store/embedded-records.js';
 
 const [, , path = '', word = ''] = process.argv;
-const records = await EmbeddedRecords.open(path);
+const records = new EmbeddedRecords(path);
 const value = Buffer.alloc(100_000, 'x');
 let fault = '';
 let count = 0;

@@ -46,9 +46,7 @@ export const storeLimits = {
    * writes are on the disk
    */
   embeddedCloseMsMax: 2_000,
-  /**
-   * records listed, or converted from an earlier layout, in one step, so that other work gets its turn → the rest follow in further steps
-   */
+  /** records listed in one step, so that other work gets its turn → the rest follow in further steps */
   recordsAtOnceMax: 256,
   /** records read with one command; each may be large → the rest follow in further commands */
   recordsPerReadMax: 32,
