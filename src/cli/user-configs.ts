@@ -13,6 +13,13 @@ import { ConfigStoreFault, type ConfigStore } from '../store/config-store.js';
 import { openConfigStore, openRecordStore } from '../store/open-store.js';
 import type { RecordStore } from '../store/record-store.js';
 import { checkUserConfig, type UserConfigCheck } from '../user-config/check-user-config.js';
+import {
+  EMPTY_CONFIG,
+  keepPublished,
+  publicationKey,
+  readConfig,
+  readPublication,
+} from '../user-config/config-editing.js';
 import { describeIssue } from '../user-config/known-members.js';
 import { userConfigJsonSchema } from '../user-config/json-schema.js';
 import { CliFault, harmlessJson, printResult, type CommandResult, printable } from './command-result.js';
@@ -76,20 +83,40 @@ async function put({ subject, file, store: options, expectedDigest }: Put): Prom
     return { answer: { ...checkAnswer(check), isStored: false }, text, exitStatus: exitStatus.refused };
   }
   return withStore(options, true, async (store) => {
-    const before = await swap(store, subject, value, expectedDigest);
-    const { isListed, words } = await listed(options, 'putUserConfig', subject, before, value);
-    const answer = { subject, digest: digestOf(value), ...checkAnswer(check), isStored: true, isListed };
+    const before = await readExpected(store, subject, expectedDigest);
+    // As the control plane leaves what others wrote: without its virtual hosts, their clients would get 404 until it puts them back.
+    const published = await publishedIn(options, subject);
+    const { config, kept } = keepPublished(before ?? EMPTY_CONFIG, value, published);
+    if (config.length > limits.userConfigBytesMax) {
+      throw new CliFault(
+        exitStatus.refused,
+        `too large together with what the control plane published: ${kept.join()}`,
+      );
+    }
+    await swap(store, subject, before, config);
+    const { isListed, words } = await listed(options, 'putUserConfig', subject, before, config);
+    const left = hostsIn(config);
+    const removed = hostsIn(before).filter((id) => !left.includes(id));
+    const answer = {
+      ...{ subject, digest: digestOf(config), ...checkAnswer(check), isStored: true, isListed },
+      ...{ kept, removed },
+    };
     const warnings = check.warnings.length > 0 ? checkText(inputName(file), check) : '';
-    const text = `${warnings}Stored the user config of ${printable(subject)} in ${printable(store.place)}.\n${words}`;
+    const stored = `Stored the user config of ${printable(subject)} in ${printable(store.place)}.\n`;
+    const hosts = `${hostsText('Kept, because the control plane has published it', kept)}${hostsText('Removed', removed)}`;
+    const text = `${warnings}${stored}${hosts}${words}`;
     return { answer, text };
   });
 }
 
 async function remove(store: ConfigStore, { subject, store: options, expectedDigest }: Delete): Promise<CommandResult> {
-  const before = await swap(store, subject, undefined, expectedDigest);
+  const before = found(await readExpected(store, subject, expectedDigest), store, subject);
+  const published = await publishedIn(options, subject);
+  await swap(store, subject, before, undefined);
   const { isListed, words } = await listed(options, 'deleteUserConfig', subject, before, undefined);
-  const text = `Deleted the user config of ${printable(subject)}.\n${words}`;
-  return { answer: { subject, isDeleted: true, isListed }, text };
+  const hosts = hostsText('Published by the control plane, which will put it back', published);
+  const text = `Deleted the user config of ${printable(subject)}.\n${hosts}${words}`;
+  return { answer: { subject, isDeleted: true, isListed, published }, text };
 }
 
 /** Adds a completed change to the list of changes; on failure, the returned words say so. */
@@ -100,52 +127,69 @@ async function listed(
   before: Buffer | undefined,
   after: Buffer | undefined,
 ): Promise<{ readonly isListed: boolean; readonly words: string }> {
-  const isListed = await withRecords(store, (records) =>
-    listChange(records, {
-      ...{ operator: operatorName(), operation, kind: 'user-configs', name },
-      before: before && configInBrief(before),
-      after: after && configInBrief(after),
-    }),
-  );
+  const change: CommandChange = {
+    ...{ operator: operatorName(), operation, kind: 'user-configs', name },
+    before: before && configInBrief(before),
+    after: after && configInBrief(after),
+  };
+  const isListed = (await withRecords(store, (records) => listChange(records, change))) === true;
   return { isListed, words: isListed ? '' : `${CHANGE_NOT_LISTED}\n` };
 }
 
-/** False when the records are not accessible: a Redis user may have access to user configs alone. */
-async function withRecords(store: StoreOptions, work: (records: RecordStore) => Promise<boolean>): Promise<boolean> {
+/** The ids of the virtual hosts that the control plane has published into the subject's config. */
+async function publishedIn(store: StoreOptions, subject: string): Promise<readonly string[]> {
+  const record = await withRecords(store, (records) => records.read(publicationKey(subject)));
+  return record === undefined ? [] : readPublication(record).virtualHosts;
+}
+
+/** `undefined` when the records are not accessible: a Redis user may have access to user configs alone. */
+async function withRecords<T>(store: StoreOptions, work: (records: RecordStore) => Promise<T>): Promise<T | undefined> {
   let records: RecordStore | undefined;
   try {
     records = await openRecordStore(store, createLogger('silent', {}));
     return await work(records);
   } catch {
-    return false;
+    return undefined;
   } finally {
     await records?.close();
   }
 }
 
-/**
- * @param value `undefined` deletes the config.
- * @returns the previous value.
- */
-async function swap(
+async function readExpected(
   store: ConfigStore,
   subject: string,
-  value: Buffer | undefined,
   expectedDigest: string | undefined,
 ): Promise<Buffer | undefined> {
   const stored = await store.read(subject);
-  if (value === undefined) found(stored, store, subject);
-  if (expectedDigest !== undefined && expectedDigest !== (stored === undefined ? 'none' : digestOf(stored))) {
-    throw new CliFault(
-      exitStatus.tryAgain,
-      `the user config of ${subject} has changed since you read it; run \`config get\` again`,
-    );
-  }
-  if (await store.swap(subject, stored, value)) return stored;
+  if (expectedDigest === undefined || expectedDigest === (stored === undefined ? 'none' : digestOf(stored)))
+    return stored;
+  throw new CliFault(
+    exitStatus.tryAgain,
+    `the user config of ${subject} has changed since you read it; run \`config get\` again`,
+  );
+}
+
+/** @param value `undefined` deletes the config. */
+async function swap(
+  store: ConfigStore,
+  subject: string,
+  stored: Buffer | undefined,
+  value: Buffer | undefined,
+): Promise<void> {
+  if (await store.swap(subject, stored, value)) return;
   throw new CliFault(
     exitStatus.tryAgain,
     `the user config of ${subject} is being changed by somebody else; run \`config get\` again`,
   );
+}
+
+function hostsIn(config: Buffer | undefined): readonly string[] {
+  const editable = readConfig(config ?? EMPTY_CONFIG);
+  return typeof editable === 'string' ? [] : editable.virtualHosts.map(({ id }) => id);
+}
+
+function hostsText(words: string, ids: readonly string[]): string {
+  return ids.map((id) => `${words}: virtual host ${printable(id)}.\n`).join('');
 }
 
 function found(value: Buffer | undefined, store: ConfigStore, subject: string): Buffer {

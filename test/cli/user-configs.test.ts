@@ -3,10 +3,11 @@ import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { CliFault } from '../../src/cli/command-result.js';
+import { CliFault, type CommandResult } from '../../src/cli/command-result.js';
 import { perform } from '../../src/cli/user-configs.js';
 import { operatorName } from '../../src/config/environment.js';
 import type { StoreOptions } from '../../src/config/dataplane-options.js';
+import { planPublication } from '../../src/control-plane/compositions/publication.js';
 import { AuditRecords, type AuditEntry } from '../../src/store/audit-records.js';
 import { openRecordStore } from '../../src/store/open-store.js';
 import { logInto } from '../support/log-lines.js';
@@ -93,6 +94,47 @@ for (const [kind, start] of Object.entries(stores)) {
       'each change that was made, and none that was not',
     );
     t.notMatch(JSON.stringify(changes), /hunter2/);
+  });
+}
+
+for (const [kind, start] of Object.entries(stores)) {
+  t.test(`what the control plane has published stays when an operator writes the rest; ${kind}`, async (t) => {
+    const store = await start(t);
+    const subject = 'alice';
+    const put = async (file: string): Promise<CommandResult> =>
+      perform({ command: 'config put', subject, file, store, expectedDigest: undefined });
+    const hosts = async (): Promise<object> => {
+      const { answer } = await perform({ command: 'config get', subject, store });
+      return (answer as { config: { virtual_hosts: object } }).config.virtual_hosts;
+    };
+    await put(writeFile(t, {}));
+    const records = await openRecordStore(store, logInto([]));
+    const state = { subject, record: undefined, config: await records.read({ space: 'user-configs', key: subject }) };
+    const host = `{"backends":{"b":{"url":"${url}"}},"exposure":"search"}`;
+    const plan = planPublication(state, new Map([['composed', host]]));
+    t.ok(plan.kind === 'stale' && (await records.swap(plan.changes)), 'published');
+    await records.close();
+
+    const other = join(createScratchDirectory(t), 'other.json');
+    writeFileSync(other, JSON.stringify({ virtual_hosts: { w: { backends: {} } }, note: 1 }));
+    const stored = await put(other);
+    t.equal(
+      String(stored.text).split('\n').slice(1).join('\n'),
+      'Kept, because the control plane has published it: virtual host composed.\nRemoved: virtual host v.\n',
+    );
+    t.match(stored.answer, { isStored: true, kept: ['composed'], removed: ['v'] });
+    t.same(await hosts(), { w: { backends: {} }, composed: JSON.parse(host) as object });
+
+    const whole = join(createScratchDirectory(t), 'whole.json');
+    writeFileSync(whole, (await perform({ command: 'config get', subject, store })).text);
+    t.match(await put(whole), { answer: { kept: [], removed: [] } }, 'a config that has it is stored to the byte');
+    t.same((await perform({ command: 'config get', subject, store })).text, readFileSync(whole));
+
+    const removed = await perform({ command: 'config delete', subject, store, expectedDigest: undefined });
+    t.match(removed, {
+      text: /\nPublished by the control plane, which will put it back: virtual host composed\.\n$/,
+      answer: { isDeleted: true, published: ['composed'] },
+    });
   });
 }
 

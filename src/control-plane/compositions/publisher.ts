@@ -16,7 +16,8 @@ import { jobDone, type PublicationJob } from './publication-job.js';
 import type { PublicationProgress } from './publication-wait.js';
 import type { ToolNames } from './tool-names.js';
 import { PublicationPlanner } from './publication-planner.js';
-import { publicationKey, userConfigKey, type PublicationPlan, type PublicationState } from './publication.js';
+import { publicationKey } from '../../user-config/config-editing.js';
+import { userConfigKey, type PublicationPlan, type PublicationState } from './publication.js';
 
 /** User configs that one change of a composition writes at once. Beyond it, further ones wait for their turn. */
 const PUBLICATIONS_AT_ONCE_MAX = 8;

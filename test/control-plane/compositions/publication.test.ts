@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap';
-import { planPublication, publicationKey } from '../../../src/control-plane/compositions/publication.js';
+import { planPublication } from '../../../src/control-plane/compositions/publication.js';
+import { publicationKey } from '../../../src/user-config/config-editing.js';
 import { limits } from '../../../src/shared/limits.js';
 
 const HOST = '{"backends":{}}';

@@ -1,7 +1,7 @@
 import t from 'tap';
-import { editConfig, EMPTY_CONFIG, readConfig } from '../../../src/control-plane/compositions/publication.js';
-import { Random } from '../../support/random.js';
-import { escapedToken, randomJson } from '../../support/random-json.js';
+import { editConfig, EMPTY_CONFIG, readConfig } from '../../src/user-config/config-editing.js';
+import { Random } from '../support/random.js';
+import { escapedToken, randomJson } from '../support/random-json.js';
 
 const FUZZ_ROUNDS = 2_000;
 const HOST = '{"backends":{"a":{"url":"https://a.example/mcp"}}}';

@@ -1,0 +1,120 @@
+// Adds virtual hosts to the bytes of a user config and removes them. Everything else keeps its bytes: parsing and
+// rewriting what others wrote would change numbers, escapes and duplicate members. Beside a config, the control plane keeps a record of
+// which virtual hosts in it are its own: whoever else writes the config leaves these as they are.
+import { stringValue } from '../protocol/json-member.js';
+import { JsonScanner, jsonKind } from '../protocol/json-scanner.js';
+import type { RecordKey } from '../store/record-store.js';
+import { decodeUserConfig } from './user-config-schema.js';
+
+/** A user config that can be edited. */
+export interface EditableConfig {
+  readonly bytes: Buffer;
+  /** Byte range of the value of `virtual_hosts`. */
+  readonly start: number;
+  readonly end: number;
+  readonly virtualHosts: readonly VirtualHostMember[];
+}
+
+interface VirtualHostMember {
+  readonly id: string;
+  /** The member: key, colon and value. */
+  readonly member: Buffer;
+  /** The value alone. */
+  readonly value: Buffer;
+}
+
+/** What a new config starts from. */
+export const EMPTY_CONFIG = Buffer.from('{"virtual_hosts":{}}');
+
+const scanner = new JsonScanner();
+
+/** @returns a text if the config cannot be edited: the dataplane cannot read it either, or may not. */
+export function readConfig(bytes: Buffer): EditableConfig | string {
+  const decoding = decodeUserConfig(bytes);
+  if (!decoding.ok) return decoding.issues;
+  if (!scanner.scan(bytes, 2)) return 'nested too deeply, or too many values';
+  const node = findVirtualHosts(bytes);
+  if (node === undefined) return 'virtual_hosts: must be present once';
+  const virtualHosts: VirtualHostMember[] = [];
+  for (let host = node + 1; host < scanner.next(node); host = scanner.next(host)) {
+    const member = bytes.subarray(scanner.keyStart(host) - 1, scanner.end(host));
+    virtualHosts.push({
+      id: keyOf(bytes, host),
+      member,
+      value: bytes.subarray(scanner.start(host), scanner.end(host)),
+    });
+  }
+  return { bytes, start: scanner.start(node), end: scanner.end(node), virtualHosts };
+}
+
+/**
+ * @param removed ids.
+ * @param added JSON by id; an id that exists must be among the removed.
+ */
+export function editConfig(
+  config: EditableConfig,
+  removed: ReadonlySet<string>,
+  added: ReadonlyMap<string, string>,
+): Buffer {
+  const kept = config.virtualHosts.filter(({ id }) => !removed.has(id)).map(({ member }) => member);
+  const fresh = Array.from(added, ([id, json]) => Buffer.from(`${JSON.stringify(id)}:${json}`));
+  const parts: Buffer[] = [config.bytes.subarray(0, config.start), OPEN];
+  for (const [index, member] of [...kept, ...fresh].entries()) {
+    if (index > 0) parts.push(COMMA);
+    parts.push(member);
+  }
+  parts.push(CLOSE, config.bytes.subarray(config.end));
+  return Buffer.concat(parts);
+}
+
+function findVirtualHosts(bytes: Buffer): number | undefined {
+  let found: number | undefined;
+  for (let node = 1; node < scanner.next(0); node = scanner.next(node)) {
+    if (keyOf(bytes, node) !== 'virtual_hosts') continue;
+    if (found !== undefined || scanner.kind(node) !== jsonKind.object) return undefined;
+    found = node;
+  }
+  return found;
+}
+
+function keyOf(bytes: Buffer, node: number): string {
+  return stringValue(bytes, scanner.keyStart(node) - 1, scanner.keyEnd(node) + 1);
+}
+
+const OPEN = Buffer.from('{');
+const COMMA = Buffer.from(',');
+const CLOSE = Buffer.from('}');
+
+/** Written in one swap with the user config, so that it always matches it. */
+export interface PublicationRecord {
+  readonly subject: string;
+  /** Ids of the control plane's virtual hosts. */
+  readonly virtualHosts: readonly string[];
+  /** Whether the control plane created the config: then it deletes the config once nothing is left in it. */
+  readonly isConfigOurs: boolean;
+}
+
+export function publicationKey(subject: string): RecordKey {
+  return { space: 'publications', key: subject };
+}
+
+export function readPublication(record: Buffer): PublicationRecord {
+  return JSON.parse(record.toString()) as PublicationRecord;
+}
+
+/**
+ * @param published ids of the control plane's virtual hosts in the stored config.
+ * @returns the new config with those of them that it does not have.
+ */
+export function keepPublished(
+  stored: Buffer,
+  config: Buffer,
+  published: readonly string[],
+): { readonly config: Buffer; readonly kept: readonly string[] } {
+  const [from, to] = [readConfig(stored), readConfig(config)];
+  if (typeof from === 'string' || typeof to === 'string') return { config, kept: [] };
+  const present = new Set(to.virtualHosts.map(({ id }) => id));
+  const missing = from.virtualHosts.filter(({ id }) => published.includes(id) && !present.has(id));
+  const added = new Map(missing.map(({ id, value }) => [id, value.toString()]));
+  return { config: added.size === 0 ? config : editConfig(to, new Set(), added), kept: [...added.keys()] };
+}
