@@ -77,9 +77,7 @@ export abstract class PacedReading implements UpstreamHandler, RoomWaiter {
   protected abstract get isOver(): boolean;
   /** Whether the handler has the answer: the stream may then end in its own time. */
   protected abstract get isAnswered(): boolean;
-  /** Whether a large answer has arrived completely and is being read. */
-  protected abstract get isAllHere(): boolean;
-  /** Whether `isAllHere`, or a large event is being read: nothing more is read from the stream meanwhile. */
+  /** Whether a large answer or event is being read: nothing more is read from the stream meanwhile. */
   protected abstract get isReadingLarge(): boolean;
   protected abstract take(chunk: Buffer): void;
   protected abstract onPaused(isPaused: boolean): void;
@@ -100,7 +98,7 @@ export abstract class PacedReading implements UpstreamHandler, RoomWaiter {
 
   /** Stops reading the answer until `resume`; the silence is then the gateway's own, so a deadline on silence stops too. */
   pause(): void {
-    if (this.isOver || this.isAllHere) return;
+    if (this.isOver) return;
     this.#isHeld = true;
     this.onPaused(true);
     this.rest();
@@ -163,7 +161,7 @@ export abstract class PacedReading implements UpstreamHandler, RoomWaiter {
   /** Stops reading until there is memory for this many bytes; where the length is unknown, for more than has arrived. */
   protected makeRoom(bytes: number): void {
     const { memory, subject } = this.plan;
-    if (memory === undefined || bytes <= (this.room?.heldBytes ?? 0)) return;
+    if (memory === undefined) return;
     this.room ??= memory.hold(subject, this);
     const outcome = this.room.grow(bytes, Math.min(2 * this.room.heldBytes, this.answerBytesMax));
     if (outcome === 'wait') this.rest();

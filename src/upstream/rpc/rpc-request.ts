@@ -73,10 +73,6 @@ export class RpcRequest extends PacedReading implements ResumptionReader {
     return this.#state === 'answered';
   }
 
-  protected override get isAllHere(): boolean {
-    return this.#state === 'reading';
-  }
-
   protected override get isReadingLarge(): boolean {
     return this.#reading !== undefined;
   }

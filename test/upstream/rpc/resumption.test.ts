@@ -159,11 +159,11 @@ t.test('after another event the bytes of streams are counted from zero', async (
 });
 
 t.test('a refusal is a definite fault; a failure is retried', async (t) => {
-  for (const status of [400, 404, 405, 301]) {
+  for (const status of [400, 404, 405, 300, 301]) {
     const scene = new Scene(t);
     scene.begin().end();
     scene.context.advance(RETRY_MS + 20);
-    scene.last.head(status, '');
+    scene.last.head(status, STREAM);
     t.same(scene.faults, [{ kind: 'stream-not-resumed', isUnsent: false, detail: String(status) }]);
     t.ok(scene.last.isAborted);
     scene.context.advance(60_000);
@@ -255,6 +255,17 @@ t.test('a resumed stream counts as alive once it brings more than those before i
     scene.context.advance(DEADLINE_MS * 0.6);
     t.same(scene.faults, [upstreamFault('answer-timeout')], `${what}: and then silence counts`);
   }
+  const scene = new Scene(t);
+  scene.begin().end();
+  for (const bytes of [':'.padEnd(5_000), `data: ${NOTICE}\n\n`]) {
+    scene.context.advance(RETRY_MS + 20);
+    scene.last.head(200, STREAM);
+    scene.context.advance(DEADLINE_MS * 0.6);
+    scene.last.data(bytes);
+    if (scene.heard.length === 0) scene.last.end();
+  }
+  scene.context.advance(DEADLINE_MS * 0.6);
+  t.same(scene.faults, [], 'a whole event, however short');
 });
 
 t.test('an abort ends it in every state', async (t) => {

@@ -4,6 +4,8 @@ import type { BackendMessage } from '../../../src/protocol/json-rpc.js';
 import { upstreamFault, type UpstreamFault } from '../../../src/upstream/http/upstream-fault.js';
 import { RpcRequest, type RequestHandler, type RequestPlan } from '../../../src/upstream/rpc/rpc-request.js';
 import { limits } from '../../../src/shared/limits.js';
+import { createMessageMemories } from '../../../src/shared/message-memory.js';
+import { createAccounts } from '../../support/shares.js';
 import { until } from '../../support/until.js';
 import { ScriptedContext } from '../scripted-context.js';
 import type { ScriptedCall } from '../scripted-upstream.js';
@@ -277,8 +279,10 @@ t.test('a head that cannot lead to an answer is a fault at once', async (t) => {
 
 t.test('refused: the status is reported, unless the error of the request itself is in the body (R24)', async (t) => {
   for (const status of [400, 401, 403, 405, 429, 500, 503]) {
-    const { call, listener } = start(t);
+    const { call, request, listener } = start(t);
+    t.equal(request.status, 0);
     call.json('Nope', '', status);
+    t.equal(request.status, status);
     const isForNow = status === 429 || status === 503;
     t.same(listener.faults, [{ ...httpStatus(status), ...(isForNow && { said: { message: 'Nope' } }) }]);
     const other = start(t);
@@ -345,7 +349,8 @@ t.test('refused: the session is lost when the backend says so, in an error that 
   const lost =
     '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid Session ID provided"}}';
   const restarted = lost.replace(/Bad.*provided/, 'Bad Request: Server not initialized');
-  for (const body of [lost, restarted, 'No active session', 'invalid session', 'Session terminated']) {
+  const said = ['No active session', 'invalid session', 'Session terminated', 'Session 3f-a7 does not exist'];
+  for (const body of [lost, restarted, ...said]) {
     for (const status of [400, 401]) {
       const { call, listener } = start(t);
       call.json(body, '', status);
@@ -497,9 +502,16 @@ t.test('answered: the stream may stay open for a while, so that the connection c
   lingers.call.data(`data: ${NOTICE}\n\ndata: ${RESULT}\n\n`);
   lingers.context.advance(limits.answeredStreamMsMax - 100);
   lingers.call.data(': still here\n\n');
+  lingers.request.excuseSilence(true);
+  lingers.request.excuseSilence(false);
   t.notOk(lingers.call.isAborted);
   lingers.context.advance(200);
   t.ok(lingers.call.isAborted, 'cut, whatever it still sends');
+
+  const rationed = start(t);
+  rationed.request.ration(RESULT.length);
+  rationed.call.head(200, STREAM_TYPE).data(`data: ${RESULT}\n\n`);
+  t.notOk(rationed.call.isPaused, 'nobody would ask for more');
 
   const waits = start(t);
   const armed = t.capture(
@@ -514,7 +526,7 @@ t.test('answered: the stream may stay open for a while, so that the connection c
   breaks.call.fault('connection-lost');
   breaks.context.advance(limits.answeredStreamMsMax * 2);
 
-  for (const { listener } of [ends, lingers, breaks]) {
+  for (const { listener } of [ends, lingers, rationed, breaks]) {
     t.equal(listener.answers.length, 1, 'one answer');
     t.same([listener.messages, listener.faults], [[], []], 'and nothing after it');
   }
@@ -535,8 +547,8 @@ t.test('a handler that reads its answer itself gets it unparsed, when it is JSON
   }
   const large = RESULT.replace('1.0', `"${'x'.repeat(limits.listBytesInlineMax)}"`);
   const json = start(t, {}, new Reader());
-  json.call.head(200, JSON_TYPE).data('{"anything":').data('at all').end();
-  t.equal(json.listener.unread, '{"anything":at all');
+  json.call.head(200, JSON_TYPE).data('\ufeff{"anything":').data('at all').end();
+  t.equal(json.listener.unread, '{"anything":at all', 'without a mark of the byte order');
   t.equal(json.listener.pieces.length, 2);
   const stream = start(t, {}, new Reader());
   stream.call.head(200, STREAM_TYPE);
@@ -682,6 +694,33 @@ t.test('answers of more bytes than the limit', async (t) => {
   const lost = start(t);
   lost.call.head(404, 'text/html').data(' '.repeat(limits.upstreamRefusalBytesMax + 1));
   t.same(lost.listener.faults, [upstreamFault('session-lost')]);
+  for (const readsInPlace of [true, undefined] as const) {
+    for (const [tooMany, answerBytesMax] of [RESULT.length, RESULT.length - 1].entries()) {
+      const its = start(t, { answerBytesMax }, Object.assign(new Listener(), { readsInPlace }));
+      its.call.whole(RESULT);
+      const event = start(t, { answerBytesMax }, Object.assign(new Listener(), { readsInPlace }));
+      event.call.head(200, STREAM_TYPE);
+      event.request.onEvent(Buffer.from(RESULT));
+      for (const { listener } of [its, event]) {
+        t.equal(listener.answers.length, 1 - tooMany, 'a limit of its own');
+        t.same(listener.faults, tooMany ? [upstreamFault('answer-too-large')] : []);
+      }
+    }
+  }
+});
+
+t.test('the memory held for an answer of unknown length is at most twice what has arrived, or what may', async (t) => {
+  const accounts = createAccounts();
+  const { answers: memory } = createMessageMemories(accounts, new ScriptedContext(t).deadlines);
+  const answerBytesMax = 5 * limits.countedFromBytes;
+  const { call, listener } = start(t, { memory, answerBytesMax });
+  call.head(200, JSON_TYPE);
+  const piece = ' '.repeat(limits.countedFromBytes);
+  for (const pieces of [1, 2, 4, 4, 5]) {
+    call.data(piece);
+    t.equal(accounts.of('alice').answerBytes.held, pieces * piece.length);
+  }
+  t.same(listener.faults, []);
 });
 
 t.test('a large answer that did not begin like one is parsed a part a turn, and not while paused', async (t) => {
